@@ -1,0 +1,126 @@
+//! Bloomgrove's filters against rival crates: ratios, taken interleaved in one run.
+//!
+//! Dimensions: `{1e6, 1e8} u64, 1e6 text` x `insert, hit, miss` x every
+//! contender of [`rivals`]. All are built for a false-positive rate of 1 %.
+
+mod race;
+mod rivals;
+
+use clap::Parser;
+use serde_json::json;
+
+use race::{MEASURES, Row, Setup};
+
+/// Bloomgrove's filters against rival crates, interleaved in one run.
+#[derive(Parser)]
+struct Args {
+    /// Which races to run.
+    #[arg(value_enum, default_values_t = [Race::Small, Race::Text, Race::Large])]
+    races: Vec<Race>,
+    /// Print JSON instead of tables.
+    #[arg(long)]
+    json: bool,
+    /// How many rounds; the best of them counts.
+    #[arg(long, default_value_t = 41)]
+    rounds: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, clap::ValueEnum)]
+enum Race {
+    /// 1e6 u64 keys: filters of about 1.2 MB, in cache.
+    Small,
+    /// 1e6 keys of 36 bytes.
+    Text,
+    /// 1e8 u64 keys: filters of about 120 MB, out of cache.
+    Large,
+}
+
+fn main() {
+    let args = Args::parse();
+    let mut report = Vec::new();
+    for race in &args.races {
+        let setup = Setup {
+            items: if *race == Race::Large {
+                100_000_000
+            } else {
+                1_000_000
+            },
+            queries: 1 << 16,
+            rounds: args.rounds,
+            fpr_queries: 10_000_000,
+        };
+        let (keys, rows) = match race {
+            Race::Text => ("36-byte text", race::run::<rivals::Text>(&setup)),
+            _ => ("u64", race::run::<u64>(&setup)),
+        };
+        if args.json {
+            report.push(
+                json!({ "items": setup.items, "keys": keys, "rounds": setup.rounds,
+                                "rows": rows.iter().map(row_json).collect::<Vec<_>>() }),
+            );
+        } else {
+            print(&setup, keys, &rows);
+        }
+    }
+    if args.json {
+        let report = json!({ "machine": machine(), "races": report });
+        println!(
+            "{}",
+            serde_json::to_string_pretty(&report).expect("plain JSON")
+        );
+    }
+}
+
+fn print(setup: &Setup, keys: &str, rows: &[Row]) {
+    println!(
+        "\n### {} {keys} keys ({}; best of {} interleaved rounds)\n",
+        setup.items,
+        machine(),
+        setup.rounds
+    );
+    println!(
+        "| filter | bits/key | FPR % | ns/key {0} | times as fast as FB, {0} | as FB*, {0} |",
+        MEASURES.join(" / ")
+    );
+    println!("|---|---|---|---|---|---|");
+    for row in rows {
+        let three =
+            |values: [f64; 3], digits: usize| values.map(|v| format!("{v:.digits$}")).join(" / ");
+        let bits = match row.bits_per_key {
+            0.0 => "not told".into(),
+            bits => format!("{bits:.2}"),
+        };
+        println!(
+            "| {} | {bits} | {:.3} | {} | {} | {} |",
+            row.name,
+            row.fpr * 100.0,
+            three(row.nanos, 1),
+            three(row.over_fb, 2),
+            three(row.over_best_fb, 2),
+        );
+    }
+}
+
+fn row_json(row: &Row) -> serde_json::Value {
+    let three = |values: [f64; 3]| {
+        MEASURES
+            .iter()
+            .zip(values)
+            .map(|(name, value)| (name.to_string(), json!(value)))
+            .collect::<serde_json::Map<_, _>>()
+    };
+    json!({ "filter": row.name, "bits_per_key": row.bits_per_key, "fpr": row.fpr,
+            "nanoseconds": three(row.nanos), "over_fb": three(row.over_fb),
+            "over_best_fb": three(row.over_best_fb) })
+}
+
+/// The processor, as the kernel names it.
+fn machine() -> String {
+    std::fs::read_to_string("/proc/cpuinfo")
+        .ok()
+        .and_then(|info| {
+            let line = info.lines().find(|line| line.starts_with("model name"))?;
+            Some(line.split(':').nth(1)?.trim().to_owned())
+        })
+        .unwrap_or_else(|| std::env::consts::ARCH.into())
+}

@@ -1,0 +1,320 @@
+//! Many keys on their way through memory: hash ahead, fetch early, look late.
+//!
+//! ```text
+//!   lines     key i + 32: hash, ask for its line     key i: look at its line
+//!   walks     key i + 32: hash, ask for one word     key i: is its bit set?
+//!             64 keys of which it is: ask for 2 words each, look; then for 8; ...
+//! ```
+//!
+//! A single probe waits for memory; here 32 are under way. In one turn one key is
+//! hashed and another looked at, which keeps both halves of the processor busy:
+//! hashing 64 keys and then looking at 64 took half as long again.
+//!
+//! Walks (the standard layout) go in stages because at the usual half fill one bit
+//! turns away half of the absent keys, and three bits seven in eight, before more
+//! is fetched. While the filter is small enough to stay in the cache, asking ahead costs more
+//! than it saves, and walks look at once.
+
+use super::line::{LINE_WORDS, Pattern, Slot};
+
+/// Keys under way between the prefetch and the look: about as many reads as a
+/// core keeps outstanding. 16 and 64 were no faster.
+const AHEAD: usize = 32;
+
+/// Calls `fetch` on every key, and `look` on what it gave [`AHEAD`] keys later.
+/// Both are handed `context`: one to ask its memory, the other to use it.
+#[inline(always)]
+fn pipeline<C: ?Sized, K, P: Copy>(
+    context: &mut C,
+    keys: &[K],
+    fetch: impl Fn(&C, &K) -> P,
+    mut look: impl FnMut(&mut C, usize, P),
+) {
+    let Some(any) = keys.first() else { return };
+    let mut ahead = [fetch(context, any); AHEAD];
+    let (first, rest) = keys.split_at(keys.len().min(AHEAD));
+    for (key, place) in first.iter().zip(&mut ahead) {
+        *place = fetch(context, key);
+    }
+    // Whole chunks, so that the inner loop has a constant length.
+    let (chunks, rest) = rest.as_chunks::<AHEAD>();
+    let mut done = 0;
+    for chunk in chunks {
+        for (j, (key, place)) in chunk.iter().zip(&mut ahead).enumerate() {
+            look(context, done + j, *place);
+            *place = fetch(context, key);
+        }
+        done += AHEAD;
+    }
+    for &place in &ahead[..first.len()] {
+        look(context, done, place);
+        done += 1;
+    }
+    for (j, key) in rest.iter().enumerate() {
+        let place = fetch(context, key);
+        look(context, done + j, place);
+    }
+}
+
+#[inline(always)]
+fn fetch_line<K>(words: &[u64], key: &K, slot: impl Fn(&K) -> Slot) -> Slot {
+    let slot = slot(key);
+    super::prefetch(words, slot.line as usize * LINE_WORDS);
+    slot
+}
+
+#[inline(always)]
+pub(super) fn contains_lines<K>(
+    mut words: &[u64],
+    hashes: u32,
+    keys: &[K],
+    slot: impl Fn(&K) -> Slot,
+    found: &mut [bool],
+) {
+    pipeline(
+        &mut words,
+        keys,
+        #[inline(always)]
+        |words, key| fetch_line(words, key, &slot),
+        #[inline(always)]
+        |words, i, slot| found[i] = contains_line(words, hashes, slot),
+    );
+}
+
+#[inline(always)]
+pub(super) fn insert_lines<K>(
+    words: &mut [u64],
+    hashes: u32,
+    keys: &[K],
+    slot: impl Fn(&K) -> Slot,
+) {
+    pipeline(
+        words,
+        keys,
+        #[inline(always)]
+        |words, key| fetch_line(words, key, &slot),
+        #[inline(always)]
+        |words, _, slot| {
+            insert_line(words, hashes, slot);
+        },
+    );
+}
+
+#[inline(always)]
+pub(super) fn contains_line(words: &[u64], hashes: u32, slot: Slot) -> bool {
+    let (lines, _) = words.as_chunks();
+    Pattern::new(slot.hash, hashes).is_in(&lines[slot.line as usize])
+}
+
+/// True if any bit was not set before.
+#[inline(always)]
+pub(super) fn insert_line(words: &mut [u64], hashes: u32, slot: Slot) -> bool {
+    let (lines, _) = words.as_chunks_mut();
+    Pattern::new(slot.hash, hashes).add_to(&mut lines[slot.line as usize])
+}
+
+/// The positions of one key, one after the other, in a filter of `bits` bits.
+pub(crate) trait Walk: Copy {
+    fn next(&mut self, bits: u64) -> u64;
+}
+
+/// Bits of the filter and bits of each key.
+#[derive(Clone, Copy)]
+pub(crate) struct Size {
+    pub(crate) bits: u64,
+    pub(crate) hashes: u32,
+}
+
+/// Whether a filter of these words is too large to stay in a core's cache.
+pub(super) fn is_far(words: &[u64]) -> bool {
+    words.len() > (1 << 19) / 8
+}
+
+/// Positions tested at once after the first one.
+pub(super) const SECOND: u32 = 2;
+/// Positions tested at once after those.
+pub(super) const STEPS: u32 = 8;
+/// Keys that go through those steps together.
+const ROOM: usize = 64;
+
+/// Keys that may still be in, with the rest of their walks. `FAR` is [`is_far`].
+pub(super) struct Batch<W, const FAR: bool> {
+    len: usize,
+    walks: [W; ROOM],
+    /// Which of the caller's keys each is.
+    keys: [usize; ROOM],
+    /// The positions asked of the memory, N to a key.
+    ahead: [u64; ROOM * STEPS as usize],
+}
+
+impl<W: Walk, const FAR: bool> Batch<W, FAR> {
+    #[inline(always)]
+    fn new(any: W) -> Self {
+        Self {
+            len: 0,
+            walks: [any; ROOM],
+            keys: [0; ROOM],
+            ahead: [0; ROOM * STEPS as usize],
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Whether these are nearly all keys that were asked between the first and the
+    /// last of them: then most are present, and turning some away early is no gain.
+    pub(super) fn is_dense(&self) -> bool {
+        let span = self.keys[self.len - 1] - self.keys[0] + 1;
+        self.len * 8 >= span * 7
+    }
+
+    /// Calls `look` on N positions of every key, in order, with the number of the
+    /// key and where its walk then stands.
+    #[inline(always)]
+    fn each<C: AsRef<[u64]> + ?Sized, const N: usize>(
+        &mut self,
+        words: &mut C,
+        bits: u64,
+        mut look: impl FnMut(&mut Self, &mut C, usize, W, &[u64; N]),
+    ) {
+        let len = self.len;
+        if FAR {
+            for i in 0..len {
+                // A copy, which the compiler keeps in registers.
+                let mut walk = self.walks[i];
+                for position in &mut self.ahead.as_chunks_mut::<N>().0[i] {
+                    *position = walk.next(bits);
+                    super::prefetch(words.as_ref(), (*position >> 6) as usize);
+                }
+                self.walks[i] = walk;
+            }
+        }
+        for i in 0..len {
+            let mut walk = self.walks[i];
+            let positions = if FAR {
+                self.ahead.as_chunks::<N>().0[i]
+            } else {
+                std::array::from_fn(|_| walk.next(bits))
+            };
+            look(self, words, i, walk, &positions);
+        }
+    }
+
+    /// Takes the first `len` keys through `rest` and notes those that are left.
+    fn finish(&mut self, len: usize, rest: &impl Fn(&mut Self), found: &mut [bool]) {
+        self.len = len;
+        rest(self);
+        for &i in &self.keys[..self.len] {
+            found[i] = true;
+        }
+    }
+
+    /// Asks N more bits of every key and keeps those that have them all.
+    #[inline(always)]
+    pub(super) fn keep<const N: usize>(&mut self, mut words: &[u64], bits: u64) {
+        // All are written and the end moves by the answer: no branch depends on it.
+        let mut kept = 0;
+        self.each::<_, N>(
+            &mut words,
+            bits,
+            #[inline(always)]
+            |batch, words, i, walk, positions| {
+                let mut all = true;
+                for &position in positions {
+                    all &= super::get(words, position);
+                }
+                (batch.walks[kept], batch.keys[kept]) = (walk, batch.keys[i]);
+                kept += usize::from(all);
+            },
+        );
+        self.len = kept;
+    }
+
+    /// Sets N more bits of every key.
+    #[inline(always)]
+    pub(super) fn set<const N: usize>(&mut self, words: &mut [u64], bits: u64) {
+        self.each::<_, N>(
+            words,
+            bits,
+            #[inline(always)]
+            |batch, words, i, walk, positions| {
+                for &position in positions {
+                    super::set(words, position);
+                }
+                batch.walks[i] = walk;
+            },
+        );
+    }
+}
+
+/// Whether all bits of each key are set. `rest` takes a batch of keys through the
+/// positions after the first.
+#[inline(always)]
+pub(super) fn contains_walks<K, W: Walk, const FAR: bool>(
+    words: &[u64],
+    bits: u64,
+    keys: &[K],
+    start: impl Fn(&K) -> W,
+    found: &mut [bool],
+    rest: impl Fn(&mut Batch<W, FAR>),
+) {
+    let Some(any) = keys.first() else { return };
+    found.fill(false);
+    let mut batch = Batch::new(start(any));
+    // Apart from the batch, so that it stays in a register.
+    let mut len = 0;
+    // A macro, because a closure used twice is not inlined into either place.
+    macro_rules! look {
+        ($batch:expr, $i:expr, $walk:expr, $first:expr) => {{
+            $batch.walks[len] = $walk;
+            $batch.keys[len] = $i;
+            len += usize::from(super::get(words, $first));
+            if len == ROOM {
+                $batch.finish(len, &rest, found);
+                len = 0;
+            }
+        }};
+    }
+    if FAR {
+        pipeline(
+            &mut batch,
+            keys,
+            #[inline(always)]
+            |_, key| {
+                let mut walk = start(key);
+                let first = walk.next(bits);
+                super::prefetch(words, (first >> 6) as usize);
+                (walk, first)
+            },
+            #[inline(always)]
+            |batch, i, (walk, first)| look!(batch, i, walk, first),
+        );
+    } else {
+        for (i, key) in keys.iter().enumerate() {
+            let mut walk = start(key);
+            let first = walk.next(bits);
+            look!(batch, i, walk, first);
+        }
+    }
+    batch.finish(len, &rest, found);
+}
+
+/// Sets all bits of each key. `set` takes a batch of keys through all positions.
+#[inline(always)]
+pub(super) fn insert_walks<K, W: Walk, const FAR: bool>(
+    words: &mut [u64],
+    keys: &[K],
+    start: impl Fn(&K) -> W,
+    set: impl Fn(&mut Batch<W, FAR>, &mut [u64]),
+) {
+    let Some(any) = keys.first() else { return };
+    let mut batch = Batch::new(start(any));
+    for keys in keys.chunks(ROOM) {
+        for (key, walk) in keys.iter().zip(&mut batch.walks) {
+            *walk = start(key);
+        }
+        batch.len = keys.len();
+        set(&mut batch, words);
+    }
+}

@@ -1,0 +1,195 @@
+//! One body, run against every backend, compared with loops over single bits.
+
+use super::*;
+
+fn random_words(seed: u64, len: usize, density: u32) -> Vec<u64> {
+    let mut state = seed;
+    let mut next = || {
+        state = state.wrapping_add(crate::hash::GOLDEN);
+        crate::hash::mix(state)
+    };
+    (0..len)
+        .map(|_| (0..density).fold(u64::MAX, |word, _| word & next()))
+        .collect()
+}
+
+fn bit(words: &[u64], i: usize) -> bool {
+    words[i / 64] >> (i % 64) & 1 == 1
+}
+
+fn naive_count(a: &[u64], b: &[u64], op: impl Fn(bool, bool) -> bool) -> u64 {
+    (0..a.len() * 64)
+        .filter(|&i| op(bit(a, i), bit(b, i)))
+        .count() as u64
+}
+
+fn check_backend<B: Backend>(backend: B) {
+    for (case, len) in [0, 1, 3, 4, 7, 8, 9, 31, 64, 257].into_iter().enumerate() {
+        let a = random_words(case as u64, len, 1);
+        let b = random_words(case as u64 + 100, len, 2);
+        assert_eq!(backend.count(&a), naive_count(&a, &a, |x, _| x));
+        assert_eq!(backend.and_count(&a, &b), naive_count(&a, &b, |x, y| x & y));
+        assert_eq!(backend.or_count(&a, &b), naive_count(&a, &b, |x, y| x | y));
+        assert_eq!(backend.xor_count(&a, &b), naive_count(&a, &b, |x, y| x ^ y));
+
+        let check = |assign: fn(B, &mut [u64], &[u64]), op: fn(bool, bool) -> bool| {
+            let mut changed = a.clone();
+            assign(backend, &mut changed, &b);
+            for i in 0..len * 64 {
+                assert_eq!(bit(&changed, i), op(bit(&a, i), bit(&b, i)));
+            }
+        };
+        check(B::and_assign, |x, y| x & y);
+        check(B::or_assign, |x, y| x | y);
+        check(B::xor_assign, |x, y| x ^ y);
+    }
+    for hashes in 1..=16 {
+        let lines = 5;
+        let hash = random_words(u64::from(hashes), 200, 1);
+        let slots: Vec<Slot> = hash
+            .iter()
+            .map(|&hash| Slot {
+                line: hash % lines,
+                hash,
+            })
+            .collect();
+        let (inside, outside) = slots.split_at(40);
+        let mut words = vec![0; lines as usize * LINE_WORDS];
+        backend.insert_lines(&mut words, hashes, inside, |&slot| slot);
+
+        let mut naive = vec![0; words.len()];
+        for slot in inside {
+            for i in 0..hashes {
+                set(
+                    &mut naive,
+                    slot.line * LINE_BITS + Pattern::position(slot.hash, i),
+                );
+            }
+        }
+        assert_eq!(words, naive, "{hashes} hashes");
+
+        for slots in [inside, outside] {
+            let mut found = vec![false; slots.len()];
+            backend.contains_lines(&words, hashes, slots, |&slot| slot, &mut found);
+            for (slot, found) in slots.iter().zip(found) {
+                let line = slot.line * LINE_BITS;
+                let expected =
+                    (0..hashes).all(|i| get(&words, line + Pattern::position(slot.hash, i)));
+                assert_eq!(found, expected);
+            }
+        }
+    }
+}
+
+/// A walk made of a plain generator, whose positions a test can list by itself.
+#[derive(Clone, Copy)]
+struct Steps(u64);
+
+impl Walk for Steps {
+    fn next(&mut self, bits: u64) -> u64 {
+        self.0 = crate::hash::remix(self.0.wrapping_add(1));
+        self.0 % bits
+    }
+}
+
+/// Small and large (`is_far`) filters, any number of hashes, present and absent keys.
+fn check_walks(backend: impl Backend) {
+    let sizes = [64, 1000, 40_000, 8 << 20];
+    let hashes = [1, 2, 3, 4, 7, 8, 9, 11, 12, 20, 64];
+    for (bits, hashes) in sizes.into_iter().flat_map(|b| hashes.map(|h| (b, h))) {
+        let size = Size { bits, hashes };
+        let naive = |words: &[u64], key: u64| {
+            let mut walk = Steps(key);
+            (0..hashes).all(|_| get(words, walk.next(bits)))
+        };
+        for count in [0u64, 1, 31, 32, 33, 64, 200] {
+            let keys: Vec<u64> = (0..count).map(|i| i << 32 | bits).collect();
+            let mut words = vec![0; bits.div_ceil(64) as usize];
+            backend.insert_walks(&mut words, size, &keys, |&key| Steps(key));
+            let mut expected = vec![0; words.len()];
+            for &key in &keys {
+                let mut walk = Steps(key);
+                (0..hashes).for_each(|_| _ = set(&mut expected, walk.next(bits)));
+            }
+            assert!(
+                words == expected,
+                "{bits} bits, {hashes} hashes, {count} keys"
+            );
+
+            // Present ones, absent ones, and the two mixed.
+            let absent: Vec<u64> = (0..count).map(|i| i << 32 | 7).collect();
+            let mixed: Vec<u64> = keys
+                .iter()
+                .zip(&absent)
+                .flat_map(|(&a, &b)| [a, b])
+                .collect();
+            for keys in [&keys, &absent, &mixed] {
+                let mut found = vec![true; keys.len()];
+                backend.contains_walks(&words, size, keys, |&key| Steps(key), &mut found);
+                for (&key, found) in keys.iter().zip(found) {
+                    assert_eq!(found, naive(&words, key), "{bits} bits, {hashes} hashes");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn scalar_agrees_with_single_bits() {
+    check_backend(Scalar);
+    check_walks(Scalar);
+}
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn avx2_agrees_with_single_bits() {
+    match Avx2::new() {
+        Some(backend) => {
+            check_backend(backend);
+            check_walks(backend);
+        }
+        None => eprintln!("this machine has no AVX2: nothing to test"),
+    }
+}
+
+#[test]
+fn ones_lists_exactly_the_set_bits() {
+    let words = random_words(7, 20, 3);
+    let expected: Vec<u64> = (0..1280).filter(|&i| get(&words, i)).collect();
+    assert_eq!(ones(&words).collect::<Vec<_>>(), expected);
+    assert_eq!(ones(&[]).count(), 0);
+}
+
+#[test]
+fn a_pattern_sets_distinct_lanes_up_to_eight_hashes() {
+    for hash in random_words(3, 1000, 1) {
+        for hashes in 1..=8 {
+            let bits: u32 = Pattern::new(hash, hashes)
+                .lanes()
+                .iter()
+                .map(|word| word.count_ones())
+                .sum();
+            assert_eq!(bits, hashes);
+        }
+    }
+}
+
+#[test]
+fn words_are_zero_and_aligned_small_and_large() {
+    for len in [0, 1, 9, 1 << 18, (1 << 18) + 1] {
+        let words = Words::zeroed(len).unwrap();
+        assert_eq!(words.as_ref().len(), len);
+        assert_eq!(words.as_ref().as_ptr() as usize % 64, 0);
+        assert!(words.as_ref().iter().all(|&word| word == 0));
+    }
+}
+
+#[test]
+fn more_words_than_any_machine_has_is_an_error() {
+    for len in [usize::MAX, usize::MAX / 8, 1 << 57] {
+        assert!(matches!(
+            Words::zeroed(len),
+            Err(crate::Error::OutOfMemory { .. })
+        ));
+    }
+}

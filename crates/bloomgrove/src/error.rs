@@ -1,0 +1,166 @@
+//! Everything that can go wrong, with what a user needs to put it right.
+
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+use std::{error, fmt, io};
+
+use crate::Params;
+
+/// Why an operation could not be done.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// The filters were built with different parameters, so no set operation
+    /// between them means anything.
+    Incompatible {
+        /// The filter acted on.
+        left: Box<Params>,
+        /// The filter given to it.
+        right: Box<Params>,
+    },
+    /// These parameters describe no filter.
+    Params {
+        /// Which rule they break.
+        what: String,
+    },
+    /// No filter of the kind asked for reaches the rate asked for.
+    Unreachable {
+        /// Why, and what would.
+        what: String,
+    },
+    /// The filter cannot be halved.
+    Unfoldable {
+        /// Why.
+        what: String,
+    },
+    /// The machine would not give this much memory.
+    OutOfMemory {
+        /// How much was asked for.
+        bytes: u64,
+    },
+    /// The file was written by a version this build cannot read.
+    Version {
+        /// The version in the file.
+        found: u16,
+        /// The newest version this build reads.
+        newest: u16,
+    },
+    /// The bytes are damaged, cut short, or were never ours.
+    Corrupt {
+        /// The part of the file.
+        section: &'static str,
+        /// Where that part begins, in bytes from the start of the file.
+        offset: u64,
+        /// What is wrong with it.
+        what: Cow<'static, str>,
+    },
+    /// A whole file of ours, but of another kind than asked for.
+    WrongContent {
+        /// What is in the file.
+        found: &'static str,
+        /// What was asked for.
+        wanted: &'static str,
+    },
+    /// The operating system refused.
+    Io {
+        /// What was being done.
+        doing: &'static str,
+        /// What it said.
+        source: io::Error,
+    },
+    /// Any of the above, in a certain file.
+    InFile {
+        /// The file.
+        path: PathBuf,
+        /// What went wrong there.
+        source: Box<Error>,
+    },
+}
+
+impl Error {
+    pub(crate) fn params(what: impl Into<String>) -> Self {
+        Error::Params { what: what.into() }
+    }
+
+    pub(crate) fn corrupt(
+        section: &'static str,
+        offset: u64,
+        what: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        Error::Corrupt {
+            section,
+            offset,
+            what: what.into(),
+        }
+    }
+
+    pub(crate) fn io(doing: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |source| Error::Io { doing, source }
+    }
+
+    /// Names the file the error is about.
+    pub(crate) fn in_file(path: &Path) -> impl FnOnce(Self) -> Self {
+        move |error| Error::InFile {
+            path: path.to_owned(),
+            source: Box::new(error),
+        }
+    }
+
+    /// The error itself, without the name of its file.
+    pub fn kind(&self) -> &Error {
+        match self {
+            Error::InFile { source, .. } => source.kind(),
+            other => other,
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Incompatible { left, right } => write!(
+                f,
+                "the filters cannot be combined, they differ in parameters:\n  one is {left}\n  \
+                 the other is {right}\nbuild both with the same size, hashes, layout, family and seed"
+            ),
+            Error::Params { what } => write!(f, "not a possible filter: {what}"),
+            Error::Unreachable { what } => write!(f, "no such filter: {what}"),
+            Error::Unfoldable { what } => write!(f, "this filter cannot be folded: {what}"),
+            Error::OutOfMemory { bytes } => write!(
+                f,
+                "not enough memory for {bytes} bytes; take a smaller filter (fewer items, or a \
+                 higher false-positive rate)"
+            ),
+            Error::Version { found, newest } => write!(
+                f,
+                "written in format version {found}, and this build reads up to {newest}; \
+                 use a newer bloomgrove, or build the file again with this one"
+            ),
+            Error::Corrupt {
+                section,
+                offset,
+                what,
+            } => write!(
+                f,
+                "damaged or not a .grove file: {section} at byte {offset}: {what}; \
+                 restore it from a copy or build it again"
+            ),
+            Error::WrongContent { found, wanted } => {
+                write!(f, "holds {found}, and {wanted} is needed here")
+            }
+            Error::Io { doing, source } => write!(f, "{doing}: {source}"),
+            Error::InFile { path, source } => write!(f, "{}: {source}", path.display()),
+        }
+    }
+}
+
+impl error::Error for Error {
+    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
+        // `InFile` prints its source itself, so it hands on what lies behind that.
+        match self {
+            Error::Io { source, .. } => Some(source),
+            Error::InFile { source, .. } => source.source(),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Many keys at once: hash ahead, ask the memory early, test when it has come.
+//!
+//! This file chooses the loop for the parameters; `bits::pipeline` has the loops.
+
+use super::{Filter, lines};
+use crate::bits::{self, Size, Slot};
+use crate::hash::{
+    AnyHasher, Derivation, Family, Hashed, Hasher, Independent, Key, KirschMitzenmacher, Start,
+    Xxh3Hasher, slot,
+};
+use crate::{Layout, Params};
+
+/// Compiles `$body` for the default family in place and for all others behind
+/// [`AnyHasher`]. The affine family is no hasher and must be handled before.
+macro_rules! with_hasher {
+    ($params:expr, $hasher:ident => $body:expr) => {
+        match $params.family() {
+            Family::Xxh3 => {
+                let $hasher = Xxh3Hasher {
+                    seed: $params.seed(),
+                };
+                $body
+            }
+            family => {
+                let $hasher = AnyHasher {
+                    family,
+                    seed: $params.seed(),
+                };
+                $body
+            }
+        }
+    };
+}
+
+impl<S: AsRef<[u64]>> Filter<S> {
+    /// Asks for many keys; `found[i]` is what [`contains`](Self::contains) would
+    /// say of `keys[i]`.
+    ///
+    /// ```
+    /// # use bloomgrove::{Filter, Params};
+    /// let mut filter = Filter::new(Params::for_items(1000, 0.01)?)?;
+    /// filter.insert_batch(&[1u64, 2, 3]);
+    /// let mut found = [false; 2];
+    /// filter.contains_batch(&[2u64, 3], &mut found);
+    /// assert_eq!(found, [true, true]);
+    /// # Ok::<(), bloomgrove::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    /// If `keys` and `found` differ in length.
+    pub fn contains_batch<K: Key>(&self, keys: &[K], found: &mut [bool]) {
+        assert_eq!(keys.len(), found.len(), "one answer for each key");
+        if matches!(self.params.family(), Family::Affine(_)) {
+            for (key, found) in keys.iter().zip(found) {
+                *found = self.contains(key);
+            }
+            return;
+        }
+        with_hasher!(self.params, h => self.contains_batch_by(h, keys, found));
+    }
+
+    fn contains_batch_by<K: Key>(&self, hasher: impl Hasher, keys: &[K], found: &mut [bool]) {
+        let (params, words) = (&self.params, self.words());
+        let size = size(params);
+        match (params.layout(), params.derivation()) {
+            (Layout::Blocked, _) => {
+                let slot = slot_of(params, hasher);
+                bits::contains_lines(words, size.hashes, keys, slot, found);
+            }
+            (Layout::Standard, Derivation::Independent) => {
+                let walk = walk_of::<Independent, K>(params, hasher);
+                bits::contains_walks(words, size, keys, walk, found);
+            }
+            (Layout::Standard, Derivation::KirschMitzenmacher) => {
+                let walk = walk_of::<KirschMitzenmacher, K>(params, hasher);
+                bits::contains_walks(words, size, keys, walk, found);
+            }
+        }
+    }
+}
+
+impl<S: AsRef<[u64]> + AsMut<[u64]>> Filter<S> {
+    /// Adds many keys; the same as [`insert`](Self::insert) for each, faster.
+    pub fn insert_batch<K: Key>(&mut self, keys: &[K]) {
+        if matches!(self.params.family(), Family::Affine(_)) {
+            for key in keys {
+                self.insert(key);
+            }
+            return;
+        }
+        let params = self.params.clone();
+        with_hasher!(params, h => self.insert_batch_by(h, keys));
+    }
+
+    /// Adds keys that have been hashed before, by XXH3 with this filter's seed.
+    pub(super) fn insert_hashed(&mut self, hashes: &[u64]) {
+        debug_assert_eq!(*self.params.family(), Family::Xxh3);
+        self.insert_batch_by(Hashed, hashes);
+    }
+
+    fn insert_batch_by<K: Key>(&mut self, hasher: impl Hasher, keys: &[K]) {
+        let words = self.words.as_mut();
+        let params = &self.params;
+        let size = size(params);
+        match (params.layout(), params.derivation()) {
+            (Layout::Blocked, _) => {
+                bits::insert_lines(words, size.hashes, keys, slot_of(params, hasher));
+            }
+            (Layout::Standard, Derivation::Independent) => {
+                let walk = walk_of::<Independent, K>(params, hasher);
+                bits::insert_walks(words, size, keys, walk);
+            }
+            (Layout::Standard, Derivation::KirschMitzenmacher) => {
+                let walk = walk_of::<KirschMitzenmacher, K>(params, hasher);
+                bits::insert_walks(words, size, keys, walk);
+            }
+        }
+    }
+}
+
+fn size(params: &Params) -> Size {
+    Size {
+        bits: params.bits(),
+        hashes: params.hashes(),
+    }
+}
+
+/// The slot of a key, as `bits::contains_lines` and `insert_lines` ask for it.
+fn slot_of<K: Key>(params: &Params, hasher: impl Hasher) -> impl Fn(&K) -> Slot {
+    let lines = lines(params);
+    #[inline(always)]
+    move |key| slot(key.with_bytes(|bytes| hasher.digest(bytes)), lines)
+}
+
+/// The walk of a key, as `bits::contains_walks` and `insert_walks` ask for it.
+fn walk_of<W: Start, K: Key>(params: &Params, hasher: impl Hasher) -> impl Fn(&K) -> W {
+    let bits = params.bits();
+    #[inline(always)]
+    move |key| W::start(key.with_bytes(|bytes| hasher.digest(bytes)), bits)
+}

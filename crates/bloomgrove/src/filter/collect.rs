@@ -1,0 +1,285 @@
+//! A filter for keys whose number is not known beforehand.
+//!
+//! ```text
+//!   keys --> 64-bit hashes --(memory full)--> sorted runs in a temporary file
+//!                    \                          /
+//!                     count the distinct ones, size the filter, insert them
+//! ```
+//!
+//! A filter cannot grow, so its size must be known first; and counting lines is
+//! not enough, because what counts is how many *distinct* keys there are. Eight
+//! bytes a key are kept instead of the keys. Sorted, they also go into the filter
+//! in the order of its memory.
+//!
+//! Cost: 8 bytes a key, in memory up to the limit and on disk after that; sorting,
+//! about 30 ns a key.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::path::PathBuf;
+
+use super::Filter;
+use crate::hash::{Family, Hasher, Key, Xxh3Hasher};
+use crate::{Error, Layout, tune};
+
+/// Memory used by default before hashes go to disk.
+const DEFAULT_MEMORY: usize = 64 << 20;
+/// How many hashes are read back at a time.
+const CHUNK: usize = 8192;
+
+/// Collects keys, and makes the filter that fits them.
+///
+/// ```
+/// use bloomgrove::Collector;
+///
+/// let mut keys = Collector::new(0.01);
+/// for word in "the quick brown fox jumps over the lazy dog".split(' ') {
+///     keys.insert(word)?;
+/// }
+/// let filter = keys.finish()?;
+/// assert!(filter.contains("fox"));
+/// # Ok::<(), bloomgrove::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Collector {
+    fpr: f64,
+    layout: Option<Layout>,
+    seed: u64,
+    folder: PathBuf,
+    room: usize,
+    hashes: Vec<u64>,
+    spilled: Option<Spill>,
+    keys: u64,
+}
+
+impl Collector {
+    /// Collects for a filter with false-positive rate `fpr`.
+    pub fn new(fpr: f64) -> Self {
+        Self {
+            fpr,
+            layout: None,
+            seed: 0,
+            folder: std::env::temp_dir(),
+            room: DEFAULT_MEMORY / 8,
+            hashes: Vec::new(),
+            spilled: None,
+            keys: 0,
+        }
+    }
+
+    /// Uses about this many bytes of memory before going to disk.
+    pub fn memory(mut self, bytes: usize) -> Self {
+        self.room = (bytes / 8).max(CHUNK);
+        self
+    }
+
+    /// Where to put the temporary file, if one is needed.
+    pub fn folder(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.folder = folder.into();
+        self
+    }
+
+    /// Decides the layout; otherwise [`tune`] does.
+    pub fn layout(mut self, layout: Layout) -> Self {
+        self.layout = Some(layout);
+        self
+    }
+
+    /// The seed of the filter.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// How many keys were inserted, repeated ones counted again.
+    pub fn keys(&self) -> u64 {
+        self.keys
+    }
+
+    /// Adds a key.
+    ///
+    /// # Errors
+    /// [`Error::Io`] when the temporary file cannot be written.
+    pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<(), Error> {
+        let hasher = Xxh3Hasher { seed: self.seed };
+        self.hashes
+            .push(key.with_bytes(|bytes| hasher.digest(bytes).lo));
+        self.keys += 1;
+        if self.hashes.len() >= self.room {
+            self.make_room()
+                .map_err(Error::io("writing hashes to a temporary file"))?;
+        }
+        Ok(())
+    }
+
+    /// The filter of all keys.
+    ///
+    /// # Errors
+    /// [`Error::Unreachable`] for an impossible rate, [`Error::OutOfMemory`], or
+    /// [`Error::Io`] from the temporary file.
+    pub fn finish(mut self) -> Result<Filter, Error> {
+        let io = Error::io("reading hashes from a temporary file");
+        let Some(mut spill) = self.spilled.take() else {
+            sort(&mut self.hashes);
+            let mut filter = self.filter_for(self.hashes.len() as u64)?;
+            filter.insert_hashed(&self.hashes);
+            return Ok(filter);
+        };
+        let build = || {
+            sort(&mut self.hashes);
+            spill.add(&self.hashes)?;
+            self.hashes = Vec::new();
+            let distinct = spill.count_distinct()?;
+            Ok((spill, distinct))
+        };
+        let (mut spill, distinct) = build().map_err(io)?;
+        let mut filter = self.filter_for(distinct)?;
+        spill
+            .for_each_chunk(|hashes| filter.insert_hashed(hashes))
+            .map_err(Error::io("reading hashes from a temporary file"))?;
+        Ok(filter)
+    }
+
+    fn filter_for(&self, items: u64) -> Result<Filter, Error> {
+        let plan = tune::choose(items.max(1), self.fpr, self.layout, Some(Family::Xxh3))?;
+        let params = crate::Params::builder(plan.bits, plan.hashes)
+            .layout(plan.layout)
+            .seed(self.seed)
+            .build()?;
+        Filter::new(params)
+    }
+
+    /// Drops repeated hashes, and if that is not enough, writes all to disk.
+    fn make_room(&mut self) -> io::Result<()> {
+        sort(&mut self.hashes);
+        if self.hashes.len() > self.room / 2 {
+            let spill = match &mut self.spilled {
+                Some(spill) => spill,
+                none => none.insert(Spill::new(&self.folder)?),
+            };
+            spill.add(&self.hashes)?;
+            self.hashes.clear();
+        }
+        Ok(())
+    }
+}
+
+fn sort(hashes: &mut Vec<u64>) {
+    hashes.sort_unstable();
+    hashes.dedup();
+}
+
+/// Sorted runs of hashes, one after the other in a file without a name.
+#[derive(Debug)]
+struct Spill {
+    file: File,
+    /// How many hashes each run has.
+    runs: Vec<u64>,
+}
+
+impl Spill {
+    fn new(folder: &PathBuf) -> io::Result<Self> {
+        Ok(Self {
+            file: tempfile::tempfile_in(folder)?,
+            runs: Vec::new(),
+        })
+    }
+
+    fn add(&mut self, run: &[u64]) -> io::Result<()> {
+        let mut file = BufWriter::with_capacity(1 << 20, &self.file);
+        for hash in run {
+            file.write_all(&hash.to_le_bytes())?;
+        }
+        file.flush()?;
+        self.runs.push(run.len() as u64);
+        Ok(())
+    }
+
+    /// Merges the runs to see how many different hashes there are.
+    fn count_distinct(&self) -> io::Result<u64> {
+        let mut start = 0;
+        let mut runs = Vec::new();
+        for &len in &self.runs {
+            runs.push(Run::new(&self.file, start, len)?);
+            start += len;
+        }
+        let mut heap: BinaryHeap<_> = runs
+            .iter_mut()
+            .enumerate()
+            .filter_map(|(i, run)| {
+                run.next()
+                    .transpose()
+                    .map(|hash| hash.map(|hash| Reverse((hash, i))))
+            })
+            .collect::<io::Result<_>>()?;
+        let (mut distinct, mut last) = (0, None);
+        while let Some(Reverse((hash, i))) = heap.pop() {
+            distinct += u64::from(last != Some(hash));
+            last = Some(hash);
+            if let Some(next) = runs[i].next()? {
+                heap.push(Reverse((next, i)));
+            }
+        }
+        Ok(distinct)
+    }
+
+    fn for_each_chunk(&mut self, mut each: impl FnMut(&[u64])) -> io::Result<()> {
+        self.file.seek(SeekFrom::Start(0))?;
+        let mut left = self.runs.iter().sum::<u64>();
+        let mut file = BufReader::with_capacity(1 << 20, &self.file);
+        let mut chunk = Vec::with_capacity(CHUNK);
+        while left > 0 {
+            chunk.clear();
+            for _ in 0..left.min(CHUNK as u64) {
+                chunk.push(read_hash(&mut file)?);
+            }
+            left -= chunk.len() as u64;
+            each(&chunk);
+        }
+        Ok(())
+    }
+}
+
+/// One run being read back, with its own place in the shared file.
+struct Run<'f> {
+    file: &'f File,
+    at: u64,
+    left: u64,
+    chunk: std::vec::IntoIter<u64>,
+}
+
+impl<'f> Run<'f> {
+    fn new(file: &'f File, start: u64, len: u64) -> io::Result<Self> {
+        Ok(Self {
+            file,
+            at: start * 8,
+            left: len,
+            chunk: Vec::new().into_iter(),
+        })
+    }
+
+    fn next(&mut self) -> io::Result<Option<u64>> {
+        if let Some(hash) = self.chunk.next() {
+            return Ok(Some(hash));
+        }
+        let count = self.left.min(CHUNK as u64);
+        let mut file = self.file;
+        file.seek(SeekFrom::Start(self.at))?;
+        let mut file = BufReader::with_capacity(CHUNK * 8, file.take(count * 8));
+        let chunk: Vec<u64> = (0..count)
+            .map(|_| read_hash(&mut file))
+            .collect::<io::Result<_>>()?;
+        self.at += count * 8;
+        self.left -= count;
+        self.chunk = chunk.into_iter();
+        Ok(self.chunk.next())
+    }
+}
+
+fn read_hash(file: &mut impl Read) -> io::Result<u64> {
+    let mut bytes = [0; 8];
+    file.read_exact(&mut bytes)?;
+    Ok(u64::from_le_bytes(bytes))
+}

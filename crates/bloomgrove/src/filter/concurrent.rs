@@ -1,0 +1,106 @@
+//! One filter, many threads inserting.
+
+use super::Filter;
+use crate::bits::{LINE_WORDS, Pattern, SharedWords};
+use crate::hash::{Key, Positions, Probe};
+use crate::{Error, Params};
+
+/// A filter that any number of threads may insert into and ask at once, without
+/// locks: each bit is set by one atomic operation.
+///
+/// A key is found by every thread that learns, in any way that synchronises, that
+/// its insert has returned. A thread that asks during the insert may hear either.
+///
+/// ```
+/// use bloomgrove::{ConcurrentFilter, Params};
+///
+/// let filter = ConcurrentFilter::new(Params::for_items(1000, 0.01)?)?;
+/// std::thread::scope(|scope| {
+///     for thread in 0..4u64 {
+///         let filter = &filter;
+///         scope.spawn(move || (0..250).for_each(|i| _ = filter.insert(&(thread * 250 + i))));
+///     }
+/// });
+/// let filter = filter.into_filter();
+/// assert!((0..1000u64).all(|key| filter.contains(&key)));
+/// # Ok::<(), bloomgrove::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct ConcurrentFilter {
+    params: Params,
+    words: SharedWords,
+}
+
+impl ConcurrentFilter {
+    /// An empty filter.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    pub fn new(params: Params) -> Result<Self, Error> {
+        Filter::new(params).map(Self::from)
+    }
+
+    /// Size, hashing and layout.
+    pub fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// Adds a key. True if it was certainly new. Of two threads that add the same
+    /// new key at once, one or both may hear true.
+    pub fn insert<K: Key + ?Sized>(&self, key: &K) -> bool {
+        let hashes = self.params.hashes();
+        key.with_bytes(|bytes| match Positions::new(&self.params, bytes) {
+            Positions::Blocked(slot) => {
+                let line = slot.line as usize * LINE_WORDS;
+                Pattern::new(slot.hash, hashes)
+                    .lanes()
+                    .into_iter()
+                    .enumerate()
+                    .fold(false, |fresh, (lane, mask)| {
+                        self.words.set(line + lane, mask) | fresh
+                    })
+            }
+            positions => positions.any_of_all(&self.params, |position| {
+                self.words
+                    .set((position / 64) as usize, 1 << (position % 64))
+            }),
+        })
+    }
+
+    /// May the key be in the set?
+    pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
+        key.with_bytes(|bytes| {
+            Positions::new(&self.params, bytes).all(&self.params, |p| self.words.get(p))
+        })
+    }
+
+    /// As [`Filter::contains_probe`].
+    ///
+    /// # Panics
+    /// If the probe was made with other `Params`.
+    pub fn contains_probe(&self, probe: &Probe) -> bool {
+        assert_eq!(
+            probe.params_digest,
+            self.params.digest(),
+            "a probe asked of a filter with other parameters"
+        );
+        probe.positions().iter().all(|&p| self.words.get(p))
+    }
+
+    /// The filter, when the threads are done. No copy.
+    pub fn into_filter(self) -> Filter {
+        Filter {
+            params: self.params,
+            words: self.words.into_words(),
+        }
+    }
+}
+
+impl From<Filter> for ConcurrentFilter {
+    fn from(filter: Filter) -> Self {
+        Self {
+            params: filter.params,
+            words: SharedWords::new(filter.words),
+        }
+    }
+}

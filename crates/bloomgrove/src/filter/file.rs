@@ -1,0 +1,103 @@
+//! Filters in `.grove` files: saved whole, loaded or mapped.
+
+use std::path::Path;
+
+use super::Filter;
+use crate::format::{Content, Grove, Kind, MappedWords, Notes, Writer};
+use crate::{Error, Params};
+
+/// A filter that lives in a mapped file.
+pub type MappedFilter = Filter<MappedWords>;
+
+impl<S: AsRef<[u64]>> Filter<S> {
+    /// Writes the filter to a file, replacing it whole or not at all.
+    ///
+    /// # Errors
+    /// [`Error::Io`], naming the file. The old file is then as it was.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
+        self.save_with(path, &Notes::new())
+    }
+
+    /// As [`save`](Self::save), with notes for whoever opens it.
+    ///
+    /// # Errors
+    /// [`Error::Io`], naming the file.
+    pub fn save_with(&self, path: impl AsRef<Path>, notes: &Notes) -> Result<(), Error> {
+        let mut writer = Writer::create(path.as_ref(), Content::Filter)?;
+        writer.section(Kind::Params, &self.params.to_bytes())?;
+        writer.section(Kind::Notes, &notes.to_bytes())?;
+        writer.words(self.words())?;
+        writer.finish()
+    }
+}
+
+impl Filter {
+    /// Reads a filter into memory and checks every byte of it.
+    ///
+    /// # Errors
+    /// When the file cannot be read, is damaged, or holds something else.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self, Error> {
+        let grove = Grove::open(path.as_ref())?;
+        let load = || {
+            let params = params_of(&grove)?;
+            checked(&grove, params, grove.load_words()?)
+        };
+        load().map_err(Error::in_file(grove.path()))
+    }
+}
+
+impl MappedFilter {
+    /// Opens a filter where it lies, whatever its size, without reading its bits:
+    /// they come in as they are asked for. Header and parameters are checked, the
+    /// bits are not: [`verify`](crate::verify()) does that.
+    ///
+    /// The file must not be changed in place while mapped; replacing it, as
+    /// [`save`](Filter::save) does, is fine.
+    ///
+    /// ```
+    /// # use bloomgrove::{Filter, MappedFilter, Params};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("users.grove");
+    /// let mut filter = Filter::new(Params::for_items(1000, 0.01)?)?;
+    /// filter.insert("ada");
+    /// filter.save(&path)?;
+    ///
+    /// let mapped = MappedFilter::map(&path)?;
+    /// assert!(mapped.contains("ada"));
+    /// assert!(mapped == filter);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the file cannot be read, is damaged, or holds something else.
+    pub fn map(path: impl AsRef<Path>) -> Result<Self, Error> {
+        let grove = Grove::open(path.as_ref())?;
+        let map = || {
+            let params = params_of(&grove)?;
+            checked(&grove, params, grove.words()?)
+        };
+        map().map_err(Error::in_file(grove.path()))
+    }
+}
+
+fn params_of(grove: &Grove) -> Result<Params, Error> {
+    grove.expect(Content::Filter)?;
+    grove.params()
+}
+
+/// Puts the two together, if they fit.
+fn checked<S: AsRef<[u64]>>(grove: &Grove, params: Params, words: S) -> Result<Filter<S>, Error> {
+    Filter::from_words(params, words).map_err(|error| {
+        Error::corrupt(
+            Kind::Bits.name(),
+            grove.offset(Kind::Bits),
+            error.to_string(),
+        )
+    })
+}
+
+/// The part of `verify` that knows filters.
+pub(crate) fn check_file(grove: &Grove) -> Result<(), Error> {
+    Notes::of(grove)?;
+    checked(grove, params_of(grove)?, grove.words()?).map(|_| ())
+}

@@ -1,0 +1,112 @@
+//! Half the size, the same members.
+//!
+//! ```text
+//!   standard   a b c d e f g h   ->   a|b c|d e|f g|h      neighbours
+//!   blocked    [line 0][line 1]  ->   [line 0 | line 1]    neighbouring lines
+//!   remainder  a b c d e f g h   ->   a|e b|f c|g d|h      halves
+//! ```
+//!
+//! A position made by `scale(h, n)` is the upper part of a product, so
+//! `scale(h, n/2)` is its half rounded down: neighbours meet. A position that is
+//! a remainder (Kirsch-Mitzenmacher, affine) meets the one n/2 away. Either way
+//! the result is bit for bit the filter that would have been built at half the
+//! size, with the false-positive rate that goes with it.
+
+use super::Filter;
+use crate::bits::{LINE_BITS, LINE_WORDS, Words};
+use crate::hash::{Derivation, Family};
+use crate::{Error, Layout, Params};
+
+impl<S: AsRef<[u64]>> Filter<S> {
+    /// The same set in half the bits.
+    ///
+    /// ```
+    /// # use bloomgrove::{Filter, Params};
+    /// let mut large = Filter::new(Params::builder(1024, 4).build()?)?;
+    /// let mut small = Filter::new(Params::builder(512, 4).build()?)?;
+    /// for key in 0..50u64 {
+    ///     large.insert(&key);
+    ///     small.insert(&key);
+    /// }
+    /// assert!(large.fold()? == small);
+    /// # Ok::<(), bloomgrove::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Unfoldable`] when the number of bits (or of lines) is odd.
+    pub fn fold(&self) -> Result<Filter, Error> {
+        let params = half(&self.params)?;
+        let mut folded = Words::zeroed(params.words())?;
+        let (from, into) = (self.words(), folded.as_mut());
+        let by_remainder = self.params.derivation() == Derivation::KirschMitzenmacher
+            || matches!(self.params.family(), Family::Affine(_));
+        if self.params.layout() == Layout::Blocked {
+            let (from, _) = from.as_chunks::<LINE_WORDS>();
+            let (into, _) = into.as_chunks_mut::<LINE_WORDS>();
+            let (pairs, _) = from.as_chunks::<2>();
+            for (into, [one, two]) in into.iter_mut().zip(pairs) {
+                *into = std::array::from_fn(|i| one[i] | two[i]);
+            }
+        } else if by_remainder {
+            fold_halves(from, into, params.bits());
+        } else {
+            for (into, pair) in into.iter_mut().zip(from.chunks(2)) {
+                let upper = pair.get(1).map_or(0, |&word| pack_neighbours(word));
+                *into = pack_neighbours(pair[0]) | upper << 32;
+            }
+        }
+        Filter::from_words(params, folded)
+    }
+}
+
+fn half(params: &Params) -> Result<Params, Error> {
+    let bits = params.bits();
+    let unit = match params.layout() {
+        Layout::Standard => 1,
+        Layout::Blocked => LINE_BITS,
+    };
+    if !(bits / unit).is_multiple_of(2) {
+        return Err(Error::Unfoldable {
+            what: match params.layout() {
+                Layout::Standard => format!("{bits} bits is an odd number"),
+                Layout::Blocked => format!(
+                    "{bits} bits is an odd number of {LINE_BITS}-bit lines ({})",
+                    bits / unit
+                ),
+            },
+        });
+    }
+    params.with_bits(bits / 2)
+}
+
+/// Each pair of neighbouring bits or-ed into one: 64 bits become 32.
+fn pack_neighbours(word: u64) -> u64 {
+    let mut x = (word | word >> 1) & 0x5555_5555_5555_5555;
+    // Halve the gaps: 1 bit in 2, then 2 in 4, up to 32 in 64.
+    x = (x | x >> 1) & 0x3333_3333_3333_3333;
+    x = (x | x >> 2) & 0x0f0f_0f0f_0f0f_0f0f;
+    x = (x | x >> 4) & 0x00ff_00ff_00ff_00ff;
+    x = (x | x >> 8) & 0x0000_ffff_0000_ffff;
+    (x | x >> 16) & 0x0000_0000_ffff_ffff
+}
+
+/// Bit i of `into` becomes bit i or bit i + half of `from`.
+fn fold_halves(from: &[u64], into: &mut [u64], half: u64) {
+    let (skip, shift) = ((half / 64) as usize, half % 64);
+    let word = |i: usize| from.get(i).copied().unwrap_or(0);
+    for (i, into) in into.iter_mut().enumerate() {
+        let low = word(skip + i) >> shift;
+        let high = if shift == 0 {
+            0
+        } else {
+            word(skip + i + 1) << (64 - shift)
+        };
+        *into = word(i) | low | high;
+    }
+    // The last word took bits of the upper half along: cut it off.
+    if shift != 0
+        && let Some(last) = into.last_mut()
+    {
+        *last &= (1 << shift) - 1;
+    }
+}

@@ -1,0 +1,263 @@
+//! The two fixed structures: the file header and the head of a section.
+
+use xxhash_rust::xxh3::xxh3_64;
+use zerocopy::little_endian::{U16, U32, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+use super::VERSION;
+use crate::Error;
+
+/// Both structures have this size, and everything begins at a multiple of it.
+pub(super) const UNIT: u64 = 64;
+/// A payload begins at most this far behind its head. FORMAT section 3.
+pub(super) const LARGEST_GAP: u64 = 4096;
+
+/// FORMAT section 2.
+const MAGIC: [u8; 8] = *b"\x89GROVE\r\n";
+/// FORMAT section 3.
+const MARK: [u8; 4] = *b"SECT";
+
+/// What a file holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Content {
+    /// One filter.
+    Filter,
+    /// Named filters side by side.
+    Shelf,
+}
+
+impl Content {
+    /// What to call it in messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Content::Filter => "a filter",
+            Content::Shelf => "a shelf of filters",
+        }
+    }
+
+    fn code(self) -> u16 {
+        match self {
+            Content::Filter => 1,
+            Content::Shelf => 2,
+        }
+    }
+
+    fn from_code(code: u16) -> Option<Self> {
+        [Content::Filter, Content::Shelf]
+            .into_iter()
+            .find(|content| content.code() == code)
+    }
+}
+
+/// What a section holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Params,
+    Bits,
+    Notes,
+    Catalog,
+    End,
+}
+
+impl Kind {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Kind::Params => "params section",
+            Kind::Bits => "bits section",
+            Kind::Notes => "notes section",
+            Kind::Catalog => "catalog section",
+            Kind::End => "end section",
+        }
+    }
+
+    fn code(self) -> u16 {
+        match self {
+            Kind::Params => 1,
+            Kind::Bits => 2,
+            Kind::Notes => 3,
+            Kind::Catalog => 4,
+            Kind::End => 0xffff,
+        }
+    }
+
+    fn from_code(code: u16) -> Option<Self> {
+        [
+            Kind::Params,
+            Kind::Bits,
+            Kind::Notes,
+            Kind::Catalog,
+            Kind::End,
+        ]
+        .into_iter()
+        .find(|kind| kind.code() == code)
+    }
+}
+
+/// FORMAT section 2.
+#[derive(FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+struct FileHeader {
+    magic: [u8; 8],
+    version: U16,
+    content: U16,
+    flags: U32,
+    reserved: [u8; 40],
+    checksum: U64,
+}
+
+pub(super) fn encode_file(content: Content) -> [u8; UNIT as usize] {
+    let mut header = FileHeader {
+        magic: MAGIC,
+        version: VERSION.into(),
+        content: content.code().into(),
+        flags: 0.into(),
+        reserved: [0; 40],
+        checksum: 0.into(),
+    };
+    header.checksum = checksum_of_fields(header.as_bytes()).into();
+    zerocopy::transmute!(header)
+}
+
+pub(super) fn decode_file(file: &[u8]) -> Result<Content, Error> {
+    let corrupt = |what: &'static str| Error::corrupt("file header", 0, what);
+    if !file.starts_with(&MAGIC[..file.len().min(MAGIC.len())]) || file.is_empty() {
+        return Err(corrupt("it does not begin as a .grove file does"));
+    }
+    let (header, _) = FileHeader::read_from_prefix(file)
+        .map_err(|_| corrupt("the file is cut off inside its header"))?;
+    // Before the checksum: a later version may have another header.
+    let version = header.version.get();
+    if version > VERSION {
+        return Err(Error::Version {
+            found: version,
+            newest: VERSION,
+        });
+    }
+    if checksum_of_fields(header.as_bytes()) != header.checksum.get() {
+        return Err(corrupt("its checksum does not match"));
+    }
+    if version == 0 {
+        return Err(corrupt("there is no version 0"));
+    }
+    if header.flags.get() != 0 || header.reserved != [0; 40] {
+        return Err(corrupt("a reserved field is not zero"));
+    }
+    Content::from_code(header.content.get()).ok_or_else(|| corrupt("unknown content"))
+}
+
+/// FORMAT section 3.
+#[derive(FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+struct SectionHead {
+    mark: [u8; 4],
+    kind: U16,
+    flags: U16,
+    offset: U64,
+    len: U64,
+    payload_checksum: U64,
+    reserved: [u8; 24],
+    checksum: U64,
+}
+
+/// A section: where its payload is, and what it should sum to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Section {
+    pub(super) kind: Kind,
+    /// Of the payload, from the start of the file.
+    pub(super) offset: u64,
+    pub(super) len: u64,
+    pub(super) checksum: u64,
+    /// Of the head itself; the END section sums these.
+    pub(super) head_checksum: u64,
+}
+
+impl Section {
+    /// Where the next section's head begins.
+    pub(super) fn end(&self) -> u64 {
+        (self.offset + self.len).next_multiple_of(UNIT)
+    }
+
+    /// Fills in `head_checksum`.
+    pub(super) fn encode(&mut self) -> [u8; UNIT as usize] {
+        let mut head = SectionHead {
+            mark: MARK,
+            kind: self.kind.code().into(),
+            flags: 0.into(),
+            offset: self.offset.into(),
+            len: self.len.into(),
+            payload_checksum: self.checksum.into(),
+            reserved: [0; 24],
+            checksum: 0.into(),
+        };
+        self.head_checksum = checksum_of_fields(head.as_bytes());
+        head.checksum = self.head_checksum.into();
+        zerocopy::transmute!(head)
+    }
+
+    /// The section whose head is at `at`, all of it inside a file of `file.len()`.
+    pub(super) fn decode(file: &[u8], at: u64) -> Result<Self, Error> {
+        let corrupt = |what: &'static str| Error::corrupt("section head", at, what);
+        let file_len = file.len() as u64;
+        let (head, _) = usize::try_from(at)
+            .ok()
+            .and_then(|at| file.get(at..))
+            .and_then(|rest| SectionHead::read_from_prefix(rest).ok())
+            .ok_or_else(|| corrupt("the file is cut off before it"))?;
+        if head.mark != MARK {
+            return Err(corrupt("no section begins here"));
+        }
+        if checksum_of_fields(head.as_bytes()) != head.checksum.get() {
+            return Err(corrupt("its checksum does not match"));
+        }
+        if head.flags.get() != 0 || head.reserved != [0; 24] {
+            return Err(corrupt("a reserved field is not zero"));
+        }
+        let kind = Kind::from_code(head.kind.get()).ok_or_else(|| corrupt("unknown kind"))?;
+        let (offset, len) = (head.offset.get(), head.len.get());
+        if !offset.is_multiple_of(UNIT) || offset < at + UNIT || offset > at + UNIT + LARGEST_GAP {
+            return Err(corrupt("its payload is not where a payload may be"));
+        }
+        // The padded end must be inside as well: a file ends at a whole unit.
+        let end = offset
+            .checked_add(len)
+            .and_then(|end| end.checked_next_multiple_of(UNIT));
+        if end.is_none_or(|end| end > file_len) {
+            return Err(Error::corrupt(
+                kind.name(),
+                at,
+                format!("it claims {len} bytes, and the file ends before that"),
+            ));
+        }
+        Ok(Self {
+            kind,
+            offset,
+            len,
+            checksum: head.payload_checksum.get(),
+            head_checksum: head.checksum.get(),
+        })
+    }
+}
+
+/// Of all fields before the checksum, which is last in both structures.
+fn checksum_of_fields(bytes: &[u8]) -> u64 {
+    xxh3_64(&bytes[..bytes.len() - 8])
+}
+
+/// FORMAT section 8: how many sections came before, and the sum of their heads.
+#[derive(FromBytes, IntoBytes, Immutable, KnownLayout, PartialEq, Eq)]
+#[repr(C)]
+pub(super) struct End {
+    pub(super) sections: U64,
+    pub(super) heads: U64,
+}
+
+impl End {
+    pub(super) fn of(sections: &[Section]) -> Self {
+        let heads: Vec<U64> = sections.iter().map(|s| s.head_checksum.into()).collect();
+        Self {
+            sections: (sections.len() as u64).into(),
+            heads: xxh3_64(heads.as_bytes()).into(),
+        }
+    }
+}

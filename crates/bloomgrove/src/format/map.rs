@@ -1,0 +1,98 @@
+//! Memory maps of files, and words inside them.
+
+#![allow(unsafe_code)]
+
+use std::fmt;
+use std::fs::File;
+use std::sync::Arc;
+
+use memmap2::Mmap;
+
+use crate::Error;
+
+/// A read-only map of a whole file, shared by all that borrow from it.
+#[derive(Clone)]
+pub(super) struct FileMap(Arc<Mmap>);
+
+impl FileMap {
+    pub(super) fn of(file: &File) -> Result<Self, Error> {
+        // SAFETY: the map is read-only and private to us, but another process that
+        // truncates or rewrites the file in place would change it under our feet.
+        // Nothing of ours does that: files are replaced by renaming (see `writer`),
+        // and FORMAT.md tells others to do the same.
+        let map = unsafe { Mmap::map(file) }.map_err(Error::io("mapping"))?;
+        Ok(Self(Arc::new(map)))
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for FileMap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "FileMap({} bytes)", self.0.len())
+    }
+}
+
+/// Words of a filter that lie in a mapped file. Cheap to clone; the map lives as
+/// long as any clone.
+#[derive(Clone)]
+pub struct MappedWords {
+    /// Keeps `words` valid.
+    _map: FileMap,
+    words: *const u64,
+    len: usize,
+}
+
+// SAFETY: the words are only read, and the map they lie in is kept alive.
+unsafe impl Send for MappedWords {}
+// SAFETY: as above.
+unsafe impl Sync for MappedWords {}
+
+impl MappedWords {
+    /// `len` bytes from `offset` on as words. The caller has checked that they lie
+    /// inside the file.
+    pub(super) fn new(map: &FileMap, offset: u64, len: u64) -> Result<Self, Error> {
+        let corrupt = |what: &'static str| Error::corrupt("bits section", offset, what);
+        if cfg!(target_endian = "big") {
+            return Err(corrupt(
+                "files can be mapped on little-endian machines only: load it instead",
+            ));
+        }
+        let bytes = &map.bytes()[offset as usize..][..len as usize];
+        if !len.is_multiple_of(8) || bytes.as_ptr().align_offset(8) != 0 {
+            return Err(corrupt("it is not made of whole words"));
+        }
+        Ok(Self {
+            _map: map.clone(),
+            words: bytes.as_ptr().cast(),
+            len: bytes.len() / 8,
+        })
+    }
+
+    /// Part of these words, in the same map.
+    pub(crate) fn part(&self, start: usize, len: usize) -> Option<Self> {
+        let part = self.as_ref().get(start..start.checked_add(len)?)?;
+        Some(Self {
+            _map: self._map.clone(),
+            words: part.as_ptr(),
+            len,
+        })
+    }
+}
+
+impl AsRef<[u64]> for MappedWords {
+    #[inline]
+    fn as_ref(&self) -> &[u64] {
+        // SAFETY: `new` and `part` took the pointer from a slice of the map with room
+        // for `len` words, aligned to 8; `_map` keeps it mapped; any bytes are a u64.
+        unsafe { std::slice::from_raw_parts(self.words, self.len) }
+    }
+}
+
+impl fmt::Debug for MappedWords {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "MappedWords({} words)", self.len)
+    }
+}

@@ -1,0 +1,37 @@
+//! The `.grove` container: one file, a header, sections, a checksum for each.
+//!
+//! ```text
+//!   | header | section | section | ... | END |
+//!             |         \
+//!             | 64-byte head | payload, aligned for a memory map |
+//! ```
+//!
+//! Every byte is described in `FORMAT.md`, and only there; constants here cite its
+//! sections. Reading checks everything that is small (header, section heads,
+//! parameters, catalogue) at once, and the bits themselves when they are loaded
+//! or on [`verify`](crate::verify()): a map of any size opens in the time of a few page faults.
+//!
+//! Files are written whole, under another name, synced, and renamed into place: a
+//! reader sees the old file or the new one, and a crash or a full disk leaves the
+//! old one as it was.
+
+mod header;
+mod map;
+mod notes;
+mod reader;
+mod writer;
+
+pub use header::Content;
+pub use map::MappedWords;
+pub use notes::Notes;
+pub use reader::Report;
+
+pub(crate) use header::Kind;
+pub(crate) use reader::Grove;
+pub(crate) use writer::Writer;
+
+/// The newest version this build reads, and the one it writes. FORMAT section 2.
+pub const VERSION: u16 = 1;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,86 @@
+//! Facts about a file that no reader needs, but its user may.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::{Grove, Kind};
+use crate::Error;
+
+/// Names and values kept with a file, such as for how many items it was sized.
+/// FORMAT section 6.
+///
+/// ```
+/// use bloomgrove::format::Notes;
+///
+/// let notes = Notes::new().with("items", 1000).with("origin", "orders, March");
+/// assert_eq!(notes.get("items"), Some("1000"));
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Notes(BTreeMap<String, String>);
+
+impl Notes {
+    /// None yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds one. Line breaks in either become spaces, and a `=` in the name a `-`.
+    pub fn with(mut self, name: &str, value: impl ToString) -> Self {
+        let line = |text: &str| text.replace(['\n', '\r'], " ");
+        self.0
+            .insert(line(name).replace('=', "-"), line(&value.to_string()));
+        self
+    }
+
+    /// The value of a name.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+
+    /// All of them, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (&**name, &**value))
+    }
+
+    /// The notes of a file of any content; empty if it has none.
+    ///
+    /// # Errors
+    /// When the file cannot be read or is damaged.
+    pub fn of_file(path: impl AsRef<Path>) -> Result<Self, Error> {
+        let path = path.as_ref();
+        Self::of(&Grove::open(path)?).map_err(Error::in_file(path))
+    }
+
+    pub(crate) fn of(grove: &Grove) -> Result<Self, Error> {
+        if grove.find(Kind::Notes).is_none() {
+            return Ok(Self::default());
+        }
+        Self::from_bytes(grove.checked(Kind::Notes)?).ok_or_else(|| {
+            Error::corrupt(
+                Kind::Notes.name(),
+                grove.offset(Kind::Notes),
+                "it is not made of lines name=value",
+            )
+        })
+    }
+
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        let lines = self
+            .0
+            .iter()
+            .map(|(name, value)| format!("{name}={value}\n"));
+        lines.collect::<String>().into_bytes()
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        std::str::from_utf8(bytes)
+            .ok()?
+            .lines()
+            .map(|line| {
+                let (name, value) = line.split_once('=')?;
+                Some((name.to_owned(), value.to_owned()))
+            })
+            .collect::<Option<_>>()
+            .map(Self)
+    }
+}

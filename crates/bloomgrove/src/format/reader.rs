@@ -1,0 +1,211 @@
+//! A whole file, mapped and its structure checked.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use xxhash_rust::xxh3::xxh3_64;
+use zerocopy::FromBytes;
+
+use super::header::{self, End, Section, UNIT};
+use super::map::FileMap;
+use super::{Content, Kind, MappedWords};
+use crate::bits::Words;
+use crate::{Error, Params};
+
+/// An open file: its map, and the sections found in it.
+#[derive(Clone, Debug)]
+pub(crate) struct Grove {
+    path: PathBuf,
+    map: FileMap,
+    content: Content,
+    sections: Vec<Section>,
+}
+
+impl Grove {
+    /// Opens a file and checks its header and all section heads.
+    pub(crate) fn open(path: &Path) -> Result<Self, Error> {
+        let open = || {
+            let file = File::open(path).map_err(Error::io("opening"))?;
+            let about = file.metadata().map_err(Error::io("looking at"))?;
+            if !about.is_file() {
+                return Err(Error::corrupt(
+                    "file header",
+                    0,
+                    "this is not an ordinary file",
+                ));
+            }
+            let map = FileMap::of(&file)?;
+            let (content, sections) = parse(map.bytes())?;
+            Ok(Self {
+                path: path.to_owned(),
+                map,
+                content,
+                sections,
+            })
+        };
+        open().map_err(Error::in_file(path))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The error of `Error::WrongContent`, unless the file holds `wanted`.
+    pub(crate) fn expect(&self, wanted: Content) -> Result<(), Error> {
+        if self.content == wanted {
+            return Ok(());
+        }
+        Err(Error::WrongContent {
+            found: self.content.name(),
+            wanted: wanted.name(),
+        })
+    }
+
+    /// The section of a kind, if the file has it. A file with two is damaged, and
+    /// was refused when it was opened.
+    pub(crate) fn find(&self, kind: Kind) -> Option<&Section> {
+        self.sections.iter().find(|section| section.kind == kind)
+    }
+
+    fn need(&self, kind: Kind) -> Result<&Section, Error> {
+        self.find(kind)
+            .ok_or_else(|| Error::corrupt(kind.name(), 0, "the file has none"))
+    }
+
+    fn payload(&self, section: &Section) -> &[u8] {
+        // `decode` has checked that this lies inside the file.
+        &self.map.bytes()[section.offset as usize..][..section.len as usize]
+    }
+
+    /// A small payload, its checksum checked.
+    pub(crate) fn checked(&self, kind: Kind) -> Result<&[u8], Error> {
+        let section = self.need(kind)?;
+        self.check(section)?;
+        Ok(self.payload(section))
+    }
+
+    fn check(&self, section: &Section) -> Result<(), Error> {
+        if xxh3_64(self.payload(section)) != section.checksum {
+            return Err(Error::corrupt(
+                section.kind.name(),
+                section.offset,
+                "its checksum does not match",
+            ));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn params(&self) -> Result<Params, Error> {
+        let bytes = self.checked(Kind::Params)?;
+        let offset = self.need(Kind::Params)?.offset;
+        Params::from_bytes(bytes).map_err(|what| Error::corrupt(Kind::Params.name(), offset, what))
+    }
+
+    /// The bits of the file as words, still in the map and unchecked.
+    pub(crate) fn words(&self) -> Result<MappedWords, Error> {
+        let section = self.need(Kind::Bits)?;
+        MappedWords::new(&self.map, section.offset, section.len)
+    }
+
+    /// The bits of the file copied into memory, their sum checked.
+    pub(crate) fn load_words(&self) -> Result<Words, Error> {
+        let section = self.need(Kind::Bits)?;
+        self.check(section)?;
+        let (bytes, rest) = self.payload(section).as_chunks();
+        if !rest.is_empty() {
+            return Err(Error::corrupt(
+                section.kind.name(),
+                section.offset,
+                "it is not made of whole words",
+            ));
+        }
+        let mut words = Words::zeroed(bytes.len())?;
+        for (word, bytes) in words.as_mut().iter_mut().zip(bytes) {
+            *word = u64::from_le_bytes(*bytes);
+        }
+        Ok(words)
+    }
+
+    pub(crate) fn content(&self) -> Content {
+        self.content
+    }
+
+    /// Where the payload of a kind begins, for error messages.
+    pub(crate) fn offset(&self, kind: Kind) -> u64 {
+        self.find(kind).map_or(0, |section| section.offset)
+    }
+}
+
+/// Everything about a file that can be known without reading payloads.
+fn parse(file: &[u8]) -> Result<(Content, Vec<Section>), Error> {
+    let content = header::decode_file(file)?;
+    let mut sections: Vec<Section> = Vec::new();
+    let mut at = UNIT;
+    // Each turn moves at least one unit on, so a file bounds its own sections.
+    let end = loop {
+        let section = Section::decode(file, at)?;
+        if section.kind == Kind::End {
+            break section;
+        }
+        if sections.iter().any(|other| other.kind == section.kind) {
+            return Err(Error::corrupt(section.kind.name(), at, "there are two"));
+        }
+        at = section.end();
+        sections.push(section);
+    };
+    let corrupt = |what: &'static str| Error::corrupt(Kind::End.name(), at, what);
+    let payload = &file[end.offset as usize..][..end.len as usize];
+    let sums = End::read_from_bytes(payload).map_err(|_| corrupt("it has a wrong length"))?;
+    if xxh3_64(payload) != end.checksum || sums != End::of(&sections) {
+        return Err(corrupt("it does not match the sections before it"));
+    }
+    if end.end() != file.len() as u64 {
+        return Err(corrupt("there are bytes after it"));
+    }
+    check_padding(file, at, &end)?;
+    Ok((content, sections))
+}
+
+/// That the bytes around the payload of a section, whose head is at `at`, are zero.
+fn check_padding(file: &[u8], at: u64, section: &Section) -> Result<(), Error> {
+    let before = at + UNIT..section.offset;
+    let after = section.offset + section.len..section.end();
+    for gap in [before, after] {
+        let bytes = &file[gap.start as usize..gap.end as usize];
+        if bytes.iter().any(|&byte| byte != 0) {
+            let what = "its padding is not zero";
+            return Err(Error::corrupt(section.kind.name(), gap.start, what));
+        }
+    }
+    Ok(())
+}
+
+/// What [`verify`](crate::verify()) found.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Report {
+    /// What the file holds.
+    pub content: Content,
+    /// Its sections: name, and bytes of payload.
+    pub sections: Vec<(&'static str, u64)>,
+}
+
+impl Grove {
+    /// Reads the whole file: every checksum, and that all padding is zero.
+    pub(crate) fn check_all(&self) -> Result<Report, Error> {
+        let mut at = UNIT;
+        for section in &self.sections {
+            self.check(section)?;
+            check_padding(self.map.bytes(), at, section)?;
+            at = section.end();
+        }
+        Ok(Report {
+            content: self.content,
+            sections: self
+                .sections
+                .iter()
+                .map(|section| (section.kind.name(), section.len))
+                .collect(),
+        })
+    }
+}

@@ -1,0 +1,217 @@
+//! Writing a file whole or not at all.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
+use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
+use zerocopy::IntoBytes;
+
+use super::header::{self, End, LARGEST_GAP, Section, UNIT};
+use super::{Content, Kind};
+use crate::Error;
+
+/// A file being written. Until [`finish`](Self::finish) it has another name; dropped
+/// before that, it is gone and the file it was to replace is untouched.
+pub(crate) struct Writer {
+    path: PathBuf,
+    file: BufWriter<NamedTempFile>,
+    /// Where the next byte goes.
+    at: u64,
+    sections: Vec<Section>,
+    /// The section whose payload is being streamed, with the sum so far.
+    open: Option<(u64, Section, Xxh3Default)>,
+}
+
+impl Writer {
+    pub(crate) fn create(path: &Path, content: Content) -> Result<Self, Error> {
+        let create = || {
+            let path = target(path)?;
+            let temp = temporary_beside(&path).map_err(Error::io("creating a file beside"))?;
+            let mut writer = Self {
+                path,
+                file: BufWriter::with_capacity(1 << 20, temp),
+                at: 0,
+                sections: Vec::new(),
+                open: None,
+            };
+            writer.put(&header::encode_file(content))?;
+            Ok(writer)
+        };
+        create().map_err(Error::in_file(path))
+    }
+
+    /// Writes a section at once.
+    pub(crate) fn section(&mut self, kind: Kind, payload: &[u8]) -> Result<(), Error> {
+        let mut section = Section {
+            kind,
+            offset: self.payload_offset(payload.len() as u64),
+            len: payload.len() as u64,
+            checksum: xxh3_64(payload),
+            head_checksum: 0,
+        };
+        let head = section.encode();
+        self.put(&head)?;
+        self.pad_to(section.offset)?;
+        self.put(payload)?;
+        self.pad_to(section.end())?;
+        self.sections.push(section);
+        Ok(())
+    }
+
+    /// Writes words as a section at once.
+    pub(crate) fn words(&mut self, words: &[u64]) -> Result<(), Error> {
+        if cfg!(target_endian = "little") {
+            self.section(Kind::Bits, words.as_bytes())
+        } else {
+            self.begin(Kind::Bits)?;
+            self.append_words(words)?;
+            self.end()
+        }
+    }
+
+    /// Begins a section whose payload comes in pieces.
+    pub(crate) fn begin(&mut self, kind: Kind) -> Result<(), Error> {
+        let head_at = self.at;
+        let section = Section {
+            kind,
+            offset: self.payload_offset(LARGEST_GAP),
+            len: 0,
+            checksum: 0,
+            head_checksum: 0,
+        };
+        self.pad_to(section.offset)?;
+        self.open = Some((head_at, section, Xxh3Default::new()));
+        Ok(())
+    }
+
+    /// How many bytes the open section has so far.
+    pub(crate) fn section_len(&self) -> u64 {
+        self.open
+            .as_ref()
+            .map_or(0, |(_, section, _)| self.at - section.offset)
+    }
+
+    /// Adds words to the open section.
+    pub(crate) fn append_words(&mut self, words: &[u64]) -> Result<(), Error> {
+        if cfg!(target_endian = "little") {
+            return self.append(words.as_bytes());
+        }
+        for word in words {
+            self.append(&word.to_le_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// Adds bytes to the open section.
+    pub(crate) fn append(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        if let Some((_, _, sum)) = &mut self.open {
+            sum.update(bytes);
+        }
+        self.put(bytes)
+    }
+
+    /// Ends the open section: its head is written now that its sum is known.
+    pub(crate) fn end(&mut self) -> Result<(), Error> {
+        let Some((head_at, mut section, sum)) = self.open.take() else {
+            return Ok(());
+        };
+        section.len = self.at - section.offset;
+        section.checksum = sum.digest();
+        self.pad_to(section.end())?;
+        let head = section.encode();
+        let mut rewrite = || {
+            self.file.seek(SeekFrom::Start(head_at))?;
+            self.file.write_all(&head)?;
+            self.file.seek(SeekFrom::Start(self.at))
+        };
+        rewrite().map_err(|error| self.failed(error))?;
+        self.sections.push(section);
+        Ok(())
+    }
+
+    /// Writes the END, makes everything durable, and gives the file its name.
+    pub(crate) fn finish(mut self) -> Result<(), Error> {
+        let end = End::of(&self.sections);
+        self.section(Kind::End, end.as_bytes())?;
+        let path = self.path.clone();
+        let finish = || {
+            let temp = self.file.into_inner().map_err(|error| error.into_error())?;
+            temp.as_file().sync_all()?;
+            temp.persist(&self.path).map_err(|error| error.error)?;
+            // The rename itself must reach the disk too. Not every system lets a
+            // directory be opened; there the rename is as durable as it gets.
+            if let Ok(folder) = File::open(folder_of(&self.path)) {
+                folder.sync_all()?;
+            }
+            Ok(())
+        };
+        finish()
+            .map_err(Error::io("writing"))
+            .map_err(Error::in_file(&path))
+    }
+
+    /// Large payloads begin on a page, for direct reading and neat maps.
+    fn payload_offset(&self, len: u64) -> u64 {
+        let after_head = self.at + UNIT;
+        if len >= LARGEST_GAP {
+            after_head.next_multiple_of(LARGEST_GAP)
+        } else {
+            after_head
+        }
+    }
+
+    fn pad_to(&mut self, offset: u64) -> Result<(), Error> {
+        const ZEROS: [u8; (LARGEST_GAP + UNIT) as usize] = [0; _];
+        let gap = (offset - self.at) as usize;
+        self.put(&ZEROS[..gap])
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.file
+            .write_all(bytes)
+            .map_err(|error| self.failed(error))?;
+        self.at += bytes.len() as u64;
+        Ok(())
+    }
+
+    fn failed(&self, error: io::Error) -> Error {
+        Error::in_file(&self.path)(Error::io("writing")(error))
+    }
+}
+
+/// The file to replace: `path`, or what it links to. Only an ordinary file is
+/// replaced; renaming over a device or a folder is never what was meant.
+fn target(path: &Path) -> Result<PathBuf, Error> {
+    match fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(path.to_owned()),
+        Err(error) => Err(Error::io("looking at")(error)),
+        Ok(about) if about.is_file() => fs::canonicalize(path).map_err(Error::io("looking at")),
+        Ok(about) => Err(Error::io("writing")(io::Error::other(if about.is_dir() {
+            "this is a folder; name a file in it"
+        } else {
+            "this is no ordinary file, and would be replaced by one; name another"
+        }))),
+    }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    }
+}
+
+fn temporary_beside(path: &Path) -> io::Result<NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".bloomgrove-").suffix(".tmp");
+    // The mode of the file it replaces, or what a new file gets here.
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = fs::metadata(path).map_or(0o666, |about| about.permissions().mode() & 0o777);
+        builder.permissions(fs::Permissions::from_mode(mode));
+    }
+    builder.tempfile_in(folder_of(path))
+}

@@ -1,0 +1,156 @@
+//! The formulas, in the letters of the papers.
+//!
+//! | letter | in this library |
+//! |---|---|
+//! | m | `bits` |
+//! | k | `hashes` |
+//! | n | `items` |
+//! | p | `fpr`, the false-positive rate |
+//!
+//! Source: seed document 002, section 4, for the standard layout. The blocked
+//! layout's rate is our own: exact for the way `bits::line` places bits, up to
+//! the independence of hashes.
+
+use std::f64::consts::LN_2;
+
+use crate::bits::{LANES, LINE_BITS};
+
+/// The seed's `m = -n ln p / (ln 2)^2`: the fewest bits, if k could be a fraction.
+pub fn optimal_bits(items: u64, fpr: f64) -> f64 {
+    -(items as f64) * fpr.ln() / (LN_2 * LN_2)
+}
+
+/// The seed's `k = -log2 p`, before rounding.
+pub fn optimal_hashes(fpr: f64) -> f64 {
+    -fpr.log2()
+}
+
+/// `m = -k n / ln(1 - p^(1/k))`: the bits for a whole number of hashes.
+pub fn standard_bits(items: u64, hashes: u32, fpr: f64) -> f64 {
+    let k = f64::from(hashes);
+    -k * items as f64 / (-fpr.powf(1.0 / k)).ln_1p()
+}
+
+/// `p = (1 - (1 - 1/m)^(k n))^k`: the rate of the standard layout.
+pub fn standard_fpr(bits: u64, hashes: u32, items: u64) -> f64 {
+    fill(bits, hashes, items).powi(hashes as i32)
+}
+
+/// `1 - (1 - 1/m)^(k n)`: the share of bits set by n items.
+pub fn fill(bits: u64, hashes: u32, items: u64) -> f64 {
+    if bits == 1 {
+        return if items == 0 { 0.0 } else { 1.0 };
+    }
+    let draws = f64::from(hashes) * items as f64;
+    -(draws * (-1.0 / bits as f64).ln_1p()).exp_m1()
+}
+
+/// The inverse of [`fill`]: `n = -m/k ln(1 - fill)`. Infinite at fill 1.
+///
+/// It holds for the blocked layout too: the items of a line are Poisson
+/// distributed, and the mean of `z^c` over that distribution is the same
+/// exponential.
+pub fn items_for_fill(bits: u64, hashes: u32, fill: f64) -> f64 {
+    if fill >= 1.0 {
+        return f64::INFINITY;
+    }
+    -(bits as f64) / f64::from(hashes) * (-fill).ln_1p()
+}
+
+/// The rate of the blocked layout: the mean over how many items share a line.
+pub fn blocked_fpr(bits: u64, hashes: u32, items: u64) -> f64 {
+    let line = LineRate::new(hashes);
+    mean_over_line_load(bits / LINE_BITS, items, |load| line.fpr(load))
+}
+
+/// The mean of `rate(c)` when c of `items` fall into one of `lines`: a binomial
+/// mean, summed outward from the commonest c until nothing more is added.
+fn mean_over_line_load(lines: u64, items: u64, rate: impl Fn(f64) -> f64) -> f64 {
+    if lines <= 1 {
+        return rate(items as f64);
+    }
+    const NOTHING: f64 = 1e-18;
+    let (n, odds) = (items as f64, 1.0 / (lines as f64 - 1.0));
+    let mode = ((n + 1.0) / lines as f64).floor().min(n);
+    let (mut weights, mut sum) = (1.0, rate(mode));
+    // The ratio of neighbouring binomial terms, up and then down from the mode.
+    let (mut weight, mut c) = (1.0, mode);
+    while c < n && weight > NOTHING {
+        weight *= (n - c) / (c + 1.0) * odds;
+        c += 1.0;
+        weights += weight;
+        sum += weight * rate(c);
+    }
+    (weight, c) = (1.0, mode);
+    while c > 0.0 && weight > NOTHING {
+        weight *= c / ((n - c + 1.0) * odds);
+        c -= 1.0;
+        weights += weight;
+        sum += weight * rate(c);
+    }
+    sum / weights
+}
+
+/// The rate of one line as a function of how many items it has.
+enum LineRate {
+    /// Up to 8 hashes, one to a lane. By inclusion and exclusion over the lanes a
+    /// query asks: `sum of sign * base^c`, where base is the chance that one item
+    /// sets none of the asked bits in a subset of them.
+    OnePerLane(Vec<(f64, f64)>),
+    /// More than 8: some lanes hold two bits of each item.
+    TwoPerLane { hashes: u32 },
+}
+
+impl LineRate {
+    fn new(hashes: u32) -> Self {
+        if hashes > LANES {
+            return LineRate::TwoPerLane { hashes };
+        }
+        let terms = (0u32..1 << hashes).map(|subset| {
+            let sign = if subset.count_ones() % 2 == 0 {
+                1.0
+            } else {
+                -1.0
+            };
+            let base: f64 = (0..LANES)
+                .map(|first| {
+                    let shared = (0..hashes)
+                        .filter(|lane| subset >> lane & 1 == 1)
+                        .filter(|lane| (lane + LANES - first) % LANES < hashes)
+                        .count();
+                    (63.0 / 64.0f64).powi(shared as i32)
+                })
+                .sum();
+            (sign, base / f64::from(LANES))
+        });
+        LineRate::OnePerLane(terms.collect())
+    }
+
+    fn fpr(&self, load: f64) -> f64 {
+        match self {
+            // All lanes alike and independent: the sum closes to one power.
+            LineRate::OnePerLane(terms) if terms.len() == 1 << LANES => {
+                (1.0 - (63.0 / 64.0f64).powf(load)).powi(LANES as i32)
+            }
+            LineRate::OnePerLane(terms) => terms
+                .iter()
+                .map(|(sign, base)| sign * base.powf(load))
+                .sum::<f64>()
+                .max(0.0),
+            LineRate::TwoPerLane { hashes } => {
+                let doubled = hashes - LANES;
+                let share = f64::from(doubled) / f64::from(LANES);
+                // The chance that `load` items leave x given places of a lane empty.
+                let empty = |x: f64| {
+                    let one = 1.0 - x / 64.0;
+                    (one * (1.0 - share + share * one)).powf(load)
+                };
+                let one = 1.0 - empty(1.0);
+                let both = 1.0 - 2.0 * empty(1.0) + empty(2.0);
+                // Two asked places of one lane are the same one time in 64.
+                let pair = one / 64.0 + both * 63.0 / 64.0;
+                one.powi((LANES - doubled) as i32) * pair.powi(doubled as i32)
+            }
+        }
+    }
+}

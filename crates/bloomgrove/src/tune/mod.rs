@@ -1,0 +1,333 @@
+//! How big, which kind, and why. Pure arithmetic: nothing here touches a filter.
+//!
+//! ```text
+//!   items, rate --> standard: k = about log2(1/p), m = -k n / ln(1 - p^(1/k))
+//!               \-> blocked:  the smallest m and k whose line-by-line rate is <= p
+//!                      |
+//!                      +--> blocked if it costs at most 10 % more bits, else standard
+//! ```
+//!
+//! | target | standard | blocked | costs |
+//! |---|---|---|---|
+//! | 1e-1 | 4.81 bits/key | 4.86 | + 1 % |
+//! | 1e-2 | 9.59 | 10.10 (k = 8; 9.93 with k = 6) | + 5 % |
+//! | 1e-3 | 14.38 | 15.72 | + 9 % |
+//! | 1e-4 | 19.17 | 22.13 (23.6 with k = 8) | + 15 % |
+//!
+//! (`bloomgrove tune size --items 1000000 --fpr ...` prints these.)
+//!
+//! Source: seed document 002, sections 4 and 6.
+
+pub mod math;
+
+pub use crate::hash::prime::{first_prime_from, is_prime};
+
+use crate::bits::LINE_BITS;
+use crate::hash::Family;
+use crate::{Error, Layout, MAX_BITS, MAX_BLOCKED_HASHES, MAX_HASHES, Params};
+
+/// Blocked is recommended while it needs at most this many times the bits.
+const BLOCKED_WORTH: f64 = 1.10;
+/// One hash less in a standard filter is worth this many times the bits: it
+/// spares a memory access and turns absent keys away sooner.
+const FEWER_WORTH: f64 = 1.005;
+/// Eight hashes make the fastest blocked filter; worth this many times the bits.
+const EIGHT_WORTH: f64 = 1.02;
+/// Two keys with the same digest are a false positive no number of bits can
+/// mend; they may make up this share of the wanted rate.
+const COLLISION_SHARE: f64 = 0.01;
+
+/// A size and kind of filter, with what to expect of it.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Plan {
+    /// How many keys it is for.
+    pub items: u64,
+    /// How many bits.
+    pub bits: u64,
+    /// How many of them each key sets.
+    pub hashes: u32,
+    /// Where.
+    pub layout: Layout,
+    /// By which family.
+    pub family: Family,
+    /// How often an absent key is accepted once all keys are in.
+    pub fpr: f64,
+    /// Why this one.
+    pub why: String,
+}
+
+impl Plan {
+    /// Bits for each key.
+    pub fn bits_per_item(&self) -> f64 {
+        self.bits as f64 / self.items as f64
+    }
+
+    /// The parameters of such a filter.
+    ///
+    /// # Errors
+    /// [`Error::Params`], if the plan was changed into an impossible one.
+    pub fn params(&self) -> Result<Params, Error> {
+        Params::builder(self.bits, self.hashes)
+            .layout(self.layout)
+            .family(self.family.clone())
+            .build()
+    }
+}
+
+/// The filter to take for `items` keys at false-positive rate `fpr`.
+///
+/// ```
+/// let plan = bloomgrove::tune::recommend(1_000_000, 1e-4)?;
+/// assert_eq!(plan.layout, bloomgrove::Layout::Standard);
+/// assert!(plan.fpr <= 1e-4 && plan.bits_per_item() < 19.3);
+/// println!("{}", plan.why);
+/// # Ok::<(), bloomgrove::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Unreachable`] when the rate is out of range, or no filter is that large
+/// or that good.
+pub fn recommend(items: u64, fpr: f64) -> Result<Plan, Error> {
+    choose(items, fpr, None, None)
+}
+
+/// As [`recommend`], with layout or family already decided.
+///
+/// # Errors
+/// [`Error::Unreachable`], also when the family has too few bits for the rate.
+pub fn choose(
+    items: u64,
+    fpr: f64,
+    layout: Option<Layout>,
+    family: Option<Family>,
+) -> Result<Plan, Error> {
+    check_target(items, fpr)?;
+    let (family, family_why) = match family {
+        Some(family) => (check_family(items, fpr, family)?, None),
+        None => default_family(items, fpr),
+    };
+    let mut plan = match layout {
+        Some(Layout::Standard) => standard(items, fpr)?,
+        Some(Layout::Blocked) => blocked(items, fpr)?,
+        None => {
+            let mut plain = standard(items, fpr)?;
+            match blocked(items, fpr) {
+                Ok(mut lined) => {
+                    let more = lined.bits as f64 / plain.bits as f64;
+                    let percent = (more - 1.0) * 100.0;
+                    if more <= BLOCKED_WORTH {
+                        lined.why = format!(
+                            "blocked costs {percent:.1} % more bits than standard at this rate, \
+                             and asks the memory once a key instead of up to {} times",
+                            plain.hashes
+                        );
+                        lined
+                    } else {
+                        plain.why = format!(
+                            "standard needs the fewest bits; blocked would be faster and cost \
+                             {percent:.1} % more of them"
+                        );
+                        plain
+                    }
+                }
+                Err(_) => {
+                    plain.why = "standard: no blocked filter reaches this rate".into();
+                    plain
+                }
+            }
+        }
+    };
+    plan.family = family;
+    if let Some(why) = family_why {
+        plan.why = format!("{}; {why}", plan.why);
+    }
+    Ok(plan)
+}
+
+/// The smallest standard filter.
+///
+/// # Errors
+/// [`Error::Unreachable`].
+pub fn standard(items: u64, fpr: f64) -> Result<Plan, Error> {
+    check_target(items, fpr)?;
+    let ceiling = math::optimal_hashes(fpr)
+        .ceil()
+        .clamp(1.0, f64::from(MAX_HASHES)) as u32;
+    let sizes = (1..=ceiling).map(|k| (k, math::standard_bits(items, k, fpr)));
+    let least = sizes
+        .clone()
+        .map(|(_, bits)| bits)
+        .fold(f64::INFINITY, f64::min);
+    let (hashes, bits) = sizes
+        .into_iter()
+        .find(|(_, bits)| *bits <= least * FEWER_WORTH)
+        .expect("the least is among them");
+    let mut bits = whole_words(bits, items)?;
+    // The formula is an approximation for small filters: grow until it holds.
+    while math::standard_fpr(bits, hashes, items) > fpr {
+        bits = whole_words(bits as f64 + 1.0, items)?;
+    }
+    Ok(Plan {
+        items,
+        bits,
+        hashes,
+        layout: Layout::Standard,
+        family: Family::Xxh3,
+        fpr: math::standard_fpr(bits, hashes, items),
+        why: "the fewest bits for this rate".into(),
+    })
+}
+
+/// The blocked filter to take: the smallest, unless one with eight hashes is
+/// nearly as small.
+///
+/// # Errors
+/// [`Error::Unreachable`].
+pub fn blocked(items: u64, fpr: f64) -> Result<Plan, Error> {
+    check_target(items, fpr)?;
+    let floor = math::optimal_bits(items, fpr).max(1.0) as u64;
+    let smallest = |hashes: u32| -> Option<(u64, u32)> {
+        // Between the optimum of the standard layout and sixteen times that.
+        let (mut low, mut high) = (
+            floor / LINE_BITS,
+            floor.div_ceil(LINE_BITS).checked_mul(16)?,
+        );
+        let good = |lines: u64| math::blocked_fpr(lines * LINE_BITS, hashes, items) <= fpr;
+        if high * LINE_BITS > MAX_BITS || !good(high) {
+            return None;
+        }
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            if good(middle) {
+                high = middle
+            } else {
+                low = middle
+            }
+        }
+        Some((high * LINE_BITS, hashes))
+    };
+    // The best k is below the standard one at high rates and grows slowly.
+    let best_guess = math::optimal_hashes(fpr).round().max(1.0) as u32;
+    let around = best_guess.saturating_sub(2).max(1)..=(best_guess + 2).min(MAX_BLOCKED_HASHES);
+    let (mut bits, mut hashes) =
+        around
+            .filter_map(smallest)
+            .min()
+            .ok_or_else(|| Error::Unreachable {
+                what: format!(
+                    "no blocked filter holds {items} items at a false-positive rate of {fpr:e}: \
+                 take the standard layout"
+                ),
+            })?;
+    if let Some((eight, _)) = smallest(8)
+        && eight as f64 <= bits as f64 * EIGHT_WORTH
+    {
+        (bits, hashes) = (eight, 8);
+    }
+    Ok(Plan {
+        items,
+        bits,
+        hashes,
+        layout: Layout::Blocked,
+        family: Family::Xxh3,
+        fpr: math::blocked_fpr(bits, hashes, items),
+        why: "one memory access a key".into(),
+    })
+}
+
+/// The seed's own proposal (section 6): three hashes, and as many bits as the
+/// first prime that is at least three times the number of records.
+///
+/// Its rate is about (1 - 1/e)^3 = 25 %, whatever the number of records.
+///
+/// # Errors
+/// [`Error::Unreachable`] for no records, or more than a filter can hold.
+pub fn first_prime(records: u64) -> Result<Plan, Error> {
+    const HASHES: u32 = 3;
+    check_target(records, 0.5)?;
+    let bits = records
+        .checked_mul(3)
+        .and_then(first_prime_from)
+        .filter(|&bits| bits <= MAX_BITS)
+        .ok_or_else(|| too_many(records))?;
+    Ok(Plan {
+        items: records,
+        bits,
+        hashes: HASHES,
+        layout: Layout::Standard,
+        family: Family::Xxh3,
+        fpr: math::standard_fpr(bits, HASHES, records),
+        why: format!("three hashes, and the first prime from 3 x {records}"),
+    })
+}
+
+fn check_target(items: u64, fpr: f64) -> Result<(), Error> {
+    let what = if items == 0 {
+        "for 0 items: say how many keys it will hold, at least 1".into()
+    } else if !(fpr > 0.0 && fpr < 1.0) {
+        format!(
+            "a false-positive rate of {fpr}: it must be above 0 and below 1 (0.01 is one in a hundred)"
+        )
+    } else if math::optimal_hashes(fpr) > f64::from(MAX_HASHES) {
+        format!(
+            "a false-positive rate of {fpr:e} needs more than {MAX_HASHES} hashes; \
+             the lowest is about {:.1e}",
+            0.5f64.powi(MAX_HASHES as i32)
+        )
+    } else {
+        return Ok(());
+    };
+    Err(Error::Unreachable { what })
+}
+
+fn too_many(items: u64) -> Error {
+    Error::Unreachable {
+        what: format!("{items} items need more than {MAX_BITS} bits, the most a filter can have"),
+    }
+}
+
+/// How often a key collides with one of `items` in all bits of its digest.
+fn collision_rate(items: u64, digest_bits: u32) -> f64 {
+    items as f64 * 0.5f64.powi(digest_bits as i32)
+}
+
+fn check_family(items: u64, fpr: f64, family: Family) -> Result<Family, Error> {
+    if let Some(bits) = family.digest_bits() {
+        let collisions = collision_rate(items, bits);
+        if collisions > fpr * COLLISION_SHARE {
+            return Err(Error::Unreachable {
+                what: format!(
+                    "{} tells keys apart by {bits} bits, and with {items} items one absent key in \
+                     {:.1e} would share all of them with a present one: too often for a rate of \
+                     {fpr:e}; take a family of 128 bits (xxh3-128)",
+                    family.name(),
+                    1.0 / collisions
+                ),
+            });
+        }
+    }
+    Ok(family)
+}
+
+fn default_family(items: u64, fpr: f64) -> (Family, Option<&'static str>) {
+    if check_family(items, fpr, Family::Xxh3).is_ok() {
+        (Family::Xxh3, None)
+    } else {
+        (
+            Family::Xxh3Wide,
+            Some("hashes of 128 bits, because 64 cannot tell that many keys apart at this rate"),
+        )
+    }
+}
+
+/// Bits rounded up to whole words.
+fn whole_words(bits: f64, items: u64) -> Result<u64, Error> {
+    if bits.is_nan() || bits > MAX_BITS as f64 {
+        return Err(too_many(items));
+    }
+    Ok((bits.ceil() as u64).max(1).next_multiple_of(64))
+}
+
+#[cfg(test)]
+mod tests;
