@@ -1,0 +1,270 @@
+//! Bytes from anywhere: every reader gives an error or a right answer, never a
+//! panic, never an allocation that the bytes cannot justify.
+//!
+//! Fuzz targets of bolero: a bounded number of cases here, without end under
+//! `cargo bolero test`.
+
+mod support;
+
+use std::path::Path;
+
+use bloomgrove::format::Notes;
+use bloomgrove::index::{Shelf, ShelfWriter};
+use bloomgrove::{Error, Filter, MappedFilter, Params};
+
+fn open_everything(path: &Path) {
+    if let Ok(filter) = MappedFilter::map(path) {
+        filter.contains("key");
+        let _ = (
+            filter.fill(),
+            filter.expected_fpr(),
+            filter.estimated_items(),
+        );
+    }
+    let _ = Filter::load(path);
+    let _ = Notes::of_file(path);
+    let _ = bloomgrove::verify(path);
+    if let Ok(shelf) = Shelf::map(path) {
+        let _ = shelf.which("key").count();
+    }
+}
+
+fn samples() -> Vec<Vec<u8>> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sample");
+    let mut filter = Filter::new(Params::for_items(10, 0.1).unwrap()).unwrap();
+    filter.insert("key");
+    filter.save_with(&path, &Notes::new().with("a", 1)).unwrap();
+    let one = std::fs::read(&path).unwrap();
+    let mut shelf = ShelfWriter::create(&path).unwrap();
+    shelf.add(b"one", b"tag", &filter).unwrap();
+    shelf.add(b"two", b"", &filter).unwrap();
+    shelf.finish().unwrap();
+    vec![one, std::fs::read(&path).unwrap()]
+}
+
+/// Makes all checksums right again where the structure still allows it, so that
+/// the fields behind them are reached.
+fn reseal(bytes: &mut [u8]) {
+    use xxhash_rust::xxh3::xxh3_64;
+    let put = |bytes: &mut [u8], at: usize, value: u64| {
+        if let Some(field) = bytes.get_mut(at..at + 8) {
+            field.copy_from_slice(&value.to_le_bytes());
+        }
+    };
+    let get = |bytes: &[u8], at: usize| {
+        bytes
+            .get(at..at + 8)
+            .map_or(0, |field| u64::from_le_bytes(field.try_into().unwrap()))
+    };
+    let mut heads = Vec::new();
+    let mut at = 64;
+    if bytes.len() >= 64 {
+        put(bytes, 56, xxh3_64(&bytes[..56]));
+    }
+    while at + 64 <= bytes.len() {
+        let (offset, len) = (get(bytes, at + 8), get(bytes, at + 16));
+        let Some(end) = offset
+            .checked_add(len)
+            .filter(|&end| end > at as u64 && end <= bytes.len() as u64)
+        else {
+            return;
+        };
+        let payload = offset as usize..end as usize;
+        let is_end = bytes[at + 4..at + 6] == [0xff, 0xff];
+        if is_end && payload.len() == 16 {
+            put(bytes, payload.start + 8, xxh3_64(&heads));
+        }
+        put(bytes, at + 24, xxh3_64(&bytes[payload]));
+        put(bytes, at + 56, xxh3_64(&bytes[at..at + 56]));
+        if is_end {
+            return;
+        }
+        heads.extend_from_slice(&bytes[at + 56..at + 64]);
+        at = (end as usize).next_multiple_of(64);
+    }
+}
+
+#[test]
+fn any_bytes_are_an_error_or_an_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("any.grove");
+    bolero::check!()
+        .with_iterations(2000)
+        .for_each(|bytes: &[u8]| {
+            std::fs::write(&path, bytes).unwrap();
+            open_everything(&path);
+        });
+}
+
+#[test]
+fn damaged_files_with_right_checksums_are_an_error_or_an_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("damaged.grove");
+    let samples = samples();
+    bolero::check!()
+        .with_type::<(bool, Vec<(u16, u8)>)>()
+        .with_iterations(5000)
+        .for_each(|(which, edits)| {
+            let mut bytes = samples[usize::from(*which)].clone();
+            for (at, value) in edits.iter().take(8) {
+                let at = usize::from(*at) % bytes.len();
+                bytes[at] = *value;
+            }
+            reseal(&mut bytes);
+            std::fs::write(&path, bytes).unwrap();
+            open_everything(&path);
+        });
+}
+
+/// Each field of the catalogue and parameters in turn, set to extreme values behind
+/// right checksums.
+#[test]
+fn extreme_values_in_every_word_are_an_error_or_an_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("extreme.grove");
+    for sample in samples() {
+        for at in (64..sample.len() - 8).step_by(4) {
+            for value in [0, 1, 8, 64, u64::from(u32::MAX), 1 << 47, 1 << 60, u64::MAX] {
+                for len in [4, 8] {
+                    let mut bytes = sample.clone();
+                    bytes[at..at + len].copy_from_slice(&value.to_le_bytes()[..len]);
+                    reseal(&mut bytes);
+                    std::fs::write(&path, bytes).unwrap();
+                    open_everything(&path);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn shelves_cut_anywhere_are_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cut.grove");
+    let shelf = &samples()[1];
+    for len in 0..shelf.len() {
+        std::fs::write(&path, &shelf[..len]).unwrap();
+        assert!(Shelf::map(&path).is_err(), "{len} bytes");
+    }
+    std::fs::write(&path, shelf).unwrap();
+    assert_eq!(Shelf::map(&path).unwrap().entries().len(), 2);
+    for at in 0..shelf.len() {
+        let mut bytes = shelf.clone();
+        bytes[at] ^= 0x10;
+        std::fs::write(&path, &bytes).unwrap();
+        assert!(bloomgrove::verify(&path).is_err(), "byte {at}");
+    }
+}
+
+#[test]
+fn what_is_no_file_of_ours_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    std::fs::write(path("empty"), "").unwrap();
+    std::fs::write(path("text"), "this is text\n".repeat(100)).unwrap();
+    let filter = Filter::new(Params::for_items(10, 0.1).unwrap()).unwrap();
+    filter.save(path("filter")).unwrap();
+    ShelfWriter::create(path("shelf"))
+        .unwrap()
+        .finish()
+        .unwrap();
+
+    for (name, part) in [
+        ("empty", "does not begin"),
+        ("text", "does not begin"),
+        ("missing", "opening"),
+        (".", "not an ordinary file"),
+        ("shelf", "holds a shelf of filters, and a filter is needed"),
+    ] {
+        for message in [
+            MappedFilter::map(path(name)).unwrap_err().to_string(),
+            Filter::load(path(name)).unwrap_err().to_string(),
+        ] {
+            assert!(message.contains(part), "{name}: {message}");
+        }
+    }
+    let message = Shelf::map(path("filter")).unwrap_err().to_string();
+    assert!(message.contains("holds a filter"), "{message}");
+    assert!(Shelf::map(path("shelf")).unwrap().entries().is_empty());
+}
+
+#[test]
+fn a_save_that_fails_leaves_the_old_file_and_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("kept.grove");
+    let mut filter = Filter::new(Params::for_items(10, 0.1).unwrap()).unwrap();
+    filter.insert("old");
+    filter.save(&path).unwrap();
+    let before = std::fs::read(&path).unwrap();
+
+    let shelf = ShelfWriter::create(&path).unwrap();
+    drop(shelf);
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+
+    let message = filter.save(folder.path()).unwrap_err().to_string();
+    assert!(message.contains("folder"), "{message}");
+    let message = filter.save(path.join("below a file")).unwrap_err();
+    assert!(matches!(message.kind(), Error::Io { .. }), "{message}");
+    #[cfg(target_os = "linux")]
+    {
+        let message = filter.save("/dev/full").unwrap_err().to_string();
+        assert!(message.contains("no ordinary file"), "{message}");
+    }
+}
+
+/// A file of 4 GB, all of it a hole, opens and answers: nothing of it is read.
+#[test]
+fn a_large_file_opens_without_being_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let small = folder.path().join("small.grove");
+    let params = Params::builder(1 << 16, 8).build().unwrap();
+    Filter::new(params).unwrap().save(&small).unwrap();
+    let mut bytes = std::fs::read(&small).unwrap();
+
+    // The same file with the bits stretched: only heads and END move.
+    let large_len = 4u64 << 30;
+    let put = |bytes: &mut Vec<u8>, at: usize, value: u64| {
+        bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+    };
+    let seal = |bytes: &mut Vec<u8>, at: usize| {
+        let sum = xxhash_rust::xxh3::xxh3_64(&bytes[at..at + 56]);
+        put(bytes, at + 56, sum);
+    };
+    put(&mut bytes, 128, large_len * 8);
+    let sum = xxhash_rust::xxh3::xxh3_64(&bytes[128..128 + 56]);
+    put(&mut bytes, 64 + 24, sum);
+    seal(&mut bytes, 64);
+    // Params payload ends at 192, the notes are empty (head 192, payload 256).
+    let bits_head = 256;
+    let offset = u64::from_le_bytes(bytes[bits_head + 8..bits_head + 16].try_into().unwrap());
+    assert_eq!(offset % 4096, 0);
+    put(&mut bytes, bits_head + 16, large_len);
+    seal(&mut bytes, bits_head);
+    let mut end = bytes.split_off((offset + (1 << 13)) as usize);
+    put(&mut end, 8, offset + large_len + 64);
+    let heads: Vec<u8> = [64, 192, bits_head]
+        .iter()
+        .flat_map(|at| bytes[at + 56..at + 64].to_vec())
+        .collect();
+    put(&mut end, 64 + 8, xxhash_rust::xxh3::xxh3_64(&heads));
+    let sum = xxhash_rust::xxh3::xxh3_64(&end[64..80]);
+    put(&mut end, 24, sum);
+    seal(&mut end, 0);
+
+    let large = folder.path().join("large.grove");
+    std::fs::write(&large, &bytes).unwrap();
+    let file = std::fs::OpenOptions::new()
+        .write(true)
+        .open(&large)
+        .unwrap();
+    use std::io::{Seek, SeekFrom, Write};
+    let mut file = &file;
+    file.seek(SeekFrom::Start(offset + large_len)).unwrap();
+    file.write_all(&end).unwrap();
+
+    let filter = MappedFilter::map(&large).unwrap();
+    assert_eq!(filter.params().bits(), large_len * 8);
+    assert!((0..1000u64).all(|key| !filter.contains(&key)));
+}
