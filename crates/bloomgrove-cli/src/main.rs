@@ -1,1 +1,76 @@
-fn main() {}
+//! The `bloomgrove` command. Each noun has a file or folder; this one parses the
+//! command line, runs a verb and turns its end into an exit code.
+
+mod filter;
+mod hash;
+mod interrupt;
+mod keys;
+mod output;
+mod progress;
+mod tune;
+mod units;
+mod which;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Bloom filters, alone and by the hundred thousand: which of my sets contain this item?
+#[derive(Parser)]
+#[command(
+    version,
+    after_help = "Exit code: 0 found or done, 1 not found, 2 error, 130 interrupted.\n\
+                  Every command has --help with an example."
+)]
+struct Args {
+    #[command(subcommand)]
+    noun: Noun,
+}
+
+#[derive(Subcommand)]
+enum Noun {
+    /// Say which files may hold a key, keeping an index beside them
+    Which(which::Args),
+    /// Build, ask, inspect and combine single filters
+    #[command(subcommand)]
+    Filter(filter::Verb),
+    /// Measure the hash families
+    #[command(subcommand)]
+    Hash(hash::Verb),
+    /// Find the right size and kind
+    #[command(subcommand)]
+    Tune(tune::Verb),
+}
+
+/// How a command ended, if nothing went wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    /// Found, or done.
+    Yes,
+    /// Not found.
+    No,
+    /// Answered, but something could not be read; it has been reported.
+    Incomplete,
+}
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    interrupt::catch();
+    let result = match args.noun {
+        Noun::Which(args) => which::run(args),
+        Noun::Filter(verb) => filter::run(verb),
+        Noun::Hash(verb) => hash::run(verb),
+        Noun::Tune(verb) => tune::run(verb),
+    };
+    match result {
+        Ok(Outcome::Yes) => ExitCode::SUCCESS,
+        Ok(Outcome::No) => ExitCode::from(1),
+        Ok(Outcome::Incomplete) => ExitCode::from(2),
+        // Whoever read our output has seen enough.
+        Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            output::complain(format_args!("{error:#}"));
+            ExitCode::from(if interrupt::was_asked() { 130 } else { 2 })
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! `bloomgrove filter info`: all that a filter says about itself.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use bloomgrove::format::Notes;
+use bloomgrove::{Filter, MappedFilter};
+use serde_json::{Value, json};
+
+use crate::output::Output;
+use crate::{Outcome, units};
+
+/// Say all about a filter: size, hashing, how full, how many keys, how often wrong.
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  bloomgrove filter info users.grove --json")]
+pub(crate) struct Args {
+    /// The filter
+    #[arg(value_name = "FILTER")]
+    filter: PathBuf,
+    /// Also check every checksum
+    #[arg(long)]
+    verify: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: Args) -> Result<Outcome> {
+    if args.verify {
+        bloomgrove::verify(&args.filter)?;
+    }
+    let filter = MappedFilter::map(&args.filter)?;
+    let notes = Notes::of_file(&args.filter)?;
+    let mut output = Output::new();
+    if args.json {
+        let mut facts = json(&filter);
+        facts["file"] = json!(args.filter.to_string_lossy());
+        facts["verified"] = json!(args.verify);
+        facts["notes"] = notes
+            .iter()
+            .map(|(name, value)| (name.to_owned(), json!(value)))
+            .collect();
+        output.json(&facts)?;
+    } else {
+        let params = filter.params();
+        let mut facts = vec![
+            ("file", args.filter.display().to_string()),
+            ("size", units::size(params.words() as u64 * 8)),
+            ("bits", units::grouped(params.bits())),
+            ("hashes", params.hashes().to_string()),
+            ("layout", params.layout().name().into()),
+            ("family", params.family().name().into()),
+            ("derivation", params.derivation().name().into()),
+            ("seed", params.seed().to_string()),
+            ("fill", units::percent(filter.fill())),
+            ("items", units::estimate(filter.estimated_items())),
+            ("false positives", units::percent(filter.expected_fpr())),
+        ];
+        facts.extend(notes.iter().map(|(name, value)| (name, value.to_owned())));
+        if args.verify {
+            facts.push(("checksums", "all right".into()));
+        }
+        output.facts(&facts)?;
+    }
+    output.finish()?;
+    Ok(Outcome::Yes)
+}
+
+/// The facts of any filter, also of one just made.
+pub(super) fn json<S: AsRef<[u64]>>(filter: &Filter<S>) -> Value {
+    let params = filter.params();
+    let items = filter.estimated_items();
+    json!({
+        "bits": params.bits(),
+        "hashes": params.hashes(),
+        "layout": params.layout().name(),
+        "family": params.family().name(),
+        "derivation": params.derivation().name(),
+        "seed": params.seed(),
+        "bytes": params.words() * 8,
+        "fill": filter.fill(),
+        // JSON has no infinity: null when every bit is set.
+        "estimated_items": items.is_finite().then_some(items),
+        "expected_fpr": filter.expected_fpr(),
+    })
+}

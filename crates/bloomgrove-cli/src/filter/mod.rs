@@ -1,0 +1,41 @@
+//! `bloomgrove filter ...`: one set at a time.
+
+mod build;
+mod check;
+mod combine;
+mod info;
+
+use anyhow::Result;
+use clap::Subcommand;
+
+use crate::Outcome;
+
+#[derive(Subcommand)]
+pub(crate) enum Verb {
+    /// Make a filter from files of keys
+    Build(build::Args),
+    /// Ask a filter for keys
+    Check(check::Args),
+    /// Say all about a filter
+    Info(info::Args),
+    /// Make the filter of all keys of several
+    Union(combine::Args),
+    /// Make a filter of the keys that several share
+    Intersect(combine::Args),
+    /// Halve a filter, keeping its keys
+    Fold(combine::FoldArgs),
+}
+
+pub(crate) fn run(verb: Verb) -> Result<Outcome> {
+    match verb {
+        Verb::Build(args) => build::run(args),
+        Verb::Check(args) => check::run(args),
+        Verb::Info(args) => info::run(args),
+        Verb::Union(args) => combine::union(args),
+        Verb::Intersect(args) => combine::intersect(args),
+        Verb::Fold(args) => combine::fold(args),
+    }
+}
+
+/// The note that says how keys were read.
+const KEYS_NOTE: &str = "keys";

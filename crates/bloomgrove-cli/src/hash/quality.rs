@@ -1,0 +1,233 @@
+//! `bloomgrove hash test`: nanoseconds a key, and a chi-square test of the positions.
+//!
+//! Source: seed document 002, section 5: hash functions should be fast, and their
+//! uniformity can be measured by the chi-square test.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use bloomgrove::{Affine, Family, Params};
+use serde_json::json;
+use statrs::distribution::{ChiSquared, ContinuousCDF};
+
+use super::scatter;
+use crate::output::Output;
+use crate::{Outcome, interrupt, units};
+
+/// Positions fall into this many cells: a filter of as many bits.
+const CELLS: u64 = 4096;
+const HASHES: u32 = 4;
+/// Best of so many rounds is the speed.
+const ROUNDS: usize = 5;
+
+/// Speed and uniformity of every hash family, over sequential, random and UUID keys.
+///
+/// Each key sets 4 positions out of 4096; the counts are compared with even ones by
+/// Pearson's chi-square. A fair family gives p-values spread evenly over 0 to 1: one
+/// below 0.0001 is "uneven", one above 0.9999 is "too even" (no hash, but a pattern).
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  bloomgrove hash test --items 1e5")]
+pub(crate) struct Args {
+    /// How many keys of each kind
+    #[arg(long, default_value = "1M", value_parser = units::count)]
+    items: u64,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+struct Row {
+    family: String,
+    keys: &'static str,
+    nanos: f64,
+    chi_square: f64,
+    p: f64,
+    /// Counts over 24 groups of neighbouring cells.
+    shape: Vec<u64>,
+}
+
+impl Row {
+    fn verdict(&self) -> &'static str {
+        if self.p < 1e-4 {
+            "uneven"
+        } else if self.p > 0.9999 {
+            "too even"
+        } else {
+            "fair"
+        }
+    }
+}
+
+pub(crate) fn run(args: Args) -> Result<Outcome> {
+    anyhow::ensure!(
+        args.items >= 10 * CELLS,
+        "at least {} keys are needed for the test to mean anything",
+        10 * CELLS
+    );
+    let integers = |make: fn(u64) -> u64| -> Vec<Vec<u8>> {
+        (0..args.items)
+            .map(|i| make(i).to_le_bytes().to_vec())
+            .collect()
+    };
+    let kinds: [(&str, Vec<Vec<u8>>); 3] = [
+        ("sequential", integers(|i| i)),
+        ("random", integers(scatter)),
+        ("uuid", (0..args.items).map(uuid).collect()),
+    ];
+    let mut rows = Vec::new();
+    for (name, params) in families()? {
+        for (kind, keys) in &kinds {
+            // Affine functions are of integers: a UUID would be one of 288 bits.
+            if name.starts_with("affine") && *kind == "uuid" {
+                continue;
+            }
+            interrupt::check()?;
+            rows.push(measure(&name, kind, &params, keys)?);
+        }
+    }
+
+    let mut output = Output::new();
+    if args.json {
+        let rows: Vec<_> = rows
+            .iter()
+            .map(|row| {
+                json!({ "family": row.family, "keys": row.keys, "nanoseconds": row.nanos,
+                        "chi_square": row.chi_square, "degrees": CELLS - 1, "p": row.p,
+                        "verdict": row.verdict() })
+            })
+            .collect();
+        output.json(&json!({ "items": args.items, "cells": CELLS, "families": rows }))?;
+    } else {
+        print(&mut output, &rows)?;
+    }
+    output.finish()?;
+    Ok(Outcome::Yes)
+}
+
+fn print(output: &mut Output, rows: &[Row]) -> Result<()> {
+    let slowest = rows.iter().map(|row| row.nanos).fold(0.0, f64::max);
+    let table: Vec<_> = rows
+        .iter()
+        .map(|row| {
+            let bar = "#".repeat((row.nanos / slowest * 20.0).ceil() as usize);
+            vec![
+                row.family.clone(),
+                row.keys.into(),
+                format!("{:.1}", row.nanos),
+                bar,
+                format!("{:.3}", row.chi_square / (CELLS - 1) as f64),
+                format!("{:.4}", row.p),
+                row.verdict().into(),
+                sparkline(&row.shape),
+            ]
+        })
+        .collect();
+    let head = [
+        "family", "keys", "ns/key", "", "chi2/dof", "p", "verdict", "spread",
+    ];
+    output.table(&head, &table)
+}
+
+/// Every family, and the affine one in both forms of the sampling paper.
+fn families() -> Result<Vec<(String, Params)>> {
+    let hashed = [
+        Family::Xxh3,
+        Family::Xxh3Wide,
+        Family::Murmur3,
+        Family::Md5,
+        Family::SipHash { key: [7; 16] },
+    ];
+    let mut families: Vec<(String, Family)> = hashed
+        .into_iter()
+        .map(|family| (family.name().to_owned(), family))
+        .collect();
+    let pairs: Vec<_> = (0..u64::from(HASHES))
+        .map(|i| (scatter(i) % 1_000_000 | 1, scatter(i + 99) % 1_000_000))
+        .collect();
+    let prime = bloomgrove::tune::first_prime_from(1 << 61).context("a prime")?;
+    families.push((
+        "affine mod bits".into(),
+        Family::Affine(Affine::new(&pairs, CELLS)?),
+    ));
+    families.push((
+        "affine mod p".into(),
+        Family::Affine(Affine::seeded(prime, HASHES, 1)?),
+    ));
+    families
+        .into_iter()
+        .map(|(name, family)| Ok((name, Params::builder(CELLS, HASHES).family(family).build()?)))
+        .collect()
+}
+
+fn measure(family: &str, kind: &'static str, params: &Params, keys: &[Vec<u8>]) -> Result<Row> {
+    let mut counts = vec![0u64; CELLS as usize];
+    for key in keys {
+        for &position in params.probe(key).positions() {
+            counts[position as usize] += 1;
+        }
+    }
+    let expected = (keys.len() as u64 * u64::from(HASHES)) as f64 / CELLS as f64;
+    let chi_square: f64 = counts
+        .iter()
+        .map(|&count| (count as f64 - expected).powi(2) / expected)
+        .sum();
+    let p = ChiSquared::new((CELLS - 1) as f64)?.sf(chi_square);
+    Ok(Row {
+        family: family.to_owned(),
+        keys: kind,
+        nanos: speed(params, keys),
+        chi_square,
+        p,
+        shape: counts
+            .chunks(CELLS as usize / 24)
+            .take(24)
+            .map(|group| group.iter().sum())
+            .collect(),
+    })
+}
+
+/// Nanoseconds for the hash of a key; for affine functions, for all positions.
+fn speed(params: &Params, keys: &[Vec<u8>]) -> f64 {
+    let keys = &keys[..keys.len().min(100_000)];
+    let round = || {
+        let start = Instant::now();
+        for key in keys {
+            match params.family() {
+                Family::Affine(_) => drop(black_box(params.probe(key))),
+                family => {
+                    black_box(family.digest(params.seed(), key));
+                }
+            }
+        }
+        start.elapsed().as_nanos() as f64 / keys.len() as f64
+    };
+    (0..ROUNDS).map(|_| round()).fold(f64::INFINITY, f64::min)
+}
+
+/// The groups as bars between their least and greatest.
+fn sparkline(groups: &[u64]) -> String {
+    const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let mean = groups.iter().sum::<u64>() as f64 / groups.len() as f64;
+    // Three standard deviations of a fair count fill the height.
+    let height = 6.0 * mean.sqrt();
+    groups
+        .iter()
+        .map(|&count| {
+            let level = ((count as f64 - mean) / height + 0.5) * 8.0;
+            BARS[level.clamp(0.0, 7.0) as usize]
+        })
+        .collect()
+}
+
+fn uuid(i: u64) -> Vec<u8> {
+    let hex = format!("{:016x}{:016x}", scatter(i), scatter(!i));
+    let parts = [
+        &hex[..8],
+        &hex[8..12],
+        &hex[12..16],
+        &hex[16..20],
+        &hex[20..],
+    ];
+    parts.join("-").into_bytes()
+}

@@ -1,0 +1,26 @@
+//! Ctrl-C: long work asks here now and then, stops cleanly, and keeps what it has.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+static ASKED: AtomicBool = AtomicBool::new(false);
+
+/// From now on the first Ctrl-C (or a polite kill) sets a flag, and the second ends
+/// the process.
+pub(crate) fn catch() {
+    // Without a handler, Ctrl-C just ends the process: nothing is damaged then either.
+    let _ = ctrlc::set_handler(|| {
+        if ASKED.swap(true, Relaxed) {
+            std::process::exit(130);
+        }
+    });
+}
+
+pub(crate) fn was_asked() -> bool {
+    ASKED.load(Relaxed)
+}
+
+/// An error once Ctrl-C was pressed.
+pub(crate) fn check() -> anyhow::Result<()> {
+    anyhow::ensure!(!was_asked(), "interrupted; nothing was changed");
+    Ok(())
+}

@@ -1,0 +1,192 @@
+//! Keys from files: one to a line, plain, gzip or zstd, of any size.
+//!
+//! A line ends at a line feed; a carriage return before it is dropped, so files
+//! from Windows hold the same keys. Everything else is part of the key, also
+//! spaces, bytes that are no text, and nothing at all: an empty line is the empty key.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+
+use crate::interrupt;
+use crate::progress::Progress;
+
+/// How much is read at a time.
+const BLOCK: usize = 1 << 20;
+/// A longer line is no key, but a file that is not made of lines.
+const LONGEST: usize = 64 << 20;
+
+/// How a line becomes a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum KeyKind {
+    /// The bytes of the line.
+    Text,
+    /// A whole number, as its eight little-endian bytes (what the library makes of a u64).
+    Integer,
+}
+
+impl KeyKind {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            KeyKind::Text => "text",
+            KeyKind::Integer => "integer",
+        }
+    }
+
+    /// The key that `line` stands for.
+    pub(crate) fn key(self, line: &[u8]) -> Result<Vec<u8>> {
+        match self {
+            KeyKind::Text => Ok(line.to_vec()),
+            KeyKind::Integer => {
+                let number = std::str::from_utf8(line)
+                    .ok()
+                    .and_then(|line| line.trim().parse::<u64>().ok());
+                match number {
+                    Some(number) => Ok(number.to_le_bytes().to_vec()),
+                    None => bail!(
+                        "{:?} is no whole number from 0 to 2^64 - 1, as the keys here must be",
+                        shortened(line)
+                    ),
+                }
+            }
+        }
+    }
+}
+
+fn shortened(line: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&line[..line.len().min(60)]);
+    if line.len() > 60 {
+        format!("{text}...")
+    } else {
+        text.into_owned()
+    }
+}
+
+/// Calls `each` on batches of lines of a file, `-` being standard input.
+///
+/// Memory: a block, or the longest line if that is longer.
+pub(crate) fn read_lines(
+    path: &Path,
+    progress: Option<&Progress>,
+    mut each: impl FnMut(&[&[u8]]) -> Result<()>,
+) -> Result<()> {
+    let mut read = || {
+        let mut source = open(path, progress)?;
+        let mut block = vec![0; BLOCK];
+        let (mut len, mut lines) = (0, 0);
+        loop {
+            interrupt::check()?;
+            let read = source.read(&mut block[len..]).context("reading")?;
+            if read == 0 {
+                break;
+            }
+            len += read;
+            // Whole lines are handed on; the rest moves to the front.
+            let Some(end) = memchr::memrchr(b'\n', &block[..len]) else {
+                if len == block.len() {
+                    if len >= LONGEST {
+                        bail!(
+                            "line {} is longer than {} MiB: is this a file with one key to a line?",
+                            lines + 1,
+                            LONGEST >> 20
+                        );
+                    }
+                    block.resize(2 * len, 0);
+                }
+                continue;
+            };
+            lines += for_lines(&block[..end], lines, &mut each)?;
+            block.copy_within(end + 1..len, 0);
+            len -= end + 1;
+        }
+        if len > 0 {
+            for_lines(&block[..len], lines, &mut each)?;
+        }
+        Ok(())
+    };
+    read().with_context(|| shown(path))
+}
+
+/// `block` is whole lines, the last without its line feed. Returns how many.
+fn for_lines(
+    block: &[u8],
+    before: u64,
+    each: &mut impl FnMut(&[&[u8]]) -> Result<()>,
+) -> Result<u64> {
+    let mut lines: Vec<&[u8]> = Vec::with_capacity(block.len() / 16 + 1);
+    let mut start = 0;
+    for end in memchr::memchr_iter(b'\n', block).chain([block.len()]) {
+        let line = &block[start..end];
+        lines.push(line.strip_suffix(b"\r").unwrap_or(line));
+        start = end + 1;
+    }
+    each(&lines)
+        .with_context(|| format!("lines {} to {}", before + 1, before + lines.len() as u64))?;
+    Ok(lines.len() as u64)
+}
+
+/// The whole content of a small file of keys.
+pub(crate) fn read_all(path: &Path, kind: KeyKind) -> Result<Vec<Vec<u8>>> {
+    let mut keys = Vec::new();
+    read_lines(path, None, |lines| {
+        for line in lines {
+            keys.push(kind.key(line)?);
+        }
+        Ok(())
+    })?;
+    Ok(keys)
+}
+
+fn open<'p>(path: &Path, progress: Option<&'p Progress>) -> Result<Box<dyn Read + 'p>> {
+    if path == Path::new("-") {
+        return Ok(Box::new(Counted(io::stdin().lock(), progress)));
+    }
+    let file = File::open(path).context("opening")?;
+    if file.metadata().context("looking at")?.is_dir() {
+        bail!("this is a folder; name the files in it");
+    }
+    // Progress counts the bytes of the file, not what they unpack to.
+    let file = Counted(file, progress);
+    let ends_in = |ending: &str| {
+        path.extension()
+            .is_some_and(|found| found.eq_ignore_ascii_case(ending))
+    };
+    Ok(if ends_in("gz") {
+        Box::new(flate2::read::MultiGzDecoder::new(file))
+    } else if ends_in("zst") || ends_in("zstd") {
+        Box::new(zstd::Decoder::new(file).context("unpacking")?)
+    } else {
+        Box::new(file)
+    })
+}
+
+/// How many bytes the files have together; 0 when one cannot tell.
+pub(crate) fn total_size(paths: &[impl AsRef<Path>]) -> u64 {
+    let sizes = paths
+        .iter()
+        .map(|path| std::fs::metadata(path).ok().map(|about| about.len()));
+    sizes.sum::<Option<u64>>().unwrap_or(0)
+}
+
+/// The path as messages name it.
+pub(crate) fn shown(path: &Path) -> String {
+    if path == Path::new("-") {
+        "standard input".into()
+    } else {
+        path.display().to_string()
+    }
+}
+
+struct Counted<'p, R>(R, Option<&'p Progress>);
+
+impl<R: Read> Read for Counted<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.0.read(buffer)?;
+        if let Some(progress) = self.1 {
+            progress.add(read as u64);
+        }
+        Ok(read)
+    }
+}

@@ -1,0 +1,94 @@
+//! What commands print: lines and tables for people, JSON for programs.
+
+use std::fmt;
+use std::io::{self, BufWriter, StdoutLock, Write};
+
+use comfy_table::{CellAlignment, Table, presets};
+use serde_json::{Value, json};
+
+/// Standard output, buffered, its errors handled: a full disk behind a redirection
+/// is an error, a closed pipe is not.
+pub(crate) struct Output(BufWriter<StdoutLock<'static>>);
+
+impl Output {
+    pub(crate) fn new() -> Self {
+        Self(BufWriter::new(io::stdout().lock()))
+    }
+
+    pub(crate) fn line(&mut self, line: impl fmt::Display) -> anyhow::Result<()> {
+        Ok(writeln!(self.0, "{line}")?)
+    }
+
+    /// Bytes as they are: keys and paths need not be text.
+    pub(crate) fn bytes(&mut self, parts: &[&[u8]]) -> anyhow::Result<()> {
+        for part in parts {
+            self.0.write_all(part)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn json(&mut self, value: &Value) -> anyhow::Result<()> {
+        self.line(serde_json::to_string_pretty(value)?)
+    }
+
+    /// One value to a line, for long lists.
+    pub(crate) fn json_line(&mut self, value: &Value) -> anyhow::Result<()> {
+        self.line(value)
+    }
+
+    /// Rows under headings; columns of numbers stand to the right.
+    pub(crate) fn table(&mut self, head: &[&str], rows: &[Vec<String>]) -> anyhow::Result<()> {
+        let mut table = Table::new();
+        table.load_style(presets::NOTHING).set_header(head);
+        table.add_rows(rows);
+        for (i, column) in table.column_iter_mut().enumerate() {
+            let numbers = rows.iter().all(|row| {
+                row[i].is_empty() || row[i].starts_with(|c: char| c.is_ascii_digit() || c == '-')
+            });
+            column.set_padding((0, 2));
+            if numbers {
+                column.set_cell_alignment(CellAlignment::Right);
+            }
+        }
+        for line in table.to_string().lines() {
+            self.line(line.trim_end())?;
+        }
+        Ok(())
+    }
+
+    /// Names and values, aligned.
+    pub(crate) fn facts(&mut self, facts: &[(&str, String)]) -> anyhow::Result<()> {
+        let width = facts.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+        for (name, value) in facts {
+            self.line(format_args!("{name:width$}  {value}"))?;
+        }
+        Ok(())
+    }
+
+    /// Must be called at the end: an error when the buffer is dropped goes unseen.
+    pub(crate) fn finish(mut self) -> anyhow::Result<()> {
+        Ok(self.0.flush()?)
+    }
+}
+
+/// A message to standard error. If that is closed too, there is nobody to tell.
+pub(crate) fn complain(message: fmt::Arguments<'_>) {
+    let _ = writeln!(io::stderr(), "bloomgrove: {message}");
+}
+
+pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .downcast_ref::<io::Error>()
+        .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// Bytes as a JSON string where they are text, as `{"hex": ...}` where not.
+pub(crate) fn json_bytes(bytes: &[u8]) -> Value {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => json!(text),
+        Err(_) => {
+            let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+            json!({ "hex": hex })
+        }
+    }
+}

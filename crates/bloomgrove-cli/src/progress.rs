@@ -1,0 +1,55 @@
+//! A bar for work that takes more than two seconds, on a terminal.
+
+use std::io::IsTerminal;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// Shorter work than this shows no bar.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+pub(crate) struct Progress {
+    bar: ProgressBar,
+    started: Instant,
+    shown: AtomicBool,
+}
+
+impl Progress {
+    /// Progress in bytes; `total` 0 means that nobody knows.
+    pub(crate) fn bytes(total: u64, what: &'static str) -> Self {
+        let template = if total == 0 {
+            "{msg} {bytes} ({bytes_per_sec})"
+        } else {
+            "{msg} {bar:30} {bytes}/{total_bytes} ({bytes_per_sec}, {eta} left)"
+        };
+        let bar = ProgressBar::with_draw_target(
+            (total > 0).then_some(total),
+            ProgressDrawTarget::hidden(),
+        )
+        .with_style(ProgressStyle::with_template(template).expect("a right template"))
+        .with_message(what);
+        Self {
+            bar,
+            started: Instant::now(),
+            // Where nobody looks, the bar counts as shown and stays hidden.
+            shown: AtomicBool::new(!std::io::stderr().is_terminal()),
+        }
+    }
+
+    pub(crate) fn add(&self, bytes: u64) {
+        self.bar.inc(bytes);
+        if !self.shown.load(Relaxed)
+            && self.started.elapsed() > PATIENCE
+            && !self.shown.swap(true, Relaxed)
+        {
+            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}

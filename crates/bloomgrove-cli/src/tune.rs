@@ -1,0 +1,192 @@
+//! `bloomgrove tune ...`: how big, which kind, and why.
+
+use anyhow::Result;
+use bloomgrove::tune::{self, Plan, math};
+use bloomgrove::{Layout, Params};
+use clap::Subcommand;
+use serde_json::{Value, json};
+
+use crate::output::Output;
+use crate::{Outcome, units};
+
+#[derive(Subcommand)]
+pub(crate) enum Verb {
+    /// Find bits and hashes for a number of items and a rate, or the rate of a size
+    Size(SizeArgs),
+}
+
+/// Find bits and hashes for a number of items and a rate, or the rate of a size.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    bloomgrove tune size --items 1M --fpr 1%\n  \
+    bloomgrove tune size --items 1M --bits 2MB --hashes 7")]
+pub(crate) struct SizeArgs {
+    /// How many keys
+    #[arg(long, value_parser = units::count)]
+    items: u64,
+    /// How often an absent key may be accepted
+    #[arg(long, default_value = "0.01", value_parser = units::rate, conflicts_with = "bits")]
+    fpr: f64,
+    /// A size to judge instead, in bits (1e7) or bytes (32MB)
+    #[arg(long, value_parser = units::bits)]
+    bits: Option<u64>,
+    /// Its number of hashes [default: the best]
+    #[arg(long, requires = "bits", value_parser = clap::value_parser!(u32).range(1..=64))]
+    hashes: Option<u32>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(verb: Verb) -> Result<Outcome> {
+    let Verb::Size(args) = verb;
+    match args.bits {
+        None => size(&args),
+        Some(bits) => judge(&args, bits),
+    }
+}
+
+fn size(args: &SizeArgs) -> Result<Outcome> {
+    let best = tune::recommend(args.items, args.fpr)?;
+    let mut plans = vec![("standard", tune::standard(args.items, args.fpr)?)];
+    // Not every rate can be had of these, and not having them is no error.
+    plans.extend(tune::blocked(args.items, args.fpr).map(|plan| ("blocked", plan)));
+    plans.extend(tune::first_prime(args.items).map(|plan| ("first prime", plan)));
+    let optimum = math::optimal_bits(args.items, args.fpr);
+
+    let mut output = Output::new();
+    if args.json {
+        let plan_json = |(kind, plan): &(&str, Plan)| {
+            let mut value = plan_json(plan);
+            value["kind"] = json!(kind);
+            value
+        };
+        output.json(&json!({
+            "items": args.items,
+            "target_fpr": args.fpr,
+            "formula": { "bits": optimum, "hashes": math::optimal_hashes(args.fpr) },
+            "plans": plans.iter().map(plan_json).collect::<Vec<_>>(),
+            "recommended": plan_json(&("recommended", best.clone())),
+            "why": best.why,
+        }))?;
+    } else {
+        let mut rows: Vec<_> = plans.iter().map(|(kind, plan)| row(kind, plan)).collect();
+        rows.push(vec![
+            "formula".into(),
+            units::grouped(optimum.ceil() as u64),
+            format!("{:.2}", optimum / args.items as f64),
+            format!("{:.2}", math::optimal_hashes(args.fpr)),
+            units::size((optimum / 8.0).ceil() as u64),
+            units::percent(args.fpr),
+        ]);
+        let head = [
+            "kind",
+            "bits",
+            "bits/item",
+            "hashes",
+            "size",
+            "false positives",
+        ];
+        output.table(&head, &rows)?;
+        output.line("")?;
+        output.line(format_args!(
+            "take {}, {} hashes, {}: {}",
+            best.layout.name(),
+            best.hashes,
+            best.family.name(),
+            best.why
+        ))?;
+    }
+    output.finish()?;
+    Ok(Outcome::Yes)
+}
+
+fn row(kind: &str, plan: &Plan) -> Vec<String> {
+    vec![
+        kind.into(),
+        units::grouped(plan.bits),
+        format!("{:.2}", plan.bits_per_item()),
+        plan.hashes.to_string(),
+        units::size(plan.bits.div_ceil(8)),
+        units::percent(plan.fpr),
+    ]
+}
+
+fn plan_json(plan: &Plan) -> Value {
+    json!({
+        "layout": plan.layout.name(),
+        "family": plan.family.name(),
+        "bits": plan.bits,
+        "bits_per_item": plan.bits_per_item(),
+        "hashes": plan.hashes,
+        "fpr": plan.fpr,
+    })
+}
+
+/// What to expect of a size already decided.
+fn judge(args: &SizeArgs, bits: u64) -> Result<Outcome> {
+    anyhow::ensure!(args.items > 0, "say how many keys, at least 1");
+    let best = |layout: Layout| -> Option<(u32, f64)> {
+        let rate = |hashes| match layout {
+            Layout::Standard => math::standard_fpr(bits, hashes, args.items),
+            Layout::Blocked => math::blocked_fpr(bits, hashes, args.items),
+        };
+        let possible = |hashes: &u32| {
+            let params = Params::builder(bits, *hashes).layout(layout).build();
+            params.is_ok()
+        };
+        let candidates = match args.hashes {
+            Some(hashes) => hashes..=hashes,
+            None => 1..=bloomgrove::MAX_HASHES,
+        };
+        candidates
+            .filter(possible)
+            .map(|hashes| (hashes, rate(hashes)))
+            .min_by(|a, b| a.1.total_cmp(&b.1))
+    };
+    let found: Vec<(Layout, u32, f64)> = [Layout::Standard, Layout::Blocked]
+        .into_iter()
+        .filter_map(|layout| best(layout).map(|(hashes, fpr)| (layout, hashes, fpr)))
+        .collect();
+    anyhow::ensure!(
+        !found.is_empty(),
+        "no filter of {bits} bits with these hashes exists; sizes go from 1 to {} bits",
+        bloomgrove::MAX_BITS
+    );
+    let mut output = Output::new();
+    if args.json {
+        let plans: Vec<_> = found
+            .iter()
+            .map(|(layout, hashes, fpr)| {
+                json!({ "layout": layout.name(), "bits": bits, "hashes": hashes, "fpr": fpr,
+                        "bits_per_item": bits as f64 / args.items as f64 })
+            })
+            .collect();
+        output.json(&json!({ "items": args.items, "plans": plans }))?;
+    } else {
+        let rows: Vec<_> = found
+            .iter()
+            .map(|(layout, hashes, fpr)| {
+                vec![
+                    layout.name().into(),
+                    units::grouped(bits),
+                    format!("{:.2}", bits as f64 / args.items as f64),
+                    hashes.to_string(),
+                    units::size(bits.div_ceil(8)),
+                    units::percent(*fpr),
+                ]
+            })
+            .collect();
+        let head = [
+            "kind",
+            "bits",
+            "bits/item",
+            "hashes",
+            "size",
+            "false positives",
+        ];
+        output.table(&head, &rows)?;
+    }
+    output.finish()?;
+    Ok(Outcome::Yes)
+}

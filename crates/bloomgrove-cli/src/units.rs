@@ -1,0 +1,176 @@
+//! Numbers as people write them: 1e6, 10M, 1_000_000, 32MB, 4GiB.
+
+/// A count: digits, underscores, an exponent, or k, M, G, T for thousands.
+pub(crate) fn count(text: &str) -> Result<u64, String> {
+    let help = "write a whole number such as 1000000, 1_000_000, 1e6 or 1M";
+    let (number, unit) = split(text).ok_or(help)?;
+    let scale = match unit {
+        "" => 1.0,
+        "k" | "K" => 1e3,
+        "M" => 1e6,
+        "G" => 1e9,
+        "T" => 1e12,
+        other => return Err(format!("{other:?} is no unit of count; {help}")),
+    };
+    whole(number * scale).ok_or_else(|| help.to_owned())
+}
+
+/// A number of bits, said in bits (10M, 1e7, 4Gbit) or in bytes (32MB, 4GiB, 100B).
+pub(crate) fn bits(text: &str) -> Result<u64, String> {
+    let help = "write bits as 1e7 or 10Mbit, or bytes as 100B, 32MB or 4GiB";
+    let (number, unit) = split(text).ok_or(help)?;
+    let scale = match unit {
+        "" | "bit" | "bits" => 1.0,
+        "k" | "kbit" => 1e3,
+        "M" | "Mbit" => 1e6,
+        "G" | "Gbit" => 1e9,
+        "B" => 8.0,
+        "kB" | "KB" => 8e3,
+        "MB" => 8e6,
+        "GB" => 8e9,
+        "TB" => 8e12,
+        "KiB" => 8.0 * 1024.0,
+        "MiB" => 8.0 * 1_048_576.0,
+        "GiB" => 8.0 * 1_073_741_824.0,
+        "TiB" => 8.0 * 1_099_511_627_776.0,
+        other => return Err(format!("{other:?} is no unit of size; {help}")),
+    };
+    whole(number * scale).ok_or_else(|| help.to_owned())
+}
+
+/// A rate: a fraction such as 0.01 or 1e-4, or a percentage such as 1%.
+pub(crate) fn rate(text: &str) -> Result<f64, String> {
+    let help = "write a rate above 0 and below 1, such as 0.01, 1e-4 or 1%";
+    let rate = match text.strip_suffix('%') {
+        Some(percent) => percent.trim().parse::<f64>().map(|rate| rate / 100.0),
+        None => text.parse(),
+    };
+    rate.ok()
+        .filter(|rate| *rate > 0.0 && *rate < 1.0)
+        .ok_or_else(|| help.to_owned())
+}
+
+/// The number and what follows it.
+fn split(text: &str) -> Option<(f64, &str)> {
+    let clean = text.trim();
+    // The longest prefix that is a number: `1e6` is one, and so is the 1 of `1GiB`.
+    (1..=clean.len())
+        .rev()
+        .filter(|&end| clean.is_char_boundary(end))
+        .find_map(|end| {
+            let (number, unit) = clean.split_at(end);
+            let digits = number.starts_with(|c: char| c.is_ascii_digit());
+            let number = number.replace('_', "").parse().ok()?;
+            digits.then_some((number, unit.trim()))
+        })
+}
+
+/// The value if it is whole and fits; beyond 2^53 every float is whole.
+fn whole(value: f64) -> Option<u64> {
+    (value.fract() == 0.0 && (0.0..1.8e19).contains(&value)).then_some(value as u64)
+}
+
+/// `12345678` as `12,345,678`.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A size in bytes, in the largest unit that leaves at least one of it.
+pub(crate) fn size(bytes: u64) -> String {
+    let units = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
+    for (scale, unit) in units {
+        if bytes as f64 >= scale {
+            return format!("{:.1} {unit}", bytes as f64 / scale);
+        }
+    }
+    format!("{bytes} B")
+}
+
+/// A rate as a percentage, or in powers of ten when that is too small to read.
+pub(crate) fn percent(rate: f64) -> String {
+    if rate == 0.0 {
+        "0 %".into()
+    } else if rate < 1e-5 {
+        format!("{rate:.2e}")
+    } else {
+        let digits = (2.0 - (rate * 100.0).log10().floor()).clamp(1.0, 6.0) as usize;
+        format!("{:.digits$} %", rate * 100.0)
+    }
+}
+
+/// An estimate, rounded; or that there is none.
+pub(crate) fn estimate(value: f64) -> String {
+    if value.is_infinite() {
+        "any number: every bit is set".into()
+    } else {
+        format!("about {}", grouped(value.round() as u64))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_as_people_write_them() {
+        for (text, value) in [
+            ("0", 0),
+            ("1000", 1000),
+            ("1_000_000", 1_000_000),
+            ("1e6", 1_000_000),
+            ("2.5M", 2_500_000),
+            ("10k", 10_000),
+            ("3 G", 3_000_000_000),
+        ] {
+            assert_eq!(count(text), Ok(value), "{text}");
+        }
+        for text in ["", "-1", "1.5", "ten", "1MB", "1e30", "1e-3", "NaN", "inf"] {
+            assert!(count(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn sizes_in_bits_and_bytes() {
+        for (text, value) in [
+            ("1e7", 10_000_000),
+            ("10Mbit", 10_000_000),
+            ("100B", 800),
+            ("32MB", 256_000_000),
+            ("4GiB", 8 << 32),
+            ("1 KiB", 8192),
+        ] {
+            assert_eq!(bits(text), Ok(value), "{text}");
+        }
+        assert!(bits("4 gigs").unwrap_err().contains("gigs"));
+    }
+
+    #[test]
+    fn rates_as_fractions_and_percentages() {
+        assert_eq!(rate("0.01"), Ok(0.01));
+        assert_eq!(rate("1%"), Ok(0.01));
+        assert_eq!(rate("1e-4"), Ok(1e-4));
+        for text in ["0", "1", "1.5", "150%", "-0.1", "low", "NaN"] {
+            assert!(rate(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_for_people() {
+        assert_eq!(grouped(0), "0");
+        assert_eq!(grouped(999), "999");
+        assert_eq!(grouped(1_234_567), "1,234,567");
+        assert_eq!(size(999), "999 B");
+        assert_eq!(size(1_250_000), "1.2 MB");
+        assert_eq!(percent(0.01), "1.00 %");
+        assert_eq!(percent(0.000_123), "0.0123 %");
+        assert_eq!(percent(1e-7), "1.00e-7");
+    }
+}

@@ -1,0 +1,111 @@
+//! Asking the indexes and printing what they say.
+
+use std::collections::{BTreeMap, HashSet};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use anyhow::Result;
+use serde_json::json;
+
+use super::refresh::Fresh;
+use crate::keys;
+use crate::output::{self, Output, complain};
+
+pub(super) struct Style {
+    pub(super) verify: bool,
+    pub(super) count: bool,
+    pub(super) quiet: bool,
+    pub(super) json: bool,
+    /// More than one key was asked for, so each line names its key.
+    pub(super) many: bool,
+}
+
+/// Keys asked at once: their answers are held in memory.
+const CHUNK: usize = 10_000;
+
+/// Prints the answers; says whether there was any, and whether all files that had to be
+/// read for `verify` could be.
+pub(super) fn print(
+    output: &mut Output,
+    style: &Style,
+    keys: &[Vec<u8>],
+    indexes: &[Fresh],
+) -> Result<(bool, bool)> {
+    let (mut any, mut complete) = (false, true);
+    for keys in keys.chunks(CHUNK) {
+        let mut answers: Vec<Vec<&Path>> = vec![Vec::new(); keys.len()];
+        for index in indexes {
+            for (answer, found) in answers.iter_mut().zip(index.shelf.which_many(keys)) {
+                answer.extend(found.iter().filter_map(|&i| index.paths[i].as_deref()));
+            }
+        }
+        if style.verify {
+            complete &= keep_true(keys, &mut answers);
+        }
+        for (key, mut files) in keys.iter().zip(answers) {
+            files.sort_unstable();
+            files.dedup();
+            any |= !files.is_empty();
+            print_one(output, style, key, &files)?;
+        }
+    }
+    Ok((any, complete))
+}
+
+fn print_one(output: &mut Output, style: &Style, key: &[u8], files: &[&Path]) -> Result<()> {
+    if style.quiet {
+        return Ok(());
+    }
+    if style.json {
+        let mut line = json!({ "key": output::json_bytes(key), "count": files.len() });
+        if !style.count {
+            line["files"] = files
+                .iter()
+                .map(|file| output::json_bytes(file.as_os_str().as_bytes()))
+                .collect();
+        }
+        return output.json_line(&line);
+    }
+    let lead: &[&[u8]] = if style.many { &[key, b"\t"] } else { &[] };
+    if style.count {
+        output.bytes(lead)?;
+        return output.line(files.len());
+    }
+    for file in files {
+        output.bytes(lead)?;
+        output.bytes(&[file.as_os_str().as_bytes(), b"\n"])?;
+    }
+    Ok(())
+}
+
+/// Reads every file that was named and drops the answers that are not so. False if a
+/// file could not be read: its answers stay, since they may be right.
+fn keep_true(keys: &[Vec<u8>], answers: &mut [Vec<&Path>]) -> bool {
+    let mut asked: BTreeMap<&Path, HashSet<&[u8]>> = BTreeMap::new();
+    for (key, files) in keys.iter().zip(answers.iter()) {
+        for file in files {
+            asked.entry(file).or_default().insert(key);
+        }
+    }
+    let mut complete = true;
+    let mut wrong: HashSet<(&Path, &[u8])> = HashSet::new();
+    for (file, mut missing) in asked {
+        let read = keys::read_lines(file, None, |lines| {
+            for line in lines {
+                missing.remove::<[u8]>(line);
+            }
+            Ok(())
+        });
+        match read {
+            Ok(()) => wrong.extend(missing.into_iter().map(|key| (file, key))),
+            Err(error) => {
+                complain(format_args!("{error:#}"));
+                complete = false;
+            }
+        }
+    }
+    for (key, files) in keys.iter().zip(answers) {
+        files.retain(|file| !wrong.contains(&(*file, key.as_slice())));
+    }
+    complete
+}

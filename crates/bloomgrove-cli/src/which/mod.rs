@@ -1,0 +1,121 @@
+//! `bloomgrove which KEY PATH...`: the main job in one go.
+//!
+//! ```text
+//!   PATH... --files--> what is there, with stamps
+//!                         |  refresh: read what is new or changed, keep the rest
+//!                         v
+//!            .bloomgrove.grove beside the data: one filter for each file
+//!                         |  ask every filter
+//!                         v
+//!                 the files that may hold the key
+//! ```
+
+mod answer;
+mod files;
+mod refresh;
+mod stamp;
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+
+use crate::keys::{self, KeyKind};
+use crate::output::Output;
+use crate::{Outcome, units};
+
+/// The index that is kept in a folder for the files in and below it.
+const INDEX_NAME: &str = ".bloomgrove.grove";
+
+/// Say which files may hold a key.
+///
+/// Every file is a set, every line of it a key; files ending in .gz or .zst are
+/// unpacked. The first run reads all files and keeps a filter of each in
+/// .bloomgrove.grove beside them; later runs read only what is new or changed. A file
+/// not named holds the key in no case; a named one may not hold it, at the rate --fpr.
+///
+/// Exit code: 0 if any file may hold any key, 1 if none does, 2 if something could not
+/// be read.
+#[derive(clap::Args)]
+#[command(
+    override_usage = "bloomgrove which [OPTIONS] KEY PATH...\n       \
+                      bloomgrove which [OPTIONS] --keys-from FILE PATH...",
+    after_help = "Examples:\n  \
+        bloomgrove which order-4711 logs/\n  \
+        bloomgrove which --keys-from wanted.txt --verify logs/ archive/*.gz"
+)]
+pub(crate) struct Args {
+    /// The key, unless --keys-from is given, and then files or folders
+    #[arg(required = true, value_name = "KEY PATH")]
+    words: Vec<OsString>,
+    /// Ask for every line of this file; - is standard input
+    #[arg(long, value_name = "FILE")]
+    keys_from: Option<PathBuf>,
+    /// How often a file that does not hold a key may be named
+    #[arg(long, default_value = "0.001", value_parser = units::rate)]
+    fpr: f64,
+    /// Read the files named, and name only those that do hold the key
+    #[arg(long)]
+    verify: bool,
+    /// Keep the index here instead of beside the files
+    #[arg(long, value_name = "FILE", conflicts_with = "no_save")]
+    index: Option<PathBuf>,
+    /// Keep no index: read every file each time
+    #[arg(long)]
+    no_save: bool,
+    /// Print how many files, instead of which
+    #[arg(short, long)]
+    count: bool,
+    /// Print nothing; the exit code tells
+    #[arg(short, long, conflicts_with_all = ["json", "count"])]
+    quiet: bool,
+    /// Print one JSON object for each key
+    #[arg(long)]
+    json: bool,
+    /// Say on standard error what was read and what was known
+    #[arg(short, long)]
+    explain: bool,
+}
+
+pub(crate) fn run(mut args: Args) -> Result<Outcome> {
+    let mut words = std::mem::take(&mut args.words);
+    let keys = match &args.keys_from {
+        Some(file) => keys::read_all(file, KeyKind::Text)?,
+        None => vec![words.remove(0).into_vec()],
+    };
+    if words.is_empty() {
+        bail!("where? name files or folders after the key");
+    }
+    let paths: Vec<PathBuf> = words.into_iter().map(PathBuf::from).collect();
+
+    let found = files::find(&paths, args.index.as_deref());
+    let mut complete = found.complete;
+    let mut shelves = Vec::new();
+    for home in found.homes {
+        let options = refresh::Options {
+            fpr: args.fpr,
+            save: !args.no_save,
+            explain: args.explain,
+        };
+        let shelf = refresh::refresh(home, &options)?;
+        complete &= shelf.complete;
+        shelves.push(shelf);
+    }
+
+    let mut output = Output::new();
+    let style = answer::Style {
+        verify: args.verify,
+        count: args.count,
+        quiet: args.quiet,
+        json: args.json,
+        many: args.keys_from.is_some(),
+    };
+    let (any, read_all) = answer::print(&mut output, &style, &keys, &shelves)?;
+    output.finish()?;
+    Ok(match (any, complete && read_all) {
+        (_, false) => Outcome::Incomplete,
+        (true, true) => Outcome::Yes,
+        (false, true) => Outcome::No,
+    })
+}
