@@ -3,13 +3,15 @@
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 static ASKED: AtomicBool = AtomicBool::new(false);
+/// Set while waiting for input that may never come, with nothing half written.
+static WAITING: AtomicBool = AtomicBool::new(false);
 
 /// From now on the first Ctrl-C (or a polite kill) sets a flag, and the second ends
-/// the process.
+/// the process; while it waits for standard input, the first does.
 pub(crate) fn catch() {
     // Without a handler, Ctrl-C just ends the process: nothing is damaged then either.
     let _ = ctrlc::set_handler(|| {
-        if ASKED.swap(true, Relaxed) {
+        if ASKED.swap(true, Relaxed) || WAITING.load(Relaxed) {
             std::process::exit(130);
         }
     });
@@ -23,4 +25,20 @@ pub(crate) fn was_asked() -> bool {
 pub(crate) fn check() -> anyhow::Result<()> {
     anyhow::ensure!(!was_asked(), "interrupted; nothing was changed");
     Ok(())
+}
+
+/// While it lives, Ctrl-C ends the process at once.
+pub(crate) struct Waiting;
+
+impl Waiting {
+    pub(crate) fn new() -> Self {
+        WAITING.store(true, Relaxed);
+        Self
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        WAITING.store(false, Relaxed);
+    }
 }

@@ -72,6 +72,8 @@ pub(crate) fn read_lines(
     progress: Option<&Progress>,
     mut each: impl FnMut(&[&[u8]]) -> Result<()>,
 ) -> Result<()> {
+    // A read of standard input blocks until somebody types: nothing checks the flag then.
+    let _waiting = (path == Path::new("-")).then(interrupt::Waiting::new);
     let mut read = || {
         let mut source = open(path, progress)?;
         let mut block = vec![0; BLOCK];

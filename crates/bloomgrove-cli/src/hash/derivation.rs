@@ -13,13 +13,15 @@ use crate::output::Output;
 use crate::{Outcome, interrupt, units};
 
 const HASHES: u32 = 7;
+/// A key with no more distinct positions than this is accepted far too easily.
+const DEGENERATE: usize = 3;
 /// 2^k and its neighbours, primes, products of small numbers, round numbers.
 const SIZES: [u64; 10] = [60, 64, 67, 960, 1000, 1009, 1024, 10_080, 100_003, 1 << 20];
 
 /// What double hashing (Kirsch-Mitzenmacher) costs against independent positions.
 ///
 /// For filters of several sizes, at ten bits a key and 7 hashes: the share of keys
-/// that set fewer than 7 bits, and the false-positive rate relative to theory.
+/// whose 7 positions are 3 or fewer bits, and the false-positive rate relative to theory.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  bloomgrove hash derivation --queries 1e6")]
 pub(crate) struct Args {
@@ -34,8 +36,8 @@ pub(crate) struct Args {
 struct Row {
     bits: u64,
     theory: f64,
-    /// Share of keys with fewer distinct positions, and rate: independent, then double.
-    fewer: [f64; 2],
+    /// Share of degenerate keys, and rate: independent, then double.
+    degenerate: [f64; 2],
     rate: [f64; 2],
 }
 
@@ -51,7 +53,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
             .iter()
             .map(|row| {
                 json!({ "bits": row.bits, "theory": row.theory,
-                        "fewer_bits": { "independent": row.fewer[0], "double": row.fewer[1] },
+                        "degenerate_keys": { "independent": row.degenerate[0], "double": row.degenerate[1] },
                         "fpr": { "independent": row.rate[0], "double": row.rate[1] } })
             })
             .collect();
@@ -63,8 +65,8 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
                 vec![
                     units::grouped(row.bits),
                     units::percent(row.theory),
-                    format!("{:.3} %", row.fewer[0] * 100.0),
-                    format!("{:.3} %", row.fewer[1] * 100.0),
+                    format!("{:.3} %", row.degenerate[0] * 100.0),
+                    format!("{:.3} %", row.degenerate[1] * 100.0),
                     format!("{:.3}", row.rate[0] / row.theory),
                     format!("{:.3}", row.rate[1] / row.theory),
                 ]
@@ -73,7 +75,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         let head = [
             "bits",
             "theory",
-            "fewer bits: indep.",
+            "degenerate: indep.",
             "double",
             "rate / theory: indep.",
             "double",
@@ -87,7 +89,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
 fn measure(bits: u64, queries: u64) -> Result<Row> {
     let items = bits / 10;
     let derivations = [Derivation::Independent, Derivation::KirschMitzenmacher];
-    let (mut fewer, mut rate) = ([0.0; 2], [0.0; 2]);
+    let (mut degenerate, mut rate) = ([0.0; 2], [0.0; 2]);
     for (which, derivation) in derivations.into_iter().enumerate() {
         let params = Params::builder(bits, HASHES)
             .derivation(derivation)
@@ -98,15 +100,15 @@ fn measure(bits: u64, queries: u64) -> Result<Row> {
             let mut positions = probe.positions().to_vec();
             positions.sort_unstable();
             positions.dedup();
-            positions.len() < HASHES as usize
+            positions.len() <= DEGENERATE
         });
-        fewer[which] = short.count() as f64 / sample as f64;
+        degenerate[which] = short.count() as f64 / sample as f64;
         rate[which] = rate_of(&params, items, queries);
     }
     Ok(Row {
         bits,
         theory: tune::math::standard_fpr(bits, HASHES, items),
-        fewer,
+        degenerate,
         rate,
     })
 }
