@@ -20,7 +20,7 @@ struct Args {
     /// Print JSON instead of tables.
     #[arg(long)]
     json: bool,
-    /// How many rounds; the best of them counts.
+    /// Rounds; the best of them counts.
     #[arg(long, default_value_t = 41)]
     rounds: usize,
 }

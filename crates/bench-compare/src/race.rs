@@ -7,30 +7,30 @@ use std::time::Instant;
 use crate::rivals::{self, BenchKey, Entry, FB, FB_GROUP};
 
 /// What is measured of each contender, in this order.
-pub const MEASURES: [&str; 3] = ["insert", "hit", "miss"];
+pub(crate) const MEASURES: [&str; 3] = ["insert", "hit", "miss"];
 
 /// Absent keys are made from counters that no present key uses.
 const ABSENT: u64 = 1 << 40;
 
-pub struct Setup {
-    pub items: usize,
-    pub queries: usize,
-    pub rounds: usize,
-    pub fpr_queries: usize,
+pub(crate) struct Setup {
+    pub(crate) items: usize,
+    pub(crate) queries: usize,
+    pub(crate) rounds: usize,
+    pub(crate) fpr_queries: usize,
 }
 
-pub struct Row {
-    pub name: &'static str,
-    pub bits_per_key: f64,
-    pub fpr: f64,
+pub(crate) struct Row {
+    pub(crate) name: &'static str,
+    pub(crate) bits_per_key: f64,
+    pub(crate) fpr: f64,
     /// Nanoseconds a key, best round.
-    pub nanos: [f64; 3],
+    pub(crate) nanos: [f64; 3],
     /// How many times faster than FB, and than FB* (the best fastbloom of each measure).
-    pub over_fb: [f64; 3],
-    pub over_best_fb: [f64; 3],
+    pub(crate) over_fb: [f64; 3],
+    pub(crate) over_best_fb: [f64; 3],
 }
 
-pub fn run<K: BenchKey>(setup: &Setup) -> Vec<Row> {
+pub(crate) fn run<K: BenchKey>(setup: &Setup) -> Vec<Row> {
     let mut entries = rivals::all::<K>(setup.items);
     let mut nanos = vec![[f64::INFINITY; 3]; entries.len()];
     insert(setup, &mut entries, &mut nanos);

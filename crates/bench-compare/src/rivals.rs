@@ -6,11 +6,10 @@ use bloomgrove::{Family, Filter, Layout, tune};
 use xorf::Filter as _;
 
 /// The rate every contender is built for.
-pub const TARGET: f64 = 0.01;
+pub(crate) const TARGET: f64 = 0.01;
 
 /// A key as each rival wants it.
-pub trait BenchKey: Copy + bloomgrove::Key + Hash + 'static {
-    const NAME: &'static str;
+pub(crate) trait BenchKey: Copy + bloomgrove::Key + Hash + 'static {
     fn make(i: u64) -> Self;
     fn xxh3(&self) -> u64;
     fn rapid(&self) -> u64;
@@ -19,7 +18,7 @@ pub trait BenchKey: Copy + bloomgrove::Key + Hash + 'static {
 }
 
 /// Keys that look random and never repeat: a bijection of the counter.
-pub fn scatter(i: u64) -> u64 {
+pub(crate) fn scatter(i: u64) -> u64 {
     let mut z = i.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -38,7 +37,6 @@ fn rapid(bytes: &[u8]) -> u64 {
 }
 
 impl BenchKey for u64 {
-    const NAME: &'static str = "u64";
     fn make(i: u64) -> Self {
         scatter(i)
     }
@@ -60,7 +58,7 @@ impl BenchKey for u64 {
 
 /// A UUID as text: 36 bytes.
 #[derive(Clone, Copy, Hash)]
-pub struct Text([u8; 36]);
+pub(crate) struct Text([u8; 36]);
 
 impl bloomgrove::Key for Text {
     #[inline(always)]
@@ -70,7 +68,6 @@ impl bloomgrove::Key for Text {
 }
 
 impl BenchKey for Text {
-    const NAME: &'static str = "36-byte text";
     fn make(i: u64) -> Self {
         let bits = u128::from(scatter(i)) << 64 | u128::from(scatter(!i));
         let hex = format!("{bits:032x}");
@@ -101,7 +98,7 @@ impl BenchKey for Text {
 }
 
 /// One filter in the race.
-pub trait Contender<K> {
+pub(crate) trait Contender<K> {
     fn clear(&mut self);
     fn insert(&mut self, keys: &[K]);
     /// How many of `keys` it accepts.
@@ -115,17 +112,17 @@ pub trait Contender<K> {
     }
 }
 
-pub struct Entry<K> {
-    pub name: &'static str,
-    pub contender: Box<dyn Contender<K>>,
+pub(crate) struct Entry<K> {
+    pub(crate) name: &'static str,
+    pub(crate) contender: Box<dyn Contender<K>>,
 }
 
 /// The first two are FB and the start of the FB* group (see `FB_GROUP`).
-pub const FB: usize = 0;
+pub(crate) const FB: usize = 0;
 /// fastbloom with each of the hashers; FB* is the best of them per measure.
-pub const FB_GROUP: std::ops::Range<usize> = 0..4;
+pub(crate) const FB_GROUP: std::ops::Range<usize> = 0..4;
 
-pub fn all<K: BenchKey>(items: usize) -> Vec<Entry<K>> {
+pub(crate) fn all<K: BenchKey>(items: usize) -> Vec<Entry<K>> {
     let fb = || fastbloom::BloomFilter::with_false_pos(TARGET);
     let entry = |name, contender| Entry { name, contender };
     let ours = |layout| {
@@ -146,14 +143,17 @@ pub fn all<K: BenchKey>(items: usize) -> Vec<Entry<K>> {
         ),
         entry(
             "fastbloom + xxh3",
-            Box::new(FastHash(
+            Box::new(FastHashed(
                 fb().seed(&42).expected_items(items),
-                (|key: &K| key.xxh3()) as fn(&K) -> u64,
+                |key: &K| key.xxh3(),
             )),
         ),
         entry(
             "fastbloom + rapidhash",
-            Box::new(FastRapid(fb().seed(&42).expected_items(items))),
+            Box::new(FastHashed(
+                fb().seed(&42).expected_items(items),
+                |key: &K| key.rapid(),
+            )),
         ),
         entry(
             "bloomfilter",
@@ -166,14 +166,19 @@ pub fn all<K: BenchKey>(items: usize) -> Vec<Entry<K>> {
                 .expect("a filter"),
             )),
         ),
-        entry("growable-bloom-filter", Box::new(Growable::new(items))),
+        entry(
+            "growable-bloom-filter",
+            Box::new(Growable(growable_bloom_filter::GrowableBloom::new(
+                TARGET, items,
+            ))),
+        ),
         entry("parquet Sbbf", Box::new(Parquet::new(items))),
         entry(
             "sbbf-rs-safe + xxh3",
             // 11 bits a key is the least whole number with which it reaches 1 %.
             Box::new(SplitBlock(sbbf_rs_safe::Filter::new(11, items))),
         ),
-        entry("xorf BinaryFuse8 + xxh3", Box::new(Fuse::default())),
+        entry("xorf BinaryFuse8 + xxh3", Box::<Fuse>::default()),
         entry(
             "bloomgrove standard",
             Box::new(Single(ours(Layout::Standard))),
@@ -211,39 +216,20 @@ impl<K: BenchKey, S: BuildHasher> Contender<K> for Fast<S> {
     }
 }
 
-struct FastHash<F>(fastbloom::BloomFilter, F);
-impl<K: BenchKey, F: Fn(&K) -> u64> Contender<K> for FastHash<F> {
+/// fastbloom fed with hashes made by `F`, a closure and so compiled in place.
+struct FastHashed<F>(fastbloom::BloomFilter, F);
+impl<K: BenchKey, F: Fn(&K) -> u64> Contender<K> for FastHashed<F> {
     fn clear(&mut self) {
         self.0.clear();
     }
     fn insert(&mut self, keys: &[K]) {
         for key in keys {
-            self.0.insert_hash(key.xxh3());
+            self.0.insert_hash((self.1)(key));
         }
     }
     fn count(&mut self, keys: &[K]) -> usize {
         keys.iter()
-            .filter(|key| self.0.contains_hash(key.xxh3()))
-            .count()
-    }
-    fn bits(&self) -> u64 {
-        self.0.num_bits() as u64
-    }
-}
-
-struct FastRapid(fastbloom::BloomFilter);
-impl<K: BenchKey> Contender<K> for FastRapid {
-    fn clear(&mut self) {
-        self.0.clear();
-    }
-    fn insert(&mut self, keys: &[K]) {
-        for key in keys {
-            self.0.insert_hash(key.rapid());
-        }
-    }
-    fn count(&mut self, keys: &[K]) -> usize {
-        keys.iter()
-            .filter(|key| self.0.contains_hash(key.rapid()))
+            .filter(|key| self.0.contains_hash((self.1)(key)))
             .count()
     }
     fn bits(&self) -> u64 {
@@ -269,15 +255,7 @@ impl<K: BenchKey> Contender<K> for Plain<K> {
     }
 }
 
-struct Growable(growable_bloom_filter::GrowableBloom, usize);
-impl Growable {
-    fn new(items: usize) -> Self {
-        Self(
-            growable_bloom_filter::GrowableBloom::new(TARGET, items),
-            items,
-        )
-    }
-}
+struct Growable(growable_bloom_filter::GrowableBloom);
 impl<K: BenchKey> Contender<K> for Growable {
     fn clear(&mut self) {
         self.0.clear();
@@ -291,7 +269,7 @@ impl<K: BenchKey> Contender<K> for Growable {
         keys.iter().filter(|key| self.0.contains(*key)).count()
     }
     fn bits(&self) -> u64 {
-        // It does not tell; its size as JSON numbers would be no measure.
+        // It does not tell.
         0
     }
 }

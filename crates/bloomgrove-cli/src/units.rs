@@ -101,7 +101,8 @@ pub(crate) fn percent(rate: f64) -> String {
     } else if rate < 1e-5 {
         format!("{rate:.2e}")
     } else {
-        let digits = (2.0 - (rate * 100.0).log10().floor()).clamp(1.0, 6.0) as usize;
+        // Three figures. A hair more than the rate, so that 0.99999 counts as 1.
+        let digits = (2.0 - (rate * 100.05).log10().floor()).clamp(1.0, 6.0) as usize;
         format!("{:.digits$} %", rate * 100.0)
     }
 }
@@ -170,6 +171,7 @@ mod tests {
         assert_eq!(size(999), "999 B");
         assert_eq!(size(1_250_000), "1.2 MB");
         assert_eq!(percent(0.01), "1.00 %");
+        assert_eq!(percent(0.009_999_9), "1.00 %");
         assert_eq!(percent(0.000_123), "0.0123 %");
         assert_eq!(percent(1e-7), "1.00e-7");
     }

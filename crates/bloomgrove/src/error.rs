@@ -156,9 +156,10 @@ impl fmt::Display for Error {
 
 impl error::Error for Error {
     fn source(&self) -> Option<&(dyn error::Error + 'static)> {
-        // `InFile` prints its source itself, so it hands on what lies behind that.
+        // The messages above include what they wrap, so the chain goes on behind it:
+        // whoever prints all of a chain reads nothing twice.
         match self {
-            Error::Io { source, .. } => Some(source),
+            Error::Io { source, .. } => source.source(),
             Error::InFile { source, .. } => source.source(),
             _ => None,
         }

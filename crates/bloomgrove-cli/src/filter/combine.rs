@@ -7,7 +7,7 @@ use bloomgrove::format::Notes;
 use bloomgrove::{Error, Filter, MappedFilter};
 use serde_json::json;
 
-use super::{KEYS_NOTE, info};
+use super::{INTERSECTION_NOTE, KEYS_NOTE, info};
 use crate::output::Output;
 use crate::{Outcome, interrupt, units};
 
@@ -45,17 +45,32 @@ pub(crate) struct FoldArgs {
 }
 
 pub(crate) fn union(args: Args) -> Result<Outcome> {
-    combine(&args, |filter, other| filter.union_with(other))
+    let (filter, notes) = combine(&args, |filter, other| filter.union_with(other))?;
+    let count = ("items", filter.estimated_items());
+    write(&filter, &args.output, &notes, count, args.json)
 }
 
 pub(crate) fn intersect(args: Args) -> Result<Outcome> {
-    combine(&args, |filter, other| filter.intersect_with(other))
+    // Bits that two filters share by chance look like keys, so how many keys they
+    // share must be judged before: by the fill of both and of their union.
+    let mut common = Vec::new();
+    let (filter, notes) = combine(&args, |filter, other| {
+        common.push(filter.estimated_common_items(other)?);
+        filter.intersect_with(other)
+    })?;
+    let count = match common[..] {
+        [of_two] => ("common items", of_two),
+        _ => ("common items at most", filter.estimated_items()),
+    };
+    let notes = notes.with(INTERSECTION_NOTE, args.filters.len());
+    write(&filter, &args.output, &notes, count, args.json)
 }
 
+/// All filters put into the first by `with`, and the notes of the result.
 fn combine(
     args: &Args,
-    with: impl Fn(&mut Filter, &MappedFilter) -> Result<(), Error>,
-) -> Result<Outcome> {
+    mut with: impl FnMut(&mut Filter, &MappedFilter) -> Result<(), Error>,
+) -> Result<(Filter, Notes)> {
     let (first, rest) = args.filters.split_first().context("no filters")?;
     let notes = notes_of(first)?;
     let mut filter = Filter::load(first)?;
@@ -78,7 +93,7 @@ fn combine(
         with(&mut filter, &other)
             .with_context(|| format!("{} and {}", first.display(), path.display()))?;
     }
-    write(&filter, &args.output, &notes, args.json)
+    Ok((filter, notes))
 }
 
 pub(crate) fn fold(args: FoldArgs) -> Result<Outcome> {
@@ -88,30 +103,42 @@ pub(crate) fn fold(args: FoldArgs) -> Result<Outcome> {
             .fold()
             .with_context(|| args.filter.display().to_string())?;
     }
-    write(&filter, &args.output, &notes_of(&args.filter)?, args.json)
+    let count = ("items", filter.estimated_items());
+    let notes = notes_of(&args.filter)?;
+    write(&filter, &args.output, &notes, count, args.json)
 }
 
-/// The one note that stays true when filters are combined.
+/// The notes that stay true when filters are combined.
 fn notes_of(path: &Path) -> Result<Notes> {
     let notes = Notes::of_file(path)?;
-    Ok(match notes.get(KEYS_NOTE) {
-        Some(keys) => Notes::new().with(KEYS_NOTE, keys),
-        None => Notes::new(),
-    })
+    let kept = [KEYS_NOTE, INTERSECTION_NOTE];
+    Ok(kept
+        .into_iter()
+        .fold(Notes::new(), |kept, name| match notes.get(name) {
+            Some(value) => kept.with(name, value),
+            None => kept,
+        }))
 }
 
-fn write(filter: &Filter, path: &Path, notes: &Notes, as_json: bool) -> Result<Outcome> {
+fn write(
+    filter: &Filter,
+    path: &Path,
+    notes: &Notes,
+    (name, count): (&str, f64),
+    as_json: bool,
+) -> Result<Outcome> {
     filter.save_with(path, notes)?;
     let mut output = Output::new();
     if as_json {
         let mut facts = info::json(filter);
         facts["file"] = json!(path.to_string_lossy());
+        facts[name.replace(' ', "_")] = json!(count.is_finite().then_some(count));
         output.json(&facts)?;
     } else {
         output.line(format_args!(
-            "{}: {} keys, {}, expected false positives {}",
+            "{}: {name} {}, {}, expected false positives {}",
             path.display(),
-            units::estimate(filter.estimated_items()),
+            units::estimate(count),
             units::size(filter.params().words() as u64 * 8),
             units::percent(filter.expected_fpr()),
         ))?;

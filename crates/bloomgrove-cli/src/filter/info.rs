@@ -7,6 +7,7 @@ use bloomgrove::format::Notes;
 use bloomgrove::{Filter, MappedFilter};
 use serde_json::{Value, json};
 
+use super::INTERSECTION_NOTE;
 use crate::output::Output;
 use crate::{Outcome, units};
 
@@ -43,6 +44,10 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         output.json(&facts)?;
     } else {
         let params = filter.params();
+        let at_most = match notes.get(INTERSECTION_NOTE) {
+            Some(_) => "at most ",
+            None => "",
+        };
         let mut facts = vec![
             ("file", args.filter.display().to_string()),
             ("size", units::size(params.words() as u64 * 8)),
@@ -53,7 +58,10 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
             ("derivation", params.derivation().name().into()),
             ("seed", params.seed().to_string()),
             ("fill", units::percent(filter.fill())),
-            ("items", units::estimate(filter.estimated_items())),
+            (
+                "items",
+                format!("{at_most}{}", units::estimate(filter.estimated_items())),
+            ),
             ("false positives", units::percent(filter.expected_fpr())),
         ];
         facts.extend(notes.iter().map(|(name, value)| (name, value.to_owned())));
