@@ -31,6 +31,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         bloomgrove::verify(&args.filter)?;
     }
     let filter = MappedFilter::map(&args.filter)?;
+    filter.expect_scan();
     let notes = Notes::of_file(&args.filter)?;
     let mut output = Output::new();
     if args.json {

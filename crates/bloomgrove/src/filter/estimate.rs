@@ -78,16 +78,17 @@ impl<S: AsRef<[u64]>> Filter<S> {
 /// The share of patterns that this line would accept: over the eight lanes a
 /// pattern may begin at, the product of the fills of the lanes it uses.
 fn line_fpr(line: &[u64; LINE_WORDS], hashes: u32) -> f64 {
-    let fill = line.map(|word| f64::from(word.count_ones()) / 64.0);
+    let counts = line.map(u64::count_ones);
+    // The commonest case by far, in integers: at most 64^8 = 2^48.
+    if hashes == LANES {
+        let product: u64 = counts.iter().map(|&count| u64::from(count)).product();
+        return product as f64 / (1u64 << 48) as f64;
+    }
+    let fill = counts.map(|count| f64::from(count) / 64.0);
     let accepts = |first: u32| -> f64 {
         (0..hashes)
             .map(|i| fill[((first + i) % LANES) as usize])
             .product()
     };
-    // With all lanes used equally it does not matter where the pattern begins.
-    if hashes.is_multiple_of(LANES) {
-        accepts(0)
-    } else {
-        (0..LANES).map(accepts).sum::<f64>() / f64::from(LANES)
-    }
+    (0..LANES).map(accepts).sum::<f64>() / f64::from(LANES)
 }

@@ -74,9 +74,17 @@ impl MappedFilter {
         let grove = Grove::open(path.as_ref())?;
         let map = || {
             let params = params_of(&grove)?;
+            grove.expect_jumps();
             checked(&grove, params, grove.words()?)
         };
         map().map_err(Error::in_file(grove.path()))
+    }
+
+    /// Tells the system that all bits are about to be read in order, as
+    /// [`fill`](Filter::fill) and the estimates do. Worth saying before them when the
+    /// file is larger than a gigabyte, since [`map`](Self::map) expects single questions.
+    pub fn expect_scan(&self) {
+        self.words.expect_scan();
     }
 }
 

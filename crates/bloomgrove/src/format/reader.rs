@@ -101,6 +101,11 @@ impl Grove {
         Params::from_bytes(bytes).map_err(|what| Error::corrupt(Kind::Params.name(), offset, what))
     }
 
+    /// Tells the system that the bits will be asked for here and there.
+    pub(crate) fn expect_jumps(&self) {
+        self.map.expect_jumps();
+    }
+
     /// The bits of the file as words, still in the map and unchecked.
     pub(crate) fn words(&self) -> Result<MappedWords, Error> {
         let section = self.need(Kind::Bits)?;

@@ -100,7 +100,9 @@ fn md5_gives_the_known_answers() {
         [0x52, 0x5a, 0x2f, 0x31, 0xaa, 0xf1, 0x61, 0xd0]
     );
     // A seed goes in front of the key, as eight little-endian bytes.
-    let seeded = Family::Md5.digest(0x0065_6761_7373_656d, b" digest").unwrap();
+    let seeded = Family::Md5
+        .digest(0x0065_6761_7373_656d, b" digest")
+        .unwrap();
     let plain = Family::Md5.digest(0, b"message\0 digest").unwrap();
     assert_eq!(seeded, plain);
 }
