@@ -75,8 +75,10 @@ pub(crate) fn read_lines(
     // A read of standard input blocks until somebody types: nothing checks the flag then.
     let _waiting = (path == Path::new("-")).then(interrupt::Waiting::new);
     let mut read = || {
-        let mut source = open(path, progress)?;
-        let mut block = vec![0; BLOCK];
+        let (mut source, size) = open(path, progress)?;
+        // A small file needs a small block: clearing a large one takes longer than
+        // reading it.
+        let mut block = vec![0; size.saturating_add(1).clamp(4096, BLOCK as u64) as usize];
         let (mut len, mut lines) = (0, 0);
         loop {
             interrupt::check()?;
@@ -141,12 +143,14 @@ pub(crate) fn read_all(path: &Path, kind: KeyKind) -> Result<Vec<Vec<u8>>> {
     Ok(keys)
 }
 
-fn open<'p>(path: &Path, progress: Option<&'p Progress>) -> Result<Box<dyn Read + 'p>> {
+/// The bytes of a file, unpacked, and about how many there are.
+fn open<'p>(path: &Path, progress: Option<&'p Progress>) -> Result<(Box<dyn Read + 'p>, u64)> {
     if path == Path::new("-") {
-        return Ok(Box::new(Counted(io::stdin().lock(), progress)));
+        return Ok((Box::new(Counted(io::stdin().lock(), progress)), u64::MAX));
     }
     let file = File::open(path).context("opening")?;
-    if file.metadata().context("looking at")?.is_dir() {
+    let about = file.metadata().context("looking at")?;
+    if about.is_dir() {
         bail!("this is a folder; name the files in it");
     }
     // Progress counts the bytes of the file, not what they unpack to.
@@ -155,12 +159,14 @@ fn open<'p>(path: &Path, progress: Option<&'p Progress>) -> Result<Box<dyn Read 
         path.extension()
             .is_some_and(|found| found.eq_ignore_ascii_case(ending))
     };
+    let packed = about.len().saturating_mul(8);
     Ok(if ends_in("gz") {
-        Box::new(flate2::read::MultiGzDecoder::new(file))
+        (Box::new(flate2::read::MultiGzDecoder::new(file)), packed)
     } else if ends_in("zst") || ends_in("zstd") {
-        Box::new(zstd::Decoder::new(file).context("unpacking")?)
+        let unpacked = zstd::Decoder::new(file).context("unpacking")?;
+        (Box::new(unpacked), packed)
     } else {
-        Box::new(file)
+        (Box::new(file), about.len())
     })
 }
 

@@ -11,8 +11,11 @@
 //! layout's rate is our own: exact for the way `bits::line` places bits, up to
 //! the independence of hashes.
 
+use std::collections::BTreeMap;
 use std::f64::consts::LN_2;
+use std::sync::LazyLock;
 
+use crate::MAX_BLOCKED_HASHES;
 use crate::bits::{LANES, LINE_BITS};
 
 /// The seed's `m = -n ln p / (ln 2)^2`: the fewest bits, if k could be a fraction.
@@ -59,7 +62,7 @@ pub fn items_for_fill(bits: u64, hashes: u32, fill: f64) -> f64 {
 
 /// The rate of the blocked layout: the mean over how many items share a line.
 pub fn blocked_fpr(bits: u64, hashes: u32, items: u64) -> f64 {
-    let line = LineRate::new(hashes);
+    let line = LineRate::of(hashes);
     mean_over_line_load(bits / LINE_BITS, items, |load| line.fpr(load))
 }
 
@@ -93,48 +96,65 @@ fn mean_over_line_load(lines: u64, items: u64, rate: impl Fn(f64) -> f64) -> f64
 
 /// The rate of one line as a function of how many items it has.
 enum LineRate {
-    /// Up to 8 hashes, one to a lane. By inclusion and exclusion over the lanes a
-    /// query asks: `sum of sign * base^c`, where base is the chance that one item
-    /// sets none of the asked bits in a subset of them.
+    /// 8 hashes, one to each lane: all lanes alike and independent.
+    AllLanes,
+    /// Fewer, each in a lane of its own. By inclusion and exclusion over the lanes a
+    /// query asks: `sum of factor * base^c`, where base is the chance that one item
+    /// sets none of the asked bits in a subset of them. Equal bases are one term.
     OnePerLane(Vec<(f64, f64)>),
     /// More than 8: some lanes hold two bits of each item.
     TwoPerLane { hashes: u32 },
 }
 
 impl LineRate {
+    /// Made once for each number of hashes: sizing many filters asks for it often.
+    fn of(hashes: u32) -> &'static Self {
+        static ALL: LazyLock<Vec<LineRate>> =
+            LazyLock::new(|| (0..=MAX_BLOCKED_HASHES).map(LineRate::new).collect());
+        &ALL[hashes.min(MAX_BLOCKED_HASHES) as usize]
+    }
+
     fn new(hashes: u32) -> Self {
-        if hashes > LANES {
-            return LineRate::TwoPerLane { hashes };
+        match hashes {
+            LANES => return LineRate::AllLanes,
+            _ if hashes > LANES => return LineRate::TwoPerLane { hashes },
+            _ => {}
         }
-        let terms = (0u32..1 << hashes).map(|subset| {
+        // What decides the base of a subset of the asked lanes: for each lane an item
+        // may begin at, how many lanes of the subset it uses; in any order.
+        let mut factors: BTreeMap<Vec<u32>, f64> = BTreeMap::new();
+        for subset in 0u32..1 << hashes {
+            let in_subset = |lane: u32| lane < hashes && subset >> lane & 1 == 1;
+            let mut shared: Vec<u32> = (0..LANES)
+                .map(|first| {
+                    let used = (0..hashes).filter(|i| in_subset((first + i) % LANES));
+                    used.count() as u32
+                })
+                .collect();
+            shared.sort_unstable();
             let sign = if subset.count_ones() % 2 == 0 {
                 1.0
             } else {
                 -1.0
             };
-            let base: f64 = (0..LANES)
-                .map(|first| {
-                    let shared = (0..hashes)
-                        .filter(|lane| subset >> lane & 1 == 1)
-                        .filter(|lane| (lane + LANES - first) % LANES < hashes)
-                        .count();
-                    (63.0 / 64.0f64).powi(shared as i32)
-                })
+            *factors.entry(shared).or_default() += sign;
+        }
+        let terms = factors.into_iter().map(|(shared, factor)| {
+            let sum: f64 = shared
+                .iter()
+                .map(|&count| (63.0 / 64.0f64).powi(count as i32))
                 .sum();
-            (sign, base / f64::from(LANES))
+            (factor, sum / f64::from(LANES))
         });
         LineRate::OnePerLane(terms.collect())
     }
 
     fn fpr(&self, load: f64) -> f64 {
         match self {
-            // All lanes alike and independent: the sum closes to one power.
-            LineRate::OnePerLane(terms) if terms.len() == 1 << LANES => {
-                (1.0 - (63.0 / 64.0f64).powf(load)).powi(LANES as i32)
-            }
+            LineRate::AllLanes => (1.0 - (63.0 / 64.0f64).powf(load)).powi(LANES as i32),
             LineRate::OnePerLane(terms) => terms
                 .iter()
-                .map(|(sign, base)| sign * base.powf(load))
+                .map(|(factor, base)| factor * base.powf(load))
                 .sum::<f64>()
                 .max(0.0),
             LineRate::TwoPerLane { hashes } => {
