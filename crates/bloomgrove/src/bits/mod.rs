@@ -1,4 +1,4 @@
-//! Slices of 64-bit words seen as bits: counts, and/or/xor, and 512-bit lines.
+//! Slices of 64-bit words seen as bits: counts, and/or/xor, and many keys at once.
 //!
 //! ```text
 //!  bit      0 1 2 ... 63 | 64 65 ... 127 | ...
@@ -6,10 +6,9 @@
 //!  line     |<------------- 512 bits = 8 words = one cache line ------------->|
 //! ```
 //!
-//! Every loop here is written once, in plain Rust (`loops`, `pipeline`), and
-//! compiled twice: for the target's baseline (`scalar`) and with AVX2, BMI and
-//! popcnt switched on (`avx2`). The choice is made at run time, once per slice, so an
-//! ordinary build is fast on any x86-64 and right everywhere else.
+//! Every loop is written once, in plain Rust, and compiled twice: for the target's
+//! baseline, and with AVX2 (`backend`). The choice is made at run time, once per slice,
+//! so an ordinary build is fast on any x86-64 and right everywhere else.
 //!
 //! Cost: one pass over the words. With AVX2 the counts run near memory speed.
 //!
@@ -18,12 +17,9 @@
 
 #![allow(unsafe_code)]
 
-#[cfg(target_arch = "x86_64")]
-mod avx2;
+mod backend;
 mod line;
-mod loops;
 mod pipeline;
-mod scalar;
 mod shared;
 mod words;
 
@@ -32,168 +28,70 @@ pub(crate) use pipeline::{Size, Walk};
 pub(crate) use shared::SharedWords;
 pub use words::Words;
 
-#[cfg(target_arch = "x86_64")]
-use avx2::Avx2;
-use pipeline::{Batch, SECOND, STEPS};
-use scalar::Scalar;
-
-/// Calls `$self.$method::<_, N>` with N the constant equal to `$steps`, 1 to
-/// [`STEPS`]: a loop whose length is known when compiled takes half the time.
-macro_rules! with_steps {
-    ($steps:expr, $self:ident.$method:ident($($arg:expr),*)) => {
-        match $steps {
-            1 => $self.$method::<_, FAR, 1>($($arg),*),
-            2 => $self.$method::<_, FAR, 2>($($arg),*),
-            3 => $self.$method::<_, FAR, 3>($($arg),*),
-            4 => $self.$method::<_, FAR, 4>($($arg),*),
-            5 => $self.$method::<_, FAR, 5>($($arg),*),
-            6 => $self.$method::<_, FAR, 6>($($arg),*),
-            7 => $self.$method::<_, FAR, 7>($($arg),*),
-            _ => $self.$method::<_, FAR, 8>($($arg),*),
-        }
-    };
-}
-
-/// One way of running the loops. Both implementations inline the same bodies.
-trait Backend: Copy {
-    fn count(self, a: &[u64]) -> u64;
-    fn and_count(self, a: &[u64], b: &[u64]) -> u64;
-    fn or_count(self, a: &[u64], b: &[u64]) -> u64;
-    fn xor_count(self, a: &[u64], b: &[u64]) -> u64;
-    fn and_assign(self, a: &mut [u64], b: &[u64]);
-    fn or_assign(self, a: &mut [u64], b: &[u64]);
-    fn xor_assign(self, a: &mut [u64], b: &[u64]);
-    fn contains_line(self, words: &[u64], hashes: u32, slot: Slot) -> bool;
-    fn insert_line(self, words: &mut [u64], hashes: u32, slot: Slot) -> bool;
-    fn contains_lines<K>(
-        self,
-        words: &[u64],
-        hashes: u32,
-        keys: &[K],
-        slot: impl Fn(&K) -> Slot,
-        found: &mut [bool],
-    );
-    fn insert_lines<K>(self, words: &mut [u64], hashes: u32, keys: &[K], slot: impl Fn(&K) -> Slot);
-    fn contains_walks<K, W: Walk>(
-        self,
-        words: &[u64],
-        size: Size,
-        keys: &[K],
-        start: impl Fn(&K) -> W,
-        found: &mut [bool],
-    );
-    fn insert_walks<K, W: Walk>(
-        self,
-        words: &mut [u64],
-        size: Size,
-        keys: &[K],
-        start: impl Fn(&K) -> W,
-    );
-    /// The parts of the above that are compiled once for each N, not for each key type.
-    fn keep<W: Walk, const FAR: bool, const N: usize>(
-        self,
-        batch: &mut Batch<W, FAR>,
-        words: &[u64],
-        bits: u64,
-    );
-    fn set<W: Walk, const FAR: bool, const N: usize>(
-        self,
-        batch: &mut Batch<W, FAR>,
-        words: &mut [u64],
-        bits: u64,
-    );
-
-    /// Takes a batch whose first positions are done through the others.
-    fn keep_rest<W: Walk, const FAR: bool>(
-        self,
-        batch: &mut Batch<W, FAR>,
-        words: &[u64],
-        size: Size,
-    ) {
-        let mut left = size.hashes - 1;
-        while left > 0 && !batch.is_empty() {
-            let second = left == size.hashes - 1 && !batch.is_dense();
-            let steps = left.min(if second { SECOND } else { STEPS });
-            with_steps!(steps, self.keep(batch, words, size.bits));
-            left -= steps;
-        }
-    }
-
-    /// Takes a batch through all positions.
-    fn set_all<W: Walk, const FAR: bool>(
-        self,
-        batch: &mut Batch<W, FAR>,
-        words: &mut [u64],
-        size: Size,
-    ) {
-        let mut left = size.hashes;
-        while left > 0 {
-            let steps = left.min(STEPS);
-            with_steps!(steps, self.set(batch, words, size.bits));
-            left -= steps;
-        }
-    }
-}
-
-/// Runs `$call` on the best backend this machine has.
-macro_rules! on_best {
-    ($backend:ident => $call:expr) => {{
-        #[cfg(target_arch = "x86_64")]
-        if let Some($backend) = Avx2::new() {
-            return $call;
-        }
-        let $backend = Scalar;
-        $call
-    }};
-}
-
-/// Two slices of different length are a bug in the caller, never a matter of data.
-fn assert_same_len(a: &[u64], b: &[u64]) {
-    assert_eq!(a.len(), b.len(), "word slices of different length");
-}
+use backend::Backend;
 
 /// How many bits are set.
 pub fn count(a: &[u64]) -> u64 {
-    on_best!(b => b.count(a))
+    Backend::best().count(a, a, |x, _| x)
 }
 
 /// How many bits are set in both.
 ///
 /// # Panics
-/// If the slices differ in length, as do all functions here that take two.
+/// If the slices differ in length, as do all functions here that take two: a bug in
+/// the caller, never a matter of data.
 pub fn and_count(a: &[u64], b: &[u64]) -> u64 {
-    assert_same_len(a, b);
-    on_best!(backend => backend.and_count(a, b))
+    Backend::best().count(a, b, |x, y| x & y)
 }
 
 /// How many bits are set in either.
 pub fn or_count(a: &[u64], b: &[u64]) -> u64 {
-    assert_same_len(a, b);
-    on_best!(backend => backend.or_count(a, b))
+    Backend::best().count(a, b, |x, y| x | y)
 }
 
 /// In how many bits the two differ.
 pub fn hamming(a: &[u64], b: &[u64]) -> u64 {
-    assert_same_len(a, b);
-    on_best!(backend => backend.xor_count(a, b))
+    Backend::best().count(a, b, |x, y| x ^ y)
 }
 
 /// Keeps in `a` the bits that are also in `b`.
 pub fn and_assign(a: &mut [u64], b: &[u64]) {
-    assert_same_len(a, b);
-    on_best!(backend => backend.and_assign(a, b))
+    Backend::best().assign(a, b, |x, y| x & y);
 }
 
 /// Adds the bits of `b` to `a`.
 pub fn or_assign(a: &mut [u64], b: &[u64]) {
-    assert_same_len(a, b);
-    on_best!(backend => backend.or_assign(a, b))
+    Backend::best().assign(a, b, |x, y| x | y);
 }
 
 /// Flips in `a` the bits of `b`.
 pub fn xor_assign(a: &mut [u64], b: &[u64]) {
-    assert_same_len(a, b);
-    on_best!(backend => backend.xor_assign(a, b))
+    Backend::best().assign(a, b, |x, y| x ^ y);
+}
+
+impl Backend {
+    fn count(self, a: &[u64], b: &[u64], op: impl Fn(u64, u64) -> u64) -> u64 {
+        assert_eq!(a.len(), b.len(), "word slices of different length");
+        self.run(
+            #[inline(always)]
+            || {
+                let words = a.iter().zip(b).map(|(&x, &y)| op(x, y));
+                words.map(|word| u64::from(word.count_ones())).sum()
+            },
+        )
+    }
+
+    fn assign(self, a: &mut [u64], b: &[u64], op: impl Fn(u64, u64) -> u64) {
+        assert_eq!(a.len(), b.len(), "word slices of different length");
+        self.run(
+            #[inline(always)]
+            || {
+                for (x, &y) in a.iter_mut().zip(b) {
+                    *x = op(*x, y);
+                }
+            },
+        );
+    }
 }
 
 /// The numbers of the set bits, rising.
@@ -227,13 +125,29 @@ pub(crate) fn set(words: &mut [u64], position: u64) -> bool {
 }
 
 /// Whether the line of `slot` holds every bit of its pattern.
+#[inline]
 pub(crate) fn contains_line(words: &[u64], hashes: u32, slot: Slot) -> bool {
-    on_best!(backend => backend.contains_line(words, hashes, slot))
+    let line = &words.as_chunks().0[slot.line as usize];
+    Backend::best().call(
+        #[inline(always)]
+        |line: &[u64; LINE_WORDS], hash, hashes| Pattern::new(hash, hashes).is_in(line),
+        line,
+        slot.hash,
+        hashes,
+    )
 }
 
 /// Sets the pattern of `slot` in its line; true if any bit was not set before.
+#[inline]
 pub(crate) fn insert_line(words: &mut [u64], hashes: u32, slot: Slot) -> bool {
-    on_best!(backend => backend.insert_line(words, hashes, slot))
+    let line = &mut words.as_chunks_mut().0[slot.line as usize];
+    Backend::best().call(
+        #[inline(always)]
+        |line: &mut [u64; LINE_WORDS], hash, hashes| Pattern::new(hash, hashes).add_to(line),
+        line,
+        slot.hash,
+        hashes,
+    )
 }
 
 /// For each key, whether the line of its slot holds every bit of its pattern.
@@ -244,8 +158,7 @@ pub(crate) fn contains_lines<K>(
     slot: impl Fn(&K) -> Slot,
     found: &mut [bool],
 ) {
-    assert_eq!(keys.len(), found.len(), "one answer for each key");
-    on_best!(backend => backend.contains_lines(words, hashes, keys, slot, found))
+    Backend::best().contains_lines(words, hashes, keys, slot, found);
 }
 
 /// Sets every key's pattern in the line of its slot.
@@ -255,7 +168,7 @@ pub(crate) fn insert_lines<K>(
     keys: &[K],
     slot: impl Fn(&K) -> Slot,
 ) {
-    on_best!(backend => backend.insert_lines(words, hashes, keys, slot))
+    Backend::best().insert_lines(words, hashes, keys, slot);
 }
 
 /// For each key, whether every bit of its walk is set.
@@ -266,8 +179,7 @@ pub(crate) fn contains_walks<K, W: Walk>(
     start: impl Fn(&K) -> W,
     found: &mut [bool],
 ) {
-    assert_eq!(keys.len(), found.len(), "one answer for each key");
-    on_best!(backend => backend.contains_walks(words, size, keys, start, found))
+    Backend::best().contains_walks(words, size, keys, start, found);
 }
 
 /// Sets every bit of every key's walk.
@@ -277,7 +189,7 @@ pub(crate) fn insert_walks<K, W: Walk>(
     keys: &[K],
     start: impl Fn(&K) -> W,
 ) {
-    on_best!(backend => backend.insert_walks(words, size, keys, start))
+    Backend::best().insert_walks(words, size, keys, start);
 }
 
 /// Asks the processor to fetch the cache line that holds `words[index]`.

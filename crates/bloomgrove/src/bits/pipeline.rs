@@ -15,7 +15,8 @@
 //! is fetched. While the filter is small enough to stay in the cache, asking ahead costs more
 //! than it saves, and walks look at once.
 
-use super::line::{LINE_WORDS, Pattern, Slot};
+use super::Backend;
+use super::line::{LANES, LINE_WORDS, Pattern, Slot};
 
 /// Keys under way between the prefetch and the look: about as many reads as a
 /// core keeps outstanding. 16 and 64 were no faster.
@@ -64,7 +65,7 @@ fn fetch_line<K>(words: &[u64], key: &K, slot: impl Fn(&K) -> Slot) -> Slot {
 }
 
 #[inline(always)]
-pub(super) fn contains_lines<K>(
+fn contains_lines<K>(
     mut words: &[u64],
     hashes: u32,
     keys: &[K],
@@ -77,17 +78,15 @@ pub(super) fn contains_lines<K>(
         #[inline(always)]
         |words, key| fetch_line(words, key, &slot),
         #[inline(always)]
-        |words, i, slot| found[i] = contains_line(words, hashes, slot),
+        |words, i, slot| {
+            let line = &words.as_chunks().0[slot.line as usize];
+            found[i] = Pattern::new(slot.hash, hashes).is_in(line);
+        },
     );
 }
 
 #[inline(always)]
-pub(super) fn insert_lines<K>(
-    words: &mut [u64],
-    hashes: u32,
-    keys: &[K],
-    slot: impl Fn(&K) -> Slot,
-) {
+fn insert_lines<K>(words: &mut [u64], hashes: u32, keys: &[K], slot: impl Fn(&K) -> Slot) {
     pipeline(
         words,
         keys,
@@ -95,22 +94,10 @@ pub(super) fn insert_lines<K>(
         |words, key| fetch_line(words, key, &slot),
         #[inline(always)]
         |words, _, slot| {
-            insert_line(words, hashes, slot);
+            let line = &mut words.as_chunks_mut().0[slot.line as usize];
+            Pattern::new(slot.hash, hashes).add_to(line);
         },
     );
-}
-
-#[inline(always)]
-pub(super) fn contains_line(words: &[u64], hashes: u32, slot: Slot) -> bool {
-    let (lines, _) = words.as_chunks();
-    Pattern::new(slot.hash, hashes).is_in(&lines[slot.line as usize])
-}
-
-/// True if any bit was not set before.
-#[inline(always)]
-pub(super) fn insert_line(words: &mut [u64], hashes: u32, slot: Slot) -> bool {
-    let (lines, _) = words.as_chunks_mut();
-    Pattern::new(slot.hash, hashes).add_to(&mut lines[slot.line as usize])
 }
 
 /// The positions of one key, one after the other, in a filter of `bits` bits.
@@ -126,19 +113,19 @@ pub(crate) struct Size {
 }
 
 /// Whether a filter of these words is too large to stay in a core's cache.
-pub(super) fn is_far(words: &[u64]) -> bool {
+fn is_far(words: &[u64]) -> bool {
     words.len() > (1 << 19) / 8
 }
 
 /// Positions tested at once after the first one.
-pub(super) const SECOND: u32 = 2;
+const SECOND: u32 = 2;
 /// Positions tested at once after those.
-pub(super) const STEPS: u32 = 8;
+const STEPS: u32 = 8;
 /// Keys that go through those steps together.
 const ROOM: usize = 64;
 
 /// Keys that may still be in, with the rest of their walks. `FAR` is [`is_far`].
-pub(super) struct Batch<W, const FAR: bool> {
+struct Batch<W, const FAR: bool> {
     len: usize,
     walks: [W; ROOM],
     /// Which of the caller's keys each is.
@@ -158,13 +145,13 @@ impl<W: Walk, const FAR: bool> Batch<W, FAR> {
         }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    fn is_empty(&self) -> bool {
         self.len == 0
     }
 
     /// Whether these are nearly all keys that were asked between the first and the
     /// last of them: then most are present, and turning some away early is no gain.
-    pub(super) fn is_dense(&self) -> bool {
+    fn is_dense(&self) -> bool {
         let span = self.keys[self.len - 1] - self.keys[0] + 1;
         self.len * 8 >= span * 7
     }
@@ -212,7 +199,7 @@ impl<W: Walk, const FAR: bool> Batch<W, FAR> {
 
     /// Asks N more bits of every key and keeps those that have them all.
     #[inline(always)]
-    pub(super) fn keep<const N: usize>(&mut self, mut words: &[u64], bits: u64) {
+    fn keep<const N: usize>(&mut self, mut words: &[u64], bits: u64) {
         // All are written and the end moves by the answer: no branch depends on it.
         let mut kept = 0;
         self.each::<_, N>(
@@ -233,7 +220,7 @@ impl<W: Walk, const FAR: bool> Batch<W, FAR> {
 
     /// Sets N more bits of every key.
     #[inline(always)]
-    pub(super) fn set<const N: usize>(&mut self, words: &mut [u64], bits: u64) {
+    fn set<const N: usize>(&mut self, words: &mut [u64], bits: u64) {
         self.each::<_, N>(
             words,
             bits,
@@ -251,7 +238,7 @@ impl<W: Walk, const FAR: bool> Batch<W, FAR> {
 /// Whether all bits of each key are set. `rest` takes a batch of keys through the
 /// positions after the first.
 #[inline(always)]
-pub(super) fn contains_walks<K, W: Walk, const FAR: bool>(
+fn contains_walks<K, W: Walk, const FAR: bool>(
     words: &[u64],
     bits: u64,
     keys: &[K],
@@ -302,7 +289,7 @@ pub(super) fn contains_walks<K, W: Walk, const FAR: bool>(
 
 /// Sets all bits of each key. `set` takes a batch of keys through all positions.
 #[inline(always)]
-pub(super) fn insert_walks<K, W: Walk, const FAR: bool>(
+fn insert_walks<K, W: Walk, const FAR: bool>(
     words: &mut [u64],
     keys: &[K],
     start: impl Fn(&K) -> W,
@@ -316,5 +303,164 @@ pub(super) fn insert_walks<K, W: Walk, const FAR: bool>(
         }
         batch.len = keys.len();
         set(&mut batch, words);
+    }
+}
+
+/// Calls `$self.$method::<_, FAR, N>` with N the constant equal to `$steps`, 1 to
+/// [`STEPS`]: a loop whose length is known when compiled takes half the time.
+macro_rules! with_steps {
+    ($steps:expr, $self:ident.$method:ident($($arg:expr),*)) => {
+        match $steps {
+            1 => $self.$method::<_, FAR, 1>($($arg),*),
+            2 => $self.$method::<_, FAR, 2>($($arg),*),
+            3 => $self.$method::<_, FAR, 3>($($arg),*),
+            4 => $self.$method::<_, FAR, 4>($($arg),*),
+            5 => $self.$method::<_, FAR, 5>($($arg),*),
+            6 => $self.$method::<_, FAR, 6>($($arg),*),
+            7 => $self.$method::<_, FAR, 7>($($arg),*),
+            _ => $self.$method::<_, FAR, 8>($($arg),*),
+        }
+    };
+}
+
+impl Backend {
+    pub(super) fn contains_lines<K>(
+        self,
+        words: &[u64],
+        hashes: u32,
+        keys: &[K],
+        slot: impl Fn(&K) -> Slot,
+        found: &mut [bool],
+    ) {
+        assert_eq!(keys.len(), found.len(), "one answer for each key");
+        self.run(
+            #[inline(always)]
+            || match hashes {
+                // Compiled apart with the commonest number as a constant.
+                LANES => contains_lines(words, LANES, keys, slot, found),
+                _ => contains_lines(words, hashes, keys, slot, found),
+            },
+        );
+    }
+
+    pub(super) fn insert_lines<K>(
+        self,
+        words: &mut [u64],
+        hashes: u32,
+        keys: &[K],
+        slot: impl Fn(&K) -> Slot,
+    ) {
+        self.run(
+            #[inline(always)]
+            || match hashes {
+                LANES => insert_lines(words, LANES, keys, slot),
+                _ => insert_lines(words, hashes, keys, slot),
+            },
+        );
+    }
+
+    pub(super) fn contains_walks<K, W: Walk>(
+        self,
+        words: &[u64],
+        size: Size,
+        keys: &[K],
+        start: impl Fn(&K) -> W,
+        found: &mut [bool],
+    ) {
+        assert_eq!(keys.len(), found.len(), "one answer for each key");
+        self.run(
+            #[inline(always)]
+            || {
+                if is_far(words) {
+                    let rest = |batch: &mut _| self.keep_rest::<W, true>(batch, words, size);
+                    contains_walks(words, size.bits, keys, start, found, rest);
+                } else {
+                    let rest = |batch: &mut _| self.keep_rest::<W, false>(batch, words, size);
+                    contains_walks(words, size.bits, keys, start, found, rest);
+                }
+            },
+        );
+    }
+
+    pub(super) fn insert_walks<K, W: Walk>(
+        self,
+        words: &mut [u64],
+        size: Size,
+        keys: &[K],
+        start: impl Fn(&K) -> W,
+    ) {
+        self.run(
+            #[inline(always)]
+            || {
+                if is_far(words) {
+                    insert_walks(words, keys, start, |batch, words| {
+                        self.set_all::<W, true>(batch, words, size);
+                    });
+                } else {
+                    insert_walks(words, keys, start, |batch, words| {
+                        self.set_all::<W, false>(batch, words, size);
+                    });
+                }
+            },
+        );
+    }
+
+    /// Takes a batch whose first positions are done through the others.
+    fn keep_rest<W: Walk, const FAR: bool>(
+        self,
+        batch: &mut Batch<W, FAR>,
+        words: &[u64],
+        size: Size,
+    ) {
+        let mut left = size.hashes - 1;
+        while left > 0 && !batch.is_empty() {
+            let second = left == size.hashes - 1 && !batch.is_dense();
+            let steps = left.min(if second { SECOND } else { STEPS });
+            with_steps!(steps, self.keep(batch, words, size.bits));
+            left -= steps;
+        }
+    }
+
+    /// Takes a batch through all positions.
+    fn set_all<W: Walk, const FAR: bool>(
+        self,
+        batch: &mut Batch<W, FAR>,
+        words: &mut [u64],
+        size: Size,
+    ) {
+        let mut left = size.hashes;
+        while left > 0 {
+            let steps = left.min(STEPS);
+            with_steps!(steps, self.set(batch, words, size.bits));
+            left -= steps;
+        }
+    }
+
+    // Compiled once for each N, not once for each type of key.
+
+    #[inline(never)]
+    fn keep<W: Walk, const FAR: bool, const N: usize>(
+        self,
+        batch: &mut Batch<W, FAR>,
+        words: &[u64],
+        bits: u64,
+    ) {
+        self.run(
+            #[inline(always)]
+            || batch.keep::<N>(words, bits),
+        );
+    }
+
+    #[inline(never)]
+    fn set<W: Walk, const FAR: bool, const N: usize>(
+        self,
+        batch: &mut Batch<W, FAR>,
+        words: &mut [u64],
+        bits: u64,
+    ) {
+        self.run(
+            #[inline(always)]
+            || batch.set::<N>(words, bits),
+        );
     }
 }
