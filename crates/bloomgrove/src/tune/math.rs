@@ -75,6 +75,11 @@ fn mean_over_line_load(lines: u64, items: u64, rate: impl Fn(f64) -> f64) -> f64
     const NOTHING: f64 = 1e-18;
     let (n, odds) = (items as f64, 1.0 / (lines as f64 - 1.0));
     let mode = ((n + 1.0) / lines as f64).floor().min(n);
+    // A line with this many items is full, and so are all others: no mean to take, and
+    // its terms would be without number.
+    if mode > 100_000.0 {
+        return rate(mode);
+    }
     let (mut weights, mut sum) = (1.0, rate(mode));
     // The ratio of neighbouring binomial terms, up and then down from the mode.
     let (mut weight, mut c) = (1.0, mode);

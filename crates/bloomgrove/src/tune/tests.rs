@@ -100,6 +100,10 @@ fn the_blocked_rate_of_one_line_is_that_of_its_load() {
     // All items in the one line: no mean to take.
     let one = math::blocked_fpr(512, 8, 40);
     assert!((one - (1.0 - (63.0f64 / 64.0).powi(40)).powi(8)).abs() < 1e-12);
+    // Far too many items end at once, in a rate of 1.
+    assert_eq!(math::blocked_fpr(1024, 8, u64::MAX), 1.0);
+    assert_eq!(math::blocked_fpr(1024, 3, u64::MAX), 1.0);
+    assert_eq!(math::blocked_fpr(1024, 11, u64::MAX), 1.0);
     assert_eq!(math::blocked_fpr(512, 8, 0), 0.0);
     assert_eq!(math::blocked_fpr(5120, 5, 0), 0.0);
 }
