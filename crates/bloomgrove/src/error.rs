@@ -61,6 +61,11 @@ pub enum Error {
         /// What was asked for.
         wanted: &'static str,
     },
+    /// This machine cannot do it.
+    Unsupported {
+        /// What, and what to do instead.
+        what: &'static str,
+    },
     /// The operating system refused.
     Io {
         /// What was being done.
@@ -148,6 +153,7 @@ impl fmt::Display for Error {
             Error::WrongContent { found, wanted } => {
                 write!(f, "holds {found}, and {wanted} is needed here")
             }
+            Error::Unsupported { what } => write!(f, "not possible here: {what}"),
             Error::Io { doing, source } => write!(f, "{doing}: {source}"),
             Error::InFile { path, source } => write!(f, "{}: {source}", path.display()),
         }

@@ -197,3 +197,108 @@ fn the_format_document_tells_the_truth() {
     // Section 6: the notes.
     assert_eq!(file[payload(3)], *b"items=24\nkeys=text\n");
 }
+
+/// Section 9, by hand: every bit of every key in every layout and derivation.
+#[test]
+fn the_format_document_tells_which_bits_a_key_sets() {
+    let scale = |hash: u64, n: u64| ((u128::from(hash) * u128::from(n)) >> 64) as u64;
+    let golden_ratio = 0x9e37_79b9_7f4a_7c15u64;
+    let remix = |mut x: u64| {
+        for c in [0xff51_afd7_ed55_8ccdu64, 0xc4ce_b9fe_1a85_ec53] {
+            x = (x ^ x >> 33).wrapping_mul(c);
+        }
+        x ^ x >> 33
+    };
+    let standard = |lo: u64, hi: u64| -> Vec<u64> {
+        let mut x = lo;
+        (0..5)
+            .map(|_| {
+                let position = scale(x, 1000);
+                x = x.rotate_left(23).wrapping_add(hi | 1);
+                position
+            })
+            .collect()
+    };
+    let double = |lo: u64, hi: u64| -> Vec<u64> {
+        let step = u128::from(remix(hi));
+        (0..5)
+            .map(|i| ((u128::from(lo) + i * step) % 1000) as u64)
+            .collect()
+    };
+    let blocked = |lo: u64, hi: u64| -> Vec<u64> {
+        let line = scale(lo, 3);
+        (0..11)
+            .map(|i| {
+                let lane = ((hi >> 61) + i) % 8;
+                let g = if i < 8 {
+                    hi
+                } else {
+                    (hi ^ hi >> 32).wrapping_mul(golden_ratio)
+                };
+                line * 512 + lane * 64 + (g >> (10 + 6 * lane)) % 64
+            })
+            .collect()
+    };
+    type Positions<'a> = &'a dyn Fn(u64, u64) -> Vec<u64>;
+    let files: [(&str, u64, Positions<'_>); 3] = [
+        ("v1-standard-xxh3.grove", 42, &standard),
+        ("v1-kirsch-mitzenmacher.grove", 0, &double),
+        ("v1-blocked-11.grove", 0, &blocked),
+    ];
+    let keys: Vec<Vec<u8>> = ["", "ada", "grace", "barbara"]
+        .map(|key| key.as_bytes().to_vec())
+        .into_iter()
+        .chain((0..20u64).map(|key| key.to_le_bytes().to_vec()))
+        .collect();
+    for (name, seed, positions) in files {
+        let mut bits = std::collections::BTreeSet::new();
+        for key in &keys {
+            let lo = xxhash_rust::xxh3::xxh3_64_with_seed(key, seed);
+            bits.extend(positions(lo, lo.wrapping_mul(golden_ratio)));
+        }
+        let filter = Filter::load(golden(name)).unwrap();
+        assert_eq!(
+            filter.ones().collect::<Vec<_>>(),
+            Vec::from_iter(bits),
+            "{name}"
+        );
+    }
+}
+
+/// Section 7, by hand: the catalogue of a shelf.
+#[test]
+fn the_format_document_tells_what_is_on_a_shelf() {
+    let file = std::fs::read(golden("v1-shelf.grove")).unwrap();
+    let int = |at: usize, len: usize| {
+        let mut bytes = [0; 8];
+        bytes[..len].copy_from_slice(&file[at..at + len]);
+        u64::from_le_bytes(bytes)
+    };
+    let mut payloads = std::collections::BTreeMap::new();
+    let mut at = 64;
+    while int(at + 4, 2) != 0xffff {
+        let (offset, len) = (int(at + 8, 8) as usize, int(at + 16, 8) as usize);
+        payloads.insert(int(at + 4, 2), offset);
+        at = (offset + len).next_multiple_of(64);
+    }
+    let (bits, catalog) = (payloads[&2], payloads[&4]);
+    assert_eq!(int(catalog, 8), 3, "count");
+    let mut at = catalog + 8;
+    for (name, filter) in filters().iter().take(3) {
+        let (names, tags, params) = (int(at, 4), int(at + 4, 4), int(at + 8, 4));
+        assert_eq!((names, tags, params), (name.len() as u64, 3, 56));
+        assert_eq!(int(at + 12, 4), 0);
+        let start = bits + int(at + 16, 8) as usize * 8;
+        assert_eq!((start - bits) % 64, 0);
+        let words = &file[start..start + filter.words().len() * 8];
+        assert_eq!(int(at + 24, 8), xxhash_rust::xxh3::xxh3_64(words));
+        for (i, word) in filter.words().iter().enumerate() {
+            assert_eq!(words[i * 8..][..8], word.to_le_bytes());
+        }
+        let text = at + 32;
+        assert_eq!(file[text..text + name.len()], *name.as_bytes());
+        assert_eq!(file[text + name.len()..][..3], [1, 2, 3]);
+        assert_eq!(int(text + name.len() + 3, 8), filter.params().bits());
+        at = (text + name.len() + 3 + 56 - catalog).next_multiple_of(8) + catalog;
+    }
+}

@@ -13,19 +13,27 @@ use bloomgrove::index::{Shelf, ShelfWriter};
 use bloomgrove::{Error, Filter, MappedFilter, Params};
 
 fn open_everything(path: &Path) {
+    let keys = ["key", "", "other"];
     if let Ok(filter) = MappedFilter::map(path) {
-        filter.contains("key");
+        let mut found = [false; 3];
+        filter.contains_batch(&keys, &mut found);
+        assert_eq!(found, keys.map(|key| filter.contains(key)));
         let _ = (
             filter.fill(),
             filter.expected_fpr(),
             filter.estimated_items(),
         );
+        let _ = filter.fold();
+        if let Ok(loaded) = Filter::load(path) {
+            assert!(loaded == filter);
+        }
     }
     let _ = Filter::load(path);
     let _ = Notes::of_file(path);
     let _ = bloomgrove::verify(path);
     if let Ok(shelf) = Shelf::map(path) {
-        let _ = shelf.which("key").count();
+        let _ = (shelf.which("key").count(), shelf.which_many(&keys));
+        let _ = shelf.entries().iter().all(|entry| entry.is_sound());
     }
 }
 
@@ -89,12 +97,45 @@ fn reseal(bytes: &mut [u8]) {
 fn any_bytes_are_an_error_or_an_answer() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("any.grove");
+    let header: Vec<Vec<u8>> = samples().iter().map(|file| file[..64].to_vec()).collect();
     bolero::check!()
+        .with_type::<(u8, Vec<u8>)>()
         .with_iterations(2000)
-        .for_each(|bytes: &[u8]| {
-            std::fs::write(&path, bytes).unwrap();
+        .for_each(|(kind, bytes)| {
+            // As they are; behind a right header; and as the payload of a right section.
+            let file = match kind % 4 {
+                0 => bytes.clone(),
+                1 => [&header[0], bytes.as_slice()].concat(),
+                other => with_payload(
+                    &header[usize::from(other) - 2],
+                    u16::from(kind / 4 % 5),
+                    bytes,
+                ),
+            };
+            std::fs::write(&path, file).unwrap();
             open_everything(&path);
         });
+}
+
+/// A file whose one section, of any kind, has `payload`, with right sums and END.
+fn with_payload(header: &[u8], kind: u16, payload: &[u8]) -> Vec<u8> {
+    let mut file = header.to_vec();
+    for (kind, payload) in [
+        (kind, payload),
+        (0xffff, &[1u64.to_le_bytes(), [0; 8]].concat()),
+    ] {
+        let at = file.len();
+        file.extend(b"SECT");
+        file.extend(kind.to_le_bytes());
+        file.extend([0; 2]);
+        file.extend((at as u64 + 64).to_le_bytes());
+        file.extend((payload.len() as u64).to_le_bytes());
+        file.resize(at + 64, 0);
+        file.extend(payload);
+        file.resize(file.len().next_multiple_of(64), 0);
+    }
+    reseal(&mut file);
+    file
 }
 
 #[test]
@@ -211,6 +252,88 @@ fn a_save_that_fails_leaves_the_old_file_and_nothing_else() {
     {
         let message = filter.save("/dev/full").unwrap_err().to_string();
         assert!(message.contains("no ordinary file"), "{message}");
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn a_replaced_file_keeps_its_mode_and_a_link_its_target() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let filter = Filter::new(Params::for_items(10, 0.1).unwrap()).unwrap();
+    filter.save(path("f")).unwrap();
+    for mode in [0o666, 0o660, 0o600, 0o777] {
+        std::fs::set_permissions(path("f"), std::fs::Permissions::from_mode(mode)).unwrap();
+        filter.save(path("f")).unwrap();
+        let now = std::fs::metadata(path("f")).unwrap().permissions().mode();
+        assert_eq!(now & 0o777, mode);
+    }
+    symlink(path("f"), path("link")).unwrap();
+    filter.save(path("link")).unwrap();
+    assert!(
+        std::fs::symlink_metadata(path("link"))
+            .unwrap()
+            .is_symlink()
+    );
+    symlink(path("nothing"), path("dangling")).unwrap();
+    let message = filter.save(path("dangling")).unwrap_err().to_string();
+    assert!(
+        message.contains("link to a file that does not exist"),
+        "{message}"
+    );
+    assert!(
+        std::fs::symlink_metadata(path("dangling"))
+            .unwrap()
+            .is_symlink()
+    );
+
+    // A pipe that nobody writes to is refused, not waited for.
+    let made = std::process::Command::new("mkfifo")
+        .arg(path("pipe"))
+        .status();
+    assert!(made.unwrap().success());
+    assert!(Filter::load(path("pipe")).is_err());
+}
+
+/// What FORMAT.md forbids, behind right checksums.
+#[test]
+fn forbidden_contents_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("forbidden.grove");
+    let refused = |bytes: &[u8], part: &str| {
+        let mut bytes = bytes.to_vec();
+        reseal(&mut bytes);
+        std::fs::write(&path, &bytes).unwrap();
+        let message = bloomgrove::verify(&path).unwrap_err().to_string();
+        assert!(message.contains(part), "{message}");
+    };
+    let [filter, shelf] = &samples()[..] else {
+        panic!()
+    };
+
+    // A section of the other content.
+    let mut wrong = filter.clone();
+    wrong[10] = 2;
+    refused(&wrong, "no place in a shelf");
+    let mut wrong = shelf.clone();
+    wrong[10] = 1;
+    refused(&wrong, "no place in a filter");
+
+    // Notes spelled in another way: "a=1" and a line feed, at byte 256.
+    assert_eq!(filter[256..260], *b"a=1\n");
+    for notes in [b"a=11", b"a\n=1", b"=\n=\n", b"a=\r\n"] {
+        let mut wrong = filter.clone();
+        wrong[256..260].copy_from_slice(notes);
+        refused(&wrong, "sorted lines");
+    }
+
+    // The second entry of the shelf begins where the first does, or at an odd place.
+    let at = shelf.windows(3).rposition(|bytes| bytes == b"two").unwrap() - 16;
+    for start in [0u64, 1, 7] {
+        let mut wrong = shelf.clone();
+        wrong[at..at + 8].copy_from_slice(&start.to_le_bytes());
+        refused(&wrong, "not behind the last");
     }
 }
 

@@ -165,7 +165,7 @@ proptest! {
 
     #[test]
     fn collected_keys_are_all_found(set in keys(), repeat in 1usize..4) {
-        let mut collector = Collector::new(0.01);
+        let mut collector = Collector::new(0.01).unwrap();
         for key in set.iter().cycle().take(set.len() * repeat) {
             collector.insert(key).unwrap();
         }
@@ -282,10 +282,10 @@ fn the_seeds_example_bit_for_bit() {
 fn a_collector_that_goes_to_disk_sizes_by_distinct_keys() {
     let folder = tempfile::tempdir().unwrap();
     let build = |memory: usize| {
-        let mut collector = Collector::new(0.01)
+        let mut collector = Collector::seeded(0.01, 9)
+            .unwrap()
             .folder(folder.path())
-            .memory(memory)
-            .seed(9);
+            .memory(memory);
         for i in 0..300_000u64 {
             collector.insert(&(i % 100_000)).unwrap();
         }

@@ -230,7 +230,7 @@ fn insert_all(
 }
 
 fn collect_all(args: &Args, kind: KeyKind, progress: &Progress) -> Result<(Filter, u64)> {
-    let mut collector = Collector::new(args.fpr).seed(args.seed);
+    let mut collector = Collector::seeded(args.fpr, args.seed)?;
     if let Some(layout) = args.layout {
         collector = collector.layout(match layout {
             LayoutArg::Standard => Layout::Standard,

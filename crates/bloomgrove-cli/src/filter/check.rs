@@ -53,12 +53,15 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let mut output = Output::new();
     let mut any = false;
     let mut answer = |lines: &[&[u8]]| -> Result<()> {
-        let keys = lines
-            .iter()
-            .map(|line| kind.key(line))
-            .collect::<Result<Vec<_>>>()?;
-        let mut found = vec![false; keys.len()];
-        filter.contains_batch(&keys, &mut found);
+        let mut found = vec![false; lines.len()];
+        match kind {
+            KeyKind::Text => filter.contains_batch(lines, &mut found),
+            KeyKind::Integer => {
+                for (line, found) in lines.iter().zip(&mut found) {
+                    *found = filter.contains(&kind.key(line)?);
+                }
+            }
+        }
         for (line, found) in lines.iter().zip(found) {
             any |= found;
             if args.json {

@@ -72,7 +72,7 @@ pub(super) fn refresh(home: Home, options: &Options) -> Result<Fresh> {
         .with("made-by", "bloomgrove which");
     let mut writer = ShelfWriter::create_with(&place, &notes)?;
     for entry in &keep {
-        writer.add(entry.name(), entry.tag(), entry.filter())?;
+        writer.keep(entry)?;
     }
     let result = read_all(&mut writer, &read, options.fpr)?;
     writer.finish()?;
@@ -238,7 +238,7 @@ fn read_one(wanted: &Wanted, fpr: f64, progress: &Progress) -> Result<(Stamp, Fi
         Ok(Stamp::now(&about))
     };
     let before = look()?;
-    let mut collector = Collector::new(fpr).memory(MEMORY);
+    let mut collector = Collector::new(fpr)?.memory(MEMORY);
     keys::read_lines(&wanted.path, Some(progress), |lines| {
         for line in lines {
             collector.insert(*line)?;

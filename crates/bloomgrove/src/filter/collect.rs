@@ -34,7 +34,7 @@ const CHUNK: usize = 8192;
 /// ```
 /// use bloomgrove::Collector;
 ///
-/// let mut keys = Collector::new(0.01);
+/// let mut keys = Collector::new(0.01)?;
 /// for word in "the quick brown fox jumps over the lazy dog".split(' ') {
 ///     keys.insert(word)?;
 /// }
@@ -55,21 +55,36 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// Collects for a filter with false-positive rate `fpr`.
-    pub fn new(fpr: f64) -> Self {
-        Self {
+    /// Collects for a filter with false-positive rate `fpr` and seed 0.
+    ///
+    /// # Errors
+    /// [`Error::Unreachable`] for a rate that no filter with hashes of 64 bits has.
+    pub fn new(fpr: f64) -> Result<Self, Error> {
+        Self::seeded(fpr, 0)
+    }
+
+    /// Collects for a filter with a seed: it goes into every hash, so it must be known
+    /// before the first key.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn seeded(fpr: f64, seed: u64) -> Result<Self, Error> {
+        // Now, and not when all keys have been read.
+        tune::choose(1, fpr, None, Some(Family::Xxh3))?;
+        Ok(Self {
             fpr,
             layout: None,
-            seed: 0,
+            seed,
             folder: std::env::temp_dir(),
             room: DEFAULT_MEMORY / 8,
             hashes: Vec::new(),
             spilled: None,
             keys: 0,
-        }
+        })
     }
 
-    /// Uses about this many bytes of memory before going to disk.
+    /// Keeps about this many bytes of hashes in memory before they go to disk. (Merging
+    /// them back needs at least 4 KiB for each time they did.)
     pub fn memory(mut self, bytes: usize) -> Self {
         self.room = (bytes / 8).max(CHUNK);
         self
@@ -87,12 +102,6 @@ impl Collector {
         self
     }
 
-    /// The seed of the filter.
-    pub fn seed(mut self, seed: u64) -> Self {
-        self.seed = seed;
-        self
-    }
-
     /// How many keys were inserted, repeated ones counted again.
     pub fn keys(&self) -> u64 {
         self.keys
@@ -101,7 +110,8 @@ impl Collector {
     /// Adds a key.
     ///
     /// # Errors
-    /// [`Error::Io`] when the temporary file cannot be written.
+    /// [`Error::Io`] when the temporary file cannot be written. The key is kept all the
+    /// same, and the next insert tries again.
     pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<(), Error> {
         let hasher = Xxh3Hasher { seed: self.seed };
         self.hashes
@@ -131,7 +141,7 @@ impl Collector {
             sort(&mut self.hashes);
             spill.add(&self.hashes)?;
             self.hashes = Vec::new();
-            let distinct = spill.count_distinct()?;
+            let distinct = spill.count_distinct(self.room)?;
             Ok((spill, distinct))
         };
         let (mut spill, distinct) = build().map_err(io)?;
@@ -188,6 +198,9 @@ impl Spill {
     }
 
     fn add(&mut self, run: &[u64]) -> io::Result<()> {
+        // Behind the last whole run: an attempt that failed may have left bytes there.
+        self.file
+            .seek(SeekFrom::Start(self.runs.iter().sum::<u64>() * 8))?;
         let mut file = BufWriter::with_capacity(1 << 20, &self.file);
         for hash in run {
             file.write_all(&hash.to_le_bytes())?;
@@ -197,12 +210,14 @@ impl Spill {
         Ok(())
     }
 
-    /// Merges the runs to see how many different hashes there are.
-    fn count_distinct(&self) -> io::Result<u64> {
+    /// Merges the runs to see how many different hashes there are, holding about `room`
+    /// of them in memory.
+    fn count_distinct(&self, room: usize) -> io::Result<u64> {
         let mut start = 0;
+        let chunk = (room / self.runs.len().max(1)).clamp(512, CHUNK);
         let mut runs = Vec::new();
         for &len in &self.runs {
-            runs.push(Run::new(&self.file, start, len)?);
+            runs.push(Run::new(&self.file, start, len, chunk));
             start += len;
         }
         let mut heap: BinaryHeap<_> = runs
@@ -247,27 +262,30 @@ struct Run<'f> {
     file: &'f File,
     at: u64,
     left: u64,
+    /// How many hashes are read at a time.
+    size: usize,
     chunk: std::vec::IntoIter<u64>,
 }
 
 impl<'f> Run<'f> {
-    fn new(file: &'f File, start: u64, len: u64) -> io::Result<Self> {
-        Ok(Self {
+    fn new(file: &'f File, start: u64, len: u64, size: usize) -> Self {
+        Self {
             file,
             at: start * 8,
             left: len,
+            size,
             chunk: Vec::new().into_iter(),
-        })
+        }
     }
 
     fn next(&mut self) -> io::Result<Option<u64>> {
         if let Some(hash) = self.chunk.next() {
             return Ok(Some(hash));
         }
-        let count = self.left.min(CHUNK as u64);
+        let count = self.left.min(self.size as u64);
         let mut file = self.file;
         file.seek(SeekFrom::Start(self.at))?;
-        let mut file = BufReader::with_capacity(CHUNK * 8, file.take(count * 8));
+        let mut file = BufReader::with_capacity(self.size * 8, file.take(count * 8));
         let chunk: Vec<u64> = (0..count)
             .map(|_| read_hash(&mut file))
             .collect::<io::Result<_>>()?;
@@ -282,4 +300,25 @@ fn read_hash(file: &mut impl Read) -> io::Result<u64> {
     let mut bytes = [0; 8];
     file.read_exact(&mut bytes)?;
     Ok(u64::from_le_bytes(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A disk that was full for a while: a run is half written, and then written again.
+    #[test]
+    fn a_run_that_failed_half_way_is_overwritten() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut spill = Spill::new(&folder.path().to_owned()).unwrap();
+        spill.add(&[1, 3, 5]).unwrap();
+        (&spill.file).write_all(b"half a run that never").unwrap();
+        spill.add(&[2, 3, 9]).unwrap();
+        assert_eq!(spill.count_distinct(CHUNK).unwrap(), 5);
+        let mut all = Vec::new();
+        spill
+            .for_each_chunk(|hashes| all.extend_from_slice(hashes))
+            .unwrap();
+        assert_eq!(all, [1, 3, 5, 2, 3, 9]);
+    }
 }

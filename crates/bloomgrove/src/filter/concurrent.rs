@@ -80,8 +80,8 @@ impl ConcurrentFilter {
     /// If the probe was made with other `Params`.
     pub fn contains_probe(&self, probe: &Probe) -> bool {
         assert_eq!(
-            probe.params_digest,
-            self.params.digest(),
+            probe.fingerprint,
+            self.params.fingerprint(),
             "a probe asked of a filter with other parameters"
         );
         probe.positions().iter().all(|&p| self.words.get(p))

@@ -48,8 +48,8 @@ impl Filter {
 
 impl MappedFilter {
     /// Opens a filter where it lies, whatever its size, without reading its bits:
-    /// they come in as they are asked for. Header and parameters are checked, the
-    /// bits are not: [`verify`](crate::verify()) does that.
+    /// they come in as they are asked for. All but the bits is checked. A disk that has
+    /// lost bits can make a present key look absent: [`verify`](crate::verify()) tells.
     ///
     /// The file must not be changed in place while mapped; replacing it, as
     /// [`save`](Filter::save) does, is fine.

@@ -136,8 +136,8 @@ impl<S: AsRef<[u64]>> Filter<S> {
     #[inline]
     pub fn contains_probe(&self, probe: &Probe) -> bool {
         assert_eq!(
-            probe.params_digest,
-            self.params.digest(),
+            probe.fingerprint,
+            self.params.fingerprint(),
             "a probe asked of a filter with other parameters"
         );
         let words = self.words();

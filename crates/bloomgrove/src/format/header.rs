@@ -36,6 +36,15 @@ impl Content {
         }
     }
 
+    /// FORMAT section 1.
+    pub(super) fn may_have(self, kind: Kind) -> bool {
+        match kind {
+            Kind::Bits | Kind::Notes | Kind::End => true,
+            Kind::Params => self == Content::Filter,
+            Kind::Catalog => self == Content::Shelf,
+        }
+    }
+
     fn code(self) -> u16 {
         match self {
             Content::Filter => 1,

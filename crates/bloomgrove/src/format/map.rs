@@ -19,10 +19,10 @@ pub(super) struct FileMap(Arc<Mmap>);
 
 impl FileMap {
     pub(super) fn of(file: &File) -> Result<Self, Error> {
-        // SAFETY: the map is read-only and private to us, but another process that
-        // truncates or rewrites the file in place would change it under our feet.
-        // Nothing of ours does that: files are replaced by renaming (see `writer`),
-        // and FORMAT.md tells others to do the same.
+        // SAFETY: sound as long as nobody changes the file in place, which we cannot
+        // prevent. It is the accepted price of opening files of any size at once: ours
+        // are only ever replaced by renaming (see `writer`), FORMAT.md tells others to
+        // do the same, and every function that maps says so.
         let map = unsafe { Mmap::map(file) }.map_err(Error::io("mapping"))?;
         Ok(Self(Arc::new(map)))
     }
@@ -70,9 +70,9 @@ impl MappedWords {
     pub(super) fn new(map: &FileMap, offset: u64, len: u64) -> Result<Self, Error> {
         let corrupt = |what: &'static str| Error::corrupt("bits section", offset, what);
         if cfg!(target_endian = "big") {
-            return Err(corrupt(
-                "files can be mapped on little-endian machines only: load it instead",
-            ));
+            return Err(Error::Unsupported {
+                what: "mapping a file on a big-endian machine; load it instead",
+            });
         }
         let bytes = &map.bytes()[offset as usize..][..len as usize];
         if !len.is_multiple_of(8) || bytes.as_ptr().align_offset(8) != 0 {

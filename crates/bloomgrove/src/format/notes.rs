@@ -55,11 +55,11 @@ impl Notes {
         if grove.find(Kind::Notes).is_none() {
             return Ok(Self::default());
         }
-        Self::from_bytes(grove.checked(Kind::Notes)?).ok_or_else(|| {
+        Self::from_bytes(grove.small(Kind::Notes)?).ok_or_else(|| {
             Error::corrupt(
                 Kind::Notes.name(),
                 grove.offset(Kind::Notes),
-                "it is not made of lines name=value",
+                "it is not made of sorted lines name=value",
             )
         })
     }
@@ -73,14 +73,13 @@ impl Notes {
     }
 
     fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        std::str::from_utf8(bytes)
-            .ok()?
-            .lines()
-            .map(|line| {
-                let (name, value) = line.split_once('=')?;
-                Some((name.to_owned(), value.to_owned()))
-            })
-            .collect::<Option<_>>()
-            .map(Self)
+        let lines = std::str::from_utf8(bytes).ok()?.lines();
+        let notes = lines.map(|line| {
+            let (name, value) = line.split_once('=')?;
+            Some((name.to_owned(), value.to_owned()))
+        });
+        let notes = Self(notes.collect::<Option<_>>()?);
+        // One spelling for each value: sorted, no name twice, every line ended.
+        (notes.to_bytes() == bytes).then_some(notes)
     }
 }

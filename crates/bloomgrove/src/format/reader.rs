@@ -1,9 +1,11 @@
 //! A whole file, mapped and its structure checked.
 
 use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use xxhash_rust::xxh3::xxh3_64;
+use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 use zerocopy::FromBytes;
 
 use super::header::{self, End, Section, UNIT};
@@ -16,17 +18,18 @@ use crate::{Error, Params};
 #[derive(Clone, Debug)]
 pub(crate) struct Grove {
     path: PathBuf,
+    file: Arc<File>,
     map: FileMap,
     content: Content,
     sections: Vec<Section>,
 }
 
 impl Grove {
-    /// Opens a file and checks its header and all section heads.
+    /// Opens a file and checks everything but its bits.
     pub(crate) fn open(path: &Path) -> Result<Self, Error> {
         let open = || {
-            let file = File::open(path).map_err(Error::io("opening"))?;
-            let about = file.metadata().map_err(Error::io("looking at"))?;
+            // Asked before opening: a pipe would keep us waiting there.
+            let about = std::fs::metadata(path).map_err(Error::io("opening"))?;
             if !about.is_file() {
                 return Err(Error::corrupt(
                     "file header",
@@ -34,14 +37,18 @@ impl Grove {
                     "this is not an ordinary file",
                 ));
             }
+            let file = File::open(path).map_err(Error::io("opening"))?;
             let map = FileMap::of(&file)?;
             let (content, sections) = parse(map.bytes())?;
-            Ok(Self {
+            let grove = Self {
                 path: path.to_owned(),
+                file: Arc::new(file),
                 map,
                 content,
                 sections,
-            })
+            };
+            grove.check_all_but_bits()?;
+            Ok(grove)
         };
         open().map_err(Error::in_file(path))
     }
@@ -77,11 +84,9 @@ impl Grove {
         &self.map.bytes()[section.offset as usize..][..section.len as usize]
     }
 
-    /// A small payload, its checksum checked.
-    pub(crate) fn checked(&self, kind: Kind) -> Result<&[u8], Error> {
-        let section = self.need(kind)?;
-        self.check(section)?;
-        Ok(self.payload(section))
+    /// A payload other than the bits; `open` has checked its sum.
+    pub(crate) fn small(&self, kind: Kind) -> Result<&[u8], Error> {
+        Ok(self.payload(self.need(kind)?))
     }
 
     fn check(&self, section: &Section) -> Result<(), Error> {
@@ -96,7 +101,7 @@ impl Grove {
     }
 
     pub(crate) fn params(&self) -> Result<Params, Error> {
-        let bytes = self.checked(Kind::Params)?;
+        let bytes = self.small(Kind::Params)?;
         let offset = self.need(Kind::Params)?.offset;
         Params::from_bytes(bytes).map_err(|what| Error::corrupt(Kind::Params.name(), offset, what))
     }
@@ -115,20 +120,54 @@ impl Grove {
     /// The bits of the file copied into memory, their sum checked.
     pub(crate) fn load_words(&self) -> Result<Words, Error> {
         let section = self.need(Kind::Bits)?;
-        self.check(section)?;
-        let (bytes, rest) = self.payload(section).as_chunks();
-        if !rest.is_empty() {
-            return Err(Error::corrupt(
-                section.kind.name(),
-                section.offset,
-                "it is not made of whole words",
-            ));
+        let corrupt = |what| Error::corrupt(section.kind.name(), section.offset, what);
+        if !section.len.is_multiple_of(8) {
+            return Err(corrupt("it is not made of whole words"));
         }
-        let mut words = Words::zeroed(bytes.len())?;
-        for (word, bytes) in words.as_mut().iter_mut().zip(bytes) {
-            *word = u64::from_le_bytes(*bytes);
+        let mut words = Words::zeroed((section.len / 8) as usize)?;
+        let mut room = words.as_mut().iter_mut();
+        let sum = self.read(section, |bytes| {
+            for (bytes, word) in bytes.as_chunks().0.iter().zip(&mut room) {
+                *word = u64::from_le_bytes(*bytes);
+            }
+        })?;
+        if sum != section.checksum {
+            return Err(corrupt("its checksum does not match"));
         }
         Ok(words)
+    }
+
+    /// Reads a payload piece by piece, in whole words but for the last, and returns its
+    /// sum. By ordinary reads, not by the map: a disk that fails, or a file cut off while
+    /// we read, is then an error and not the end of the process.
+    fn read(&self, section: &Section, mut each: impl FnMut(&[u8])) -> Result<u64, Error> {
+        let mut piece = vec![0; section.len.min(1 << 20) as usize];
+        let mut sum = Xxh3Default::new();
+        let mut file = &*self.file;
+        let mut left = section.len;
+        file.seek(SeekFrom::Start(section.offset))
+            .map_err(Error::io("reading"))?;
+        while left > 0 {
+            let piece = &mut piece[..left.min(1 << 20) as usize];
+            file.read_exact(piece).map_err(Error::io("reading"))?;
+            sum.update(piece);
+            each(piece);
+            left -= piece.len() as u64;
+        }
+        Ok(sum.digest())
+    }
+
+    /// Payloads other than the bits, and all padding.
+    fn check_all_but_bits(&self) -> Result<(), Error> {
+        let mut at = UNIT;
+        for section in &self.sections {
+            if section.kind != Kind::Bits {
+                self.check(section)?;
+            }
+            check_padding(self.map.bytes(), at, section)?;
+            at = section.end();
+        }
+        Ok(())
     }
 
     pub(crate) fn content(&self) -> Content {
@@ -154,6 +193,10 @@ fn parse(file: &[u8]) -> Result<(Content, Vec<Section>), Error> {
         }
         if sections.iter().any(|other| other.kind == section.kind) {
             return Err(Error::corrupt(section.kind.name(), at, "there are two"));
+        }
+        if !content.may_have(section.kind) {
+            let what = format!("it has no place in {}", content.name());
+            return Err(Error::corrupt(section.kind.name(), at, what));
         }
         at = section.end();
         sections.push(section);
@@ -196,13 +239,12 @@ pub struct Report {
 }
 
 impl Grove {
-    /// Reads the whole file: every checksum, and that all padding is zero.
+    /// Reads the bits and checks their sum too: with what `open` checks, every byte.
     pub(crate) fn check_all(&self) -> Result<Report, Error> {
-        let mut at = UNIT;
-        for section in &self.sections {
-            self.check(section)?;
-            check_padding(self.map.bytes(), at, section)?;
-            at = section.end();
+        let bits = self.need(Kind::Bits)?;
+        if self.read(bits, |_| {})? != bits.checksum {
+            let what = "its checksum does not match";
+            return Err(Error::corrupt(bits.kind.name(), bits.offset, what));
         }
         Ok(Report {
             content: self.content,

@@ -132,3 +132,18 @@ fn with_end_resealed(mut bytes: Vec<u8>) -> Vec<u8> {
     reseal(&mut bytes, at);
     bytes
 }
+
+#[test]
+fn after_a_failed_write_nothing_is_published() {
+    use super::{Content, Kind, Writer};
+    let (_folder, path, good) = sample();
+    let mut writer = Writer::create(&path, Content::Shelf).unwrap();
+    writer.begin(Kind::Bits).unwrap();
+    writer.append(&[1; 64]).unwrap();
+    writer.failed(std::io::Error::other("the disk is full"));
+    // Room again: but what is in the file by now is anybody's guess.
+    assert!(writer.append(&[2; 64]).is_err());
+    assert!(writer.end().is_err());
+    assert!(writer.finish().is_err());
+    assert_eq!(std::fs::read(&path).unwrap(), good);
+}

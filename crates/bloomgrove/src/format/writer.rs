@@ -22,6 +22,8 @@ pub(crate) struct Writer {
     sections: Vec<Section>,
     /// The section whose payload is being streamed, with the sum so far.
     open: Option<(u64, Section, Xxh3Default)>,
+    /// A write has failed: what is in the file is not known, and it must not be used.
+    broken: bool,
 }
 
 impl Writer {
@@ -35,6 +37,7 @@ impl Writer {
                 at: 0,
                 sections: Vec::new(),
                 open: None,
+                broken: false,
             };
             writer.put(&header::encode_file(content))?;
             Ok(writer)
@@ -141,9 +144,10 @@ impl Writer {
             temp.as_file().sync_all()?;
             temp.persist(&self.path).map_err(|error| error.error)?;
             // The rename itself must reach the disk too. Not every system lets a
-            // directory be opened; there the rename is as durable as it gets.
+            // folder be opened or synced; there the rename is as durable as it gets,
+            // and the file is in place either way.
             if let Ok(folder) = File::open(folder_of(&self.path)) {
-                folder.sync_all()?;
+                let _ = folder.sync_all();
             }
             Ok(())
         };
@@ -169,6 +173,9 @@ impl Writer {
     }
 
     fn put(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        if self.broken {
+            return Err(self.failed(io::Error::other("an earlier write has failed")));
+        }
         self.file
             .write_all(bytes)
             .map_err(|error| self.failed(error))?;
@@ -176,7 +183,8 @@ impl Writer {
         Ok(())
     }
 
-    fn failed(&self, error: io::Error) -> Error {
+    pub(super) fn failed(&mut self, error: io::Error) -> Error {
+        self.broken = true;
         Error::in_file(&self.path)(Error::io("writing")(error))
     }
 }
@@ -185,7 +193,14 @@ impl Writer {
 /// replaced; renaming over a device or a folder is never what was meant.
 fn target(path: &Path) -> Result<PathBuf, Error> {
     match fs::metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(path.to_owned()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            if fs::symlink_metadata(path).is_ok() {
+                return Err(Error::io("writing")(io::Error::other(
+                    "this is a link to a file that does not exist; name that file",
+                )));
+            }
+            Ok(path.to_owned())
+        }
         Err(error) => Err(Error::io("looking at")(error)),
         Ok(about) if about.is_file() => fs::canonicalize(path).map_err(Error::io("looking at")),
         Ok(about) => Err(Error::io("writing")(io::Error::other(if about.is_dir() {
@@ -206,12 +221,16 @@ fn folder_of(path: &Path) -> &Path {
 fn temporary_beside(path: &Path) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".bloomgrove-").suffix(".tmp");
-    // The mode of the file it replaces, or what a new file gets here.
+    // What a new file gets here: this is subject to the umask.
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        let mode = fs::metadata(path).map_or(0o666, |about| about.permissions().mode() & 0o777);
-        builder.permissions(fs::Permissions::from_mode(mode));
+        builder.permissions(fs::Permissions::from_mode(0o666));
     }
-    builder.tempfile_in(folder_of(path))
+    let temp = builder.tempfile_in(folder_of(path))?;
+    // Or the mode of the file it replaces.
+    if let Ok(about) = fs::metadata(path) {
+        temp.as_file().set_permissions(about.permissions())?;
+    }
+    Ok(temp)
 }

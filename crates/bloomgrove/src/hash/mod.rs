@@ -32,12 +32,14 @@ pub use key::Key;
 pub use positions::{Derivation, Probe};
 pub(crate) use positions::{Independent, KirschMitzenmacher, Positions, Start, slot};
 
+use std::fmt;
+
 use md5::{Digest as _, Md5};
 use siphasher::sip128::SipHasher24;
 use xxhash_rust::xxh3::{xxh3_64_with_seed, xxh3_128_with_seed};
 
 /// A hash family: how the bytes of a key become bits.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Family {
     /// XXH3, 64 bits, frozen since its version 0.8.0.
@@ -56,6 +58,16 @@ pub enum Family {
     },
     /// k functions `((a x + b) mod p) mod bits` of the key read as an integer.
     Affine(Affine),
+}
+
+/// Without the secret of SipHash, which would end up in logs.
+impl fmt::Debug for Family {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Family::Affine(functions) => functions.fmt(f),
+            other => f.write_str(other.name()),
+        }
+    }
 }
 
 impl Family {

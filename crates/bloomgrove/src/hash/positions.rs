@@ -27,6 +27,7 @@ use crate::{Layout, MAX_HASHES, Params};
 
 /// How k positions come from one digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Derivation {
     /// Each position mixed anew: the default.
     Independent,
@@ -195,7 +196,7 @@ impl<'p> Positions<'p> {
 /// ```
 #[derive(Clone)]
 pub struct Probe {
-    pub(crate) params_digest: u64,
+    pub(crate) fingerprint: u64,
     hashes: u32,
     positions: [u64; MAX_HASHES as usize],
 }
@@ -208,7 +209,7 @@ impl Probe {
             room.next().map(|out| *out = position).is_some()
         });
         Self {
-            params_digest: params.digest(),
+            fingerprint: params.fingerprint(),
             hashes: params.hashes(),
             positions,
         }

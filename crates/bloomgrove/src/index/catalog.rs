@@ -73,10 +73,13 @@ fn decode_one(bytes: &[u8]) -> Result<(Record, &[u8]), String> {
     let short = || "an entry is cut off".to_owned();
     let (fixed, body) = Fixed::read_from_prefix(bytes).map_err(|_| short())?;
     let lens = [fixed.name_len, fixed.tag_len, fixed.params_len].map(|len| len.get() as usize);
-    let len = lens.iter().sum::<usize>();
-    let (mut parts, padding) = body
-        .split_at_checked(len.next_multiple_of(8))
+    // Three lengths of 32 bits may be more than this machine can address.
+    let len = lens
+        .iter()
+        .try_fold(0usize, |sum, &len| sum.checked_add(len))
+        .and_then(|len| len.checked_next_multiple_of(8))
         .ok_or_else(short)?;
+    let (mut parts, padding) = body.split_at_checked(len).ok_or_else(short)?;
     let mut take = |len: usize| {
         let (part, rest) = parts.split_at(len);
         parts = rest;

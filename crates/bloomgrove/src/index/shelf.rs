@@ -80,7 +80,9 @@ pub struct Shelf {
 }
 
 impl Shelf {
-    /// Opens a shelf without reading its bits.
+    /// Opens a shelf without reading its bits. As with
+    /// [`MappedFilter::map`], they are not checked, and the file must not be changed in
+    /// place while it is mapped.
     ///
     /// # Errors
     /// When the file cannot be read, is damaged, or holds something else.
@@ -96,8 +98,10 @@ impl Shelf {
             Error::corrupt(Kind::Catalog.name(), offset + at as u64, what)
         };
         let words = grove.words()?;
-        let records = catalog::decode(grove.checked(Kind::Catalog)?)
-            .map_err(|(at, what)| corrupt(at, what))?;
+        let records =
+            catalog::decode(grove.small(Kind::Catalog)?).map_err(|(at, what)| corrupt(at, what))?;
+        // One behind the other, or a small file could claim much work.
+        let mut end = 0;
         let entries = records.into_iter().map(|record| {
             let Record {
                 name,
@@ -108,8 +112,13 @@ impl Shelf {
             } = record;
             let part = usize::try_from(start)
                 .ok()
+                .filter(|start| start.is_multiple_of(LINE_WORDS) && *start >= end)
                 .and_then(|start| words.part(start, params.words()))
-                .ok_or_else(|| corrupt(0, "an entry's bits lie outside the bits".to_owned()))?;
+                .ok_or_else(|| {
+                    let what = "an entry's bits lie outside the bits, or not behind the last";
+                    corrupt(0, what.to_owned())
+                })?;
+            end = start as usize + params.words();
             let filter =
                 Filter::from_words(params, part).map_err(|error| corrupt(0, error.to_string()))?;
             Ok(Entry {
@@ -183,25 +192,44 @@ impl ShelfWriter {
     /// Puts a filter on the shelf. `tag` is kept with it, for the caller's own use.
     ///
     /// # Errors
-    /// [`Error::Io`], naming the file.
+    /// [`Error::Io`], naming the file; the shelf cannot be finished after that.
+    /// [`Error::Params`] for a name or tag of 4 GiB.
     pub fn add<S: AsRef<[u64]>>(
         &mut self,
         name: &[u8],
         tag: &[u8],
         filter: &Filter<S>,
     ) -> Result<(), Error> {
+        if u32::try_from(name.len().max(tag.len())).is_err() {
+            return Err(Error::params("a name or tag of 4 GiB or more"));
+        }
         let words = filter.words();
-        self.records.push(Record {
+        let record = Record {
             name: name.to_vec(),
             tag: tag.to_vec(),
             params: filter.params().clone(),
             start: self.writer.section_len() / 8,
             checksum: checksum(words),
-        });
+        };
         self.writer.append_words(words)?;
         // Every filter begins on a line of its own.
         let padding = words.len().next_multiple_of(LINE_WORDS) - words.len();
-        self.writer.append_words(&[0; LINE_WORDS][..padding])
+        self.writer.append_words(&[0; LINE_WORDS][..padding])?;
+        self.records.push(record);
+        Ok(())
+    }
+
+    /// Takes over an entry of another shelf, if it is sound: its bits get a new checksum
+    /// here, which must not make damage look right.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] when the entry does not match its checksum; as
+    /// [`add`](Self::add) otherwise.
+    pub fn keep(&mut self, entry: &Entry) -> Result<(), Error> {
+        if !entry.is_sound() {
+            return Err(unsound(entry, 0));
+        }
+        self.add(&entry.name, &entry.tag, &entry.filter)
     }
 
     /// Writes the catalogue, makes everything durable, and gives the file its name.
@@ -231,13 +259,12 @@ pub(crate) fn check_file(grove: &Grove) -> Result<(), Error> {
     let shelf = Shelf::of(grove)?;
     match shelf.entries.iter().find(|entry| !entry.is_sound()) {
         None => Ok(()),
-        Some(entry) => Err(Error::corrupt(
-            Kind::Bits.name(),
-            grove.offset(Kind::Bits),
-            format!(
-                "the bits of {} do not match their checksum",
-                String::from_utf8_lossy(&entry.name)
-            ),
-        )),
+        Some(entry) => Err(unsound(entry, grove.offset(Kind::Bits))),
     }
+}
+
+fn unsound(entry: &Entry, offset: u64) -> Error {
+    let name = String::from_utf8_lossy(&entry.name);
+    let what = format!("the bits of {name} do not match their checksum");
+    Error::corrupt(Kind::Bits.name(), offset, what)
 }

@@ -32,7 +32,7 @@ struct Pair {
 }
 
 impl Params {
-    /// The bytes that stand for these parameters in a file and in their digest.
+    /// The bytes that stand for these parameters in a file and in their fingerprint.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let affine = match &self.family {
             Family::Affine(functions) => Some(functions),

@@ -20,6 +20,7 @@ pub const MAX_BLOCKED_HASHES: u32 = 2 * LANES;
 
 /// Where the k bits of a key may lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Layout {
     /// Anywhere. The fewest bits for a given rate; up to k cache misses a key.
     Standard,
@@ -63,7 +64,7 @@ pub struct Params {
     seed: u64,
     family: Family,
     /// Of the other fields, as they are spelled on disk.
-    digest: u64,
+    fingerprint: u64,
 }
 
 impl Params {
@@ -77,7 +78,7 @@ impl Params {
             derivation: Derivation::Independent,
             seed: 0,
             family: Family::Xxh3,
-            digest: 0,
+            fingerprint: 0,
         })
     }
 
@@ -133,13 +134,13 @@ impl Params {
 
     /// How many 64-bit words hold the bits.
     pub fn words(&self) -> usize {
-        // At most 2^42, so it fits wherever such a filter could be addressed.
-        self.bits.div_ceil(64) as usize
+        // More than this machine can address is more than it can ever give.
+        usize::try_from(self.bits.div_ceil(64)).unwrap_or(usize::MAX)
     }
 
     /// 64 bits that stand for all of the above, on every machine.
-    pub fn digest(&self) -> u64 {
-        self.digest
+    pub fn fingerprint(&self) -> u64 {
+        self.fingerprint
     }
 
     /// Hashes a key once, for testing against many filters.
@@ -229,7 +230,7 @@ impl ParamsBuilder {
     pub fn build(self) -> Result<Params, Error> {
         let mut params = self.0;
         check(&params).map_err(Error::params)?;
-        params.digest = xxh3_64(&params.to_bytes());
+        params.fingerprint = xxh3_64(&params.to_bytes());
         Ok(params)
     }
 }

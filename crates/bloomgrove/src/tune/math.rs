@@ -8,8 +8,8 @@
 //! | p | `fpr`, the false-positive rate |
 //!
 //! Source: seed document 002, section 4, for the standard layout. The blocked
-//! layout's rate is our own: exact for the way `bits::line` places bits, up to
-//! the independence of hashes.
+//! layout's rate is our own: exact for the way `bits::line` places bits up to 8 hashes, and
+//! within a percent or so above (lanes are then taken as independent).
 
 use std::collections::BTreeMap;
 use std::f64::consts::LN_2;
@@ -60,7 +60,8 @@ pub fn items_for_fill(bits: u64, hashes: u32, fill: f64) -> f64 {
     -(bits as f64) / f64::from(hashes) * (-fill).ln_1p()
 }
 
-/// The rate of the blocked layout: the mean over how many items share a line.
+/// The rate of the blocked layout: the mean over how many items share a line. There are
+/// at most 16 hashes; more count as 16.
 pub fn blocked_fpr(bits: u64, hashes: u32, items: u64) -> f64 {
     let line = LineRate::of(hashes);
     mean_over_line_load(bits / LINE_BITS, items, |load| line.fpr(load))

@@ -10,9 +10,9 @@
 //! | target | standard | blocked | costs |
 //! |---|---|---|---|
 //! | 1e-1 | 4.81 bits/key | 4.86 | + 1 % |
-//! | 1e-2 | 9.59 | 10.10 (k = 8; 9.93 with k = 6) | + 5 % |
-//! | 1e-3 | 14.38 | 15.72 | + 9 % |
-//! | 1e-4 | 19.17 | 22.13 (23.6 with k = 8) | + 15 % |
+//! | 1e-2 | 9.62 | 10.10 | + 5 % |
+//! | 1e-3 | 14.43 | 15.73 | + 9 % |
+//! | 1e-4 | 19.23 | 22.13 | + 15 % |
 //!
 //! (`bloomgrove tune size --items 1000000 --fpr ...` prints these.)
 //!
@@ -188,16 +188,19 @@ pub fn blocked(items: u64, fpr: f64) -> Result<Plan, Error> {
     check_target(items, fpr)?;
     let floor = math::optimal_bits(items, fpr).max(1.0) as u64;
     let smallest = |hashes: u32| -> Option<(u64, u32)> {
-        // Between the optimum of the standard layout and sixteen times that.
-        let (mut low, mut high) = (
-            floor / LINE_BITS,
-            floor.div_ceil(LINE_BITS).checked_mul(16)?,
-        );
         let good = |lines: u64| math::blocked_fpr(lines * LINE_BITS, hashes, items) <= fpr;
-        if high * LINE_BITS > MAX_BITS || !good(high) {
-            return None;
+        // It takes at least the bits of the best standard filter, and mostly few more.
+        let most_lines = MAX_BITS / LINE_BITS;
+        let mut low = floor / LINE_BITS;
+        let mut high = (low + 1).min(most_lines);
+        while !good(high) {
+            if high == most_lines {
+                return None;
+            }
+            low = high;
+            high = (high * 2).min(most_lines);
         }
-        while high - low > 1 {
+        while high > low + 1 {
             let middle = low + (high - low) / 2;
             if good(middle) {
                 high = middle
@@ -207,9 +210,10 @@ pub fn blocked(items: u64, fpr: f64) -> Result<Plan, Error> {
         }
         Some((high * LINE_BITS, hashes))
     };
-    // The best k is below the standard one at high rates and grows slowly.
-    let best_guess = math::optimal_hashes(fpr).round().max(1.0) as u32;
-    let around = best_guess.saturating_sub(2).max(1)..=(best_guess + 2).min(MAX_BLOCKED_HASHES);
+    // The best k is that of the standard layout, or a little less.
+    let most = MAX_BLOCKED_HASHES;
+    let best_guess = (math::optimal_hashes(fpr).round().max(1.0) as u32).min(most);
+    let around = best_guess.saturating_sub(2).max(1)..=(best_guess + 2).min(most);
     let (mut bits, mut hashes) =
         around
             .filter_map(smallest)

@@ -85,6 +85,23 @@ fn impossible_targets_say_why() {
 }
 
 #[test]
+fn blocked_filters_are_found_wherever_there_is_one() {
+    for (items, fpr) in [
+        (1_000_000, 1e-6),
+        (2, 1e-6),
+        (2_000_000_000_000, 0.01),
+        (1000, 0.999),
+    ] {
+        let plan = blocked(items, fpr).unwrap();
+        assert!(plan.fpr <= fpr && plan.params().is_ok(), "{plan:?}");
+    }
+    for layout in [None, Some(Layout::Standard), Some(Layout::Blocked)] {
+        assert!(choose(u64::MAX, 0.01, layout, None).is_err());
+    }
+    assert!(blocked(u64::MAX, 0.999).is_err());
+}
+
+#[test]
 fn fill_and_its_inverse() {
     for (bits, hashes, items) in [(1000, 3, 100), (1 << 20, 7, 100_000), (512, 8, 3)] {
         let fill = math::fill(bits, hashes, items);
