@@ -127,10 +127,7 @@ fn plan_json(plan: &Plan) -> Value {
 fn judge(args: &SizeArgs, bits: u64) -> Result<Outcome> {
     anyhow::ensure!(args.items > 0, "say how many keys, at least 1");
     let best = |layout: Layout| -> Option<(u32, f64)> {
-        let rate = |hashes| match layout {
-            Layout::Standard => math::standard_fpr(bits, hashes, args.items),
-            Layout::Blocked => math::blocked_fpr(bits, hashes, args.items),
-        };
+        let rate = |hashes| tune::expected_fpr(layout, bits, hashes, args.items);
         let possible = |hashes: &u32| {
             let params = Params::builder(bits, *hashes).layout(layout).build();
             params.is_ok()

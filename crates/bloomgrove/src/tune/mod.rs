@@ -145,6 +145,14 @@ pub fn choose(
     Ok(plan)
 }
 
+/// How often a filter of this size accepts an absent key once `items` keys are in.
+pub fn expected_fpr(layout: Layout, bits: u64, hashes: u32, items: u64) -> f64 {
+    match layout {
+        Layout::Standard => math::standard_fpr(bits, hashes, items),
+        Layout::Blocked => math::blocked_fpr(bits, hashes, items),
+    }
+}
+
 /// The smallest standard filter.
 ///
 /// # Errors
