@@ -4,8 +4,10 @@
 //! from Windows hold the same keys. Everything else is part of the key, also
 //! spaces, bytes that are no text, and nothing at all: an empty line is the empty key.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read};
+use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
@@ -17,6 +19,9 @@ use crate::progress::Progress;
 const BLOCK: usize = 1 << 20;
 /// A longer line is no key, but a file that is not made of lines.
 const LONGEST: usize = 64 << 20;
+
+/// Read as they are, these would hold none of the keys that are in them.
+const UNKNOWN_ARCHIVES: [&str; 9] = ["7z", "bz2", "lz4", "rar", "tar", "tgz", "xz", "zip", "zz"];
 
 /// How a line becomes a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -131,6 +136,16 @@ fn for_lines(
     Ok(lines.len() as u64)
 }
 
+/// A key from the command line, read as a line of a file would be: so that what was
+/// copied from a Windows file is found in it.
+pub(crate) fn from_argument(key: OsString) -> Vec<u8> {
+    let mut key = key.into_vec();
+    if key.ends_with(b"\r") {
+        key.pop();
+    }
+    key
+}
+
 /// The whole content of a small file of keys.
 pub(crate) fn read_all(path: &Path, kind: KeyKind) -> Result<Vec<Vec<u8>>> {
     let mut keys = Vec::new();
@@ -159,6 +174,9 @@ fn open<'p>(path: &Path, progress: Option<&'p Progress>) -> Result<(Box<dyn Read
         path.extension()
             .is_some_and(|found| found.eq_ignore_ascii_case(ending))
     };
+    if let Some(ending) = UNKNOWN_ARCHIVES.into_iter().find(|ending| ends_in(ending)) {
+        bail!("{ending} archives are not unpacked; gzip and zstd are, or unpack it first");
+    }
     let packed = about.len().saturating_mul(8);
     Ok(if ends_in("gz") {
         (Box::new(flate2::read::MultiGzDecoder::new(file)), packed)

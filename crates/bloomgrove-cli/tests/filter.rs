@@ -27,7 +27,7 @@ fn build_check_info() {
     );
     assert_eq!(shop.run("filter check -q f.grove key-5").ends(0).out, "");
     let said = shop.run("filter check --json f.grove key-5").ends(0);
-    assert_eq!(said.out, "{\"key\":\"key-5\",\"found\":true}\n");
+    assert_eq!(said.out, "{\"key\":\"key-5\",\"maybe\":true}\n");
 
     let said = shop.run("filter info f.grove --verify").ends(0);
     for part in ["blocked", "xxh3", "about ", "all right", "target-fpr"] {
@@ -194,6 +194,18 @@ fn wrong_flags_say_what_and_what_to_do() {
             vec!["not prime", "11"],
         ),
         (
+            "filter build k.txt -o f --items 5 --sip-key 00112233445566778899aabbccddeeff",
+            vec!["--sip-key means nothing without --hash siphash"],
+        ),
+        (
+            "filter build k.txt -o f --items 5 --hashes 3",
+            vec!["--hashes means nothing without --bits"],
+        ),
+        ("filter build k.txt -o f --modulus 7", vec!["--hash affine"]),
+        ("hash test --items 1e15", vec!["memory"]),
+        ("hash derivation --queries 1", vec!["10,000"]),
+        ("which a k.txt --fpr 1e-18", vec!["64 bits"]),
+        (
             "filter build k.txt -o f --items 1e14 --fpr 1e-9 --hash xxh3",
             vec!["64 bits", "xxh3-128"],
         ),
@@ -240,7 +252,7 @@ fn hostile_inputs_work_or_say_why() {
     let said = shop
         .run("filter check --json odd.grove --keys-from odd.txt")
         .ends(0);
-    assert_eq!(said.out.matches("\"found\":true").count(), 3);
+    assert_eq!(said.out.matches("\"maybe\":true").count(), 3);
     assert!(said.out.contains("{\"hex\":\"fffe0001\"}"));
 
     // A line that never ends.
@@ -265,6 +277,32 @@ fn hostile_inputs_work_or_say_why() {
     shop.run("filter build odd.txt -o missing/f.grove")
         .fails_with(&["missing/f.grove"]);
     assert!(!shop.path("f.grove").exists() && !shop.path("e.grove").exists());
+
+    // What would be lost, or read as something it is not.
+    shop.write("keys", "precious\n");
+    shop.run("filter build keys -o keys").fails_with(&[
+        "keys",
+        "not a .grove file",
+        "would be lost",
+    ]);
+    assert_eq!(std::fs::read(shop.path("keys")).unwrap(), b"precious\n");
+    shop.write("packed.xz", "x");
+    shop.run("filter build packed.xz -o f.grove")
+        .fails_with(&["packed.xz", "not unpacked"]);
+    shop.write("numbers", "5\n8\n");
+    shop.run("filter build numbers -o f.grove --items 5 --hash affine --modulus 7")
+        .fails_with(&["8 is not below the modulus 7"]);
+
+    // A damaged filter says so instead of no.
+    let mut damaged = std::fs::read(shop.path("odd.grove")).unwrap();
+    let middle = damaged.len() - 128 - 64;
+    damaged[middle] ^= 4;
+    shop.write("damaged.grove", damaged);
+    shop.run("filter check damaged.grove a").fails_with(&[
+        "damaged.grove",
+        "bits section",
+        "checksum",
+    ]);
 
     // An empty file is an empty set.
     shop.write("empty.txt", "");

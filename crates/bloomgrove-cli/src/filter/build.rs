@@ -27,9 +27,9 @@ pub(crate) struct Args {
     /// The filter to write, whole or not at all
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// How often an absent key may be accepted
-    #[arg(long, default_value = "0.01", value_parser = units::rate)]
-    fpr: f64,
+    /// How often an absent key may be accepted [default: 0.01]
+    #[arg(long, value_parser = units::rate, conflicts_with = "bits")]
+    fpr: Option<f64>,
     /// How many distinct keys it is for, if you know
     #[arg(long, value_parser = units::count, conflicts_with = "bits")]
     items: Option<u64>,
@@ -48,7 +48,7 @@ pub(crate) struct Args {
     /// The seed of the hash family
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// The secret of siphash: 32 hexadecimal digits
+    /// The secret of siphash: 32 hexadecimal digits. It is stored in the filter
     #[arg(long, value_name = "HEX", required_if_eq("hash", "siphash"))]
     sip_key: Option<String>,
     /// The modulus of affine: a prime above all keys, or any with --coefficients
@@ -96,6 +96,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         FamilyArg::Affine => KeyKind::Integer,
         _ => KeyKind::Text,
     });
+    check_options(&args)?;
     let progress = Progress::bytes(keys::total_size(&args.inputs), "reading");
     let (filter, count) = match decided(&args)? {
         Some(params) => insert_all(&args, kind, params, &progress)?,
@@ -106,7 +107,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         .with(KEYS_NOTE, kind.name())
         .with("inserted", count);
     if args.bits.is_none() {
-        notes = notes.with("target-fpr", args.fpr);
+        notes = notes.with("target-fpr", target(&args));
     }
     if let Some(items) = args.items {
         notes = notes.with("sized-for", items);
@@ -122,22 +123,62 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     } else {
         let size = filter.params().words() as u64 * 8;
         output.line(format_args!(
-            "{}: {} keys read, {} distinct, {}, expected false positives {}",
+            "{}: {} keys read, distinct {}, {}, expected false positives {}",
             args.output.display(),
             units::grouped(count),
             units::estimate(filter.estimated_items()),
             units::size(size),
             units::percent(filter.expected_fpr()),
         ))?;
-        if filter.expected_fpr() > args.fpr * 1.1 && args.bits.is_none() {
+        if filter.expected_fpr() > target(&args) * 1.1 && args.bits.is_none() {
             output.line(format_args!(
                 "note: more keys than it was sized for; build it again with --items {}",
-                filter.estimated_items().min(1e18) as u64
+                filter.estimated_items().min(count as f64) as u64
             ))?;
         }
     }
     output.finish()?;
     Ok(Outcome::Yes)
+}
+
+/// What was asked for, or the usual.
+fn target(args: &Args) -> f64 {
+    args.fpr.unwrap_or(0.01)
+}
+
+/// An option without effect is a mistake: somebody may rely on it.
+fn check_options(args: &Args) -> Result<()> {
+    let given = [
+        (
+            args.sip_key.is_some() && args.hash != FamilyArg::Siphash,
+            "--sip-key",
+            "--hash siphash",
+        ),
+        (
+            args.modulus.is_some() && args.hash != FamilyArg::Affine,
+            "--modulus",
+            "--hash affine",
+        ),
+        (
+            !args.coefficients.is_empty() && args.hash != FamilyArg::Affine,
+            "--coefficients",
+            "--hash affine",
+        ),
+        (
+            args.hashes.is_some() && args.bits.is_none(),
+            "--hashes",
+            "--bits",
+        ),
+        (
+            args.seed != 0 && args.hash == FamilyArg::Siphash,
+            "--seed",
+            "another --hash",
+        ),
+    ];
+    match given.iter().find(|(wrong, ..)| *wrong) {
+        Some((_, option, needed)) => bail!("{option} means nothing without {needed}"),
+        None => Ok(()),
+    }
 }
 
 /// The parameters, when they do not depend on counting keys.
@@ -161,7 +202,7 @@ fn decided(args: &Args) -> Result<Option<Params>> {
                 FamilyArg::Affine => None,
                 _ => Some(family(args, 0)?),
             };
-            let plan = tune::choose(items, args.fpr, layout, family)?;
+            let plan = tune::choose(items, target(args), layout, family)?;
             (plan.bits, plan.hashes, plan.layout)
         }
         _ if args.hash == FamilyArg::Xxh3 && derivation == Derivation::Independent => {
@@ -211,6 +252,11 @@ fn insert_all(
     params: Params,
     progress: &Progress,
 ) -> Result<(Filter, u64)> {
+    // Affine functions with coefficients of their own tell apart only what is below p.
+    let below = match params.family() {
+        Family::Affine(functions) if args.coefficients.is_empty() => functions.modulus(),
+        _ => u64::MAX,
+    };
     let mut filter = Filter::new(params)?;
     let mut count = 0;
     for input in &args.inputs {
@@ -220,7 +266,17 @@ fn insert_all(
                 filter.insert_batch(lines);
             } else {
                 for line in lines {
-                    filter.insert(&kind.key(line)?);
+                    let key = kind.key(line)?;
+                    if key
+                        .first_chunk()
+                        .is_some_and(|key| u64::from_le_bytes(*key) >= below)
+                    {
+                        bail!(
+                            "{} is not below the modulus {below}: take a prime above all keys",
+                            String::from_utf8_lossy(line)
+                        );
+                    }
+                    filter.insert(&key);
                 }
             }
             Ok(())
@@ -230,7 +286,7 @@ fn insert_all(
 }
 
 fn collect_all(args: &Args, kind: KeyKind, progress: &Progress) -> Result<(Filter, u64)> {
-    let mut collector = Collector::seeded(args.fpr, args.seed)?;
+    let mut collector = Collector::seeded(target(args), args.seed)?;
     if let Some(layout) = args.layout {
         collector = collector.layout(match layout {
             LayoutArg::Standard => Layout::Standard,

@@ -1,7 +1,6 @@
 //! `bloomgrove filter check`: is this key in?
 
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
@@ -30,6 +29,9 @@ pub(crate) struct Args {
     /// More keys, one to a line; - is standard input
     #[arg(long, value_name = "FILE")]
     keys_from: Vec<PathBuf>,
+    /// Check every checksum first, as is always done up to 64 MB
+    #[arg(long)]
+    verify: bool,
     /// Print nothing; the exit code tells
     #[arg(short, long, conflicts_with = "json")]
     quiet: bool,
@@ -41,9 +43,17 @@ pub(crate) struct Args {
     keys_as: Option<KeyKind>,
 }
 
+/// Reading this much takes a hundredth of a second, and a damaged filter says no to keys
+/// that are in.
+const VERIFIED_ALWAYS: u64 = 64 << 20;
+
 pub(crate) fn run(args: Args) -> Result<Outcome> {
     if args.keys.is_empty() && args.keys_from.is_empty() {
         bail!("no key to ask for: name one, or give a file with --keys-from");
+    }
+    let size = std::fs::metadata(&args.filter).map_or(0, |about| about.len());
+    if args.verify || size <= VERIFIED_ALWAYS {
+        bloomgrove::verify(&args.filter)?;
     }
     let filter = MappedFilter::map(&args.filter)?;
     let kind = match args.keys_as {
@@ -65,7 +75,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         for (line, found) in lines.iter().zip(found) {
             any |= found;
             if args.json {
-                output.json_line(&json!({ "key": output::json_bytes(line), "found": found }))?;
+                output.json_line(&json!({ "key": output::json_bytes(line), "maybe": found }))?;
             } else if !args.quiet {
                 let word: &[u8] = if found { b"\tmaybe\n" } else { b"\tno\n" };
                 output.bytes(&[line, word])?;
@@ -73,7 +83,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         }
         Ok(())
     };
-    let given: Vec<Vec<u8>> = args.keys.into_iter().map(OsString::into_vec).collect();
+    let given: Vec<Vec<u8>> = args.keys.into_iter().map(keys::from_argument).collect();
     answer(&given.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
     for file in &args.keys_from {
         keys::read_lines(file, None, &mut answer)?;

@@ -13,7 +13,6 @@ use crate::{Outcome, interrupt, units};
 
 /// Combine filters that were built with the same size, hashes, layout, family and seed.
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  bloomgrove filter union north.grove south.grove -o all.grove")]
 pub(crate) struct Args {
     /// Filters, two or more
     #[arg(required = true, num_args = 2.., value_name = "FILTER")]
@@ -72,7 +71,7 @@ fn combine(
     mut with: impl FnMut(&mut Filter, &MappedFilter) -> Result<(), Error>,
 ) -> Result<(Filter, Notes)> {
     let (first, rest) = args.filters.split_first().context("no filters")?;
-    let notes = notes_of(first)?;
+    let notes = notes_of(first, &[KEYS_NOTE])?;
     let mut filter = Filter::load(first)?;
     for path in rest {
         interrupt::check()?;
@@ -80,7 +79,7 @@ fn combine(
         // be sound to begin with.
         bloomgrove::verify(path)?;
         let other = MappedFilter::map(path)?;
-        let other_notes = notes_of(path)?;
+        let other_notes = notes_of(path, &[KEYS_NOTE])?;
         if notes.get(KEYS_NOTE) != other_notes.get(KEYS_NOTE) {
             bail!(
                 "{} holds {} keys and {} {} keys: they share none",
@@ -104,16 +103,15 @@ pub(crate) fn fold(args: FoldArgs) -> Result<Outcome> {
             .with_context(|| args.filter.display().to_string())?;
     }
     let count = ("items", filter.estimated_items());
-    let notes = notes_of(&args.filter)?;
+    let notes = notes_of(&args.filter, &[KEYS_NOTE, INTERSECTION_NOTE])?;
     write(&filter, &args.output, &notes, count, args.json)
 }
 
-/// The notes that stay true when filters are combined.
-fn notes_of(path: &Path) -> Result<Notes> {
+/// The notes of a file that stay true of what is made from it.
+fn notes_of(path: &Path, kept: &[&str]) -> Result<Notes> {
     let notes = Notes::of_file(path)?;
-    let kept = [KEYS_NOTE, INTERSECTION_NOTE];
     Ok(kept
-        .into_iter()
+        .iter()
         .fold(Notes::new(), |kept, name| match notes.get(name) {
             Some(value) => kept.with(name, value),
             None => kept,

@@ -51,7 +51,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         };
         let mut facts = vec![
             ("file", args.filter.display().to_string()),
-            ("size", units::size(params.words() as u64 * 8)),
+            ("memory", units::size(params.words() as u64 * 8)),
             ("bits", units::grouped(params.bits())),
             ("hashes", params.hashes().to_string()),
             ("layout", params.layout().name().into()),

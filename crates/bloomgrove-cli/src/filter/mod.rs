@@ -19,8 +19,14 @@ pub(crate) enum Verb {
     /// Say all about a filter
     Info(info::Args),
     /// Make the filter of all keys of several
+    #[command(
+        after_help = "Example:\n  bloomgrove filter union north.grove south.grove -o all.grove"
+    )]
     Union(combine::Args),
     /// Make a filter of the keys that several share
+    #[command(
+        after_help = "Example:\n  bloomgrove filter intersect north.grove south.grove -o both.grove"
+    )]
     Intersect(combine::Args),
     /// Halve a filter, keeping its keys
     Fold(combine::FoldArgs),

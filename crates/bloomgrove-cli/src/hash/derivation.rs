@@ -42,6 +42,10 @@ struct Row {
 }
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
+    anyhow::ensure!(
+        (10_000..=1_000_000_000).contains(&args.queries),
+        "--queries takes 10,000 to 1e9: fewer say nothing, more take hours"
+    );
     let mut rows = Vec::new();
     for bits in SIZES {
         interrupt::check()?;

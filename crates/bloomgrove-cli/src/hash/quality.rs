@@ -18,6 +18,8 @@ use crate::{Outcome, interrupt, units};
 /// Positions fall into this many cells: a filter of as many bits.
 const CELLS: u64 = 4096;
 const HASHES: u32 = 4;
+/// Three kinds of keys are held in memory, up to 36 bytes each.
+const MOST_ITEMS: u64 = 50_000_000;
 /// Best of so many rounds is the speed.
 const ROUNDS: usize = 25;
 
@@ -87,6 +89,10 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         args.items >= 10 * CELLS,
         "at least {} keys are needed for the test to mean anything",
         10 * CELLS
+    );
+    anyhow::ensure!(
+        args.items <= MOST_ITEMS,
+        "more than {MOST_ITEMS} keys of each kind would not fit in memory"
     );
     let items = 0..args.items;
     let kinds = [

@@ -1,10 +1,11 @@
 //! Which files a command line means, and in which folder each one's index lies.
 
 use std::collections::BTreeMap;
-use std::os::unix::ffi::OsStrExt;
+use std::fs::Metadata;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use walkdir::WalkDir;
+use walkdir::{DirEntry, WalkDir};
 
 use super::INDEX_NAME;
 use super::stamp::Stamp;
@@ -31,79 +32,111 @@ pub(super) struct Found {
     pub(super) homes: Vec<Home>,
     /// Whether all of it could be looked at; what could not has been reported.
     pub(super) complete: bool,
+    /// Hidden files, links and filters in folders, which are no data.
+    pub(super) skipped: u64,
 }
 
 /// A folder keeps the index of everything below it, a single file is in the index of
 /// its folder; with `index`, everything is in that one, under its absolute path.
 pub(super) fn find(paths: &[PathBuf], index: Option<&Path>) -> Found {
     let mut homes: BTreeMap<PathBuf, Home> = BTreeMap::new();
-    let mut complete = true;
+    let mut found = Found {
+        homes: Vec::new(),
+        complete: true,
+        skipped: 0,
+    };
     for path in paths {
-        let folder = match std::fs::metadata(path) {
-            Ok(about) if about.is_dir() => Some(path.as_path()),
-            Ok(_) => None,
+        let about = match std::fs::metadata(path) {
+            Ok(about) if about.is_dir() || about.is_file() => about,
+            Ok(_) => {
+                let what = "this is no ordinary file; write what it gives to one first";
+                complain(format_args!("{}: {what}", path.display()));
+                found.complete = false;
+                continue;
+            }
             Err(error) => {
                 complain(format_args!("{}: {error}", path.display()));
-                complete = false;
+                found.complete = false;
                 continue;
             }
         };
-        let base = folder.unwrap_or_else(|| match path.parent() {
+        let base = match path.parent() {
+            _ if about.is_dir() => path,
             Some(parent) if parent != Path::new("") => parent,
             _ => Path::new("."),
-        });
+        };
         let place = index.map_or_else(|| base.join(INDEX_NAME), Path::to_owned);
         let home = homes.entry(place.clone()).or_insert_with(|| Home {
             index: place,
             files: BTreeMap::new(),
             is_whole: false,
         });
-        home.is_whole |= folder.is_some() && index.is_none();
-        for entry in WalkDir::new(path).sort_by_file_name() {
-            let wanted = entry.map_err(|error| error.to_string()).and_then(|entry| {
-                let is_link = entry.path_is_symlink();
-                // A link named on the command line is meant; one found in a folder is not.
-                let about = if is_link && entry.depth() == 0 {
-                    std::fs::metadata(entry.path()).map_err(|error| error.to_string())?
-                } else {
-                    entry.metadata().map_err(|error| error.to_string())?
-                };
-                Ok((entry.into_path(), about))
+        let mut add = |file: PathBuf, about: &Metadata| {
+            let name = match index {
+                Some(_) => std::path::absolute(&file).unwrap_or(file.clone()),
+                None => file.strip_prefix(base).unwrap_or(&file).to_owned(),
+            };
+            let wanted = Wanted {
+                size: about.len(),
+                stamp: Stamp::now(about),
+                path: file,
+            };
+            home.files.insert(name.into_os_string().into_vec(), wanted);
+        };
+        if about.is_file() {
+            add(path.clone(), &about);
+        } else {
+            found.look_into(path, &mut add);
+            home.is_whole |= index.is_none();
+        }
+    }
+    found.homes = homes.into_values().collect();
+    found
+}
+
+impl Found {
+    /// Calls `add` on every data file in and below a folder.
+    fn look_into(&mut self, folder: &Path, add: &mut impl FnMut(PathBuf, &Metadata)) {
+        let mut skipped = 0;
+        // What is no data is not even looked at: it may be gone by then.
+        let entries = WalkDir::new(folder)
+            .sort_by_file_name()
+            .into_iter()
+            .filter_entry(|entry| {
+                let data = entry.depth() == 0 || is_data(entry);
+                skipped += u64::from(!data);
+                data
             });
-            match wanted {
+        for entry in entries {
+            let looked = entry.and_then(|entry| Ok((entry.metadata()?, entry)));
+            match looked {
+                Ok((about, entry)) if about.is_file() => add(entry.into_path(), &about),
+                Ok(_) => {}
+                // A file that went away since the folder was listed is not in it.
+                Err(error) if is_gone(&error) => {}
                 Err(error) => {
                     complain(format_args!("{error}"));
-                    complete = false;
-                }
-                Ok((file, about)) => {
-                    if about.is_file() && (folder.is_none() || is_data(&file, path)) {
-                        let name = match index {
-                            Some(_) => std::path::absolute(&file).unwrap_or(file.clone()),
-                            None => file.strip_prefix(base).unwrap_or(&file).to_owned(),
-                        };
-                        let wanted = Wanted {
-                            size: about.len(),
-                            stamp: Stamp::now(&about),
-                            path: file,
-                        };
-                        home.files
-                            .insert(name.as_os_str().as_bytes().to_vec(), wanted);
-                    }
+                    self.complete = false;
                 }
             }
         }
-    }
-    Found {
-        homes: homes.into_values().collect(),
-        complete,
+        self.skipped += skipped;
     }
 }
 
-/// Hidden files and filters are no data; nor is what lies in a hidden folder.
-fn is_data(file: &Path, root: &Path) -> bool {
-    let below = file.strip_prefix(root).unwrap_or(file);
-    let hidden = below
-        .components()
-        .any(|part| part.as_os_str().as_bytes().starts_with(b"."));
-    !hidden && file.extension().is_none_or(|ending| ending != "grove")
+/// Hidden files and folders, links, and filters are no data.
+fn is_data(entry: &DirEntry) -> bool {
+    let hidden = entry.file_name().as_bytes().starts_with(b".");
+    let filter = entry
+        .path()
+        .extension()
+        .is_some_and(|ending| ending == "grove");
+    !hidden && !entry.path_is_symlink() && !(filter && entry.file_type().is_file())
+}
+
+fn is_gone(error: &walkdir::Error) -> bool {
+    error.depth() > 0
+        && error
+            .io_error()
+            .is_some_and(|error| error.kind() == std::io::ErrorKind::NotFound)
 }

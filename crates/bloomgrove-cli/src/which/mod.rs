@@ -16,13 +16,13 @@ mod refresh;
 mod stamp;
 
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
+use bloomgrove::Collector;
 
 use crate::keys::{self, KeyKind};
-use crate::output::Output;
+use crate::output::{Output, complain};
 use crate::{Outcome, units};
 
 /// The index that is kept in a folder for the files in and below it.
@@ -30,13 +30,16 @@ const INDEX_NAME: &str = ".bloomgrove.grove";
 
 /// Say which files may hold a key.
 ///
-/// Every file is a set, every line of it a key; files ending in .gz or .zst are
-/// unpacked. The first run reads all files and keeps a filter of each in
-/// .bloomgrove.grove beside them; later runs read only what is new or changed. A file
-/// not named holds the key in no case; a named one may not hold it, at the rate --fpr.
+/// Every file is a set, every line of it a key (without the line feed, or carriage return
+/// and line feed); files ending in .gz or .zst are unpacked. In a folder, all files in and
+/// below it are asked, except hidden ones, links, and .grove files; a file named by itself is
+/// always asked. The first run reads all files and keeps a filter of each in
+/// .bloomgrove.grove beside them; later runs read only what is new or changed, by size,
+/// times and inode. A file not named does not hold the key; a named one may not hold it
+/// either, at the rate --fpr.
 ///
 /// Exit code: 0 if any file may hold any key, 1 if none does, 2 if something could not
-/// be read.
+/// be read (with --quiet, 0 as soon as a file may hold a key).
 #[derive(clap::Args)]
 #[command(
     override_usage = "bloomgrove which [OPTIONS] KEY PATH...\n       \
@@ -52,9 +55,10 @@ pub(crate) struct Args {
     /// Ask for every line of this file; - is standard input
     #[arg(long, value_name = "FILE")]
     keys_from: Option<PathBuf>,
-    /// How often a file that does not hold a key may be named
-    #[arg(long, default_value = "0.001", value_parser = units::rate)]
-    fpr: f64,
+    /// How often a file that does not hold a key may be named [default: that of the index
+    /// there is, or 0.001]
+    #[arg(long, value_parser = units::rate)]
+    fpr: Option<f64>,
     /// Read the files named, and name only those that do hold the key
     #[arg(long)]
     verify: bool,
@@ -64,6 +68,9 @@ pub(crate) struct Args {
     /// Keep no index: read every file each time
     #[arg(long)]
     no_save: bool,
+    /// Read every file again, also those that look unchanged
+    #[arg(long)]
+    refresh: bool,
     /// Print how many files, instead of which
     #[arg(short, long)]
     count: bool,
@@ -82,20 +89,31 @@ pub(crate) fn run(mut args: Args) -> Result<Outcome> {
     let mut words = std::mem::take(&mut args.words);
     let keys = match &args.keys_from {
         Some(file) => keys::read_all(file, KeyKind::Text)?,
-        None => vec![words.remove(0).into_vec()],
+        None => vec![keys::from_argument(words.remove(0))],
     };
+    if let Some(fpr) = args.fpr {
+        // Before anything is read or written.
+        Collector::new(fpr)?;
+    }
     if words.is_empty() {
         bail!("where? name files or folders after the key");
     }
     let paths: Vec<PathBuf> = words.into_iter().map(PathBuf::from).collect();
 
     let found = files::find(&paths, args.index.as_deref());
+    if args.explain && found.skipped > 0 {
+        complain(format_args!(
+            "{} hidden files, links and .grove files left out",
+            units::grouped(found.skipped)
+        ));
+    }
     let mut complete = found.complete;
     let mut shelves = Vec::new();
     for home in found.homes {
         let options = refresh::Options {
             fpr: args.fpr,
             save: !args.no_save,
+            trust: !args.refresh,
             explain: args.explain,
         };
         let shelf = refresh::refresh(home, &options)?;
@@ -114,6 +132,7 @@ pub(crate) fn run(mut args: Args) -> Result<Outcome> {
     let (any, read_all) = answer::print(&mut output, &style, &keys, &shelves)?;
     output.finish()?;
     Ok(match (any, complete && read_all) {
+        (true, false) if args.quiet => Outcome::Yes,
         (_, false) => Outcome::Incomplete,
         (true, true) => Outcome::Yes,
         (false, true) => Outcome::No,

@@ -1,9 +1,12 @@
 //! Bringing an index up to date: what is unchanged is kept, the rest is read.
 
 use std::collections::HashMap;
+use std::fs::Metadata;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use bloomgrove::format::Notes;
@@ -21,9 +24,15 @@ const FPR_NOTE: &str = "fpr";
 /// Memory for the hashes of one file before they go to disk.
 const MEMORY: usize = 32 << 20;
 
+/// The rate of a new index, unless another is asked for.
+const USUAL_FPR: f64 = 0.001;
+
 pub(super) struct Options {
-    pub(super) fpr: f64,
+    /// None: that of the index there is.
+    pub(super) fpr: Option<f64>,
     pub(super) save: bool,
+    /// Whether files that look unchanged need not be read.
+    pub(super) trust: bool,
     pub(super) explain: bool,
 }
 
@@ -34,16 +43,24 @@ pub(super) struct Fresh {
     pub(super) paths: Vec<Option<PathBuf>>,
     /// Whether every file could be read; what could not has been reported.
     pub(super) complete: bool,
-    /// Keeps an index that was not to be saved until it has been asked.
-    _temporary: Option<tempfile::TempDir>,
 }
 
 pub(super) fn refresh(home: Home, options: &Options) -> Result<Fresh> {
-    let old = if options.save {
-        open_old(&home.index, options.fpr)?
-    } else {
-        None
+    let old = match options.save {
+        true => open_old(&home.index),
+        false => Old::Foreign,
     };
+    let (old, save) = match old {
+        Old::Usable(shelf) => (Some(shelf), true),
+        Old::Missing => (None, true),
+        Old::Foreign => (None, false),
+    };
+    let old_fpr = old
+        .as_ref()
+        .and_then(|shelf| shelf.notes().get(FPR_NOTE)?.parse::<f64>().ok());
+    let fpr = options.fpr.or(old_fpr).unwrap_or(USUAL_FPR);
+    let old = old.filter(|_| options.trust && old_fpr == Some(fpr));
+
     let known: HashMap<&[u8], &Entry> = old
         .iter()
         .flat_map(|shelf| shelf.entries())
@@ -63,36 +80,90 @@ pub(super) fn refresh(home: Home, options: &Options) -> Result<Fresh> {
         && !gone
         && let Some(shelf) = old
     {
-        return Ok(fresh(shelf, &home, true, None));
+        return Ok(fresh(shelf, &home, true));
     }
 
-    let (place, temporary) = place_to_write(&home.index, options.save)?;
-    let notes = Notes::new()
-        .with(FPR_NOTE, options.fpr)
-        .with("made-by", "bloomgrove which");
-    let mut writer = ShelfWriter::create_with(&place, &notes)?;
-    for entry in &keep {
-        writer.keep(entry)?;
-    }
-    let result = read_all(&mut writer, &read, options.fpr)?;
-    writer.finish()?;
+    let (shelf, result) = if save {
+        remove_leftovers(&home.index);
+        match write(&home.index, &keep, &read, fpr) {
+            Err(error) if is_io(&error) => {
+                complain(format_args!(
+                    "{error:#}: no index can be kept there, and every run will read the files; \
+                     name a place for it with --index"
+                ));
+                write_aside(&keep, &read, fpr)?
+            }
+            written => written?,
+        }
+    } else {
+        write_aside(&keep, &read, fpr)?
+    };
     if interrupt::was_asked() {
-        let kept = if temporary.is_some() {
-            "nothing is kept"
-        } else {
+        let kept = if save {
             "run it again to go on from there"
+        } else {
+            "nothing is kept"
         };
-        bail!(
-            "interrupted with {} of {} files read; {kept}",
-            result.read,
-            read.len()
-        );
+        let (done, all) = (result.read, read.len());
+        bail!("interrupted with {done} of {all} files read; {kept}");
     }
-    let shelf = Shelf::map(&place)?;
-    Ok(fresh(shelf, &home, result.complete, temporary))
+    Ok(fresh(shelf, &home, result.complete))
 }
 
-fn fresh(shelf: Shelf, home: &Home, complete: bool, temporary: Option<tempfile::TempDir>) -> Fresh {
+/// Writes an index and returns it: that one, whatever others write under its name.
+fn write(
+    place: &Path,
+    keep: &[&Entry],
+    read: &[(&[u8], &Wanted)],
+    fpr: f64,
+) -> Result<(Shelf, Read)> {
+    let notes = Notes::new()
+        .with(FPR_NOTE, fpr)
+        .with("made-by", "bloomgrove which");
+    let mut writer = ShelfWriter::create_with(place, &notes)?;
+    for entry in keep {
+        writer.keep(entry)?;
+    }
+    let result = read_all(&mut writer, read, fpr)?;
+    Ok((writer.finish()?, result))
+}
+
+/// As [`write`], in a folder that goes away: the index lives on while it is mapped.
+fn write_aside(keep: &[&Entry], read: &[(&[u8], &Wanted)], fpr: f64) -> Result<(Shelf, Read)> {
+    let folder = tempfile::tempdir().context("making a temporary folder")?;
+    write(&folder.path().join("index.grove"), keep, read, fpr)
+}
+
+fn is_io(error: &anyhow::Error) -> bool {
+    error
+        .downcast_ref::<Error>()
+        .is_some_and(|error| matches!(error.kind(), Error::Io { .. }))
+}
+
+/// Half-written indexes of runs that were killed, if nobody can be writing them any more.
+fn remove_leftovers(index: &Path) {
+    const OLD: Duration = Duration::from_secs(24 * 60 * 60);
+    let folder = match index.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    };
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let ours = name.starts_with(".bloomgrove-") && name.ends_with(".tmp");
+        let age = |about: Metadata| about.modified().ok()?.elapsed().ok();
+        if ours
+            && entry
+                .metadata()
+                .ok()
+                .and_then(age)
+                .is_some_and(|age| age > OLD)
+        {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
+fn fresh(shelf: Shelf, home: &Home, complete: bool) -> Fresh {
     let paths = shelf
         .entries()
         .iter()
@@ -102,33 +173,36 @@ fn fresh(shelf: Shelf, home: &Home, complete: bool, temporary: Option<tempfile::
         shelf,
         paths,
         complete,
-        _temporary: temporary,
     }
 }
 
-/// The index as it is, if it can serve. A damaged one is replaced, since the files
-/// are all there to make it again; one from a later version is somebody's, and stays.
-fn open_old(index: &Path, fpr: f64) -> Result<Option<Shelf>> {
-    let open = || -> Result<_, Error> {
-        let notes = Notes::of_file(index)?;
-        Ok((notes, Shelf::map(index)?))
+/// What lies where the index should be.
+enum Old {
+    Usable(Shelf),
+    /// Nothing, or something damaged: the files are all there to make it again.
+    Missing,
+    /// Something that is not ours to replace; it has been reported.
+    Foreign,
+}
+
+fn open_old(index: &Path) -> Old {
+    let error = match Shelf::map(index) {
+        Ok(shelf) => return Old::Usable(shelf),
+        Err(error) => error,
     };
-    match open() {
-        Ok((notes, shelf)) => {
-            let same_rate = notes.get(FPR_NOTE) == Some(&fpr.to_string());
-            Ok(same_rate.then_some(shelf))
+    match error.kind() {
+        Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => Old::Missing,
+        Error::Corrupt { .. } if std::fs::metadata(index).is_ok_and(|about| about.is_file()) => {
+            complain(format_args!("{error}; building the index again"));
+            Old::Missing
         }
-        Err(error) => match error.kind() {
-            Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Error::Corrupt { .. } => {
-                complain(format_args!("{error}; building the index again"));
-                Ok(None)
-            }
-            Error::WrongContent { .. } => {
-                bail!("{error}; name another file with --index")
-            }
-            _ => Err(error).context("keep the index elsewhere with --index, or remove it"),
-        },
+        _ => {
+            complain(format_args!(
+                "{error}; it is left alone, and every run will read the files: remove it, or \
+                 name a place for the index with --index"
+            ));
+            Old::Foreign
+        }
     }
 }
 
@@ -158,23 +232,6 @@ fn plan<'a>(
 fn is_current(entry: &Entry, wanted: &Wanted) -> bool {
     Stamp::from_bytes(entry.tag()).is_some_and(|stamp| stamp.covers(&wanted.stamp))
         && entry.is_sound()
-}
-
-/// Beside the data; or, where nothing may be kept there, in a folder that goes away.
-fn place_to_write(index: &Path, save: bool) -> Result<(PathBuf, Option<tempfile::TempDir>)> {
-    if save {
-        let folder = index.parent().filter(|folder| *folder != Path::new(""));
-        match tempfile::tempfile_in(folder.unwrap_or(Path::new("."))) {
-            Ok(_) => return Ok((index.to_owned(), None)),
-            Err(error) => complain(format_args!(
-                "{}: cannot keep an index here ({error}): every run will read the files; \
-                 --index keeps it elsewhere",
-                index.display()
-            )),
-        }
-    }
-    let folder = tempfile::tempdir().context("making a temporary folder")?;
-    Ok((folder.path().join("index.grove"), Some(folder)))
 }
 
 struct Read {
@@ -219,8 +276,10 @@ fn read_all(writer: &mut ShelfWriter, files: &[(&[u8], &Wanted)], fpr: f64) -> R
                     writer.add(name, &stamp.to_bytes(), &filter)?;
                     result.read += 1;
                 }
-                // What was being read when Ctrl-C came is not worth a message.
+                // What was being read when Ctrl-C came is not worth a message, and a file
+                // that went away since it was listed is not there to be asked.
                 Err(_) if interrupt::was_asked() => {}
+                Err(error) if is_gone(&error) => {}
                 Err(error) => {
                     complain(format_args!("{error:#}"));
                     result.complete = false;
@@ -229,6 +288,12 @@ fn read_all(writer: &mut ShelfWriter, files: &[(&[u8], &Wanted)], fpr: f64) -> R
         }
         Ok(result)
     })
+}
+
+fn is_gone(error: &anyhow::Error) -> bool {
+    error
+        .downcast_ref::<io::Error>()
+        .is_some_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
 fn read_one(wanted: &Wanted, fpr: f64, progress: &Progress) -> Result<(Stamp, Filter)> {

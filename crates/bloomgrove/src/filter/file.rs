@@ -27,7 +27,8 @@ impl<S: AsRef<[u64]>> Filter<S> {
         writer.section(Kind::Params, &self.params.to_bytes())?;
         writer.section(Kind::Notes, &notes.to_bytes())?;
         writer.words(self.words())?;
-        writer.finish()
+        writer.finish()?;
+        Ok(())
     }
 }
 

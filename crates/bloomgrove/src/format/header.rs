@@ -13,7 +13,7 @@ pub(super) const UNIT: u64 = 64;
 pub(super) const LARGEST_GAP: u64 = 4096;
 
 /// FORMAT section 2.
-const MAGIC: [u8; 8] = *b"\x89GROVE\r\n";
+pub(super) const MAGIC: [u8; 8] = *b"\x89GROVE\r\n";
 /// FORMAT section 3.
 const MARK: [u8; 4] = *b"SECT";
 

@@ -37,7 +37,15 @@ impl Grove {
                     "this is not an ordinary file",
                 ));
             }
-            let file = File::open(path).map_err(Error::io("opening"))?;
+            File::open(path).map_err(Error::io("opening"))
+        };
+        let file = open().map_err(Error::in_file(path))?;
+        Self::of_file(path, file)
+    }
+
+    /// As [`open`](Self::open), for a file that is open already.
+    pub(crate) fn of_file(path: &Path, file: File) -> Result<Self, Error> {
+        let open = || {
             let map = FileMap::of(&file)?;
             let (content, sections) = parse(map.bytes())?;
             let grove = Self {

@@ -1,7 +1,7 @@
 //! Writing a file whole or not at all.
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Seek, SeekFrom, Write};
+use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
@@ -43,6 +43,11 @@ impl Writer {
             Ok(writer)
         };
         create().map_err(Error::in_file(path))
+    }
+
+    /// The file that will be there.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Writes a section at once.
@@ -134,22 +139,23 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes the END, makes everything durable, and gives the file its name.
-    pub(crate) fn finish(mut self) -> Result<(), Error> {
+    /// Writes the END, makes everything durable, and gives the file its name. Returns the
+    /// file itself: by the time its name is used, it may be another's.
+    pub(crate) fn finish(mut self) -> Result<File, Error> {
         let end = End::of(&self.sections);
         self.section(Kind::End, end.as_bytes())?;
         let path = self.path.clone();
         let finish = || {
             let temp = self.file.into_inner().map_err(|error| error.into_error())?;
             temp.as_file().sync_all()?;
-            temp.persist(&self.path).map_err(|error| error.error)?;
+            let file = temp.persist(&self.path).map_err(|error| error.error)?;
             // The rename itself must reach the disk too. Not every system lets a
             // folder be opened or synced; there the rename is as durable as it gets,
             // and the file is in place either way.
             if let Ok(folder) = File::open(folder_of(&self.path)) {
                 let _ = folder.sync_all();
             }
-            Ok(())
+            Ok(file)
         };
         finish()
             .map_err(Error::io("writing"))
@@ -202,13 +208,31 @@ fn target(path: &Path) -> Result<PathBuf, Error> {
             Ok(path.to_owned())
         }
         Err(error) => Err(Error::io("looking at")(error)),
-        Ok(about) if about.is_file() => fs::canonicalize(path).map_err(Error::io("looking at")),
+        Ok(about) if about.is_file() => {
+            if about.len() > 0 && !looks_ours(path) {
+                return Err(Error::io("writing")(io::Error::other(
+                    "this file is not a .grove file, and would be lost; remove it or name another",
+                )));
+            }
+            fs::canonicalize(path).map_err(Error::io("looking at"))
+        }
         Ok(about) => Err(Error::io("writing")(io::Error::other(if about.is_dir() {
             "this is a folder; name a file in it"
         } else {
             "this is no ordinary file, and would be replaced by one; name another"
         }))),
     }
+}
+
+/// By name or by content. A mistyped output must not cost anybody their data.
+fn looks_ours(path: &Path) -> bool {
+    let begins_right = || {
+        let mut start = [0; header::MAGIC.len()];
+        File::open(path)
+            .and_then(|mut file| file.read_exact(&mut start))
+            .is_ok_and(|()| start == header::MAGIC)
+    };
+    path.extension().is_some_and(|ending| ending == "grove") || begins_right()
 }
 
 fn folder_of(path: &Path) -> &Path {

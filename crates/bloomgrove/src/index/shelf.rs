@@ -77,6 +77,7 @@ impl Entry {
 #[derive(Debug)]
 pub struct Shelf {
     entries: Vec<Entry>,
+    notes: Notes,
 }
 
 impl Shelf {
@@ -130,7 +131,13 @@ impl Shelf {
         });
         Ok(Self {
             entries: entries.collect::<Result<_, Error>>()?,
+            notes: Notes::of(grove)?,
         })
+    }
+
+    /// What the writer noted.
+    pub fn notes(&self) -> &Notes {
+        &self.notes
     }
 
     /// All entries, in the order they were added.
@@ -233,14 +240,17 @@ impl ShelfWriter {
     }
 
     /// Writes the catalogue, makes everything durable, and gives the file its name.
+    /// Returns the shelf just written, even if another has taken that name since.
     ///
     /// # Errors
     /// [`Error::Io`], naming the file.
-    pub fn finish(mut self) -> Result<(), Error> {
+    pub fn finish(mut self) -> Result<Shelf, Error> {
         self.writer.end()?;
         self.writer
             .section(Kind::Catalog, &catalog::encode(&self.records))?;
-        self.writer.finish()
+        let path = self.writer.path().to_owned();
+        let grove = Grove::of_file(&path, self.writer.finish()?)?;
+        Shelf::of(&grove).map_err(Error::in_file(&path))
     }
 }
 
@@ -255,7 +265,6 @@ fn checksum(words: &[u64]) -> u64 {
 
 /// The part of `verify` that knows shelves.
 pub(crate) fn check_file(grove: &Grove) -> Result<(), Error> {
-    Notes::of(grove)?;
     let shelf = Shelf::of(grove)?;
     match shelf.entries.iter().find(|entry| !entry.is_sound()) {
         None => Ok(()),
