@@ -104,7 +104,7 @@ impl Found {
             .into_iter()
             .filter_entry(|entry| {
                 let data = entry.depth() == 0 || is_data(entry);
-                skipped += u64::from(!data);
+                skipped += u64::from(!data && entry.file_name() != INDEX_NAME);
                 data
             });
         for entry in entries {
@@ -131,7 +131,7 @@ fn is_data(entry: &DirEntry) -> bool {
         .path()
         .extension()
         .is_some_and(|ending| ending == "grove");
-    !hidden && !entry.path_is_symlink() && !(filter && entry.file_type().is_file())
+    !(hidden || entry.path_is_symlink() || filter && entry.file_type().is_file())
 }
 
 fn is_gone(error: &walkdir::Error) -> bool {
