@@ -18,9 +18,10 @@ use clap::{Parser, Subcommand};
 /// Bloom filters, alone and by the hundred thousand: which of my sets contain this item?
 #[derive(Parser)]
 #[command(
+    name = "bloomgrove",
     version,
     after_help = "Exit code: 0 found or done, 1 not found, 2 error, 130 interrupted.\n\
-                  Every command has --help with an example."
+                  Every verb has --help with an example."
 )]
 struct Args {
     #[command(subcommand)]

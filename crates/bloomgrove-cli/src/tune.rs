@@ -70,24 +70,13 @@ fn size(args: &SizeArgs) -> Result<Outcome> {
             "why": best.why,
         }))?;
     } else {
-        let mut rows: Vec<_> = plans.iter().map(|(kind, plan)| row(kind, plan)).collect();
-        rows.push(vec![
-            "formula".into(),
-            units::grouped(optimum.ceil() as u64),
-            format!("{:.2}", optimum / args.items as f64),
-            format!("{:.2}", math::optimal_hashes(args.fpr)),
-            units::size((optimum / 8.0).ceil() as u64),
-            units::percent(args.fpr),
-        ]);
-        let head = [
-            "kind",
-            "bits",
-            "bits/item",
-            "hashes",
-            "size",
-            "false positives",
-        ];
-        output.table(&head, &rows)?;
+        let mut rows: Vec<_> = plans
+            .iter()
+            .map(|(kind, plan)| row(kind, plan.bits as f64, plan.items, plan.hashes, plan.fpr))
+            .collect();
+        let hashes = format!("{:.2}", math::optimal_hashes(args.fpr));
+        rows.push(row("formula", optimum, args.items, hashes, args.fpr));
+        output.table(&HEAD, &rows)?;
         output.line("")?;
         output.line(format_args!(
             "take {}, {} hashes, {}: {}",
@@ -101,14 +90,23 @@ fn size(args: &SizeArgs) -> Result<Outcome> {
     Ok(Outcome::Yes)
 }
 
-fn row(kind: &str, plan: &Plan) -> Vec<String> {
+const HEAD: [&str; 6] = [
+    "kind",
+    "bits",
+    "bits/item",
+    "hashes",
+    "size",
+    "false positives",
+];
+
+fn row(kind: &str, bits: f64, items: u64, hashes: impl ToString, fpr: f64) -> Vec<String> {
     vec![
         kind.into(),
-        units::grouped(plan.bits),
-        format!("{:.2}", plan.bits_per_item()),
-        plan.hashes.to_string(),
-        units::size(plan.bits.div_ceil(8)),
-        units::percent(plan.fpr),
+        units::grouped(bits.ceil() as u64),
+        format!("{:.2}", bits / items as f64),
+        hashes.to_string(),
+        units::size((bits / 8.0).ceil() as u64),
+        units::percent(fpr),
     ]
 }
 
@@ -163,26 +161,9 @@ fn judge(args: &SizeArgs, bits: u64) -> Result<Outcome> {
     } else {
         let rows: Vec<_> = found
             .iter()
-            .map(|(layout, hashes, fpr)| {
-                vec![
-                    layout.name().into(),
-                    units::grouped(bits),
-                    format!("{:.2}", bits as f64 / args.items as f64),
-                    hashes.to_string(),
-                    units::size(bits.div_ceil(8)),
-                    units::percent(*fpr),
-                ]
-            })
+            .map(|(layout, hashes, fpr)| row(layout.name(), bits as f64, args.items, hashes, *fpr))
             .collect();
-        let head = [
-            "kind",
-            "bits",
-            "bits/item",
-            "hashes",
-            "size",
-            "false positives",
-        ];
-        output.table(&head, &rows)?;
+        output.table(&HEAD, &rows)?;
     }
     output.finish()?;
     Ok(Outcome::Yes)

@@ -349,7 +349,13 @@ fn ctrl_c_while_waiting_for_keys_ends_at_once() {
         .status()
         .unwrap();
     assert!(kill.success());
-    assert_eq!(child.wait().unwrap().code(), Some(130));
+    // By our own hand, or by the system's if that was not ready yet: but at once.
+    use std::os::unix::process::ExitStatusExt;
+    let status = child.wait().unwrap();
+    assert!(
+        status.code() == Some(130) || status.signal() == Some(2),
+        "{status}"
+    );
     assert_eq!(shop.names(), Vec::<String>::new());
 }
 

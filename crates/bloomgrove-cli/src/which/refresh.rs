@@ -128,7 +128,7 @@ fn write(
     Ok((writer.finish()?, result))
 }
 
-/// As [`write`], in a folder that goes away: the index lives on while it is mapped.
+/// As `write`, in a folder that goes away: the index lives on while it is mapped.
 fn write_aside(keep: &[&Entry], read: &[(&[u8], &Wanted)], fpr: f64) -> Result<(Shelf, Read)> {
     let folder = tempfile::tempdir().context("making a temporary folder")?;
     write(&folder.path().join("index.grove"), keep, read, fpr)
