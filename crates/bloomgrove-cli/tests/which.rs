@@ -352,3 +352,30 @@ fn runs_at_once_miss_nothing() {
         }
     }
 }
+
+#[test]
+fn the_index_is_as_private_as_the_files() {
+    use std::os::unix::fs::PermissionsExt;
+    let shop = shop();
+    let mode = |name: &str| {
+        std::fs::metadata(shop.path(name))
+            .unwrap()
+            .permissions()
+            .mode()
+            & 0o777
+    };
+    let set = |name: &str, mode: u32| {
+        std::fs::set_permissions(shop.path(name), std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    for name in ["data/a.txt", "data/b.txt", "data/deep/c.txt"] {
+        set(name, 0o644);
+    }
+    shop.shell("umask 022; $BLOOMGROVE which pear data").ends(0);
+    assert_eq!(mode("data/.bloomgrove.grove"), 0o644);
+    set("data/deep/c.txt", 0o440);
+    shop.run("which pear data").ends(0);
+    assert_eq!(mode("data/.bloomgrove.grove"), 0o640);
+    set("data/b.txt", 0o600);
+    shop.run("which pear data").ends(0);
+    assert_eq!(mode("data/.bloomgrove.grove"), 0o600);
+}

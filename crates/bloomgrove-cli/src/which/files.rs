@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::Metadata;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use walkdir::{DirEntry, WalkDir};
@@ -16,6 +17,8 @@ pub(super) struct Wanted {
     /// Where it is, as the user would write it.
     pub(super) path: PathBuf,
     pub(super) size: u64,
+    /// Who may read and write it.
+    pub(super) mode: u32,
     pub(super) stamp: Stamp,
 }
 
@@ -78,6 +81,7 @@ pub(super) fn find(paths: &[PathBuf], index: Option<&Path>) -> Found {
             };
             let wanted = Wanted {
                 size: about.len(),
+                mode: about.permissions().mode(),
                 stamp: Stamp::now(about),
                 path: file,
             };

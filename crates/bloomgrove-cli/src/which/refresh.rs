@@ -83,20 +83,27 @@ pub(super) fn refresh(home: Home, options: &Options) -> Result<Fresh> {
         return Ok(fresh(shelf, &home, true));
     }
 
+    // The index tells of every file what may be in it: it is as private as the most
+    // private of them, and its owner can always use it.
+    let mode = home
+        .files
+        .values()
+        .fold(0o777, |mode, file| mode & file.mode)
+        | 0o600;
     let (shelf, result) = if save {
         remove_leftovers(&home.index);
-        match write(&home.index, &keep, &read, fpr) {
+        match write(&home.index, mode, &keep, &read, fpr) {
             Err(error) if is_io(&error) => {
                 complain(format_args!(
                     "{error:#}: no index can be kept there, and every run will read the files; \
                      name a place for it with --index"
                 ));
-                write_aside(&keep, &read, fpr)?
+                write_aside(mode, &keep, &read, fpr)?
             }
             written => written?,
         }
     } else {
-        write_aside(&keep, &read, fpr)?
+        write_aside(mode, &keep, &read, fpr)?
     };
     if interrupt::was_asked() {
         let kept = if save {
@@ -113,6 +120,7 @@ pub(super) fn refresh(home: Home, options: &Options) -> Result<Fresh> {
 /// Writes an index and returns it: that one, whatever others write under its name.
 fn write(
     place: &Path,
+    mode: u32,
     keep: &[&Entry],
     read: &[(&[u8], &Wanted)],
     fpr: f64,
@@ -121,6 +129,7 @@ fn write(
         .with(FPR_NOTE, fpr)
         .with("made-by", "bloomgrove which");
     let mut writer = ShelfWriter::create_with(place, &notes)?;
+    writer.restrict(mode)?;
     for entry in keep {
         writer.keep(entry)?;
     }
@@ -129,9 +138,14 @@ fn write(
 }
 
 /// As `write`, in a folder that goes away: the index lives on while it is mapped.
-fn write_aside(keep: &[&Entry], read: &[(&[u8], &Wanted)], fpr: f64) -> Result<(Shelf, Read)> {
+fn write_aside(
+    mode: u32,
+    keep: &[&Entry],
+    read: &[(&[u8], &Wanted)],
+    fpr: f64,
+) -> Result<(Shelf, Read)> {
     let folder = tempfile::tempdir().context("making a temporary folder")?;
-    write(&folder.path().join("index.grove"), keep, read, fpr)
+    write(&folder.path().join("index.grove"), mode, keep, read, fpr)
 }
 
 fn is_io(error: &anyhow::Error) -> bool {

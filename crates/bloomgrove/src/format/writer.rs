@@ -50,6 +50,20 @@ impl Writer {
         &self.path
     }
 
+    /// Lets nobody read the file whom `mode` does not let.
+    #[cfg(unix)]
+    pub(crate) fn restrict(&mut self, mode: u32) -> Result<(), Error> {
+        use std::os::unix::fs::PermissionsExt;
+        let file = self.file.get_ref().as_file();
+        let narrow = |about: fs::Metadata| {
+            let mode = about.permissions().mode() & 0o777 & mode;
+            file.set_permissions(fs::Permissions::from_mode(mode))
+        };
+        file.metadata()
+            .and_then(narrow)
+            .map_err(|error| self.failed(error))
+    }
+
     /// Writes a section at once.
     pub(crate) fn section(&mut self, kind: Kind, payload: &[u8]) -> Result<(), Error> {
         let mut section = Section {

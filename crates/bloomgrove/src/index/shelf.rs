@@ -196,6 +196,16 @@ impl ShelfWriter {
         })
     }
 
+    /// Lets nobody read the shelf whom this mode (as of `chmod`) does not let: a shelf
+    /// tells much of the sets it is about, and should be as private as they are.
+    ///
+    /// # Errors
+    /// [`Error::Io`], naming the file.
+    #[cfg(unix)]
+    pub fn restrict(&mut self, mode: u32) -> Result<(), Error> {
+        self.writer.restrict(mode)
+    }
+
     /// Puts a filter on the shelf. `tag` is kept with it, for the caller's own use.
     ///
     /// # Errors
