@@ -82,6 +82,13 @@ fn a_file_cut_anywhere_is_an_error() {
     for len in 0..good.len() {
         error_of(&path, &good[..len]);
     }
+    // One whose bits begin on a page of their own, through that page and beyond.
+    let large = Filter::new(Params::builder(100_000, 3).build().unwrap()).unwrap();
+    large.save(&path).unwrap();
+    let whole = std::fs::read(&path).unwrap();
+    for len in 0..2 * 4096 {
+        error_of(&path, &whole[..len]);
+    }
     let mut longer = good.clone();
     longer.push(0);
     let message = error_of(&path, &longer).to_string();
