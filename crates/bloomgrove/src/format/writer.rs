@@ -56,8 +56,8 @@ impl Writer {
         use std::os::unix::fs::PermissionsExt;
         let file = self.file.get_ref().as_file();
         let narrow = |about: fs::Metadata| {
-            let mode = about.permissions().mode() & 0o777 & mode;
-            file.set_permissions(fs::Permissions::from_mode(mode))
+            let now = about.permissions().mode() & 0o777;
+            set_mode(file, now, now & mode)
         };
         file.metadata()
             .and_then(narrow)
@@ -267,8 +267,25 @@ fn temporary_beside(path: &Path) -> io::Result<NamedTempFile> {
     }
     let temp = builder.tempfile_in(folder_of(path))?;
     // Or the mode of the file it replaces.
+    #[cfg(unix)]
     if let Ok(about) = fs::metadata(path) {
-        temp.as_file().set_permissions(about.permissions())?;
+        use std::os::unix::fs::PermissionsExt;
+        let mode = |about: fs::Metadata| about.permissions().mode() & 0o777;
+        set_mode(
+            temp.as_file(),
+            mode(temp.as_file().metadata()?),
+            mode(about),
+        )?;
     }
     Ok(temp)
+}
+
+/// Not asked for when nothing changes: some file systems have no modes and refuse.
+#[cfg(unix)]
+fn set_mode(file: &File, now: u32, wanted: u32) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    if now == wanted {
+        return Ok(());
+    }
+    file.set_permissions(fs::Permissions::from_mode(wanted))
 }

@@ -134,8 +134,8 @@ pub(crate) fn mix(x: u64) -> u64 {
 
 /// MurmurHash3's finish: every bit of the result depends on every bit of `x`.
 /// Kirsch and Mitzenmacher's second hash needs that. Made by one multiplication
-/// alone, it is a function of the first modulo any power of two, and rates were
-/// 3 to 190 times what they should be.
+/// alone, it is a function of the first modulo any power of two, and such filters
+/// accept many times more than they should.
 #[inline(always)]
 pub(crate) fn remix(mut x: u64) -> u64 {
     x = (x ^ (x >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
