@@ -61,6 +61,20 @@ pub enum Error {
         /// What was asked for.
         wanted: &'static str,
     },
+    /// The index has no set of this name.
+    UnknownSet {
+        /// The name.
+        name: String,
+    },
+    /// The index has a set of this name already.
+    DuplicateSet {
+        /// The name.
+        name: String,
+    },
+    /// A scope of an index that has since been laid out anew.
+    Stale,
+    /// Somebody else is changing the file.
+    Busy,
     /// This machine cannot do it.
     Unsupported {
         /// What, and what to do instead.
@@ -153,6 +167,20 @@ impl fmt::Display for Error {
             Error::WrongContent { found, wanted } => {
                 write!(f, "holds {found}, and {wanted} is needed here")
             }
+            Error::UnknownSet { name } => write!(f, "the index has no set called {name}"),
+            Error::DuplicateSet { name } => write!(
+                f,
+                "the index has a set called {name} already; update or replace that, or take \
+                 another name"
+            ),
+            Error::Stale => write!(
+                f,
+                "the index has changed since this scope was made; make the scope again"
+            ),
+            Error::Busy => write!(
+                f,
+                "another process is changing this file; wait for it to finish"
+            ),
             Error::Unsupported { what } => write!(f, "not possible here: {what}"),
             Error::Io { doing, source } => write!(f, "{doing}: {source}"),
             Error::InFile { path, source } => write!(f, "{}: {source}", path.display()),

@@ -10,7 +10,7 @@
 //! | one set, many threads | is x in it, while others insert? | [`ConcurrentFilter`] |
 //! | keys, and no idea how many | a filter that fits | [`Collector`] |
 //! | a filter in a file, of any size | is x in it? | [`MappedFilter`] |
-//! | many sets | which hold x? | [`index::Shelf`] |
+//! | many sets | which hold x? | [`index::Index`] |
 //! | a number of items and a rate | how many bits, which kind, why? | [`tune`] |
 //!
 //! ```

@@ -20,11 +20,13 @@
 mod backend;
 mod line;
 mod pipeline;
+mod rows;
 mod shared;
 mod words;
 
 pub(crate) use line::{LANES, LINE_BITS, LINE_WORDS, Pattern, Slot};
 pub(crate) use pipeline::{Size, Walk};
+pub(crate) use rows::{common, unweave, weave};
 pub(crate) use shared::SharedWords;
 pub use words::Words;
 
@@ -122,6 +124,12 @@ pub(crate) fn set(words: &mut [u64], position: u64) -> bool {
     let fresh = *word & mask == 0;
     *word |= mask;
     fresh
+}
+
+/// Clears bit `position`.
+#[inline(always)]
+pub(crate) fn clear(words: &mut [u64], position: u64) {
+    words[(position >> 6) as usize] &= !(1 << (position & 63));
 }
 
 /// Whether the line of `slot` holds every bit of its pattern.

@@ -23,8 +23,8 @@ const MARK: [u8; 4] = *b"SECT";
 pub enum Content {
     /// One filter.
     Filter,
-    /// Named filters side by side.
-    Shelf,
+    /// Many named filters, indexed.
+    Index,
 }
 
 impl Content {
@@ -32,28 +32,28 @@ impl Content {
     pub fn name(self) -> &'static str {
         match self {
             Content::Filter => "a filter",
-            Content::Shelf => "a shelf of filters",
+            Content::Index => "an index",
         }
     }
 
     /// FORMAT section 1.
     pub(super) fn may_have(self, kind: Kind) -> bool {
         match kind {
-            Kind::Bits | Kind::Notes | Kind::End => true,
-            Kind::Params => self == Content::Filter,
-            Kind::Catalog => self == Content::Shelf,
+            Kind::Bits => true,
+            Kind::Params | Kind::Notes | Kind::End => self == Content::Filter,
+            Kind::Labels | Kind::Manifest | Kind::Commit => self == Content::Index,
         }
     }
 
     fn code(self) -> u16 {
         match self {
             Content::Filter => 1,
-            Content::Shelf => 2,
+            Content::Index => 2,
         }
     }
 
     fn from_code(code: u16) -> Option<Self> {
-        [Content::Filter, Content::Shelf]
+        [Content::Filter, Content::Index]
             .into_iter()
             .find(|content| content.code() == code)
     }
@@ -65,7 +65,9 @@ pub(crate) enum Kind {
     Params,
     Bits,
     Notes,
-    Catalog,
+    Labels,
+    Manifest,
+    Commit,
     End,
 }
 
@@ -75,7 +77,9 @@ impl Kind {
             Kind::Params => "params section",
             Kind::Bits => "bits section",
             Kind::Notes => "notes section",
-            Kind::Catalog => "catalog section",
+            Kind::Labels => "labels section",
+            Kind::Manifest => "manifest section",
+            Kind::Commit => "commit section",
             Kind::End => "end section",
         }
     }
@@ -85,7 +89,9 @@ impl Kind {
             Kind::Params => 1,
             Kind::Bits => 2,
             Kind::Notes => 3,
-            Kind::Catalog => 4,
+            Kind::Labels => 4,
+            Kind::Manifest => 5,
+            Kind::Commit => 6,
             Kind::End => 0xffff,
         }
     }
@@ -95,7 +101,9 @@ impl Kind {
             Kind::Params,
             Kind::Bits,
             Kind::Notes,
-            Kind::Catalog,
+            Kind::Labels,
+            Kind::Manifest,
+            Kind::Commit,
             Kind::End,
         ]
         .into_iter()
@@ -263,10 +271,38 @@ pub(super) struct End {
 
 impl End {
     pub(super) fn of(sections: &[Section]) -> Self {
-        let heads: Vec<U64> = sections.iter().map(|s| s.head_checksum.into()).collect();
         Self {
             sections: (sections.len() as u64).into(),
-            heads: xxh3_64(heads.as_bytes()).into(),
+            heads: sum_of_heads(sections).into(),
+        }
+    }
+}
+
+fn sum_of_heads(sections: &[Section]) -> u64 {
+    let heads: Vec<U64> = sections.iter().map(|s| s.head_checksum.into()).collect();
+    xxh3_64(heads.as_bytes())
+}
+
+/// FORMAT section 11: the state of an index from here on, until the next.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, PartialEq, Eq)]
+#[repr(C)]
+pub(super) struct Commit {
+    /// Where the head of the manifest is.
+    pub(super) manifest: U64,
+    /// How many commits came before.
+    pub(super) number: U64,
+    /// Of the sections since the commit before.
+    pub(super) sections: U64,
+    pub(super) heads: U64,
+}
+
+impl Commit {
+    pub(super) fn of(manifest: u64, number: u64, sections: &[Section]) -> Self {
+        Self {
+            manifest: manifest.into(),
+            number: number.into(),
+            sections: (sections.len() as u64).into(),
+            heads: sum_of_heads(sections).into(),
         }
     }
 }

@@ -117,3 +117,28 @@ impl fmt::Debug for MappedWords {
         write!(f, "MappedWords({} words)", self.len)
     }
 }
+
+/// Bytes that lie in a mapped file. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(crate) struct MappedBytes {
+    map: FileMap,
+    start: usize,
+    end: usize,
+}
+
+impl MappedBytes {
+    /// `len` bytes from `offset` on. The caller has checked that they lie inside the file.
+    pub(super) fn new(map: &FileMap, offset: u64, len: u64) -> Self {
+        Self {
+            map: map.clone(),
+            start: offset as usize,
+            end: (offset + len) as usize,
+        }
+    }
+}
+
+impl AsRef<[u8]> for MappedBytes {
+    fn as_ref(&self) -> &[u8] {
+        &self.map.bytes()[self.start..self.end]
+    }
+}

@@ -13,8 +13,9 @@
 //!
 //! Files are written whole, under another name, synced, and renamed into place: a
 //! reader sees the old file or the new one, and a crash or a full disk leaves the
-//! old one as it was.
+//! old one as it was. Indexes also grow at their end, change by change (`growing`).
 
+mod growing;
 mod header;
 mod map;
 mod notes;
@@ -24,11 +25,14 @@ mod writer;
 pub use header::Content;
 pub use map::MappedWords;
 pub use notes::Notes;
-pub use reader::Report;
+pub use reader::{Report, content_of};
 
+pub(crate) use growing::Growing;
+use growing::lock;
 pub(crate) use header::Kind;
+pub(crate) use map::MappedBytes;
 pub(crate) use reader::Grove;
-pub(crate) use writer::Writer;
+pub(crate) use writer::{Durable, Writer};
 
 /// The newest version this build reads, and the one it writes. FORMAT section 2.
 pub const VERSION: u16 = 1;

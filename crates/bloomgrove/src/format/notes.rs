@@ -72,7 +72,7 @@ impl Notes {
         lines.collect::<String>().into_bytes()
     }
 
-    fn from_bytes(bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let lines = std::str::from_utf8(bytes).ok()?.lines();
         let notes = lines.map(|line| {
             let (name, value) = line.split_once('=')?;

@@ -1,6 +1,6 @@
 //! A whole file, mapped and its structure checked.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,37 +28,24 @@ impl Grove {
     /// Opens a file and checks everything but its bits.
     pub(crate) fn open(path: &Path) -> Result<Self, Error> {
         let open = || {
-            // Asked before opening: a pipe would keep us waiting there.
-            let about = std::fs::metadata(path).map_err(Error::io("opening"))?;
-            if !about.is_file() {
-                return Err(Error::corrupt(
-                    "file header",
-                    0,
-                    "this is not an ordinary file",
-                ));
-            }
-            File::open(path).map_err(Error::io("opening"))
-        };
-        let file = open().map_err(Error::in_file(path))?;
-        Self::of_file(path, file)
-    }
-
-    /// As [`open`](Self::open), for a file that is open already.
-    pub(crate) fn of_file(path: &Path, file: File) -> Result<Self, Error> {
-        let open = || {
-            let map = FileMap::of(&file)?;
-            let (content, sections) = parse(map.bytes())?;
-            let grove = Self {
-                path: path.to_owned(),
-                file: Arc::new(file),
-                map,
-                content,
-                sections,
-            };
-            grove.check_all_but_bits()?;
-            Ok(grove)
+            Self::of_file(path, open_file(path, File::options().read(true))?)
         };
         open().map_err(Error::in_file(path))
+    }
+
+    /// As [`open`](Self::open), for a file that is open already; errors do not name it.
+    fn of_file(path: &Path, file: File) -> Result<Self, Error> {
+        let map = FileMap::of(&file)?;
+        let (content, sections) = parse(map.bytes())?;
+        let grove = Self {
+            path: path.to_owned(),
+            file: Arc::new(file),
+            map,
+            content,
+            sections,
+        };
+        grove.check_all_but_bits()?;
+        Ok(grove)
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -97,16 +84,6 @@ impl Grove {
         Ok(self.payload(self.need(kind)?))
     }
 
-    fn check(&self, section: &Section) -> Result<(), Error> {
-        if xxh3_64(self.payload(section)) != section.checksum {
-            return Err(Error::corrupt(
-                section.kind.name(),
-                section.offset,
-                "its checksum does not match",
-            ));
-        }
-        Ok(())
-    }
 
     pub(crate) fn params(&self) -> Result<Params, Error> {
         let bytes = self.small(Kind::Params)?;
@@ -134,26 +111,84 @@ impl Grove {
         }
         let mut words = Words::zeroed((section.len / 8) as usize)?;
         let mut room = words.as_mut().iter_mut();
-        let sum = self.read(section, |bytes| {
+        let sum = section.read(&self.file, |bytes| {
             for (bytes, word) in bytes.as_chunks().0.iter().zip(&mut room) {
                 *word = u64::from_le_bytes(*bytes);
             }
         })?;
         if sum != section.checksum {
-            return Err(corrupt("its checksum does not match"));
+            return Err(section.damaged());
         }
         Ok(words)
+    }
+
+    /// Payloads other than the bits, and all padding.
+    fn check_all_but_bits(&self) -> Result<(), Error> {
+        let mut at = UNIT;
+        for section in &self.sections {
+            if section.kind != Kind::Bits {
+                section.check(self.payload(section))?;
+            }
+            check_padding(self.map.bytes(), at, section)?;
+            at = section.end();
+        }
+        Ok(())
+    }
+
+    /// Where the payload of a kind begins, for error messages.
+    pub(crate) fn offset(&self, kind: Kind) -> u64 {
+        self.find(kind).map_or(0, |section| section.offset)
+    }
+}
+
+/// Opens an ordinary file. A pipe is asked before: it would keep us waiting.
+pub(super) fn open_file(path: &Path, options: &OpenOptions) -> Result<File, Error> {
+    let about = std::fs::metadata(path).map_err(Error::io("opening"))?;
+    if !about.is_file() {
+        let what = "this is not an ordinary file";
+        return Err(Error::corrupt("file header", 0, what));
+    }
+    options.open(path).map_err(Error::io("opening"))
+}
+
+/// What a file holds, by its header.
+///
+/// # Errors
+/// When it cannot be read, or is no `.grove` file.
+pub fn content_of(path: impl AsRef<Path>) -> Result<Content, Error> {
+    let path = path.as_ref();
+    let look = || {
+        let file = open_file(path, File::options().read(true))?;
+        let mut start = Vec::new();
+        file.take(UNIT)
+            .read_to_end(&mut start)
+            .map_err(Error::io("reading"))?;
+        header::decode_file(&start)
+    };
+    look().map_err(Error::in_file(path))
+}
+
+impl Section {
+    /// That a payload, which is small and in memory, has the right sum.
+    pub(super) fn check(&self, payload: &[u8]) -> Result<(), Error> {
+        match xxh3_64(payload) == self.checksum {
+            true => Ok(()),
+            false => Err(self.damaged()),
+        }
+    }
+
+    pub(super) fn damaged(&self) -> Error {
+        Error::corrupt(self.kind.name(), self.offset, "its checksum does not match")
     }
 
     /// Reads a payload piece by piece, in whole words but for the last, and returns its
     /// sum. By ordinary reads, not by the map: a disk that fails, or a file cut off while
     /// we read, is then an error and not the end of the process.
-    fn read(&self, section: &Section, mut each: impl FnMut(&[u8])) -> Result<u64, Error> {
-        let mut piece = vec![0; section.len.min(1 << 20) as usize];
+    pub(super) fn read(&self, mut file: &File, mut each: impl FnMut(&[u8])) -> Result<u64, Error> {
+        let mut piece = vec![0; self.len.min(1 << 20) as usize];
         let mut sum = Xxh3Default::new();
-        let mut file = &*self.file;
-        let mut left = section.len;
-        file.seek(SeekFrom::Start(section.offset))
+        let mut left = self.len;
+        file.seek(SeekFrom::Start(self.offset))
             .map_err(Error::io("reading"))?;
         while left > 0 {
             let piece = &mut piece[..left.min(1 << 20) as usize];
@@ -164,33 +199,18 @@ impl Grove {
         }
         Ok(sum.digest())
     }
-
-    /// Payloads other than the bits, and all padding.
-    fn check_all_but_bits(&self) -> Result<(), Error> {
-        let mut at = UNIT;
-        for section in &self.sections {
-            if section.kind != Kind::Bits {
-                self.check(section)?;
-            }
-            check_padding(self.map.bytes(), at, section)?;
-            at = section.end();
-        }
-        Ok(())
-    }
-
-    pub(crate) fn content(&self) -> Content {
-        self.content
-    }
-
-    /// Where the payload of a kind begins, for error messages.
-    pub(crate) fn offset(&self, kind: Kind) -> u64 {
-        self.find(kind).map_or(0, |section| section.offset)
-    }
 }
 
 /// Everything about a file that can be known without reading payloads.
 fn parse(file: &[u8]) -> Result<(Content, Vec<Section>), Error> {
     let content = header::decode_file(file)?;
+    if content == Content::Index {
+        // It has commits instead of an END; `growing` reads it.
+        return Err(Error::WrongContent {
+            found: content.name(),
+            wanted: Content::Filter.name(),
+        });
+    }
     let mut sections: Vec<Section> = Vec::new();
     let mut at = UNIT;
     // Each turn moves at least one unit on, so a file bounds its own sections.
@@ -223,7 +243,7 @@ fn parse(file: &[u8]) -> Result<(Content, Vec<Section>), Error> {
 }
 
 /// That the bytes around the payload of a section, whose head is at `at`, are zero.
-fn check_padding(file: &[u8], at: u64, section: &Section) -> Result<(), Error> {
+pub(super) fn check_padding(file: &[u8], at: u64, section: &Section) -> Result<(), Error> {
     let before = at + UNIT..section.offset;
     let after = section.offset + section.len..section.end();
     for gap in [before, after] {
@@ -244,23 +264,31 @@ pub struct Report {
     pub content: Content,
     /// Its sections: name, and bytes of payload.
     pub sections: Vec<(&'static str, u64)>,
+    /// Bytes at the end of an index that belong to a change that was never finished. They
+    /// are harmless, and gone with the next change.
+    pub unfinished: u64,
+}
+
+impl Report {
+    pub(super) fn of(content: Content, sections: &[Section]) -> Self {
+        let sections = sections.iter();
+        Self {
+            content,
+            sections: sections
+                .map(|section| (section.kind.name(), section.len))
+                .collect(),
+            unfinished: 0,
+        }
+    }
 }
 
 impl Grove {
     /// Reads the bits and checks their sum too: with what `open` checks, every byte.
     pub(crate) fn check_all(&self) -> Result<Report, Error> {
         let bits = self.need(Kind::Bits)?;
-        if self.read(bits, |_| {})? != bits.checksum {
-            let what = "its checksum does not match";
-            return Err(Error::corrupt(bits.kind.name(), bits.offset, what));
+        if bits.read(&self.file, |_| {})? != bits.checksum {
+            return Err(bits.damaged());
         }
-        Ok(Report {
-            content: self.content,
-            sections: self
-                .sections
-                .iter()
-                .map(|section| (section.kind.name(), section.len))
-                .collect(),
-        })
+        Ok(Report::of(self.content, &self.sections))
     }
 }

@@ -8,15 +8,18 @@ use tempfile::NamedTempFile;
 use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 use zerocopy::IntoBytes;
 
-use super::header::{self, End, LARGEST_GAP, Section, UNIT};
+use super::header::{self, Commit, End, LARGEST_GAP, Section, UNIT};
 use super::{Content, Kind};
 use crate::Error;
 
 /// A file being written. Until [`finish`](Self::finish) it has another name; dropped
 /// before that, it is gone and the file it was to replace is untouched.
-pub(crate) struct Writer {
+///
+/// Or a file that grows (an index): what is written behind its last commit counts only with
+/// the next one.
+pub(crate) struct Writer<W: Durable = NamedTempFile> {
     path: PathBuf,
-    file: BufWriter<NamedTempFile>,
+    file: BufWriter<W>,
     /// Where the next byte goes.
     at: u64,
     sections: Vec<Section>,
@@ -24,6 +27,23 @@ pub(crate) struct Writer {
     open: Option<(u64, Section, Xxh3Default)>,
     /// A write has failed: what is in the file is not known, and it must not be used.
     broken: bool,
+}
+
+/// What can be written to, and made sure of.
+pub(crate) trait Durable: Write + Seek {
+    fn sync(&self) -> io::Result<()>;
+}
+
+impl Durable for NamedTempFile {
+    fn sync(&self) -> io::Result<()> {
+        self.as_file().sync_all()
+    }
+}
+
+impl Durable for File {
+    fn sync(&self) -> io::Result<()> {
+        self.sync_data()
+    }
 }
 
 impl Writer {
@@ -45,11 +65,6 @@ impl Writer {
         create().map_err(Error::in_file(path))
     }
 
-    /// The file that will be there.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// Lets nobody read the file whom `mode` does not let.
     #[cfg(unix)]
     pub(crate) fn restrict(&mut self, mode: u32) -> Result<(), Error> {
@@ -64,6 +79,60 @@ impl Writer {
             .map_err(|error| self.failed(error))
     }
 
+    /// Keeps others from changing the file from the moment it has its name.
+    pub(crate) fn lock(&self) -> Result<(), Error> {
+        super::lock(self.file.get_ref().as_file())
+    }
+
+    /// Writes the END, makes everything durable, and gives the file its name. Returns the
+    /// file itself: by the time its name is used, it may be another's.
+    pub(crate) fn finish(mut self) -> Result<File, Error> {
+        let end = End::of(&self.sections);
+        self.section(Kind::End, end.as_bytes())?;
+        self.persist()
+    }
+
+    /// Makes everything durable and gives the file its name; returns it.
+    pub(crate) fn persist(self) -> Result<File, Error> {
+        let path = self.path.clone();
+        let finish = || {
+            let temp = self.file.into_inner().map_err(|error| error.into_error())?;
+            temp.as_file().sync_all()?;
+            let file = temp.persist(&self.path).map_err(|error| error.error)?;
+            // The rename itself must reach the disk too. Not every system lets a
+            // folder be opened or synced; there the rename is as durable as it gets,
+            // and the file is in place either way.
+            if let Ok(folder) = File::open(folder_of(&self.path)) {
+                let _ = folder.sync_all();
+            }
+            Ok(file)
+        };
+        finish()
+            .map_err(Error::io("writing"))
+            .map_err(Error::in_file(&path))
+    }
+}
+
+impl Writer<File> {
+    /// Writes on behind `at`, where the last commit of an index ends.
+    pub(crate) fn append_to(path: &Path, file: File, at: u64) -> Result<Self, Error> {
+        let mut writer = Self {
+            path: path.to_owned(),
+            file: BufWriter::with_capacity(1 << 20, file),
+            at,
+            sections: Vec::new(),
+            open: None,
+            broken: false,
+        };
+        writer
+            .file
+            .seek(SeekFrom::Start(at))
+            .map_err(|error| writer.failed(error))?;
+        Ok(writer)
+    }
+}
+
+impl<W: Durable> Writer<W> {
     /// Writes a section at once.
     pub(crate) fn section(&mut self, kind: Kind, payload: &[u8]) -> Result<(), Error> {
         let mut section = Section {
@@ -108,13 +177,6 @@ impl Writer {
         Ok(())
     }
 
-    /// How many bytes the open section has so far.
-    pub(crate) fn section_len(&self) -> u64 {
-        self.open
-            .as_ref()
-            .map_or(0, |(_, section, _)| self.at - section.offset)
-    }
-
     /// Adds words to the open section.
     pub(crate) fn append_words(&mut self, words: &[u64]) -> Result<(), Error> {
         if cfg!(target_endian = "little") {
@@ -153,27 +215,30 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes the END, makes everything durable, and gives the file its name. Returns the
-    /// file itself: by the time its name is used, it may be another's.
-    pub(crate) fn finish(mut self) -> Result<File, Error> {
-        let end = End::of(&self.sections);
-        self.section(Kind::End, end.as_bytes())?;
-        let path = self.path.clone();
-        let finish = || {
-            let temp = self.file.into_inner().map_err(|error| error.into_error())?;
-            temp.as_file().sync_all()?;
-            let file = temp.persist(&self.path).map_err(|error| error.error)?;
-            // The rename itself must reach the disk too. Not every system lets a
-            // folder be opened or synced; there the rename is as durable as it gets,
-            // and the file is in place either way.
-            if let Ok(folder) = File::open(folder_of(&self.path)) {
-                let _ = folder.sync_all();
-            }
-            Ok(file)
-        };
-        finish()
-            .map_err(Error::io("writing"))
-            .map_err(Error::in_file(&path))
+    /// Ends a change of an index: what was written since the last commit is made sure of,
+    /// and then counts. Returns where the file ends now.
+    pub(crate) fn commit(&mut self, number: u64, manifest: &[u8]) -> Result<u64, Error> {
+        let manifest_at = self.at;
+        self.section(Kind::Manifest, manifest)?;
+        // First all it speaks of, and then the commit itself: a disk may write in any order.
+        self.sync()?;
+        let commit = Commit::of(manifest_at, number, &self.sections);
+        self.section(Kind::Commit, commit.as_bytes())?;
+        self.sync()?;
+        self.sections.clear();
+        Ok(self.at)
+    }
+
+    fn sync(&mut self) -> Result<(), Error> {
+        self.file
+            .flush()
+            .and_then(|()| self.file.get_ref().sync())
+            .map_err(|error| self.failed(error))
+    }
+
+    /// Where the next section's head will be.
+    pub(crate) fn at(&self) -> u64 {
+        self.at
     }
 
     /// Large payloads begin on a page, for direct reading and neat maps.

@@ -1,0 +1,259 @@
+//! A file that grows: an index, with its changes behind one another.
+//!
+//! ```text
+//!   | header | sections | MANIFEST | COMMIT | sections | MANIFEST | COMMIT | torn ...
+//!                             ^-------'                     ^-------'
+//!                                               the last whole commit is the state
+//! ```
+//!
+//! Bytes before the last commit never change, so that a map of them stays right while
+//! somebody appends. What follows the last commit was never finished, and is not there.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use zerocopy::FromBytes;
+
+use super::header::{self, Commit, Section, UNIT};
+use super::map::{FileMap, MappedBytes};
+use super::reader::{Report, check_padding, open_file};
+use super::{Content, Kind, MappedWords};
+use crate::Error;
+
+/// The bytes of a COMMIT with its head.
+const COMMIT_LEN: u64 = 2 * UNIT;
+
+/// An index file as of its last commit.
+#[derive(Clone, Debug)]
+pub(crate) struct Growing {
+    path: PathBuf,
+    file: Arc<File>,
+    map: FileMap,
+    /// Where the last commit ends.
+    end: u64,
+    commit: Commit,
+}
+
+impl Growing {
+    pub(crate) fn open(path: &Path) -> Result<Self, Error> {
+        open_file(path, File::options().read(true))
+            .and_then(|file| Self::of_file(path, file))
+            .map_err(Error::in_file(path))
+    }
+
+    /// Opens a file to be appended to. Nobody else can while it is open.
+    pub(crate) fn open_to_change(path: &Path) -> Result<Self, Error> {
+        let open = || {
+            loop {
+                let file = open_file(path, File::options().read(true).write(true))?;
+                lock(&file)?;
+                // It may have been replaced before we had the lock.
+                if is_at(&file, path) {
+                    return Self::of_file(path, file);
+                }
+            }
+        };
+        open().map_err(Error::in_file(path))
+    }
+
+    /// Of a file that is open already; errors do not name it.
+    pub(crate) fn of_file(path: &Path, file: File) -> Result<Self, Error> {
+        let map = FileMap::of(&file)?;
+        let (end, commit) = last_commit(map.bytes())?;
+        Ok(Self {
+            path: path.to_owned(),
+            file: Arc::new(file),
+            map,
+            end,
+            commit,
+        })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn file(&self) -> &File {
+        &self.file
+    }
+
+    pub(crate) fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// How many commits came before the last.
+    pub(crate) fn number(&self) -> u64 {
+        self.commit.number.get()
+    }
+
+    /// Takes a look at what has been appended up to `end`.
+    pub(crate) fn advance(&mut self, end: u64, number: u64) -> Result<(), Error> {
+        self.map = FileMap::of(&self.file)?;
+        self.end = end;
+        self.commit.number = number.into();
+        Ok(())
+    }
+
+    /// Cuts off what a failed or unfinished change has left.
+    pub(crate) fn cut_off(&self) -> Result<(), Error> {
+        self.file
+            .set_len(self.end)
+            .map_err(Error::io("cutting off an unfinished change"))
+    }
+
+    pub(crate) fn manifest(&self) -> Result<MappedBytes, Error> {
+        self.small(self.commit.manifest.get(), Kind::Manifest)
+    }
+
+    fn section(&self, head: u64, kind: Kind) -> Result<Section, Error> {
+        let section = Section::decode(&self.map.bytes()[..self.end as usize], head)?;
+        if section.kind != kind {
+            let what = format!("a {} should be here", kind.name());
+            return Err(Error::corrupt(section.kind.name(), head, what));
+        }
+        Ok(section)
+    }
+
+    /// A payload other than bits, its sum checked.
+    pub(crate) fn small(&self, head: u64, kind: Kind) -> Result<MappedBytes, Error> {
+        let section = self.section(head, kind)?;
+        let bytes = MappedBytes::new(&self.map, section.offset, section.len);
+        section.check(bytes.as_ref())?;
+        Ok(bytes)
+    }
+
+    /// Bits, unchecked.
+    pub(crate) fn words(&self, head: u64) -> Result<MappedWords, Error> {
+        let section = self.section(head, Kind::Bits)?;
+        MappedWords::new(&self.map, section.offset, section.len)
+    }
+
+    /// Tells the system that the bits will be asked for here and there.
+    pub(crate) fn expect_jumps(&self) {
+        self.map.expect_jumps();
+    }
+
+    /// Checks every byte up to the last commit, what is no longer used included.
+    pub(crate) fn check_all(&self) -> Result<Report, Error> {
+        let bytes = &self.map.bytes()[..self.end as usize];
+        let mut sections = Vec::new();
+        let mut since = 0;
+        let mut commits = 0;
+        let mut at = UNIT;
+        while at < self.end {
+            let section = Section::decode(bytes, at)?;
+            if !Content::Index.may_have(section.kind) {
+                let what = "it has no place in an index";
+                return Err(Error::corrupt(section.kind.name(), at, what));
+            }
+            if section.read(&self.file, |_| {})? != section.checksum {
+                return Err(section.damaged());
+            }
+            check_padding(bytes, at, &section)?;
+            if section.kind == Kind::Commit {
+                check_commit(bytes, at, &section, &sections[since..], commits)?;
+                commits += 1;
+                since = sections.len() + 1;
+            }
+            at = section.end();
+            sections.push(section);
+        }
+        let mut report = Report::of(Content::Index, &sections);
+        report.unfinished = self.map.bytes().len() as u64 - self.end;
+        Ok(report)
+    }
+}
+
+/// The last whole commit, and where it ends.
+fn last_commit(file: &[u8]) -> Result<(u64, Commit), Error> {
+    let content = header::decode_file(file)?;
+    if content != Content::Index {
+        return Err(Error::WrongContent {
+            found: content.name(),
+            wanted: Content::Index.name(),
+        });
+    }
+    // Nearly always it is the end of the file.
+    let len = file.len() as u64;
+    if let Some(at) = len.checked_sub(COMMIT_LEN).filter(|at| at % UNIT == 0 && *at >= UNIT)
+        && let Ok(section) = Section::decode(file, at)
+        && section.end() == len
+        && let Some(commit) = commit_of(file, &section)
+    {
+        return Ok((len, commit));
+    }
+    // A change was broken off: look for the last one that was not.
+    let mut found = None;
+    let mut since = Vec::new();
+    let mut at = UNIT;
+    let mut commits = 0;
+    while let Ok(section) = Section::decode(file, at) {
+        let head = at;
+        at = section.end();
+        if section.kind != Kind::Commit {
+            since.push(section);
+        } else if check_commit(file, head, &section, &since, commits).is_ok()
+            && let Some(commit) = commit_of(file, &section)
+        {
+            found = Some((at, commit));
+            commits += 1;
+            since.clear();
+        } else {
+            break;
+        }
+    }
+    found.ok_or_else(|| Error::corrupt("file", 0, "there is no whole commit in it"))
+}
+
+fn commit_of(file: &[u8], section: &Section) -> Option<Commit> {
+    let payload = &file[section.offset as usize..][..section.len as usize];
+    let commit = Commit::read_from_bytes(payload).ok()?;
+    (section.kind == Kind::Commit && section.check(payload).is_ok()).then_some(commit)
+}
+
+/// That a commit matches the sections since the one before it.
+fn check_commit(
+    file: &[u8],
+    head: u64,
+    section: &Section,
+    since: &[Section],
+    commits: u64,
+) -> Result<(), Error> {
+    let corrupt = |what: &'static str| Error::corrupt(Kind::Commit.name(), head, what);
+    let commit =
+        commit_of(file, section).ok_or_else(|| corrupt("its checksum does not match"))?;
+    if commit != Commit::of(commit.manifest.get(), commits, since) {
+        return Err(corrupt("it does not match the sections before it"));
+    }
+    if since.last().is_none_or(|last| last.kind != Kind::Manifest) {
+        return Err(corrupt("there is no manifest before it"));
+    }
+    Ok(())
+}
+
+/// Keeps other writers out.
+pub(super) fn lock(file: &File) -> Result<(), Error> {
+    match file.try_lock() {
+        Ok(()) => Ok(()),
+        Err(std::fs::TryLockError::WouldBlock) => Err(Error::Busy),
+        Err(std::fs::TryLockError::Error(error)) => Err(Error::io("locking")(error)),
+    }
+}
+
+/// Whether this file is what the path names now.
+fn is_at(file: &File, path: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let (Ok(one), Ok(two)) = (file.metadata(), std::fs::metadata(path)) else {
+            return true;
+        };
+        (one.dev(), one.ino()) == (two.dev(), two.ino())
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = (file, path);
+        true
+    }
+}

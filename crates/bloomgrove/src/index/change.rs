@@ -1,0 +1,512 @@
+//! Adding, removing and updating sets.
+//!
+//! A filter that lies in a mapped file, or sealed, cannot change where it is: it moves to
+//! the open segment in memory, and its old place dies.
+
+use super::directory::Place;
+use super::labels::{NO_SLICE, New, SetId};
+use super::segment::{Segment, Shape};
+use super::{Class, Index, planner, unknown};
+use crate::{Error, Filter, Key, Params};
+
+/// What to do when two indexes have a set of the same name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Duplicates {
+    /// Refuse to merge them, and change nothing.
+    Refuse,
+    /// Make one set of both.
+    Unite,
+}
+
+impl Index {
+    /// Adds a set.
+    ///
+    /// # Errors
+    /// [`Error::DuplicateSet`], [`Error::Incompatible`] (unless the index is mixed),
+    /// [`Error::OutOfMemory`]. The index is then as it was, as after every error here.
+    pub fn add<S: AsRef<[u64]>>(
+        &mut self,
+        name: impl AsRef<[u8]>,
+        filter: &Filter<S>,
+    ) -> Result<SetId, Error> {
+        self.add_tagged(name, [], filter)
+    }
+
+    /// As [`add`](Self::add). The tag is kept with the set for the caller's own use, such as
+    /// the tenant it belongs to.
+    ///
+    /// # Errors
+    /// As [`add`](Self::add).
+    pub fn add_tagged<S: AsRef<[u64]>>(
+        &mut self,
+        name: impl AsRef<[u8]>,
+        tag: impl AsRef<[u8]>,
+        filter: &Filter<S>,
+    ) -> Result<SetId, Error> {
+        let name = name.as_ref();
+        if self.directory().id(name).is_some() {
+            return Err(duplicate(name));
+        }
+        let id = SetId(self.next_id);
+        self.put(filter, id, NO_SLICE, name, tag.as_ref())?;
+        Ok(id)
+    }
+
+    /// Adds a slice of time to a set, which is made if it is not there: the moving window of
+    /// the paper. The set holds what any of its slices holds, and [`expire`](Self::expire)
+    /// drops old ones. Slices are numbered by the caller, rising with time.
+    ///
+    /// ```
+    /// # use bloomgrove::{Filter, Params, index::Index};
+    /// # let params = Params::for_items(100, 0.01)?;
+    /// # let day = |item: &str| -> Result<Filter, bloomgrove::Error> {
+    /// #     let mut filter = Filter::new(params.clone())?;
+    /// #     filter.insert(item);
+    /// #     Ok(filter)
+    /// # };
+    /// let mut index = Index::new(params.clone());
+    /// index.add_slice("north", 1, &day("apple")?)?;
+    /// index.add_slice("north", 2, &day("pear")?)?;
+    /// assert_eq!(index.count("apple"), 1);
+    ///
+    /// index.expire(2)?; // everything before slice 2
+    /// assert_eq!(index.count("apple"), 0);
+    /// assert_eq!(index.count("pear"), 1);
+    /// # Ok::<(), bloomgrove::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`add`](Self::add); [`Error::DuplicateSet`] for a slice that is there, and for a
+    /// set that is not made of slices.
+    pub fn add_slice<S: AsRef<[u64]>>(
+        &mut self,
+        name: impl AsRef<[u8]>,
+        slice: u64,
+        filter: &Filter<S>,
+    ) -> Result<SetId, Error> {
+        let name = name.as_ref();
+        if slice == NO_SLICE {
+            return Err(Error::params(format!("slices are numbered below {NO_SLICE}")));
+        }
+        let directory = self.directory();
+        let id = match directory.id(name) {
+            None => SetId(self.next_id),
+            Some(id) => {
+                let taken = |slice| directory.place(id, slice).is_some();
+                if taken(slice) || taken(NO_SLICE) {
+                    return Err(duplicate(name));
+                }
+                id
+            }
+        };
+        self.put(filter, id, slice, name, &[])?;
+        Ok(id)
+    }
+
+    /// Removes a set.
+    ///
+    /// # Errors
+    /// [`Error::UnknownSet`].
+    pub fn remove(&mut self, name: impl AsRef<[u8]>) -> Result<SetId, Error> {
+        let name = name.as_ref();
+        let id = self.directory().id(name).ok_or_else(|| unknown(name))?;
+        let places: Vec<_> = self.directory().places(id).collect();
+        for (slice, place) in places {
+            self.take(name, id, slice, place)?;
+        }
+        Ok(id)
+    }
+
+    /// Drops every slice before this one, and sets that then have none. Returns how many
+    /// slices.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    pub fn expire(&mut self, before: u64) -> Result<usize, Error> {
+        let old = self.directory().before(before);
+        for &(id, slice, place) in &old {
+            let name = self.at(place).name().to_vec();
+            self.take(&name, id, slice, place)?;
+        }
+        Ok(old.len())
+    }
+
+    /// Adds all of a filter to a set (the paper's update); of a set made of slices, to the
+    /// newest.
+    ///
+    /// # Errors
+    /// [`Error::UnknownSet`], [`Error::Incompatible`], [`Error::OutOfMemory`].
+    pub fn update<S: AsRef<[u64]>>(
+        &mut self,
+        name: impl AsRef<[u8]>,
+        filter: &Filter<S>,
+    ) -> Result<(), Error> {
+        let name = name.as_ref();
+        let place = self.newest(name)?;
+        self.classes[place.class].params.check_equal(filter.params())?;
+        let place = self.make_open(name, place)?;
+        self.segment_mut(place).set_bits(place.slot, filter.ones());
+        Ok(())
+    }
+
+    /// Adds one key to a set; of a set made of slices, to the newest.
+    ///
+    /// # Errors
+    /// [`Error::UnknownSet`], [`Error::OutOfMemory`].
+    pub fn insert<K: Key + ?Sized>(
+        &mut self,
+        name: impl AsRef<[u8]>,
+        key: &K,
+    ) -> Result<(), Error> {
+        let name = name.as_ref();
+        let place = self.newest(name)?;
+        let place = self.make_open(name, place)?;
+        let probe = self.classes[place.class].params.probe(key);
+        let positions = probe.positions().iter().copied();
+        self.segment_mut(place).set_bits(place.slot, positions);
+        Ok(())
+    }
+
+    /// Gives a set another filter, which may have other parameters if the index is mixed.
+    /// Its number and tag stay.
+    ///
+    /// # Errors
+    /// [`Error::UnknownSet`], [`Error::Incompatible`], [`Error::OutOfMemory`].
+    pub fn replace<S: AsRef<[u64]>>(
+        &mut self,
+        name: impl AsRef<[u8]>,
+        filter: &Filter<S>,
+    ) -> Result<SetId, Error> {
+        let tag = self.get(name.as_ref())?.tag().to_vec();
+        self.replace_tagged(name, tag, filter)
+    }
+
+    /// As [`replace`](Self::replace), with another tag.
+    ///
+    /// # Errors
+    /// As [`replace`](Self::replace).
+    pub fn replace_tagged<S: AsRef<[u64]>>(
+        &mut self,
+        name: impl AsRef<[u8]>,
+        tag: impl AsRef<[u8]>,
+        filter: &Filter<S>,
+    ) -> Result<SetId, Error> {
+        let name = name.as_ref();
+        let id = self.directory().id(name).ok_or_else(|| unknown(name))?;
+        let old: Vec<_> = self.directory().places(id).collect();
+        // The new one first: if there is no room for it, the old one stays.
+        let place = self.put_unlisted(filter, id, NO_SLICE, name, tag.as_ref())?;
+        for (slice, place) in old {
+            self.take(name, id, slice, place)?;
+        }
+        self.list(name, id, NO_SLICE, place);
+        Ok(id)
+    }
+
+    /// Gives a set another name. Its number stays.
+    ///
+    /// # Errors
+    /// [`Error::UnknownSet`], [`Error::DuplicateSet`], [`Error::OutOfMemory`].
+    pub fn rename(
+        &mut self,
+        name: impl AsRef<[u8]>,
+        new: impl AsRef<[u8]>,
+    ) -> Result<SetId, Error> {
+        let (name, new) = (name.as_ref(), new.as_ref());
+        let id = self.directory().id(name).ok_or_else(|| unknown(name))?;
+        if self.directory().id(new).is_some() {
+            return Err(duplicate(new));
+        }
+        let tag = self.get(name)?.tag().to_vec();
+        self.relabel(id, name, new, &tag)?;
+        Ok(id)
+    }
+
+    /// Gives a set another tag.
+    ///
+    /// # Errors
+    /// [`Error::UnknownSet`], [`Error::OutOfMemory`].
+    pub fn retag(&mut self, name: impl AsRef<[u8]>, tag: impl AsRef<[u8]>) -> Result<SetId, Error> {
+        let name = name.as_ref();
+        let id = self.directory().id(name).ok_or_else(|| unknown(name))?;
+        self.relabel(id, name, name, tag.as_ref())?;
+        Ok(id)
+    }
+
+    /// Adds all sets of another index, which get new numbers here.
+    ///
+    /// # Errors
+    /// [`Error::DuplicateSet`] if one is here already and `duplicates` says to refuse,
+    /// [`Error::Incompatible`]: before anything is changed. [`Error::OutOfMemory`]: then some
+    /// sets may have been added.
+    pub fn merge(&mut self, other: &Index, duplicates: Duplicates) -> Result<(), Error> {
+        for (class, segment) in other.segments().filter(|(_, segment)| segment.len() > 0) {
+            self.check_params(&class.params)?;
+            for slot in segment.slots() {
+                let (name, slice) = (segment.set(slot).name(), segment.label(slot).slice());
+                let Some(id) = self.directory().id(name) else {
+                    continue;
+                };
+                if duplicates == Duplicates::Refuse {
+                    return Err(duplicate(name));
+                }
+                // To be or-ed they must be equal, and plain sets and slices do not mix.
+                match self.directory().place(id, slice) {
+                    Some(place) => {
+                        self.classes[place.class].params.check_equal(&class.params)?;
+                    }
+                    None if (slice == NO_SLICE) != self.is_sliced(id) => {}
+                    None => return Err(duplicate(name)),
+                }
+            }
+        }
+        for (class, segment) in other.segments() {
+            segment.each_filter(|slot, words| {
+                let (set, slice) = (segment.set(slot), segment.label(slot).slice());
+                let filter = Filter::from_words(class.params.clone(), words)?;
+                let known = self.directory().id(set.name());
+                let place = known.and_then(|id| self.directory().place(id, slice));
+                if let Some(place) = place {
+                    let place = self.make_open(set.name(), place)?;
+                    self.segment_mut(place).set_bits(place.slot, filter.ones());
+                    return Ok(());
+                }
+                let id = known.unwrap_or(SetId(self.next_id));
+                self.put(&filter, id, slice, set.name(), set.tag())?;
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Lays all filters out as the planner says, or as `shape` does: segments in mapped
+    /// files are copied into memory.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`]; the index is then as it was.
+    pub fn rearrange(&mut self, shape: Option<Shape>) -> Result<(), Error> {
+        for class in &mut self.classes {
+            let whole = class.whole(shape)?;
+            class.segments.clear();
+            class.segments.extend(whole);
+        }
+        self.fixed = shape;
+        self.epoch += 1;
+        self.directory.take();
+        Ok(())
+    }
+
+    /// Leaves out what is empty, where that saves memory: at a density of 1 % four fifths.
+    /// The index can still be asked and changed; what is added lies beside the sealed part.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`]; the index is then as it was.
+    pub fn seal(&mut self) -> Result<(), Error> {
+        for class in &mut self.classes {
+            let Some(plain) = class.whole(None)? else {
+                class.segments.clear();
+                continue;
+            };
+            let sealed = plain.convert(&class.params, Shape::Sealed)?;
+            class.segments.clear();
+            let smaller = sealed.bytes() < plain.bytes();
+            class.segments.push(if smaller { sealed } else { plain });
+        }
+        self.epoch += 1;
+        self.directory.take();
+        Ok(())
+    }
+
+    fn newest(&self, name: &[u8]) -> Result<Place, Error> {
+        self.directory().newest(name).ok_or_else(|| unknown(name))
+    }
+
+    fn is_sliced(&self, id: SetId) -> bool {
+        self.directory().place(id, NO_SLICE).is_none()
+    }
+
+    pub(super) fn check_params(&self, params: &Params) -> Result<(), Error> {
+        match self.classes.first() {
+            Some(class) if !self.mixed => class.params.check_equal(params),
+            _ => Ok(()),
+        }
+    }
+
+    /// Puts a filter into the open segment of its class, and into the directory.
+    fn put<S: AsRef<[u64]>>(
+        &mut self,
+        filter: &Filter<S>,
+        id: SetId,
+        slice: u64,
+        name: &[u8],
+        tag: &[u8],
+    ) -> Result<(), Error> {
+        let place = self.put_unlisted(filter, id, slice, name, tag)?;
+        self.list(name, id, slice, place);
+        self.replan(place)
+    }
+
+    fn put_unlisted<S: AsRef<[u64]>>(
+        &mut self,
+        filter: &Filter<S>,
+        id: SetId,
+        slice: u64,
+        name: &[u8],
+        tag: &[u8],
+    ) -> Result<Place, Error> {
+        self.check_params(filter.params())?;
+        let class = match self.class_of(filter.params()) {
+            Some(class) => class,
+            None => {
+                self.classes.push(Class {
+                    params: filter.params().clone(),
+                    segments: Vec::new(),
+                });
+                self.classes.len() - 1
+            }
+        };
+        let segments = &mut self.classes[class].segments;
+        if !segments.last().is_some_and(Segment::is_open) {
+            let shape = self.fixed.filter(|&shape| shape != Shape::Sealed);
+            let shape = shape.unwrap_or(Shape::Loose);
+            segments.push(Segment::new(filter.params(), shape)?);
+        }
+        let segment = segments.len() - 1;
+        let new = New {
+            id,
+            slice,
+            ones: filter.count_ones(),
+            name,
+            tag,
+        };
+        let before = segments[segment].slot_count();
+        let slot = segments[segment].add(filter.words(), new)?;
+        if slot < before {
+            // A slot that had another filter: scopes may still mean that.
+            self.epoch += 1;
+        }
+        Ok(Place {
+            class,
+            segment,
+            slot,
+        })
+    }
+
+    fn list(&mut self, name: &[u8], id: SetId, slice: u64, place: Place) {
+        self.next_id = self.next_id.max(id.0 + 1);
+        // Every change looks a name up first, so it is there.
+        if let Some(directory) = self.directory.get_mut() {
+            directory.add(name, id, slice, place);
+            self.len = directory.len();
+        }
+    }
+
+    /// Takes a filter out of its place.
+    fn take(&mut self, name: &[u8], id: SetId, slice: u64, place: Place) -> Result<(), Error> {
+        self.segment_mut(place).remove(place.slot)?;
+        if let Some(directory) = self.directory.get_mut() {
+            directory.remove(name, id, slice);
+            self.len = directory.len();
+        }
+        Ok(())
+    }
+
+    /// Moves a filter to where it can change, unless it is there.
+    fn make_open(&mut self, name: &[u8], place: Place) -> Result<Place, Error> {
+        let class = &self.classes[place.class];
+        let segment = &class.segments[place.segment];
+        if segment.is_open() {
+            return Ok(place);
+        }
+        let (id, slice) = (segment.set(place.slot).id(), segment.label(place.slot).slice());
+        let tag = segment.set(place.slot).tag().to_vec();
+        let filter = Filter::from_words(class.params.clone(), segment.filter(place.slot)?)?;
+        let moved = self.put_unlisted(&filter, id, slice, name, &tag)?;
+        self.take(name, id, slice, place)?;
+        self.list(name, id, slice, moved);
+        Ok(moved)
+    }
+
+    fn relabel(&mut self, id: SetId, name: &[u8], new: &[u8], tag: &[u8]) -> Result<(), Error> {
+        let places: Vec<_> = self.directory().places(id).collect();
+        for (slice, place) in places {
+            let class = &self.classes[place.class];
+            let words = class.segments[place.segment].filter(place.slot)?;
+            let filter = Filter::from_words(class.params.clone(), words)?;
+            let moved = self.put_unlisted(&filter, id, slice, new, tag)?;
+            self.take(name, id, slice, place)?;
+            self.list(new, id, slice, moved);
+        }
+        Ok(())
+    }
+
+    /// Moves the segment of a place to another layout, if its filters have come to need it:
+    /// looked at whenever it has doubled.
+    fn replan(&mut self, place: Place) -> Result<(), Error> {
+        let class = &mut self.classes[place.class];
+        let segment = &mut class.segments[place.segment];
+        if self.fixed.is_some() || !segment.len().is_power_of_two() {
+            return Ok(());
+        }
+        let density = segment.ones() as f64 / (segment.len() as f64 * class.params.bits() as f64);
+        let now = segment.shape();
+        if let Some(shape) = planner::replan(&class.params, segment.len(), density, now) {
+            // Slots stay, so places and scopes do.
+            *segment = segment.convert(&class.params, shape)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn class_of(&self, params: &Params) -> Option<usize> {
+        self.classes.iter().position(|class| class.params == *params)
+    }
+
+    fn segment_mut(&mut self, place: Place) -> &mut Segment {
+        &mut self.classes[place.class].segments[place.segment]
+    }
+}
+
+impl Class {
+    /// All filters in one new segment; None if there are none.
+    fn whole(&self, shape: Option<Shape>) -> Result<Option<Segment>, Error> {
+        let sets: usize = self.segments.iter().map(Segment::len).sum();
+        if sets == 0 {
+            return Ok(None);
+        }
+        let ones: u64 = self.segments.iter().map(Segment::ones).sum();
+        let density = ones as f64 / (sets as f64 * self.params.bits() as f64);
+        let planned = planner::plan(&self.params, sets, density).shape;
+        let shape = shape.unwrap_or(planned);
+        // A sealed one is made of another.
+        let first = if shape == Shape::Sealed {
+            Shape::Sliced
+        } else {
+            shape
+        };
+        let mut whole = Segment::new(&self.params, first)?;
+        for segment in &self.segments {
+            segment.each_filter(|slot, words| {
+                let (set, label) = (segment.set(slot), segment.label(slot));
+                let new = New {
+                    id: set.id(),
+                    slice: label.slice(),
+                    ones: label.ones(),
+                    name: set.name(),
+                    tag: set.tag(),
+                };
+                whole.add(words, new)?;
+                Ok(())
+            })?;
+        }
+        if shape == Shape::Sealed {
+            whole = whole.convert(&self.params, shape)?;
+        }
+        Ok(Some(whole))
+    }
+}
+
+fn duplicate(name: &[u8]) -> Error {
+    Error::DuplicateSet {
+        name: name.escape_ascii().to_string(),
+    }
+}

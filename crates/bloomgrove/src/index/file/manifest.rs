@@ -1,0 +1,233 @@
+//! The manifest in bytes: FORMAT.md section 10.
+
+use zerocopy::little_endian::{U32, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+use crate::Params;
+use crate::format::Notes;
+use crate::index::Shape;
+
+/// Everything there is to know of an index but its labels and bits.
+#[derive(Debug, PartialEq)]
+pub(super) struct Manifest {
+    pub(super) next_id: u64,
+    pub(super) sets: u64,
+    pub(super) mixed: bool,
+    pub(super) fixed: Option<Shape>,
+    pub(super) classes: Vec<Params>,
+    pub(super) segments: Vec<Record>,
+    pub(super) notes: Notes,
+}
+
+/// A segment in the file.
+#[derive(Debug, PartialEq)]
+pub(super) struct Record {
+    pub(super) class: usize,
+    pub(super) home: Home,
+    /// Which slots are live; a bit for each.
+    pub(super) live: Vec<u64>,
+}
+
+/// Where a segment lies in its file, and how. It does not change as long as the file lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::index) struct Home {
+    pub(super) shape: Shape,
+    pub(super) slots: u64,
+    /// Where the heads of its sections are.
+    pub(super) labels: u64,
+    pub(super) bits: u64,
+    /// Of a sliced one: bits of a summary row. Of a flat one: words of a full panel's row.
+    /// Of a sealed one: codes.
+    pub(super) first: u64,
+    /// Of a sealed one: overflow words. Of a flat one: words of the last panel's row.
+    pub(super) second: u64,
+}
+
+#[derive(FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+struct Fixed {
+    next_id: U64,
+    sets: U64,
+    mixed: U32,
+    fixed: U32,
+    classes: U32,
+    segments: U32,
+    notes_len: U64,
+}
+
+#[derive(FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+struct FixedRecord {
+    class: U32,
+    shape: U32,
+    slots: U64,
+    labels: U64,
+    bits: U64,
+    first: U64,
+    second: U64,
+    /// 0 if all slots are live, or one for each 64 slots.
+    live_words: U64,
+}
+
+/// No shape has this number.
+const ANY_SHAPE: u32 = 0;
+
+fn code(shape: Shape) -> u32 {
+    match shape {
+        Shape::Loose => 1,
+        Shape::Flat => 2,
+        Shape::Sliced => 3,
+        Shape::Sealed => 4,
+    }
+}
+
+fn shape(number: u32) -> Option<Shape> {
+    Shape::ALL.into_iter().find(|&shape| code(shape) == number)
+}
+
+/// A bit for each of `slots` slots.
+pub(super) fn all_live(slots: u64) -> Vec<u64> {
+    let mut live = vec![!0; slots.div_ceil(64) as usize];
+    if !slots.is_multiple_of(64)
+        && let Some(last) = live.last_mut()
+    {
+        *last = (1 << (slots % 64)) - 1;
+    }
+    live
+}
+
+impl Manifest {
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
+        let notes = self.notes.to_bytes();
+        let fixed = Fixed {
+            next_id: self.next_id.into(),
+            sets: self.sets.into(),
+            mixed: u32::from(self.mixed).into(),
+            fixed: self.fixed.map_or(ANY_SHAPE, code).into(),
+            classes: (self.classes.len() as u32).into(),
+            segments: (self.segments.len() as u32).into(),
+            notes_len: (notes.len() as u64).into(),
+        };
+        let mut bytes = fixed.as_bytes().to_vec();
+        for params in &self.classes {
+            let params = params.to_bytes();
+            bytes.extend_from_slice(&(params.len() as u64).to_le_bytes());
+            bytes.extend_from_slice(&params);
+        }
+        for Record { class, home, live } in &self.segments {
+            let all = *live == all_live(home.slots);
+            let fixed = FixedRecord {
+                class: (*class as u32).into(),
+                shape: code(home.shape).into(),
+                slots: home.slots.into(),
+                labels: home.labels.into(),
+                bits: home.bits.into(),
+                first: home.first.into(),
+                second: home.second.into(),
+                live_words: if all { 0 } else { live.len() as u64 }.into(),
+            };
+            bytes.extend_from_slice(fixed.as_bytes());
+            if !all {
+                for word in live {
+                    bytes.extend_from_slice(&word.to_le_bytes());
+                }
+            }
+        }
+        bytes.extend_from_slice(&notes);
+        bytes
+    }
+
+    pub(super) fn from_bytes(bytes: &[u8]) -> Result<Self, String> {
+        let mut rest = bytes;
+        let fixed: Fixed = take(&mut rest)?;
+        let mixed = match fixed.mixed.get() {
+            0 => false,
+            1 => true,
+            _ => return Err("it is neither mixed nor not".into()),
+        };
+        let wanted = match fixed.fixed.get() {
+            ANY_SHAPE => None,
+            number => Some(shape(number).ok_or("unknown layout")?),
+        };
+        let mut classes: Vec<Params> = Vec::new();
+        for _ in 0..fixed.classes.get() {
+            let len: U64 = take(&mut rest)?;
+            let params = Params::from_bytes(cut(&mut rest, len.get())?)?;
+            if classes.contains(&params) {
+                return Err("two classes have the same parameters".into());
+            }
+            classes.push(params);
+        }
+        if !mixed && classes.len() != 1 {
+            return Err("an index that is not mixed has one class".into());
+        }
+        let mut segments = Vec::new();
+        for _ in 0..fixed.segments.get() {
+            segments.push(record(&mut rest, classes.len())?);
+        }
+        let notes = cut(&mut rest, fixed.notes_len.get())?;
+        let notes = Notes::from_bytes(notes).ok_or("its notes are not sorted lines name=value")?;
+        if !rest.is_empty() {
+            return Err("there are bytes behind its end".into());
+        }
+        Ok(Self {
+            next_id: fixed.next_id.get(),
+            sets: fixed.sets.get(),
+            mixed,
+            fixed: wanted,
+            classes,
+            segments,
+            notes,
+        })
+    }
+}
+
+fn record(rest: &mut &[u8], classes: usize) -> Result<Record, String> {
+    let fixed: FixedRecord = take(rest)?;
+    let class = fixed.class.get() as usize;
+    if class >= classes {
+        return Err("a segment is of no class".into());
+    }
+    let slots = fixed.slots.get();
+    // Labels have at least a byte each, so that a small file cannot claim many: checked
+    // against them later, before anything is made of this number.
+    let words = fixed.live_words.get();
+    let live = if words == 0 {
+        Vec::new()
+    } else if words == slots.div_ceil(64) {
+        let bytes = cut(rest, words.checked_mul(8).ok_or("too many slots")?)?;
+        let words = bytes.as_chunks().0.iter();
+        let live: Vec<u64> = words.map(|word| u64::from_le_bytes(*word)).collect();
+        let used = slots % 64;
+        if used != 0 && live.last().is_some_and(|last| last >> used != 0) {
+            return Err("a slot behind the last is live".into());
+        }
+        live
+    } else {
+        return Err("there is not a live bit for each slot".into());
+    };
+    let home = Home {
+        shape: shape(fixed.shape.get()).ok_or("unknown layout")?,
+        slots,
+        labels: fixed.labels.get(),
+        bits: fixed.bits.get(),
+        first: fixed.first.get(),
+        second: fixed.second.get(),
+    };
+    Ok(Record { class, home, live })
+}
+
+fn take<T: FromBytes>(rest: &mut &[u8]) -> Result<T, String> {
+    let (value, after) = T::read_from_prefix(rest).map_err(|_| "it is cut off")?;
+    *rest = after;
+    Ok(value)
+}
+
+fn cut<'a>(rest: &mut &'a [u8], len: u64) -> Result<&'a [u8], String> {
+    let parts = usize::try_from(len)
+        .ok()
+        .and_then(|len| rest.split_at_checked(len));
+    let (part, after) = parts.ok_or("it is cut off")?;
+    *rest = after;
+    Ok(part)
+}

@@ -1,0 +1,416 @@
+//! An index on disk: opened through a memory map, changed at its end.
+//!
+//! ```text
+//!   | header | bits | labels | MANIFEST | COMMIT | bits | labels | MANIFEST | COMMIT |
+//!              segment 0                           segment 1
+//! ```
+//!
+//! Every [`commit`](IndexFile::commit) writes what is new as a segment, and a manifest that
+//! says which segments make up the index now and which of their slots are live. A crash at
+//! any moment leaves the state of the last commit.
+//!
+//! Segments would become many, so a commit writes the small ones at the end together with
+//! the new one: each is kept at least twice as large as all behind it, which makes O(log N)
+//! of them and writes each filter O(log N) times. What is no longer used stays in the file
+//! until it is more than what is used; then the file is written anew, and replaced as a
+//! whole.
+
+mod manifest;
+mod pack;
+
+pub(super) use manifest::Home;
+
+use std::ops::{Deref, DerefMut};
+use std::path::Path;
+
+use manifest::{Manifest, Record};
+
+use super::segment::{Segment, Shape};
+use super::{Class, Index, planner};
+use crate::format::{Content, Durable, Growing, Kind, Notes, Report, Writer};
+use crate::Error;
+
+/// Below this size nobody minds what is no longer used.
+const SMALL_FILE: u64 = 1 << 20;
+
+impl Index {
+    /// Opens an index where it lies, whatever its size, without reading its bits: they come
+    /// in as they are asked for. Everything else is checked.
+    ///
+    /// It can be changed in memory; [`IndexFile`] changes the file.
+    ///
+    /// # Errors
+    /// When the file cannot be read, is damaged, or holds something else.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        Ok(Self::open_with_notes(path)?.0)
+    }
+
+    /// As [`open`](Self::open), with the notes of the file.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_with_notes(path: impl AsRef<Path>) -> Result<(Self, Notes), Error> {
+        let file = Growing::open(path.as_ref())?;
+        Self::of(&file).map_err(Error::in_file(file.path()))
+    }
+
+    fn of(file: &Growing) -> Result<(Self, Notes), Error> {
+        let bytes = file.manifest()?;
+        let manifest = Manifest::from_bytes(bytes.as_ref())
+            .map_err(|what| Error::corrupt(Kind::Manifest.name(), 0, what))?;
+        file.expect_jumps();
+        let mut index = Index::mixed();
+        let classes = manifest.classes.into_iter();
+        index.classes = classes
+            .map(|params| Class {
+                params,
+                segments: Vec::new(),
+            })
+            .collect();
+        for record in &manifest.segments {
+            let class = &mut index.classes[record.class];
+            let segment = pack::open(file, &class.params, record)?;
+            class.segments.push(segment);
+        }
+        index.mixed = manifest.mixed;
+        index.fixed = manifest.fixed;
+        index.next_id = manifest.next_id;
+        index.len = usize::try_from(manifest.sets)
+            .ok()
+            .filter(|&sets| sets <= index.sets_and_slices())
+            .ok_or_else(|| {
+                Error::corrupt(Kind::Manifest.name(), 0, "it has more sets than filters")
+            })?;
+        Ok((index, manifest.notes))
+    }
+
+    fn sets_and_slices(&self) -> usize {
+        self.segments().map(|(_, segment)| segment.len()).sum()
+    }
+
+    /// Writes the index to a file, replacing it whole or not at all.
+    ///
+    /// # Errors
+    /// [`Error::Io`], naming the file. The old file is then as it was.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
+        self.save_with(path, &Notes::new())
+    }
+
+    /// As [`save`](Self::save), with notes for whoever opens it.
+    ///
+    /// # Errors
+    /// As [`save`](Self::save).
+    pub fn save_with(&self, path: impl AsRef<Path>, notes: &Notes) -> Result<(), Error> {
+        let mut writer = Writer::create(path.as_ref(), Content::Index)?;
+        self.write_whole(&mut writer, notes)?;
+        writer.persist()?;
+        Ok(())
+    }
+
+    /// Every class as one segment, and the commit.
+    fn write_whole<W: Durable>(&self, writer: &mut Writer<W>, notes: &Notes) -> Result<u64, Error> {
+        let mut records = Vec::new();
+        for (c, class) in self.classes.iter().enumerate() {
+            let segments: Vec<&Segment> = class.segments.iter().collect();
+            records.extend(self.write_segments(writer, c, class, &segments)?);
+        }
+        let manifest = self.manifest(records, notes);
+        writer.commit(0, &manifest.to_bytes())
+    }
+
+    /// Writes segments together, the sealed ones each by itself.
+    fn write_segments<W: Durable>(
+        &self,
+        writer: &mut Writer<W>,
+        number: usize,
+        class: &Class,
+        segments: &[&Segment],
+    ) -> Result<Vec<Record>, Error> {
+        let (sealed, plain): (Vec<&Segment>, Vec<&Segment>) = segments
+            .iter()
+            .filter(|segment| segment.len() > 0)
+            .partition(|segment| segment.shape() == Shape::Sealed);
+        let mut records = Vec::new();
+        for segment in sealed {
+            records.push(Record {
+                class: number,
+                home: pack::write(writer, &class.params, &[segment], Shape::Sealed)?,
+                live: segment.live().to_vec(),
+            });
+        }
+        if !plain.is_empty() {
+            let sets: usize = plain.iter().map(|segment| segment.len()).sum();
+            let ones: u64 = plain.iter().map(|segment| segment.ones()).sum();
+            let density = ones as f64 / (sets as f64 * class.params.bits() as f64);
+            let planned = planner::plan(&class.params, sets, density).shape;
+            let shape = self
+                .fixed
+                .filter(|&shape| shape != Shape::Sealed)
+                .unwrap_or(planned);
+            let home = pack::write(writer, &class.params, &plain, shape)?;
+            records.push(Record {
+                class: number,
+                live: manifest::all_live(home.slots),
+                home,
+            });
+        }
+        Ok(records)
+    }
+
+    fn manifest(&self, segments: Vec<Record>, notes: &Notes) -> Manifest {
+        Manifest {
+            next_id: self.next_id,
+            sets: self.len as u64,
+            mixed: self.mixed,
+            fixed: self.fixed,
+            classes: self.params().cloned().collect(),
+            segments,
+            notes: notes.clone(),
+        }
+    }
+}
+
+/// An index in a file, to be changed. It can be used as the [`Index`] it holds; what has been
+/// changed is in the file, and safe there, after [`commit`](Self::commit).
+///
+/// ```
+/// use bloomgrove::{Filter, Params};
+/// use bloomgrove::index::{Index, IndexFile};
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("sites.grove");
+///
+/// let params = Params::for_items(100, 0.01)?;
+/// Index::new(params.clone()).save(&path)?;
+///
+/// let mut file = IndexFile::open(&path)?;
+/// let mut filter = Filter::new(params)?;
+/// filter.insert("apple");
+/// file.add("north", &filter)?;
+/// file.commit()?;
+///
+/// assert_eq!(Index::open(&path)?.count("apple"), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct IndexFile {
+    index: Index,
+    file: Growing,
+    notes: Notes,
+}
+
+impl Deref for IndexFile {
+    type Target = Index;
+
+    fn deref(&self) -> &Index {
+        &self.index
+    }
+}
+
+impl DerefMut for IndexFile {
+    fn deref_mut(&mut self) -> &mut Index {
+        &mut self.index
+    }
+}
+
+impl IndexFile {
+    /// Opens an index to be changed, and keeps others from changing it meanwhile. They can
+    /// go on asking it.
+    ///
+    /// # Errors
+    /// As [`Index::open`]; [`Error::Busy`] while another process has it open to change.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        let file = Growing::open_to_change(path.as_ref())?;
+        let open = || {
+            let (index, notes) = Index::of(&file)?;
+            file.cut_off()?;
+            Ok((index, notes))
+        };
+        let (index, notes) = open().map_err(Error::in_file(path.as_ref()))?;
+        Ok(Self { index, file, notes })
+    }
+
+    /// Saves an index to a file, whole, and opens that to be changed.
+    ///
+    /// # Errors
+    /// As [`Index::save`] and [`open`](Self::open).
+    pub fn create(path: impl AsRef<Path>, index: &Index, notes: Notes) -> Result<Self, Error> {
+        Self::replace(path.as_ref(), index, notes, None)
+    }
+
+    /// As [`create`](Self::create), for nobody whom this mode (as of `chmod`) does not let
+    /// read: an index tells much of its sets.
+    ///
+    /// # Errors
+    /// As [`create`](Self::create).
+    #[cfg(unix)]
+    pub fn create_for(
+        path: impl AsRef<Path>,
+        index: &Index,
+        notes: Notes,
+        mode: u32,
+    ) -> Result<Self, Error> {
+        Self::replace(path.as_ref(), index, notes, Some(mode))
+    }
+
+    fn replace(path: &Path, index: &Index, notes: Notes, mode: Option<u32>) -> Result<Self, Error> {
+        let mut writer = Writer::create(path, Content::Index)?;
+        #[cfg(unix)]
+        if let Some(mode) = mode {
+            writer.restrict(mode)?;
+        }
+        #[cfg(not(unix))]
+        let _ = mode;
+        writer.lock()?;
+        index.write_whole(&mut writer, &notes)?;
+        let file = Growing::of_file(path, writer.persist()?).map_err(Error::in_file(path))?;
+        let (index, notes) = Index::of(&file).map_err(Error::in_file(path))?;
+        Ok(Self { index, file, notes })
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// What was noted about the index.
+    pub fn notes(&self) -> &Notes {
+        &self.notes
+    }
+
+    /// Notes something else, from the next commit on.
+    pub fn set_notes(&mut self, notes: Notes) {
+        self.notes = notes;
+    }
+
+    /// Writes all changes to the file. When this returns they are on disk, and are there
+    /// after a crash; if it fails, the file is as it was and they are still in memory.
+    ///
+    /// # Errors
+    /// [`Error::Io`], naming the file.
+    pub fn commit(&mut self) -> Result<(), Error> {
+        self.index.classes.iter_mut().for_each(|class| {
+            // Empty ones are of no use, and would never go away.
+            class.segments.retain(|segment| segment.len() > 0);
+        });
+        self.index.epoch += 1;
+        self.index.directory.take();
+        if self.is_wasteful() {
+            return self.compact();
+        }
+        let append = || {
+            let handle = self.file.file().try_clone();
+            let handle = handle.map_err(Error::io("opening"))?;
+            let mut writer = Writer::append_to(self.file.path(), handle, self.file.end())?;
+            let mut records = Vec::new();
+            for (c, class) in self.index.classes.iter().enumerate() {
+                let kept = class.kept();
+                for segment in &class.segments[..kept] {
+                    records.extend(segment.home().map(|home| Record {
+                        class: c,
+                        home,
+                        live: segment.live().to_vec(),
+                    }));
+                }
+                let rest: Vec<&Segment> = class.segments[kept..].iter().collect();
+                records.extend(self.index.write_segments(&mut writer, c, class, &rest)?);
+            }
+            let manifest = self.index.manifest(records, &self.notes);
+            let number = self.file.number() + 1;
+            let end = writer.commit(number, &manifest.to_bytes())?;
+            Ok((manifest, number, end))
+        };
+        let (manifest, number, end) = match append() {
+            Ok(done) => done,
+            Err(error) => {
+                // Best effort: whoever opens it next would cut it off too.
+                let _ = self.file.cut_off();
+                return Err(error);
+            }
+        };
+        let reopen = || {
+            self.file.advance(end, number)?;
+            self.take_in(manifest)
+        };
+        reopen().map_err(Error::in_file(&self.file.path().to_owned()))
+    }
+
+    /// Puts the segments that were just written in the place of those in memory.
+    fn take_in(&mut self, manifest: Manifest) -> Result<(), Error> {
+        for (c, class) in self.index.classes.iter_mut().enumerate() {
+            let mut old = std::mem::take(&mut class.segments);
+            for record in manifest.segments.iter().filter(|record| record.class == c) {
+                let same = |segment: &Segment| segment.home() == Some(record.home);
+                class.segments.push(match old.iter().position(same) {
+                    Some(at) => old.swap_remove(at),
+                    None => pack::open(&self.file, &class.params, record)?,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the file anew, with one segment for each class (and the sealed ones), and
+    /// without what is no longer used. Whoever has the old one open can go on asking it.
+    ///
+    /// # Errors
+    /// [`Error::Io`], naming the file. The old file is then as it was.
+    pub fn compact(&mut self) -> Result<(), Error> {
+        let notes = self.notes.clone();
+        *self = Self::replace(&self.file.path().to_owned(), &self.index, notes, None)?;
+        Ok(())
+    }
+
+    /// Whether more of the file is out of use than in use.
+    fn is_wasteful(&self) -> bool {
+        let used: u64 = self
+            .index
+            .segments()
+            .filter(|(_, segment)| segment.home().is_some())
+            .map(|(_, segment)| segment.bytes() + segment.slot_count() as u64 * 40)
+            .sum();
+        self.file.end() > SMALL_FILE.max(2 * used + used / 8)
+    }
+}
+
+impl Class {
+    /// How many segments stay where they are in the file: the rest is written together, so
+    /// that each is at least twice as large as all behind it.
+    fn kept(&self) -> usize {
+        let in_file = |segment: &Segment| segment.home().is_some();
+        let mut kept = self.segments.iter().take_while(|s| in_file(s)).count();
+        if kept == self.segments.len() {
+            return kept;
+        }
+        let mut behind: usize = self.segments[kept..].iter().map(Segment::len).sum();
+        while kept > 0 {
+            let last = &self.segments[kept - 1];
+            // A sealed one stays as it is.
+            if last.shape() == Shape::Sealed || last.len() >= 2 * behind {
+                break;
+            }
+            behind += last.len();
+            kept -= 1;
+        }
+        kept
+    }
+}
+
+/// The part of `verify` that knows indexes.
+pub(crate) fn check_file(path: &Path) -> Result<Report, Error> {
+    let file = Growing::open(path)?;
+    let check = || {
+        let report = file.check_all()?;
+        let (index, _) = Index::of(&file)?;
+        let wrong = |what: String| Error::corrupt(Kind::Bits.name(), 0, what);
+        for (class, segment) in index.segments() {
+            segment.check(&class.params).map_err(wrong)?;
+        }
+        let directory = super::directory::Directory::of(&index);
+        if directory.len() != index.len() || index.sets().any(|set| set.id().0 >= index.next_id) {
+            let what = "its sets are not as many, or not numbered, as it says";
+            return Err(Error::corrupt(Kind::Manifest.name(), 0, what));
+        }
+        Ok(report)
+    };
+    check().map_err(Error::in_file(path))
+}

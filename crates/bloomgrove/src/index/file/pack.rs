@@ -1,0 +1,320 @@
+//! Segments on their way to and from a file.
+//!
+//! Filters go in one after the other, and at most 64 of them (of a flat segment: one panel)
+//! are in memory: an index of any size can be written.
+//!
+//! ```text
+//!   loose    filter | filter | ...                        each padded to whole lines
+//!   flat     panel | panel | ...                          the last may be narrower
+//!   sliced   block | block | ... | summary
+//!   sealed   rows, codes, bases, overflow
+//! ```
+
+use super::manifest::{Home, Record, all_live};
+use crate::bits::{self, LINE_WORDS, Words};
+use crate::format::{Durable, Growing, Kind, MappedWords, Writer};
+use crate::index::flat::{self, Flat};
+use crate::index::labels::{Labels, New};
+use crate::index::loose::Loose;
+use crate::index::sealed::{Sealed, Sizes};
+use crate::index::segment::{Body, Segment, Shape};
+use crate::index::sliced::{Sliced, Summary};
+use crate::index::store::Store;
+use crate::{Error, Params};
+
+/// Words that a part takes in the file.
+fn padded(words: usize) -> usize {
+    words.next_multiple_of(LINE_WORDS)
+}
+
+/// Writes the live filters of segments as one, in this layout. Returns where it is.
+pub(super) fn write<W: Durable>(
+    writer: &mut Writer<W>,
+    params: &Params,
+    segments: &[&Segment],
+    shape: Shape,
+) -> Result<Home, Error> {
+    let (head, first, second) = match (shape, segments) {
+        // Sealed already: as it is.
+        (Shape::Sealed, [segment]) if matches!(segment.body(), Body::Sealed(_)) => {
+            return write_sealed(writer, segment);
+        }
+        (Shape::Loose | Shape::Sealed, _) => write_loose(writer, params, segments)?,
+        (Shape::Flat, _) => write_flat(writer, params, segments)?,
+        (Shape::Sliced, _) => write_sliced(writer, params, segments)?,
+    };
+    let mut labels = Labels::new();
+    for segment in segments {
+        for slot in segment.slots() {
+            let (set, label) = (segment.set(slot), segment.label(slot));
+            let new = New {
+                id: set.id(),
+                slice: label.slice(),
+                ones: label.ones(),
+                name: set.name(),
+                tag: set.tag(),
+            };
+            labels.put(labels.all().len(), new)?;
+        }
+    }
+    Ok(Home {
+        shape: if shape == Shape::Sealed {
+            Shape::Loose
+        } else {
+            shape
+        },
+        slots: labels.all().len() as u64,
+        labels: write_labels(writer, &labels)?,
+        bits: head,
+        first,
+        second,
+    })
+}
+
+fn write_labels<W: Durable>(writer: &mut Writer<W>, labels: &Labels) -> Result<u64, Error> {
+    let head = writer.at();
+    writer.begin(Kind::Labels)?;
+    for part in labels.to_bytes() {
+        writer.append(part)?;
+    }
+    writer.end()?;
+    Ok(head)
+}
+
+fn write_sealed<W: Durable>(writer: &mut Writer<W>, segment: &Segment) -> Result<Home, Error> {
+    let head = writer.at();
+    writer.begin(Kind::Bits)?;
+    let mut sizes = (0, 0);
+    if let Body::Sealed(body) = segment.body() {
+        writer.append_words(body.words())?;
+        sizes = (body.sizes().codes as u64, body.sizes().overflow as u64);
+    }
+    writer.end()?;
+    Ok(Home {
+        shape: Shape::Sealed,
+        slots: segment.slot_count() as u64,
+        labels: write_labels(writer, segment.labels())?,
+        bits: head,
+        first: sizes.0,
+        second: sizes.1,
+    })
+}
+
+type Written = Result<(u64, u64, u64), Error>;
+
+fn each_filter(
+    segments: &[&Segment],
+    mut each: impl FnMut(&[u64]) -> Result<(), Error>,
+) -> Result<(), Error> {
+    segments
+        .iter()
+        .try_for_each(|segment| segment.each_filter(|_, filter| each(filter)))
+}
+
+fn append_padded<W: Durable>(writer: &mut Writer<W>, words: &[u64]) -> Result<(), Error> {
+    writer.append_words(words)?;
+    writer.append_words(&[0; LINE_WORDS][..padded(words.len()) - words.len()])
+}
+
+fn write_loose<W: Durable>(writer: &mut Writer<W>, _: &Params, segments: &[&Segment]) -> Written {
+    let head = writer.at();
+    writer.begin(Kind::Bits)?;
+    each_filter(segments, |filter| append_padded(writer, filter))?;
+    writer.end()?;
+    Ok((head, 0, 0))
+}
+
+/// 64 filters at a time, as blocks.
+struct Blocks {
+    words: usize,
+    arrays: Words,
+    filled: usize,
+    block: Words,
+}
+
+impl Blocks {
+    fn new(params: &Params) -> Result<Self, Error> {
+        Ok(Self {
+            words: params.words(),
+            arrays: Words::zeroed(64 * params.words())?,
+            filled: 0,
+            block: Words::zeroed(params.bits() as usize)?,
+        })
+    }
+
+    /// Takes a filter; the block, if it is full with it.
+    fn push(&mut self, filter: &[u64]) -> Option<&[u64]> {
+        self.arrays.as_mut()[self.filled * self.words..][..self.words].copy_from_slice(filter);
+        self.filled += 1;
+        if self.filled == 64 { self.finish() } else { None }
+    }
+
+    /// The block of what is left, if anything is.
+    fn finish(&mut self) -> Option<&[u64]> {
+        if self.filled == 0 {
+            return None;
+        }
+        let arrays = self.arrays.as_ref().chunks_exact(self.words);
+        let arrays: Vec<&[u64]> = arrays.take(self.filled).collect();
+        bits::weave(&arrays, self.block.as_mut(), 1, 0);
+        self.filled = 0;
+        Some(self.block.as_ref())
+    }
+}
+
+fn write_sliced<W: Durable>(
+    writer: &mut Writer<W>,
+    params: &Params,
+    segments: &[&Segment],
+) -> Written {
+    let filters: usize = segments.iter().map(|segment| segment.len()).sum();
+    let mut summary = Summary::new(params.bits() as usize, filters.div_ceil(64))?;
+    let mut blocks = Blocks::new(params)?;
+    let mut count = 0;
+    let head = writer.at();
+    writer.begin(Kind::Bits)?;
+    let mut put = |block: &[u64]| {
+        summary.add_block(count, block);
+        count += 1;
+        append_padded(writer, block)
+    };
+    each_filter(segments, |filter| blocks.push(filter).map_or(Ok(()), &mut put))?;
+    blocks.finish().map_or(Ok(()), &mut put)?;
+    append_padded(writer, summary.words())?;
+    writer.end()?;
+    Ok((head, summary.stride() as u64, 0))
+}
+
+fn write_flat<W: Durable>(
+    writer: &mut Writer<W>,
+    params: &Params,
+    segments: &[&Segment],
+) -> Written {
+    let rows = params.bits() as usize;
+    let filters: usize = segments.iter().map(|segment| segment.len()).sum();
+    let (widest, total) = (flat::widest(rows), filters.div_ceil(64));
+    let width_from = |done: usize| (total - done).min(widest);
+    let mut panel = Words::zeroed(rows * width_from(0))?;
+    let mut blocks = Blocks::new(params)?;
+    let mut done = 0;
+    let mut at = 0;
+    let head = writer.at();
+    writer.begin(Kind::Bits)?;
+    let mut put = |block: &[u64]| {
+        let width = width_from(done);
+        let words = &mut panel.as_mut()[..rows * width];
+        for (row, word) in words.chunks_exact_mut(width).zip(block) {
+            row[at] = *word;
+        }
+        at += 1;
+        if at < width {
+            return Ok(());
+        }
+        (done, at) = (done + width, 0);
+        append_padded(writer, words)
+    };
+    each_filter(segments, |filter| blocks.push(filter).map_or(Ok(()), &mut put))?;
+    blocks.finish().map_or(Ok(()), &mut put)?;
+    writer.end()?;
+    let last = if total == 0 { 0 } else { (total - 1) % widest + 1 };
+    Ok((head, widest as u64, last as u64))
+}
+
+/// The segment a record speaks of, in the mapped file.
+pub(super) fn open(file: &Growing, params: &Params, record: &Record) -> Result<Segment, Error> {
+    let Home {
+        shape,
+        slots,
+        labels,
+        bits,
+        first,
+        second,
+    } = record.home;
+    let corrupt = |what: &'static str| Error::corrupt(Kind::Bits.name(), bits, what);
+    let slots = usize::try_from(slots).map_err(|_| corrupt("it has too many slots"))?;
+    let bytes = file.small(labels, Kind::Labels)?;
+    let labels = Labels::mapped(slots, bytes)
+        .map_err(|what| Error::corrupt(Kind::Labels.name(), labels, what))?;
+    let rows = usize::try_from(params.bits()).map_err(|_| corrupt("it has too many bits"))?;
+    let words = file.words(bits)?;
+    let mut parts = Parts { words, at: 0 };
+    let too_short = || corrupt("it is too short for its filters");
+    let body = match shape {
+        Shape::Loose => {
+            let filters = (0..slots).map(|_| parts.next(params.words()).ok_or_else(too_short));
+            Body::Loose(Loose::mapped(rows, filters.collect::<Result<_, _>>()?))
+        }
+        Shape::Sliced => {
+            let count = slots.div_ceil(64);
+            let blocks = padded(rows).checked_mul(count);
+            let blocks = blocks.and_then(|len| parts.next(len)).ok_or_else(too_short)?;
+            let stride = usize::try_from(first)
+                .ok()
+                .filter(|&stride| stride == Summary::stride_for(count))
+                .ok_or_else(|| corrupt("its summary has a wrong width"))?;
+            let summary = Summary::words_for(rows, stride);
+            let summary = parts.next(summary).ok_or_else(too_short)?;
+            let summary = Summary::mapped(stride, summary);
+            Body::Sliced(Sliced::mapped(rows, count, blocks, summary))
+        }
+        Shape::Flat => {
+            let total = slots.div_ceil(64);
+            let widest = flat::widest(rows);
+            let last = if total == 0 { 0 } else { (total - 1) % widest + 1 };
+            if (first, second) != (widest as u64, last as u64) {
+                return Err(corrupt("its panels have a wrong width"));
+            }
+            let panels = (0..total.div_ceil(widest)).map(|panel| {
+                let width = (total - panel * widest).min(widest);
+                let len = rows.checked_mul(width).ok_or_else(too_short)?;
+                Ok((width, parts.next(len).ok_or_else(too_short)?))
+            });
+            Body::Flat(Flat::mapped(rows, panels.collect::<Result<Vec<_>, Error>>()?))
+        }
+        Shape::Sealed => {
+            let sizes = Sizes {
+                rows,
+                blocks: slots.div_ceil(64),
+                codes: usize::try_from(first).map_err(|_| too_short())?,
+                overflow: usize::try_from(second).map_err(|_| too_short())?,
+            };
+            let words = sizes.words().and_then(|len| parts.next_exactly(len));
+            let words = words.ok_or_else(too_short)?;
+            Body::Sealed(Sealed::mapped(sizes, words).map_err(corrupt)?)
+        }
+    };
+    if !parts.is_done() {
+        return Err(corrupt("there are words behind its last part"));
+    }
+    let live = if record.live.is_empty() {
+        all_live(slots as u64)
+    } else {
+        record.live.clone()
+    };
+    Ok(Segment::mapped(params, body, labels, live, record.home))
+}
+
+/// The parts of a bits section, one after the other.
+struct Parts {
+    words: MappedWords,
+    at: usize,
+}
+
+impl Parts {
+    fn next(&mut self, len: usize) -> Option<Store> {
+        let part = self.words.part(self.at, len)?;
+        self.at = self.at.checked_add(len.checked_next_multiple_of(LINE_WORDS)?)?;
+        Some(Store::Mapped(part))
+    }
+
+    /// A part without padding, which is the last.
+    fn next_exactly(&mut self, len: usize) -> Option<Store> {
+        let part = self.words.part(self.at, len)?;
+        self.at = self.at.checked_add(len)?;
+        Some(Store::Mapped(part))
+    }
+
+    fn is_done(&self) -> bool {
+        self.words.as_ref().len() == self.at
+    }
+}

@@ -1,0 +1,213 @@
+//! Flat: a row for each bit position, a column for each filter; a key is the rows it names,
+//! and-ed.
+//!
+//! ```text
+//!                 filter 0 1 2 ... 63 | 64 ... 127 | ...     panel 0 | panel 1 | ...
+//!   position 0           0 1 0 ...  0 |  0 ...   1 |
+//!   position 1           1 1 0 ...  1 |  1 ...   0 |
+//!   ...
+//! ```
+//!
+//! Source: the bit-sliced variant that followed the Bloofi paper (seed document 000), known
+//! as Flat-Bloofi. We differ: rows run through all filters instead of 64, so that a query
+//! reads k long stretches, and leaves a stretch of 512 filters as soon as none of them is
+//! left; and a removed filter's bits are cleared, so that whatever comes to its place
+//! starts empty.
+//!
+//! Cost: N k / 64 words at most, in k streams; about a third of that when filters are so
+//! sparse that two rows have little in common. Memory: the filters themselves. Adding or
+//! removing a filter touches every row in which it has a bit.
+//!
+//! A matrix cannot grow sideways, so there are panels: full ones of [`widest`] words, and
+//! one that is copied to a wider one now and then.
+
+use super::store::{Store, Work};
+use crate::Error;
+use crate::bits;
+
+/// No panel takes more words than this (256 MiB), so that building needs no more memory.
+const PANEL: usize = 1 << 25;
+
+/// How many words wide a full panel is, when filters have `rows` bits.
+pub(super) fn widest(rows: usize) -> usize {
+    let width = (PANEL / rows).clamp(1, 1024);
+    // Rows that begin on a cache line of their own.
+    if width > 8 { width & !7 } else { width }
+}
+
+/// The width of a panel that must be at least this wide: some more, so that it is not copied
+/// for every 64 filters, and little enough to cost next to nothing.
+fn roomy(width: usize, widest: usize) -> usize {
+    let step = match width {
+        0..16 => 1,
+        16..64 => 4,
+        _ => 8,
+    };
+    width.next_multiple_of(step).min(widest)
+}
+
+#[derive(Debug)]
+pub(super) struct Flat {
+    rows: usize,
+    panels: Vec<Panel>,
+}
+
+#[derive(Debug)]
+struct Panel {
+    width: usize,
+    words: Store,
+}
+
+impl Flat {
+    pub(super) fn new(rows: usize) -> Self {
+        Self {
+            rows,
+            panels: Vec::new(),
+        }
+    }
+
+    /// Over panels in a mapped file: all [`widest`] but the last.
+    pub(super) fn mapped(rows: usize, panels: impl IntoIterator<Item = (usize, Store)>) -> Self {
+        let panels = panels
+            .into_iter()
+            .map(|(width, words)| Panel { width, words });
+        Self {
+            rows,
+            panels: panels.collect(),
+        }
+    }
+
+    pub(super) fn search(
+        &self,
+        positions: &[u64],
+        live: &[u64],
+        mut each: impl FnMut(usize, u64) -> bool,
+    ) -> Work {
+        let mut work = Work::default();
+        let mut first = 0;
+        let mut go_on = true;
+        for panel in &self.panels {
+            let mask = |at: usize| live.get(first + at).copied().unwrap_or(0);
+            work.words += bits::common(panel.words.as_ref(), panel.width, positions, mask, {
+                |at, found| {
+                    go_on = each(first + at, found);
+                    go_on
+                }
+            });
+            first += panel.width;
+            if !go_on {
+                break;
+            }
+        }
+        work.tested = first as u64 * 64;
+        work
+    }
+
+    /// Asks the memory for what a search will read first.
+    #[inline]
+    pub(super) fn prefetch(&self, positions: &[u64]) {
+        for panel in &self.panels {
+            for &position in positions {
+                bits::prefetch(panel.words.as_ref(), position as usize * panel.width);
+            }
+        }
+    }
+
+    /// The panel of a slot and its word there.
+    fn place(&self, slot: usize) -> (usize, usize) {
+        let widest = widest(self.rows);
+        (slot / 64 / widest, slot / 64 % widest)
+    }
+
+    /// Makes room for a slot.
+    pub(super) fn reach(&mut self, slot: usize) -> Result<(), Error> {
+        let widest = widest(self.rows);
+        let (panel, at) = self.place(slot);
+        while self.panels.len() <= panel {
+            let words = Store::zeroed(0)?;
+            self.panels.push(Panel { width: 0, words });
+            // A panel that is not the last is full.
+            let before = self.panels.len() - 1;
+            if before > 0 {
+                self.panels[before - 1].widen(self.rows, widest)?;
+            }
+        }
+        let needed = roomy(at + 1, widest);
+        let panel = &mut self.panels[panel];
+        if panel.width <= at {
+            panel.widen(self.rows, needed)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn set(&mut self, slot: usize, positions: impl Iterator<Item = u64>) {
+        let (panel, at) = self.place(slot);
+        let Panel { width, words } = &mut self.panels[panel];
+        if let Some(words) = words.owned() {
+            for position in positions {
+                words[position as usize * *width + at] |= 1 << (slot % 64);
+            }
+        }
+    }
+
+    pub(super) fn clear(&mut self, slot: usize) {
+        let (panel, at) = self.place(slot);
+        let Panel { width, words } = &mut self.panels[panel];
+        if let Some(words) = words.owned() {
+            for word in words.iter_mut().skip(at).step_by(*width) {
+                *word &= !(1 << (slot % 64));
+            }
+        }
+    }
+
+    pub(super) fn get(&self, slot: usize, position: u64) -> bool {
+        let (panel, at) = self.place(slot);
+        let Panel { width, words } = &self.panels[panel];
+        words.as_ref()[position as usize * width + at] >> (slot % 64) & 1 != 0
+    }
+
+    pub(super) fn put_block(&mut self, block: usize, from: &[u64]) -> Result<(), Error> {
+        self.reach(block * 64)?;
+        let (panel, at) = self.place(block * 64);
+        let Panel { width, words } = &mut self.panels[panel];
+        if let Some(words) = words.owned() {
+            let column = words.iter_mut().skip(at).step_by(*width);
+            for (word, from) in column.zip(from) {
+                *word = *from;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn block(&self, block: usize, out: &mut [u64]) {
+        let (panel, at) = self.place(block * 64);
+        let Panel { width, words } = &self.panels[panel];
+        let column = words.as_ref().iter().skip(at).step_by(*width);
+        for (out, word) in out.iter_mut().zip(column) {
+            *out = *word;
+        }
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.panels.iter().map(|panel| panel.words.bytes()).sum()
+    }
+}
+
+impl Panel {
+    fn widen(&mut self, rows: usize, width: usize) -> Result<(), Error> {
+        if width <= self.width {
+            return Ok(());
+        }
+        let mut words = Store::zeroed(rows * width)?;
+        if let Some(into) = words.owned()
+            && self.width > 0
+        {
+            let from = self.words.as_ref().chunks_exact(self.width);
+            for (into, from) in into.chunks_exact_mut(width).zip(from) {
+                into[..from.len()].copy_from_slice(from);
+            }
+        }
+        *self = Self { width, words };
+        Ok(())
+    }
+}

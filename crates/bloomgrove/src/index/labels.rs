@@ -1,0 +1,215 @@
+//! What is known of each filter of a segment besides its bits: FORMAT.md section 9.
+
+use zerocopy::little_endian::{U32, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+use crate::Error;
+use crate::format::MappedBytes;
+
+/// The slice of a filter that belongs to no time.
+pub(super) const NO_SLICE: u64 = u64::MAX;
+
+/// A set's number in its index. It stays when other sets come and go, through saving and
+/// opening, and is never given to another set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SetId(pub(super) u64);
+
+impl SetId {
+    /// The number itself.
+    pub fn get(self) -> u64 {
+        self.0
+    }
+}
+
+impl From<u64> for SetId {
+    fn from(number: u64) -> Self {
+        Self(number)
+    }
+}
+
+impl std::fmt::Display for SetId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The fixed part of a label.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub(super) struct Label {
+    id: U64,
+    slice: U64,
+    ones: U64,
+    /// Where name and tag begin in the text.
+    text: U64,
+    name_len: U32,
+    tag_len: U32,
+}
+
+impl Label {
+    pub(super) fn id(&self) -> SetId {
+        SetId(self.id.get())
+    }
+
+    /// Of which time the filter is, or [`NO_SLICE`].
+    pub(super) fn slice(&self) -> u64 {
+        self.slice.get()
+    }
+
+    /// How many bits of the filter are set.
+    pub(super) fn ones(&self) -> u64 {
+        self.ones.get()
+    }
+
+    pub(super) fn set_ones(&mut self, ones: u64) {
+        self.ones = ones.into();
+    }
+}
+
+/// A set of an index: its name, and what else is kept with it.
+#[derive(Clone, Copy)]
+pub struct Set<'a> {
+    // Looked up when asked for: an answer that is only counted touches no label.
+    labels: &'a Labels,
+    slot: usize,
+}
+
+impl<'a> Set<'a> {
+    fn label(&self) -> &'a Label {
+        &self.labels.all()[self.slot]
+    }
+
+    /// Name and tag.
+    fn texts(&self) -> (&'a [u8], &'a [u8]) {
+        let label = self.label();
+        let text = &self.labels.text()[label.text.get() as usize..];
+        let (name, rest) = text.split_at(label.name_len.get() as usize);
+        (name, &rest[..label.tag_len.get() as usize])
+    }
+
+    /// Its number, which it keeps.
+    pub fn id(&self) -> SetId {
+        self.label().id()
+    }
+
+    /// What it was called when added: bytes, since file names are.
+    pub fn name(&self) -> &'a [u8] {
+        self.texts().0
+    }
+
+    /// What the caller kept with it.
+    pub fn tag(&self) -> &'a [u8] {
+        self.texts().1
+    }
+
+    /// Of a set made of time slices, the one that was found.
+    pub fn slice(&self) -> Option<u64> {
+        Some(self.label().slice()).filter(|&slice| slice != NO_SLICE)
+    }
+}
+
+impl std::fmt::Debug for Set<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Set({} {})", self.id(), self.name().escape_ascii())
+    }
+}
+
+/// The labels of a segment, by slot.
+#[derive(Debug)]
+pub(super) enum Labels {
+    Owned { labels: Vec<Label>, text: Vec<u8> },
+    Mapped { count: usize, bytes: MappedBytes },
+}
+
+/// What a new label says.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct New<'a> {
+    pub(super) id: SetId,
+    pub(super) slice: u64,
+    pub(super) ones: u64,
+    pub(super) name: &'a [u8],
+    pub(super) tag: &'a [u8],
+}
+
+impl Labels {
+    pub(super) fn new() -> Self {
+        Labels::Owned {
+            labels: Vec::new(),
+            text: Vec::new(),
+        }
+    }
+
+    pub(super) fn all(&self) -> &[Label] {
+        match self {
+            Labels::Owned { labels, .. } => labels,
+            // `mapped` has seen that they are there.
+            Labels::Mapped { count, bytes } => {
+                <[Label]>::ref_from_prefix_with_elems(bytes.as_ref(), *count)
+                    .map_or(&[], |(labels, _)| labels)
+            }
+        }
+    }
+
+    fn text(&self) -> &[u8] {
+        match self {
+            Labels::Owned { text, .. } => text,
+            Labels::Mapped { count, bytes } => &bytes.as_ref()[count * size_of::<Label>()..],
+        }
+    }
+
+    pub(super) fn set(&self, slot: usize) -> Set<'_> {
+        Set { labels: self, slot }
+    }
+
+    /// Puts a label at a slot, which may be one behind the last.
+    pub(super) fn put(&mut self, slot: usize, new: New<'_>) -> Result<(), Error> {
+        let len = |part: &[u8]| {
+            u32::try_from(part.len()).map_err(|_| Error::params("a name or tag of 4 GiB or more"))
+        };
+        let (name_len, tag_len) = (len(new.name)?, len(new.tag)?);
+        let Labels::Owned { labels, text } = self else {
+            return Ok(());
+        };
+        let label = Label {
+            id: new.id.0.into(),
+            slice: new.slice.into(),
+            ones: new.ones.into(),
+            text: (text.len() as u64).into(),
+            name_len: name_len.into(),
+            tag_len: tag_len.into(),
+        };
+        text.extend_from_slice(new.name);
+        text.extend_from_slice(new.tag);
+        if slot == labels.len() {
+            labels.push(label);
+        } else {
+            labels[slot] = label;
+        }
+        Ok(())
+    }
+
+    pub(super) fn set_ones(&mut self, slot: usize, ones: u64) {
+        if let Labels::Owned { labels, .. } = self {
+            labels[slot].set_ones(ones);
+        }
+    }
+
+    /// As they are on disk.
+    pub(super) fn to_bytes(&self) -> [&[u8]; 2] {
+        [self.all().as_bytes(), self.text()]
+    }
+
+    /// Labels in a mapped file; says what is wrong with them.
+    pub(super) fn mapped(count: usize, bytes: MappedBytes) -> Result<Self, &'static str> {
+        let (labels, text) = <[Label]>::ref_from_prefix_with_elems(bytes.as_ref(), count)
+            .map_err(|_| "there are fewer labels than filters")?;
+        for label in labels {
+            let len = u64::from(label.name_len.get()) + u64::from(label.tag_len.get());
+            let end = label.text.get().checked_add(len);
+            if end.is_none_or(|end| end > text.len() as u64) {
+                return Err("a name lies outside the text");
+            }
+        }
+        Ok(Labels::Mapped { count, bytes })
+    }
+}

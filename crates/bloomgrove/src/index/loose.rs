@@ -1,0 +1,123 @@
+//! Filters side by side, asked one after the other: the naive scan.
+//!
+//! ```text
+//!   [ filter 0 ][ filter 1 ][ filter 2 ] ...
+//! ```
+//!
+//! Cost: N filters asked, mostly one word of each, since an absent key is mostly turned
+//! away by its first bit. Adding a filter is a copy. Right for few filters, for very large
+//! ones, and for those just added to a file; and what the other layouts are checked against.
+
+use super::store::{Store, Work};
+use crate::Error;
+use crate::bits::{self, Words};
+
+#[derive(Debug)]
+pub(super) struct Loose {
+    /// Bits of a filter.
+    rows: usize,
+    filters: Vec<Store>,
+}
+
+impl Loose {
+    pub(super) fn new(rows: usize) -> Self {
+        Self {
+            rows,
+            filters: Vec::new(),
+        }
+    }
+
+    /// Over filters that lie in a mapped file.
+    pub(super) fn mapped(rows: usize, filters: Vec<Store>) -> Self {
+        Self { rows, filters }
+    }
+
+    pub(super) fn search(
+        &self,
+        positions: &[u64],
+        live: &[u64],
+        mut each: impl FnMut(usize, u64) -> bool,
+    ) -> Work {
+        let mut work = Work::default();
+        for (at, &live) in live.iter().enumerate() {
+            let mut found = 0;
+            let mut left = live;
+            while left != 0 {
+                let place = left.trailing_zeros();
+                left &= left - 1;
+                let words = self.filters[at * 64 + place as usize].as_ref();
+                work.tested += 1;
+                let holds = positions.iter().all(|&position| {
+                    work.words += 1;
+                    bits::get(words, position)
+                });
+                found |= u64::from(holds) << place;
+            }
+            if found != 0 && !each(at, found) {
+                break;
+            }
+        }
+        work
+    }
+
+    pub(super) fn filter(&self, slot: usize) -> &[u64] {
+        self.filters[slot].as_ref()
+    }
+
+    /// Puts a filter at a slot, which may be one behind the last.
+    pub(super) fn put(&mut self, slot: usize, filter: &[u64]) -> Result<(), Error> {
+        let store = Store::Owned(Words::copy_of(filter)?);
+        if slot == self.filters.len() {
+            self.filters.push(store);
+        } else {
+            self.filters[slot] = store;
+        }
+        Ok(())
+    }
+
+    /// Gives the memory of a filter back.
+    pub(super) fn remove(&mut self, slot: usize) -> Result<(), Error> {
+        self.filters[slot] = Store::zeroed(0)?;
+        Ok(())
+    }
+
+    pub(super) fn set(&mut self, slot: usize, positions: impl Iterator<Item = u64>) {
+        if let Some(words) = self.filters[slot].owned() {
+            positions.for_each(|position| {
+                bits::set(words, position);
+            });
+        }
+    }
+
+    pub(super) fn block(&self, block: usize, out: &mut [u64]) {
+        // A filter that was removed has no words.
+        let empty = vec![0; self.rows.div_ceil(64)];
+        let filters: Vec<&[u64]> = self
+            .filters
+            .iter()
+            .skip(block * 64)
+            .take(64)
+            .map(|filter| match filter.as_ref() {
+                [] => &*empty,
+                words => words,
+            })
+            .collect();
+        bits::weave(&filters, out, 1, 0);
+    }
+
+    /// Puts 64 filters at once, behind the last.
+    pub(super) fn put_block(&mut self, block: &[u64], count: usize) -> Result<(), Error> {
+        let words = self.rows.div_ceil(64);
+        let mut arrays = Words::zeroed(64 * words)?;
+        let mut parts: Vec<&mut [u64]> = arrays.as_mut().chunks_exact_mut(words).collect();
+        bits::unweave(block, 1, 0, &mut parts);
+        for part in &parts[..count] {
+            self.put(self.filters.len(), part)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.filters.iter().map(Store::bytes).sum()
+    }
+}

@@ -1,0 +1,156 @@
+//! Which layout, and why.
+//!
+//! What a query costs is counted in cache lines, as far as the number of filters N, their
+//! bits m, their hashes k and their density x (the share of set bits) tell:
+//!
+//! ```text
+//!   loose    N filters, about one line of each
+//!   flat     rows of N/512 lines: k of them, or fewer when sparse rows leave nothing
+//!   sliced   rows of N/32768 lines, likewise, and k lines for each block of 64 filters
+//!            that has all k positions: N/64 * (1 - (1 - x)^64)^k
+//! ```
+//!
+//! Lines that follow one another cost less than lines here and there. The weights below are
+//! fitted to `bench-compare index`, where the choice is compared with every layout.
+
+use super::segment::Shape;
+use crate::Params;
+
+/// Nanoseconds for the next line of a row, for a row that is begun, for a word of a block,
+/// and for a filter asked by itself.
+const NEXT_LINE: f64 = 2.5;
+const NEW_ROW: f64 = 8.0;
+const BLOCK_WORD: f64 = 10.0;
+const LOOSE: f64 = 12.0;
+/// Below this many filters no matrix is worth building.
+const FEW: usize = 64;
+/// Above this many bits a block of 64 filters is more than memory should be asked for at once.
+const HUGE: u64 = 1 << 26;
+/// Another layout must be this much better before filters are moved to it.
+const WORTH_MOVING: f64 = 0.9;
+
+/// A layout, and the reason for it.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Plan {
+    /// The layout.
+    pub shape: Shape,
+    /// Why, in a sentence.
+    pub reason: String,
+    /// What one key is expected to cost, in nanoseconds on an ordinary machine. Good for
+    /// comparing layouts, not for promises.
+    pub nanoseconds: f64,
+}
+
+/// The layout for `sets` filters of which this share of bits is set.
+///
+/// ```
+/// use bloomgrove::Params;
+/// use bloomgrove::index::{Shape, plan};
+///
+/// let params = Params::builder(100_992, 7).build()?;
+/// assert_eq!(plan(&params, 10_000, 0.007).shape, Shape::Sliced);
+/// assert_eq!(plan(&params, 10_000, 0.5).shape, Shape::Flat);
+/// assert_eq!(plan(&params, 10, 0.5).shape, Shape::Loose);
+/// # Ok::<(), bloomgrove::Error>(())
+/// ```
+pub fn plan(params: &Params, sets: usize, density: f64) -> Plan {
+    let costs = Costs::new(params, sets, density);
+    let (shape, reason) = if params.bits() > HUGE {
+        let reason = "filters this large are asked one by one: 64 of them side by side would \
+                      not fit into memory";
+        (Shape::Loose, reason.to_owned())
+    } else if sets < FEW {
+        let reason = format!("fewer than {FEW} sets are asked one by one");
+        (Shape::Loose, reason)
+    } else {
+        let share = block_share(density);
+        let both = format!(
+            "{:.2} % of the bits are set, so a block of 64 sets has a given bit in {:.0} of 100 \
+             cases and all {} of a key in {} of {} blocks",
+            density * 100.0,
+            share * 100.0,
+            params.hashes(),
+            short(costs.candidates),
+            sets.div_ceil(64),
+        );
+        if costs.sliced <= costs.flat {
+            (Shape::Sliced, format!("{both}: few are looked at"))
+        } else {
+            (Shape::Flat, format!("{both}: reading whole rows is faster"))
+        }
+    };
+    Plan {
+        shape,
+        reason,
+        nanoseconds: costs.of(shape),
+    }
+}
+
+/// Whether filters in `now` should move, and to which layout.
+pub(super) fn replan(params: &Params, sets: usize, density: f64, now: Shape) -> Option<Shape> {
+    let best = plan(params, sets, density).shape;
+    let costs = Costs::new(params, sets, density);
+    (best != now && costs.of(best) < WORTH_MOVING * costs.of(now)).then_some(best)
+}
+
+/// How likely a block of 64 filters has a given bit.
+fn block_share(density: f64) -> f64 {
+    1.0 - (1.0 - density).powi(64)
+}
+
+struct Costs {
+    loose: f64,
+    flat: f64,
+    sliced: f64,
+    /// Blocks that have all positions of an absent key.
+    candidates: f64,
+}
+
+impl Costs {
+    fn new(params: &Params, sets: usize, density: f64) -> Self {
+        let hashes = f64::from(params.hashes());
+        let blocks = sets.div_ceil(64);
+        let share = block_share(density);
+        let candidates = blocks as f64 * share.powf(hashes);
+        // A present key has its own block to look at, too.
+        let looked_at = candidates + 1.0;
+        Self {
+            loose: sets as f64 * LOOSE,
+            flat: rows_cost(params, blocks, density),
+            sliced: rows_cost(params, blocks.div_ceil(64), share)
+                + looked_at * hashes * BLOCK_WORD,
+            candidates,
+        }
+    }
+
+    fn of(&self, shape: Shape) -> f64 {
+        match shape {
+            Shape::Loose => self.loose,
+            Shape::Flat => self.flat,
+            Shape::Sliced => self.sliced,
+            // Ranks are counted for every word looked at.
+            Shape::Sealed => 2.0 * self.sliced,
+        }
+    }
+}
+
+/// Reading the rows of a key, each `width` words, chunk by chunk until nothing is left.
+fn rows_cost(params: &Params, width: usize, density: f64) -> f64 {
+    let hashes = params.hashes();
+    let left_after = |rows: u32| 1.0 - (-512.0 * density.powi(rows as i32)).exp();
+    let rows_read = 2.0f64.min(f64::from(hashes)) + (2..hashes).map(left_after).sum::<f64>();
+    let lines = width.div_ceil(8) as f64;
+    f64::from(hashes) * NEW_ROW + (lines - 1.0) * rows_read * NEXT_LINE
+}
+
+/// A number of blocks, short.
+fn short(count: f64) -> String {
+    if count < 0.01 {
+        "next to none".into()
+    } else if count < 10.0 {
+        format!("{count:.2}")
+    } else {
+        format!("{count:.0}")
+    }
+}

@@ -1,0 +1,377 @@
+//! Sealed: the sliced layout with its empty words left out. A fifth of the memory for sparse
+//! filters; nothing can be added.
+//!
+//! ```text
+//!   row p    | rank | blocks that have p: 0 1 1 0 0 1 ... |
+//!               |                           | |     |
+//!               v                           v v     v
+//!   codes    ... rank+0  rank+1  rank+2 ...         16 bits for each word that is not empty
+//!
+//!   code     0 | b: 6 bits | a: 6 bits              the word has bits a and b (or a = b only)
+//!            1 | n: 15 bits                         overflow word (base of its 4096 codes) + n
+//! ```
+//!
+//! The summary row of the sliced layout doubles as the directory of its words: the word of
+//! block g is the code at rank + the number of blocks before g. At 1 % density a word of 64
+//! filters is empty in half of all cases and has at most two bits in 97 of 100.
+//!
+//! Cost: as sliced, with k ranks (population counts of up to N / 4096 words each) for every
+//! block looked at. Memory at density x, for each word of 64 filters: 2 bytes unless empty,
+//! 8 more if it has three bits or more, and 1 bit; x = 1 % makes .16 of the filters. Filters
+//! denser than about 1.2 % are better left sliced.
+
+use super::store::{Batch, Store, Work};
+use crate::Error;
+use crate::bits;
+
+/// Codes that share a base in the overflow.
+const CODES_PER_BASE: usize = 4096;
+const OVERFLOW: u16 = 1 << 15;
+/// What a rank can be: keeps a damaged one from overflowing.
+const RANKS: usize = usize::MAX >> 8;
+/// Up to this many blocks, rank and blocks share a word.
+const PACKED: usize = 32;
+
+/// The parts, in this order and in whole words: rows, codes, bases, overflow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Sizes {
+    pub(super) rows: usize,
+    pub(super) blocks: usize,
+    pub(super) codes: usize,
+    pub(super) overflow: usize,
+}
+
+impl Sizes {
+    /// Words of a row: a rank, and a bit for each block.
+    fn row(self) -> usize {
+        if self.blocks <= PACKED {
+            1
+        } else {
+            1 + self.blocks.div_ceil(64)
+        }
+    }
+
+    fn code_words(self) -> usize {
+        self.codes.div_ceil(4)
+    }
+
+    fn bases(self) -> usize {
+        self.codes.div_ceil(CODES_PER_BASE)
+    }
+
+    /// All words, or None if that is more than can be addressed.
+    pub(super) fn words(self) -> Option<usize> {
+        self.rows
+            .checked_mul(self.row())?
+            .checked_add(self.code_words())?
+            .checked_add(self.bases())?
+            .checked_add(self.overflow)
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Sealed {
+    sizes: Sizes,
+    words: Store,
+}
+
+impl Sealed {
+    /// Over words in a mapped file, which must be as many as `sizes` says. Ranks are checked,
+    /// so that no search can leave its part.
+    pub(super) fn mapped(sizes: Sizes, words: Store) -> Result<Self, &'static str> {
+        let sealed = Self { sizes, words };
+        if sizes.words() != Some(sealed.words.as_ref().len()) {
+            return Err("its parts do not make up the whole");
+        }
+        Ok(sealed)
+    }
+
+    /// Ranks and codes, all of them: whether no search can go astray.
+    pub(super) fn check(&self) -> Result<(), &'static str> {
+        let mut rank = 0;
+        for row in 0..self.sizes.rows {
+            let (said, blocks) = self.row(row as u64);
+            if said != rank {
+                return Err("a rank is wrong");
+            }
+            rank += blocks.map(|word| word.count_ones() as usize).sum::<usize>();
+        }
+        if rank != self.sizes.codes {
+            return Err("there are not as many codes as blocks that need one");
+        }
+        let mut overflow = 0;
+        for index in 0..self.sizes.codes {
+            let code = self.code(index);
+            if code & OVERFLOW == 0 {
+                continue;
+            }
+            if self.overflow_at(index, code) != overflow {
+                return Err("a code points to the wrong overflow word");
+            }
+            overflow += 1;
+        }
+        if overflow != self.sizes.overflow {
+            return Err("there are overflow words that no code needs");
+        }
+        Ok(())
+    }
+
+    /// Seals blocks: `fetch(block, out)` gives the words of one, and is asked for each twice.
+    pub(super) fn build(
+        rows: usize,
+        blocks: usize,
+        fetch: impl Fn(usize, &mut [u64]),
+    ) -> Result<Self, Error> {
+        let mut block = bits::Words::zeroed(rows)?;
+        let mut codes_before = bits::Words::zeroed(rows)?;
+        let counts = codes_before.as_mut();
+        let mut overflow = 0;
+        for b in 0..blocks {
+            fetch(b, block.as_mut());
+            for (count, word) in counts.iter_mut().zip(block.as_ref()) {
+                *count += u64::from(*word != 0);
+                overflow += usize::from(word.count_ones() > 2);
+            }
+        }
+        let mut codes = 0;
+        for count in counts.iter_mut() {
+            codes += std::mem::replace(count, codes);
+        }
+        let sizes = Sizes {
+            rows,
+            blocks,
+            codes: codes as usize,
+            overflow,
+        };
+        let len = sizes.words().ok_or(Error::OutOfMemory { bytes: u64::MAX })?;
+        let mut words = bits::Words::zeroed(len)?;
+        let (row_words, rest) = words.as_mut().split_at_mut(rows * sizes.row());
+        let (code_words, rest) = rest.split_at_mut(sizes.code_words());
+        let (bases, overflow_words) = rest.split_at_mut(sizes.bases());
+
+        // The ranks, and where each row's next code goes.
+        let next = codes_before.as_mut();
+        for (row, &rank) in row_words.chunks_exact_mut(sizes.row()).zip(&*next) {
+            row[0] = if blocks <= PACKED { rank << 32 } else { rank };
+        }
+        // The words themselves come block by block, the overflow must go in the order of
+        // codes: it is collected and sorted.
+        let mut spilled: Vec<(u64, u64)> = Vec::new();
+        for b in 0..blocks {
+            fetch(b, block.as_mut());
+            let lines = row_words.chunks_exact_mut(sizes.row());
+            for ((line, next), &word) in lines.zip(next.iter_mut()).zip(block.as_ref()) {
+                if word == 0 {
+                    continue;
+                }
+                if blocks <= PACKED {
+                    line[0] |= 1 << b;
+                } else {
+                    line[1 + b / 64] |= 1 << (b % 64);
+                }
+                let index = *next;
+                *next += 1;
+                let code = if word.count_ones() > 2 {
+                    spilled.push((index, word));
+                    OVERFLOW
+                } else {
+                    let (a, b) = (word.trailing_zeros(), 63 - word.leading_zeros());
+                    (a | b << 6) as u16
+                };
+                code_words[index as usize / 4] |= u64::from(code) << (index % 4 * 16);
+            }
+        }
+        spilled.sort_unstable();
+        let mut chunk = 0;
+        for (at, ((index, word), out)) in spilled.iter().zip(overflow_words).enumerate() {
+            *out = *word;
+            let own = *index as usize / CODES_PER_BASE;
+            while chunk <= own {
+                bases[chunk] = at as u64;
+                chunk += 1;
+            }
+            let number = at as u64 - bases[own];
+            code_words[*index as usize / 4] |= number << (index % 4 * 16);
+        }
+        bases[chunk..].fill(spilled.len() as u64);
+        Ok(Self {
+            sizes,
+            words: Store::Owned(words),
+        })
+    }
+
+    pub(super) fn sizes(&self) -> Sizes {
+        self.sizes
+    }
+
+    pub(super) fn words(&self) -> &[u64] {
+        self.words.as_ref()
+    }
+
+    /// The rank of a row, and the words of its blocks.
+    fn row(&self, row: u64) -> (usize, impl Iterator<Item = u64>) {
+        let width = self.sizes.row();
+        let words = &self.words.as_ref()[row as usize * width..][..width];
+        let (rank, first) = match width {
+            1 => (words[0] >> 32, Some(words[0] & 0xffff_ffff)),
+            _ => (words[0], None),
+        };
+        (rank as usize, first.into_iter().chain(words[1..].iter().copied()))
+    }
+
+    /// Which code belongs to a block that has this row.
+    #[inline]
+    fn index(&self, row: u64, block: usize) -> usize {
+        let words = self.words.as_ref();
+        let before = |word: u64, place: usize| (word & ((1 << place) - 1)).count_ones() as usize;
+        if self.sizes.blocks <= PACKED {
+            let word = words[row as usize];
+            return (word >> 32) as usize + before(word, block.min(PACKED));
+        }
+        let width = self.sizes.row();
+        let line = &words[row as usize * width..][..width];
+        let whole = &line[1..1 + block / 64];
+        let whole: u32 = whole.iter().map(|word| word.count_ones()).sum();
+        (line[0] as usize & RANKS) + whole as usize + before(line[1 + block / 64], block % 64)
+    }
+
+    fn codes_at(&self) -> usize {
+        self.sizes.rows * self.sizes.row()
+    }
+
+    #[inline]
+    fn code(&self, index: usize) -> u16 {
+        (self.at(self.codes_at() + index / 4) >> (index % 4 * 16)) as u16
+    }
+
+    /// A word of any part. The bits of a mapped file are not checked when it is opened: a
+    /// damaged rank must not end the process.
+    #[inline(always)]
+    fn at(&self, index: usize) -> u64 {
+        self.words.as_ref().get(index).copied().unwrap_or(!0)
+    }
+
+    fn overflow_at(&self, index: usize, code: u16) -> usize {
+        let bases = self.codes_at() + self.sizes.code_words();
+        let base = self.at(bases + index / CODES_PER_BASE) as usize;
+        base.saturating_add(usize::from(code & !OVERFLOW))
+    }
+
+    /// The word a code stands for.
+    #[inline]
+    fn word(&self, index: usize) -> u64 {
+        let code = self.code(index);
+        if code & OVERFLOW == 0 {
+            return 1 << (code & 63) | 1 << (code >> 6 & 63);
+        }
+        let at = self.codes_at() + self.sizes.code_words() + self.sizes.bases();
+        self.at(at.saturating_add(self.overflow_at(index, code)))
+    }
+
+    /// Calls `each` for every block that has all positions.
+    #[inline]
+    fn blocks(&self, positions: &[u64], mut each: impl FnMut(usize) -> bool) -> u64 {
+        let words = self.words.as_ref();
+        if self.sizes.blocks <= PACKED {
+            let mut found = positions
+                .iter()
+                .fold(0xffff_ffff, |found, &p| found & words[p as usize]);
+            while found != 0 && each(found.trailing_zeros() as usize) {
+                found &= found - 1;
+            }
+            return positions.len() as u64;
+        }
+        // The first word of a row is its rank: masked out.
+        let mask = |at: usize| if at == 0 { 0 } else { !0 };
+        bits::common(words, self.sizes.row(), positions, mask, |at, mut found| {
+            while found != 0 {
+                if !each((at - 1) * 64 + found.trailing_zeros() as usize) {
+                    return false;
+                }
+                found &= found - 1;
+            }
+            true
+        })
+    }
+
+    /// Which filters of a block have all positions; the block has a word for each.
+    #[inline]
+    fn look(&self, block: usize, positions: &[u64], live: &[u64]) -> u64 {
+        let live = live.get(block).copied().unwrap_or(0);
+        positions.iter().fold(live, |found, &position| {
+            found & self.word(self.index(position, block))
+        })
+    }
+
+    pub(super) fn search(
+        &self,
+        positions: &[u64],
+        live: &[u64],
+        mut each: impl FnMut(usize, u64) -> bool,
+    ) -> Work {
+        let mut work = Work::default();
+        work.words = self.blocks(positions, |block| {
+            work.tested += 64;
+            match self.look(block, positions, live) {
+                0 => true,
+                found => each(block, found),
+            }
+        });
+        work.words += work.tested / 64 * positions.len() as u64;
+        work
+    }
+
+    /// As [`Sliced::search_many`](super::sliced::Sliced::search_many).
+    pub(super) fn search_many(
+        &self,
+        batch: Batch<'_>,
+        live: &[u64],
+        candidates: &mut Vec<(u32, u32)>,
+        mut each: impl FnMut(usize, usize, u64),
+    ) {
+        let (words, width) = (self.words.as_ref(), self.sizes.row());
+        for &position in batch.positions {
+            let first = position as usize * width;
+            for line in (first..first + width).step_by(8) {
+                bits::prefetch(words, line);
+            }
+            bits::prefetch(words, first + width - 1);
+        }
+        candidates.clear();
+        let codes = self.codes_at();
+        for (key, positions) in batch.keys().enumerate() {
+            self.blocks(positions, |block| {
+                candidates.push((key as u32, block as u32));
+                for &position in positions {
+                    bits::prefetch(words, codes + self.index(position, block) / 4);
+                }
+                true
+            });
+        }
+        for &(key, block) in candidates.iter() {
+            let (key, block) = (key as usize, block as usize);
+            let positions = &batch.positions[key * batch.hashes..][..batch.hashes];
+            let found = self.look(block, positions, live);
+            if found != 0 {
+                each(key, block, found);
+            }
+        }
+    }
+
+    pub(super) fn block(&self, block: usize, out: &mut [u64]) {
+        let (at, place) = (block / 64, block % 64);
+        for (row, out) in out.iter_mut().enumerate() {
+            let (_, mut blocks) = self.row(row as u64);
+            let has = blocks.nth(at).is_some_and(|word| word >> place & 1 != 0);
+            *out = if has {
+                self.word(self.index(row as u64, block))
+            } else {
+                0
+            };
+        }
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.words.bytes()
+    }
+}

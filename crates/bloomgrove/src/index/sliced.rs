@@ -1,0 +1,400 @@
+//! Sliced: blocks of 64 filters, one word for each bit position, and a summary of which
+//! blocks have a bit there at all.
+//!
+//! ```text
+//!   summary      block 0 1 2 3 ...      row-major: the blocks that have position p
+//!   position 17        0 1 0 0
+//!   position 41        1 1 0 0          and of the key's rows: only block 1 is looked at
+//!   position 93        0 1 0 1
+//!
+//!   block 1      filter 64 ... 127      a word for each position
+//!   position 17         0 1 ... 0
+//!   position 41         0 1 ... 1       and: filter 65
+//!   position 93         1 1 ... 0
+//! ```
+//!
+//! A tree of two levels, the upper one turned on its side so that one word answers for 64
+//! blocks, or 4096 filters. Source: the idea of the Bloofi paper (seed document 000,
+//! section 2: what the union lacks, no member has) in the layout of its flat successor.
+//! Blocks of 128 and 512 filters were slower.
+//!
+//! Cost: N k / 4096 words of the summary, and k words for each block that has all of the
+//! key's positions. With density x of the filters, a block has a position with probability
+//! 1 - (1 - x)^64: at 1 % that is .47, and its k-th power is small; at 7 % it is .99, every
+//! block is looked at, and [`flat`](super::flat) is better. Memory: the filters and 1/64.
+//! A removed filter's bits are cleared, and a summary bit falls with the last bit of its
+//! word, so that the summary is always exact.
+
+use super::store::{Batch, Store, Work};
+use crate::Error;
+use crate::bits::{self, LINE_WORDS};
+
+/// Blocks are allocated together up to this many words (16 MiB): pages of 4 KiB under blocks
+/// by themselves cost a present key a fifth more.
+const CHUNK: usize = 1 << 21;
+
+#[derive(Debug)]
+pub(super) struct Sliced {
+    rows: usize,
+    blocks: Blocks,
+    summary: Summary,
+}
+
+/// The words of all blocks.
+#[derive(Debug)]
+struct Blocks {
+    rows: usize,
+    /// From one block to the next: whole lines.
+    stride: usize,
+    count: usize,
+    /// How many blocks a chunk has: a power of two, of which this is the exponent.
+    shift: u32,
+    chunks: Vec<Store>,
+}
+
+impl Blocks {
+    fn new(rows: usize) -> Self {
+        let stride = rows.next_multiple_of(LINE_WORDS);
+        Self {
+            rows,
+            stride,
+            count: 0,
+            shift: (CHUNK / stride).checked_ilog2().unwrap_or(0),
+            chunks: Vec::new(),
+        }
+    }
+
+    #[inline(always)]
+    fn get(&self, block: usize) -> Option<&[u64]> {
+        // A damaged summary may name a block that is not there.
+        let words = self.chunks.get(block >> self.shift)?.as_ref();
+        words.get((block & ((1 << self.shift) - 1)) * self.stride..)?.get(..self.rows)
+    }
+
+    fn get_mut(&mut self, block: usize) -> Option<&mut [u64]> {
+        let words = self.chunks.get_mut(block >> self.shift)?.owned()?;
+        words
+            .get_mut((block & ((1 << self.shift) - 1)) * self.stride..)?
+            .get_mut(..self.rows)
+    }
+
+    fn reach(&mut self, block: usize) -> Result<(), Error> {
+        // The first chunk grows, so that small indexes stay small.
+        if block < 1 << self.shift {
+            let wanted = (block + 1).next_power_of_two() * self.stride;
+            let now = self.chunks.first().map_or(0, |chunk| chunk.as_ref().len());
+            if now < wanted {
+                let mut larger = Store::zeroed(wanted)?;
+                if let (Some(into), Some(from)) = (larger.owned(), self.chunks.first()) {
+                    into[..now].copy_from_slice(from.as_ref());
+                }
+                self.chunks = vec![larger];
+            }
+        }
+        while self.chunks.len() <= block >> self.shift {
+            self.chunks.push(Store::zeroed(self.stride << self.shift)?);
+        }
+        self.count = self.count.max(block + 1);
+        Ok(())
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &[u64]> {
+        (0..self.count).filter_map(|block| self.get(block))
+    }
+}
+
+impl Sliced {
+    pub(super) fn new(rows: usize) -> Result<Self, Error> {
+        Ok(Self {
+            rows,
+            blocks: Blocks::new(rows),
+            summary: Summary::new(rows, 0)?,
+        })
+    }
+
+    /// Over `count` blocks that lie behind one another in a mapped file.
+    pub(super) fn mapped(rows: usize, count: usize, blocks: Store, summary: Summary) -> Self {
+        Self {
+            rows,
+            blocks: Blocks {
+                count,
+                shift: usize::BITS - 1,
+                chunks: vec![blocks],
+                ..Blocks::new(rows)
+            },
+            summary,
+        }
+    }
+
+    #[inline]
+    pub(super) fn search(
+        &self,
+        positions: &[u64],
+        live: &[u64],
+        mut each: impl FnMut(usize, u64) -> bool,
+    ) -> Work {
+        let mut work = Work::default();
+        work.words = self.summary.blocks(positions, |block| {
+            work.tested += 64;
+            match self.look(block, positions, live) {
+                0 => true,
+                found => each(block, found),
+            }
+        });
+        work.words += work.tested / 64 * positions.len() as u64;
+        work
+    }
+
+    /// Which filters of a block have all positions.
+    #[inline(always)]
+    fn look(&self, block: usize, positions: &[u64], live: &[u64]) -> u64 {
+        let (Some(words), Some(&live)) = (self.blocks.get(block), live.get(block)) else {
+            return 0;
+        };
+        // All words are asked for at once: waiting for one costs more than reading seven.
+        positions
+            .iter()
+            .fold(live, |found, &position| found & words[position as usize])
+    }
+
+    /// For every key of a batch: `each(key, block, found)`. The memory is asked for the
+    /// summary of all keys before any is looked at, and for all blocks then found likewise.
+    pub(super) fn search_many(
+        &self,
+        batch: Batch<'_>,
+        live: &[u64],
+        candidates: &mut Vec<(u32, u32)>,
+        mut each: impl FnMut(usize, usize, u64),
+    ) {
+        for positions in batch.keys() {
+            self.summary.prefetch(positions);
+        }
+        candidates.clear();
+        for (key, positions) in batch.keys().enumerate() {
+            self.summary.blocks(positions, |block| {
+                candidates.push((key as u32, block as u32));
+                if let Some(words) = self.blocks.get(block) {
+                    for &position in positions {
+                        bits::prefetch(words, position as usize);
+                    }
+                }
+                true
+            });
+        }
+        for &(key, block) in candidates.iter() {
+            let (key, block) = (key as usize, block as usize);
+            let positions = &batch.positions[key * batch.hashes..][..batch.hashes];
+            let found = self.look(block, positions, live);
+            if found != 0 {
+                each(key, block, found);
+            }
+        }
+    }
+
+    pub(super) fn reach(&mut self, slot: usize) -> Result<(), Error> {
+        self.summary.reach(self.rows, slot / 64)?;
+        self.blocks.reach(slot / 64)
+    }
+
+    pub(super) fn set(&mut self, slot: usize, positions: impl Iterator<Item = u64>) {
+        let block = slot / 64;
+        if let Some(words) = self.blocks.get_mut(block) {
+            for position in positions {
+                words[position as usize] |= 1 << (slot % 64);
+                self.summary.set(position, block);
+            }
+        }
+    }
+
+    pub(super) fn clear(&mut self, slot: usize) {
+        let (block, mask) = (slot / 64, 1 << (slot % 64));
+        if let Some(words) = self.blocks.get_mut(block) {
+            for (position, word) in words.iter_mut().enumerate() {
+                if *word & mask != 0 {
+                    *word &= !mask;
+                    if *word == 0 {
+                        self.summary.clear(position as u64, block);
+                    }
+                }
+            }
+        }
+    }
+
+    pub(super) fn get(&self, slot: usize, position: u64) -> bool {
+        let words = self.blocks.get(slot / 64).unwrap_or(&[]);
+        words[position as usize] >> (slot % 64) & 1 != 0
+    }
+
+    pub(super) fn put_block(&mut self, block: usize, from: &[u64]) -> Result<(), Error> {
+        self.reach(block * 64)?;
+        if let Some(words) = self.blocks.get_mut(block) {
+            words.copy_from_slice(from);
+            self.summary.add_block(block, from);
+        }
+        Ok(())
+    }
+
+    pub(super) fn block(&self, block: usize, out: &mut [u64]) {
+        if let Some(words) = self.blocks.get(block) {
+            out.copy_from_slice(words);
+        }
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        (self.blocks.count * self.blocks.stride) as u64 * 8 + self.summary.words.bytes()
+    }
+
+    /// Whether the summary says exactly what the blocks hold.
+    pub(super) fn is_exact(&self) -> bool {
+        (0..self.rows).all(|row| {
+            let mut said = vec![false; self.blocks.count];
+            self.summary.blocks(&[row as u64], |block| {
+                // A bit for a block that is not there is wrong too.
+                match said.get_mut(block) {
+                    Some(said) => *said = true,
+                    None => said.push(true),
+                }
+                true
+            });
+            let held = self.blocks.iter().map(|block| block[row] != 0);
+            said.into_iter().eq(held)
+        })
+    }
+}
+
+/// For each row, which blocks have a bit there.
+///
+/// Up to 64 blocks take the bits they need, rounded up to a power of two, so that rows do
+/// not cross words: 1000 filters take 16 bits a row and the summary a quarter of the cache
+/// that whole words would. More take whole words.
+#[derive(Debug)]
+pub(super) struct Summary {
+    /// Bits of a row.
+    stride: usize,
+    words: Store,
+}
+
+impl Summary {
+    /// Zeroed, with room for this many blocks.
+    pub(super) fn new(rows: usize, blocks: usize) -> Result<Self, Error> {
+        let stride = Self::stride_for(blocks);
+        Ok(Self {
+            stride,
+            words: Store::zeroed(Self::words_for(rows, stride))?,
+        })
+    }
+
+    /// Over words in a mapped file, `stride` bits to a row.
+    pub(super) fn mapped(stride: usize, words: Store) -> Self {
+        Self { stride, words }
+    }
+
+    /// Bits of a row for this many blocks.
+    pub(super) fn stride_for(blocks: usize) -> usize {
+        match blocks {
+            0..=64 => blocks.max(1).next_power_of_two(),
+            _ => blocks.next_multiple_of(64),
+        }
+    }
+
+    pub(super) fn stride(&self) -> usize {
+        self.stride
+    }
+
+    pub(super) fn words_for(rows: usize, stride: usize) -> usize {
+        if stride < 64 {
+            rows.div_ceil(64 / stride)
+        } else {
+            rows * (stride / 64)
+        }
+    }
+
+    pub(super) fn words(&self) -> &[u64] {
+        self.words.as_ref()
+    }
+
+    /// Calls `each` for every block that has all positions, until it says false. Returns
+    /// how many words were read.
+    #[inline]
+    fn blocks(&self, positions: &[u64], mut each: impl FnMut(usize) -> bool) -> u64 {
+        let words = self.words.as_ref();
+        let mut all = |at: usize, mut found: u64| {
+            while found != 0 {
+                if !each(at * 64 + found.trailing_zeros() as usize) {
+                    return false;
+                }
+                found &= found - 1;
+            }
+            true
+        };
+        if self.stride >= 64 {
+            return bits::common(words, self.stride / 64, positions, |_| !0, all);
+        }
+        let shift = self.stride.trailing_zeros();
+        let found = positions.iter().fold((1 << self.stride) - 1, |found, &p| {
+            let bit = (p as usize) << shift;
+            found & words[bit / 64] >> (bit % 64)
+        });
+        all(0, found);
+        positions.len() as u64
+    }
+
+    #[inline]
+    fn prefetch(&self, positions: &[u64]) {
+        let words = self.words.as_ref();
+        for &position in positions {
+            let first = position as usize * self.stride / 64;
+            for line in (first..first + self.stride.div_ceil(64)).step_by(8) {
+                bits::prefetch(words, line);
+            }
+        }
+    }
+
+    pub(super) fn set(&mut self, row: u64, block: usize) {
+        let bit = row * self.stride as u64 + block as u64;
+        if let Some(words) = self.words.owned() {
+            bits::set(words, bit);
+        }
+    }
+
+    /// Notes where a new block has bits.
+    pub(super) fn add_block(&mut self, block: usize, words: &[u64]) {
+        for (row, _) in words.iter().enumerate().filter(|(_, word)| **word != 0) {
+            self.set(row as u64, block);
+        }
+    }
+
+    fn clear(&mut self, row: u64, block: usize) {
+        let bit = row * self.stride as u64 + block as u64;
+        if let Some(words) = self.words.owned() {
+            bits::clear(words, bit);
+        }
+    }
+
+    /// Makes room for a block.
+    pub(super) fn reach(&mut self, rows: usize, block: usize) -> Result<(), Error> {
+        if block < self.stride {
+            return Ok(());
+        }
+        // An eighth more than needed: an eighth of a 64th is nothing, and copying for
+        // every 64 blocks is not.
+        let mut wider = Self::new(rows, (block + 1).max(block / 8 * 9))?;
+        if self.stride >= 64
+            && let Some(into) = wider.words.owned()
+        {
+            let from = self.words.as_ref().chunks_exact(self.stride / 64);
+            for (into, from) in into.chunks_exact_mut(wider.stride / 64).zip(from) {
+                into[..from.len()].copy_from_slice(from);
+            }
+        } else {
+            for row in 0..rows as u64 {
+                self.blocks(&[row], |block| {
+                    wider.set(row, block);
+                    true
+                });
+            }
+        }
+        *self = wider;
+        Ok(())
+    }
+}

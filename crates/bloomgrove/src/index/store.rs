@@ -1,0 +1,70 @@
+//! Words of an index: in memory of its own, where they can change, or in a mapped file,
+//! where they cannot.
+
+use crate::Error;
+use crate::bits::Words;
+use crate::format::MappedWords;
+
+#[derive(Debug)]
+pub(super) enum Store {
+    Owned(Words),
+    Mapped(MappedWords),
+}
+
+impl Store {
+    pub(super) fn zeroed(len: usize) -> Result<Self, Error> {
+        Words::zeroed(len).map(Store::Owned)
+    }
+
+    /// The words, to be changed. None in a mapped file.
+    #[inline]
+    pub(super) fn owned(&mut self) -> Option<&mut [u64]> {
+        match self {
+            Store::Owned(words) => Some(words.as_mut()),
+            Store::Mapped(_) => None,
+        }
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.as_ref().len() as u64 * 8
+    }
+}
+
+impl AsRef<[u64]> for Store {
+    #[inline(always)]
+    fn as_ref(&self) -> &[u64] {
+        match self {
+            Store::Owned(words) => words.as_ref(),
+            Store::Mapped(words) => words.as_ref(),
+        }
+    }
+}
+
+/// What answering took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Work {
+    /// Filters (of a tree: nodes) that were tested, 64 at a time where they lie so.
+    pub(super) tested: u64,
+    /// Words of 64 bits that were read.
+    pub(super) words: u64,
+}
+
+impl std::ops::AddAssign for Work {
+    fn add_assign(&mut self, other: Self) {
+        self.tested += other.tested;
+        self.words += other.words;
+    }
+}
+
+/// Several keys' positions, one key's behind the other's.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Batch<'a> {
+    pub(super) positions: &'a [u64],
+    pub(super) hashes: usize,
+}
+
+impl<'a> Batch<'a> {
+    pub(super) fn keys(self) -> impl Iterator<Item = &'a [u64]> {
+        self.positions.chunks_exact(self.hashes)
+    }
+}
