@@ -6,6 +6,8 @@
 
 mod catalog;
 mod shelf;
+mod tree;
 
 pub(crate) use shelf::check_file;
 pub use shelf::{Entry, Shelf, ShelfWriter};
+pub use tree::{BulkOrder, Drawing, Metric, Tree, TreeOptions};
