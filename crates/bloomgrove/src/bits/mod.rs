@@ -61,6 +61,11 @@ pub fn and_assign(a: &mut [u64], b: &[u64]) {
     Backend::best().assign(a, b, |x, y| x & y);
 }
 
+/// Clears in `a` the bits of `b`.
+pub fn and_not_assign(a: &mut [u64], b: &[u64]) {
+    Backend::best().assign(a, b, |x, y| x & !y);
+}
+
 /// Adds the bits of `b` to `a`.
 pub fn or_assign(a: &mut [u64], b: &[u64]) {
     Backend::best().assign(a, b, |x, y| x | y);

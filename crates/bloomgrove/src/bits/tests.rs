@@ -29,8 +29,9 @@ fn check_backend(backend: Backend) {
         let b = random_words(case as u64 + 100, len, 2);
 
         type Op = (fn(u64, u64) -> u64, fn(bool, bool) -> bool);
-        let ops: [Op; 3] = [
+        let ops: [Op; 4] = [
             (|x, y| x & y, |x, y| x & y),
+            (|x, y| x & !y, |x, y| x & !y),
             (|x, y| x | y, |x, y| x | y),
             (|x, y| x ^ y, |x, y| x ^ y),
         ];
@@ -158,6 +159,7 @@ fn the_public_functions_do_what_they_are_called() {
     assert_eq!(change(and_assign), [0b1000, 1]);
     assert_eq!(change(or_assign), [0b1110, 1]);
     assert_eq!(change(xor_assign), [0b0110, 0]);
+    assert_eq!(change(and_not_assign), [0b0100, 0]);
 }
 
 #[test]

@@ -33,6 +33,7 @@ mod sealed;
 mod segment;
 mod sliced;
 mod store;
+mod tree;
 
 pub use ask::{Answers, Figures, Scope, View};
 pub use change::Duplicates;
@@ -41,6 +42,7 @@ pub(crate) use file::check_file;
 pub use labels::{Set, SetId};
 pub use planner::{Plan, plan};
 pub use segment::Shape;
+pub use tree::{BulkOrder, Drawing, Metric, Tree, TreeOptions};
 
 use std::sync::OnceLock;
 
