@@ -9,6 +9,8 @@ use ::parquet::column::page::{Page, PageMetadata, PageReader};
 use ::parquet::errors::{ParquetError, Result};
 use ::parquet::schema::types::ColumnDescPtr;
 
+use super::footer::varint;
+
 pub(super) struct Checked {
     pages: Box<dyn PageReader>,
     /// Values that the footer still announces.
@@ -50,22 +52,36 @@ impl Checked {
             Some(left) => left,
             None => return damaged(format!("{count} values, beyond what the footer says")),
         };
-        if let Some(written) = self.delta_count(page).filter(|&written| written > count) {
-            return damaged(format!("{written} values where there are {count}"));
+        match self.deltas_fit(page, count) {
+            true => Ok(()),
+            false => damaged(format!(
+                "its lengths or differences are not those of {count} values"
+            )),
         }
-        Ok(())
     }
 
-    /// How many values there are by what stands before differences, if the page has them.
-    fn delta_count(&self, page: &Page) -> Option<u64> {
-        if !matches!(
-            page.encoding(),
-            Encoding::DELTA_BINARY_PACKED
-                | Encoding::DELTA_LENGTH_BYTE_ARRAY
-                | Encoding::DELTA_BYTE_ARRAY
-        ) {
-            return None;
+    /// Whether the numbers of differences in the page are at most `count`; true if it has
+    /// none.
+    fn deltas_fit(&self, page: &Page, count: u64) -> bool {
+        let more = match page.encoding() {
+            Encoding::DELTA_BINARY_PACKED | Encoding::DELTA_LENGTH_BYTE_ARRAY => false,
+            // What the values share with those before them, and then the lengths of the rest.
+            Encoding::DELTA_BYTE_ARRAY => true,
+            _ => return true,
+        };
+        match self.values(page) {
+            // Only nulls, or damage that the decoder sees before it takes memory.
+            None | Some([]) => true,
+            Some(mut bytes) => {
+                let fits = |found: Option<u64>| found.is_some_and(|found| found <= count);
+                (!more || fits(pass_deltas(&mut bytes)))
+                    && fits(deltas(&mut bytes).map(|deltas| deltas.count))
+            }
         }
+    }
+
+    /// The page after its levels.
+    fn values<'p>(&self, page: &'p Page) -> Option<&'p [u8]> {
         let mut bytes: &[u8] = page.buffer();
         match page {
             Page::DataPageV2 {
@@ -74,20 +90,59 @@ impl Checked {
                 ..
             } => {
                 let levels = u64::from(*def_levels_byte_len) + u64::from(*rep_levels_byte_len);
-                bytes = bytes.get(usize::try_from(levels).ok()?..)?;
+                bytes.get(usize::try_from(levels).ok()?..)
             }
             _ => {
                 for _ in 0..self.levels {
                     let (len, rest) = bytes.split_first_chunk()?;
                     bytes = rest.get(u32::from_le_bytes(*len) as usize..)?;
                 }
+                Some(bytes)
             }
         }
-        // The size of a block, its parts, and then the number of values.
-        super::footer::varint(&mut bytes)?;
-        super::footer::varint(&mut bytes)?;
-        super::footer::varint(&mut bytes)
     }
+}
+
+/// What stands before differences.
+struct Deltas {
+    /// Differences to a part of a block, and parts to a block.
+    part: u64,
+    parts: usize,
+    count: u64,
+}
+
+fn deltas(bytes: &mut &[u8]) -> Option<Deltas> {
+    let (block, parts, count) = (varint(bytes)?, varint(bytes)?, varint(bytes)?);
+    let _first = varint(bytes)?;
+    Some(Deltas {
+        part: block.checked_div(parts).filter(|&part| part > 0)?,
+        parts: usize::try_from(parts).ok()?,
+        count,
+    })
+}
+
+/// Moves `bytes` behind the differences they begin with. Returns how many there are.
+///
+/// ```text
+///   | least | a width for each part | part | part | ...   a block; widths are in bits
+/// ```
+fn pass_deltas(bytes: &mut &[u8]) -> Option<u64> {
+    let about = deltas(bytes)?;
+    let mut left = about.count.saturating_sub(1);
+    while left > 0 {
+        let _least = varint(bytes)?;
+        let (widths, mut rest) = bytes.split_at_checked(about.parts)?;
+        for width in widths {
+            // Parts that are not needed have a width and nothing else.
+            if left > 0 {
+                let len = about.part.checked_mul(u64::from(*width))? / 8;
+                rest = rest.get(usize::try_from(len).ok()?..)?;
+                left = left.saturating_sub(about.part);
+            }
+        }
+        *bytes = rest;
+    }
+    Some(about.count)
 }
 
 impl Iterator for Checked {
