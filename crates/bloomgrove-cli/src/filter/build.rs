@@ -13,13 +13,15 @@ use crate::output::Output;
 use crate::progress::Progress;
 use crate::{Outcome, units};
 
-/// Make a filter from files of keys, one key to a line.
+/// Make a filter from files of keys: one to a line, or those of a column.
 ///
 /// Files ending in .gz or .zst are unpacked; - is standard input. Without --items or
 /// --bits the distinct keys are counted first (8 bytes of memory for each, and a
 /// temporary file beyond 64 MB).
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  bloomgrove filter build users.txt -o users.grove --fpr 0.1%")]
+#[command(after_help = "Examples:\n  \
+    bloomgrove filter build users.txt -o users.grove --fpr 0.1%\n  \
+    bloomgrove filter build orders.parquet --column customer_id -o customers.grove")]
 pub(crate) struct Args {
     /// Files of keys
     #[arg(required = true, value_name = "KEYS")]
@@ -27,6 +29,8 @@ pub(crate) struct Args {
     /// The filter to write, whole or not at all
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
+    #[command(flatten)]
+    column: Option<keys::Column>,
     /// How often an absent key may be accepted [default: 0.01]
     #[arg(long, value_parser = units::rate, conflicts_with = "bits")]
     fpr: Option<f64>,
@@ -60,7 +64,7 @@ pub(crate) struct Args {
     /// How the bits of a key come from its hash
     #[arg(long, value_enum, default_value = "independent")]
     derivation: DerivationArg,
-    /// How a line is read [default: text; integer for affine]
+    /// How a line or value is read [default: text; integer for affine]
     #[arg(long, value_enum)]
     keys: Option<KeyKind>,
     /// Print facts as JSON
@@ -260,7 +264,7 @@ fn insert_all(
     let mut filter = Filter::new(params)?;
     let mut count = 0;
     for input in &args.inputs {
-        keys::read_lines(input, Some(progress), |lines| {
+        keys::read(input, args.column.as_ref(), Some(progress), |lines| {
             count += lines.len() as u64;
             if kind == KeyKind::Text {
                 filter.insert_batch(lines);
@@ -294,7 +298,7 @@ fn collect_all(args: &Args, kind: KeyKind, progress: &Progress) -> Result<(Filte
         });
     }
     for input in &args.inputs {
-        keys::read_lines(input, Some(progress), |lines| {
+        keys::read(input, args.column.as_ref(), Some(progress), |lines| {
             for line in lines {
                 if kind == KeyKind::Text {
                     collector.insert(*line)?;

@@ -26,9 +26,11 @@ pub(crate) struct Args {
     /// Keys
     #[arg(value_name = "KEY")]
     keys: Vec<OsString>,
-    /// More keys, one to a line; - is standard input
+    /// More keys, one to a line or from a column; - is standard input
     #[arg(long, value_name = "FILE")]
     keys_from: Vec<PathBuf>,
+    #[command(flatten)]
+    column: Option<keys::Column>,
     /// Check every checksum first, as is always done up to 64 MB
     #[arg(long)]
     verify: bool,
@@ -50,6 +52,9 @@ const VERIFIED_ALWAYS: u64 = 64 << 20;
 pub(crate) fn run(args: Args) -> Result<Outcome> {
     if args.keys.is_empty() && args.keys_from.is_empty() {
         bail!("no key to ask for: name one, or give a file with --keys-from");
+    }
+    if args.column.is_some() && args.keys_from.is_empty() {
+        bail!("--column means nothing without --keys-from");
     }
     let size = std::fs::metadata(&args.filter).map_or(0, |about| about.len());
     if args.verify || size <= VERIFIED_ALWAYS {
@@ -86,7 +91,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let given: Vec<Vec<u8>> = args.keys.into_iter().map(keys::from_argument).collect();
     answer(&given.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
     for file in &args.keys_from {
-        keys::read_lines(file, None, &mut answer)?;
+        keys::read(file, args.column.as_ref(), None, &mut answer)?;
     }
     output.finish()?;
     Ok(if any { Outcome::Yes } else { Outcome::No })

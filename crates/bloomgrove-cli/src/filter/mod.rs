@@ -12,9 +12,7 @@ use crate::Outcome;
 
 #[derive(Subcommand)]
 pub(crate) enum Verb {
-    /// Make a filter from files of keys
     Build(build::Args),
-    /// Ask a filter for keys
     Check(check::Args),
     /// Say all about a filter
     Info(info::Args),

@@ -90,7 +90,7 @@ fn keep_true(keys: &[Vec<u8>], answers: &mut [Vec<&Path>]) -> bool {
     let mut complete = true;
     let mut wrong: HashSet<(&Path, &[u8])> = HashSet::new();
     for (file, mut missing) in asked {
-        let read = keys::read_lines(file, None, |lines| {
+        let read = keys::read(file, None, None, |lines| {
             for line in lines {
                 missing.remove::<[u8]>(line);
             }

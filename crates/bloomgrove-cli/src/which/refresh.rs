@@ -318,7 +318,7 @@ fn read_one(wanted: &Wanted, fpr: f64, progress: &Progress) -> Result<(Stamp, Fi
     };
     let before = look()?;
     let mut collector = Collector::new(fpr)?.memory(MEMORY);
-    keys::read_lines(&wanted.path, Some(progress), |lines| {
+    keys::read(&wanted.path, None, Some(progress), |lines| {
         for line in lines {
             collector.insert(*line)?;
         }

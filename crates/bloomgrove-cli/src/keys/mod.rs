@@ -1,8 +1,18 @@
-//! Keys from files: one to a line, plain, gzip or zstd, of any size.
+//! Keys from files of any size: lines, or a column of a CSV or Parquet file.
+//!
+//! ```text
+//!            no --column                       --column NAME
+//!   a file  -------------> a key to a line    ---------------> csv.rs, parquet/
+//!      plain, .gz, .zst         (here)         a value is a key; no value, no key
+//! ```
 //!
 //! A line ends at a line feed; a carriage return before it is dropped, so files
 //! from Windows hold the same keys. Everything else is part of the key, also
 //! spaces, bytes that are no text, and nothing at all: an empty line is the empty key.
+
+mod column;
+mod csv;
+mod parquet;
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -12,8 +22,12 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
+pub(crate) use self::column::Column;
 use crate::interrupt;
 use crate::progress::Progress;
+
+/// What takes the keys, a batch at a time.
+type Each<'e> = &'e mut dyn FnMut(&[&[u8]]) -> Result<()>;
 
 /// How much is read at a time.
 const BLOCK: usize = 1 << 20;
@@ -69,61 +83,70 @@ fn shortened(line: &[u8]) -> String {
     }
 }
 
-/// Calls `each` on batches of lines of a file, `-` being standard input.
+/// Calls `each` on batches of the keys of a file, `-` being standard input: its lines,
+/// or the values of a column.
 ///
-/// Memory: a block, or the longest line if that is longer.
-pub(crate) fn read_lines(
+/// Memory: a block, or the longest line or record if that is longer; for Parquet a few
+/// pages.
+pub(crate) fn read(
     path: &Path,
+    column: Option<&Column>,
     progress: Option<&Progress>,
     mut each: impl FnMut(&[&[u8]]) -> Result<()>,
 ) -> Result<()> {
     // A read of standard input blocks until somebody types: nothing checks the flag then.
     let _waiting = (path == Path::new("-")).then(interrupt::Waiting::new);
-    let mut read = || {
-        let (mut source, size) = open(path, progress)?;
-        // A small file needs a small block: clearing a large one takes longer than
-        // reading it.
-        let mut block = vec![0; size.saturating_add(1).clamp(4096, BLOCK as u64) as usize];
-        let (mut len, mut lines) = (0, 0);
-        loop {
-            interrupt::check()?;
-            let read = source.read(&mut block[len..]).context("reading")?;
-            if read == 0 {
-                break;
-            }
-            len += read;
-            // Whole lines are handed on; the rest moves to the front.
-            let Some(end) = memchr::memrchr(b'\n', &block[..len]) else {
-                if len == block.len() {
-                    if len >= LONGEST {
-                        bail!(
-                            "line {} is longer than {} MiB: is this a file with one key to a line?",
-                            lines + 1,
-                            LONGEST >> 20
-                        );
-                    }
-                    block.resize(2 * len, 0);
-                }
-                continue;
-            };
-            lines += for_lines(&block[..end], lines, &mut each)?;
-            block.copy_within(end + 1..len, 0);
-            len -= end + 1;
+    let mut read = || match (column::Format::of(path, column)?, column) {
+        (column::Format::Parquet, column) => {
+            parquet::read(open_file(path)?, column, progress, &mut each)
         }
-        if len > 0 {
-            for_lines(&block[..len], lines, &mut each)?;
+        (column::Format::Separated(by), Some(column)) => {
+            csv::read(open(path, progress)?.0, by, column, &mut each)
         }
-        Ok(())
+        _ => read_lines(path, progress, &mut each),
     };
     read().with_context(|| shown(path))
 }
 
+fn read_lines(path: &Path, progress: Option<&Progress>, each: Each) -> Result<()> {
+    let (mut source, size) = open(path, progress)?;
+    // A small file needs a small block: clearing a large one takes longer than
+    // reading it.
+    let mut block = vec![0; size.saturating_add(1).clamp(4096, BLOCK as u64) as usize];
+    let (mut len, mut lines) = (0, 0);
+    loop {
+        interrupt::check()?;
+        let read = source.read(&mut block[len..]).context("reading")?;
+        if read == 0 {
+            break;
+        }
+        len += read;
+        // Whole lines are handed on; the rest moves to the front.
+        let Some(end) = memchr::memrchr(b'\n', &block[..len]) else {
+            if len == block.len() {
+                if len >= LONGEST {
+                    bail!(
+                        "line {} is longer than {} MiB: is this a file with one key to a line?",
+                        lines + 1,
+                        LONGEST >> 20
+                    );
+                }
+                block.resize(2 * len, 0);
+            }
+            continue;
+        };
+        lines += for_lines(&block[..end], lines, each)?;
+        block.copy_within(end + 1..len, 0);
+        len -= end + 1;
+    }
+    if len > 0 {
+        for_lines(&block[..len], lines, each)?;
+    }
+    Ok(())
+}
+
 /// `block` is whole lines, the last without its line feed. Returns how many.
-fn for_lines(
-    block: &[u8],
-    before: u64,
-    each: &mut impl FnMut(&[&[u8]]) -> Result<()>,
-) -> Result<u64> {
+fn for_lines(block: &[u8], before: u64, each: Each) -> Result<u64> {
     let mut lines: Vec<&[u8]> = Vec::with_capacity(block.len() / 16 + 1);
     let mut start = 0;
     for end in memchr::memchr_iter(b'\n', block).chain([block.len()]) {
@@ -149,7 +172,7 @@ pub(crate) fn from_argument(key: OsString) -> Vec<u8> {
 /// The whole content of a small file of keys.
 pub(crate) fn read_all(path: &Path, kind: KeyKind) -> Result<Vec<Vec<u8>>> {
     let mut keys = Vec::new();
-    read_lines(path, None, |lines| {
+    read(path, None, None, |lines| {
         for line in lines {
             keys.push(kind.key(line)?);
         }
@@ -163,29 +186,36 @@ fn open<'p>(path: &Path, progress: Option<&'p Progress>) -> Result<(Box<dyn Read
     if path == Path::new("-") {
         return Ok((Box::new(Counted(io::stdin().lock(), progress)), u64::MAX));
     }
-    let file = File::open(path).context("opening")?;
-    let about = file.metadata().context("looking at")?;
-    if about.is_dir() {
-        bail!("this is a folder; name the files in it");
-    }
+    let (file, size) = open_file(path)?;
     // Progress counts the bytes of the file, not what they unpack to.
     let file = Counted(file, progress);
-    let ends_in = |ending: &str| {
-        path.extension()
-            .is_some_and(|found| found.eq_ignore_ascii_case(ending))
-    };
+    let ends_in = |ending: &str| ends_in(path, ending);
     if let Some(ending) = UNKNOWN_ARCHIVES.into_iter().find(|ending| ends_in(ending)) {
         bail!("{ending} archives are not unpacked; gzip and zstd are, or unpack it first");
     }
-    let packed = about.len().saturating_mul(8);
+    let packed = size.saturating_mul(8);
     Ok(if ends_in("gz") {
         (Box::new(flate2::read::MultiGzDecoder::new(file)), packed)
     } else if ends_in("zst") || ends_in("zstd") {
         let unpacked = zstd::Decoder::new(file).context("unpacking")?;
         (Box::new(unpacked), packed)
     } else {
-        (Box::new(file), about.len())
+        (Box::new(file), size)
     })
+}
+
+fn open_file(path: &Path) -> Result<(File, u64)> {
+    let file = File::open(path).context("opening")?;
+    let about = file.metadata().context("looking at")?;
+    if about.is_dir() {
+        bail!("this is a folder; name the files in it");
+    }
+    Ok((file, about.len()))
+}
+
+fn ends_in(path: &Path, ending: &str) -> bool {
+    path.extension()
+        .is_some_and(|found| found.eq_ignore_ascii_case(ending))
 }
 
 /// How many bytes the files have together; 0 when one cannot tell.

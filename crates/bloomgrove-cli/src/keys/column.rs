@@ -1,0 +1,250 @@
+//! Which column holds the keys, and batches of what is found there.
+//!
+//! A column is named as its file names it. If no column has that name, a number counts
+//! them from 1, so that files whose header is no use can be read too.
+
+use std::path::Path;
+
+use anyhow::{Result, bail};
+
+use super::{BLOCK, Each, UNKNOWN_ARCHIVES, ends_in};
+
+/// A wrong name lists the columns there are, up to so many.
+const LISTED: usize = 50;
+
+// A comment here would become the help of the command: this is what it takes to name a
+// column of keys on the command line.
+#[derive(clap::Args)]
+pub(crate) struct Column {
+    /// Take the keys from this column of .csv, .tsv and .parquet files, by name or
+    /// number (#3)
+    ///
+    /// A column called 3 or #3 wins over the third. Columns inside others are written with
+    /// dots (address.city); every element of a list is a key. An empty CSV field and a
+    /// Parquet null are no key. CSV files begin with a header; standard input is read as
+    /// CSV. Numbers are keys as people write them (42), dates as 2024-02-29, timestamps as
+    /// 2024-02-29T12:00:00.500Z, UUIDs with hyphens in lower case; floats are refused.
+    #[arg(long = "column", id = "column", value_name = "NAME", required = false)]
+    name: String,
+    /// What separates the fields of a CSV file [default: comma, or tab for .tsv]
+    #[arg(long, value_name = "CHARACTER", value_parser = delimiter, requires = "column")]
+    delimiter: Option<u8>,
+}
+
+fn delimiter(text: &str) -> Result<u8, String> {
+    match text.as_bytes() {
+        b"\\t" | b"tab" => Ok(b'\t'),
+        [b'"' | b'\n' | b'\r'] => Err("fields cannot be separated by that".into()),
+        [byte] if byte.is_ascii() => Ok(*byte),
+        _ => Err("write one character, such as ; or |, or \\t for a tab".into()),
+    }
+}
+
+/// How the keys lie in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Format {
+    Lines,
+    /// Records of fields with this between them.
+    Separated(u8),
+    Parquet,
+}
+
+impl Format {
+    /// By the name of the file, as nothing else tells a CSV file from lines.
+    pub(super) fn of(path: &Path, column: Option<&Column>) -> Result<Self> {
+        let packed = ["gz", "zst", "zstd"].iter().any(|end| ends_in(path, end));
+        let stem = path.with_extension("");
+        let inner = if packed { &stem } else { path };
+        let Some(column) = column else {
+            return Ok(match ends_in(path, "parquet") {
+                true => Format::Parquet,
+                false => Format::Lines,
+            });
+        };
+        if ends_in(inner, "parquet") {
+            if packed {
+                bail!("a Parquet file is not read from inside an archive: unpack it first");
+            }
+            if column.delimiter.is_some() {
+                bail!("--delimiter means nothing for a Parquet file");
+            }
+            Ok(Format::Parquet)
+        } else if let Some(delimiter) = column.delimiter {
+            Ok(Format::Separated(delimiter))
+        } else if ends_in(inner, "tsv") {
+            Ok(Format::Separated(b'\t'))
+        } else if ends_in(inner, "csv")
+            || path == Path::new("-")
+            // Opening it says what is wrong with it.
+            || UNKNOWN_ARCHIVES.iter().any(|end| ends_in(path, end))
+        {
+            Ok(Format::Separated(b','))
+        } else {
+            bail!(
+                "--column is for .csv, .tsv and .parquet files, and the name of this one ends in \
+                 none of them; if it has a header and fields, say what separates them with \
+                 --delimiter"
+            )
+        }
+    }
+}
+
+impl Column {
+    /// The place of the column among those called `names`. Where columns lie inside
+    /// others, `nested`, the name of an outer one is enough if it holds only one.
+    pub(super) fn choose(&self, names: &[String], nested: bool) -> Result<usize> {
+        let places = |fits: &dyn Fn(&str) -> bool| -> Vec<usize> {
+            (0..names.len()).filter(|&at| fits(&names[at])).collect()
+        };
+        let mut found = places(&|name| name == self.name);
+        if found.is_empty() && nested {
+            let outer = format!("{}.", self.name);
+            found = places(&|name| name.starts_with(&outer));
+        }
+        match found[..] {
+            [at] => return Ok(at),
+            [] => {}
+            _ => {
+                let which: Vec<String> = found
+                    .iter()
+                    .map(|&at| format!("#{} ({})", at + 1, names[at]))
+                    .collect();
+                bail!(
+                    "{} columns are called {:?}: say --column {}",
+                    found.len(),
+                    self.name,
+                    which.join(" or ")
+                );
+            }
+        }
+        let number = self.name.strip_prefix('#').unwrap_or(&self.name);
+        match number.parse::<usize>() {
+            Ok(number) if (1..=names.len()).contains(&number) => Ok(number - 1),
+            _ => bail!("no column {:?}: there are {}", self.name, listed(names)),
+        }
+    }
+}
+
+/// The names, in their order, as somebody would write them.
+pub(super) fn listed(names: &[String]) -> String {
+    if names.is_empty() {
+        return "none".into();
+    }
+    let odd = |name: &str| name.is_empty() || name.contains([',', '"']) || name.trim() != name;
+    let mut shown: Vec<String> = names
+        .iter()
+        .take(LISTED)
+        .map(|name| match odd(name) {
+            true => format!("{name:?}"),
+            false => name.clone(),
+        })
+        .collect();
+    if names.len() > LISTED {
+        shown.push(format!("and {} more", names.len() - LISTED));
+    }
+    shown.join(", ")
+}
+
+/// Keys on their way: their bytes one after the other, and where each ends.
+#[derive(Default)]
+pub(super) struct Batch {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Batch {
+    /// Takes the key that `write` appends, and hands all on when there are enough.
+    pub(super) fn push(
+        &mut self,
+        each: Each,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<()>,
+    ) -> Result<()> {
+        write(&mut self.bytes)?;
+        self.ends.push(self.bytes.len());
+        if self.bytes.len() >= BLOCK || self.ends.len() >= BLOCK / 16 {
+            self.hand_on(each)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn hand_on(&mut self, each: Each) -> Result<()> {
+        let mut start = 0;
+        let keys: Vec<&[u8]> = self
+            .ends
+            .iter()
+            .map(|&end| &self.bytes[std::mem::replace(&mut start, end)..end])
+            .collect();
+        each(&keys)?;
+        self.bytes.clear();
+        self.ends.clear();
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn column(name: &str) -> Column {
+        Column {
+            name: name.into(),
+            delimiter: None,
+        }
+    }
+
+    #[test]
+    fn names_come_before_numbers_and_outer_names_stand_for_a_single_inner_one() {
+        let names = [
+            "id",
+            "2",
+            "tags.list.element",
+            "a.b",
+            "a.c",
+            "id2",
+            "x",
+            "x",
+        ];
+        let names = names.map(String::from);
+        for (name, place) in [
+            ("id", Some(0)),
+            ("2", Some(1)),
+            ("#2", Some(1)),
+            ("#1", Some(0)),
+            ("6", Some(5)),
+            ("tags", Some(2)),
+            ("tags.list", Some(2)),
+            ("a.b", Some(3)),
+            ("a", None),
+            ("x", None),
+            ("#7", Some(6)),
+            ("0", None),
+            ("#9", None),
+            ("", None),
+            ("ID", None),
+        ] {
+            let found = column(name).choose(&names, true);
+            assert_eq!(found.as_ref().ok(), place.as_ref(), "{name}: {found:?}");
+        }
+        assert!(column("tags").choose(&names, false).is_err());
+    }
+
+    #[test]
+    fn the_name_of_the_file_says_how_it_is_read() {
+        for (path, format) in [
+            ("a.csv", Some(Format::Separated(b','))),
+            ("A.CSV.GZ", Some(Format::Separated(b','))),
+            ("a.tsv.zst", Some(Format::Separated(b'\t'))),
+            ("-", Some(Format::Separated(b','))),
+            ("a.parquet", Some(Format::Parquet)),
+            ("a.parquet.gz", None),
+            ("a.txt", None),
+            ("csv", None),
+        ] {
+            let found = Format::of(Path::new(path), Some(&column("id"))).ok();
+            assert_eq!(found, format, "{path}");
+        }
+        let no_column = |path| Format::of(Path::new(path), None).unwrap();
+        assert_eq!(no_column("a.csv"), Format::Lines);
+        assert_eq!(no_column("a.parquet"), Format::Parquet);
+    }
+}
