@@ -1,81 +1,24 @@
-//! Keys from columns of Parquet files that are written here, whole and damaged.
+//! Keys from columns of Parquet files that are written here.
 
 mod support;
+#[path = "support/parquet.rs"]
+mod written;
 
-use std::path::Path;
 use std::sync::Arc;
 
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::data_type::{
-    BoolType, ByteArray, ByteArrayType, DataType, DoubleType, FixedLenByteArray,
-    FixedLenByteArrayType, Int32Type, Int64Type, Int96, Int96Type,
+    BoolType, ByteArrayType, DataType, DoubleType, FixedLenByteArray, FixedLenByteArrayType,
+    Int32Type, Int64Type, Int96, Int96Type,
 };
 use parquet::file::properties::{WriterProperties, WriterVersion};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use support::Shop;
-
-/// One column of one row group: its values, and what says where they are.
-struct Chunk<T: DataType> {
-    values: Vec<T::T>,
-    definitions: Option<Vec<i16>>,
-    repetitions: Option<Vec<i16>>,
-}
-
-/// A file with a single column, in as many row groups as there are chunks.
-fn write<T: DataType>(path: &Path, field: &str, properties: WriterProperties, chunks: &[Chunk<T>]) {
-    let schema = parse_message_type(&format!("message keys {{ {field} }}")).unwrap();
-    let file = std::fs::File::create(path).unwrap();
-    let properties = Arc::new(properties);
-    let mut writer = SerializedFileWriter::new(file, Arc::new(schema), properties).unwrap();
-    for chunk in chunks {
-        let mut group = writer.next_row_group().unwrap();
-        let mut column = group.next_column().unwrap().unwrap();
-        let (definitions, repetitions) = (&chunk.definitions, &chunk.repetitions);
-        column
-            .typed::<T>()
-            .write_batch(
-                &chunk.values,
-                definitions.as_deref(),
-                repetitions.as_deref(),
-            )
-            .unwrap();
-        column.close().unwrap();
-        assert!(group.next_column().unwrap().is_none());
-        group.close().unwrap();
-    }
-    writer.close().unwrap();
-}
-
-fn required<T: DataType>(values: Vec<T::T>) -> Chunk<T> {
-    Chunk {
-        values,
-        definitions: None,
-        repetitions: None,
-    }
-}
-
-fn text(values: impl IntoIterator<Item = String>) -> Vec<ByteArray> {
-    values
-        .into_iter()
-        .map(|value| ByteArray::from(value.into_bytes()))
-        .collect()
-}
+use written::{Chunk, keys, required, text, write};
 
 fn plain() -> WriterProperties {
     WriterProperties::builder().build()
-}
-
-/// The keys of a column as `filter check` prints them, all in the filter made of it.
-#[track_caller]
-fn keys(shop: &Shop, file: &str, column: &str) -> Vec<String> {
-    shop.run(&format!("filter build {file} --column {column} -o k.grove"))
-        .ends(0);
-    let check = format!("filter check k.grove --keys-from {file} --column {column}");
-    let said = shop.run(&check);
-    assert_eq!(said.err, "");
-    let keys = said.out.lines().map(|line| line.strip_suffix("\tmaybe"));
-    keys.map(|key| key.unwrap().to_owned()).collect()
 }
 
 #[track_caller]
@@ -350,122 +293,5 @@ fn the_wrong_column_or_none_lists_those_there_are() {
     ] {
         shop.run(&format!("filter build {file} --column id -o f.grove"))
             .fails_with(&[file, part]);
-    }
-}
-
-/// A small file with dictionaries, levels and two row groups of several pages.
-fn small(path: &Path, version: WriterVersion, compression: Compression) {
-    let properties = WriterProperties::builder()
-        .set_writer_version(version)
-        .set_compression(compression)
-        .set_data_page_size_limit(64)
-        .set_write_batch_size(4)
-        .build();
-    let chunks = [0, 10].map(|from| Chunk::<ByteArrayType> {
-        values: text((from..from + 10).map(|i| format!("key-{}", i % 7))),
-        definitions: Some([2, 2, 1, 2, 2, 0, 2, 2, 2, 2, 2, 2].to_vec()),
-        repetitions: Some([0, 1, 0, 0, 1, 0, 0, 0, 1, 1, 0, 0].to_vec()),
-    });
-    let field = "optional group k (list) { repeated binary array (utf8); }";
-    write(path, field, properties, &chunks);
-}
-
-#[test]
-fn a_file_cut_anywhere_is_an_error() {
-    let shop = Shop::new();
-    small(
-        &shop.path("whole.parquet"),
-        WriterVersion::PARQUET_1_0,
-        Compression::SNAPPY,
-    );
-    assert_eq!(keys(&shop, "whole.parquet", "k").len(), 20);
-    let whole = std::fs::read(shop.path("whole.parquet")).unwrap();
-    for len in 0..whole.len() {
-        shop.write("cut.parquet", &whole[..len]);
-        shop.run("filter build cut.parquet --column k -o f.grove")
-            .fails_with(&["cut.parquet"]);
-        // The front or the middle missing, the end in place.
-        shop.write("cut.parquet", &whole[whole.len() - len..]);
-        shop.run("filter build cut.parquet --column k -o f.grove")
-            .fails_with(&["cut.parquet"]);
-    }
-    assert!(!shop.path("f.grove").exists());
-}
-
-/// Flipped bits may leave a right file, or give other keys: few files have checksums. They
-/// never end in anything but an answer or an error.
-#[test]
-fn flipped_bits_give_an_answer_or_an_error() {
-    let shop = Shop::new();
-    for version in [WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0] {
-        small(
-            &shop.path("whole.parquet"),
-            version,
-            Compression::UNCOMPRESSED,
-        );
-        assert_eq!(keys(&shop, "whole.parquet", "k").len(), 20);
-        let whole = std::fs::read(shop.path("whole.parquet")).unwrap();
-        let mut errors = 0;
-        for at in 0..whole.len() {
-            for flip in [1 << (at % 8), 0x80] {
-                let mut bytes = whole.clone();
-                bytes[at] ^= flip;
-                shop.write("f.parquet", bytes);
-                let said = shop.run("filter check -q k.grove --keys-from f.parquet --column k");
-                let clear = said.code == Some(2) && said.err.contains("f.parquet: ");
-                let answer = matches!(said.code, Some(0 | 1));
-                assert!(answer || clear, "byte {at} ^ {flip}: {said:?}");
-                errors += usize::from(clear);
-            }
-        }
-        assert!(errors > whole.len() / 2, "{errors} of {}", 2 * whole.len());
-    }
-}
-
-/// A number of 2^32 wherever a number can be: in counts of values, of different values, of
-/// lengths, of columns. None of them may take the memory it asks for.
-#[test]
-fn damaged_numbers_take_no_memory() {
-    let shop = Shop::new();
-    let properties = |encoding: Option<Encoding>| {
-        let properties = WriterProperties::builder().set_dictionary_enabled(encoding.is_none());
-        encoding
-            .map_or(properties.clone(), |it| properties.set_encoding(it))
-            .build()
-    };
-    for encoding in [
-        None,
-        Some(Encoding::DELTA_BYTE_ARRAY),
-        Some(Encoding::DELTA_LENGTH_BYTE_ARRAY),
-    ] {
-        let values = required::<ByteArrayType>(text((0..9).map(|i| format!("key-{i}"))));
-        let path = shop.path("whole.parquet");
-        write(
-            &path,
-            "required binary k (utf8);",
-            properties(encoding),
-            &[values],
-        );
-        assert_eq!(keys(&shop, "whole.parquet", "k").len(), 9);
-        let whole = std::fs::read(&path).unwrap();
-        for at in 4..whole.len() - 8 {
-            for number in [b"\xff\xff\xff\xff\x0f", b"\xfe\xff\xff\xff\x0e"] {
-                // In the place of a number of one byte.
-                let mut bytes = whole.clone();
-                bytes.splice(at..at + 1, number.iter().copied());
-                let footer = bytes.len() - 8;
-                let len = u32::from_le_bytes(bytes[footer..footer + 4].try_into().unwrap());
-                if at >= whole.len() - 8 - len as usize {
-                    bytes[footer..footer + 4].copy_from_slice(&(len + 4).to_le_bytes());
-                }
-                shop.write("f.parquet", bytes);
-                let said = shop.shell(
-                    "ulimit -v 1000000
-                     exec $BLOOMGROVE filter check -q k.grove --keys-from f.parquet --column k",
-                );
-                let ended = matches!(said.code, Some(0..=2));
-                assert!(ended, "{encoding:?} {at}: {said:?}");
-            }
-        }
     }
 }
