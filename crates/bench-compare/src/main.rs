@@ -1,8 +1,12 @@
-//! Bloomgrove's filters against rival crates: ratios, taken interleaved in one run.
+//! Bloomgrove against rival crates and its own baselines: ratios, taken interleaved in one
+//! run.
 //!
-//! Dimensions: `{1e6, 1e8} u64, 1e6 text` x `insert, hit, miss` x every
-//! contender of [`rivals`]. All are built for a false-positive rate of 1 %.
+//! * `filters`: `{1e6, 1e8} u64, 1e6 text` x `insert, hit, miss` x every contender of
+//!   [`rivals`]. All are built for a false-positive rate of 1 %.
+//! * `index`: `1e3, 1e4, 1e5` sets x densities `.7, 7, 30, 50 %` x `present, absent` keys,
+//!   one at a time and many x every layout ([`index`]).
 
+mod index;
 mod race;
 mod rivals;
 
@@ -11,16 +15,24 @@ use serde_json::json;
 
 use race::{MEASURES, Row, Setup};
 
-/// Bloomgrove's filters against rival crates, interleaved in one run.
+/// Bloomgrove against rival crates and its own baselines, interleaved in one run.
 #[derive(Parser)]
-struct Args {
-    /// Which races to run.
+enum Args {
+    /// Single filters against rival crates
+    Filters(Filters),
+    /// Layouts of an index against one another, the tree, and a scan
+    Index(index::Args),
+}
+
+#[derive(clap::Args)]
+struct Filters {
+    /// Which races to run
     #[arg(value_enum, default_values_t = [Race::Small, Race::Text, Race::Large])]
     races: Vec<Race>,
-    /// Print JSON instead of tables.
+    /// Print JSON instead of tables
     #[arg(long)]
     json: bool,
-    /// Rounds; the best of them counts.
+    /// Rounds; the best of them counts
     #[arg(long, default_value_t = 41)]
     rounds: usize,
 }
@@ -35,8 +47,17 @@ enum Race {
     Large,
 }
 
-fn main() {
-    let args = Args::parse();
+fn main() -> Result<(), bloomgrove::Error> {
+    match Args::parse() {
+        Args::Filters(args) => {
+            filters(&args);
+            Ok(())
+        }
+        Args::Index(args) => index::run(&args),
+    }
+}
+
+fn filters(args: &Filters) {
     let mut report = Vec::new();
     for race in &args.races {
         let setup = Setup {
@@ -115,7 +136,7 @@ fn row_json(row: &Row) -> serde_json::Value {
 }
 
 /// The processor, as the kernel names it.
-fn machine() -> String {
+pub(crate) fn machine() -> String {
     std::fs::read_to_string("/proc/cpuinfo")
         .ok()
         .and_then(|info| {

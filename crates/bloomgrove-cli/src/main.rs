@@ -6,6 +6,7 @@ mod hash;
 mod interrupt;
 mod keys;
 mod output;
+mod parallel;
 mod progress;
 mod tune;
 mod units;

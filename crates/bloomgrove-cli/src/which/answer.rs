@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use serde_json::json;
@@ -35,8 +35,9 @@ pub(super) fn print(
     for keys in keys.chunks(CHUNK) {
         let mut answers: Vec<Vec<&Path>> = vec![Vec::new(); keys.len()];
         for index in indexes {
-            for (answer, found) in answers.iter_mut().zip(index.shelf.which_many(keys)) {
-                answer.extend(found.iter().filter_map(|&i| index.paths[i].as_deref()));
+            for (answer, found) in answers.iter_mut().zip(index.which_many(keys).iter()) {
+                let paths = found.iter().filter_map(|set| index.paths.get(set.name()));
+                answer.extend(paths.map(PathBuf::as_path));
             }
         }
         if style.verify {

@@ -5,7 +5,7 @@
 //!                         |  refresh: read what is new or changed, keep the rest
 //!                         v
 //!            .bloomgrove.grove beside the data: one filter for each file
-//!                         |  ask every filter
+//!                         |  ask all filters at once
 //!                         v
 //!                 the files that may hold the key
 //! ```

@@ -1,28 +1,32 @@
 //! Bringing an index up to date: what is unchanged is kept, the rest is read.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fs::Metadata;
 use std::io;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::mpsc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use bloomgrove::format::Notes;
-use bloomgrove::index::{Entry, Shelf, ShelfWriter};
+use bloomgrove::index::{Index, IndexFile};
 use bloomgrove::{Collector, Error, Filter};
 
 use super::files::{Home, Wanted};
 use super::stamp::Stamp;
 use crate::output::complain;
 use crate::progress::Progress;
-use crate::{interrupt, keys, units};
+use crate::{interrupt, keys, parallel, units};
 
 /// The note that says at which rate the filters were built.
 const FPR_NOTE: &str = "fpr";
 /// Memory for the hashes of one file before they go to disk.
 const MEMORY: usize = 32 << 20;
+/// Filters in memory before they go to disk.
+const PENDING: u64 = 256 << 20;
+/// An index up to this size is read and checked before it is used: that takes a hundredth of
+/// a second, and a damaged one would say no to keys that are there.
+const CHECKED_ALWAYS: u64 = 64 << 20;
 
 /// The rate of a new index, unless another is asked for.
 const USUAL_FPR: f64 = 0.001;
@@ -38,11 +42,27 @@ pub(super) struct Options {
 
 /// An index that knows the files asked about.
 pub(super) struct Fresh {
-    pub(super) shelf: Shelf,
-    /// The path of each entry of the shelf, if it is one asked about.
-    pub(super) paths: Vec<Option<PathBuf>>,
+    index: Holder,
+    /// The path of each set, if it is one asked about.
+    pub(super) paths: BTreeMap<Vec<u8>, PathBuf>,
     /// Whether every file could be read; what could not has been reported.
     pub(super) complete: bool,
+}
+
+impl Deref for Fresh {
+    type Target = Index;
+
+    fn deref(&self) -> &Index {
+        match &self.index {
+            Holder::Read(index) => index,
+            Holder::Changed(file) => file,
+        }
+    }
+}
+
+enum Holder {
+    Read(Index),
+    Changed(IndexFile),
 }
 
 pub(super) fn refresh(home: Home, options: &Options) -> Result<Fresh> {
@@ -51,107 +71,110 @@ pub(super) fn refresh(home: Home, options: &Options) -> Result<Fresh> {
         false => Old::Foreign,
     };
     let (old, save) = match old {
-        Old::Usable(shelf) => (Some(shelf), true),
+        Old::Usable(index, notes) => (Some((index, notes)), true),
         Old::Missing => (None, true),
         Old::Foreign => (None, false),
     };
-    let old_fpr = old
-        .as_ref()
-        .and_then(|shelf| shelf.notes().get(FPR_NOTE)?.parse::<f64>().ok());
+    let old_fpr = old.as_ref().and_then(|(_, notes)| fpr_of(notes));
     let fpr = options.fpr.or(old_fpr).unwrap_or(USUAL_FPR);
     let old = old.filter(|_| options.trust && old_fpr == Some(fpr));
+    let old = old.map(|(index, _)| index);
 
-    let known: HashMap<&[u8], &Entry> = old
-        .iter()
-        .flat_map(|shelf| shelf.entries())
-        .map(|entry| (entry.name(), entry))
-        .collect();
-    let (keep, read) = plan(&home, &known);
-    let gone = home.is_whole && known.keys().any(|name| !home.files.contains_key(*name));
+    let plan = Plan::new(&home, old.as_ref());
     if options.explain {
         complain(format_args!(
             "{}: {} files known, {} to read",
             home.index.display(),
-            units::grouped(keep.len() as u64),
-            units::grouped(read.len() as u64)
+            units::grouped(plan.known as u64),
+            units::grouped(plan.read.len() as u64)
         ));
     }
-    if read.is_empty()
-        && !gone
-        && let Some(shelf) = old
+    if plan.is_empty()
+        && let Some(index) = old
     {
-        return Ok(fresh(shelf, &home, true));
+        return Ok(Fresh::new(Holder::Read(index), &home, true));
     }
 
-    // The index tells of every file what may be in it: it is as private as the most
-    // private of them, and its owner can always use it.
-    let mode = home
-        .files
-        .values()
-        .fold(0o777, |mode, file| mode & file.mode)
-        | 0o600;
-    let (shelf, result) = if save {
-        remove_leftovers(&home.index);
-        match write(&home.index, mode, &keep, &read, fpr) {
-            Err(error) if is_io(&error) => {
-                complain(format_args!(
-                    "{error:#}: no index can be kept there, and every run will read the files; \
-                     name a place for it with --index"
-                ));
-                write_aside(mode, &keep, &read, fpr)?
-            }
-            written => written?,
-        }
-    } else {
-        write_aside(mode, &keep, &read, fpr)?
-    };
+    let mut file = open_to_change(&home, save, old.is_some(), fpr)?;
+    // Somebody else may have been at it since.
+    let plan = Plan::new(&home, Some(&file));
+    let done = apply(&mut file, &plan, fpr)?;
     if interrupt::was_asked() {
         let kept = if save {
             "run it again to go on from there"
         } else {
             "nothing is kept"
         };
-        let (done, all) = (result.read, read.len());
-        bail!("interrupted with {done} of {all} files read; {kept}");
+        let all = plan.read.len();
+        bail!("interrupted with {} of {all} files read; {kept}", done.read);
     }
-    Ok(fresh(shelf, &home, result.complete))
+    Ok(Fresh::new(Holder::Changed(file), &home, done.complete))
 }
 
-/// Writes an index and returns it: that one, whatever others write under its name.
-fn write(
-    place: &Path,
-    mode: u32,
-    keep: &[&Entry],
-    read: &[(&[u8], &Wanted)],
-    fpr: f64,
-) -> Result<(Shelf, Read)> {
-    let notes = Notes::new()
-        .with(FPR_NOTE, fpr)
-        .with("made-by", "bloomgrove which");
-    let mut writer = ShelfWriter::create_with(place, &notes)?;
-    writer.restrict(mode)?;
-    for entry in keep {
-        writer.keep(entry)?;
+impl Fresh {
+    fn new(index: Holder, home: &Home, complete: bool) -> Self {
+        let files = home.files.iter();
+        Self {
+            index,
+            paths: files
+                .map(|(name, file)| (name.clone(), file.path.clone()))
+                .collect(),
+            complete,
+        }
     }
-    let result = read_all(&mut writer, read, fpr)?;
-    Ok((writer.finish()?, result))
 }
 
-/// As `write`, in a folder that goes away: the index lives on while it is mapped.
-fn write_aside(
-    mode: u32,
-    keep: &[&Entry],
-    read: &[(&[u8], &Wanted)],
-    fpr: f64,
-) -> Result<(Shelf, Read)> {
+fn fpr_of(notes: &Notes) -> Option<f64> {
+    notes.get(FPR_NOTE)?.parse().ok()
+}
+
+/// The index of a home, or a new one; or one in a folder that goes away, if nothing can or
+/// shall be kept.
+fn open_to_change(home: &Home, save: bool, keep_old: bool, fpr: f64) -> Result<IndexFile> {
+    // The index tells of every file what may be in it: it is as private as the most
+    // private of them, and its owner can always use it.
+    let modes = home.files.values().map(|file| file.mode);
+    let mode = modes.fold(0o777, |mode, file| mode & file) | 0o600;
+    let create = |path: &Path| {
+        let notes = Notes::new()
+            .with(FPR_NOTE, fpr)
+            .with("made-by", "bloomgrove which");
+        IndexFile::create_for(path, &Index::mixed(), notes, mode)
+    };
+    if save {
+        remove_leftovers(&home.index);
+        let opened = if keep_old {
+            narrow(&home.index, mode);
+            IndexFile::open(&home.index)
+        } else {
+            create(&home.index)
+        };
+        match opened {
+            Ok(file) => return Ok(file),
+            Err(error) if matches!(error.kind(), Error::Busy) => complain(format_args!(
+                "{error}; meanwhile the files are read without keeping an index"
+            )),
+            Err(error) if matches!(error.kind(), Error::Io { .. }) => complain(format_args!(
+                "{error}: no index can be kept there, and every run will read the files; \
+                 name a place for it with --index"
+            )),
+            Err(error) => return Err(error.into()),
+        }
+    }
     let folder = tempfile::tempdir().context("making a temporary folder")?;
-    write(&folder.path().join("index.grove"), mode, keep, read, fpr)
+    // It lives on while it is open.
+    Ok(create(&folder.path().join("index.grove"))?)
 }
 
-fn is_io(error: &anyhow::Error) -> bool {
-    error
-        .downcast_ref::<Error>()
-        .is_some_and(|error| matches!(error.kind(), Error::Io { .. }))
+/// Takes rights away from an index that is to tell of more private files.
+fn narrow(index: &Path, mode: u32) {
+    use std::os::unix::fs::PermissionsExt;
+    if let Ok(about) = std::fs::metadata(index) {
+        let now = about.permissions().mode() & 0o777;
+        if now & mode != now {
+            let _ = std::fs::set_permissions(index, PermissionsExt::from_mode(now & mode));
+        }
+    }
 }
 
 /// Half-written indexes of runs that were killed, if nobody can be writing them any more.
@@ -177,131 +200,154 @@ fn remove_leftovers(index: &Path) {
     }
 }
 
-fn fresh(shelf: Shelf, home: &Home, complete: bool) -> Fresh {
-    let paths = shelf
-        .entries()
-        .iter()
-        .map(|entry| home.files.get(entry.name()).map(|file| file.path.clone()))
-        .collect();
-    Fresh {
-        shelf,
-        paths,
-        complete,
-    }
-}
-
 /// What lies where the index should be.
 enum Old {
-    Usable(Shelf),
+    Usable(Index, Notes),
     /// Nothing, or something damaged: the files are all there to make it again.
     Missing,
     /// Something that is not ours to replace; it has been reported.
     Foreign,
 }
 
-fn open_old(index: &Path) -> Old {
-    let error = match Shelf::map(index) {
-        Ok(shelf) => return Old::Usable(shelf),
+fn open_old(path: &Path) -> Old {
+    let size = std::fs::metadata(path).map_or(0, |about| about.len());
+    let opened = if size <= CHECKED_ALWAYS {
+        Index::open_checked(path)
+    } else {
+        Index::open_with_notes(path)
+    };
+    let foreign = |what: &dyn std::fmt::Display| {
+        complain(format_args!(
+            "{what}; it is left alone, and every run will read the files: remove it, or \
+             name a place for the index with --index"
+        ));
+        Old::Foreign
+    };
+    let error = match opened {
+        Ok((index, notes)) if fpr_of(&notes).is_some() && index.is_mixed() => {
+            return Old::Usable(index, notes);
+        }
+        Ok(_) => return foreign(&format_args!("{}: an index of other sets", path.display())),
         Err(error) => error,
     };
     match error.kind() {
-        Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => Old::Missing,
-        Error::Corrupt { .. } if std::fs::metadata(index).is_ok_and(|about| about.is_file()) => {
+        Error::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => Old::Missing,
+        Error::Corrupt { .. } if std::fs::metadata(path).is_ok_and(|about| about.is_file()) => {
             complain(format_args!("{error}; building the index again"));
             Old::Missing
         }
-        _ => {
-            complain(format_args!(
-                "{error}; it is left alone, and every run will read the files: remove it, or \
-                 name a place for the index with --index"
-            ));
-            Old::Foreign
-        }
+        _ => foreign(&error),
     }
 }
 
-/// Entries to keep, and files to read.
-fn plan<'a>(
-    home: &'a Home,
-    known: &HashMap<&[u8], &'a Entry>,
-) -> (Vec<&'a Entry>, Vec<(&'a [u8], &'a Wanted)>) {
-    let mut keep: Vec<&Entry> = Vec::new();
-    let mut read = Vec::new();
-    for (name, wanted) in &home.files {
-        match known.get(name.as_slice()) {
-            Some(entry) if is_current(entry, wanted) => keep.push(entry),
-            _ => read.push((name.as_slice(), wanted)),
-        }
-    }
-    if !home.is_whole {
-        let others = known
+/// What is to be done.
+struct Plan<'h> {
+    known: usize,
+    read: Vec<(&'h [u8], &'h Wanted)>,
+    /// Sets whose file is gone.
+    gone: Vec<Vec<u8>>,
+}
+
+impl<'h> Plan<'h> {
+    fn new(home: &'h Home, index: Option<&Index>) -> Self {
+        let known: BTreeMap<&[u8], &[u8]> = index
             .iter()
-            .filter(|(name, _)| !home.files.contains_key(**name))
-            .map(|(_, entry)| *entry);
-        keep.extend(others.filter(|entry| entry.is_sound()));
+            .flat_map(|index| index.sets())
+            .map(|set| (set.name(), set.tag()))
+            .collect();
+        let is_current = |name: &[u8], wanted: &Wanted| {
+            let stamp = known.get(name).and_then(|tag| Stamp::from_bytes(tag));
+            stamp.is_some_and(|stamp| stamp.covers(&wanted.stamp))
+        };
+        let files = home.files.iter().map(|(name, file)| (&**name, file));
+        let read: Vec<_> = files
+            .filter(|(name, file)| !is_current(name, file))
+            .collect();
+        let gone = |name: &&&[u8]| home.is_whole && !home.files.contains_key(**name);
+        Self {
+            known: home.files.len() - read.len(),
+            read,
+            gone: known
+                .keys()
+                .filter(gone)
+                .map(|name| name.to_vec())
+                .collect(),
+        }
     }
-    (keep, read)
+
+    fn is_empty(&self) -> bool {
+        self.read.is_empty() && self.gone.is_empty()
+    }
 }
 
-fn is_current(entry: &Entry, wanted: &Wanted) -> bool {
-    Stamp::from_bytes(entry.tag()).is_some_and(|stamp| stamp.covers(&wanted.stamp))
-        && entry.is_sound()
-}
-
-struct Read {
+struct Done {
     complete: bool,
     read: usize,
 }
 
-/// Reads files on all processors and puts their filters on the shelf as they come.
-fn read_all(writer: &mut ShelfWriter, files: &[(&[u8], &Wanted)], fpr: f64) -> Result<Read> {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let total = files.iter().map(|(_, wanted)| wanted.size).sum();
+/// Reads files on all processors and takes their filters in as they come.
+fn apply(file: &mut IndexFile, plan: &Plan<'_>, fpr: f64) -> Result<Done> {
+    for name in &plan.gone {
+        file.remove(name)?;
+    }
+    let total = plan.read.iter().map(|(_, wanted)| wanted.size).sum();
     let progress = Progress::bytes(total, "indexing");
-    let next = AtomicUsize::new(0);
-    let mut result = Read {
+    let mut done = Done {
         complete: true,
         read: 0,
     };
-    std::thread::scope(|scope| {
-        // Bounded, so that finished filters do not pile up before a slow disk.
-        let (sender, receiver) = mpsc::sync_channel(2 * threads);
-        for _ in 0..threads.min(files.len()) {
-            let (sender, next, progress) = (sender.clone(), &next, &progress);
-            scope.spawn(move || {
-                while let Some((name, wanted)) = files.get(next.fetch_add(1, Relaxed)) {
-                    if interrupt::was_asked() {
-                        return;
-                    }
-                    // The receiver is gone when writing failed: nothing more to do.
-                    if sender
-                        .send((*name, read_one(wanted, fpr, progress)))
-                        .is_err()
-                    {
-                        return;
-                    }
+    let read = |(_, wanted): &(&[u8], &Wanted)| read_one(wanted, fpr, &progress);
+    parallel::each(&plan.read, read, |(name, _), outcome| {
+        match outcome {
+            Ok((stamp, filter)) => {
+                put(file, name, &stamp.to_bytes(), &filter)?;
+                done.read += 1;
+                if file.pending_bytes() > PENDING {
+                    commit(file)?;
                 }
-            });
-        }
-        drop(sender);
-        for (name, outcome) in receiver {
-            match outcome {
-                Ok((stamp, filter)) => {
-                    writer.add(name, &stamp.to_bytes(), &filter)?;
-                    result.read += 1;
+            }
+            // What was being read when Ctrl-C came is not worth a message, and a file
+            // that went away since it was listed is not there to be asked.
+            Err(_) if interrupt::was_asked() => {}
+            Err(error) => {
+                // What is known of it is not known any more.
+                match file.remove(name) {
+                    Err(error) if !matches!(error, Error::UnknownSet { .. }) => {
+                        return Err(error.into());
+                    }
+                    _ => {}
                 }
-                // What was being read when Ctrl-C came is not worth a message, and a file
-                // that went away since it was listed is not there to be asked.
-                Err(_) if interrupt::was_asked() => {}
-                Err(error) if is_gone(&error) => {}
-                Err(error) => {
+                if !is_gone(&error) {
                     complain(format_args!("{error:#}"));
-                    result.complete = false;
+                    done.complete = false;
                 }
             }
         }
-        Ok(result)
-    })
+        Ok(())
+    })?;
+    commit(file)?;
+    Ok(done)
+}
+
+fn put(file: &mut IndexFile, name: &[u8], tag: &[u8], filter: &Filter) -> Result<(), Error> {
+    match file.add_tagged(name, tag, filter) {
+        Err(Error::DuplicateSet { .. }) => file.replace_tagged(name, tag, filter),
+        added => added,
+    }?;
+    Ok(())
+}
+
+/// What cannot be written can still be asked.
+fn commit(file: &mut IndexFile) -> Result<(), Error> {
+    match file.commit() {
+        Err(error) if matches!(error.kind(), Error::Io { .. }) => {
+            complain(format_args!(
+                "{error}: what was read is not kept, and will be read again"
+            ));
+            Ok(())
+        }
+        done => done,
+    }
 }
 
 fn is_gone(error: &anyhow::Error) -> bool {
@@ -317,7 +363,7 @@ fn read_one(wanted: &Wanted, fpr: f64, progress: &Progress) -> Result<(Stamp, Fi
         Ok(Stamp::now(&about))
     };
     let before = look()?;
-    let mut collector = Collector::new(fpr)?.memory(MEMORY);
+    let mut collector = Collector::new(fpr)?.memory(MEMORY).in_steps();
     keys::read(&wanted.path, None, Some(progress), |lines| {
         for line in lines {
             collector.insert(*line)?;

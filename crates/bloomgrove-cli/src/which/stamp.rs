@@ -62,7 +62,7 @@ impl Stamp {
         Stamp { read_at: 0, ..self }
     }
 
-    /// As the tag of a shelf entry.
+    /// As the tag of a set of an index.
     pub(super) fn to_bytes(self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(64);
         bytes.extend(self.size.to_le_bytes());

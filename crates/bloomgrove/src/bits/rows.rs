@@ -16,6 +16,10 @@ use super::Backend;
 
 /// Words looked at together: one cache line.
 const CHUNK: usize = 8;
+/// Of each row, so many words are asked for before any is looked at: waiting for one row
+/// to find out whether the next is needed takes longer than reading it. Further ones come
+/// by themselves, as the processor sees that they follow one another.
+const AHEAD: usize = 64;
 
 /// Calls `each(word, bits)` for every word of the columns that all `rows` share and
 /// `mask` keeps, until it says false. A row is `width` words. Returns how many words were
@@ -46,6 +50,16 @@ impl Backend {
         self.run(
             #[inline(always)]
             || {
+                if width > 1 {
+                    for &row in rows {
+                        let start = row as usize * width;
+                        for ahead in (0..width.min(AHEAD)).step_by(CHUNK) {
+                            super::prefetch(words, start + ahead);
+                        }
+                        // The last word may lie in a line of its own.
+                        super::prefetch(words, start + width.min(AHEAD) - 1);
+                    }
+                }
                 let mut read = 0;
                 let mut at = 0;
                 while at + CHUNK <= width {

@@ -52,6 +52,8 @@ pub struct Collector {
     hashes: Vec<u64>,
     spilled: Option<Spill>,
     keys: u64,
+    /// Whether the size goes in steps.
+    in_steps: bool,
 }
 
 impl Collector {
@@ -80,6 +82,7 @@ impl Collector {
             hashes: Vec::new(),
             spilled: None,
             keys: 0,
+            in_steps: false,
         })
     }
 
@@ -99,6 +102,14 @@ impl Collector {
     /// Decides the layout; otherwise [`tune`] does.
     pub fn layout(mut self, layout: Layout) -> Self {
         self.layout = Some(layout);
+        self
+    }
+
+    /// Sizes the filter for a number of items that comes in steps, up to a quarter more than
+    /// there are: filters of many sets then have few different sizes, as a mixed
+    /// [`Index`](crate::index::Index) wants.
+    pub fn in_steps(mut self) -> Self {
+        self.in_steps = true;
         self
     }
 
@@ -153,6 +164,7 @@ impl Collector {
     }
 
     fn filter_for(&self, items: u64) -> Result<Filter, Error> {
+        let items = if self.in_steps { step(items) } else { items };
         let plan = tune::choose(items.max(1), self.fpr, self.layout, Some(Family::Xxh3))?;
         let params = crate::Params::builder(plan.bits, plan.hashes)
             .layout(plan.layout)
@@ -174,6 +186,16 @@ impl Collector {
         }
         Ok(())
     }
+}
+
+/// The smallest step that is not below `items`: four of them to each power of two.
+fn step(items: u64) -> u64 {
+    const LEAST: u64 = 32;
+    if items <= LEAST {
+        return LEAST;
+    }
+    let quarter = 1 << ((items - 1).ilog2() - 2);
+    items.next_multiple_of(quarter)
 }
 
 fn sort(hashes: &mut Vec<u64>) {
@@ -307,6 +329,20 @@ mod tests {
     use super::*;
 
     /// A disk that was full for a while: a run is half written, and then written again.
+    #[test]
+    fn steps_are_few_and_cost_a_quarter_at_most() {
+        let mut steps: Vec<u64> = (1..100_000).map(step).collect();
+        for (items, &step) in (1..).zip(&steps) {
+            assert!(
+                step >= items && step <= (items * 5 / 4).max(32),
+                "{items}: {step}"
+            );
+        }
+        assert!(steps.is_sorted());
+        steps.dedup();
+        assert!(steps.len() < 50);
+    }
+
     #[test]
     fn a_run_that_failed_half_way_is_overwritten() {
         let folder = tempfile::tempdir().unwrap();

@@ -176,7 +176,9 @@ fn last_commit(file: &[u8]) -> Result<(u64, Commit), Error> {
     }
     // Nearly always it is the end of the file.
     let len = file.len() as u64;
-    if let Some(at) = len.checked_sub(COMMIT_LEN).filter(|at| at % UNIT == 0 && *at >= UNIT)
+    if let Some(at) = len
+        .checked_sub(COMMIT_LEN)
+        .filter(|at| at % UNIT == 0 && *at >= UNIT)
         && let Ok(section) = Section::decode(file, at)
         && section.end() == len
         && let Some(commit) = commit_of(file, &section)
@@ -221,8 +223,7 @@ fn check_commit(
     commits: u64,
 ) -> Result<(), Error> {
     let corrupt = |what: &'static str| Error::corrupt(Kind::Commit.name(), head, what);
-    let commit =
-        commit_of(file, section).ok_or_else(|| corrupt("its checksum does not match"))?;
+    let commit = commit_of(file, section).ok_or_else(|| corrupt("its checksum does not match"))?;
     if commit != Commit::of(commit.manifest.get(), commits, since) {
         return Err(corrupt("it does not match the sections before it"));
     }

@@ -27,9 +27,7 @@ pub(crate) struct Grove {
 impl Grove {
     /// Opens a file and checks everything but its bits.
     pub(crate) fn open(path: &Path) -> Result<Self, Error> {
-        let open = || {
-            Self::of_file(path, open_file(path, File::options().read(true))?)
-        };
+        let open = || Self::of_file(path, open_file(path, File::options().read(true))?);
         open().map_err(Error::in_file(path))
     }
 
@@ -83,7 +81,6 @@ impl Grove {
     pub(crate) fn small(&self, kind: Kind) -> Result<&[u8], Error> {
         Ok(self.payload(self.need(kind)?))
     }
-
 
     pub(crate) fn params(&self) -> Result<Params, Error> {
         let bytes = self.small(Kind::Params)?;

@@ -328,15 +328,19 @@ impl<'a> View<'a> {
             if !go_on {
                 break;
             }
-            let probe = class.params.probe(key);
-            for (segment, live) in self.segments_of(c).filter(|(_, live)| !live.is_empty()) {
-                work += segment.search(probe.positions(), live, |word, found| {
-                    // A scope does not know what was removed since.
-                    let found = found & segment.live()[word];
-                    go_on = found == 0 || each(segment, word, found);
-                    go_on
-                });
-            }
+            with_positions(&class.params, key, |positions| {
+                for (segment, live) in self.segments_of(c).filter(|(_, live)| !live.is_empty()) {
+                    work += segment.search(positions, live, |word, found| {
+                        // A scope does not know what was removed since.
+                        let found = found & segment.live()[word];
+                        go_on = found == 0 || each(segment, word, found);
+                        go_on
+                    });
+                    if !go_on {
+                        break;
+                    }
+                }
+            });
         }
         work
     }
@@ -385,6 +389,25 @@ impl<'a> View<'a> {
             (segment, live)
         })
     }
+}
+
+/// The positions of a key. A [`Probe`](crate::Probe) has room for 64 of them, and copying
+/// that takes a tenth of the whole question.
+#[inline(always)]
+fn with_positions<K: Key + ?Sized>(params: &Params, key: &K, then: impl FnOnce(&[u64])) {
+    const USUAL: usize = 16;
+    let hashes = params.hashes() as usize;
+    if hashes > USUAL {
+        return then(params.probe(key).positions());
+    }
+    let mut positions = [0; USUAL];
+    let mut room = positions.iter_mut();
+    key.with_bytes(|bytes| {
+        Positions::new(params, bytes).all(params, |position| {
+            room.next().map(|out| *out = position).is_some()
+        })
+    });
+    then(&positions[..hashes]);
 }
 
 #[inline(always)]

@@ -86,7 +86,9 @@ impl Index {
     ) -> Result<SetId, Error> {
         let name = name.as_ref();
         if slice == NO_SLICE {
-            return Err(Error::params(format!("slices are numbered below {NO_SLICE}")));
+            return Err(Error::params(format!(
+                "slices are numbered below {NO_SLICE}"
+            )));
         }
         let directory = self.directory();
         let id = match directory.id(name) {
@@ -143,10 +145,11 @@ impl Index {
     ) -> Result<(), Error> {
         let name = name.as_ref();
         let place = self.newest(name)?;
-        self.classes[place.class].params.check_equal(filter.params())?;
+        self.classes[place.class]
+            .params
+            .check_equal(filter.params())?;
         let place = self.make_open(name, place)?;
-        self.segment_mut(place).set_bits(place.slot, filter.ones());
-        Ok(())
+        self.segment_mut(place).set_bits(place.slot, filter.ones())
     }
 
     /// Adds one key to a set; of a set made of slices, to the newest.
@@ -163,8 +166,7 @@ impl Index {
         let place = self.make_open(name, place)?;
         let probe = self.classes[place.class].params.probe(key);
         let positions = probe.positions().iter().copied();
-        self.segment_mut(place).set_bits(place.slot, positions);
-        Ok(())
+        self.segment_mut(place).set_bits(place.slot, positions)
     }
 
     /// Gives a set another filter, which may have other parameters if the index is mixed.
@@ -253,7 +255,9 @@ impl Index {
                 // To be or-ed they must be equal, and plain sets and slices do not mix.
                 match self.directory().place(id, slice) {
                     Some(place) => {
-                        self.classes[place.class].params.check_equal(&class.params)?;
+                        self.classes[place.class]
+                            .params
+                            .check_equal(&class.params)?;
                     }
                     None if (slice == NO_SLICE) != self.is_sliced(id) => {}
                     None => return Err(duplicate(name)),
@@ -268,8 +272,7 @@ impl Index {
                 let place = known.and_then(|id| self.directory().place(id, slice));
                 if let Some(place) = place {
                     let place = self.make_open(set.name(), place)?;
-                    self.segment_mut(place).set_bits(place.slot, filter.ones());
-                    return Ok(());
+                    return self.segment_mut(place).set_bits(place.slot, filter.ones());
                 }
                 let id = known.unwrap_or(SetId(self.next_id));
                 self.put(&filter, id, slice, set.name(), set.tag())?;
@@ -418,7 +421,10 @@ impl Index {
         if segment.is_open() {
             return Ok(place);
         }
-        let (id, slice) = (segment.set(place.slot).id(), segment.label(place.slot).slice());
+        let (id, slice) = (
+            segment.set(place.slot).id(),
+            segment.label(place.slot).slice(),
+        );
         let tag = segment.set(place.slot).tag().to_vec();
         let filter = Filter::from_words(class.params.clone(), segment.filter(place.slot)?)?;
         let moved = self.put_unlisted(&filter, id, slice, name, &tag)?;
@@ -458,7 +464,9 @@ impl Index {
     }
 
     pub(super) fn class_of(&self, params: &Params) -> Option<usize> {
-        self.classes.iter().position(|class| class.params == *params)
+        self.classes
+            .iter()
+            .position(|class| class.params == *params)
     }
 
     fn segment_mut(&mut self, place: Place) -> &mut Segment {

@@ -153,7 +153,9 @@ impl Index {
     pub fn get(&self, name: impl AsRef<[u8]>) -> Result<Set<'_>, Error> {
         let name = name.as_ref();
         let place = self.directory().newest(name);
-        place.map(|place| self.at(place)).ok_or_else(|| unknown(name))
+        place
+            .map(|place| self.at(place))
+            .ok_or_else(|| unknown(name))
     }
 
     /// The set of this number, if it is still there.
@@ -267,4 +269,3 @@ fn unknown(name: &[u8]) -> Error {
         name: name.escape_ascii().to_string(),
     }
 }
-

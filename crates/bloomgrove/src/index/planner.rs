@@ -10,18 +10,19 @@
 //!            that has all k positions: N/64 * (1 - (1 - x)^64)^k
 //! ```
 //!
-//! Lines that follow one another cost less than lines here and there. The weights below are
-//! fitted to `bench-compare index`, where the choice is compared with every layout.
+//! The weights below are fitted to `bench-compare index`, where the choice is compared with every layout.
 
 use super::segment::Shape;
 use crate::Params;
 
-/// Nanoseconds for the next line of a row, for a row that is begun, for a word of a block,
-/// and for a filter asked by itself.
-const NEXT_LINE: f64 = 2.5;
-const NEW_ROW: f64 = 8.0;
+/// Nanoseconds: for hashing and the rest, for a line of a row, for a word of a block, for the
+/// block that a present key is in (half of all keys are taken to be present), and for a
+/// filter asked by itself.
+const BASE: f64 = 30.0;
+const LINE: f64 = 10.0;
 const BLOCK_WORD: f64 = 10.0;
-const LOOSE: f64 = 12.0;
+const OWN_BLOCK: f64 = 100.0;
+const LOOSE: f64 = 10.0;
 /// Below this many filters no matrix is worth building.
 const FEW: usize = 64;
 /// Above this many bits a block of 64 filters is more than memory should be asked for at once.
@@ -113,13 +114,13 @@ impl Costs {
         let blocks = sets.div_ceil(64);
         let share = block_share(density);
         let candidates = blocks as f64 * share.powf(hashes);
-        // A present key has its own block to look at, too.
-        let looked_at = candidates + 1.0;
         Self {
-            loose: sets as f64 * LOOSE,
-            flat: rows_cost(params, blocks, density),
-            sliced: rows_cost(params, blocks.div_ceil(64), share)
-                + looked_at * hashes * BLOCK_WORD,
+            loose: BASE + sets as f64 * LOOSE,
+            flat: BASE + rows_cost(params, blocks, density),
+            sliced: BASE
+                + rows_cost(params, blocks.div_ceil(64), share)
+                + OWN_BLOCK
+                + candidates * hashes * BLOCK_WORD,
             candidates,
         }
     }
@@ -131,6 +132,8 @@ impl Costs {
             Shape::Sliced => self.sliced,
             // Ranks are counted for every word looked at.
             Shape::Sealed => 2.0 * self.sliced,
+            // Never better than any of them.
+            Shape::Tree => self.loose + self.flat + self.sliced,
         }
     }
 }
@@ -140,8 +143,13 @@ fn rows_cost(params: &Params, width: usize, density: f64) -> f64 {
     let hashes = params.hashes();
     let left_after = |rows: u32| 1.0 - (-512.0 * density.powi(rows as i32)).exp();
     let rows_read = 2.0f64.min(f64::from(hashes)) + (2..hashes).map(left_after).sum::<f64>();
-    let lines = width.div_ceil(8) as f64;
-    f64::from(hashes) * NEW_ROW + (lines - 1.0) * rows_read * NEXT_LINE
+    // Narrow rows share lines, and their lines stay in the cache.
+    let lines = if width < 8 {
+        width as f64 / 8.0
+    } else {
+        width.div_ceil(8) as f64
+    };
+    lines * rows_read * LINE
 }
 
 /// A number of blocks, short.

@@ -143,7 +143,9 @@ impl Sealed {
             codes: codes as usize,
             overflow,
         };
-        let len = sizes.words().ok_or(Error::OutOfMemory { bytes: u64::MAX })?;
+        let len = sizes
+            .words()
+            .ok_or(Error::OutOfMemory { bytes: u64::MAX })?;
         let mut words = bits::Words::zeroed(len)?;
         let (row_words, rest) = words.as_mut().split_at_mut(rows * sizes.row());
         let (code_words, rest) = rest.split_at_mut(sizes.code_words());
@@ -216,7 +218,10 @@ impl Sealed {
             1 => (words[0] >> 32, Some(words[0] & 0xffff_ffff)),
             _ => (words[0], None),
         };
-        (rank as usize, first.into_iter().chain(words[1..].iter().copied()))
+        (
+            rank as usize,
+            first.into_iter().chain(words[1..].iter().copied()),
+        )
     }
 
     /// Which code belongs to a block that has this row.

@@ -16,6 +16,7 @@ use super::loose::Loose;
 use super::sealed::Sealed;
 use super::sliced::Sliced;
 use super::store::{Batch, Work};
+use super::tree::Tree;
 use crate::bits::{self, Words};
 use crate::{Error, Filter, Params};
 
@@ -31,11 +32,20 @@ pub enum Shape {
     Sliced,
     /// As sliced, without the empty words: a fifth of the memory, and nothing can be added.
     Sealed,
+    /// The [`Tree`] of the Bloofi paper, with its defaults: for comparison, and never chosen
+    /// by the planner. In memory only; in a file its filters lie loose.
+    Tree,
 }
 
 impl Shape {
     /// All of them.
-    pub const ALL: [Shape; 4] = [Shape::Loose, Shape::Flat, Shape::Sliced, Shape::Sealed];
+    pub const ALL: [Shape; 5] = [
+        Shape::Loose,
+        Shape::Flat,
+        Shape::Sliced,
+        Shape::Sealed,
+        Shape::Tree,
+    ];
 
     /// The name used on the command line and in messages.
     pub fn name(self) -> &'static str {
@@ -44,6 +54,7 @@ impl Shape {
             Shape::Flat => "flat",
             Shape::Sliced => "sliced",
             Shape::Sealed => "sealed",
+            Shape::Tree => "tree",
         }
     }
 }
@@ -54,6 +65,7 @@ pub(super) enum Body {
     Flat(Flat),
     Sliced(Sliced),
     Sealed(Sealed),
+    Tree(Box<Tree>),
 }
 
 #[derive(Debug)]
@@ -82,6 +94,7 @@ impl Segment {
             Shape::Flat => Body::Flat(Flat::new(rows)),
             Shape::Sliced => Body::Sliced(Sliced::new(rows)?),
             Shape::Sealed => Body::Sealed(Sealed::build(rows, 0, |_, _| {})?),
+            Shape::Tree => Body::Tree(Box::new(Tree::new(params.clone(), Default::default())?)),
         };
         Ok(Self {
             rows,
@@ -125,6 +138,7 @@ impl Segment {
             Body::Flat(_) => Shape::Flat,
             Body::Sliced(_) => Shape::Sliced,
             Body::Sealed(_) => Shape::Sealed,
+            Body::Tree(_) => Shape::Tree,
         }
     }
 
@@ -169,6 +183,7 @@ impl Segment {
             Body::Flat(body) => body.bytes(),
             Body::Sliced(body) => body.bytes(),
             Body::Sealed(body) => body.bytes(),
+            Body::Tree(body) => body.bytes(),
         }
     }
 
@@ -199,6 +214,7 @@ impl Segment {
             Body::Flat(body) => body.search(positions, live, each),
             Body::Sliced(body) => body.search(positions, live, each),
             Body::Sealed(body) => body.search(positions, live, each),
+            Body::Tree(body) => search_tree(body, positions, live, each),
         }
     }
 
@@ -235,13 +251,14 @@ impl Segment {
             Body::Loose(body) => body.put(slot, filter)?,
             Body::Flat(body) => body.reach(slot)?,
             Body::Sliced(body) => body.reach(slot)?,
+            Body::Tree(body) => put_in_tree(body, slot, filter)?,
             Body::Sealed(_) => {}
         }
         self.labels.put(slot, new)?;
         match &mut self.body {
             Body::Flat(body) => body.set(slot, bits::ones(filter)),
             Body::Sliced(body) => body.set(slot, bits::ones(filter)),
-            Body::Loose(_) | Body::Sealed(_) => {}
+            Body::Loose(_) | Body::Sealed(_) | Body::Tree(_) => {}
         }
         self.free.pop();
         if self.live.len() <= slot / 64 {
@@ -259,6 +276,9 @@ impl Segment {
                 Body::Loose(body) => body.remove(slot)?,
                 Body::Flat(body) => body.clear(slot),
                 Body::Sliced(body) => body.clear(slot),
+                Body::Tree(body) => {
+                    body.remove(slot as u32);
+                }
                 Body::Sealed(_) => {}
             }
             self.free.push(slot);
@@ -270,23 +290,37 @@ impl Segment {
     }
 
     /// Sets bits of a filter, in a segment that is open.
-    pub(super) fn set_bits(&mut self, slot: usize, positions: impl Iterator<Item = u64>) {
-        let mut added = 0;
-        for position in positions {
-            if self.get(slot, position) {
-                continue;
+    pub(super) fn set_bits(
+        &mut self,
+        slot: usize,
+        positions: impl Iterator<Item = u64>,
+    ) -> Result<(), Error> {
+        let mut fresh: Vec<u64> = positions
+            .filter(|&position| !self.get(slot, position))
+            .collect();
+        fresh.sort_unstable();
+        fresh.dedup();
+        let added = fresh.len() as u64;
+        let fresh = fresh.into_iter();
+        match &mut self.body {
+            Body::Loose(body) => body.set(slot, fresh),
+            Body::Flat(body) => body.set(slot, fresh),
+            Body::Sliced(body) => body.set(slot, fresh),
+            Body::Tree(body) => {
+                let mut words = Words::zeroed(self.rows.div_ceil(64))?;
+                fresh.for_each(|position| {
+                    bits::set(words.as_mut(), position);
+                });
+                body.update(
+                    slot as u32,
+                    &Filter::from_words(body.params().clone(), words)?,
+                )?;
             }
-            added += 1;
-            let one = std::iter::once(position);
-            match &mut self.body {
-                Body::Loose(body) => body.set(slot, one),
-                Body::Flat(body) => body.set(slot, one),
-                Body::Sliced(body) => body.set(slot, one),
-                Body::Sealed(_) => {}
-            }
+            Body::Sealed(_) => {}
         }
         self.labels.set_ones(slot, self.label(slot).ones() + added);
         self.ones += added;
+        Ok(())
     }
 
     /// Is this bit of a filter set? (A sealed one is asked by [`filter`](Self::filter).)
@@ -295,6 +329,7 @@ impl Segment {
             Body::Loose(body) => bits::get(body.filter(slot), position),
             Body::Flat(body) => body.get(slot, position),
             Body::Sliced(body) => body.get(slot, position),
+            Body::Tree(body) => bits::get(tree_words(body, slot), position),
             Body::Sealed(_) => false,
         }
     }
@@ -304,6 +339,7 @@ impl Segment {
         let mut words = Words::zeroed(self.rows.div_ceil(64))?;
         match &self.body {
             Body::Loose(body) => words.as_mut().copy_from_slice(body.filter(slot)),
+            Body::Tree(body) => words.as_mut().copy_from_slice(tree_words(body, slot)),
             Body::Sealed(body) => {
                 let mut block = Words::zeroed(self.rows)?;
                 body.block(slot / 64, block.as_mut());
@@ -326,6 +362,17 @@ impl Segment {
             Body::Flat(body) => body.block(block, out),
             Body::Sliced(body) => body.block(block, out),
             Body::Sealed(body) => body.block(block, out),
+            Body::Tree(body) => {
+                let empty = vec![0; self.rows.div_ceil(64)];
+                let slots = (block * 64..self.slot_count()).take(64);
+                let filters: Vec<&[u64]> = slots
+                    .map(|slot| match tree_words(body, slot) {
+                        [] => &*empty,
+                        words => words,
+                    })
+                    .collect();
+                bits::weave(&filters, out, 1, 0);
+            }
         }
         if self.live[block] != !0 {
             out.iter_mut().for_each(|word| *word &= self.live[block]);
@@ -338,7 +385,9 @@ impl Segment {
         mut each: impl FnMut(usize, &[u64]) -> Result<(), Error>,
     ) -> Result<(), Error> {
         if let Body::Loose(body) = &self.body {
-            return self.slots().try_for_each(|slot| each(slot, body.filter(slot)));
+            return self
+                .slots()
+                .try_for_each(|slot| each(slot, body.filter(slot)));
         }
         let words = self.rows.div_ceil(64);
         let mut rows = Words::zeroed(self.rows)?;
@@ -358,7 +407,9 @@ impl Segment {
     pub(super) fn convert(&self, params: &Params, shape: Shape) -> Result<Self, Error> {
         let mut other = Self::new(params, shape)?;
         let blocks = self.live.len();
-        if shape == Shape::Sealed {
+        if shape == Shape::Tree {
+            // Filter by filter, below.
+        } else if shape == Shape::Sealed {
             other.body = Body::Sealed(Sealed::build(self.rows, blocks, |block, out| {
                 self.block(block, out);
             })?);
@@ -373,9 +424,12 @@ impl Segment {
                     }
                     Body::Flat(body) => body.put_block(block, rows)?,
                     Body::Sliced(body) => body.put_block(block, rows)?,
-                    Body::Sealed(_) => {}
+                    Body::Sealed(_) | Body::Tree(_) => {}
                 }
             }
+        }
+        if let Body::Tree(body) = &mut other.body {
+            self.each_filter(|slot, words| put_in_tree(body, slot, words))?;
         }
         for slot in 0..self.slot_count() {
             let set = self.set(slot);
@@ -404,6 +458,7 @@ impl Segment {
                 return Err("the summary does not say what the blocks hold".into());
             }
             Body::Sealed(body) => body.check()?,
+            Body::Tree(body) => body.assert_invariants(),
             _ => {}
         }
         let mut wrong = None;
@@ -432,5 +487,37 @@ impl Segment {
 fn gather(words: &mut [u64], bit: impl Fn(usize) -> u64) {
     for (at, word) in words.iter_mut().enumerate() {
         *word = (0..64).fold(0, |word, place| word | bit(at * 64 + place) << place);
+    }
+}
+
+/// The bits of a leaf; none if it is gone.
+fn tree_words(tree: &Tree, slot: usize) -> &[u64] {
+    tree.words(slot as u32).unwrap_or(&[])
+}
+
+fn put_in_tree(tree: &mut Tree, slot: usize, words: &[u64]) -> Result<(), Error> {
+    let filter = Filter::from_words(tree.params().clone(), words)?;
+    tree.insert(slot as u32, &filter)?;
+    Ok(())
+}
+
+fn search_tree(
+    tree: &Tree,
+    positions: &[u64],
+    live: &[u64],
+    mut each: impl FnMut(usize, u64) -> bool,
+) -> Work {
+    let mut found = Vec::new();
+    let tested = tree.search(positions, &mut found);
+    for slot in found {
+        let (at, bit) = (slot as usize / 64, 1 << (slot % 64));
+        if live.get(at).is_some_and(|live| live & bit != 0) && !each(at, bit) {
+            break;
+        }
+    }
+    // Nodes that do not match mostly fail at their first bit.
+    Work {
+        tested,
+        words: tested,
     }
 }

@@ -68,7 +68,9 @@ impl Blocks {
     fn get(&self, block: usize) -> Option<&[u64]> {
         // A damaged summary may name a block that is not there.
         let words = self.chunks.get(block >> self.shift)?.as_ref();
-        words.get((block & ((1 << self.shift) - 1)) * self.stride..)?.get(..self.rows)
+        words
+            .get((block & ((1 << self.shift) - 1)) * self.stride..)?
+            .get(..self.rows)
     }
 
     fn get_mut(&mut self, block: usize) -> Option<&mut [u64]> {

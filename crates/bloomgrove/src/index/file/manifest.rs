@@ -78,6 +78,7 @@ fn code(shape: Shape) -> u32 {
         Shape::Flat => 2,
         Shape::Sliced => 3,
         Shape::Sealed => 4,
+        Shape::Tree => 5,
     }
 }
 

@@ -27,8 +27,8 @@ use manifest::{Manifest, Record};
 
 use super::segment::{Segment, Shape};
 use super::{Class, Index, planner};
-use crate::format::{Content, Durable, Growing, Kind, Notes, Report, Writer};
 use crate::Error;
+use crate::format::{Content, Durable, Growing, Kind, Notes, Report, Writer};
 
 /// Below this size nobody minds what is no longer used.
 const SMALL_FILE: u64 = 1 << 20;
@@ -52,6 +52,20 @@ impl Index {
     pub fn open_with_notes(path: impl AsRef<Path>) -> Result<(Self, Notes), Error> {
         let file = Growing::open(path.as_ref())?;
         Self::of(&file).map_err(Error::in_file(file.path()))
+    }
+
+    /// As [`open`](Self::open), after reading the whole file and checking every sum: a disk
+    /// that has lost bits can make a present key look absent.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_checked(path: impl AsRef<Path>) -> Result<(Self, Notes), Error> {
+        let file = Growing::open(path.as_ref())?;
+        let open = || {
+            file.check_all()?;
+            Self::of(&file)
+        };
+        open().map_err(Error::in_file(file.path()))
     }
 
     fn of(file: &Growing) -> Result<(Self, Notes), Error> {
@@ -280,6 +294,13 @@ impl IndexFile {
     /// Notes something else, from the next commit on.
     pub fn set_notes(&mut self, notes: Notes) {
         self.notes = notes;
+    }
+
+    /// How many bytes of filters the next commit has to write at least: they are in memory.
+    pub fn pending_bytes(&self) -> u64 {
+        let pending = self.index.segments();
+        let pending = pending.filter(|(_, segment)| segment.home().is_none());
+        pending.map(|(_, segment)| segment.bytes()).sum()
     }
 
     /// Writes all changes to the file. When this returns they are on disk, and are there

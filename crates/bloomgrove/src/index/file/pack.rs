@@ -39,7 +39,7 @@ pub(super) fn write<W: Durable>(
         (Shape::Sealed, [segment]) if matches!(segment.body(), Body::Sealed(_)) => {
             return write_sealed(writer, segment);
         }
-        (Shape::Loose | Shape::Sealed, _) => write_loose(writer, params, segments)?,
+        (Shape::Loose | Shape::Sealed | Shape::Tree, _) => write_loose(writer, params, segments)?,
         (Shape::Flat, _) => write_flat(writer, params, segments)?,
         (Shape::Sliced, _) => write_sliced(writer, params, segments)?,
     };
@@ -58,10 +58,9 @@ pub(super) fn write<W: Durable>(
         }
     }
     Ok(Home {
-        shape: if shape == Shape::Sealed {
-            Shape::Loose
-        } else {
-            shape
+        shape: match shape {
+            Shape::Flat | Shape::Sliced => shape,
+            Shape::Loose | Shape::Sealed | Shape::Tree => Shape::Loose,
         },
         slots: labels.all().len() as u64,
         labels: write_labels(writer, &labels)?,
@@ -146,7 +145,11 @@ impl Blocks {
     fn push(&mut self, filter: &[u64]) -> Option<&[u64]> {
         self.arrays.as_mut()[self.filled * self.words..][..self.words].copy_from_slice(filter);
         self.filled += 1;
-        if self.filled == 64 { self.finish() } else { None }
+        if self.filled == 64 {
+            self.finish()
+        } else {
+            None
+        }
     }
 
     /// The block of what is left, if anything is.
@@ -178,7 +181,9 @@ fn write_sliced<W: Durable>(
         count += 1;
         append_padded(writer, block)
     };
-    each_filter(segments, |filter| blocks.push(filter).map_or(Ok(()), &mut put))?;
+    each_filter(segments, |filter| {
+        blocks.push(filter).map_or(Ok(()), &mut put)
+    })?;
     blocks.finish().map_or(Ok(()), &mut put)?;
     append_padded(writer, summary.words())?;
     writer.end()?;
@@ -213,10 +218,16 @@ fn write_flat<W: Durable>(
         (done, at) = (done + width, 0);
         append_padded(writer, words)
     };
-    each_filter(segments, |filter| blocks.push(filter).map_or(Ok(()), &mut put))?;
+    each_filter(segments, |filter| {
+        blocks.push(filter).map_or(Ok(()), &mut put)
+    })?;
     blocks.finish().map_or(Ok(()), &mut put)?;
     writer.end()?;
-    let last = if total == 0 { 0 } else { (total - 1) % widest + 1 };
+    let last = if total == 0 {
+        0
+    } else {
+        (total - 1) % widest + 1
+    };
     Ok((head, widest as u64, last as u64))
 }
 
@@ -240,6 +251,7 @@ pub(super) fn open(file: &Growing, params: &Params, record: &Record) -> Result<S
     let mut parts = Parts { words, at: 0 };
     let too_short = || corrupt("it is too short for its filters");
     let body = match shape {
+        Shape::Tree => return Err(corrupt("no tree can be in a file")),
         Shape::Loose => {
             let filters = (0..slots).map(|_| parts.next(params.words()).ok_or_else(too_short));
             Body::Loose(Loose::mapped(rows, filters.collect::<Result<_, _>>()?))
@@ -247,7 +259,9 @@ pub(super) fn open(file: &Growing, params: &Params, record: &Record) -> Result<S
         Shape::Sliced => {
             let count = slots.div_ceil(64);
             let blocks = padded(rows).checked_mul(count);
-            let blocks = blocks.and_then(|len| parts.next(len)).ok_or_else(too_short)?;
+            let blocks = blocks
+                .and_then(|len| parts.next(len))
+                .ok_or_else(too_short)?;
             let stride = usize::try_from(first)
                 .ok()
                 .filter(|&stride| stride == Summary::stride_for(count))
@@ -260,7 +274,11 @@ pub(super) fn open(file: &Growing, params: &Params, record: &Record) -> Result<S
         Shape::Flat => {
             let total = slots.div_ceil(64);
             let widest = flat::widest(rows);
-            let last = if total == 0 { 0 } else { (total - 1) % widest + 1 };
+            let last = if total == 0 {
+                0
+            } else {
+                (total - 1) % widest + 1
+            };
             if (first, second) != (widest as u64, last as u64) {
                 return Err(corrupt("its panels have a wrong width"));
             }
@@ -269,7 +287,10 @@ pub(super) fn open(file: &Growing, params: &Params, record: &Record) -> Result<S
                 let len = rows.checked_mul(width).ok_or_else(too_short)?;
                 Ok((width, parts.next(len).ok_or_else(too_short)?))
             });
-            Body::Flat(Flat::mapped(rows, panels.collect::<Result<Vec<_>, Error>>()?))
+            Body::Flat(Flat::mapped(
+                rows,
+                panels.collect::<Result<Vec<_>, Error>>()?,
+            ))
         }
         Shape::Sealed => {
             let sizes = Sizes {
@@ -303,7 +324,9 @@ struct Parts {
 impl Parts {
     fn next(&mut self, len: usize) -> Option<Store> {
         let part = self.words.part(self.at, len)?;
-        self.at = self.at.checked_add(len.checked_next_multiple_of(LINE_WORDS)?)?;
+        self.at = self
+            .at
+            .checked_add(len.checked_next_multiple_of(LINE_WORDS)?)?;
         Some(Store::Mapped(part))
     }
 
