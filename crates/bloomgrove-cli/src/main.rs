@@ -6,6 +6,7 @@ mod hash;
 mod interrupt;
 mod keys;
 mod output;
+mod paper;
 mod progress;
 mod tune;
 mod units;
@@ -41,6 +42,9 @@ enum Noun {
     /// Find the right size and kind
     #[command(subcommand)]
     Tune(tune::Verb),
+    /// Run the experiments of the papers again
+    #[command(subcommand)]
+    Paper(paper::Verb),
 }
 
 /// How a command ended, if nothing went wrong.
@@ -62,6 +66,7 @@ fn main() -> ExitCode {
         Noun::Filter(verb) => filter::run(verb),
         Noun::Hash(verb) => hash::run(verb),
         Noun::Tune(verb) => tune::run(verb),
+        Noun::Paper(verb) => paper::run(verb),
     };
     match result {
         Ok(Outcome::Yes) => ExitCode::SUCCESS,
