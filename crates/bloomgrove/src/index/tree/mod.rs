@@ -43,6 +43,7 @@ mod draw;
 mod insert;
 mod nodes;
 mod remove;
+mod widths;
 
 pub use bulk::BulkOrder;
 pub use draw::Drawing;
