@@ -6,7 +6,9 @@ use plotters::prelude::*;
 
 use crate::figure::{Axis, Figure, number};
 
-const SIZE: (u32, u32) = (760, 460);
+const SIZE: (u32, u32) = (860, 440);
+/// The legend stands to the right of this, where it hides no curve.
+const LEGEND: u32 = 650;
 /// Told apart in print and by the colour-blind (after Okabe and Ito).
 const COLORS: [RGBColor; 7] = [
     RGBColor(0, 114, 178),
@@ -111,7 +113,8 @@ fn draw(figure: &Figure, svg: &mut String) -> Result<(), Failure> {
         x_range.end = values.fold(x_range.start, f64::max) + 0.05;
     }
     let y_range = range(figure.y, points().map(|point| point.1));
-    let mut chart = ChartBuilder::on(&area)
+    let (plot, legend) = area.split_horizontally(LEGEND);
+    let mut chart = ChartBuilder::on(&plot)
         .caption(figure.title, ("sans-serif", 19))
         .margin(14)
         .x_label_area_size(44)
@@ -126,23 +129,20 @@ fn draw(figure: &Figure, svg: &mut String) -> Result<(), Failure> {
         .axis_desc_style(("sans-serif", 15))
         .label_style(("sans-serif", 13))
         .draw()?;
-    for (series, color) in figure.series.iter().zip(COLORS.iter().cycle()) {
+    for (i, (series, color)) in figure.series.iter().zip(COLORS.iter().cycle()).enumerate() {
         let place = |&(x, y): &(f64, f64)| (scaled(figure.x, x), scaled(figure.y, y));
         let line = LineSeries::new(series.points.iter().map(place), color.stroke_width(2));
-        chart
-            .draw_series(line)?
-            .label(series.name.as_str())
-            .legend(|(x, y)| PathElement::new([(x, y), (x + 18, y)], color.stroke_width(3)));
+        chart.draw_series(line)?;
         let dots = series.points.iter().map(place);
         chart.draw_series(dots.map(|dot| Circle::new(dot, 3, color.filled())))?;
+        let y = 56 + 22 * i as i32;
+        legend.draw(&PathElement::new([(4, y), (24, y)], color.stroke_width(3)))?;
+        legend.draw(&Text::new(
+            series.name.as_str(),
+            (32, y - 6),
+            ("sans-serif", 13),
+        ))?;
     }
-    chart
-        .configure_series_labels()
-        .position(SeriesLabelPosition::UpperLeft)
-        .background_style(WHITE.mix(0.85))
-        .border_style(RGBColor(200, 204, 208))
-        .label_font(("sans-serif", 13))
-        .draw()?;
     area.present()?;
     Ok(())
 }
