@@ -3,10 +3,12 @@
 
 mod filter;
 mod hash;
+mod index;
 mod interrupt;
 mod keys;
 mod output;
 mod parallel;
+mod paper;
 mod progress;
 mod tune;
 mod units;
@@ -36,12 +38,18 @@ enum Noun {
     /// Build, ask, inspect and combine single filters
     #[command(subcommand)]
     Filter(filter::Verb),
+    /// Build, ask and change indexes of many sets
+    #[command(subcommand)]
+    Index(index::Verb),
     /// Measure the hash families
     #[command(subcommand)]
     Hash(hash::Verb),
     /// Find the right size and kind
     #[command(subcommand)]
     Tune(tune::Verb),
+    /// Run the experiments of the papers again
+    #[command(subcommand)]
+    Paper(paper::Verb),
 }
 
 /// How a command ended, if nothing went wrong.
@@ -61,8 +69,10 @@ fn main() -> ExitCode {
     let result = match args.noun {
         Noun::Which(args) => which::run(args),
         Noun::Filter(verb) => filter::run(verb),
+        Noun::Index(verb) => index::run(verb),
         Noun::Hash(verb) => hash::run(verb),
         Noun::Tune(verb) => tune::run(verb),
+        Noun::Paper(verb) => paper::run(verb),
     };
     match result {
         Ok(Outcome::Yes) => ExitCode::SUCCESS,

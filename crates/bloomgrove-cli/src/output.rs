@@ -65,6 +65,11 @@ impl Output {
         Ok(())
     }
 
+    /// What was printed so far reaches its reader.
+    pub(crate) fn flush(&mut self) -> anyhow::Result<()> {
+        Ok(self.0.flush()?)
+    }
+
     /// Must be called at the end: an error when the buffer is dropped goes unseen.
     pub(crate) fn finish(mut self) -> anyhow::Result<()> {
         Ok(self.0.flush()?)

@@ -145,7 +145,7 @@ fn open_to_change(home: &Home, save: bool, keep_old: bool, fpr: f64) -> Result<I
         remove_leftovers(&home.index);
         let opened = if keep_old {
             narrow(&home.index, mode);
-            IndexFile::open(&home.index)
+            crate::index::open::to_change(&home.index)
         } else {
             create(&home.index)
         };

@@ -198,7 +198,8 @@ impl Index {
         })
     }
 
-    fn view(&self) -> View<'_> {
+    /// The whole index, to be asked as a part of it would be.
+    pub fn view(&self) -> View<'_> {
         View {
             index: self,
             scope: None,

@@ -9,19 +9,16 @@
 //! ```
 //!
 //! The paper (section 5.1) sorts the filters into a chain of nearest neighbours and
-//! inserts each behind the last one. Every split then leaves d + 1 children in the
-//! left half for ever. We pack instead, 2d children to a node, which makes a third
-//! fewer inner nodes at order 2, and read each value once.
-//!
-//! When the root is saturated, upper levels can cost more than they spare: a parent
-//! over f children is one check more, and spares f with probability 1 - p, p being how
-//! often it matches by chance. So a level is built only while 1/f + p < 1, with the f
-//! from d to 2d for which that sum is least; what remains hangs from the root. It is
-//! the no-split rule of section 3.4, made before the fact.
+//! inserts each behind the last one. We pack instead, level by level from the leaves,
+//! and read each value once. How many children the nodes of a level get is computed
+//! beforehand (`widths`). When the root is saturated, levels of nearly full nodes are
+//! left out, and the root has as many children as remain: the no-split rule of
+//! section 3.4, applied before the fact.
 
 use std::collections::hash_map::Entry;
 
 use super::nodes::NONE;
+use super::widths::Widths;
 use super::{Tree, TreeOptions, chain};
 use crate::bits;
 use crate::{Error, Filter, Params};
@@ -152,25 +149,20 @@ impl Tree {
 
     /// Builds level upon level over nodes in this order.
     fn pack(&mut self, mut level: Vec<u32>) {
-        let most = 2 * self.options.order;
-        let list = !self.options.split_full && self.is_union_full(&level);
-        while level.len() > most {
-            let children = if list {
-                match self.best_width(&level) {
-                    Some(width) => width,
-                    None => break,
-                }
-            } else {
-                most
-            };
-            // Shares as even as can be, none below d.
-            let count = level.len().div_ceil(children);
-            let count = count.min(level.len() / self.options.order);
+        let ones: u64 = level.iter().map(|&leaf| self.nodes.ones(leaf)).sum();
+        let bits = level.len() as f64 * self.params.bits() as f64;
+        let widths = Widths {
+            order: self.options.order,
+            long_root: !self.options.split_full && self.is_union_full(&level),
+            leaves: level.len(),
+            empty: 1.0 - ones as f64 / bits.max(1.0),
+            hashes: self.params.hashes(),
+        };
+        for count in widths.levels() {
+            // Shares as even as can be.
+            let share = |i: usize| i * level.len() / count;
             level = (0..count)
-                .map(|i| {
-                    let share = i * level.len() / count..(i + 1) * level.len() / count;
-                    self.parent_of(&level[share])
-                })
+                .map(|i| self.parent_of(&level[share(i)..share(i + 1)]))
                 .collect();
             self.height += 1;
         }
@@ -199,24 +191,5 @@ impl Tree {
             bits::or_assign(union, self.nodes.value(node));
         }
         bits::count(union) == self.params.bits()
-    }
-
-    /// How many children the next level's nodes should have; none if that level would
-    /// cost more than it spares. Supposes that the nodes are alike and share no more
-    /// than chance: similar ones only prune better.
-    fn best_width(&self, level: &[u32]) -> Option<usize> {
-        let ones: u64 = level.iter().map(|&node| self.nodes.ones(node)).sum();
-        let empty = 1.0 - ones as f64 / (level.len() as f64 * self.params.bits() as f64);
-        let cost = |children: usize| {
-            let fill = 1.0 - empty.powi(children as i32);
-            1.0 / children as f64 + fill.powi(self.params.hashes() as i32)
-        };
-        // Two parents at least, each with d children: fewer are left to the root.
-        let most = (2 * self.options.order).min(level.len() / 2);
-        (self.options.order..=most)
-            .map(|children| (cost(children), children))
-            .min_by(|a, b| a.0.total_cmp(&b.0))
-            .filter(|(cost, _)| *cost < 1.0)
-            .map(|(_, children)| children)
     }
 }

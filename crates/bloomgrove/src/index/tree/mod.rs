@@ -21,8 +21,9 @@
 //! Cost, N filters of order d: while the root is not saturated, a search checks about
 //! `l log_l N + 1` nodes, l children each (d to 2d), and so does an insertion or a
 //! removal; an update touches `height + 1`. Memory: N leaves and at most N inner nodes.
-//! Every operation returns how many nodes it accessed, as the paper counts: a node
-//! whose value or whose links are read or changed, once for each step that does so.
+//! Every operation returns how many nodes it accessed, as the paper counts: those whose
+//! value or links are read or changed, and again those that a split, a merge or a
+//! redistribution reads.
 //!
 //! Where we differ:
 //! * A search goes level by level instead of branch by branch. It checks the same
@@ -44,6 +45,7 @@ mod draw;
 mod insert;
 mod nodes;
 mod remove;
+mod widths;
 
 pub use bulk::BulkOrder;
 pub use draw::Drawing;

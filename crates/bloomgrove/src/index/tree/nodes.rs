@@ -19,8 +19,9 @@ use crate::bits::{self, LINE_WORDS, Words};
 pub(super) const NONE: u32 = u32::MAX;
 
 /// How many of a key's words are fetched ahead. A node that does not match mostly
-/// fails at its first bits; more than two only fill the cache.
-const AHEAD: usize = 2;
+/// fails within its first bits. Of 0, 1, 2, 4 and 7, four was fastest at 10,000 and
+/// 100,000 filters: about half the time of fetching none, or all.
+const AHEAD: usize = 4;
 
 pub(super) struct Nodes {
     words: usize,

@@ -42,7 +42,6 @@ impl Tree {
             }
             let rank = self.nodes.rank(parent, gone);
             self.nodes.give(parent, rank..rank + 1);
-            accessed += 1;
             let left = self.nodes.children(parent).len();
             if parent == self.root {
                 if left == 1 {
@@ -70,7 +69,7 @@ impl Tree {
         self.nodes.orphan(only);
         self.root = only;
         self.height -= 1;
-        1
+        2
     }
 
     /// The neighbours of a node that is not the root, the left one first.
@@ -109,8 +108,8 @@ impl Tree {
         }
         self.nodes.gather(node);
         self.nodes.gather(sibling);
-        // The sibling, and every child of the two.
-        1 + (own + theirs) as u64
+        // Every child of the two; they themselves count with the children above.
+        (own + theirs) as u64
     }
 
     /// Gives all children of a node to a neighbour. Returns the nodes accessed.
@@ -127,6 +126,7 @@ impl Tree {
         };
         self.nodes.adopt(sibling, rank, &moved);
         self.nodes.gather(sibling);
+        // The node, and every child that is now the sibling's.
         1 + self.nodes.children(sibling).len() as u64
     }
 
@@ -145,8 +145,8 @@ impl Tree {
             }
             self.nodes.clear_words(node, lost);
             node = self.nodes.parent(node);
-            accessed += u64::from(node != NONE);
         }
-        accessed
+        // A node counts with the children of the one above it; the root has none.
+        accessed + 1
     }
 }

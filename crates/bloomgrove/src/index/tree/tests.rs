@@ -106,8 +106,8 @@ fn figure_2_insert_splits_node_7() {
 #[test]
 fn figure_3_delete_redistributes_between_7_and_8() {
     let mut tree = figure_1();
-    // Leaf 5, node 8, node 7, the 5 leaves of the two, the root and its 2 children.
-    assert_eq!(tree.remove(5), Some(10));
+    // Leaf 5, the 5 leaves left of nodes 7 and 8, these two, and the root.
+    assert_eq!(tree.remove(5), Some(9));
     tree.assert_invariants();
     let (levels, groups) = shape(&tree);
     assert_eq!(groups, [vec![1, 2, 3], vec![4, 6]]);

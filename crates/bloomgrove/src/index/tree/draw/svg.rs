@@ -23,7 +23,7 @@ const ROW: f64 = 15.0;
 /// Bits in one row of a box.
 const ROW_BITS: usize = 16;
 /// Characters of a title that fit in a box.
-const TITLE: usize = 19;
+const TITLE: usize = 16;
 
 /// A colour between nearly white (no bit set) and deep green (all set).
 pub(super) struct Shade(f64);

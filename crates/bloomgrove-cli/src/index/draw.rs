@@ -1,0 +1,99 @@
+//! `bloomgrove index draw`: the sets as the tree of the Bloofi paper.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use bloomgrove::Filter;
+use bloomgrove::index::{Index, Tree, TreeOptions};
+
+use super::open;
+use crate::Outcome;
+use crate::output::{Output, complain};
+
+/// Draw the sets of an index as a tree, as the Bloofi paper does.
+///
+/// Every set is a leaf, every node above the union of what lies below it, and similar sets
+/// lie together; the darker a node, the more of its bits are set. The form is that of the
+/// file's ending: .svg, .dot (Graphviz) or text.
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  bloomgrove index draw sites.grove -o sites.svg")]
+pub(crate) struct Args {
+    /// The index
+    #[arg(value_name = "INDEX")]
+    index: PathBuf,
+    /// Where to draw; text on standard output if not given
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Nodes have this many children to twice as many
+    #[arg(long, default_value_t = 2)]
+    order: usize,
+    /// Of each node, draw this many children
+    #[arg(long, default_value_t = 8, value_name = "COUNT")]
+    children: usize,
+    /// Draw no more sets than this
+    #[arg(long, default_value_t = 1000, value_name = "COUNT")]
+    most: usize,
+}
+
+pub(crate) fn run(args: Args) -> Result<Outcome> {
+    let (index, _) = open::to_ask(&args.index)?;
+    let (tree, names) = tree(&index, &args)?;
+    let name = |slot: u32| names[slot as usize].clone();
+    let drawing = tree.draw().names(name).most_children(args.children);
+    let ending = |path: &Path| path.extension().map(|end| end.to_string_lossy().into_owned());
+    let Some(path) = &args.output else {
+        let mut output = Output::new();
+        output.line(drawing.to_text().trim_end())?;
+        output.finish()?;
+        return Ok(Outcome::Yes);
+    };
+    let picture = match ending(path).as_deref() {
+        Some("svg") => drawing.to_svg(),
+        Some("dot" | "gv") => drawing.to_dot(),
+        Some("txt") => drawing.to_text(),
+        _ => bail!(
+            "{}: name a file ending in .svg, .dot or .txt, so that its form is known",
+            path.display()
+        ),
+    };
+    std::fs::write(path, picture).with_context(|| format!("writing {}", path.display()))?;
+    Ok(Outcome::Yes)
+}
+
+/// The tree of the sets that have the commonest parameters.
+fn tree(index: &Index, args: &Args) -> Result<(Tree, Vec<String>)> {
+    let segments = index.segments_info();
+    let count = |params| -> usize {
+        let same = segments.iter().filter(|segment| segment.params == params);
+        same.map(|segment| segment.sets).sum()
+    };
+    let Some(params) = index.params().max_by_key(|params| count(*params)) else {
+        bail!("{}: there are no sets to draw", args.index.display());
+    };
+    let mut tree = Tree::new(params.clone(), TreeOptions::default().order(args.order))?;
+    let mut names = Vec::new();
+    let mut left_out = 0;
+    let mut sets: Vec<_> = index.sets().collect();
+    sets.sort_unstable_by_key(|set| (set.id(), set.slice()));
+    sets.dedup_by_key(|set| set.id());
+    for set in sets {
+        let filter: Filter = index.filter(set.name())?;
+        if filter.params() != params || names.len() == args.most {
+            left_out += 1;
+            continue;
+        }
+        tree.insert(names.len() as u32, &filter)?;
+        names.push(String::from_utf8_lossy(set.name()).into_owned());
+    }
+    if names.is_empty() {
+        bail!("{}: there are no sets to draw", args.index.display());
+    }
+    if left_out > 0 {
+        complain(format_args!(
+            "{left_out} sets are not drawn: their filters are of other sizes, or there are more \
+             than --most {}",
+            args.most
+        ));
+    }
+    Ok((tree, names))
+}

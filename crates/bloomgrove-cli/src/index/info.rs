@@ -1,0 +1,163 @@
+//! `bloomgrove index info` and `index verify`.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use bloomgrove::index::Index;
+use serde_json::{Value, json};
+
+use super::open;
+use crate::output::{self, Output};
+use crate::{Outcome, units};
+
+/// Say what is in an index: sets, sizes, layouts and why.
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  bloomgrove index info sites.grove --sets")]
+pub(crate) struct Info {
+    /// The index
+    #[arg(value_name = "INDEX")]
+    index: PathBuf,
+    /// List the sets instead, with their numbers
+    #[arg(long)]
+    sets: bool,
+    /// Print JSON; with --sets, one object to a line
+    #[arg(long)]
+    json: bool,
+}
+
+/// Check every byte of an index.
+///
+/// Every checksum, and that every layout says of every set what was noted of it. Exit code
+/// 0 if all is well, 2 if not.
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  bloomgrove index verify sites.grove")]
+pub(crate) struct Verify {
+    /// The index
+    #[arg(value_name = "INDEX")]
+    index: PathBuf,
+}
+
+pub(crate) fn info(args: Info) -> Result<Outcome> {
+    let (index, notes) = open::to_ask(&args.index)?;
+    let mut output = Output::new();
+    if args.sets {
+        let mut sets: Vec<_> = index.sets().collect();
+        sets.sort_unstable_by_key(|set| (set.id(), set.slice()));
+        for set in sets {
+            let id = set.id().get();
+            if args.json {
+                let mut line = json!({ "id": id, "name": output::json_bytes(set.name()) });
+                if let Some(slice) = set.slice() {
+                    line["slice"] = json!(slice);
+                }
+                output.json_line(&line)?;
+            } else {
+                let slice = set.slice().map_or(String::new(), |slice| format!("\t{slice}"));
+                output.bytes(&[format!("{id}\t").as_bytes(), set.name(), slice.as_bytes(), b"\n"])?;
+            }
+        }
+    } else if args.json {
+        let mut facts = json(&index);
+        facts["file"] = json!(args.index.to_string_lossy());
+        facts["notes"] = notes
+            .iter()
+            .map(|(name, value)| (name.to_owned(), json!(value)))
+            .collect();
+        output.json(&facts)?;
+    } else {
+        let on_disk = std::fs::metadata(&args.index).map_or(0, |about| about.len());
+        let kinds = match index.params().count() {
+            1 if !index.is_mixed() => index.params().map(|params| params.to_string()).collect(),
+            kinds => format!("{kinds} kinds of filters"),
+        };
+        let mut facts = vec![
+            ("file", args.index.display().to_string()),
+            ("on disk", units::size(on_disk)),
+            ("sets", units::grouped(index.len() as u64)),
+            ("filters", kinds),
+            ("bits", units::size(index.bytes())),
+        ];
+        facts.extend(notes.iter().map(|(name, value)| (name, value.to_owned())));
+        output.facts(&facts)?;
+        output.line("")?;
+        let rows: Vec<Vec<String>> = index
+            .segments_info()
+            .iter()
+            .map(|segment| {
+                vec![
+                    units::grouped(segment.params.bits()),
+                    segment.params.hashes().to_string(),
+                    units::grouped(segment.sets as u64),
+                    units::percent(segment.density),
+                    units::size(segment.bytes),
+                    segment.shape.name().to_owned(),
+                ]
+            })
+            .collect();
+        let head = ["bits", "hashes", "sets", "density", "size", "layout"];
+        output.table(&head, &rows)?;
+        let largest = index.segments_info();
+        let largest = largest.iter().max_by_key(|segment| segment.bytes);
+        if let Some(segment) = largest {
+            let lead = match segment.shape == segment.plan.shape {
+                true => "why".to_owned(),
+                false => format!("the planner would take {}", segment.plan.shape.name()),
+            };
+            output.line(format_args!("\n{lead}: {}", segment.plan.reason))?;
+        }
+    }
+    output.finish()?;
+    Ok(Outcome::Yes)
+}
+
+pub(crate) fn verify(args: Verify) -> Result<Outcome> {
+    let report = bloomgrove::verify(&args.index)?;
+    let (index, _) = open::to_ask(&args.index)?;
+    let mut output = Output::new();
+    output.line(format_args!(
+        "{}: {} sets in {} sections, all as written",
+        args.index.display(),
+        units::grouped(index.len() as u64),
+        units::grouped(report.sections.len() as u64),
+    ))?;
+    if report.unfinished > 0 {
+        output.line(format_args!(
+            "note: {} at the end are from a change that was never finished; they do no harm, and \
+             go with the next change",
+            units::size(report.unfinished)
+        ))?;
+    }
+    output.finish()?;
+    Ok(Outcome::Yes)
+}
+
+pub(super) fn json(index: &Index) -> Value {
+    let segments: Vec<Value> = index
+        .segments_info()
+        .iter()
+        .map(|segment| {
+            json!({ "bits": segment.params.bits(), "hashes": segment.params.hashes(),
+                    "sets": segment.sets, "density": segment.density, "bytes": segment.bytes,
+                    "layout": segment.shape.name(), "planned": segment.plan.shape.name(),
+                    "reason": segment.plan.reason })
+        })
+        .collect();
+    json!({ "sets": index.len(), "bytes": index.bytes(), "mixed": index.is_mixed(),
+            "segments": segments })
+}
+
+/// The layouts in use, most bytes first.
+pub(super) fn layouts(index: &Index) -> String {
+    let mut segments = index.segments_info();
+    segments.sort_by_key(|segment| std::cmp::Reverse(segment.bytes));
+    let mut names: Vec<&str> = Vec::new();
+    for segment in &segments {
+        if !names.contains(&segment.shape.name()) {
+            names.push(segment.shape.name());
+        }
+    }
+    match names.len() {
+        0 => "empty".into(),
+        _ => names.join(" and "),
+    }
+}

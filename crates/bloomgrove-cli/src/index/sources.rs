@@ -1,0 +1,171 @@
+//! Where sets come from: files of keys, filters, other indexes, and folders of them.
+
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use bloomgrove::format::{Content, content_of};
+use bloomgrove::index::IndexFile;
+use bloomgrove::{Collector, Filter, MappedFilter, Params};
+use walkdir::WalkDir;
+
+use crate::keys::{self, Column, KeyKind};
+use crate::output::complain;
+use crate::progress::Progress;
+
+/// Memory for the hashes of one file before they go to disk.
+const MEMORY: usize = 32 << 20;
+
+/// One set, or in an index many.
+#[derive(Debug)]
+pub(super) struct Source {
+    pub(super) name: Vec<u8>,
+    pub(super) path: PathBuf,
+    pub(super) size: u64,
+    pub(super) kind: SourceKind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SourceKind {
+    Keys,
+    Filter,
+    Index,
+}
+
+/// The sets that paths name. A file is called as it was named; one found in a folder, by its
+/// path in there; a filter without its ending. False if something could not be looked at; it
+/// has been reported.
+pub(super) fn find(paths: &[PathBuf]) -> (Vec<Source>, bool) {
+    let mut sources = Vec::new();
+    let mut complete = true;
+    let mut failed = |what: &dyn std::fmt::Display| {
+        complain(format_args!("{what}"));
+        complete = false;
+    };
+    for path in paths {
+        match std::fs::metadata(path) {
+            Err(error) => failed(&format_args!("{}: {error}", path.display())),
+            Ok(about) if !about.is_dir() => match Source::new(path, path, about.len()) {
+                Ok(source) => sources.push(source),
+                Err(error) => failed(&format_args!("{error:#}")),
+            },
+            Ok(_) => {
+                let entries = WalkDir::new(path).sort_by_file_name().into_iter();
+                // Hidden files and links are no data, and an index in there is most likely
+                // the one of these very files.
+                let is_hidden = |name: &[u8]| name.starts_with(b".");
+                let entries = entries.filter_entry(|entry| {
+                    entry.depth() == 0 || !is_hidden(entry.file_name().as_bytes())
+                });
+                for entry in entries {
+                    let found = entry.and_then(|entry| Ok((entry.metadata()?, entry)));
+                    let (about, entry) = match found {
+                        Ok(found) => found,
+                        Err(error) => {
+                            failed(&error);
+                            continue;
+                        }
+                    };
+                    if !about.is_file() {
+                        continue;
+                    }
+                    let inside = entry.path().strip_prefix(path).unwrap_or(entry.path());
+                    match Source::new(inside, entry.path(), about.len()) {
+                        Ok(source) if source.kind == SourceKind::Index => {}
+                        Ok(source) => sources.push(source),
+                        Err(error) => failed(&format_args!("{error:#}")),
+                    }
+                }
+            }
+        }
+    }
+    (sources, complete)
+}
+
+impl Source {
+    fn new(name: &Path, path: &Path, size: u64) -> Result<Self> {
+        let is_grove = path.extension().is_some_and(|ending| ending == "grove");
+        let kind = match is_grove {
+            false => SourceKind::Keys,
+            true => match content_of(path)? {
+                Content::Filter => SourceKind::Filter,
+                Content::Index => SourceKind::Index,
+                other => bail!("{}: holds {}, not sets", path.display(), other.name()),
+            },
+        };
+        let name = match kind {
+            SourceKind::Keys => name.to_owned(),
+            _ => name.with_extension(""),
+        };
+        Ok(Self {
+            name: name.into_os_string().into_vec(),
+            path: path.to_owned(),
+            size,
+            kind,
+        })
+    }
+
+    /// The filter of this set.
+    pub(super) fn filter(&self, how: &How, progress: &Progress) -> Result<Filter> {
+        if self.kind == SourceKind::Filter {
+            let filter = MappedFilter::map(&self.path)?.to_owned()?;
+            progress.add(self.size);
+            return Ok(filter);
+        }
+        let column = how.column.as_ref();
+        match &how.sizing {
+            Sizing::Equal(params) => {
+                let mut filter = Filter::new(params.clone())?;
+                keys::read(&self.path, column, Some(progress), |lines| {
+                    match how.kind {
+                        KeyKind::Text => filter.insert_batch(lines),
+                        kind => {
+                            for line in lines {
+                                filter.insert(&kind.key(line)?);
+                            }
+                        }
+                    }
+                    Ok(())
+                })?;
+                Ok(filter)
+            }
+            Sizing::Own(fpr) => {
+                let mut collector = Collector::new(*fpr)?.memory(MEMORY).in_steps();
+                keys::read(&self.path, column, Some(progress), |lines| {
+                    for line in lines {
+                        match how.kind {
+                            KeyKind::Text => collector.insert(*line)?,
+                            kind => collector.insert(&kind.key(line)?)?,
+                        }
+                    }
+                    Ok(())
+                })?;
+                Ok(collector.finish()?)
+            }
+        }
+    }
+}
+
+/// How keys become filters.
+pub(super) struct How {
+    pub(super) sizing: Sizing,
+    pub(super) kind: KeyKind,
+    pub(super) column: Option<Column>,
+}
+
+pub(super) enum Sizing {
+    /// All filters alike.
+    Equal(Params),
+    /// Each as large as its set needs at this rate, in steps.
+    Own(f64),
+}
+
+impl Sizing {
+    /// As the filters of an index are.
+    pub(super) fn of(file: &IndexFile, default_fpr: f64) -> Result<Self> {
+        match file.params().next() {
+            Some(params) if !file.is_mixed() => Ok(Sizing::Equal(params.clone())),
+            _ => super::open::fpr_of(file.notes(), default_fpr).map(Sizing::Own),
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! `bloomgrove index which`: which sets may hold a key.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use bloomgrove::index::{Figures, Index, Scope, Set, View};
+use serde_json::json;
+
+use super::open;
+use crate::keys::{self, Column};
+use crate::output::{self, Output, complain};
+use crate::{Outcome, units};
+
+/// Say which sets of an index may hold a key.
+///
+/// A set not named does not hold the key; a named one may not hold it either, at the rate of
+/// its filter (--explain tells how many such are to be expected). Exit code 0 if any set may
+/// hold any key, 1 if none does.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    bloomgrove index which sites.grove doc-00042\n  \
+    bloomgrove index which sites.grove --keys-from wanted.txt --at-least 3")]
+pub(crate) struct Args {
+    /// The index
+    #[arg(value_name = "INDEX")]
+    index: PathBuf,
+    /// Keys
+    #[arg(value_name = "KEY")]
+    keys: Vec<OsString>,
+    /// More keys, one to a line or from a column; - is standard input
+    #[arg(long, value_name = "FILE")]
+    keys_from: Vec<PathBuf>,
+    #[command(flatten)]
+    column: Option<Column>,
+    /// Name the sets that may hold at least this many of the keys, and how many
+    #[arg(long, value_name = "COUNT")]
+    at_least: Option<usize>,
+    /// Only sets whose name begins so
+    #[arg(long, value_name = "TEXT")]
+    prefix: Option<OsString>,
+    /// Only slices from this one on
+    #[arg(long, value_name = "SLICE")]
+    from: Option<u64>,
+    /// Only slices up to this one
+    #[arg(long, value_name = "SLICE")]
+    to: Option<u64>,
+    /// Print how many sets, instead of which
+    #[arg(short, long)]
+    count: bool,
+    /// Print nothing; the exit code tells
+    #[arg(short, long, conflicts_with_all = ["json", "count"])]
+    quiet: bool,
+    /// Print one JSON object for each key
+    #[arg(long)]
+    json: bool,
+    /// Say on standard error what the answer cost, and how many sets may be named by mistake
+    #[arg(short, long)]
+    explain: bool,
+}
+
+/// Keys asked at once: their answers are held in memory.
+const CHUNK: usize = 10_000;
+
+pub(crate) fn run(mut args: Args) -> Result<Outcome> {
+    if args.keys.is_empty() && args.keys_from.is_empty() {
+        bail!("no key to ask for: name one, or give a file with --keys-from");
+    }
+    let (index, notes) = open::to_ask(&args.index)?;
+    let kind = open::kind_of(&notes);
+    let scope = scope(&index, &args);
+    let view = match &scope {
+        Some(scope) => index.within(scope)?,
+        None => index.view(),
+    };
+    let mut output = Output::new();
+    let mut any = false;
+    let many = args.keys.len() > 1 || !args.keys_from.is_empty();
+    let given: Vec<Vec<u8>> = std::mem::take(&mut args.keys)
+        .into_iter()
+        .map(keys::from_argument)
+        .collect();
+    // With --at-least all keys are one question.
+    let mut together: Vec<Vec<u8>> = Vec::new();
+    let mut answer = |lines: &[&[u8]]| -> Result<()> {
+        for lines in lines.chunks(CHUNK) {
+            let keys = lines.iter().map(|line| kind.key(line));
+            let keys: Vec<Vec<u8>> = keys.collect::<Result<_>>()?;
+            if args.at_least.is_some() {
+                together.extend(keys);
+                continue;
+            }
+            let started = Instant::now();
+            let answers = view.which_many(&keys);
+            let took = started.elapsed();
+            for (line, sets) in lines.iter().zip(answers.iter()) {
+                any |= !sets.is_empty();
+                print_one(&mut output, &args, many, line, sets)?;
+            }
+            if args.explain {
+                explain(&view, &keys, took);
+            }
+        }
+        Ok(())
+    };
+    answer(&given.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
+    for file in &args.keys_from {
+        keys::read(file, args.column.as_ref(), None, &mut answer)?;
+    }
+    if let Some(least) = args.at_least {
+        let found = view.at_least(least.max(1), &together);
+        any = !found.is_empty();
+        print_counts(&mut output, &args, &found)?;
+    }
+    output.finish()?;
+    Ok(if any { Outcome::Yes } else { Outcome::No })
+}
+
+/// The sets asked for, unless that is all.
+fn scope(index: &Index, args: &Args) -> Option<Scope> {
+    if args.prefix.is_none() && args.from.is_none() && args.to.is_none() {
+        return None;
+    }
+    let prefix = args.prefix.as_ref().map_or(&b""[..], |text| text.as_bytes());
+    let (from, to) = (args.from.unwrap_or(0), args.to.unwrap_or(u64::MAX));
+    Some(index.scope(|set| {
+        let in_time = set.slice().is_none_or(|slice| (from..=to).contains(&slice));
+        in_time && set.name().starts_with(prefix)
+    }))
+}
+
+fn print_one(
+    output: &mut Output,
+    args: &Args,
+    many: bool,
+    key: &[u8],
+    sets: &[Set<'_>],
+) -> Result<()> {
+    if args.quiet {
+        return Ok(());
+    }
+    let mut names: Vec<&[u8]> = sets.iter().map(|set| set.name()).collect();
+    names.sort_unstable();
+    if args.json {
+        let mut line = json!({ "key": output::json_bytes(key), "count": names.len() });
+        if !args.count {
+            line["sets"] = names.iter().map(|name| output::json_bytes(name)).collect();
+        }
+        return output.json_line(&line);
+    }
+    let lead: &[&[u8]] = if many { &[key, b"\t"] } else { &[] };
+    if args.count {
+        output.bytes(lead)?;
+        return output.line(names.len());
+    }
+    for name in names {
+        output.bytes(lead)?;
+        output.bytes(&[name, b"\n"])?;
+    }
+    Ok(())
+}
+
+fn print_counts(output: &mut Output, args: &Args, found: &[(Set<'_>, usize)]) -> Result<()> {
+    if args.quiet {
+        return Ok(());
+    }
+    if args.count {
+        return output.line(found.len());
+    }
+    for (set, count) in found {
+        if args.json {
+            let name = output::json_bytes(set.name());
+            output.json_line(&json!({ "set": name, "keys": count }))?;
+        } else {
+            output.bytes(&[set.name(), b"\t"])?;
+            output.line(count)?;
+        }
+    }
+    Ok(())
+}
+
+/// Keys whose cost is looked at.
+const SAMPLE: usize = 100;
+
+fn explain(view: &View<'_>, keys: &[Vec<u8>], took: Duration) {
+    let figures = keys.iter().take(SAMPLE).map(|key| view.explain(key).1);
+    let figures: Vec<Figures> = figures.collect();
+    let Some(last) = figures.last() else { return };
+    let mean = |of: fn(&Figures) -> u64| {
+        let sum: u64 = figures.iter().map(of).sum();
+        units::grouped(sum / figures.len() as u64)
+    };
+    complain(format_args!(
+        "{} ns a key; {} filters tested and {} words read; for a key that none holds, {} sets \
+         are named by mistake",
+        took.as_nanos() / keys.len() as u128,
+        mean(|figures| figures.filters_tested),
+        mean(|figures| figures.words_read),
+        short(last.expected_false),
+    ));
+}
+
+fn short(count: f64) -> String {
+    match count {
+        count if count >= 0.01 => format!("{count:.2}"),
+        count => format!("{count:.1e}"),
+    }
+}

@@ -1,0 +1,122 @@
+//! `bloomgrove paper ...`: the experiments of the papers, run again.
+
+use std::io::{IsTerminal, Write, stderr};
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use bloomgrove_experiments::Report;
+use bloomgrove_experiments::bloofi::{self, Effort};
+use clap::Subcommand;
+
+use crate::output::Output;
+use crate::{Outcome, interrupt};
+
+#[derive(Subcommand)]
+pub(crate) enum Verb {
+    /// List the papers and their figures
+    List,
+    /// Bloofi, the tree over many filters: figures 5 to 16
+    Bloofi(BloofiArgs),
+}
+
+/// Run the experiments of the Bloofi paper, print what comes out beside what was
+/// published, and write a CSV file and a plot for each figure.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    bloomgrove paper bloofi\n  \
+    bloomgrove paper bloofi fig05 --full --out /tmp/bloofi")]
+pub(crate) struct BloofiArgs {
+    /// Which figures (fig05 to fig16) [default: all]
+    figures: Vec<String>,
+    /// Where to write [default: docs/papers/bloofi if there is docs/papers, else bloofi]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Go up to N = 100,000 as the paper does: takes 3 GB of memory and much longer
+    #[arg(long)]
+    full: bool,
+}
+
+pub(crate) fn run(verb: Verb) -> Result<Outcome> {
+    match verb {
+        Verb::List => list(),
+        Verb::Bloofi(args) => run_bloofi(&args),
+    }
+}
+
+fn list() -> Result<Outcome> {
+    let mut output = Output::new();
+    let rows: Vec<_> = bloofi::FIGURES
+        .iter()
+        .map(|(id, title)| vec!["bloofi".to_owned(), (*id).to_owned(), (*title).to_owned()])
+        .collect();
+    output.table(&["paper", "figure", "shows"], &rows)?;
+    output.finish()?;
+    Ok(Outcome::Yes)
+}
+
+fn run_bloofi(args: &BloofiArgs) -> Result<Outcome> {
+    let effort = if args.full {
+        Effort::FULL
+    } else {
+        Effort::DEFAULT
+    };
+    let visible = stderr().is_terminal();
+    let mut progress = |step: &str| {
+        if visible {
+            // If nobody can be told, there is nobody to tell.
+            let _ = write!(stderr(), "\r\x1b[K{step} ...");
+        }
+        interrupt::check()
+    };
+    let report = bloofi::run(&args.figures, effort, &mut progress);
+    if visible {
+        let _ = write!(stderr(), "\r\x1b[K");
+    }
+    let folder = args.out.clone().unwrap_or_else(|| default_folder("bloofi"));
+    publish(&report?, &folder)
+}
+
+/// Beside the page about the paper in a checkout, else here.
+fn default_folder(paper: &str) -> PathBuf {
+    let pages = Path::new("docs/papers");
+    let parent = if pages.is_dir() { pages } else { Path::new("") };
+    parent.join(paper)
+}
+
+fn publish(report: &Report, folder: &Path) -> Result<Outcome> {
+    let mut output = Output::new();
+    for figure in &report.figures {
+        let (head, rows) = figure.table();
+        let head: Vec<&str> = head.iter().map(String::as_str).collect();
+        let (id, title, y) = (figure.id, figure.title, figure.y.name);
+        output.line(format_args!("{id}: {title} ({y})"))?;
+        output.table(&head, &rows)?;
+        output.line("")?;
+    }
+    if !report.claims.is_empty() {
+        let rows: Vec<_> = report
+            .claims
+            .iter()
+            .map(|claim| {
+                vec![
+                    claim.what.clone(),
+                    format!("{}", claim.paper),
+                    format!("{:.3}", claim.ours),
+                    format!("{:.3}", claim.ours / claim.paper),
+                ]
+            })
+            .collect();
+        output.table(&["published in the text", "paper", "ours", "ratio"], &rows)?;
+        output.line("")?;
+    }
+    for figure in &report.figures {
+        let [table, picture] = figure.save(folder)?;
+        output.line(format_args!(
+            "wrote {}, {}",
+            table.display(),
+            picture.display()
+        ))?;
+    }
+    output.finish()?;
+    Ok(Outcome::Yes)
+}

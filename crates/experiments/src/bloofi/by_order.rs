@@ -1,0 +1,47 @@
+//! Figures 8, 9 and 10: what the order of the tree changes.
+
+use anyhow::Result;
+
+use super::{Built, Effort, Setup, figure, ideal};
+use crate::Report;
+
+const ORDERS: [usize; 7] = [2, 3, 4, 5, 6, 8, 10];
+
+pub(super) fn run(effort: Effort, progress: &mut dyn FnMut(&str) -> Result<()>) -> Result<Report> {
+    let x = ("order d", false);
+    let mut cost = figure("fig08", x, ("filters checked per search", false));
+    let mut storage = figure("fig09", x, ("megabytes", false));
+    let mut change = figure("fig10", x, ("nodes accessed", false));
+    for order in ORDERS {
+        let at = order as f64;
+        let setup = Setup {
+            order,
+            ..Setup::default()
+        };
+        let kinds = [
+            ("incremental", Built::Incremental),
+            ("after updates", Built::AfterUpdates),
+            ("bulk, the paper's", Built::Bulk),
+            ("bulk, ours", Built::BulkFast),
+        ];
+        for (name, built) in kinds {
+            progress(&format!("d = {order}: {name}"))?;
+            let mean = setup.average(built, effort.runs)?;
+            cost.add(name, at, mean.search_cost);
+            storage.add(name, at, mean.storage / 1e6);
+            if built == Built::Incremental {
+                change.add("insert", at, mean.insert);
+                change.add("delete", at, mean.delete);
+                change.add("update", at, mean.update);
+            }
+        }
+        let full = 2.0 * at;
+        cost.add("ideal, 2d children each", at, ideal(full, setup.filters));
+        let leaves = f64::from(setup.filters) * setup.bits as f64 / 8e6;
+        storage.add("filters alone", at, leaves);
+    }
+    Ok(Report {
+        figures: vec![cost, storage, change],
+        claims: Vec::new(),
+    })
+}

@@ -1,0 +1,127 @@
+//! Bloofi (seed document 000), section 5: figures 5 to 16.
+//!
+//! ```text
+//!   by_count    N filters        search cost 5, search time 6, maintenance 7
+//!   by_order    order d          search cost 8, storage 9, maintenance 10
+//!   by_size     bits m           search cost 11, search time 12
+//!   by_metric   distance         search cost 13, search time 14
+//!   by_data     distribution     search cost 15, search time 16
+//! ```
+//!
+//! Each varies one parameter and leaves the others as in Table 1: N = 1000, d = 2,
+//! inserted one by one, Hamming, nonrandom, 100,992 bits, 7 hashes, 100 elements.
+//! Numbers are averages over five runs, which differ in the seed of the hash; each asks
+//! for 1000 keys that are in some set.
+//!
+//! The text of the paper gives few numbers; they become [`Claim`](crate::Claim)s. The
+//! curves themselves were printed as pictures, of which we have the captions.
+
+mod by_count;
+mod by_data;
+mod by_metric;
+mod by_order;
+mod by_size;
+mod setup;
+
+use anyhow::{Result, ensure};
+
+use crate::{Figure, Report};
+
+pub use setup::{Built, Data, Measured, Setup};
+
+/// Every figure: id and title.
+pub const FIGURES: [(&str, &str); 12] = [
+    ("fig05", "Search cost vs N"),
+    ("fig06", "Search time vs N"),
+    ("fig07", "Maintenance cost vs N"),
+    ("fig08", "Search cost vs order"),
+    ("fig09", "Storage cost vs order"),
+    ("fig10", "Maintenance cost vs order"),
+    ("fig11", "Search cost vs filter size"),
+    ("fig12", "Search time vs filter size"),
+    ("fig13", "Search cost for different metrics vs N"),
+    ("fig14", "Search time for different metrics vs N"),
+    ("fig15", "Search cost for different distributions vs N"),
+    ("fig16", "Search time for different distributions vs N"),
+];
+
+/// How much to measure.
+#[derive(Clone, Copy, Debug)]
+pub struct Effort {
+    /// How many runs are averaged.
+    pub runs: u64,
+    /// The largest N of figures 5 to 7.
+    pub most_filters: u32,
+    /// The largest N for which the quadratic bulk construction is run.
+    pub most_chained: u32,
+}
+
+impl Effort {
+    /// A few minutes.
+    pub const DEFAULT: Self = Self {
+        runs: 5,
+        most_filters: 10_000,
+        most_chained: 1000,
+    };
+    /// With N = 100,000, as in the paper: 3 GB, and several times as long.
+    pub const FULL: Self = Self {
+        runs: 5,
+        most_filters: 100_000,
+        most_chained: 3000,
+    };
+}
+
+/// Runs the figures with these ids, all if none are given. `progress` is told before
+/// each step, and ends the run by an error.
+///
+/// # Errors
+/// An unknown id, lack of memory, or the error of `progress`.
+pub fn run(
+    ids: &[String],
+    effort: Effort,
+    progress: &mut dyn FnMut(&str) -> Result<()>,
+) -> Result<Report> {
+    for id in ids {
+        ensure!(
+            FIGURES.iter().any(|(known, _)| known == id),
+            "there is no {id}; `bloomgrove paper list` lists the figures"
+        );
+    }
+    type Group = fn(Effort, &mut dyn FnMut(&str) -> Result<()>) -> Result<Report>;
+    let groups: [(&[&str], Group); 5] = [
+        (&["fig05", "fig06", "fig07"], by_count::run),
+        (&["fig08", "fig09", "fig10"], by_order::run),
+        (&["fig11", "fig12"], by_size::run),
+        (&["fig13", "fig14"], by_metric::run),
+        (&["fig15", "fig16"], by_data::run),
+    ];
+    let mut report = Report::default();
+    for (members, group) in groups {
+        if ids.is_empty() || ids.iter().any(|id| members.contains(&id.as_str())) {
+            let part = group(effort, progress)?;
+            report.figures.extend(part.figures);
+            report.claims.extend(part.claims);
+        }
+    }
+    report.keep(ids);
+    Ok(report)
+}
+
+/// An empty figure with its title from [`FIGURES`].
+fn figure(id: &'static str, x: (&'static str, bool), y: (&'static str, bool)) -> Figure {
+    let title = FIGURES.iter().find(|(known, _)| *known == id);
+    let axis = |(name, log)| crate::Axis { name, log };
+    Figure {
+        id,
+        title: title.map_or("", |(_, title)| title),
+        x: axis(x),
+        y: axis(y),
+        series: Vec::new(),
+    }
+}
+
+/// Search cost when one path is followed and each inner node has `l` children:
+/// `l log_l N + 1`.
+fn ideal(l: f64, filters: u32) -> f64 {
+    l * f64::from(filters).log(l) + 1.0
+}

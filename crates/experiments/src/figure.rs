@@ -1,0 +1,152 @@
+//! What an experiment yields: curves, and single numbers beside those of the paper.
+
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use anyhow::{Context, Result};
+
+use crate::plot;
+
+/// One curve.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Series {
+    /// What the legend calls it.
+    pub name: String,
+    /// Rising in x. Curves of one figure need not share every x.
+    pub points: Vec<(f64, f64)>,
+}
+
+/// What an axis shows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Axis {
+    /// Its label.
+    pub name: &'static str,
+    /// Whether it is logarithmic.
+    pub log: bool,
+}
+
+/// One figure of a paper, measured again.
+#[derive(Clone, Debug)]
+pub struct Figure {
+    /// `fig05`: the name on the command line and of the files.
+    pub id: &'static str,
+    /// What it shows.
+    pub title: &'static str,
+    /// What is varied.
+    pub x: Axis,
+    /// What is measured.
+    pub y: Axis,
+    /// The curves.
+    pub series: Vec<Series>,
+}
+
+/// A number that the paper gives, and ours.
+#[derive(Clone, Debug)]
+pub struct Claim {
+    /// The figure it belongs to.
+    pub figure: &'static str,
+    /// What was measured.
+    pub what: String,
+    /// As published.
+    pub paper: f64,
+    /// As measured here.
+    pub ours: f64,
+}
+
+/// All that a run yields.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// The figures.
+    pub figures: Vec<Figure>,
+    /// Numbers with a published counterpart.
+    pub claims: Vec<Claim>,
+}
+
+impl Report {
+    /// Keeps the figures with these ids, and what belongs to them.
+    pub fn keep(&mut self, ids: &[String]) {
+        let wanted = |id: &str| ids.is_empty() || ids.iter().any(|wanted| wanted == id);
+        self.figures.retain(|figure| wanted(figure.id));
+        self.claims.retain(|claim| wanted(claim.figure));
+    }
+}
+
+impl Figure {
+    /// Adds a point to the curve of this name, which is made if need be.
+    pub fn add(&mut self, name: &str, x: f64, y: f64) {
+        match self.series.iter_mut().find(|series| series.name == name) {
+            Some(series) => series.points.push((x, y)),
+            None => self.series.push(Series {
+                name: name.to_owned(),
+                points: vec![(x, y)],
+            }),
+        }
+    }
+
+    /// The value of a curve at x, if it was measured there.
+    pub fn value(&self, name: &str, x: f64) -> Option<f64> {
+        let series = self.series.iter().find(|series| series.name == name)?;
+        let point = series.points.iter().find(|point| point.0 == x)?;
+        Some(point.1)
+    }
+
+    /// Every x at which something was measured, rising.
+    pub fn positions(&self) -> Vec<f64> {
+        let points = self.series.iter().flat_map(|series| &series.points);
+        let mut all: Vec<f64> = points.map(|point| point.0).collect();
+        all.sort_by(f64::total_cmp);
+        all.dedup();
+        all
+    }
+
+    /// Headings and rows: x, then each curve; empty where nothing was measured.
+    pub fn table(&self) -> (Vec<String>, Vec<Vec<String>>) {
+        let names = self.series.iter().map(|series| series.name.clone());
+        let head = std::iter::once(self.x.name.to_owned()).chain(names);
+        let row = |x: f64| {
+            let cell = |series: &Series| match self.value(&series.name, x) {
+                Some(value) => number(value),
+                None => String::new(),
+            };
+            let cells = self.series.iter().map(cell);
+            std::iter::once(number(x)).chain(cells).collect()
+        };
+        (
+            head.collect(),
+            self.positions().into_iter().map(row).collect(),
+        )
+    }
+
+    /// Writes `<id>.csv` and `<id>.svg` into the folder, and returns both paths.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub fn save(&self, folder: &Path) -> Result<[PathBuf; 2]> {
+        fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+        let [table, picture] =
+            ["csv", "svg"].map(|kind| folder.join(format!("{}.{kind}", self.id)));
+        let (head, rows) = self.table();
+        let mut writer = csv::Writer::from_path(&table)?;
+        writer.write_record(&head)?;
+        for row in rows {
+            writer.write_record(&row)?;
+        }
+        let failed =
+            |error: io::Error| anyhow::Error::new(error).context(table.display().to_string());
+        writer.flush().map_err(failed)?;
+        let svg = plot::svg(self)?;
+        fs::write(&picture, svg).with_context(|| picture.display().to_string())?;
+        Ok([table, picture])
+    }
+}
+
+/// Whole numbers as they are, others with as many digits as they deserve.
+pub(crate) fn number(value: f64) -> String {
+    if value.fract() == 0.0 {
+        format!("{value:.0}")
+    } else if value.abs() >= 0.1 {
+        format!("{value:.2}")
+    } else {
+        format!("{value:.6}")
+    }
+}

@@ -1,0 +1,14 @@
+//! The experiments of the papers, run again with our own code.
+//!
+//! One folder per paper, one file per group of figures. `bloomgrove paper` runs them,
+//! prints what was measured beside what was published, and writes a CSV file and a
+//! plot for each figure. Seeds are fixed, so costs come out the same everywhere; times
+//! are those of the machine.
+//!
+//! A new paper adds a folder here and an arm in `bloomgrove paper`.
+
+pub mod bloofi;
+mod figure;
+mod plot;
+
+pub use figure::{Axis, Claim, Figure, Report, Series};

@@ -1,0 +1,148 @@
+//! A figure as an SVG plot.
+
+use anyhow::{Result, anyhow};
+use plotters::coord::ranged1d::ValueFormatter;
+use plotters::prelude::*;
+
+use crate::figure::{Axis, Figure, number};
+
+const SIZE: (u32, u32) = (860, 440);
+/// The legend stands to the right of this, where it hides no curve.
+const LEGEND: u32 = 650;
+/// Told apart in print and by the colour-blind (after Okabe and Ito).
+const COLORS: [RGBColor; 7] = [
+    RGBColor(0, 114, 178),
+    RGBColor(213, 94, 0),
+    RGBColor(0, 158, 115),
+    RGBColor(204, 121, 167),
+    RGBColor(86, 180, 233),
+    RGBColor(230, 159, 0),
+    RGBColor(90, 90, 90),
+];
+
+pub(crate) fn svg(figure: &Figure) -> Result<String> {
+    let mut svg = String::new();
+    draw(figure, &mut svg).map_err(|error| anyhow!("{}: {error}", figure.id))?;
+    Ok(svg)
+}
+
+/// The axis as plotters sees it: logarithms are taken here, since its own logarithmic
+/// axis is another type, and there would be four kinds of chart.
+fn scaled(axis: Axis, value: f64) -> f64 {
+    if axis.log { value.log10() } else { value }
+}
+
+fn label(axis: Axis, value: f64) -> String {
+    if !axis.log {
+        return number((value * 1e4).round() / 1e4);
+    }
+    // Only powers of ten have names; the lines between stay without.
+    let whole = (value - value.round()).abs() < 1e-6;
+    let power = 10f64.powi(value.round() as i32);
+    match whole {
+        true if power >= 1.0 => format!("{power:.0}"),
+        true => format!("{power}"),
+        false => String::new(),
+    }
+}
+
+/// Ticks at whole powers of ten on a logarithmic axis, anywhere on another.
+fn range(axis: Axis, values: impl Iterator<Item = f64>) -> std::ops::Range<f64> {
+    let values = values.map(|value| scaled(axis, value));
+    let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
+        (low.min(value), high.max(value))
+    });
+    if axis.log {
+        let high = high.ceil();
+        low.floor().min(high - 1.0)..high
+    } else {
+        0.0..high * 1.06
+    }
+}
+
+/// A range whose ticks on a logarithmic axis are the powers of ten.
+#[derive(Clone)]
+struct Scale {
+    axis: Axis,
+    inner: plotters::coord::types::RangedCoordf64,
+}
+
+impl Ranged for Scale {
+    type FormatOption = plotters::coord::ranged1d::NoDefaultFormatting;
+    type ValueType = f64;
+
+    fn map(&self, value: &f64, limit: (i32, i32)) -> i32 {
+        self.inner.map(value, limit)
+    }
+
+    fn key_points<Hint: plotters::coord::ranged1d::KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
+        if !self.axis.log {
+            return self.inner.key_points(hint);
+        }
+        let range = self.inner.range();
+        (range.start.round() as i32..=range.end.round() as i32)
+            .map(f64::from)
+            .collect()
+    }
+
+    fn range(&self) -> std::ops::Range<f64> {
+        self.inner.range()
+    }
+}
+
+impl ValueFormatter<f64> for Scale {
+    fn format_ext(&self, value: &f64) -> String {
+        label(self.axis, *value)
+    }
+}
+
+type Failure = Box<dyn std::error::Error>;
+
+fn draw(figure: &Figure, svg: &mut String) -> Result<(), Failure> {
+    let area = SVGBackend::with_string(svg, SIZE).into_drawing_area();
+    area.fill(&WHITE)?;
+    let points = || figure.series.iter().flat_map(|series| &series.points);
+    let scale = |axis: Axis, range: std::ops::Range<f64>| Scale {
+        axis,
+        inner: range.into(),
+    };
+    let mut x_range = range(figure.x, points().map(|point| point.0));
+    if figure.x.log {
+        // Sizes that are no powers of ten need not reach the next one.
+        let values = points().map(|point| scaled(figure.x, point.0));
+        x_range.end = values.fold(x_range.start, f64::max) + 0.05;
+    }
+    let y_range = range(figure.y, points().map(|point| point.1));
+    let (plot, legend) = area.split_horizontally(LEGEND);
+    let mut chart = ChartBuilder::on(&plot)
+        .caption(figure.title, ("sans-serif", 19))
+        .margin(14)
+        .x_label_area_size(44)
+        .y_label_area_size(74)
+        .build_cartesian_2d(scale(figure.x, x_range), scale(figure.y, y_range))?;
+    chart
+        .configure_mesh()
+        .x_desc(figure.x.name)
+        .y_desc(figure.y.name)
+        .light_line_style(WHITE)
+        .bold_line_style(RGBColor(225, 228, 230))
+        .axis_desc_style(("sans-serif", 15))
+        .label_style(("sans-serif", 13))
+        .draw()?;
+    for (i, (series, color)) in figure.series.iter().zip(COLORS.iter().cycle()).enumerate() {
+        let place = |&(x, y): &(f64, f64)| (scaled(figure.x, x), scaled(figure.y, y));
+        let line = LineSeries::new(series.points.iter().map(place), color.stroke_width(2));
+        chart.draw_series(line)?;
+        let dots = series.points.iter().map(place);
+        chart.draw_series(dots.map(|dot| Circle::new(dot, 3, color.filled())))?;
+        let y = 56 + 22 * i as i32;
+        legend.draw(&PathElement::new([(4, y), (24, y)], color.stroke_width(3)))?;
+        legend.draw(&Text::new(
+            series.name.as_str(),
+            (32, y - 6),
+            ("sans-serif", 13),
+        ))?;
+    }
+    area.present()?;
+    Ok(())
+}
