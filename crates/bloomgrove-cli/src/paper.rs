@@ -26,7 +26,7 @@ pub(crate) enum Verb {
     bloomgrove paper bloofi\n  \
     bloomgrove paper bloofi fig05 --full --out /tmp/bloofi")]
 pub(crate) struct BloofiArgs {
-    /// Which figures (fig05 to fig16) [default: all]
+    /// Which figures, as `paper list` names them [default: all]
     figures: Vec<String>,
     /// Where to write [default: docs/papers/bloofi if there is docs/papers, else bloofi]
     #[arg(long, value_name = "DIR")]
