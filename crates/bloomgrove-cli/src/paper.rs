@@ -31,7 +31,7 @@ pub(crate) struct BloofiArgs {
     /// Where to write [default: docs/papers/bloofi if there is docs/papers, else bloofi]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Go up to N = 100,000 as the paper does: takes 3 GB of memory and much longer
+    /// Go up to N = 100,000 as the paper does: takes 2 GB of memory and several minutes
     #[arg(long)]
     full: bool,
 }

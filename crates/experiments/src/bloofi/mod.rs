@@ -67,7 +67,7 @@ impl Effort {
         most_filters: 10_000,
         most_chained: 1000,
     };
-    /// With N = 100,000, as in the paper: 3 GB, and several times as long.
+    /// With N = 100,000, as in the paper: 2 GB, and several times as long.
     pub const FULL: Self = Self {
         runs: 5,
         most_filters: 100_000,
