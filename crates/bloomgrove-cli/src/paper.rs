@@ -26,12 +26,12 @@ pub(crate) enum Verb {
     bloomgrove paper bloofi\n  \
     bloomgrove paper bloofi fig05 --full --out /tmp/bloofi")]
 pub(crate) struct BloofiArgs {
-    /// Which figures (fig05 to fig16) [default: all]
+    /// Which figures, as `paper list` names them [default: all]
     figures: Vec<String>,
     /// Where to write [default: docs/papers/bloofi if there is docs/papers, else bloofi]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Go up to N = 100,000 as the paper does: takes 3 GB of memory and much longer
+    /// Go up to N = 100,000 as the paper does: takes 2 GB of memory and several minutes
     #[arg(long)]
     full: bool,
 }

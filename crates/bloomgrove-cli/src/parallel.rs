@@ -1,39 +1,110 @@
 //! Many files read on all processors, what comes of them taken in one after the other.
 
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::mpsc;
+use std::collections::BTreeMap;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use anyhow::Result;
 
 use crate::interrupt;
 
-/// Does `work` on every item, on all processors, and hands each result to `take` as it
-/// comes. Stops early when Ctrl-C was pressed or `take` fails.
+/// Does `work` on every item, on all processors, and hands each result to `take`, in the
+/// order of the items: the same input gives the same file. Stops early when Ctrl-C was
+/// pressed or `take` fails.
 pub(crate) fn each<'i, I: Sync, T: Send>(
     items: &'i [I],
     work: impl Fn(&'i I) -> T + Sync,
     mut take: impl FnMut(&'i I, T) -> Result<()>,
 ) -> Result<()> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let next = AtomicUsize::new(0);
+    // How far ahead of what was taken anybody may be: a slow first file must not make the
+    // filters of all others pile up in memory.
+    let ahead = 8 * threads;
+    let queue = Mutex::new(Queue {
+        next: 0,
+        taken: 0,
+        done: BTreeMap::new(),
+        stop: false,
+    });
+    let changed = Condvar::new();
+    let wait = |guard| changed.wait(guard).unwrap_or_else(PoisonError::into_inner);
     std::thread::scope(|scope| {
-        // Bounded, so that finished filters do not pile up before a slow disk.
-        let (sender, receiver) = mpsc::sync_channel(2 * threads);
         for _ in 0..threads.min(items.len()) {
-            let (sender, next, work) = (sender.clone(), &next, &work);
-            scope.spawn(move || {
-                while let Some(item) = items.get(next.fetch_add(1, Relaxed)) {
-                    // The receiver is gone when taking failed: nothing more to do.
-                    if interrupt::was_asked() || sender.send((item, work(item))).is_err() {
-                        return;
+            scope.spawn(|| {
+                let mut state = lock(&queue);
+                loop {
+                    while state.next >= state.taken + ahead && !state.stop {
+                        state = wait(state);
                     }
+                    let at = state.next;
+                    let Some(item) = items.get(at).filter(|_| !state.stop) else {
+                        return;
+                    };
+                    state.next += 1;
+                    drop(state);
+                    let result = work(item);
+                    state = lock(&queue);
+                    state.done.insert(at, result);
+                    changed.notify_all();
                 }
             });
         }
-        drop(sender);
-        for (item, result) in receiver {
-            take(item, result)?;
+        let mut result = Ok(());
+        for (at, item) in items.iter().enumerate() {
+            let mut state = lock(&queue);
+            let done = loop {
+                if let Some(done) = state.done.remove(&at) {
+                    break done;
+                }
+                state = wait(state);
+            };
+            state.taken = at + 1;
+            drop(state);
+            changed.notify_all();
+            result = take(item, done);
+            if result.is_err() || interrupt::was_asked() {
+                break;
+            }
         }
-        Ok(())
+        lock(&queue).stop = true;
+        changed.notify_all();
+        result
     })
+}
+
+struct Queue<T> {
+    /// The next item that nobody works on.
+    next: usize,
+    taken: usize,
+    done: BTreeMap<usize, T>,
+    stop: bool,
+}
+
+/// A thread that panicked takes the others with it when the scope ends.
+fn lock<T>(queue: &Mutex<Queue<T>>) -> MutexGuard<'_, Queue<T>> {
+    queue.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn results_come_in_order_and_an_error_ends_it() {
+        let items: Vec<u64> = (0..500).collect();
+        let slow = |item: &u64| {
+            std::thread::sleep(std::time::Duration::from_micros(item * 7919 % 300));
+            item * 2
+        };
+        let mut taken = Vec::new();
+        let all = super::each(&items, slow, |item, double| {
+            assert_eq!(double, item * 2);
+            taken.push(*item);
+            Ok(())
+        });
+        all.unwrap();
+        assert_eq!(taken, items);
+        let failed = super::each(&items, slow, |item, _| {
+            anyhow::ensure!(*item < 100, "enough");
+            Ok(())
+        });
+        assert!(failed.is_err());
+    }
 }

@@ -90,8 +90,8 @@ fn tree(index: &Index, args: &Args) -> Result<(Tree, Vec<String>)> {
     }
     if left_out > 0 {
         complain(format_args!(
-            "{left_out} sets are not drawn: their filters are of other sizes, or there are more \
-             than --most {}",
+            "{left_out} sets are not drawn: their filters have other sizes than most (index build \
+             --items makes them equal), or there are more than --most {}",
             args.most
         ));
     }

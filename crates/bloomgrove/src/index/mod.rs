@@ -31,6 +31,7 @@ mod loose;
 mod planner;
 mod sealed;
 mod segment;
+mod shared;
 mod sliced;
 mod store;
 mod tree;
@@ -42,6 +43,7 @@ pub(crate) use file::check_file;
 pub use labels::{Set, SetId};
 pub use planner::{Plan, plan};
 pub use segment::Shape;
+pub use shared::SharedIndex;
 pub use tree::{BulkOrder, Drawing, Metric, Tree, TreeOptions};
 
 use std::sync::OnceLock;
