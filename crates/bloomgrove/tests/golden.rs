@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use bloomgrove::format::Notes;
-use bloomgrove::index::{Shelf, ShelfWriter};
+use bloomgrove::index::{Index, IndexFile, Shape};
 use bloomgrove::{Affine, Derivation, Family, Filter, Layout, MappedFilter, Params};
 
 fn golden(name: &str) -> PathBuf {
@@ -73,12 +73,44 @@ fn notes() -> Notes {
     Notes::new().with("items", 24).with("keys", "text")
 }
 
-fn write_shelf(path: &Path) {
-    let mut shelf = ShelfWriter::create_with(path, &notes()).unwrap();
+/// Indexes in every layout, by the name of their file: 70 sets, which is one block of 64 and
+/// a part of another, with names, tags and a slice.
+fn indexes() -> Vec<(&'static str, Index)> {
+    let params = Params::builder(200, 3).seed(1).build().unwrap();
+    let layouts = [
+        ("v1-index-loose.grove", Shape::Loose),
+        ("v1-index-flat.grove", Shape::Flat),
+        ("v1-index-sliced.grove", Shape::Sliced),
+        ("v1-index-sealed.grove", Shape::Sealed),
+    ];
+    let index = |shape| {
+        let mut index = Index::new(params.clone());
+        for i in 0..69u64 {
+            let mut filter = Filter::new(params.clone()).unwrap();
+            filter.insert_batch(&[i, i + 1000]);
+            index.add_tagged(format!("set-{i}"), [i as u8], &filter).unwrap();
+        }
+        let mut filter = Filter::new(params.clone()).unwrap();
+        filter.insert("slice");
+        index.add_slice("window", 7, &filter).unwrap();
+        index.rearrange(Some(shape)).unwrap();
+        index
+    };
+    layouts.map(|(name, shape)| (name, index(shape))).into()
+}
+
+/// An index that was changed twice after it was written.
+fn write_grown(path: &Path) {
+    let mut index = Index::mixed();
     for (name, filter) in filters().iter().take(3) {
-        shelf.add(name.as_bytes(), &[1, 2, 3], filter).unwrap();
+        index.add_tagged(name, [1, 2, 3], filter).unwrap();
     }
-    shelf.finish().unwrap();
+    let mut file = IndexFile::create(path, &index, notes()).unwrap();
+    file.add("more", &filters()[3].1).unwrap();
+    file.commit().unwrap();
+    file.remove(filters()[0].0).unwrap();
+    file.insert("more", "key").unwrap();
+    file.commit().unwrap();
 }
 
 /// Compares what is written now with the golden file, or makes it when asked to.
@@ -99,7 +131,10 @@ fn values_write_the_golden_bytes() {
     for (name, filter) in filters() {
         compare(name, |path| filter.save_with(path, &notes()).unwrap());
     }
-    compare("v1-shelf.grove", write_shelf);
+    for (name, index) in indexes() {
+        compare(name, |path| index.save_with(path, &notes()).unwrap());
+    }
+    compare("v1-index-grown.grove", write_grown);
 }
 
 #[test]
@@ -111,15 +146,29 @@ fn golden_bytes_read_as_the_values() {
         assert_eq!(Notes::of_file(&path).unwrap(), notes());
         bloomgrove::verify(&path).unwrap();
     }
-    let shelf = Shelf::map(golden("v1-shelf.grove")).unwrap();
-    assert_eq!(shelf.entries().len(), 3);
-    for (entry, (name, filter)) in shelf.entries().iter().zip(filters()) {
-        assert_eq!(entry.name(), name.as_bytes());
-        assert_eq!(entry.tag(), [1, 2, 3]);
-        assert!(*entry.filter() == filter);
-        assert!(entry.is_sound());
+    for (name, wanted) in indexes() {
+        let path = golden(name);
+        bloomgrove::verify(&path).unwrap();
+        let (index, read) = Index::open_with_notes(&path).unwrap();
+        assert_eq!(read, notes());
+        assert_eq!(index.len(), 70);
+        let shapes: Vec<Shape> = index.segments_info().iter().map(|info| info.shape).collect();
+        assert!(name.contains(shapes[0].name()) && shapes.len() == 1, "{shapes:?}");
+        for set in wanted.sets() {
+            let read = index.get(set.name()).unwrap();
+            let facts = |set: bloomgrove::index::Set<'_>| (set.id(), set.tag().to_vec(), set.slice());
+            assert_eq!(facts(read), facts(set));
+            let filter = wanted.filter(set.name()).unwrap();
+            assert!(index.filter(set.name()).unwrap() == filter, "{name}");
+        }
+        assert_eq!(index.which("slice")[0].name(), b"window");
     }
-    bloomgrove::verify(golden("v1-shelf.grove")).unwrap();
+    let path = golden("v1-index-grown.grove");
+    bloomgrove::verify(&path).unwrap();
+    let index = Index::open(&path).unwrap();
+    assert_eq!((index.len(), index.params().count()), (3, 4));
+    assert_eq!(index.which("key").len(), 1);
+    assert!(index.get(filters()[0].0).is_err());
 }
 
 /// Reads a golden file at the offsets FORMAT.md states, without our reader.
@@ -265,40 +314,131 @@ fn the_format_document_tells_which_bits_a_key_sets() {
     }
 }
 
-/// Section 7, by hand: the catalogue of a shelf.
+/// Sections 7, 9, 10 and 11, by hand: an index, found from the end of its file.
 #[test]
-fn the_format_document_tells_what_is_on_a_shelf() {
-    let file = std::fs::read(golden("v1-shelf.grove")).unwrap();
-    let int = |at: usize, len: usize| {
-        let mut bytes = [0; 8];
-        bytes[..len].copy_from_slice(&file[at..at + len]);
-        u64::from_le_bytes(bytes)
-    };
-    let mut payloads = std::collections::BTreeMap::new();
-    let mut at = 64;
-    while int(at + 4, 2) != 0xffff {
-        let (offset, len) = (int(at + 8, 8) as usize, int(at + 16, 8) as usize);
-        payloads.insert(int(at + 4, 2), offset);
-        at = (offset + len).next_multiple_of(64);
-    }
-    let (bits, catalog) = (payloads[&2], payloads[&4]);
-    assert_eq!(int(catalog, 8), 3, "count");
-    let mut at = catalog + 8;
-    for (name, filter) in filters().iter().take(3) {
-        let (names, tags, params) = (int(at, 4), int(at + 4, 4), int(at + 8, 4));
-        assert_eq!((names, tags, params), (name.len() as u64, 3, 56));
-        assert_eq!(int(at + 12, 4), 0);
-        let start = bits + int(at + 16, 8) as usize * 8;
-        assert_eq!((start - bits) % 64, 0);
-        let words = &file[start..start + filter.words().len() * 8];
-        assert_eq!(int(at + 24, 8), xxhash_rust::xxh3::xxh3_64(words));
-        for (i, word) in filter.words().iter().enumerate() {
-            assert_eq!(words[i * 8..][..8], word.to_le_bytes());
+fn the_format_document_tells_what_is_in_an_index() {
+    for (name, index) in indexes() {
+        let file = std::fs::read(golden(name)).unwrap();
+        let int = |at: usize, len: usize| {
+            let mut bytes = [0; 8];
+            bytes[..len].copy_from_slice(&file[at..at + len]);
+            u64::from_le_bytes(bytes)
+        };
+        let at = |at: usize| int(at, 8) as usize;
+        let sum = |from: usize, to: usize| xxhash_rust::xxh3::xxh3_64(&file[from..to]);
+        assert_eq!(int(10, 2), 2, "content: an index");
+
+        // Section 11: the commit is the last 128 bytes.
+        let commit = file.len() - 128;
+        assert_eq!((int(commit + 4, 2), at(commit + 16)), (6, 32));
+        let manifest_head = at(commit + 64);
+        assert_eq!(at(commit + 72), 0, "number of commits before");
+        assert_eq!(at(commit + 80), 3, "bits, labels, manifest");
+        let mut heads = Vec::new();
+        let mut head = 64;
+        while head < commit {
+            heads.extend_from_slice(&file[head + 56..head + 64]);
+            head = (at(head + 8) + at(head + 16)).next_multiple_of(64);
         }
-        let text = at + 32;
-        assert_eq!(file[text..text + name.len()], *name.as_bytes());
-        assert_eq!(file[text + name.len()..][..3], [1, 2, 3]);
-        assert_eq!(int(text + name.len() + 3, 8), filter.params().bits());
-        at = (text + name.len() + 3 + 56 - catalog).next_multiple_of(8) + catalog;
+        assert_eq!(int(commit + 88, 8), xxhash_rust::xxh3::xxh3_64(&heads));
+
+        // Section 10: the manifest.
+        assert_eq!(int(manifest_head + 4, 2), 5);
+        let manifest = at(manifest_head + 8);
+        assert_eq!((at(manifest), at(manifest + 8)), (70, 70), "next number, sets");
+        assert_eq!(int(manifest + 16, 4), 0, "not mixed");
+        assert_eq!((int(manifest + 24, 4), int(manifest + 28, 4)), (1, 1));
+        assert_eq!(at(manifest + 32), notes_len());
+        assert_eq!(at(manifest + 40), 56, "length of the parameters");
+        assert_eq!(at(manifest + 48), 200, "their bits");
+        let segment = manifest + 48 + 56;
+        assert_eq!((int(segment, 4), at(segment + 8)), (0, 70), "class, slots");
+        let shape = int(segment + 4, 4);
+        let (labels, bits) = (at(segment + 16), at(segment + 24));
+        let (first, second) = (at(segment + 32), at(segment + 40));
+        assert_eq!(at(segment + 48), 0, "all slots are live");
+        assert_eq!(int(labels + 4, 2), 4);
+        assert_eq!(int(bits + 4, 2), 2);
+
+        // Section 9: the labels.
+        let labels = at(labels + 8);
+        let text = labels + 70 * 40;
+        for (slot, set) in index.sets().enumerate() {
+            let label = labels + slot * 40;
+            assert_eq!(int(label, 8), set.id().get());
+            assert_eq!(int(label + 8, 8), set.slice().unwrap_or(u64::MAX));
+            let ones = index.filter(set.name()).unwrap().count_ones();
+            assert_eq!(int(label + 16, 8), ones);
+            let (name, tag) = (int(label + 32, 4) as usize, int(label + 36, 4) as usize);
+            let at = text + at(label + 24);
+            assert_eq!(file[at..at + name], *set.name());
+            assert_eq!(file[at + name..at + name + tag], *set.tag());
+        }
+
+        // Section 7: the bits. Is bit `row` of the filter at `slot` set?
+        let len = at(bits + 16);
+        let bits = at(bits + 8);
+        let word = |i: usize| int(bits + i * 8, 8);
+        let lone = |row: usize, slot: usize| match shape {
+            1 => word(slot * 8 + row / 64) >> (row % 64) & 1,
+            // Two blocks are two words of each row.
+            2 => word(row * 2 + slot / 64) >> (slot % 64) & 1,
+            3 => word(slot / 64 * 200 + row) >> (slot % 64) & 1,
+            4 => {
+                // 32 blocks or fewer: rank and blocks of a row share a word.
+                let line = word(row);
+                let block = slot / 64;
+                if line >> block & 1 == 0 {
+                    return 0;
+                }
+                let before = (line & ((1 << block) - 1)).count_ones() as u64;
+                let index = ((line >> 32) + before) as usize;
+                let codes = 200;
+                let code = word(codes + index / 4) >> (index % 4 * 16) & 0xffff;
+                let full = if code >> 15 == 0 {
+                    1 << (code & 63) | 1 << (code >> 6 & 63)
+                } else {
+                    let bases = codes + first.div_ceil(4);
+                    let overflow = bases + first.div_ceil(4096);
+                    word(overflow + (word(bases + index / 4096) + (code & 0x7fff)) as usize)
+                };
+                full >> (slot % 64) & 1
+            }
+            _ => panic!("unknown layout"),
+        };
+        for (slot, set) in index.sets().enumerate() {
+            let filter = index.filter(set.name()).unwrap();
+            for row in 0..200 {
+                let wanted = filter.words()[row / 64] >> (row % 64) & 1;
+                assert_eq!(lone(row, slot), wanted, "{name} row {row} slot {slot}");
+            }
+        }
+        match shape {
+            1 => assert_eq!(len, 70 * 64),
+            2 => {
+                let widest = ((1usize << 25) / 200).clamp(1, 1024);
+                assert_eq!((first, second, len), (widest, 2, 200 * 2 * 8));
+            }
+            3 => {
+                // Two blocks: two bits to a row of the summary.
+                assert_eq!((first, second), (2, 0));
+                let summary = 400;
+                assert_eq!(len, (summary + 8) * 8);
+                for row in 0..200 {
+                    let said = word(summary + row / 32) >> (row % 32 * 2) & 3;
+                    let held = u64::from(word(row) != 0) | u64::from(word(200 + row) != 0) << 1;
+                    assert_eq!(said, held);
+                }
+            }
+            _ => {
+                let words = 200 + first.div_ceil(4) + first.div_ceil(4096) + second;
+                assert_eq!(len, words * 8);
+            }
+        }
+        assert_eq!(int(manifest_head + 24, 8), sum(manifest, manifest + at(manifest_head + 16)));
     }
+}
+
+fn notes_len() -> usize {
+    "items=24\nkeys=text\n".len()
 }

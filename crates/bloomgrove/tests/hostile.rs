@@ -9,7 +9,7 @@ mod support;
 use std::path::Path;
 
 use bloomgrove::format::Notes;
-use bloomgrove::index::{Shelf, ShelfWriter};
+use bloomgrove::index::{Index, IndexFile, Shape};
 use bloomgrove::{Error, Filter, MappedFilter, Params};
 
 fn open_everything(path: &Path) {
@@ -31,10 +31,18 @@ fn open_everything(path: &Path) {
     let _ = Filter::load(path);
     let _ = Notes::of_file(path);
     let _ = bloomgrove::verify(path);
-    if let Ok(shelf) = Shelf::map(path) {
-        let _ = (shelf.which("key").count(), shelf.which_many(&keys));
-        let _ = shelf.entries().iter().all(|entry| entry.is_sound());
+    if let Ok(mut index) = Index::open(path) {
+        let many = index.which_many(&keys);
+        for (key, sets) in keys.iter().zip(many.iter()) {
+            assert_eq!(index.which(key).len(), sets.len());
+        }
+        let _ = (index.explain("key"), index.segments_info());
+        let names: Vec<Vec<u8>> = index.sets().map(|set| set.name().to_vec()).collect();
+        for name in names {
+            let _ = (index.filter(&name), index.insert(&name, "more"), index.remove(&name));
+        }
     }
+    let _ = Index::open_checked(path);
 }
 
 fn samples() -> Vec<Vec<u8>> {
@@ -44,11 +52,23 @@ fn samples() -> Vec<Vec<u8>> {
     filter.insert("key");
     filter.save_with(&path, &Notes::new().with("a", 1)).unwrap();
     let one = std::fs::read(&path).unwrap();
-    let mut shelf = ShelfWriter::create(&path).unwrap();
-    shelf.add(b"one", b"tag", &filter).unwrap();
-    shelf.add(b"two", b"", &filter).unwrap();
-    shelf.finish().unwrap();
-    vec![one, std::fs::read(&path).unwrap()]
+    let mut samples = vec![one];
+    for shape in [Shape::Loose, Shape::Flat, Shape::Sliced, Shape::Sealed] {
+        let mut index = Index::new(filter.params().clone());
+        index.add_tagged("one", "tag", &filter).unwrap();
+        index.add("two", &filter).unwrap();
+        index.rearrange(Some(shape)).unwrap();
+        index.save(&path).unwrap();
+        samples.push(std::fs::read(&path).unwrap());
+    }
+    // And one that has grown, and has lost a set.
+    let mut file = IndexFile::open(&path).unwrap();
+    file.add("three", &filter).unwrap();
+    file.commit().unwrap();
+    file.remove("one").unwrap();
+    file.commit().unwrap();
+    samples.push(std::fs::read(&path).unwrap());
+    samples
 }
 
 /// Makes all checksums right again where the structure still allows it, so that
@@ -83,12 +103,20 @@ fn reseal(bytes: &mut [u8]) {
         if is_end && payload.len() == 16 {
             put(bytes, payload.start + 8, xxh3_64(&heads));
         }
+        let is_commit = bytes[at + 4..at + 6] == [6, 0];
+        if is_commit && payload.len() == 32 {
+            put(bytes, payload.start + 24, xxh3_64(&heads));
+        }
         put(bytes, at + 24, xxh3_64(&bytes[payload]));
         put(bytes, at + 56, xxh3_64(&bytes[at..at + 56]));
         if is_end {
             return;
         }
-        heads.extend_from_slice(&bytes[at + 56..at + 64]);
+        if is_commit {
+            heads.clear();
+        } else {
+            heads.extend_from_slice(&bytes[at + 56..at + 64]);
+        }
         at = (end as usize).next_multiple_of(64);
     }
 }
@@ -108,7 +136,7 @@ fn any_bytes_are_an_error_or_an_answer() {
                 1 => [&header[0], bytes.as_slice()].concat(),
                 other => with_payload(
                     &header[usize::from(other) - 2],
-                    u16::from(kind / 4 % 5),
+                    u16::from(kind / 4 % 7),
                     bytes,
                 ),
             };
@@ -144,10 +172,10 @@ fn damaged_files_with_right_checksums_are_an_error_or_an_answer() {
     let path = folder.path().join("damaged.grove");
     let samples = samples();
     bolero::check!()
-        .with_type::<(bool, Vec<(u16, u8)>)>()
+        .with_type::<(u8, Vec<(u16, u8)>)>()
         .with_iterations(5000)
         .for_each(|(which, edits)| {
-            let mut bytes = samples[usize::from(*which)].clone();
+            let mut bytes = samples[usize::from(*which) % samples.len()].clone();
             for (at, value) in edits.iter().take(8) {
                 let at = usize::from(*at) % bytes.len();
                 bytes[at] = *value;
@@ -179,22 +207,51 @@ fn extreme_values_in_every_word_are_an_error_or_an_answer() {
     }
 }
 
+/// An index that was cut off is as it was at the last commit that is whole, or an error; every
+/// flipped bit is noticed by `verify`.
 #[test]
-fn shelves_cut_anywhere_are_an_error() {
+fn indexes_cut_anywhere_are_as_they_were_or_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("cut.grove");
-    let shelf = &samples()[1];
-    for len in 0..shelf.len() {
-        std::fs::write(&path, &shelf[..len]).unwrap();
-        assert!(Shelf::map(&path).is_err(), "{len} bytes");
-    }
-    std::fs::write(&path, shelf).unwrap();
-    assert_eq!(Shelf::map(&path).unwrap().entries().len(), 2);
-    for at in 0..shelf.len() {
-        let mut bytes = shelf.clone();
-        bytes[at] ^= 0x10;
-        std::fs::write(&path, &bytes).unwrap();
-        assert!(bloomgrove::verify(&path).is_err(), "byte {at}");
+    for sample in &samples()[1..] {
+        // Where commits end: a section of kind 6 and the 64 bytes of its payload.
+        let is_commit = |at: &usize| sample[*at..].starts_with(b"SECT\x06\0");
+        let ends = (64..sample.len()).step_by(64).filter(is_commit);
+        let ends: Vec<usize> = ends.map(|at| at + 128).collect();
+        let names = |index: &Index| -> Vec<Vec<u8>> {
+            let mut names: Vec<_> = index.sets().map(|set| set.name().to_vec()).collect();
+            names.sort();
+            names
+        };
+        let mut states = Vec::new();
+        for &end in &ends {
+            std::fs::write(&path, &sample[..end]).unwrap();
+            states.push(names(&Index::open(&path).unwrap()));
+        }
+        for len in 0..sample.len() {
+            std::fs::write(&path, &sample[..len]).unwrap();
+            let whole = ends.iter().filter(|&&end| end <= len).count();
+            let opened = Index::open(&path);
+            match whole.checked_sub(1) {
+                None => assert!(opened.is_err(), "{len} bytes"),
+                Some(last) => {
+                    assert_eq!(names(&opened.unwrap()), states[last]);
+                    let report = bloomgrove::verify(&path).unwrap();
+                    assert_eq!(report.unfinished, (len - ends[last]) as u64);
+                }
+            }
+        }
+        for at in 0..sample.len() {
+            let mut bytes = sample.clone();
+            bytes[at] ^= 0x10;
+            std::fs::write(&path, &bytes).unwrap();
+            // What hits the last commit itself leaves the state before it.
+            let last = ends[ends.len() - 1] - 128;
+            match bloomgrove::verify(&path) {
+                Err(_) => {}
+                Ok(report) => assert!(at >= last && report.unfinished > 0, "byte {at}"),
+            }
+        }
     }
 }
 
@@ -206,17 +263,14 @@ fn what_is_no_file_of_ours_is_named() {
     std::fs::write(path("text"), "this is text\n".repeat(100)).unwrap();
     let filter = Filter::new(Params::for_items(10, 0.1).unwrap()).unwrap();
     filter.save(path("filter")).unwrap();
-    ShelfWriter::create(path("shelf"))
-        .unwrap()
-        .finish()
-        .unwrap();
+    Index::mixed().save(path("index")).unwrap();
 
     for (name, part) in [
         ("empty", "does not begin"),
         ("text", "does not begin"),
         ("missing", "opening"),
         (".", "not an ordinary file"),
-        ("shelf", "holds a shelf of filters, and a filter is needed"),
+        ("index", "holds an index, and a filter is needed"),
     ] {
         for message in [
             MappedFilter::map(path(name)).unwrap_err().to_string(),
@@ -225,9 +279,9 @@ fn what_is_no_file_of_ours_is_named() {
             assert!(message.contains(part), "{name}: {message}");
         }
     }
-    let message = Shelf::map(path("filter")).unwrap_err().to_string();
+    let message = Index::open(path("filter")).unwrap_err().to_string();
     assert!(message.contains("holds a filter"), "{message}");
-    assert!(Shelf::map(path("shelf")).unwrap().entries().is_empty());
+    assert!(Index::open(path("index")).unwrap().is_empty());
 }
 
 #[test]
@@ -239,8 +293,6 @@ fn a_save_that_fails_leaves_the_old_file_and_nothing_else() {
     filter.save(&path).unwrap();
     let before = std::fs::read(&path).unwrap();
 
-    let shelf = ShelfWriter::create(&path).unwrap();
-    drop(shelf);
     assert_eq!(std::fs::read(&path).unwrap(), before);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
 
@@ -308,15 +360,14 @@ fn forbidden_contents_are_refused() {
         let message = bloomgrove::verify(&path).unwrap_err().to_string();
         assert!(message.contains(part), "{message}");
     };
-    let [filter, shelf] = &samples()[..] else {
-        panic!()
-    };
+    let samples = samples();
+    let (filter, index) = (&samples[0], &samples[1]);
 
     // A section of the other content.
     let mut wrong = filter.clone();
     wrong[10] = 2;
-    refused(&wrong, "no place in a shelf");
-    let mut wrong = shelf.clone();
+    refused(&wrong, "no whole commit");
+    let mut wrong = index.clone();
     wrong[10] = 1;
     refused(&wrong, "no place in a filter");
 
@@ -328,13 +379,19 @@ fn forbidden_contents_are_refused() {
         refused(&wrong, "sorted lines");
     }
 
-    // The second entry of the shelf begins where the first does, or at an odd place.
-    let at = shelf.windows(3).rposition(|bytes| bytes == b"two").unwrap() - 16;
-    for start in [0u64, 1, 7] {
-        let mut wrong = shelf.clone();
-        wrong[at..at + 8].copy_from_slice(&start.to_le_bytes());
-        refused(&wrong, "not behind the last");
-    }
+    // A label that says something else of its filter than its bits do: the number of ones of
+    // the first. The second name lies behind the text.
+    let labels = index.windows(8).position(|bytes| bytes == b"onetagtw").unwrap() - 80;
+    let mut wrong = index.clone();
+    wrong[labels + 16] ^= 1;
+    refused(&wrong, "not as many bits as its label says");
+    let mut wrong = index.clone();
+    wrong[labels + 40 + 24] = 200;
+    refused(&wrong, "outside the text");
+    // Two sets of the same number.
+    let mut wrong = index.clone();
+    wrong[labels + 40] = 0;
+    refused(&wrong, "not numbered one by one");
 }
 
 /// A file of 4 GB, all of it a hole, opens and answers: nothing of it is read.

@@ -108,7 +108,7 @@ pub(crate) fn run(mut args: Args) -> Result<Outcome> {
         ));
     }
     let mut complete = found.complete;
-    let mut shelves = Vec::new();
+    let mut indexes = Vec::new();
     for home in found.homes {
         let options = refresh::Options {
             fpr: args.fpr,
@@ -116,9 +116,9 @@ pub(crate) fn run(mut args: Args) -> Result<Outcome> {
             trust: !args.refresh,
             explain: args.explain,
         };
-        let shelf = refresh::refresh(home, &options)?;
-        complete &= shelf.complete;
-        shelves.push(shelf);
+        let index = refresh::refresh(home, &options)?;
+        complete &= index.complete;
+        indexes.push(index);
     }
 
     let mut output = Output::new();
@@ -129,7 +129,7 @@ pub(crate) fn run(mut args: Args) -> Result<Outcome> {
         json: args.json,
         many: args.keys_from.is_some(),
     };
-    let (any, read_all) = answer::print(&mut output, &style, &keys, &shelves)?;
+    let (any, read_all) = answer::print(&mut output, &style, &keys, &indexes)?;
     output.finish()?;
     Ok(match (any, complete && read_all) {
         (true, false) if args.quiet => Outcome::Yes,

@@ -156,18 +156,19 @@ impl<W: Durable> Writer<W> {
         if cfg!(target_endian = "little") {
             self.section(Kind::Bits, words.as_bytes())
         } else {
-            self.begin(Kind::Bits)?;
+            self.begin(Kind::Bits, words.len() as u64 * 8)?;
             self.append_words(words)?;
             self.end()
         }
     }
 
-    /// Begins a section whose payload comes in pieces.
-    pub(crate) fn begin(&mut self, kind: Kind) -> Result<(), Error> {
+    /// Begins a section whose payload comes in pieces, `len` bytes in all as far as one
+    /// knows: a large one begins on a page.
+    pub(crate) fn begin(&mut self, kind: Kind, len: u64) -> Result<(), Error> {
         let head_at = self.at;
         let section = Section {
             kind,
-            offset: self.payload_offset(LARGEST_GAP),
+            offset: self.payload_offset(len),
             len: 0,
             checksum: 0,
             head_checksum: 0,

@@ -47,7 +47,7 @@ impl Index {
         if self.directory().id(name).is_some() {
             return Err(duplicate(name));
         }
-        let id = SetId(self.next_id);
+        let id = self.fresh_id()?;
         self.put(filter, id, NO_SLICE, name, tag.as_ref())?;
         Ok(id)
     }
@@ -92,7 +92,7 @@ impl Index {
         }
         let directory = self.directory();
         let id = match directory.id(name) {
-            None => SetId(self.next_id),
+            None => self.fresh_id()?,
             Some(id) => {
                 let taken = |slice| directory.place(id, slice).is_some();
                 if taken(slice) || taken(NO_SLICE) {
@@ -274,7 +274,10 @@ impl Index {
                     let place = self.make_open(set.name(), place)?;
                     return self.segment_mut(place).set_bits(place.slot, filter.ones());
                 }
-                let id = known.unwrap_or(SetId(self.next_id));
+                let id = match known {
+                    Some(id) => id,
+                    None => self.fresh_id()?,
+                };
                 self.put(&filter, id, slice, set.name(), set.tag())?;
                 Ok(())
             })?;
@@ -318,6 +321,13 @@ impl Index {
         self.epoch += 1;
         self.directory.take();
         Ok(())
+    }
+
+    fn fresh_id(&self) -> Result<SetId, Error> {
+        if self.next_id == u64::MAX {
+            return Err(Error::params("the index has used up all numbers for sets"));
+        }
+        Ok(SetId(self.next_id))
     }
 
     fn newest(&self, name: &[u8]) -> Result<Place, Error> {

@@ -45,6 +45,11 @@ impl Directory {
         self.by_name.len()
     }
 
+    /// How many filters: fewer than there are if two have the same number and slice.
+    pub(super) fn filters(&self) -> usize {
+        self.places.len()
+    }
+
     pub(super) fn id(&self, name: &[u8]) -> Option<SetId> {
         self.by_name.get(name).copied()
     }

@@ -234,6 +234,8 @@ impl Index {
     pub fn assert_invariants(&self) {
         let fresh = Directory::of(self);
         assert_eq!(fresh.len(), self.len, "the number of sets");
+        let filters: usize = self.segments().map(|(_, segment)| segment.len()).sum();
+        assert_eq!(fresh.filters(), filters, "two filters have the same number");
         if let Some(directory) = self.directory.get() {
             assert!(*directory == fresh, "the directory is out of date");
         }

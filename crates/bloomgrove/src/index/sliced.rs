@@ -248,18 +248,13 @@ impl Sliced {
 
     /// Whether the summary says exactly what the blocks hold.
     pub(super) fn is_exact(&self) -> bool {
-        (0..self.rows).all(|row| {
-            let mut said = vec![false; self.blocks.count];
-            self.summary.blocks(&[row as u64], |block| {
-                // A bit for a block that is not there is wrong too.
-                match said.get_mut(block) {
-                    Some(said) => *said = true,
-                    None => said.push(true),
-                }
-                true
-            });
-            let held = self.blocks.iter().map(|block| block[row] != 0);
-            said.into_iter().eq(held)
+        // Also that it has no bit for a block that is not there.
+        (0..self.summary.stride).all(|block| {
+            let words = self.blocks.get(block).filter(|_| block < self.blocks.count);
+            (0..self.rows).all(|row| {
+                let held = words.is_some_and(|words| words[row] != 0);
+                held == self.summary.get(row as u64, block)
+            })
         })
     }
 }
@@ -282,7 +277,7 @@ impl Summary {
         let stride = Self::stride_for(blocks);
         Ok(Self {
             stride,
-            words: Store::zeroed(Self::words_for(rows, stride))?,
+            words: Store::zeroed(Self::words_for(rows, stride).unwrap_or(usize::MAX))?,
         })
     }
 
@@ -303,11 +298,12 @@ impl Summary {
         self.stride
     }
 
-    pub(super) fn words_for(rows: usize, stride: usize) -> usize {
+    /// Words of a summary, or None if that is more than can be addressed.
+    pub(super) fn words_for(rows: usize, stride: usize) -> Option<usize> {
         if stride < 64 {
-            rows.div_ceil(64 / stride)
+            Some(rows.div_ceil(64 / stride))
         } else {
-            rows * (stride / 64)
+            rows.checked_mul(stride / 64)
         }
     }
 
@@ -350,6 +346,10 @@ impl Summary {
                 bits::prefetch(words, line);
             }
         }
+    }
+
+    fn get(&self, row: u64, block: usize) -> bool {
+        bits::get(self.words.as_ref(), row * self.stride as u64 + block as u64)
     }
 
     pub(super) fn set(&mut self, row: u64, block: usize) {

@@ -95,6 +95,10 @@ impl Index {
             .ok_or_else(|| {
                 Error::corrupt(Kind::Manifest.name(), 0, "it has more sets than filters")
             })?;
+        if index.sets().any(|set| set.id().0 >= index.next_id) {
+            let what = "a set has a number that none has yet";
+            return Err(Error::corrupt(Kind::Labels.name(), 0, what));
+        }
         Ok((index, manifest.notes))
     }
 
@@ -427,8 +431,8 @@ pub(crate) fn check_file(path: &Path) -> Result<Report, Error> {
             segment.check(&class.params).map_err(wrong)?;
         }
         let directory = super::directory::Directory::of(&index);
-        if directory.len() != index.len() || index.sets().any(|set| set.id().0 >= index.next_id) {
-            let what = "its sets are not as many, or not numbered, as it says";
+        if directory.len() != index.len() || directory.filters() != index.sets_and_slices() {
+            let what = "its sets are not as many as it says, or not numbered one by one";
             return Err(Error::corrupt(Kind::Manifest.name(), 0, what));
         }
         Ok(report)

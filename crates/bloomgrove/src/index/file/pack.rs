@@ -72,8 +72,9 @@ pub(super) fn write<W: Durable>(
 
 fn write_labels<W: Durable>(writer: &mut Writer<W>, labels: &Labels) -> Result<u64, Error> {
     let head = writer.at();
-    writer.begin(Kind::Labels)?;
-    for part in labels.to_bytes() {
+    let parts = labels.to_bytes();
+    writer.begin(Kind::Labels, parts.iter().map(|part| part.len() as u64).sum())?;
+    for part in parts {
         writer.append(part)?;
     }
     writer.end()?;
@@ -82,7 +83,7 @@ fn write_labels<W: Durable>(writer: &mut Writer<W>, labels: &Labels) -> Result<u
 
 fn write_sealed<W: Durable>(writer: &mut Writer<W>, segment: &Segment) -> Result<Home, Error> {
     let head = writer.at();
-    writer.begin(Kind::Bits)?;
+    writer.begin(Kind::Bits, segment.bytes())?;
     let mut sizes = (0, 0);
     if let Body::Sealed(body) = segment.body() {
         writer.append_words(body.words())?;
@@ -115,9 +116,19 @@ fn append_padded<W: Durable>(writer: &mut Writer<W>, words: &[u64]) -> Result<()
     writer.append_words(&[0; LINE_WORDS][..padded(words.len()) - words.len()])
 }
 
-fn write_loose<W: Durable>(writer: &mut Writer<W>, _: &Params, segments: &[&Segment]) -> Written {
+/// About how many bytes the filters of segments take.
+fn size(params: &Params, segments: &[&Segment]) -> u64 {
+    let filters: usize = segments.iter().map(|segment| segment.len()).sum();
+    padded(params.words()) as u64 * 8 * filters as u64
+}
+
+fn write_loose<W: Durable>(
+    writer: &mut Writer<W>,
+    params: &Params,
+    segments: &[&Segment],
+) -> Written {
     let head = writer.at();
-    writer.begin(Kind::Bits)?;
+    writer.begin(Kind::Bits, size(params, segments))?;
     each_filter(segments, |filter| append_padded(writer, filter))?;
     writer.end()?;
     Ok((head, 0, 0))
@@ -175,7 +186,7 @@ fn write_sliced<W: Durable>(
     let mut blocks = Blocks::new(params)?;
     let mut count = 0;
     let head = writer.at();
-    writer.begin(Kind::Bits)?;
+    writer.begin(Kind::Bits, size(params, segments))?;
     let mut put = |block: &[u64]| {
         summary.add_block(count, block);
         count += 1;
@@ -204,7 +215,7 @@ fn write_flat<W: Durable>(
     let mut done = 0;
     let mut at = 0;
     let head = writer.at();
-    writer.begin(Kind::Bits)?;
+    writer.begin(Kind::Bits, size(params, segments))?;
     let mut put = |block: &[u64]| {
         let width = width_from(done);
         let words = &mut panel.as_mut()[..rows * width];
@@ -246,6 +257,10 @@ pub(super) fn open(file: &Growing, params: &Params, record: &Record) -> Result<S
     let bytes = file.small(labels, Kind::Labels)?;
     let labels = Labels::mapped(slots, bytes)
         .map_err(|what| Error::corrupt(Kind::Labels.name(), labels, what))?;
+    if labels.all().iter().any(|label| label.ones() > params.bits()) {
+        let what = "a label claims more bits than a filter has";
+        return Err(Error::corrupt(Kind::Labels.name(), record.home.labels, what));
+    }
     let rows = usize::try_from(params.bits()).map_err(|_| corrupt("it has too many bits"))?;
     let words = file.words(bits)?;
     let mut parts = Parts { words, at: 0 };
@@ -266,8 +281,8 @@ pub(super) fn open(file: &Growing, params: &Params, record: &Record) -> Result<S
                 .ok()
                 .filter(|&stride| stride == Summary::stride_for(count))
                 .ok_or_else(|| corrupt("its summary has a wrong width"))?;
-            let summary = Summary::words_for(rows, stride);
-            let summary = parts.next(summary).ok_or_else(too_short)?;
+            let summary = Summary::words_for(rows, stride).and_then(|len| parts.next(len));
+            let summary = summary.ok_or_else(too_short)?;
             let summary = Summary::mapped(stride, summary);
             Body::Sliced(Sliced::mapped(rows, count, blocks, summary))
         }
