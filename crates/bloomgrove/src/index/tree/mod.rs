@@ -141,7 +141,8 @@ impl TreeOptions {
     }
 
     /// Whether a node with every bit set is split when it overflows. Off by default:
-    /// such a node turns no search away, and a level of them is only work.
+    /// such a node turns no search away, and a level of them is only work. The price is
+    /// paid by insertions, which compare all of the root's children once it is full.
     pub fn split_full(mut self, split: bool) -> Self {
         self.split_full = split;
         self

@@ -216,7 +216,7 @@ impl Nodes {
         fresh > 0
     }
 
-    /// Clears the `count` bits of `lost`, all of which are set.
+    /// Clears the bits of `lost`, all of which are set.
     pub(super) fn clear_words(&mut self, node: u32, lost: &[u64]) {
         bits::and_not_assign(self.value_mut(node), lost);
         self.links[node as usize].ones -= bits::count(lost);
