@@ -88,7 +88,9 @@ fn indexes() -> Vec<(&'static str, Index)> {
         for i in 0..69u64 {
             let mut filter = Filter::new(params.clone()).unwrap();
             filter.insert_batch(&[i, i + 1000]);
-            index.add_tagged(format!("set-{i}"), [i as u8], &filter).unwrap();
+            index
+                .add_tagged(format!("set-{i}"), [i as u8], &filter)
+                .unwrap();
         }
         let mut filter = Filter::new(params.clone()).unwrap();
         filter.insert("slice");
@@ -152,11 +154,19 @@ fn golden_bytes_read_as_the_values() {
         let (index, read) = Index::open_with_notes(&path).unwrap();
         assert_eq!(read, notes());
         assert_eq!(index.len(), 70);
-        let shapes: Vec<Shape> = index.segments_info().iter().map(|info| info.shape).collect();
-        assert!(name.contains(shapes[0].name()) && shapes.len() == 1, "{shapes:?}");
+        let shapes: Vec<Shape> = index
+            .segments_info()
+            .iter()
+            .map(|info| info.shape)
+            .collect();
+        assert!(
+            name.contains(shapes[0].name()) && shapes.len() == 1,
+            "{shapes:?}"
+        );
         for set in wanted.sets() {
             let read = index.get(set.name()).unwrap();
-            let facts = |set: bloomgrove::index::Set<'_>| (set.id(), set.tag().to_vec(), set.slice());
+            let facts =
+                |set: bloomgrove::index::Set<'_>| (set.id(), set.tag().to_vec(), set.slice());
             assert_eq!(facts(read), facts(set));
             let filter = wanted.filter(set.name()).unwrap();
             assert!(index.filter(set.name()).unwrap() == filter, "{name}");
@@ -314,7 +324,7 @@ fn the_format_document_tells_which_bits_a_key_sets() {
     }
 }
 
-/// Sections 7, 9, 10 and 11, by hand: an index, found from the end of its file.
+/// Sections 7, 10, 11 and 12, by hand: an index, found from the end of its file.
 #[test]
 fn the_format_document_tells_what_is_in_an_index() {
     for (name, index) in indexes() {
@@ -328,7 +338,7 @@ fn the_format_document_tells_what_is_in_an_index() {
         let sum = |from: usize, to: usize| xxhash_rust::xxh3::xxh3_64(&file[from..to]);
         assert_eq!(int(10, 2), 2, "content: an index");
 
-        // Section 11: the commit is the last 128 bytes.
+        // Section 12: the commit is the last 128 bytes.
         let commit = file.len() - 128;
         assert_eq!((int(commit + 4, 2), at(commit + 16)), (6, 32));
         let manifest_head = at(commit + 64);
@@ -342,10 +352,14 @@ fn the_format_document_tells_what_is_in_an_index() {
         }
         assert_eq!(int(commit + 88, 8), xxhash_rust::xxh3::xxh3_64(&heads));
 
-        // Section 10: the manifest.
+        // Section 11: the manifest.
         assert_eq!(int(manifest_head + 4, 2), 5);
         let manifest = at(manifest_head + 8);
-        assert_eq!((at(manifest), at(manifest + 8)), (70, 70), "next number, sets");
+        assert_eq!(
+            (at(manifest), at(manifest + 8)),
+            (70, 70),
+            "next number, sets"
+        );
         assert_eq!(int(manifest + 16, 4), 0, "not mixed");
         assert_eq!((int(manifest + 24, 4), int(manifest + 28, 4)), (1, 1));
         assert_eq!(at(manifest + 32), notes_len());
@@ -360,7 +374,7 @@ fn the_format_document_tells_what_is_in_an_index() {
         assert_eq!(int(labels + 4, 2), 4);
         assert_eq!(int(bits + 4, 2), 2);
 
-        // Section 9: the labels.
+        // Section 10: the labels.
         let labels = at(labels + 8);
         let text = labels + 70 * 40;
         for (slot, set) in index.sets().enumerate() {
@@ -435,7 +449,10 @@ fn the_format_document_tells_what_is_in_an_index() {
                 assert_eq!(len, words * 8);
             }
         }
-        assert_eq!(int(manifest_head + 24, 8), sum(manifest, manifest + at(manifest_head + 16)));
+        assert_eq!(
+            int(manifest_head + 24, 8),
+            sum(manifest, manifest + at(manifest_head + 16))
+        );
     }
 }
 

@@ -39,7 +39,11 @@ fn open_everything(path: &Path) {
         let _ = (index.explain("key"), index.segments_info());
         let names: Vec<Vec<u8>> = index.sets().map(|set| set.name().to_vec()).collect();
         for name in names {
-            let _ = (index.filter(&name), index.insert(&name, "more"), index.remove(&name));
+            let _ = (
+                index.filter(&name),
+                index.insert(&name, "more"),
+                index.remove(&name),
+            );
         }
     }
     let _ = Index::open_checked(path);
@@ -381,7 +385,11 @@ fn forbidden_contents_are_refused() {
 
     // A label that says something else of its filter than its bits do: the number of ones of
     // the first. The second name lies behind the text.
-    let labels = index.windows(8).position(|bytes| bytes == b"onetagtw").unwrap() - 80;
+    let labels = index
+        .windows(8)
+        .position(|bytes| bytes == b"onetagtw")
+        .unwrap()
+        - 80;
     let mut wrong = index.clone();
     wrong[labels + 16] ^= 1;
     refused(&wrong, "not as many bits as its label says");

@@ -659,7 +659,10 @@ fn readers_miss_nothing_while_a_writer_works() {
     };
     let shared = SharedIndex::new(Index::new(params.clone()));
     for i in 0..200u64 {
-        shared.write().add(format!("fixed-{i}"), &filter(i)).unwrap();
+        shared
+            .write()
+            .add(format!("fixed-{i}"), &filter(i))
+            .unwrap();
     }
     let added = AtomicU64::new(0);
     let done = std::sync::atomic::AtomicBool::new(false);
@@ -673,7 +676,12 @@ fn readers_miss_nothing_while_a_writer_works() {
                     let name = format!("fixed-{i}");
                     let newest = added.load(std::sync::atomic::Ordering::Acquire);
                     let index = shared.read();
-                    assert!(index.which(&i).iter().any(|set| set.name() == name.as_bytes()));
+                    assert!(
+                        index
+                            .which(&i)
+                            .iter()
+                            .any(|set| set.name() == name.as_bytes())
+                    );
                     // Unless the writer has come so far meanwhile that it is gone again.
                     let found = newest == 0 || index.any(&(1000 + newest - 1));
                     let now = added.load(std::sync::atomic::Ordering::Acquire);

@@ -20,8 +20,8 @@ use crate::{Outcome, interrupt, parallel, units};
 const USUAL_FPR: f64 = 0.001;
 /// Filters in memory before they go to disk, unless more or less is asked for.
 const MEMORY: u64 = 256 << 20;
-/// Added sets are made safe, and reported, at least this often.
-const OFTEN: Duration = Duration::from_secs(1);
+/// Added sets are made safe, and reported, as often as takes no more than a tenth of the time.
+const SHARE: u32 = 10;
 
 /// Make an index of many sets.
 ///
@@ -182,9 +182,13 @@ fn sizing(args: &Build, sources: &[Source]) -> Result<Sizing> {
     // Filters alone bring their size with them.
     if args.fpr.is_none()
         && let Some(first) = sources.first()
-        && sources.iter().all(|source| source.kind == SourceKind::Filter)
+        && sources
+            .iter()
+            .all(|source| source.kind == SourceKind::Filter)
     {
-        return Ok(Sizing::Equal(MappedFilter::map(&first.path)?.params().clone()));
+        return Ok(Sizing::Equal(
+            MappedFilter::map(&first.path)?.params().clone(),
+        ));
     }
     Ok(Sizing::Own(fpr))
 }
@@ -206,6 +210,7 @@ pub(crate) fn add(args: Add) -> Result<Outcome> {
     let mut output = Output::new();
     let mut added = Added::new(complete);
     let mut last = Instant::now();
+    let mut pause = Duration::ZERO;
     let mut waiting: Vec<Vec<u8>> = Vec::new();
     let mut report = |names: &mut Vec<Vec<u8>>| -> Result<()> {
         for name in names.drain(..) {
@@ -227,7 +232,9 @@ pub(crate) fn add(args: Add) -> Result<Outcome> {
                 added.complete = false;
                 return Ok(());
             }
-            (_, Some(slice)) => file.add_slice(name, slice, filter).map(|_| vec![name.clone()]),
+            (_, Some(slice)) => file
+                .add_slice(name, slice, filter)
+                .map(|_| vec![name.clone()]),
             (_, None) => match file.add(name, filter) {
                 Err(Error::DuplicateSet { .. }) if args.replace => file.replace(name, filter),
                 done => done,
@@ -238,10 +245,11 @@ pub(crate) fn add(args: Add) -> Result<Outcome> {
             Ok(names) => waiting.extend(names),
             Err(error) => added.count(source, Err(error))?,
         }
-        if file.pending_bytes() > MEMORY || last.elapsed() > OFTEN {
+        if file.pending_bytes() > MEMORY || last.elapsed() >= pause {
+            let started = Instant::now();
             file.commit()?;
             report(&mut waiting)?;
-            last = Instant::now();
+            (last, pause) = (Instant::now(), started.elapsed() * SHARE);
         }
         Ok(())
     });

@@ -40,7 +40,10 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let (tree, names) = tree(&index, &args)?;
     let name = |slot: u32| names[slot as usize].clone();
     let drawing = tree.draw().names(name).most_children(args.children);
-    let ending = |path: &Path| path.extension().map(|end| end.to_string_lossy().into_owned());
+    let ending = |path: &Path| {
+        path.extension()
+            .map(|end| end.to_string_lossy().into_owned())
+    };
     let Some(path) = &args.output else {
         let mut output = Output::new();
         output.line(drawing.to_text().trim_end())?;

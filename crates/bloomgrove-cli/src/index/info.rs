@@ -52,8 +52,15 @@ pub(crate) fn info(args: Info) -> Result<Outcome> {
                 }
                 output.json_line(&line)?;
             } else {
-                let slice = set.slice().map_or(String::new(), |slice| format!("\t{slice}"));
-                output.bytes(&[format!("{id}\t").as_bytes(), set.name(), slice.as_bytes(), b"\n"])?;
+                let slice = set
+                    .slice()
+                    .map_or(String::new(), |slice| format!("\t{slice}"));
+                output.bytes(&[
+                    format!("{id}\t").as_bytes(),
+                    set.name(),
+                    slice.as_bytes(),
+                    b"\n",
+                ])?;
             }
         }
     } else if args.json {

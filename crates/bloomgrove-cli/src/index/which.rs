@@ -123,7 +123,10 @@ fn scope(index: &Index, args: &Args) -> Option<Scope> {
     if args.prefix.is_none() && args.from.is_none() && args.to.is_none() {
         return None;
     }
-    let prefix = args.prefix.as_ref().map_or(&b""[..], |text| text.as_bytes());
+    let prefix = args
+        .prefix
+        .as_ref()
+        .map_or(&b""[..], |text| text.as_bytes());
     let (from, to) = (args.from.unwrap_or(0), args.to.unwrap_or(u64::MAX));
     Some(index.scope(|set| {
         let in_time = set.slice().is_none_or(|slice| (from..=to).contains(&slice));

@@ -283,7 +283,7 @@ fn sum_of_heads(sections: &[Section]) -> u64 {
     xxh3_64(heads.as_bytes())
 }
 
-/// FORMAT section 11: the state of an index from here on, until the next.
+/// FORMAT section 12: the state of an index from here on, until the next.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, PartialEq, Eq)]
 #[repr(C)]
 pub(super) struct Commit {

@@ -1,4 +1,4 @@
-//! What is known of each filter of a segment besides its bits: FORMAT.md section 9.
+//! What is known of each filter of a segment besides its bits: FORMAT.md section 10.
 
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};

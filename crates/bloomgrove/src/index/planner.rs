@@ -149,7 +149,9 @@ fn rows_cost(params: &Params, width: usize, density: f64) -> f64 {
     } else {
         width.div_ceil(8) as f64
     };
-    lines * rows_read * LINE
+    // The first eight lines of every row are asked for in any case.
+    let ahead = lines.min(8.0);
+    (ahead * f64::from(hashes) + (lines - ahead) * rows_read) * LINE
 }
 
 /// A number of blocks, short.

@@ -99,10 +99,6 @@ impl Blocks {
         self.count = self.count.max(block + 1);
         Ok(())
     }
-
-    fn iter(&self) -> impl Iterator<Item = &[u64]> {
-        (0..self.count).filter_map(|block| self.get(block))
-    }
 }
 
 impl Sliced {

@@ -1,4 +1,4 @@
-//! The manifest in bytes: FORMAT.md section 10.
+//! The manifest in bytes: FORMAT.md section 11.
 
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};

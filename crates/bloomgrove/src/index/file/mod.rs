@@ -25,6 +25,7 @@ use std::path::Path;
 
 use manifest::{Manifest, Record};
 
+use super::directory::Place;
 use super::segment::{Segment, Shape};
 use super::{Class, Index, planner};
 use crate::Error;
@@ -313,30 +314,33 @@ impl IndexFile {
     /// # Errors
     /// [`Error::Io`], naming the file.
     pub fn commit(&mut self) -> Result<(), Error> {
-        self.index.classes.iter_mut().for_each(|class| {
+        for class in &mut self.index.classes {
             // Empty ones are of no use, and would never go away.
+            let before = class.segments.len();
             class.segments.retain(|segment| segment.len() > 0);
-        });
+            if class.segments.len() < before {
+                self.index.directory.take();
+            }
+        }
         self.index.epoch += 1;
-        self.index.directory.take();
         if self.is_wasteful() {
             return self.compact();
         }
+        let kept: Vec<usize> = self.index.classes.iter().map(Class::kept).collect();
         let append = || {
             let handle = self.file.file().try_clone();
             let handle = handle.map_err(Error::io("opening"))?;
             let mut writer = Writer::append_to(self.file.path(), handle, self.file.end())?;
             let mut records = Vec::new();
             for (c, class) in self.index.classes.iter().enumerate() {
-                let kept = class.kept();
-                for segment in &class.segments[..kept] {
+                for segment in &class.segments[..kept[c]] {
                     records.extend(segment.home().map(|home| Record {
                         class: c,
                         home,
                         live: segment.live().to_vec(),
                     }));
                 }
-                let rest: Vec<&Segment> = class.segments[kept..].iter().collect();
+                let rest: Vec<&Segment> = class.segments[kept[c]..].iter().collect();
                 records.extend(self.index.write_segments(&mut writer, c, class, &rest)?);
             }
             let manifest = self.index.manifest(records, &self.notes);
@@ -354,21 +358,37 @@ impl IndexFile {
         };
         let reopen = || {
             self.file.advance(end, number)?;
-            self.take_in(manifest)
+            self.take_in(manifest, &kept)
         };
-        reopen().map_err(Error::in_file(&self.file.path().to_owned()))
+        reopen().map_err(Error::in_file(self.file.path()))
     }
 
-    /// Puts the segments that were just written in the place of those in memory.
-    fn take_in(&mut self, manifest: Manifest) -> Result<(), Error> {
+    /// Puts the segments that were just written in the place of those in memory, behind the
+    /// `kept` ones of each class.
+    fn take_in(&mut self, manifest: Manifest, kept: &[usize]) -> Result<(), Error> {
         for (c, class) in self.index.classes.iter_mut().enumerate() {
-            let mut old = std::mem::take(&mut class.segments);
-            for record in manifest.segments.iter().filter(|record| record.class == c) {
-                let same = |segment: &Segment| segment.home() == Some(record.home);
-                class.segments.push(match old.iter().position(same) {
-                    Some(at) => old.swap_remove(at),
-                    None => pack::open(&self.file, &class.params, record)?,
-                });
+            let records = manifest.segments.iter().filter(|record| record.class == c);
+            let opened = records
+                .skip(kept[c])
+                .map(|record| pack::open(&self.file, &class.params, record));
+            let opened: Vec<Segment> = opened.collect::<Result<_, _>>()?;
+            class.segments.truncate(kept[c]);
+            class.segments.extend(opened);
+            // Only these have moved: with very many sets, finding all names again would take
+            // far longer than the commit.
+            let Some(directory) = self.index.directory.get_mut() else {
+                continue;
+            };
+            for (s, segment) in class.segments.iter().enumerate().skip(kept[c]) {
+                for slot in segment.slots() {
+                    let (set, slice) = (segment.set(slot), segment.label(slot).slice());
+                    let place = Place {
+                        class: c,
+                        segment: s,
+                        slot,
+                    };
+                    directory.add(set.name(), set.id(), slice, place);
+                }
             }
         }
         Ok(())
@@ -381,7 +401,7 @@ impl IndexFile {
     /// [`Error::Io`], naming the file. The old file is then as it was.
     pub fn compact(&mut self) -> Result<(), Error> {
         let notes = self.notes.clone();
-        *self = Self::replace(&self.file.path().to_owned(), &self.index, notes, None)?;
+        *self = Self::replace(self.file.path(), &self.index, notes, None)?;
         Ok(())
     }
 

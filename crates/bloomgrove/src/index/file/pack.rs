@@ -73,7 +73,10 @@ pub(super) fn write<W: Durable>(
 fn write_labels<W: Durable>(writer: &mut Writer<W>, labels: &Labels) -> Result<u64, Error> {
     let head = writer.at();
     let parts = labels.to_bytes();
-    writer.begin(Kind::Labels, parts.iter().map(|part| part.len() as u64).sum())?;
+    writer.begin(
+        Kind::Labels,
+        parts.iter().map(|part| part.len() as u64).sum(),
+    )?;
     for part in parts {
         writer.append(part)?;
     }
@@ -257,9 +260,17 @@ pub(super) fn open(file: &Growing, params: &Params, record: &Record) -> Result<S
     let bytes = file.small(labels, Kind::Labels)?;
     let labels = Labels::mapped(slots, bytes)
         .map_err(|what| Error::corrupt(Kind::Labels.name(), labels, what))?;
-    if labels.all().iter().any(|label| label.ones() > params.bits()) {
+    if labels
+        .all()
+        .iter()
+        .any(|label| label.ones() > params.bits())
+    {
         let what = "a label claims more bits than a filter has";
-        return Err(Error::corrupt(Kind::Labels.name(), record.home.labels, what));
+        return Err(Error::corrupt(
+            Kind::Labels.name(),
+            record.home.labels,
+            what,
+        ));
     }
     let rows = usize::try_from(params.bits()).map_err(|_| corrupt("it has too many bits"))?;
     let words = file.words(bits)?;
