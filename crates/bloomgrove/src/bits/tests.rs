@@ -203,3 +203,94 @@ fn more_words_than_any_machine_has_is_an_error() {
         ));
     }
 }
+
+#[test]
+fn common_columns_are_those_that_every_row_has() {
+    for backend in Backend::all() {
+        for width in [1, 2, 7, 8, 9, 16, 25, 64, 65, 130] {
+            // Three rows of ones and a few of them sparse, so that chunks end early.
+            let words: Vec<u64> = (0..10)
+                .flat_map(|row| random_words(row, width, 1 + row as u32 % 4))
+                .collect();
+            let masks = random_words(77, width, 0);
+            for rows in [
+                &[3u64][..],
+                &[0, 4],
+                &[1, 1, 5],
+                &[0, 1, 2, 4, 5, 6, 8, 9],
+                &[],
+            ] {
+                let mut found = vec![0; width];
+                let mut last = None;
+                let read = backend.common(
+                    &words,
+                    width,
+                    rows,
+                    |at| masks[at],
+                    |at, bits| {
+                        assert!(last.is_none_or(|last| last < at), "in order, each once");
+                        assert_ne!(bits, 0);
+                        (found[at], last) = (bits, Some(at));
+                        true
+                    },
+                );
+                assert!(read <= (width * rows.len()) as u64);
+                for i in 0..width * 64 {
+                    let all = |row: &u64| bit(&words[*row as usize * width..], i);
+                    let wanted = bit(&masks, i) && rows.iter().all(all);
+                    assert_eq!(bit(&found, i), wanted, "width {width}, column {i}");
+                }
+                // And no further than it is asked to.
+                let mut calls = 0;
+                backend.common(
+                    &words,
+                    width,
+                    rows,
+                    |at| masks[at],
+                    |_, _| {
+                        calls += 1;
+                        false
+                    },
+                );
+                assert!(calls <= 1);
+            }
+        }
+    }
+}
+
+#[test]
+fn weaving_and_back_is_what_single_bits_say() {
+    for rows in [1usize, 63, 64, 65, 200, 1000] {
+        for count in [0, 1, 5, 63, 64] {
+            let arrays: Vec<Vec<u64>> = (0..count)
+                .map(|i| {
+                    let mut words = random_words(i as u64, rows.div_ceil(64), 1);
+                    if rows % 64 != 0 {
+                        words[rows / 64] &= (1 << (rows % 64)) - 1;
+                    }
+                    words
+                })
+                .collect();
+            let refs: Vec<&[u64]> = arrays.iter().map(Vec::as_slice).collect();
+            for (width, column) in [(1, 0), (3, 1)] {
+                let mut matrix = vec![!0; rows * width];
+                weave(&refs, &mut matrix, width, column);
+                for row in 0..rows {
+                    let word = matrix[row * width + column];
+                    for place in 0..64 {
+                        let wanted = place < count && bit(&arrays[place], row);
+                        assert_eq!(word >> place & 1 == 1, wanted);
+                    }
+                    if width == 3 {
+                        assert_eq!(matrix[row * width], !0, "other columns stay");
+                    }
+                }
+                let mut back = vec![vec![7; rows.div_ceil(64)]; 64];
+                let mut refs: Vec<&mut [u64]> = back.iter_mut().map(Vec::as_mut_slice).collect();
+                unweave(&matrix, width, column, &mut refs);
+                assert_eq!(back[..count], arrays[..]);
+                assert!(back[count..].iter().flatten().all(|&word| word == 0));
+            }
+        }
+    }
+}

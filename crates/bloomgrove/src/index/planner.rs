@@ -164,3 +164,53 @@ fn short(count: f64) -> String {
         format!("{count:.0}")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sparse_filters_are_sliced_dense_ones_flat_few_and_huge_ones_loose() {
+        let params = Params::builder(100_992, 7).build().unwrap();
+        for (sets, density, shape) in [
+            (10, 0.007, Shape::Loose),
+            (1_000, 0.007, Shape::Sliced),
+            (10_000, 0.007, Shape::Sliced),
+            (100_000, 0.007, Shape::Sliced),
+            (1_000, 0.07, Shape::Flat),
+            (10_000, 0.07, Shape::Flat),
+            (100_000, 0.5, Shape::Flat),
+        ] {
+            let plan = plan(&params, sets, density);
+            assert_eq!(
+                plan.shape, shape,
+                "{sets} sets at {density}: {}",
+                plan.reason
+            );
+            assert!(plan.nanoseconds > 0.0 && !plan.reason.is_empty());
+        }
+        let huge = Params::builder(1 << 30, 7).build().unwrap();
+        assert_eq!(plan(&huge, 1000, 0.01).shape, Shape::Loose);
+    }
+
+    #[test]
+    fn nothing_moves_for_a_small_gain() {
+        let params = Params::builder(100_992, 7).build().unwrap();
+        assert_eq!(replan(&params, 10_000, 0.5, Shape::Flat), None);
+        assert_eq!(
+            replan(&params, 10_000, 0.5, Shape::Sliced),
+            Some(Shape::Flat)
+        );
+        assert_eq!(
+            replan(&params, 10_000, 0.007, Shape::Flat),
+            Some(Shape::Sliced)
+        );
+        // Somewhere between them both are as good.
+        let even = (1..1000)
+            .map(|i| f64::from(i) / 1e4)
+            .find(|&density| plan(&params, 10_000, density).shape == Shape::Flat);
+        let even = even.unwrap();
+        assert_eq!(replan(&params, 10_000, even, Shape::Sliced), None);
+        assert_eq!(replan(&params, 10_000, even, Shape::Flat), None);
+    }
+}
