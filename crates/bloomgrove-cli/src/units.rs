@@ -83,6 +83,12 @@ pub(crate) fn grouped(number: u64) -> String {
     text
 }
 
+/// A number of things: `1 key`, `2,000 keys`.
+pub(crate) fn counted(number: u64, thing: &str) -> String {
+    let ending = if number == 1 { "" } else { "s" };
+    format!("{} {thing}{ending}", grouped(number))
+}
+
 /// A size in bytes, in the largest unit that leaves at least one of it.
 pub(crate) fn size(bytes: u64) -> String {
     let units = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")];

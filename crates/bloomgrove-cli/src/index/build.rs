@@ -157,9 +157,9 @@ pub(crate) fn build(args: Build) -> Result<Outcome> {
         output.json(&facts)?;
     } else {
         output.line(format_args!(
-            "{}: {} sets, {}, {}",
+            "{}: {}, {}, {}",
             args.output.display(),
-            units::grouped(index.len() as u64),
+            units::counted(index.len() as u64, "set"),
             units::size(index.bytes()),
             super::info::layouts(&index),
         ))?;

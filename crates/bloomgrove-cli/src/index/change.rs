@@ -95,7 +95,7 @@ pub(crate) fn remove(args: Remove) -> Result<Outcome> {
     let mut lines = Vec::new();
     if let Some(before) = args.before {
         let slices = file.expire(before)?;
-        lines.push(format!("removed {} slices", units::grouped(slices as u64)).into_bytes());
+        lines.push(format!("removed {}", units::counted(slices as u64, "slice")).into_bytes());
     }
     for name in args.sets {
         let name = name.into_vec();
@@ -163,7 +163,7 @@ pub(crate) fn update(args: Update) -> Result<Outcome> {
     }
     output.line(match count {
         0 => String::new(),
-        count => format!(": {} keys", units::grouped(count)),
+        count => format!(": {}", units::counted(count, "key")),
     })?;
     output.finish()?;
     Ok(Outcome::Yes)

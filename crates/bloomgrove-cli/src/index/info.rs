@@ -122,10 +122,10 @@ pub(crate) fn verify(args: Verify) -> Result<Outcome> {
     let (index, _) = open::to_ask(&args.index)?;
     let mut output = Output::new();
     output.line(format_args!(
-        "{}: {} sets in {} sections, all as written",
+        "{}: {} in {}, all as written",
         args.index.display(),
-        units::grouped(index.len() as u64),
-        units::grouped(report.sections.len() as u64),
+        units::counted(index.len() as u64, "set"),
+        units::counted(report.sections.len() as u64, "section"),
     ))?;
     if report.unfinished > 0 {
         output.line(format_args!(
