@@ -15,7 +15,7 @@ use crate::{Outcome, interrupt};
 pub(crate) enum Verb {
     /// List the papers and their figures
     List,
-    /// Bloofi, the tree over many filters: figures 5 to 16
+    /// Bloofi, the tree over many filters: figures 1 to 16
     Bloofi(BloofiArgs),
 }
 
@@ -85,6 +85,9 @@ fn default_folder(paper: &str) -> PathBuf {
 
 fn publish(report: &Report, folder: &Path) -> Result<Outcome> {
     let mut output = Output::new();
+    for picture in &report.pictures {
+        output.line(format_args!("{}: {}\n{}", picture.id, picture.title, picture.text))?;
+    }
     for figure in &report.figures {
         let (head, rows) = figure.table();
         let head: Vec<&str> = head.iter().map(String::as_str).collect();
@@ -108,6 +111,9 @@ fn publish(report: &Report, folder: &Path) -> Result<Outcome> {
             .collect();
         output.table(&["published in the text", "paper", "ours", "ratio"], &rows)?;
         output.line("")?;
+    }
+    for picture in &report.pictures {
+        output.line(format_args!("wrote {}", picture.save(folder)?.display()))?;
     }
     for figure in &report.figures {
         let [table, picture] = figure.save(folder)?;

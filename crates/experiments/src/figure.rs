@@ -53,9 +53,37 @@ pub struct Claim {
     pub ours: f64,
 }
 
+/// A drawing of a paper, drawn again: nothing is measured.
+#[derive(Clone, Debug)]
+pub struct Picture {
+    /// `fig01`: the name on the command line and of the file.
+    pub id: &'static str,
+    /// What it shows.
+    pub title: &'static str,
+    /// For the screen.
+    pub text: String,
+    /// For the page.
+    pub svg: String,
+}
+
+impl Picture {
+    /// Writes `<id>.svg` into the folder, and returns its path.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn save(&self, folder: &Path) -> Result<PathBuf> {
+        fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+        let path = folder.join(format!("{}.svg", self.id));
+        fs::write(&path, &self.svg).with_context(|| path.display().to_string())?;
+        Ok(path)
+    }
+}
+
 /// All that a run yields.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
+    /// The drawings.
+    pub pictures: Vec<Picture>,
     /// The figures.
     pub figures: Vec<Figure>,
     /// Numbers with a published counterpart.
@@ -66,6 +94,7 @@ impl Report {
     /// Keeps the figures with these ids, and what belongs to them.
     pub fn keep(&mut self, ids: &[String]) {
         let wanted = |id: &str| ids.is_empty() || ids.iter().any(|wanted| wanted == id);
+        self.pictures.retain(|picture| wanted(picture.id));
         self.figures.retain(|figure| wanted(figure.id));
         self.claims.retain(|claim| wanted(claim.figure));
     }

@@ -11,4 +11,4 @@ pub mod bloofi;
 mod figure;
 mod plot;
 
-pub use figure::{Axis, Claim, Figure, Report, Series};
+pub use figure::{Axis, Claim, Figure, Picture, Report, Series};

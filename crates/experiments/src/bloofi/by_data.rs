@@ -29,6 +29,7 @@ pub(super) fn run(effort: Effort, progress: &mut dyn FnMut(&str) -> Result<()>) 
         }
     }
     Ok(Report {
+        pictures: Vec::new(),
         figures: vec![cost, time],
         claims: Vec::new(),
     })

@@ -41,6 +41,7 @@ pub(super) fn run(effort: Effort, progress: &mut dyn FnMut(&str) -> Result<()>) 
         storage.add("filters alone", at, leaves);
     }
     Ok(Report {
+        pictures: Vec::new(),
         figures: vec![cost, storage, change],
         claims: Vec::new(),
     })

@@ -36,6 +36,7 @@ pub(super) fn run(effort: Effort, progress: &mut dyn FnMut(&str) -> Result<()>) 
         }
     }
     Ok(Report {
+        pictures: Vec::new(),
         figures: vec![cost, build],
         claims: Vec::new(),
     })

@@ -31,6 +31,7 @@ pub(super) fn run(effort: Effort, progress: &mut dyn FnMut(&str) -> Result<()>) 
         cost.add("ideal, 4 children each", at, ideal(4.0, setup.filters));
     }
     Ok(Report {
+        pictures: Vec::new(),
         figures: vec![cost, time],
         claims: Vec::new(),
     })

@@ -1,6 +1,7 @@
-//! Bloofi (seed document 000), section 5: figures 5 to 16.
+//! Bloofi (seed document 000): figures 1 to 4, its example, and 5 to 16, section 5.
 //!
 //! ```text
+//!   example     a tree, drawn    1; after insert 2, delete 3, update 4
 //!   by_count    N filters        search cost 5, search time 6, maintenance 7
 //!   by_order    order d          search cost 8, storage 9, maintenance 10
 //!   by_size     bits m           search cost 11, search time 12
@@ -9,7 +10,7 @@
 //!   by_similarity                not in the paper: sets that are alike
 //! ```
 //!
-//! Each varies one parameter and leaves the others as in Table 1: N = 1000, d = 2,
+//! Each of the others varies one parameter and leaves the others as in Table 1: N = 1000, d = 2,
 //! inserted one by one, Hamming, nonrandom, 100,992 bits, 7 hashes, 100 elements.
 //! Costs are averages over five runs, which differ in the seed of the hash; each asks
 //! for 1000 keys that are in some set. Times are the least of the five.
@@ -23,6 +24,7 @@ mod by_metric;
 mod by_order;
 mod by_similarity;
 mod by_size;
+mod example;
 mod setup;
 
 use anyhow::{Result, ensure};
@@ -32,7 +34,11 @@ use crate::{Figure, Report};
 pub use setup::{Built, Data, Measured, Setup};
 
 /// Every figure: id and title.
-pub const FIGURES: [(&str, &str); 14] = [
+pub const FIGURES: [(&str, &str); 18] = [
+    ("fig01", "A tree of order 2"),
+    ("fig02", "The tree after insert and split"),
+    ("fig03", "The tree after delete and redistribute"),
+    ("fig04", "The tree after update"),
     ("fig05", "Search cost vs N"),
     ("fig06", "Search time vs N"),
     ("fig07", "Maintenance cost vs N"),
@@ -92,7 +98,8 @@ pub fn run(
         );
     }
     type Group = fn(Effort, &mut dyn FnMut(&str) -> Result<()>) -> Result<Report>;
-    let groups: [(&[&str], Group); 6] = [
+    let groups: [(&[&str], Group); 7] = [
+        (&["fig01", "fig02", "fig03", "fig04"], example::run),
         (&["fig05", "fig06", "fig07"], by_count::run),
         (&["fig08", "fig09", "fig10"], by_order::run),
         (&["fig11", "fig12"], by_size::run),
@@ -104,6 +111,7 @@ pub fn run(
     for (members, group) in groups {
         if ids.is_empty() || ids.iter().any(|id| members.contains(&id.as_str())) {
             let part = group(effort, progress)?;
+            report.pictures.extend(part.pictures);
             report.figures.extend(part.figures);
             report.claims.extend(part.claims);
         }

@@ -79,6 +79,51 @@ impl Tree {
         Ok(tree)
     }
 
+    /// A tree of three levels whose leaves lie as given: the examples of the paper begin
+    /// with one.
+    ///
+    /// # Errors
+    /// As [`bulk`](Self::bulk); [`Error::Params`] for groups that a tree of this order
+    /// cannot have.
+    pub fn grouped<S: AsRef<[u64]>>(
+        params: Params,
+        options: TreeOptions,
+        groups: &[&[(u32, Filter<S>)]],
+    ) -> Result<Self, Error> {
+        let mut tree = Self::new(params, options)?;
+        let children = options.order..=2 * options.order;
+        let mut families = Vec::new();
+        for group in groups {
+            if !children.contains(&group.len()) || !(2..=2 * options.order).contains(&groups.len())
+            {
+                let what = format!("a tree of order {} with such groups", options.order);
+                return Err(Error::params(what));
+            }
+            let mut leaves = Vec::new();
+            for (slot, filter) in *group {
+                tree.params.check_equal(filter.params())?;
+                if tree.contains_slot(*slot) {
+                    return Err(Error::params(format!("two filters with slot {slot}")));
+                }
+                leaves.push(tree.add_leaf(*slot, filter.words())?);
+            }
+            families.push(leaves);
+        }
+        let parents = families.iter().map(|leaves| tree.add_parent(leaves));
+        let parents: Vec<u32> = parents.collect::<Result<_, _>>()?;
+        tree.root = tree.add_parent(&parents)?;
+        tree.height = 2;
+        Ok(tree)
+    }
+
+    fn add_parent(&mut self, children: &[u32]) -> Result<u32, Error> {
+        self.nodes.reserve(1)?;
+        let parent = self.nodes.add();
+        self.nodes.adopt(parent, 0, children);
+        self.nodes.gather(parent);
+        Ok(parent)
+    }
+
     /// Builds the inner nodes anew over the same leaves: after many updates similar
     /// filters may no longer stand together.
     ///

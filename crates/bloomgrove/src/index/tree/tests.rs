@@ -30,22 +30,9 @@ pub(super) fn figure_1() -> Tree {
     let leaves = [
         "10000000", "01000000", "00100000", "00010000", "00001000", "00000010",
     ];
-    let mut tree = Tree::new(figure_params(), TreeOptions::default()).unwrap();
-    let leaves: Vec<u32> = (1..)
-        .zip(leaves)
-        .map(|(slot, digits)| tree.add_leaf(slot, filter(digits).words()).unwrap())
-        .collect();
-    tree.nodes.reserve(3).unwrap();
-    let mut parents = Vec::new();
-    for children in [&leaves[..4], &leaves[4..]] {
-        parents.push(tree.nodes.add());
-        tree.nodes.adopt(*parents.last().unwrap(), 0, children);
-        tree.nodes.gather(*parents.last().unwrap());
-    }
-    tree.root = tree.nodes.add();
-    tree.nodes.adopt(tree.root, 0, &parents);
-    tree.nodes.gather(tree.root);
-    tree.height = 2;
+    let leaves: Vec<(u32, Filter)> = (1..).zip(leaves.map(filter)).collect();
+    let groups = [&leaves[..4], &leaves[4..]];
+    let tree = Tree::grouped(figure_params(), TreeOptions::default(), &groups).unwrap();
     tree.assert_invariants();
     tree
 }
