@@ -86,7 +86,10 @@ fn default_folder(paper: &str) -> PathBuf {
 fn publish(report: &Report, folder: &Path) -> Result<Outcome> {
     let mut output = Output::new();
     for picture in &report.pictures {
-        output.line(format_args!("{}: {}\n{}", picture.id, picture.title, picture.text))?;
+        output.line(format_args!(
+            "{}: {}\n{}",
+            picture.id, picture.title, picture.text
+        ))?;
     }
     for figure in &report.figures {
         let (head, rows) = figure.table();

@@ -131,6 +131,16 @@ pub(super) struct New<'a> {
     pub(super) tag: &'a [u8],
 }
 
+impl New<'_> {
+    /// Whether it can be written down.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        match u32::try_from(self.name.len().max(self.tag.len())) {
+            Ok(_) => Ok(()),
+            Err(_) => Err(Error::params("a name or tag of 4 GiB or more")),
+        }
+    }
+}
+
 impl Labels {
     pub(super) fn new() -> Self {
         Labels::Owned {
@@ -161,22 +171,19 @@ impl Labels {
         Set { labels: self, slot }
     }
 
-    /// Puts a label at a slot, which may be one behind the last.
-    pub(super) fn put(&mut self, slot: usize, new: New<'_>) -> Result<(), Error> {
-        let len = |part: &[u8]| {
-            u32::try_from(part.len()).map_err(|_| Error::params("a name or tag of 4 GiB or more"))
-        };
-        let (name_len, tag_len) = (len(new.name)?, len(new.tag)?);
+    /// Puts a label, which must have been checked, at a slot, which may be one behind the
+    /// last.
+    pub(super) fn put(&mut self, slot: usize, new: New<'_>) {
         let Labels::Owned { labels, text } = self else {
-            return Ok(());
+            return;
         };
         let label = Label {
             id: new.id.0.into(),
             slice: new.slice.into(),
             ones: new.ones.into(),
             text: (text.len() as u64).into(),
-            name_len: name_len.into(),
-            tag_len: tag_len.into(),
+            name_len: (new.name.len() as u32).into(),
+            tag_len: (new.tag.len() as u32).into(),
         };
         text.extend_from_slice(new.name);
         text.extend_from_slice(new.tag);
@@ -185,7 +192,6 @@ impl Labels {
         } else {
             labels[slot] = label;
         }
-        Ok(())
     }
 
     pub(super) fn set_ones(&mut self, slot: usize, ones: u64) {

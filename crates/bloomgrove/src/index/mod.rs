@@ -21,7 +21,9 @@
 //! Cost of a key among N sets with k hashes: between N k / 4096 and N k / 64 words read.
 //! Memory: the filters, and 1/64 more when sliced. `docs/bench/index.md` has figures.
 
+mod arrange;
 mod ask;
+mod body;
 mod change;
 mod directory;
 mod file;
@@ -36,13 +38,13 @@ mod sliced;
 mod store;
 mod tree;
 
+pub use arrange::Duplicates;
 pub use ask::{Answers, Figures, Scope, View};
-pub use change::Duplicates;
+pub use body::Shape;
 pub use file::IndexFile;
 pub(crate) use file::check_file;
 pub use labels::{Set, SetId};
 pub use planner::{Plan, plan};
-pub use segment::Shape;
 pub use shared::SharedIndex;
 pub use tree::{BulkOrder, Drawing, Metric, Tree, TreeOptions};
 

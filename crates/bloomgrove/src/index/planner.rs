@@ -12,7 +12,7 @@
 //!
 //! The weights below are fitted to `bench-compare index`, where the choice is compared with every layout.
 
-use super::segment::Shape;
+use super::body::Shape;
 use crate::Params;
 
 /// Nanoseconds: for hashing and the rest, for a line of a row, for a word of a block, for the

@@ -332,7 +332,7 @@ impl Sealed {
         batch: Batch<'_>,
         live: &[u64],
         candidates: &mut Vec<(u32, u32)>,
-        mut each: impl FnMut(usize, usize, u64),
+        each: impl FnMut(usize, usize, u64),
     ) {
         let (words, width) = (self.words.as_ref(), self.sizes.row());
         for &position in batch.positions {
@@ -353,14 +353,11 @@ impl Sealed {
                 true
             });
         }
-        for &(key, block) in candidates.iter() {
-            let (key, block) = (key as usize, block as usize);
-            let positions = &batch.positions[key * batch.hashes..][..batch.hashes];
-            let found = self.look(block, positions, live);
-            if found != 0 {
-                each(key, block, found);
-            }
-        }
+        batch.look_at(
+            candidates,
+            |block, positions| self.look(block, positions, live),
+            each,
+        );
     }
 
     pub(super) fn block(&self, block: usize, out: &mut [u64]) {

@@ -9,64 +9,12 @@
 //! A segment in memory can take and lose filters; one in a mapped file can only lose them,
 //! by their bit in `live`.
 
+use super::body::{Body, Shape};
 use super::file::Home;
-use super::flat::Flat;
 use super::labels::{Label, Labels, New, Set};
-use super::loose::Loose;
-use super::sealed::Sealed;
-use super::sliced::Sliced;
 use super::store::{Batch, Work};
-use super::tree::Tree;
 use crate::bits::{self, Words};
 use crate::{Error, Filter, Params};
-
-/// How the filters of an index lie in memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Shape {
-    /// One after the other, each asked in turn: for few filters, or very large ones.
-    Loose,
-    /// A row for each bit position: for dense filters.
-    Flat,
-    /// Blocks of 64 filters with a summary: for sparse filters.
-    Sliced,
-    /// As sliced, without the empty words: a fifth of the memory, and nothing can be added.
-    Sealed,
-    /// The [`Tree`] of the Bloofi paper, with its defaults: for comparison, and never chosen
-    /// by the planner. In memory only; in a file its filters lie loose.
-    Tree,
-}
-
-impl Shape {
-    /// All of them.
-    pub const ALL: [Shape; 5] = [
-        Shape::Loose,
-        Shape::Flat,
-        Shape::Sliced,
-        Shape::Sealed,
-        Shape::Tree,
-    ];
-
-    /// The name used on the command line and in messages.
-    pub fn name(self) -> &'static str {
-        match self {
-            Shape::Loose => "loose",
-            Shape::Flat => "flat",
-            Shape::Sliced => "sliced",
-            Shape::Sealed => "sealed",
-            Shape::Tree => "tree",
-        }
-    }
-}
-
-#[derive(Debug)]
-pub(super) enum Body {
-    Loose(Loose),
-    Flat(Flat),
-    Sliced(Sliced),
-    Sealed(Sealed),
-    Tree(Box<Tree>),
-}
 
 #[derive(Debug)]
 pub(super) struct Segment {
@@ -88,17 +36,9 @@ pub(super) struct Segment {
 impl Segment {
     /// An empty one, in memory.
     pub(super) fn new(params: &Params, shape: Shape) -> Result<Self, Error> {
-        let rows = params.bits() as usize;
-        let body = match shape {
-            Shape::Loose => Body::Loose(Loose::new(rows)),
-            Shape::Flat => Body::Flat(Flat::new(rows)),
-            Shape::Sliced => Body::Sliced(Sliced::new(rows)?),
-            Shape::Sealed => Body::Sealed(Sealed::build(rows, 0, |_, _| {})?),
-            Shape::Tree => Body::Tree(Box::new(Tree::new(params.clone(), Default::default())?)),
-        };
         Ok(Self {
-            rows,
-            body,
+            rows: params.bits() as usize,
+            body: Body::new(params, shape)?,
             labels: Labels::new(),
             live: Vec::new(),
             len: 0,
@@ -133,13 +73,7 @@ impl Segment {
     }
 
     pub(super) fn shape(&self) -> Shape {
-        match self.body {
-            Body::Loose(_) => Shape::Loose,
-            Body::Flat(_) => Shape::Flat,
-            Body::Sliced(_) => Shape::Sliced,
-            Body::Sealed(_) => Shape::Sealed,
-            Body::Tree(_) => Shape::Tree,
-        }
+        self.body.shape()
     }
 
     pub(super) fn body(&self) -> &Body {
@@ -178,13 +112,7 @@ impl Segment {
     }
 
     pub(super) fn bytes(&self) -> u64 {
-        match &self.body {
-            Body::Loose(body) => body.bytes(),
-            Body::Flat(body) => body.bytes(),
-            Body::Sliced(body) => body.bytes(),
-            Body::Sealed(body) => body.bytes(),
-            Body::Tree(body) => body.bytes(),
-        }
+        self.body.bytes()
     }
 
     /// The live slots, rising.
@@ -200,8 +128,19 @@ impl Segment {
         self.labels.set(slot)
     }
 
-    /// Calls `each(word, bits)` for the slots whose filter has all positions, of those in
-    /// `live`, until it says false.
+    /// What its label says, to be said again elsewhere.
+    pub(super) fn described(&self, slot: usize) -> New<'_> {
+        let (set, label) = (self.set(slot), self.label(slot));
+        New {
+            id: set.id(),
+            slice: label.slice(),
+            ones: label.ones(),
+            name: set.name(),
+            tag: set.tag(),
+        }
+    }
+
+    /// As [`Body::search`].
     #[inline]
     pub(super) fn search(
         &self,
@@ -209,57 +148,27 @@ impl Segment {
         live: &[u64],
         each: impl FnMut(usize, u64) -> bool,
     ) -> Work {
-        match &self.body {
-            Body::Loose(body) => body.search(positions, live, each),
-            Body::Flat(body) => body.search(positions, live, each),
-            Body::Sliced(body) => body.search(positions, live, each),
-            Body::Sealed(body) => body.search(positions, live, each),
-            Body::Tree(body) => search_tree(body, positions, live, each),
-        }
+        self.body.search(positions, live, each)
     }
 
-    /// For every key of a batch: `each(key, word, bits)`, in the order of keys.
+    /// As [`Body::search_many`].
     pub(super) fn search_many(
         &self,
         batch: Batch<'_>,
         live: &[u64],
         scratch: &mut Vec<(u32, u32)>,
-        mut each: impl FnMut(usize, usize, u64),
+        each: impl FnMut(usize, usize, u64),
     ) {
-        match &self.body {
-            Body::Sliced(body) => body.search_many(batch, live, scratch, each),
-            Body::Sealed(body) => body.search_many(batch, live, scratch, each),
-            body => {
-                if let Body::Flat(body) = body {
-                    body.prefetch(batch.positions);
-                }
-                for (key, positions) in batch.keys().enumerate() {
-                    self.search(positions, live, |word, found| {
-                        each(key, word, found);
-                        true
-                    });
-                }
-            }
-        }
+        self.body.search_many(batch, live, scratch, each);
     }
 
     /// Takes in a filter, and says at which slot.
     pub(super) fn add(&mut self, filter: &[u64], new: New<'_>) -> Result<usize, Error> {
         let slot = self.free.last().copied().unwrap_or(self.slot_count());
         // What may fail comes first, and harms nothing when it does.
-        match &mut self.body {
-            Body::Loose(body) => body.put(slot, filter)?,
-            Body::Flat(body) => body.reach(slot)?,
-            Body::Sliced(body) => body.reach(slot)?,
-            Body::Tree(body) => put_in_tree(body, slot, filter)?,
-            Body::Sealed(_) => {}
-        }
-        self.labels.put(slot, new)?;
-        match &mut self.body {
-            Body::Flat(body) => body.set(slot, bits::ones(filter)),
-            Body::Sliced(body) => body.set(slot, bits::ones(filter)),
-            Body::Loose(_) | Body::Sealed(_) | Body::Tree(_) => {}
-        }
+        new.check()?;
+        self.body.put(slot, filter)?;
+        self.labels.put(slot, new);
         self.free.pop();
         if self.live.len() <= slot / 64 {
             self.live.push(0);
@@ -272,15 +181,7 @@ impl Segment {
 
     pub(super) fn remove(&mut self, slot: usize) -> Result<(), Error> {
         if self.open {
-            match &mut self.body {
-                Body::Loose(body) => body.remove(slot)?,
-                Body::Flat(body) => body.clear(slot),
-                Body::Sliced(body) => body.clear(slot),
-                Body::Tree(body) => {
-                    body.remove(slot as u32);
-                }
-                Body::Sealed(_) => {}
-            }
+            self.body.clear(slot)?;
             self.free.push(slot);
         }
         bits::clear(&mut self.live, slot as u64);
@@ -295,85 +196,25 @@ impl Segment {
         slot: usize,
         positions: impl Iterator<Item = u64>,
     ) -> Result<(), Error> {
-        let mut fresh: Vec<u64> = positions
-            .filter(|&position| !self.get(slot, position))
-            .collect();
+        let fresh = positions.filter(|&position| !self.body.get(slot, position));
+        let mut fresh: Vec<u64> = fresh.collect();
         fresh.sort_unstable();
         fresh.dedup();
+        self.body.set(slot, &fresh)?;
         let added = fresh.len() as u64;
-        let fresh = fresh.into_iter();
-        match &mut self.body {
-            Body::Loose(body) => body.set(slot, fresh),
-            Body::Flat(body) => body.set(slot, fresh),
-            Body::Sliced(body) => body.set(slot, fresh),
-            Body::Tree(body) => {
-                let mut words = Words::zeroed(self.rows.div_ceil(64))?;
-                fresh.for_each(|position| {
-                    bits::set(words.as_mut(), position);
-                });
-                body.update(
-                    slot as u32,
-                    &Filter::from_words(body.params().clone(), words)?,
-                )?;
-            }
-            Body::Sealed(_) => {}
-        }
         self.labels.set_ones(slot, self.label(slot).ones() + added);
         self.ones += added;
         Ok(())
     }
 
-    /// Is this bit of a filter set? (A sealed one is asked by [`filter`](Self::filter).)
-    fn get(&self, slot: usize, position: u64) -> bool {
-        match &self.body {
-            Body::Loose(body) => bits::get(body.filter(slot), position),
-            Body::Flat(body) => body.get(slot, position),
-            Body::Sliced(body) => body.get(slot, position),
-            Body::Tree(body) => bits::get(tree_words(body, slot), position),
-            Body::Sealed(_) => false,
-        }
-    }
-
     /// The bits of one filter.
     pub(super) fn filter(&self, slot: usize) -> Result<Words, Error> {
-        let mut words = Words::zeroed(self.rows.div_ceil(64))?;
-        match &self.body {
-            Body::Loose(body) => words.as_mut().copy_from_slice(body.filter(slot)),
-            Body::Tree(body) => words.as_mut().copy_from_slice(tree_words(body, slot)),
-            Body::Sealed(body) => {
-                let mut block = Words::zeroed(self.rows)?;
-                body.block(slot / 64, block.as_mut());
-                gather(words.as_mut(), |row| {
-                    let word = block.as_ref().get(row).copied().unwrap_or(0);
-                    word >> (slot % 64) & 1
-                });
-            }
-            _ => gather(words.as_mut(), |row| {
-                u64::from(row < self.rows && self.get(slot, row as u64))
-            }),
-        }
-        Ok(words)
+        self.body.filter(slot, self.rows)
     }
 
     /// 64 slots as one word for each position: what is not live is zero.
     pub(super) fn block(&self, block: usize, out: &mut [u64]) {
-        match &self.body {
-            Body::Loose(body) => body.block(block, out),
-            Body::Flat(body) => body.block(block, out),
-            Body::Sliced(body) => body.block(block, out),
-            Body::Sealed(body) => body.block(block, out),
-            Body::Tree(body) => {
-                let empty = vec![0; self.rows.div_ceil(64)];
-                let slots = (block * 64..self.slot_count()).take(64);
-                let filters: Vec<&[u64]> = slots
-                    .map(|slot| match tree_words(body, slot) {
-                        [] => &*empty,
-                        words => words,
-                    })
-                    .collect();
-                bits::weave(&filters, out, 1, 0);
-            }
-        }
+        self.body.block(block, out);
         if self.live[block] != !0 {
             out.iter_mut().for_each(|word| *word &= self.live[block]);
         }
@@ -406,42 +247,18 @@ impl Segment {
     /// The same filters in another layout, in memory; slots stay.
     pub(super) fn convert(&self, params: &Params, shape: Shape) -> Result<Self, Error> {
         let mut other = Self::new(params, shape)?;
-        let blocks = self.live.len();
+        other.body = Body::of_blocks(params, shape, self.slot_count(), |block, out| {
+            self.block(block, out);
+        })?;
         if shape == Shape::Tree {
-            // Filter by filter, below.
-        } else if shape == Shape::Sealed {
-            other.body = Body::Sealed(Sealed::build(self.rows, blocks, |block, out| {
-                self.block(block, out);
-            })?);
-        } else {
-            let mut rows = Words::zeroed(self.rows)?;
-            for block in 0..blocks {
-                self.block(block, rows.as_mut());
-                let rows = rows.as_ref();
-                match &mut other.body {
-                    Body::Loose(body) => {
-                        body.put_block(rows, (self.slot_count() - block * 64).min(64))?;
-                    }
-                    Body::Flat(body) => body.put_block(block, rows)?,
-                    Body::Sliced(body) => body.put_block(block, rows)?,
-                    Body::Sealed(_) | Body::Tree(_) => {}
-                }
-            }
-        }
-        if let Body::Tree(body) = &mut other.body {
-            self.each_filter(|slot, words| put_in_tree(body, slot, words))?;
+            // What is not live came as an empty filter.
+            let gone = |slot: &usize| !bits::get(&self.live, *slot as u64);
+            (0..self.slot_count())
+                .filter(gone)
+                .try_for_each(|slot| other.body.clear(slot))?;
         }
         for slot in 0..self.slot_count() {
-            let set = self.set(slot);
-            let label = self.label(slot);
-            let new = New {
-                id: set.id(),
-                slice: label.slice(),
-                ones: label.ones(),
-                name: set.name(),
-                tag: set.tag(),
-            };
-            other.labels.put(slot, new)?;
+            other.labels.put(slot, self.described(slot));
         }
         other.free = (0..self.slot_count())
             .filter(|&slot| !bits::get(&self.live, slot as u64))
@@ -453,14 +270,7 @@ impl Segment {
 
     /// What must hold of the bits, as far as the layout can tell: for `verify` and tests.
     pub(super) fn check(&self, params: &Params) -> Result<(), String> {
-        match &self.body {
-            Body::Sliced(body) if !body.is_exact() => {
-                return Err("the summary does not say what the blocks hold".into());
-            }
-            Body::Sealed(body) => body.check()?,
-            Body::Tree(body) => body.assert_invariants(),
-            _ => {}
-        }
+        self.body.check()?;
         let mut wrong = None;
         let mut ones = 0;
         let look = self.each_filter(|slot, words| {
@@ -480,44 +290,5 @@ impl Segment {
             return Err("its counts are wrong".into());
         }
         Ok(())
-    }
-}
-
-/// Fills words with the bit that `bit` gives for each row.
-fn gather(words: &mut [u64], bit: impl Fn(usize) -> u64) {
-    for (at, word) in words.iter_mut().enumerate() {
-        *word = (0..64).fold(0, |word, place| word | bit(at * 64 + place) << place);
-    }
-}
-
-/// The bits of a leaf; none if it is gone.
-fn tree_words(tree: &Tree, slot: usize) -> &[u64] {
-    tree.words(slot as u32).unwrap_or(&[])
-}
-
-fn put_in_tree(tree: &mut Tree, slot: usize, words: &[u64]) -> Result<(), Error> {
-    let filter = Filter::from_words(tree.params().clone(), words)?;
-    tree.insert(slot as u32, &filter)?;
-    Ok(())
-}
-
-fn search_tree(
-    tree: &Tree,
-    positions: &[u64],
-    live: &[u64],
-    mut each: impl FnMut(usize, u64) -> bool,
-) -> Work {
-    let mut found = Vec::new();
-    let tested = tree.search(positions, &mut found);
-    for slot in found {
-        let (at, bit) = (slot as usize / 64, 1 << (slot % 64));
-        if live.get(at).is_some_and(|live| live & bit != 0) && !each(at, bit) {
-            break;
-        }
-    }
-    // Nodes that do not match mostly fail at their first bit.
-    Work {
-        tested,
-        words: tested,
     }
 }

@@ -162,7 +162,7 @@ impl Sliced {
         batch: Batch<'_>,
         live: &[u64],
         candidates: &mut Vec<(u32, u32)>,
-        mut each: impl FnMut(usize, usize, u64),
+        each: impl FnMut(usize, usize, u64),
     ) {
         for positions in batch.keys() {
             self.summary.prefetch(positions);
@@ -179,14 +179,11 @@ impl Sliced {
                 true
             });
         }
-        for &(key, block) in candidates.iter() {
-            let (key, block) = (key as usize, block as usize);
-            let positions = &batch.positions[key * batch.hashes..][..batch.hashes];
-            let found = self.look(block, positions, live);
-            if found != 0 {
-                each(key, block, found);
-            }
-        }
+        batch.look_at(
+            candidates,
+            |block, positions| self.look(block, positions, live),
+            each,
+        );
     }
 
     pub(super) fn reach(&mut self, slot: usize) -> Result<(), Error> {

@@ -64,6 +64,23 @@ pub(super) struct Batch<'a> {
 }
 
 impl<'a> Batch<'a> {
+    /// Looks at blocks that may have all positions of a key: `look(block, positions)` says
+    /// which of its filters do, and those that do are handed to `each(key, block, found)`.
+    pub(super) fn look_at(
+        self,
+        candidates: &[(u32, u32)],
+        look: impl Fn(usize, &[u64]) -> u64,
+        mut each: impl FnMut(usize, usize, u64),
+    ) {
+        for &(key, block) in candidates {
+            let (key, block) = (key as usize, block as usize);
+            let found = look(block, &self.positions[key * self.hashes..][..self.hashes]);
+            if found != 0 {
+                each(key, block, found);
+            }
+        }
+    }
+
     pub(super) fn keys(self) -> impl Iterator<Item = &'a [u64]> {
         self.positions.chunks_exact(self.hashes)
     }

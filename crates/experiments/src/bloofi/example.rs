@@ -38,7 +38,9 @@ pub(super) fn run(_: Effort, _: &mut dyn FnMut(&str) -> Result<()>) -> Result<Re
 
 fn params() -> Result<Params> {
     let modulo = Affine::new(&[(1, 0)], 8)?;
-    Ok(Params::builder(8, 1).family(Family::Affine(modulo)).build()?)
+    Ok(Params::builder(8, 1)
+        .family(Family::Affine(modulo))
+        .build()?)
 }
 
 /// A filter written as in the figures, bit 0 first.
@@ -54,7 +56,9 @@ fn tree() -> Result<Tree> {
     let leaves = [
         "10000000", "01000000", "00100000", "00010000", "00001000", "00000010",
     ];
-    let leaves = (1..).zip(leaves).map(|(slot, digits)| Ok((slot, filter(digits)?)));
+    let leaves = (1..)
+        .zip(leaves)
+        .map(|(slot, digits)| Ok((slot, filter(digits)?)));
     let leaves: Vec<(u32, Filter)> = leaves.collect::<Result<_>>()?;
     let groups = [&leaves[..4], &leaves[4..]];
     Ok(Tree::grouped(params()?, TreeOptions::default(), &groups)?)

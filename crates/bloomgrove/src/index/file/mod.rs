@@ -25,8 +25,9 @@ use std::path::Path;
 
 use manifest::{Manifest, Record};
 
+use super::body::Shape;
 use super::directory::Place;
-use super::segment::{Segment, Shape};
+use super::segment::Segment;
 use super::{Class, Index, planner};
 use crate::Error;
 use crate::format::{Content, Durable, Growing, Kind, Notes, Report, Writer};

@@ -13,11 +13,12 @@
 use super::manifest::{Home, Record, all_live};
 use crate::bits::{self, LINE_WORDS, Words};
 use crate::format::{Durable, Growing, Kind, MappedWords, Writer};
+use crate::index::body::{Body, Shape};
 use crate::index::flat::{self, Flat};
-use crate::index::labels::{Labels, New};
+use crate::index::labels::Labels;
 use crate::index::loose::Loose;
 use crate::index::sealed::{Sealed, Sizes};
-use crate::index::segment::{Body, Segment, Shape};
+use crate::index::segment::Segment;
 use crate::index::sliced::{Sliced, Summary};
 use crate::index::store::Store;
 use crate::{Error, Params};
@@ -46,15 +47,7 @@ pub(super) fn write<W: Durable>(
     let mut labels = Labels::new();
     for segment in segments {
         for slot in segment.slots() {
-            let (set, label) = (segment.set(slot), segment.label(slot));
-            let new = New {
-                id: set.id(),
-                slice: label.slice(),
-                ones: label.ones(),
-                name: set.name(),
-                tag: set.tag(),
-            };
-            labels.put(labels.all().len(), new)?;
+            labels.put(labels.all().len(), segment.described(slot));
         }
     }
     Ok(Home {
