@@ -30,6 +30,8 @@ pub(crate) fn each<'i, I: Sync, T: Send>(
     std::thread::scope(|scope| {
         for _ in 0..threads.min(items.len()) {
             scope.spawn(|| {
+                // Whoever panics must not keep the others waiting: the scope passes it on.
+                let alarm = Stop(&queue, &changed);
                 let mut state = lock(&queue);
                 loop {
                     while state.next >= state.taken + ahead && !state.stop {
@@ -37,6 +39,7 @@ pub(crate) fn each<'i, I: Sync, T: Send>(
                     }
                     let at = state.next;
                     let Some(item) = items.get(at).filter(|_| !state.stop) else {
+                        std::mem::forget(alarm);
                         return;
                     };
                     state.next += 1;
@@ -48,27 +51,38 @@ pub(crate) fn each<'i, I: Sync, T: Send>(
                 }
             });
         }
-        let mut result = Ok(());
+        let _stop = Stop(&queue, &changed);
         for (at, item) in items.iter().enumerate() {
             let mut state = lock(&queue);
             let done = loop {
                 if let Some(done) = state.done.remove(&at) {
                     break done;
                 }
+                if state.stop {
+                    return Ok(());
+                }
                 state = wait(state);
             };
             state.taken = at + 1;
             drop(state);
             changed.notify_all();
-            result = take(item, done);
-            if result.is_err() || interrupt::was_asked() {
+            take(item, done)?;
+            if interrupt::was_asked() {
                 break;
             }
         }
-        lock(&queue).stop = true;
-        changed.notify_all();
-        result
+        Ok(())
     })
+}
+
+/// Ends the work of all when it is dropped.
+struct Stop<'q, T>(&'q Mutex<Queue<T>>, &'q Condvar);
+
+impl<T> Drop for Stop<'_, T> {
+    fn drop(&mut self) {
+        lock(self.0).stop = true;
+        self.1.notify_all();
+    }
 }
 
 struct Queue<T> {
@@ -106,5 +120,25 @@ mod tests {
             Ok(())
         });
         assert!(failed.is_err());
+    }
+
+    #[test]
+    fn a_panic_anywhere_ends_it() {
+        let items: Vec<u64> = (0..500).collect();
+        let bad_work = std::panic::catch_unwind(|| {
+            super::each(&items, |item| assert_ne!(*item, 100), |_, ()| Ok(()))
+        });
+        assert!(bad_work.is_err());
+        let bad_take = std::panic::catch_unwind(|| {
+            super::each(
+                &items,
+                |item| *item,
+                |_, item| {
+                    assert_ne!(item, 100);
+                    Ok(())
+                },
+            )
+        });
+        assert!(bad_take.is_err());
     }
 }

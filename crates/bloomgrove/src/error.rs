@@ -75,6 +75,8 @@ pub enum Error {
     Stale,
     /// Somebody else is changing the file.
     Busy,
+    /// The file has been replaced by another since it was opened.
+    Replaced,
     /// This machine cannot do it.
     Unsupported {
         /// What, and what to do instead.
@@ -180,6 +182,11 @@ impl fmt::Display for Error {
             Error::Busy => write!(
                 f,
                 "another process is changing this file; wait for it to finish"
+            ),
+            Error::Replaced => write!(
+                f,
+                "this file has been replaced by another since it was opened; open that, and make \
+                 the changes again"
             ),
             Error::Unsupported { what } => write!(f, "not possible here: {what}"),
             Error::Io { doing, source } => write!(f, "{doing}: {source}"),

@@ -269,7 +269,9 @@ impl Pair {
             Op::Seal => self.file.seal().unwrap(),
             Op::Rearrange(shape) => self.file.rearrange(shape).unwrap(),
             Op::SaveAndOpen => {
-                let path = self.folder.path().join("other.grove");
+                // Not onto itself: it is locked.
+                self.counter += 1;
+                let path = self.folder.path().join(format!("{}.grove", self.counter));
                 self.file.save(&path).unwrap();
                 let index = Index::open(&path).unwrap();
                 index.assert_invariants();

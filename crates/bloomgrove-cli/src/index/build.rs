@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use bloomgrove::format::Notes;
+use bloomgrove::format::{Notes, check_target};
 use bloomgrove::index::{Duplicates, Index, IndexFile};
 use bloomgrove::{Collector, Error, Filter, MappedFilter, Params, tune};
 use serde_json::json;
@@ -103,6 +103,9 @@ pub(crate) struct Add {
 }
 
 pub(crate) fn build(args: Build) -> Result<Outcome> {
+    // Before hours of work.
+    check_target(&args.output)?;
+    open::remove_leftovers(&args.output);
     let (sources, complete) = sources::find(&args.paths);
     let sizing = sizing(&args, &sources)?;
     let mut notes = Notes::new().with(KEYS_NOTE, args.keys.name());
@@ -133,7 +136,7 @@ pub(crate) fn build(args: Build) -> Result<Outcome> {
     let mut added = Added::new(complete);
     let all_read = take_in(&mut file, &sources, &how, |file, source, filter| {
         let outcome = match source.kind {
-            SourceKind::Index => merge(file, source).map(|_| ()),
+            SourceKind::Index => merge(file, source, memory).map(|_| ()),
             _ => file.add(&source.name, filter).map(|_| ()),
         };
         added.count(source, outcome)?;
@@ -225,7 +228,7 @@ pub(crate) fn add(args: Add) -> Result<Outcome> {
     let taken = take_in(&mut file, &sources, &how, |file, source, filter| {
         let name = &source.name;
         let outcome = match (source.kind, args.slice) {
-            (SourceKind::Index, None) => merge(file, source),
+            (SourceKind::Index, None) => merge(file, source, MEMORY),
             (SourceKind::Index, Some(_)) => {
                 let what = "an index cannot be a slice; add its sets one by one";
                 complain(format_args!("{}: {what}", source.path.display()));
@@ -331,9 +334,9 @@ fn take_in(
 }
 
 /// Adds all sets of another index; returns their names.
-fn merge(file: &mut IndexFile, source: &Source) -> Result<Vec<Vec<u8>>, Error> {
+fn merge(file: &mut IndexFile, source: &Source, memory: u64) -> Result<Vec<Vec<u8>>, Error> {
     let other = Index::open(&source.path)?;
-    file.merge(&other, Duplicates::Refuse)?;
+    file.merge_in_parts(&other, Duplicates::Refuse, memory)?;
     let mut names: Vec<Vec<u8>> = other.sets().map(|set| set.name().to_vec()).collect();
     names.sort_unstable();
     names.dedup();

@@ -172,18 +172,35 @@ pub(crate) fn update(args: Update) -> Result<Outcome> {
 pub(crate) fn compact(args: Compact) -> Result<Outcome> {
     let mut file = open::to_change(&args.index)?;
     let before = std::fs::metadata(&args.index).map_or(0, |about| about.len());
-    if let Some(layout) = args.layout {
-        file.rearrange(match layout {
+    let layout = match (args.seal, args.layout) {
+        (true, _) => Some(LayoutArg::Sealed),
+        (false, layout) => layout,
+    };
+    if let Some(layout) = layout {
+        file.set_shape(match layout {
             LayoutArg::Auto => None,
             LayoutArg::Loose => Some(Shape::Loose),
             LayoutArg::Flat => Some(Shape::Flat),
             LayoutArg::Sliced => Some(Shape::Sliced),
             LayoutArg::Sealed => Some(Shape::Sealed),
-        })?;
-    } else if args.seal {
-        file.seal()?;
+        });
     }
+    let bits = file.bytes();
     file.compact()?;
+    if args.seal {
+        // What is added later is for the planner.
+        file.set_shape(None);
+        if file.bytes() > bits {
+            complain(format_args!(
+                "sealing does not save anything with filters as dense as these; they are left as \
+                 they were"
+            ));
+            file.rearrange(None)?;
+            file.compact()?;
+        } else {
+            file.commit()?;
+        }
+    }
     let after = std::fs::metadata(&args.index).map_or(0, |about| about.len());
     let mut output = Output::new();
     output.line(format_args!(

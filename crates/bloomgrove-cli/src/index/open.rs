@@ -1,5 +1,6 @@
 //! Opening an index: to ask it, or to change it.
 
+use std::fs::Metadata;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -56,5 +57,30 @@ pub(super) fn fpr_of(notes: &Notes, default: f64) -> Result<f64> {
             Ok(fpr) => Ok(fpr),
             Err(_) => bail!("the index has a note fpr={fpr}, which is no rate"),
         },
+    }
+}
+
+/// Half-written indexes of runs that were killed, if nobody can be writing them any more.
+pub(crate) fn remove_leftovers(index: &Path) {
+    const OLD: Duration = Duration::from_secs(24 * 60 * 60);
+    let folder = match index.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    };
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let ours = name.starts_with(".bloomgrove-") && name.ends_with(".tmp");
+        let age = |about: Metadata| about.modified().ok()?.elapsed().ok();
+        if ours
+            && entry
+                .metadata()
+                .ok()
+                .and_then(age)
+                .is_some_and(|age| age > OLD)
+        {
+            let path = entry.path();
+            // Builds have a folder.
+            let _ = std::fs::remove_file(&path).or_else(|_| std::fs::remove_dir_all(&path));
+        }
     }
 }

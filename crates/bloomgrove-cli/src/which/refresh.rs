@@ -1,11 +1,9 @@
 //! Bringing an index up to date: what is unchanged is kept, the rest is read.
 
 use std::collections::BTreeMap;
-use std::fs::Metadata;
 use std::io;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use bloomgrove::format::Notes;
@@ -14,6 +12,7 @@ use bloomgrove::{Collector, Error, Filter};
 
 use super::files::{Home, Wanted};
 use super::stamp::Stamp;
+use crate::index::open;
 use crate::output::complain;
 use crate::progress::Progress;
 use crate::{interrupt, keys, parallel, units};
@@ -142,10 +141,10 @@ fn open_to_change(home: &Home, save: bool, keep_old: bool, fpr: f64) -> Result<I
         IndexFile::create_for(path, &Index::mixed(), notes, mode)
     };
     if save {
-        remove_leftovers(&home.index);
+        open::remove_leftovers(&home.index);
         let opened = if keep_old {
             narrow(&home.index, mode);
-            crate::index::open::to_change(&home.index)
+            open::to_change(&home.index)
         } else {
             create(&home.index)
         };
@@ -173,29 +172,6 @@ fn narrow(index: &Path, mode: u32) {
         let now = about.permissions().mode() & 0o777;
         if now & mode != now {
             let _ = std::fs::set_permissions(index, PermissionsExt::from_mode(now & mode));
-        }
-    }
-}
-
-/// Half-written indexes of runs that were killed, if nobody can be writing them any more.
-fn remove_leftovers(index: &Path) {
-    const OLD: Duration = Duration::from_secs(24 * 60 * 60);
-    let folder = match index.parent() {
-        Some(folder) if folder != Path::new("") => folder,
-        _ => Path::new("."),
-    };
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let ours = name.starts_with(".bloomgrove-") && name.ends_with(".tmp");
-        let age = |about: Metadata| about.modified().ok()?.elapsed().ok();
-        if ours
-            && entry
-                .metadata()
-                .ok()
-                .and_then(age)
-                .is_some_and(|age| age > OLD)
-        {
-            let _ = std::fs::remove_file(entry.path());
         }
     }
 }
@@ -296,14 +272,15 @@ fn apply(file: &mut IndexFile, plan: &Plan<'_>, fpr: f64) -> Result<Done> {
         complete: true,
         read: 0,
     };
+    let mut can_save = true;
     let read = |(_, wanted): &(&[u8], &Wanted)| read_one(wanted, fpr, &progress);
     parallel::each(&plan.read, read, |(name, _), outcome| {
         match outcome {
             Ok((stamp, filter)) => {
                 put(file, name, &stamp.to_bytes(), &filter)?;
                 done.read += 1;
-                if file.pending_bytes() > PENDING {
-                    commit(file)?;
+                if file.pending_bytes() > PENDING && can_save {
+                    can_save = commit(file)?;
                 }
             }
             // What was being read when Ctrl-C came is not worth a message, and a file
@@ -325,7 +302,9 @@ fn apply(file: &mut IndexFile, plan: &Plan<'_>, fpr: f64) -> Result<Done> {
         }
         Ok(())
     })?;
-    commit(file)?;
+    if can_save {
+        commit(file)?;
+    }
     Ok(done)
 }
 
@@ -337,16 +316,16 @@ fn put(file: &mut IndexFile, name: &[u8], tag: &[u8], filter: &Filter) -> Result
     Ok(())
 }
 
-/// What cannot be written can still be asked.
-fn commit(file: &mut IndexFile) -> Result<(), Error> {
+/// What cannot be written can still be asked: false then, and there is no use in trying again.
+fn commit(file: &mut IndexFile) -> Result<bool, Error> {
     match file.commit() {
         Err(error) if matches!(error.kind(), Error::Io { .. }) => {
             complain(format_args!(
                 "{error}: what was read is not kept, and will be read again"
             ));
-            Ok(())
+            Ok(false)
         }
-        done => done,
+        done => done.map(|()| true),
     }
 }
 

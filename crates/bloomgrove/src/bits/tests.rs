@@ -278,7 +278,7 @@ fn weaving_and_back_is_what_single_bits_say() {
                 for row in 0..rows {
                     let word = matrix[row * width + column];
                     for place in 0..64 {
-                        let wanted = place < count && bit(&arrays[place], row);
+                        let wanted = arrays.get(place).is_some_and(|array| bit(array, row));
                         assert_eq!(word >> place & 1 == 1, wanted);
                     }
                     if width == 3 {

@@ -10,6 +10,7 @@
 //! somebody appends. What follows the last commit was never finished, and is not there.
 
 use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -18,7 +19,7 @@ use zerocopy::FromBytes;
 use super::header::{self, Commit, Section, UNIT};
 use super::map::{FileMap, MappedBytes};
 use super::reader::{Report, check_padding, open_file};
-use super::{Content, Kind, MappedWords};
+use super::{Content, Kind, MappedWords, Writer};
 use crate::Error;
 
 /// The bytes of a COMMIT with its head.
@@ -59,8 +60,9 @@ impl Growing {
 
     /// Of a file that is open already; errors do not name it.
     pub(crate) fn of_file(path: &Path, file: File) -> Result<Self, Error> {
-        let map = FileMap::of(&file)?;
-        let (end, commit) = last_commit(map.bytes())?;
+        let (end, commit) = last_commit(&file)?;
+        // No further: what is behind may be cut off while we look at it.
+        let map = FileMap::of_start(&file, end)?;
         Ok(Self {
             path: path.to_owned(),
             file: Arc::new(file),
@@ -74,10 +76,6 @@ impl Growing {
         &self.path
     }
 
-    pub(crate) fn file(&self) -> &File {
-        &self.file
-    }
-
     pub(crate) fn end(&self) -> u64 {
         self.end
     }
@@ -87,19 +85,31 @@ impl Growing {
         self.commit.number.get()
     }
 
-    /// Takes a look at what has been appended up to `end`.
+    /// Takes in what has been committed, up to `end`.
     pub(crate) fn advance(&mut self, end: u64, number: u64) -> Result<(), Error> {
-        self.map = FileMap::of(&self.file)?;
+        // First of all: whatever fails, these bytes must never be written over.
         self.end = end;
         self.commit.number = number.into();
+        self.map = FileMap::of_start(&self.file, end)?;
         Ok(())
     }
 
-    /// Cuts off what a failed or unfinished change has left.
-    pub(crate) fn cut_off(&self) -> Result<(), Error> {
-        self.file
-            .set_len(self.end)
+    /// Whether the file is still what its path names.
+    pub(crate) fn is_current(&self) -> bool {
+        is_at(&self.file, &self.path)
+    }
+
+    /// Writes on behind the last commit; what a failed or unfinished change has left there
+    /// is cut off.
+    pub(crate) fn append(&self) -> Result<Writer<File>, Error> {
+        let open = || {
+            self.file.set_len(self.end)?;
+            self.file.try_clone()
+        };
+        let file = open()
             .map_err(Error::io("cutting off an unfinished change"))
+            .map_err(Error::in_file(&self.path))?;
+        Writer::append_to(&self.path, file, self.end)
     }
 
     pub(crate) fn manifest(&self) -> Result<MappedBytes, Error> {
@@ -107,7 +117,7 @@ impl Growing {
     }
 
     fn section(&self, head: u64, kind: Kind) -> Result<Section, Error> {
-        let section = Section::decode(&self.map.bytes()[..self.end as usize], head)?;
+        let section = Section::decode(self.map.bytes(), head)?;
         if section.kind != kind {
             let what = format!("a {} should be here", kind.name());
             return Err(Error::corrupt(section.kind.name(), head, what));
@@ -136,7 +146,7 @@ impl Growing {
 
     /// Checks every byte up to the last commit, what is no longer used included.
     pub(crate) fn check_all(&self) -> Result<Report, Error> {
-        let bytes = &self.map.bytes()[..self.end as usize];
+        let bytes = self.map.bytes();
         let mut sections = Vec::new();
         let mut since = 0;
         let mut commits = 0;
@@ -152,7 +162,8 @@ impl Growing {
             }
             check_padding(bytes, at, &section)?;
             if section.kind == Kind::Commit {
-                check_commit(bytes, at, &section, &sections[since..], commits)?;
+                let payload = &bytes[section.offset as usize..][..section.len as usize];
+                check_commit(payload, at, &section, &sections[since..], commits)?;
                 commits += 1;
                 since = sections.len() + 1;
             }
@@ -160,28 +171,31 @@ impl Growing {
             sections.push(section);
         }
         let mut report = Report::of(Content::Index, &sections);
-        report.unfinished = self.map.bytes().len() as u64 - self.end;
+        let len = self.file.metadata().map_err(Error::io("looking at"))?.len();
+        report.unfinished = len.saturating_sub(self.end);
         Ok(report)
     }
 }
 
-/// The last whole commit, and where it ends.
-fn last_commit(file: &[u8]) -> Result<(u64, Commit), Error> {
-    let content = header::decode_file(file)?;
+/// The last whole commit, and where it ends. By ordinary reads: somebody may be cutting off
+/// what is behind it, and a map would end the process.
+fn last_commit(file: &File) -> Result<(u64, Commit), Error> {
+    let content = header::decode_file(&read_at(file, 0, UNIT)?)?;
     if content != Content::Index {
         return Err(Error::WrongContent {
             found: content.name(),
             wanted: Content::Index.name(),
         });
     }
+    let len = file.metadata().map_err(Error::io("looking at"))?.len();
+    let section_at = |at: u64| Section::decode_head(&read_at(file, at, UNIT)?, at, len);
     // Nearly always it is the end of the file.
-    let len = file.len() as u64;
-    if let Some(at) = len
-        .checked_sub(COMMIT_LEN)
-        .filter(|at| at % UNIT == 0 && *at >= UNIT)
-        && let Ok(section) = Section::decode(file, at)
+    let last = len.checked_sub(COMMIT_LEN);
+    if let Some(at) = last.filter(|at| at.is_multiple_of(UNIT) && *at >= UNIT)
+        && let Ok(section) = section_at(at)
         && section.end() == len
-        && let Some(commit) = commit_of(file, &section)
+        && section.kind == Kind::Commit
+        && let Some(commit) = commit_of(&section.read_small(file)?, &section)
     {
         return Ok((len, commit));
     }
@@ -190,40 +204,59 @@ fn last_commit(file: &[u8]) -> Result<(u64, Commit), Error> {
     let mut since = Vec::new();
     let mut at = UNIT;
     let mut commits = 0;
-    while let Ok(section) = Section::decode(file, at) {
+    while let Ok(section) = section_at(at) {
         let head = at;
         at = section.end();
         if section.kind != Kind::Commit {
             since.push(section);
-        } else if check_commit(file, head, &section, &since, commits).is_ok()
-            && let Some(commit) = commit_of(file, &section)
-        {
-            found = Some((at, commit));
-            commits += 1;
-            since.clear();
-        } else {
+            continue;
+        }
+        let payload = section.read_small(file)?;
+        if check_commit(&payload, head, &section, &since, commits).is_err() {
             break;
         }
+        found = commit_of(&payload, &section).map(|commit| (at, commit));
+        commits += 1;
+        since.clear();
     }
     found.ok_or_else(|| Error::corrupt("file", 0, "there is no whole commit in it"))
 }
 
-fn commit_of(file: &[u8], section: &Section) -> Option<Commit> {
-    let payload = &file[section.offset as usize..][..section.len as usize];
+/// Up to `len` bytes from `at` on; fewer at the end of the file.
+fn read_at(mut file: &File, at: u64, len: u64) -> Result<Vec<u8>, Error> {
+    let mut bytes = Vec::new();
+    file.seek(SeekFrom::Start(at))
+        .and_then(|_| file.take(len).read_to_end(&mut bytes))
+        .map_err(Error::io("reading"))?;
+    Ok(bytes)
+}
+
+impl Section {
+    /// The payload of a section that is always small; nothing if it is not.
+    fn read_small(&self, file: &File) -> Result<Vec<u8>, Error> {
+        if self.len > UNIT {
+            return Ok(Vec::new());
+        }
+        read_at(file, self.offset, self.len)
+    }
+}
+
+fn commit_of(payload: &[u8], section: &Section) -> Option<Commit> {
     let commit = Commit::read_from_bytes(payload).ok()?;
     (section.kind == Kind::Commit && section.check(payload).is_ok()).then_some(commit)
 }
 
 /// That a commit matches the sections since the one before it.
 fn check_commit(
-    file: &[u8],
+    payload: &[u8],
     head: u64,
     section: &Section,
     since: &[Section],
     commits: u64,
 ) -> Result<(), Error> {
     let corrupt = |what: &'static str| Error::corrupt(Kind::Commit.name(), head, what);
-    let commit = commit_of(file, section).ok_or_else(|| corrupt("its checksum does not match"))?;
+    let commit =
+        commit_of(payload, section).ok_or_else(|| corrupt("its checksum does not match"))?;
     if commit != Commit::of(commit.manifest.get(), commits, since) {
         return Err(corrupt("it does not match the sections before it"));
     }
@@ -231,6 +264,16 @@ fn check_commit(
         return Err(corrupt("there is no manifest before it"));
     }
     Ok(())
+}
+
+/// Keeps other writers away from a file that is about to be replaced, if there is one.
+/// Dropping what is returned lets them in.
+pub(crate) fn lock_target(path: &Path) -> Result<Option<File>, Error> {
+    match open_file(path, File::options().read(true)) {
+        Ok(file) => lock(&file).map(|()| Some(file)),
+        // Whatever else is wrong with it, replacing it will say.
+        Err(_) => Ok(None),
+    }
 }
 
 /// Keeps other writers out.

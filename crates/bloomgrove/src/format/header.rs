@@ -214,13 +214,15 @@ impl Section {
 
     /// The section whose head is at `at`, all of it inside a file of `file.len()`.
     pub(super) fn decode(file: &[u8], at: u64) -> Result<Self, Error> {
+        let rest = usize::try_from(at).ok().and_then(|at| file.get(at..));
+        Self::decode_head(rest.unwrap_or(&[]), at, file.len() as u64)
+    }
+
+    /// The section whose head, at `at` in a file of this length, begins `bytes`.
+    pub(super) fn decode_head(bytes: &[u8], at: u64, file_len: u64) -> Result<Self, Error> {
         let corrupt = |what: &'static str| Error::corrupt("section head", at, what);
-        let file_len = file.len() as u64;
-        let (head, _) = usize::try_from(at)
-            .ok()
-            .and_then(|at| file.get(at..))
-            .and_then(|rest| SectionHead::read_from_prefix(rest).ok())
-            .ok_or_else(|| corrupt("the file is cut off before it"))?;
+        let (head, _) = SectionHead::read_from_prefix(bytes)
+            .map_err(|_| corrupt("the file is cut off before it"))?;
         if head.mark != MARK {
             return Err(corrupt("no section begins here"));
         }

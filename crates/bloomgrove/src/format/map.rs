@@ -6,7 +6,7 @@ use std::fmt;
 use std::fs::File;
 use std::sync::Arc;
 
-use memmap2::Mmap;
+use memmap2::{Mmap, MmapOptions};
 
 use crate::Error;
 
@@ -19,11 +19,22 @@ pub(super) struct FileMap(Arc<Mmap>);
 
 impl FileMap {
     pub(super) fn of(file: &File) -> Result<Self, Error> {
+        Self::new(file, &MmapOptions::new())
+    }
+
+    /// Of the first `len` bytes of a file.
+    pub(super) fn of_start(file: &File, len: u64) -> Result<Self, Error> {
+        let len = usize::try_from(len).map_err(|_| Error::OutOfMemory { bytes: len })?;
+        Self::new(file, MmapOptions::new().len(len))
+    }
+
+    fn new(file: &File, options: &MmapOptions) -> Result<Self, Error> {
         // SAFETY: sound as long as nobody changes the file in place, which we cannot
         // prevent. It is the accepted price of opening files of any size at once: ours
-        // are only ever replaced by renaming (see `writer`), FORMAT.md tells others to
-        // do the same, and every function that maps says so.
-        let map = unsafe { Mmap::map(file) }.map_err(Error::io("mapping"))?;
+        // are only ever replaced by renaming (see `writer`), or grow behind what is mapped
+        // (see `growing`), FORMAT.md tells others to do the same, and every function that
+        // maps says so.
+        let map = unsafe { options.map(file) }.map_err(Error::io("mapping"))?;
         Ok(Self(Arc::new(map)))
     }
 

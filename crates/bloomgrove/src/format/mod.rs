@@ -26,9 +26,10 @@ pub use header::Content;
 pub use map::MappedWords;
 pub use notes::Notes;
 pub use reader::{Report, content_of};
+pub use writer::check_target;
 
-pub(crate) use growing::Growing;
 use growing::lock;
+pub(crate) use growing::{Growing, lock_target};
 pub(crate) use header::Kind;
 pub(crate) use map::MappedBytes;
 pub(crate) use reader::Grove;

@@ -275,6 +275,20 @@ impl<W: Durable> Writer<W> {
     }
 }
 
+/// Whether a file could be written here, as far as one can tell before: so that long work is
+/// not done for nothing.
+///
+/// # Errors
+/// What is in the way.
+pub fn check_target(path: impl AsRef<Path>) -> Result<(), Error> {
+    let path = path.as_ref();
+    let check = || {
+        let target = target(path)?;
+        temporary_beside(&target).map_err(Error::io("creating a file beside"))
+    };
+    check().map(|_| ()).map_err(Error::in_file(path))
+}
+
 /// The file to replace: `path`, or what it links to. Only an ordinary file is
 /// replaced; renaming over a device or a folder is never what was meant.
 fn target(path: &Path) -> Result<PathBuf, Error> {

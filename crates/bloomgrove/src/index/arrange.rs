@@ -5,7 +5,7 @@ use super::change::duplicate;
 use super::directory::Place;
 use super::labels::NO_SLICE;
 use super::segment::Segment;
-use super::{Class, Index, planner};
+use super::{Class, Index, fresh_epoch, planner};
 use crate::{Error, Filter};
 
 /// What to do when two indexes have a set of the same name.
@@ -25,6 +25,18 @@ impl Index {
     /// [`Error::Incompatible`]: before anything is changed. [`Error::OutOfMemory`]: then some
     /// sets may have been added.
     pub fn merge(&mut self, other: &Index, duplicates: Duplicates) -> Result<(), Error> {
+        self.check_merge(other, duplicates)?;
+        for (class, segment) in other.segments() {
+            segment.each_filter(|slot, words| {
+                let filter = Filter::from_words(class.params.clone(), words)?;
+                self.take_over(segment, slot, &filter)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Whether all sets of another index can be added.
+    pub(super) fn check_merge(&self, other: &Index, duplicates: Duplicates) -> Result<(), Error> {
         for (class, segment) in other.segments().filter(|(_, segment)| segment.len() > 0) {
             self.check_params(&class.params)?;
             for slot in segment.slots() {
@@ -38,34 +50,39 @@ impl Index {
                 // To be or-ed they must be equal, and plain sets and slices do not mix.
                 match self.directory().place(id, slice) {
                     Some(place) => {
-                        self.classes[place.class]
-                            .params
-                            .check_equal(&class.params)?;
+                        let own = &self.classes[place.class].params;
+                        own.check_equal(&class.params)?;
                     }
                     None if (slice == NO_SLICE) != self.is_sliced(id) => {}
                     None => return Err(duplicate(name)),
                 }
             }
         }
-        for (class, segment) in other.segments() {
-            segment.each_filter(|slot, words| {
-                let (set, slice) = (segment.set(slot), segment.label(slot).slice());
-                let filter = Filter::from_words(class.params.clone(), words)?;
-                let known = self.directory().id(set.name());
-                let place = known.and_then(|id| self.directory().place(id, slice));
-                if let Some(place) = place {
-                    let place = self.make_open(set.name(), place)?;
-                    return self.segment_mut(place).set_bits(place.slot, filter.ones());
-                }
-                let id = match known {
-                    Some(id) => id,
-                    None => self.fresh_id()?,
-                };
-                self.put(&filter, id, slice, set.name(), set.tag())?;
-                Ok(())
-            })?;
-        }
         Ok(())
+    }
+
+    /// Adds one filter of a segment of another index, or unites it with the one that is here.
+    pub(super) fn take_over<S: AsRef<[u64]>>(
+        &mut self,
+        segment: &Segment,
+        slot: usize,
+        filter: &Filter<S>,
+    ) -> Result<(), Error> {
+        let (set, slice) = (segment.set(slot), segment.label(slot).slice());
+        let known = self.directory().id(set.name());
+        let place = known.and_then(|id| self.directory().place(id, slice));
+        if let Some(place) = place {
+            // Again: a damaged index may have a name twice.
+            let own = &self.classes[place.class].params;
+            own.check_equal(filter.params())?;
+            let place = self.make_open(set.name(), place)?;
+            return self.segment_mut(place).set_bits(place.slot, filter.ones());
+        }
+        let id = match known {
+            Some(id) => id,
+            None => self.fresh_id()?,
+        };
+        self.put(filter, id, slice, set.name(), set.tag())
     }
 
     /// Lays all filters out as the planner says, or as `shape` does: segments in mapped
@@ -74,13 +91,14 @@ impl Index {
     /// # Errors
     /// [`Error::OutOfMemory`]; the index is then as it was.
     pub fn rearrange(&mut self, shape: Option<Shape>) -> Result<(), Error> {
-        for class in &mut self.classes {
-            let whole = class.whole(shape)?;
-            class.segments.clear();
-            class.segments.extend(whole);
+        // All of it before any of it counts.
+        let classes = self.classes.iter().map(|class| class.whole(shape));
+        let wholes: Vec<Option<Segment>> = classes.collect::<Result<_, _>>()?;
+        for (class, whole) in self.classes.iter_mut().zip(wholes) {
+            class.segments = whole.into_iter().collect();
         }
         self.fixed = shape;
-        self.epoch += 1;
+        self.epoch = fresh_epoch();
         self.directory.take();
         Ok(())
     }
@@ -91,36 +109,49 @@ impl Index {
     /// # Errors
     /// [`Error::OutOfMemory`]; the index is then as it was.
     pub fn seal(&mut self) -> Result<(), Error> {
-        for class in &mut self.classes {
+        let mut wholes = Vec::new();
+        for class in &self.classes {
             let Some(plain) = class.whole(None)? else {
-                class.segments.clear();
+                wholes.push(None);
                 continue;
             };
             let sealed = plain.convert(&class.params, Shape::Sealed)?;
-            class.segments.clear();
             let smaller = sealed.bytes() < plain.bytes();
-            class.segments.push(if smaller { sealed } else { plain });
+            wholes.push(Some(if smaller { sealed } else { plain }));
         }
-        self.epoch += 1;
+        for (class, whole) in self.classes.iter_mut().zip(wholes) {
+            class.segments = whole.into_iter().collect();
+        }
+        self.epoch = fresh_epoch();
         self.directory.take();
         Ok(())
     }
 
     /// Moves the segment of a place to another layout, if its filters have come to need it:
-    /// looked at whenever it has doubled.
-    pub(super) fn replan(&mut self, place: Place) -> Result<(), Error> {
+    /// looked at whenever it has doubled. If there is no room for that, it stays: slower, and
+    /// as right as before.
+    pub(super) fn replan(&mut self, place: Place) {
         let class = &mut self.classes[place.class];
         let segment = &mut class.segments[place.segment];
         if self.fixed.is_some() || !segment.len().is_power_of_two() {
-            return Ok(());
+            return;
         }
         let density = segment.ones() as f64 / (segment.len() as f64 * class.params.bits() as f64);
         let now = segment.shape();
-        if let Some(shape) = planner::replan(&class.params, segment.len(), density, now) {
+        if let Some(shape) = planner::replan(&class.params, segment.len(), density, now)
             // Slots stay, so places and scopes do.
-            *segment = segment.convert(&class.params, shape)?;
+            && let Ok(moved) = segment.convert(&class.params, shape)
+        {
+            *segment = moved;
         }
-        Ok(())
+    }
+
+    /// Decides the layout that filters get from now on, when they are laid out or written to
+    /// a file; None leaves it to the planner. What lies somewhere stays as it is:
+    /// [`rearrange`](Self::rearrange) moves that in memory, and
+    /// [`IndexFile::compact`](super::IndexFile::compact) in a file.
+    pub fn set_shape(&mut self, shape: Option<Shape>) {
+        self.fixed = shape;
     }
 }
 

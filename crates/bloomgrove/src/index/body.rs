@@ -76,7 +76,7 @@ impl Body {
         params: &Params,
         shape: Shape,
         slots: usize,
-        fetch: impl Fn(usize, &mut [u64]),
+        mut fetch: impl FnMut(usize, &mut [u64]),
     ) -> Result<Self, Error> {
         let (rows, blocks) = (params.bits() as usize, slots.div_ceil(64));
         if shape == Shape::Sealed {

@@ -7,7 +7,7 @@ use super::body::Shape;
 use super::directory::Place;
 use super::labels::{NO_SLICE, New, SetId};
 use super::segment::Segment;
-use super::{Class, Index, unknown};
+use super::{Class, Index, fresh_epoch, unknown};
 use crate::{Error, Filter, Key, Params};
 
 impl Index {
@@ -194,6 +194,8 @@ impl Index {
             self.take(name, id, slice, place)?;
         }
         self.list(name, id, NO_SLICE, place);
+        self.epoch = fresh_epoch();
+        self.replan(place);
         Ok(id)
     }
 
@@ -260,7 +262,8 @@ impl Index {
     ) -> Result<(), Error> {
         let place = self.put_unlisted(filter, id, slice, name, tag)?;
         self.list(name, id, slice, place);
-        self.replan(place)
+        self.replan(place);
+        Ok(())
     }
 
     fn put_unlisted<S: AsRef<[u64]>>(
@@ -284,8 +287,11 @@ impl Index {
         };
         let segments = &mut self.classes[class].segments;
         if !segments.last().is_some_and(Segment::is_open) {
-            let shape = self.fixed.filter(|&shape| shape != Shape::Sealed);
-            let shape = shape.unwrap_or(Shape::Loose);
+            let shape = match self.fixed {
+                // It can only be sealed when it is complete.
+                Some(Shape::Sealed) | None => Shape::Loose,
+                Some(shape) => shape,
+            };
             segments.push(Segment::new(filter.params(), shape)?);
         }
         let segment = segments.len() - 1;
@@ -300,7 +306,7 @@ impl Index {
         let slot = segments[segment].add(filter.words(), new)?;
         if slot < before {
             // A slot that had another filter: scopes may still mean that.
-            self.epoch += 1;
+            self.epoch = fresh_epoch();
         }
         Ok(Place {
             class,
@@ -344,19 +350,40 @@ impl Index {
         let moved = self.put_unlisted(&filter, id, slice, name, &tag)?;
         self.take(name, id, slice, place)?;
         self.list(name, id, slice, moved);
+        self.epoch = fresh_epoch();
+        self.replan(moved);
         Ok(moved)
     }
 
     fn relabel(&mut self, id: SetId, name: &[u8], new: &[u8], tag: &[u8]) -> Result<(), Error> {
-        let places: Vec<_> = self.directory().places(id).collect();
-        for (slice, place) in places {
+        let old: Vec<_> = self.directory().places(id).collect();
+        let mut moved = Vec::new();
+        for &(slice, place) in &old {
             let class = &self.classes[place.class];
-            let words = class.segments[place.segment].filter(place.slot)?;
-            let filter = Filter::from_words(class.params.clone(), words)?;
-            let moved = self.put_unlisted(&filter, id, slice, new, tag)?;
-            self.take(name, id, slice, place)?;
-            self.list(new, id, slice, moved);
+            let put = class.segments[place.segment]
+                .filter(place.slot)
+                .and_then(|words| Filter::from_words(class.params.clone(), words))
+                .and_then(|filter| self.put_unlisted(&filter, id, slice, new, tag));
+            match put {
+                Ok(place) => moved.push((slice, place)),
+                Err(error) => {
+                    // As if nothing had been: nobody knows of these yet.
+                    for (_, place) in moved {
+                        self.segment_mut(place).remove(place.slot)?;
+                    }
+                    return Err(error);
+                }
+            }
         }
+        // All old ones go before any new one is listed: a name goes with its last filter.
+        for (slice, place) in old {
+            self.take(name, id, slice, place)?;
+        }
+        for (slice, place) in moved {
+            self.list(new, id, slice, place);
+            self.replan(place);
+        }
+        self.epoch = fresh_epoch();
         Ok(())
     }
 

@@ -6,6 +6,9 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 use crate::Error;
 use crate::format::MappedBytes;
 
+/// So much text may be out of use without being missed.
+const TOLERATED: usize = 1 << 16;
+
 /// The slice of a filter that belongs to no time.
 pub(super) const NO_SLICE: u64 = u64::MAX;
 
@@ -64,6 +67,11 @@ impl Label {
     pub(super) fn set_ones(&mut self, ones: u64) {
         self.ones = ones.into();
     }
+
+    /// Bytes of name and tag.
+    fn text_len(&self) -> usize {
+        self.name_len.get() as usize + self.tag_len.get() as usize
+    }
 }
 
 /// A set of an index: its name, and what else is kept with it.
@@ -117,8 +125,16 @@ impl std::fmt::Debug for Set<'_> {
 /// The labels of a segment, by slot.
 #[derive(Debug)]
 pub(super) enum Labels {
-    Owned { labels: Vec<Label>, text: Vec<u8> },
-    Mapped { count: usize, bytes: MappedBytes },
+    Owned {
+        labels: Vec<Label>,
+        text: Vec<u8>,
+        /// Bytes of text that no label points to any more.
+        unused: usize,
+    },
+    Mapped {
+        count: usize,
+        bytes: MappedBytes,
+    },
 }
 
 /// What a new label says.
@@ -146,6 +162,7 @@ impl Labels {
         Labels::Owned {
             labels: Vec::new(),
             text: Vec::new(),
+            unused: 0,
         }
     }
 
@@ -174,7 +191,12 @@ impl Labels {
     /// Puts a label, which must have been checked, at a slot, which may be one behind the
     /// last.
     pub(super) fn put(&mut self, slot: usize, new: New<'_>) {
-        let Labels::Owned { labels, text } = self else {
+        let Labels::Owned {
+            labels,
+            text,
+            unused,
+        } = self
+        else {
             return;
         };
         let label = Label {
@@ -190,8 +212,25 @@ impl Labels {
         if slot == labels.len() {
             labels.push(label);
         } else {
+            *unused += labels[slot].text_len();
             labels[slot] = label;
         }
+        // Sets that come and go would leave their names behind for ever.
+        if *unused > text.len() / 2 && *unused > TOLERATED {
+            let mut kept = Vec::with_capacity(text.len() - *unused);
+            for label in labels {
+                let start = label.text.get() as usize;
+                let own = &text[start..start + label.text_len()];
+                label.text = (kept.len() as u64).into();
+                kept.extend_from_slice(own);
+            }
+            (*text, *unused) = (kept, 0);
+        }
+    }
+
+    /// Bytes on disk.
+    pub(super) fn bytes(&self) -> u64 {
+        self.to_bytes().iter().map(|part| part.len() as u64).sum()
     }
 
     pub(super) fn set_ones(&mut self, slot: usize, ones: u64) {
@@ -210,7 +249,7 @@ impl Labels {
         let (labels, text) = <[Label]>::ref_from_prefix_with_elems(bytes.as_ref(), count)
             .map_err(|_| "there are fewer labels than filters")?;
         for label in labels {
-            let len = u64::from(label.name_len.get()) + u64::from(label.tag_len.get());
+            let len = label.text_len() as u64;
             let end = label.text.get().checked_add(len);
             if end.is_none_or(|end| end > text.len() as u64) {
                 return Err("a name lies outside the text");

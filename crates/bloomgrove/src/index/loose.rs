@@ -17,6 +17,8 @@ pub(super) struct Loose {
     /// Bits of a filter.
     rows: usize,
     filters: Vec<Store>,
+    /// Of all filters: asked for often, and they may be many.
+    bytes: u64,
 }
 
 impl Loose {
@@ -24,12 +26,17 @@ impl Loose {
         Self {
             rows,
             filters: Vec::new(),
+            bytes: 0,
         }
     }
 
     /// Over filters that lie in a mapped file.
     pub(super) fn mapped(rows: usize, filters: Vec<Store>) -> Self {
-        Self { rows, filters }
+        Self {
+            rows,
+            bytes: filters.iter().map(Store::bytes).sum(),
+            filters,
+        }
     }
 
     pub(super) fn search(
@@ -47,10 +54,12 @@ impl Loose {
                 left &= left - 1;
                 let words = self.filters[at * 64 + place as usize].as_ref();
                 work.tested += 1;
-                let holds = positions.iter().all(|&position| {
-                    work.words += 1;
-                    bits::get(words, position)
-                });
+                // A scope does not know what was removed since, and has no words any more.
+                let holds = !words.is_empty()
+                    && positions.iter().all(|&position| {
+                        work.words += 1;
+                        bits::get(words, position)
+                    });
                 found |= u64::from(holds) << place;
             }
             if found != 0 && !each(at, found) {
@@ -67,9 +76,11 @@ impl Loose {
     /// Puts a filter at a slot, which may be one behind the last.
     pub(super) fn put(&mut self, slot: usize, filter: &[u64]) -> Result<(), Error> {
         let store = Store::Owned(Words::copy_of(filter)?);
+        self.bytes += store.bytes();
         if slot == self.filters.len() {
             self.filters.push(store);
         } else {
+            self.bytes -= self.filters[slot].bytes();
             self.filters[slot] = store;
         }
         Ok(())
@@ -77,7 +88,9 @@ impl Loose {
 
     /// Gives the memory of a filter back.
     pub(super) fn remove(&mut self, slot: usize) -> Result<(), Error> {
-        self.filters[slot] = Store::zeroed(0)?;
+        let empty = Store::zeroed(0)?;
+        self.bytes -= self.filters[slot].bytes();
+        self.filters[slot] = empty;
         Ok(())
     }
 
@@ -118,6 +131,6 @@ impl Loose {
     }
 
     pub(super) fn bytes(&self) -> u64 {
-        self.filters.iter().map(Store::bytes).sum()
+        self.bytes
     }
 }

@@ -49,6 +49,7 @@ pub use shared::SharedIndex;
 pub use tree::{BulkOrder, Drawing, Metric, Tree, TreeOptions};
 
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use directory::{Directory, Place};
 use segment::Segment;
@@ -84,7 +85,8 @@ pub struct Index {
     fixed: Option<Shape>,
     len: usize,
     next_id: u64,
-    /// Changes when slots get another meaning: scopes made before are of no use then.
+    /// Another one whenever slots get another meaning, and for every index: a scope made
+    /// before, or of another index, is of no use then.
     epoch: u64,
     /// Made when first needed: asking does not need it.
     directory: OnceLock<Directory>,
@@ -119,7 +121,7 @@ impl Index {
             fixed: None,
             len: 0,
             next_id: 0,
-            epoch: 0,
+            epoch: fresh_epoch(),
             directory: OnceLock::new(),
         }
     }
@@ -268,6 +270,12 @@ pub struct SegmentInfo<'a> {
     pub in_file: bool,
     /// What the planner would choose, and why.
     pub plan: Plan,
+}
+
+/// A number that no index has had.
+fn fresh_epoch() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    NEXT.fetch_add(1, Relaxed)
 }
 
 fn unknown(name: &[u8]) -> Error {

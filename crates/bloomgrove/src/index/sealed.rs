@@ -29,7 +29,7 @@ const CODES_PER_BASE: usize = 4096;
 const OVERFLOW: u16 = 1 << 15;
 /// What a rank can be: keeps a damaged one from overflowing.
 const RANKS: usize = usize::MAX >> 8;
-/// Up to this many blocks, rank and blocks share a word.
+/// Up to this many blocks, rank and blocks share a word if the ranks fit into half of it.
 const PACKED: usize = 32;
 
 /// The parts, in this order and in whole words: rows, codes, bases, overflow.
@@ -44,11 +44,16 @@ pub(super) struct Sizes {
 impl Sizes {
     /// Words of a row: a rank, and a bit for each block.
     fn row(self) -> usize {
-        if self.blocks <= PACKED {
+        if self.is_packed() {
             1
         } else {
             1 + self.blocks.div_ceil(64)
         }
+    }
+
+    /// Whether the rank of a row and the bits of its blocks share a word.
+    fn is_packed(self) -> bool {
+        self.blocks <= PACKED && u32::try_from(self.codes).is_ok()
     }
 
     fn code_words(self) -> usize {
@@ -120,7 +125,7 @@ impl Sealed {
     pub(super) fn build(
         rows: usize,
         blocks: usize,
-        fetch: impl Fn(usize, &mut [u64]),
+        mut fetch: impl FnMut(usize, &mut [u64]),
     ) -> Result<Self, Error> {
         let mut block = bits::Words::zeroed(rows)?;
         let mut codes_before = bits::Words::zeroed(rows)?;
@@ -154,7 +159,7 @@ impl Sealed {
         // The ranks, and where each row's next code goes.
         let next = codes_before.as_mut();
         for (row, &rank) in row_words.chunks_exact_mut(sizes.row()).zip(&*next) {
-            row[0] = if blocks <= PACKED { rank << 32 } else { rank };
+            row[0] = if sizes.is_packed() { rank << 32 } else { rank };
         }
         // The words themselves come block by block, the overflow must go in the order of
         // codes: it is collected and sorted.
@@ -166,7 +171,7 @@ impl Sealed {
                 if word == 0 {
                     continue;
                 }
-                if blocks <= PACKED {
+                if sizes.is_packed() {
                     line[0] |= 1 << b;
                 } else {
                     line[1 + b / 64] |= 1 << (b % 64);
@@ -229,7 +234,7 @@ impl Sealed {
     fn index(&self, row: u64, block: usize) -> usize {
         let words = self.words.as_ref();
         let before = |word: u64, place: usize| (word & ((1 << place) - 1)).count_ones() as usize;
-        if self.sizes.blocks <= PACKED {
+        if self.sizes.is_packed() {
             let word = words[row as usize];
             return (word >> 32) as usize + before(word, block.min(PACKED));
         }
@@ -277,7 +282,7 @@ impl Sealed {
     #[inline]
     fn blocks(&self, positions: &[u64], mut each: impl FnMut(usize) -> bool) -> u64 {
         let words = self.words.as_ref();
-        if self.sizes.blocks <= PACKED {
+        if self.sizes.is_packed() {
             let mut found = positions
                 .iter()
                 .fold(0xffff_ffff, |found, &p| found & words[p as usize]);

@@ -225,10 +225,22 @@ impl Segment {
         &self,
         mut each: impl FnMut(usize, &[u64]) -> Result<(), Error>,
     ) -> Result<(), Error> {
+        if self.len == 0 {
+            return Ok(());
+        }
         if let Body::Loose(body) = &self.body {
-            return self
-                .slots()
-                .try_for_each(|slot| each(slot, body.filter(slot)));
+            // The bits of a mapped file are not checked when it is opened.
+            let beyond = |words: &[u64]| {
+                let used = self.rows % 64;
+                used != 0 && words.last().is_some_and(|last| last >> used != 0)
+            };
+            return self.slots().try_for_each(|slot| match body.filter(slot) {
+                words if beyond(words) => {
+                    let what = "a bit beyond the last of a filter is set";
+                    Err(Error::corrupt("bits section", 0, what))
+                }
+                words => each(slot, words),
+            });
         }
         let words = self.rows.div_ceil(64);
         let mut rows = Words::zeroed(self.rows)?;

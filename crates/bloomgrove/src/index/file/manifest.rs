@@ -1,5 +1,7 @@
 //! The manifest in bytes: FORMAT.md section 11.
 
+use std::collections::HashSet;
+
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -151,10 +153,11 @@ impl Manifest {
             number => Some(shape(number).ok_or("unknown layout")?),
         };
         let mut classes: Vec<Params> = Vec::new();
+        let mut known = HashSet::new();
         for _ in 0..fixed.classes.get() {
             let len: U64 = take(&mut rest)?;
             let params = Params::from_bytes(cut(&mut rest, len.get())?)?;
-            if classes.contains(&params) {
+            if !known.insert(params.fingerprint()) {
                 return Err("two classes have the same parameters".into());
             }
             classes.push(params);

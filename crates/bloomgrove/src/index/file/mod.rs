@@ -28,12 +28,14 @@ use manifest::{Manifest, Record};
 use super::body::Shape;
 use super::directory::Place;
 use super::segment::Segment;
-use super::{Class, Index, planner};
-use crate::Error;
-use crate::format::{Content, Durable, Growing, Kind, Notes, Report, Writer};
+use super::{Class, Duplicates, Index, fresh_epoch, planner};
+use crate::format::{Content, Durable, Growing, Kind, Notes, Report, Writer, lock_target};
+use crate::{Error, Filter};
 
 /// Below this size nobody minds what is no longer used.
 const SMALL_FILE: u64 = 1 << 20;
+/// Around the two sections of a segment.
+const PADDING: u64 = 2 * 4096;
 
 impl Index {
     /// Opens an index where it lies, whatever its size, without reading its bits: they come
@@ -111,7 +113,8 @@ impl Index {
     /// Writes the index to a file, replacing it whole or not at all.
     ///
     /// # Errors
-    /// [`Error::Io`], naming the file. The old file is then as it was.
+    /// [`Error::Io`], naming the file; [`Error::Busy`] while another process has the index
+    /// that is there open to change. The old file is then as it was.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
         self.save_with(path, &Notes::new())
     }
@@ -121,7 +124,9 @@ impl Index {
     /// # Errors
     /// As [`save`](Self::save).
     pub fn save_with(&self, path: impl AsRef<Path>, notes: &Notes) -> Result<(), Error> {
-        let mut writer = Writer::create(path.as_ref(), Content::Index)?;
+        let path = path.as_ref();
+        let _nobody_else = lock_target(path).map_err(Error::in_file(path))?;
+        let mut writer = Writer::create(path, Content::Index)?;
         self.write_whole(&mut writer, notes)?;
         writer.persist()?;
         Ok(())
@@ -152,10 +157,11 @@ impl Index {
             .partition(|segment| segment.shape() == Shape::Sealed);
         let mut records = Vec::new();
         for segment in sealed {
+            let home = pack::write(writer, &class.params, &[segment], Shape::Sealed)?;
             records.push(Record {
                 class: number,
-                home: pack::write(writer, &class.params, &[segment], Shape::Sealed)?,
-                live: segment.live().to_vec(),
+                live: manifest::all_live(home.slots),
+                home,
             });
         }
         if !plain.is_empty() {
@@ -163,10 +169,7 @@ impl Index {
             let ones: u64 = plain.iter().map(|segment| segment.ones()).sum();
             let density = ones as f64 / (sets as f64 * class.params.bits() as f64);
             let planned = planner::plan(&class.params, sets, density).shape;
-            let shape = self
-                .fixed
-                .filter(|&shape| shape != Shape::Sealed)
-                .unwrap_or(planned);
+            let shape = self.fixed.unwrap_or(planned);
             let home = pack::write(writer, &class.params, &plain, shape)?;
             records.push(Record {
                 class: number,
@@ -240,12 +243,7 @@ impl IndexFile {
     /// As [`Index::open`]; [`Error::Busy`] while another process has it open to change.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let file = Growing::open_to_change(path.as_ref())?;
-        let open = || {
-            let (index, notes) = Index::of(&file)?;
-            file.cut_off()?;
-            Ok((index, notes))
-        };
-        let (index, notes) = open().map_err(Error::in_file(path.as_ref()))?;
+        let (index, notes) = Index::of(&file).map_err(Error::in_file(path.as_ref()))?;
         Ok(Self { index, file, notes })
     }
 
@@ -254,7 +252,7 @@ impl IndexFile {
     /// # Errors
     /// As [`Index::save`] and [`open`](Self::open).
     pub fn create(path: impl AsRef<Path>, index: &Index, notes: Notes) -> Result<Self, Error> {
-        Self::replace(path.as_ref(), index, notes, None)
+        Self::create_as(path.as_ref(), index, notes, None)
     }
 
     /// As [`create`](Self::create), for nobody whom this mode (as of `chmod`) does not let
@@ -269,9 +267,20 @@ impl IndexFile {
         notes: Notes,
         mode: u32,
     ) -> Result<Self, Error> {
-        Self::replace(path.as_ref(), index, notes, Some(mode))
+        Self::create_as(path.as_ref(), index, notes, Some(mode))
     }
 
+    fn create_as(
+        path: &Path,
+        index: &Index,
+        notes: Notes,
+        mode: Option<u32>,
+    ) -> Result<Self, Error> {
+        let _nobody_else = lock_target(path).map_err(Error::in_file(path))?;
+        Self::replace(path, index, notes, mode)
+    }
+
+    /// Whoever calls this holds the lock of the file that is there.
     fn replace(path: &Path, index: &Index, notes: Notes, mode: Option<u32>) -> Result<Self, Error> {
         let mut writer = Writer::create(path, Content::Index)?;
         #[cfg(unix)]
@@ -313,8 +322,10 @@ impl IndexFile {
     /// after a crash; if it fails, the file is as it was and they are still in memory.
     ///
     /// # Errors
-    /// [`Error::Io`], naming the file.
+    /// [`Error::Io`], naming the file; [`Error::Replaced`] when another program has put
+    /// another file in its place.
     pub fn commit(&mut self) -> Result<(), Error> {
+        self.check_current()?;
         for class in &mut self.index.classes {
             // Empty ones are of no use, and would never go away.
             let before = class.segments.len();
@@ -323,15 +334,14 @@ impl IndexFile {
                 self.index.directory.take();
             }
         }
-        self.index.epoch += 1;
-        if self.is_wasteful() {
-            return self.compact();
+        self.index.epoch = fresh_epoch();
+        // There may be no room, or no right, to write it anew: then it just grows.
+        if self.is_wasteful() && self.compact().is_ok() {
+            return Ok(());
         }
         let kept: Vec<usize> = self.index.classes.iter().map(Class::kept).collect();
         let append = || {
-            let handle = self.file.file().try_clone();
-            let handle = handle.map_err(Error::io("opening"))?;
-            let mut writer = Writer::append_to(self.file.path(), handle, self.file.end())?;
+            let mut writer = self.file.append()?;
             let mut records = Vec::new();
             for (c, class) in self.index.classes.iter().enumerate() {
                 for segment in &class.segments[..kept[c]] {
@@ -349,19 +359,48 @@ impl IndexFile {
             let end = writer.commit(number, &manifest.to_bytes())?;
             Ok((manifest, number, end))
         };
-        let (manifest, number, end) = match append() {
-            Ok(done) => done,
-            Err(error) => {
-                // Best effort: whoever opens it next would cut it off too.
-                let _ = self.file.cut_off();
-                return Err(error);
-            }
-        };
-        let reopen = || {
-            self.file.advance(end, number)?;
-            self.take_in(manifest, &kept)
-        };
-        reopen().map_err(Error::in_file(self.file.path()))
+        let (manifest, number, end) = append()?;
+        // It is safe now, whatever follows. What cannot be mapped stays in memory, and is
+        // written once more by the next commit.
+        let _ = self
+            .file
+            .advance(end, number)
+            .and_then(|()| self.take_in(manifest, &kept));
+        Ok(())
+    }
+
+    /// That nobody has put another file in the place of this one, where our changes would
+    /// never be seen.
+    fn check_current(&self) -> Result<(), Error> {
+        match self.file.is_current() {
+            true => Ok(()),
+            false => Err(Error::in_file(self.file.path())(Error::Replaced)),
+        }
+    }
+
+    /// Adds all sets of another index, with a commit whenever `budget` bytes have come
+    /// together: of any size.
+    ///
+    /// # Errors
+    /// As [`Index::merge`] and [`commit`](Self::commit). Sets that were committed stay.
+    pub fn merge_in_parts(
+        &mut self,
+        other: &Index,
+        duplicates: Duplicates,
+        budget: u64,
+    ) -> Result<(), Error> {
+        self.index.check_merge(other, duplicates)?;
+        for (class, segment) in other.segments() {
+            segment.each_filter(|slot, words| {
+                let filter = Filter::from_words(class.params.clone(), words)?;
+                self.index.take_over(segment, slot, &filter)?;
+                if self.pending_bytes() > budget {
+                    self.commit()?;
+                }
+                Ok(())
+            })?;
+        }
+        Ok(())
     }
 
     /// Puts the segments that were just written in the place of those in memory, behind the
@@ -399,8 +438,9 @@ impl IndexFile {
     /// without what is no longer used. Whoever has the old one open can go on asking it.
     ///
     /// # Errors
-    /// [`Error::Io`], naming the file. The old file is then as it was.
+    /// [`Error::Io`], naming the file, and [`Error::Replaced`]. The file is then as it was.
     pub fn compact(&mut self) -> Result<(), Error> {
+        self.check_current()?;
         let notes = self.notes.clone();
         *self = Self::replace(self.file.path(), &self.index, notes, None)?;
         Ok(())
@@ -412,9 +452,14 @@ impl IndexFile {
             .index
             .segments()
             .filter(|(_, segment)| segment.home().is_some())
-            .map(|(_, segment)| segment.bytes() + segment.slot_count() as u64 * 40)
+            .map(|(_, segment)| {
+                // What is dead in a segment is as good as gone.
+                let all = segment.bytes() + segment.labels().bytes();
+                let share = segment.len() as f64 / segment.slot_count().max(1) as f64;
+                (all as f64 * share) as u64 + PADDING
+            })
             .sum();
-        self.file.end() > SMALL_FILE.max(2 * used + used / 8)
+        self.file.end() > SMALL_FILE.max(2 * used)
     }
 }
 

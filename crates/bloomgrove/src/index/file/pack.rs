@@ -35,14 +35,18 @@ pub(super) fn write<W: Durable>(
     segments: &[&Segment],
     shape: Shape,
 ) -> Result<Home, Error> {
-    let (head, first, second) = match (shape, segments) {
-        // Sealed already: as it is.
-        (Shape::Sealed, [segment]) if matches!(segment.body(), Body::Sealed(_)) => {
-            return write_sealed(writer, segment);
-        }
-        (Shape::Loose | Shape::Sealed | Shape::Tree, _) => write_loose(writer, params, segments)?,
-        (Shape::Flat, _) => write_flat(writer, params, segments)?,
-        (Shape::Sliced, _) => write_sliced(writer, params, segments)?,
+    let (head, first, second) = match shape {
+        Shape::Loose | Shape::Tree => write_loose(writer, params, segments)?,
+        Shape::Flat => write_flat(writer, params, segments)?,
+        Shape::Sliced => write_sliced(writer, params, segments)?,
+        Shape::Sealed => match segments {
+            // Sealed already, and all of it in use: as it is.
+            [segment] if segment.len() == segment.slot_count() => match segment.body() {
+                Body::Sealed(body) => write_sealed(writer, body)?,
+                _ => write_sealed(writer, &seal(params, segments)?)?,
+            },
+            _ => write_sealed(writer, &seal(params, segments)?)?,
+        },
     };
     let mut labels = Labels::new();
     for segment in segments {
@@ -52,8 +56,8 @@ pub(super) fn write<W: Durable>(
     }
     Ok(Home {
         shape: match shape {
-            Shape::Flat | Shape::Sliced => shape,
-            Shape::Loose | Shape::Sealed | Shape::Tree => Shape::Loose,
+            Shape::Tree => Shape::Loose,
+            shape => shape,
         },
         slots: labels.all().len() as u64,
         labels: write_labels(writer, &labels)?,
@@ -77,22 +81,34 @@ fn write_labels<W: Durable>(writer: &mut Writer<W>, labels: &Labels) -> Result<u
     Ok(head)
 }
 
-fn write_sealed<W: Durable>(writer: &mut Writer<W>, segment: &Segment) -> Result<Home, Error> {
+fn write_sealed<W: Durable>(writer: &mut Writer<W>, body: &Sealed) -> Written {
     let head = writer.at();
-    writer.begin(Kind::Bits, segment.bytes())?;
-    let mut sizes = (0, 0);
-    if let Body::Sealed(body) = segment.body() {
-        writer.append_words(body.words())?;
-        sizes = (body.sizes().codes as u64, body.sizes().overflow as u64);
-    }
+    writer.begin(Kind::Bits, body.bytes())?;
+    writer.append_words(body.words())?;
     writer.end()?;
-    Ok(Home {
-        shape: Shape::Sealed,
-        slots: segment.slot_count() as u64,
-        labels: write_labels(writer, segment.labels())?,
-        bits: head,
-        first: sizes.0,
-        second: sizes.1,
+    let sizes = body.sizes();
+    Ok((head, sizes.codes as u64, sizes.overflow as u64))
+}
+
+/// Seals the live filters of segments: in memory, but only what is not empty.
+fn seal(params: &Params, segments: &[&Segment]) -> Result<Sealed, Error> {
+    let slots = segments.iter().enumerate();
+    let slots = slots.flat_map(|(s, segment)| segment.slots().map(move |slot| (s, slot)));
+    let slots: Vec<(usize, usize)> = slots.collect();
+    let rows = params.bits() as usize;
+    let mut old = Words::zeroed(rows)?;
+    Sealed::build(rows, slots.len().div_ceil(64), |block, out| {
+        out.fill(0);
+        let mut at = None;
+        for (place, &(s, slot)) in slots.iter().skip(block * 64).take(64).enumerate() {
+            if at != Some((s, slot / 64)) {
+                at = Some((s, slot / 64));
+                segments[s].block(slot / 64, old.as_mut());
+            }
+            for (out, old) in out.iter_mut().zip(old.as_ref()) {
+                *out |= (old >> (slot % 64) & 1) << place;
+            }
+        }
     })
 }
 
