@@ -40,15 +40,23 @@ fn a_scope_is_right_or_stale_after_every_change() {
     let path = folder.path().join("index.grove");
     type Change = fn(&mut IndexFile, &Filter);
     let changes: [(&str, Change); 11] = [
-        ("remove", |index, _| drop(index.remove("a").unwrap())),
+        ("remove", |index, _| {
+            index.remove("a").unwrap();
+        }),
         ("insert", |index, _| index.insert("a", "y").unwrap()),
         ("update", |index, more| index.update("a", more).unwrap()),
         ("replace", |index, more| {
-            drop(index.replace("a", more).unwrap())
+            index.replace("a", more).unwrap();
         }),
-        ("rename", |index, _| drop(index.rename("a", "n").unwrap())),
-        ("retag", |index, _| drop(index.retag("a", "t").unwrap())),
-        ("add", |index, more| drop(index.add("n", more).unwrap())),
+        ("rename", |index, _| {
+            index.rename("a", "n").unwrap();
+        }),
+        ("retag", |index, _| {
+            index.retag("a", "t").unwrap();
+        }),
+        ("add", |index, more| {
+            index.add("n", more).unwrap();
+        }),
         ("remove and add", |index, more| {
             index.remove("a").unwrap();
             index.add("n", more).unwrap();

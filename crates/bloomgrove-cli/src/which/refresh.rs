@@ -325,6 +325,9 @@ fn commit(file: &mut IndexFile) -> Result<bool, Error> {
             ));
             Ok(false)
         }
+        // Another run has made one at the same time: it lacks our files, and the next run
+        // will read them.
+        Err(error) if matches!(error.kind(), Error::Replaced) => Ok(false),
         done => done.map(|()| true),
     }
 }
