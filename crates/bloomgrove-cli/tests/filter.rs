@@ -223,7 +223,7 @@ fn wrong_flags_say_what_and_what_to_do() {
         ("tune size --items 0", vec!["at least 1"]),
         ("tune size --items 1M --fpr 1e-30", vec!["hashes"]),
         ("hash test --items 10", vec!["at least"]),
-        ("paper bloofi fig04", vec!["no fig04", "paper list"]),
+        ("paper bloofi fig99", vec!["no fig99", "paper list"]),
         ("frobnicate", vec!["frobnicate"]),
     ] {
         shop.run(line).fails_with(&parts);

@@ -214,6 +214,35 @@ fn filters_columns_and_other_indexes_can_be_sets() {
     assert_eq!(shop.run("index which ids.grove 17").ends(0).out, "t.csv\n");
     shop.run("index which ids.grove Oslo")
         .fails_with(&["whole number"]);
+    // A number hashed as a number is not found as text, so the two do not go together.
+    shop.run("index add x.grove ids.grove")
+        .fails_with(&["ids.grove", "read as integer"]);
+    shop.run("index add ids.grove f.grove")
+        .fails_with(&["f.grove", "read as text"]);
+    shop.run("index build x.grove ids.grove -o z.grove")
+        .fails_with(&["read as integer"]);
+    // Filters of different sizes make a mixed index.
+    shop.run("index build f.grove other.grove -o z.grove")
+        .ends(0);
+    assert_eq!(
+        shop.run("index which z.grove apple").ends(0).out,
+        "f\nother\n"
+    );
+}
+
+#[test]
+fn sets_too_large_for_their_filters_are_told() {
+    let shop = built();
+    let keys: String = (0..5000).map(|i| format!("{i}\n")).collect();
+    shop.write("large", keys);
+    let said = shop.run("index add x.grove large").ends(0);
+    assert!(said.err.contains("more keys than"), "{}", said.err);
+    let said = shop
+        .run("index update x.grove a.txt --keys-from large")
+        .ends(0);
+    assert!(said.err.contains("a.txt now has more keys"), "{}", said.err);
+    let said = shop.run("index build large -o y.grove --items 10").ends(0);
+    assert!(said.err.contains("--items"), "{}", said.err);
 }
 
 #[test]
@@ -245,7 +274,7 @@ fn the_tree_is_drawn_in_three_forms() {
     for name in ["a.txt", "b.txt", "deep/c.txt"] {
         assert!(said.out.contains(name), "{}", said.out);
     }
-    for (file, part) in [("x.svg", "<svg"), ("x.dot", "digraph"), ("x.txt", "a.txt")] {
+    for (file, part) in [("x.svg", "<svg"), ("x.dot", "digraph")] {
         shop.run(&format!("index draw x.grove -o {file}")).ends(0);
         let drawn = std::fs::read_to_string(shop.path(file)).unwrap();
         assert!(drawn.contains(part) && drawn.contains("b.txt"), "{drawn}");
@@ -269,7 +298,36 @@ fn wrong_requests_say_what_is_wrong_and_harm_nothing() {
     shop.run("index which gone.grove pear")
         .fails_with(&["gone.grove"]);
     shop.run("index which x.grove").fails_with(&["no key"]);
-    shop.run("index build gone -o y.grove").ends(2);
+    shop.run("index build gone -o y.grove").fails_with(&[
+        "gone",
+        "no index was written",
+        "--partial",
+    ]);
+    assert!(!shop.path("y.grove").exists());
+    let said = shop
+        .run("index build data -o y.grove --bits 1e14 --hashes 3")
+        .ends(2);
+    assert_eq!(
+        said.err.matches("not enough memory").count(),
+        1,
+        "{}",
+        said.err
+    );
+    shop.run("index build data gone -o x.grove")
+        .fails_with(&["gone", "no index was written"]);
+    shop.run("index build data gone -o y.grove --partial")
+        .ends(2);
+    assert_eq!(shop.run("index which y.grove plum").ends(0).out, "b.txt\n");
+    shop.run("index build data -o f.grove")
+        .fails_with(&["f.grove", "a filter"]);
+    shop.run("index build - -o y.grove")
+        .fails_with(&["standard input"]);
+    shop.shell("mkfifo pipe").ends(0);
+    shop.run("index build pipe -o y.grove")
+        .fails_with(&["no ordinary file"]);
+    shop.run("which pear f.grove").fails_with(&["filter check"]);
+    shop.run("index which x.grove pear --at-least 0")
+        .fails_with(&["--at-least"]);
     shop.run("index build data -o text")
         .fails_with(&["text", "would be lost"]);
     shop.run("index build data -o y.grove --fpr 2").ends(2);

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use bloomgrove::format::{Notes, check_target};
+use bloomgrove::format::{Content, Notes, check_target, content_of};
 use bloomgrove::index::{Duplicates, Index, IndexFile};
 use bloomgrove::{Collector, Error, Filter, MappedFilter, Params, tune};
 use serde_json::json;
@@ -29,6 +29,9 @@ const SHARE: u32 = 10;
 /// of a .csv, .tsv or .parquet file. Files ending in .gz or .zst are unpacked. A .grove file is
 /// a filter, or an index of which all sets are taken. Of a folder, all files in and below it,
 /// except hidden ones and indexes.
+///
+/// A file named by itself is called as it was written, one found in a folder by its path in
+/// there, and a filter without its ending.
 ///
 /// Without --items or --bits, every filter is as large as its set needs at the rate --fpr.
 /// Filters of one size, large enough for the largest set, can be combined with others of
@@ -61,6 +64,9 @@ pub(crate) struct Build {
     /// How a line is read
     #[arg(long, value_enum, default_value = "text")]
     keys: KeyKind,
+    /// Write an index also if not all sets can be read
+    #[arg(long)]
+    partial: bool,
     /// Filters in memory before they go to disk
     #[arg(long, value_parser = units::count, value_name = "BYTES")]
     memory: Option<u64>,
@@ -105,12 +111,22 @@ pub(crate) struct Add {
 pub(crate) fn build(args: Build) -> Result<Outcome> {
     // Before hours of work.
     check_target(&args.output)?;
+    if content_of(&args.output).is_ok_and(|content| content == Content::Filter) {
+        bail!(
+            "{}: this is a filter, and would be replaced by an index; name another file",
+            args.output.display()
+        );
+    }
     open::remove_leftovers(&args.output);
     let (sources, complete) = sources::find(&args.paths);
     let sizing = sizing(&args, &sources)?;
     let mut notes = Notes::new().with(KEYS_NOTE, args.keys.name());
     let index = match &sizing {
-        Sizing::Equal(params) => Index::new(params.clone()),
+        Sizing::Equal(params) => {
+            // If not even one fits, say so once.
+            Filter::new(params.clone())?;
+            Index::new(params.clone())
+        }
         Sizing::Own(fpr) => {
             notes = notes.with(FPR_NOTE, fpr);
             Index::mixed()
@@ -140,6 +156,7 @@ pub(crate) fn build(args: Build) -> Result<Outcome> {
             _ => file.add(&source.name, filter).map(|_| ()),
         };
         added.count(source, outcome)?;
+        added.look_at(filter);
         if file.pending_bytes() > memory {
             file.commit()?;
         }
@@ -149,6 +166,10 @@ pub(crate) fn build(args: Build) -> Result<Outcome> {
         bail!("interrupted; no index was written");
     }
     added.complete &= all_read;
+    if !added.complete && !args.partial {
+        bail!("no index was written, since not all sets could be read; --partial leaves them out");
+    }
+    added.warn_of_overfull();
     // All in one piece, however many it was written in.
     file.save_with(&args.output, file.notes())?;
     let (index, _) = Index::open_with_notes(&args.output)?;
@@ -182,16 +203,18 @@ fn sizing(args: &Build, sources: &[Source]) -> Result<Sizing> {
     }
     // Before anything is read or written.
     Collector::new(fpr)?;
-    // Filters alone bring their size with them.
+    // Filters alone bring their size with them, if it is the same.
     if args.fpr.is_none()
-        && let Some(first) = sources.first()
         && sources
             .iter()
             .all(|source| source.kind == SourceKind::Filter)
     {
-        return Ok(Sizing::Equal(
-            MappedFilter::map(&first.path)?.params().clone(),
-        ));
+        let mut all = sources.iter().map(|source| MappedFilter::map(&source.path));
+        if let Some(first) = all.next().transpose()?
+            && all.all(|other| other.is_ok_and(|other| other.params() == first.params()))
+        {
+            return Ok(Sizing::Equal(first.params().clone()));
+        }
     }
     Ok(Sizing::Own(fpr))
 }
@@ -245,7 +268,10 @@ pub(crate) fn add(args: Add) -> Result<Outcome> {
             .map(|_| vec![name.clone()]),
         };
         match outcome {
-            Ok(names) => waiting.extend(names),
+            Ok(names) => {
+                waiting.extend(names);
+                added.look_at(filter);
+            }
             Err(error) => added.count(source, Err(error))?,
         }
         if file.pending_bytes() > MEMORY || last.elapsed() >= pause {
@@ -263,6 +289,7 @@ pub(crate) fn add(args: Add) -> Result<Outcome> {
     if interrupt::was_asked() {
         bail!("interrupted; what was named as added is there");
     }
+    added.warn_of_overfull();
     output.finish()?;
     Ok(added.outcome())
 }
@@ -270,11 +297,36 @@ pub(crate) fn add(args: Add) -> Result<Outcome> {
 /// What became of the sources.
 struct Added {
     complete: bool,
+    /// Sets whose filter is too full to be of use.
+    overfull: u64,
 }
+
+/// Filters are made to be half full; much more of their bits are set only by mistake.
+pub(super) const OVERFULL: f64 = 0.75;
 
 impl Added {
     fn new(complete: bool) -> Self {
-        Self { complete }
+        Self {
+            complete,
+            overfull: 0,
+        }
+    }
+
+    fn look_at(&mut self, filter: &Filter) {
+        self.overfull += u64::from(filter.fill() > OVERFULL && filter.params().bits() > 1);
+    }
+
+    fn warn_of_overfull(&self) {
+        if self.overfull > 0 {
+            complain(format_args!(
+                "{} more keys than the filters are made for, and will often be named by mistake: \
+                 build the index with more --items or --bits",
+                match self.overfull {
+                    1 => "1 set has".to_owned(),
+                    sets => format!("{} sets have", units::grouped(sets)),
+                }
+            ));
+        }
     }
 
     /// A set that cannot be added is reported, and the others still are.
@@ -316,7 +368,7 @@ fn take_in(
     let empty = Filter::new(Params::builder(1, 1).build()?)?;
     let mut complete = true;
     let read = |source: &Source| match source.kind {
-        SourceKind::Index => Ok(None),
+        SourceKind::Index => source.check_keys(how.kind).map(|()| None),
         _ => source.filter(how, &progress).map(Some),
     };
     parallel::each(sources, read, |source, filter| {

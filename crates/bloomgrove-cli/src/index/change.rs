@@ -8,6 +8,7 @@ use anyhow::{Result, bail};
 use bloomgrove::index::Shape;
 use bloomgrove::{Error, MappedFilter};
 
+use super::build::OVERFULL;
 use super::open;
 use crate::keys::{self, Column};
 use crate::output::{Output, complain};
@@ -156,6 +157,13 @@ pub(crate) fn update(args: Update) -> Result<Outcome> {
         name = new;
     }
     file.commit()?;
+    if file.filter(&name)?.fill() > OVERFULL {
+        complain(format_args!(
+            "{} now has more keys than its filter is made for, and will often be named by mistake: \
+             add it again from all its keys (index add --replace)",
+            String::from_utf8_lossy(&name)
+        ));
+    }
     let mut output = Output::new();
     output.bytes(&[b"updated ", &old])?;
     if name != old {

@@ -7,14 +7,14 @@ use bloomgrove::Filter;
 use bloomgrove::index::{Index, Tree, TreeOptions};
 
 use super::open;
-use crate::Outcome;
 use crate::output::{Output, complain};
+use crate::{Outcome, units};
 
 /// Draw the sets of an index as a tree, as the Bloofi paper does.
 ///
 /// Every set is a leaf, every node above the union of what lies below it, and similar sets
 /// lie together; the darker a node, the more of its bits are set. The form is that of the
-/// file's ending: .svg, .dot (Graphviz) or text.
+/// file's ending, .svg or .dot (Graphviz); without a file, text.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  bloomgrove index draw sites.grove -o sites.svg")]
 pub(crate) struct Args {
@@ -27,7 +27,7 @@ pub(crate) struct Args {
     /// Nodes have this many children to twice as many
     #[arg(long, default_value_t = 2)]
     order: usize,
-    /// Of each node, draw this many children
+    /// Of each node, draw this many children, and say how many more there are
     #[arg(long, default_value_t = 8, value_name = "COUNT")]
     children: usize,
     /// Draw no more sets than this
@@ -53,9 +53,8 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let picture = match ending(path).as_deref() {
         Some("svg") => drawing.to_svg(),
         Some("dot" | "gv") => drawing.to_dot(),
-        Some("txt") => drawing.to_text(),
         _ => bail!(
-            "{}: name a file ending in .svg, .dot or .txt, so that its form is known",
+            "{}: name a file ending in .svg or .dot, so that its form is known",
             path.display()
         ),
     };
@@ -75,14 +74,18 @@ fn tree(index: &Index, args: &Args) -> Result<(Tree, Vec<String>)> {
     };
     let mut tree = Tree::new(params.clone(), TreeOptions::default().order(args.order))?;
     let mut names = Vec::new();
-    let mut left_out = 0;
+    let (mut other_sizes, mut too_many) = (0, 0);
     let mut sets: Vec<_> = index.sets().collect();
     sets.sort_unstable_by_key(|set| (set.id(), set.slice()));
     sets.dedup_by_key(|set| set.id());
     for set in sets {
         let filter: Filter = index.filter(set.name())?;
-        if filter.params() != params || names.len() == args.most {
-            left_out += 1;
+        if filter.params() != params {
+            other_sizes += 1;
+            continue;
+        }
+        if names.len() == args.most {
+            too_many += 1;
             continue;
         }
         tree.insert(names.len() as u32, &filter)?;
@@ -91,10 +94,17 @@ fn tree(index: &Index, args: &Args) -> Result<(Tree, Vec<String>)> {
     if names.is_empty() {
         bail!("{}: there are no sets to draw", args.index.display());
     }
-    if left_out > 0 {
+    if other_sizes > 0 {
         complain(format_args!(
-            "{left_out} sets are not drawn: their filters have other sizes than most (index build \
-             --items makes them equal), or there are more than --most {}",
+            "{} not drawn: filters of different sizes have no tree together; index build --items \
+             makes them equal",
+            units::counted(other_sizes, "set")
+        ));
+    }
+    if too_many > 0 {
+        complain(format_args!(
+            "{} not drawn: more than --most {}",
+            units::counted(too_many, "set"),
             args.most
         ));
     }

@@ -11,6 +11,10 @@ use crate::output::{self, Output};
 use crate::{Outcome, units};
 
 /// Say what is in an index: sets, sizes, layouts and why.
+///
+/// Layouts: loose is filter by filter; flat has a row for each bit position, for dense filters;
+/// sliced has blocks of 64 sets and a summary of them, for sparse ones; sealed is sliced
+/// without what is empty.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  bloomgrove index info sites.grove --sets")]
 pub(crate) struct Info {
@@ -35,6 +39,9 @@ pub(crate) struct Verify {
     /// The index
     #[arg(value_name = "INDEX")]
     index: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
 }
 
 pub(crate) fn info(args: Info) -> Result<Outcome> {
@@ -75,7 +82,7 @@ pub(crate) fn info(args: Info) -> Result<Outcome> {
         let on_disk = std::fs::metadata(&args.index).map_or(0, |about| about.len());
         let kinds = match index.params().count() {
             1 if !index.is_mixed() => index.params().map(|params| params.to_string()).collect(),
-            kinds => format!("{kinds} kinds of filters"),
+            kinds => format!("of {}", units::counted(kinds as u64, "size")),
         };
         let mut facts = vec![
             ("file", args.index.display().to_string()),
@@ -121,6 +128,15 @@ pub(crate) fn verify(args: Verify) -> Result<Outcome> {
     let report = bloomgrove::verify(&args.index)?;
     let (index, _) = open::to_ask(&args.index)?;
     let mut output = Output::new();
+    if args.json {
+        output.json(
+            &json!({ "file": args.index.to_string_lossy(), "sets": index.len(),
+                             "sections": report.sections.len(),
+                             "unfinished": report.unfinished }),
+        )?;
+        output.finish()?;
+        return Ok(Outcome::Yes);
+    }
     output.line(format_args!(
         "{}: {} in {}, all as written",
         args.index.display(),
@@ -129,8 +145,8 @@ pub(crate) fn verify(args: Verify) -> Result<Outcome> {
     ))?;
     if report.unfinished > 0 {
         output.line(format_args!(
-            "note: {} at the end are from a change that was never finished; they do no harm, and \
-             go with the next change",
+            "note: {} at the end are from a change that was never finished, or whose end is \
+             damaged; they are not asked, and go with the next change",
             units::size(report.unfinished)
         ))?;
     }

@@ -4,11 +4,12 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use bloomgrove::format::{Content, content_of};
-use bloomgrove::index::IndexFile;
+use bloomgrove::format::{Content, Notes, content_of};
+use bloomgrove::index::{Index, IndexFile};
 use bloomgrove::{Collector, Filter, MappedFilter, Params};
 use walkdir::WalkDir;
 
+use super::KEYS_NOTE;
 use crate::keys::{self, Column, KeyKind};
 use crate::output::complain;
 use crate::progress::Progress;
@@ -44,8 +45,15 @@ pub(super) fn find(paths: &[PathBuf]) -> (Vec<Source>, bool) {
     };
     for path in paths {
         match std::fs::metadata(path) {
+            Err(_) if path == Path::new("-") => {
+                failed(&"standard input has no name to be asked by; write it to a file first");
+            }
             Err(error) => failed(&format_args!("{}: {error}", path.display())),
-            Ok(about) if !about.is_dir() => match Source::new(path, path, about.len()) {
+            Ok(about) if !about.is_dir() && !about.is_file() => failed(&format_args!(
+                "{}: this is no ordinary file; write what it gives to one first",
+                path.display()
+            )),
+            Ok(about) if about.is_file() => match Source::new(path, path, about.len()) {
                 Ok(source) => sources.push(source),
                 Err(error) => failed(&format_args!("{error:#}")),
             },
@@ -105,9 +113,29 @@ impl Source {
         })
     }
 
+    /// That its keys were read as those of the index are: a number that was hashed as text
+    /// would never be found as a number.
+    pub(super) fn check_keys(&self, wanted: KeyKind) -> Result<()> {
+        let notes = match self.kind {
+            SourceKind::Keys => return Ok(()),
+            SourceKind::Filter => Notes::of_file(&self.path)?,
+            SourceKind::Index => Index::open_with_notes(&self.path)?.1,
+        };
+        match notes.get(KEYS_NOTE) {
+            Some(kind) if kind != wanted.name() => bail!(
+                "{}: its keys were read as {kind}, and those of the index are read as {}; they \
+                 cannot be asked together",
+                self.path.display(),
+                wanted.name()
+            ),
+            _ => Ok(()),
+        }
+    }
+
     /// The filter of this set.
     pub(super) fn filter(&self, how: &How, progress: &Progress) -> Result<Filter> {
         if self.kind == SourceKind::Filter {
+            self.check_keys(how.kind)?;
             let filter = MappedFilter::map(&self.path)?.to_owned()?;
             progress.add(self.size);
             return Ok(filter);

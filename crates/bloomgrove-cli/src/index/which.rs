@@ -41,7 +41,7 @@ pub(crate) struct Args {
     /// Only sets whose name begins so
     #[arg(long, value_name = "TEXT")]
     prefix: Option<OsString>,
-    /// Only slices from this one on
+    /// Only slices from this one on; sets that are not made of slices are asked in any case
     #[arg(long, value_name = "SLICE")]
     from: Option<u64>,
     /// Only slices up to this one
@@ -61,12 +61,27 @@ pub(crate) struct Args {
     explain: bool,
 }
 
+/// With --quiet, the first set that may hold a key ends the reading of more.
+#[derive(Debug)]
+struct Enough;
+
+impl std::fmt::Display for Enough {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a set was found")
+    }
+}
+
+impl std::error::Error for Enough {}
+
 /// Keys asked at once: their answers are held in memory.
 const CHUNK: usize = 10_000;
 
 pub(crate) fn run(mut args: Args) -> Result<Outcome> {
     if args.keys.is_empty() && args.keys_from.is_empty() {
         bail!("no key to ask for: name one, or give a file with --keys-from");
+    }
+    if args.at_least == Some(0) {
+        bail!("--at-least 0 would name every set; ask for 1 or more");
     }
     let (index, notes) = open::to_ask(&args.index)?;
     let kind = open::kind_of(&notes);
@@ -102,15 +117,23 @@ pub(crate) fn run(mut args: Args) -> Result<Outcome> {
             if args.explain {
                 explain(&view, &keys, took);
             }
+            if args.quiet && any {
+                bail!(Enough);
+            }
         }
         Ok(())
     };
-    answer(&given.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
-    for file in &args.keys_from {
-        keys::read(file, args.column.as_ref(), None, &mut answer)?;
+    let mut answer_all = || {
+        answer(&given.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
+        let mut files = args.keys_from.iter();
+        files.try_for_each(|file| keys::read(file, args.column.as_ref(), None, &mut answer))
+    };
+    match answer_all() {
+        Err(error) if error.is::<Enough>() => {}
+        done => done?,
     }
     if let Some(least) = args.at_least {
-        let found = view.at_least(least.max(1), &together);
+        let found = view.at_least(least, &together);
         any = !found.is_empty();
         print_counts(&mut output, &args, &found)?;
     }

@@ -94,8 +94,10 @@ pub(crate) fn read(
     progress: Option<&Progress>,
     mut each: impl FnMut(&[&[u8]]) -> Result<()>,
 ) -> Result<()> {
-    // A read of standard input blocks until somebody types: nothing checks the flag then.
-    let _waiting = (path == Path::new("-")).then(interrupt::Waiting::new);
+    // A read of standard input or a pipe blocks until somebody writes: nothing checks the
+    // flag then.
+    let waits = !std::fs::metadata(path).is_ok_and(|about| about.is_file());
+    let _waiting = waits.then(interrupt::Waiting::new);
     let mut read = || match (column::Format::of(path, column)?, column) {
         (column::Format::Parquet, column) => {
             parquet::read(open_file(path)?, column, progress, &mut each)

@@ -6,6 +6,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use bloomgrove::format::content_of;
 use walkdir::{DirEntry, WalkDir};
 
 use super::INDEX_NAME;
@@ -50,6 +51,13 @@ pub(super) fn find(paths: &[PathBuf], index: Option<&Path>) -> Found {
     };
     for path in paths {
         let about = match std::fs::metadata(path) {
+            // Read as lines it would hold none of its keys.
+            Ok(_) if content_of(path).is_ok() => {
+                let what = "this is a .grove file: ask it with `filter check` or `index which`";
+                complain(format_args!("{}: {what}", path.display()));
+                found.complete = false;
+                continue;
+            }
             Ok(about) if about.is_dir() || about.is_file() => about,
             Ok(_) => {
                 let what = "this is no ordinary file; write what it gives to one first";

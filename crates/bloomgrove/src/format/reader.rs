@@ -143,7 +143,7 @@ pub(super) fn open_file(path: &Path, options: &OpenOptions) -> Result<File, Erro
     let about = std::fs::metadata(path).map_err(Error::io("opening"))?;
     if !about.is_file() {
         let what = "this is not an ordinary file";
-        return Err(Error::corrupt("file header", 0, what));
+        return Err(Error::io("opening")(std::io::Error::other(what)));
     }
     options.open(path).map_err(Error::io("opening"))
 }

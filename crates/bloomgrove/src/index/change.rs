@@ -87,8 +87,12 @@ impl Index {
             None => self.fresh_id()?,
             Some(id) => {
                 let taken = |slice| directory.place(id, slice).is_some();
-                if taken(slice) || taken(NO_SLICE) {
+                if taken(NO_SLICE) {
                     return Err(duplicate(name));
+                }
+                if taken(slice) {
+                    let what = format!("{} (slice {slice})", name.escape_ascii());
+                    return Err(Error::DuplicateSet { name: what });
                 }
                 id
             }

@@ -65,20 +65,20 @@ pub fn plan(params: &Params, sets: usize, density: f64) -> Plan {
         let reason = format!("fewer than {FEW} sets are asked one by one");
         (Shape::Loose, reason)
     } else {
-        let share = block_share(density);
-        let both = format!(
-            "{:.2} % of the bits are set, so a block of 64 sets has a given bit in {:.0} of 100 \
-             cases and all {} of a key in {} of {} blocks",
-            density * 100.0,
-            share * 100.0,
-            params.hashes(),
-            short(costs.candidates),
-            sets.div_ceil(64),
-        );
+        let set = format!("{:.2} % of the bits are set", density * 100.0);
+        let (candidates, blocks) = (short(costs.candidates), sets.div_ceil(64));
         if costs.sliced <= costs.flat {
-            (Shape::Sliced, format!("{both}: few are looked at"))
+            let reason = format!(
+                "{set}, so a question has to look into {candidates} of {blocks} blocks of 64 sets"
+            );
+            (Shape::Sliced, reason)
         } else {
-            (Shape::Flat, format!("{both}: reading whole rows is faster"))
+            let reason = format!(
+                "{set}, so a question would have to look into {candidates} of {blocks} blocks of \
+                 64 sets; reading one row for each of {} bits is faster",
+                params.hashes()
+            );
+            (Shape::Flat, reason)
         }
     };
     Plan {
