@@ -13,7 +13,6 @@ use crate::hash::Positions;
 use crate::{Error, Key, Layout, Params, tune};
 
 /// Keys whose memory is asked for at once: more reads than a core keeps under way.
-/// 16 and 64 were no faster.
 const BATCH: usize = 32;
 
 /// Some of the sets of an index, to restrict questions to: a tenant's, those of last week.
@@ -393,7 +392,7 @@ impl<'a> View<'a> {
 }
 
 /// The positions of a key. A [`Probe`](crate::Probe) has room for 64 of them, and copying
-/// that takes a tenth of the whole question.
+/// that is felt where the answer is no (30 ns in all, and 41 with it).
 #[inline(always)]
 fn with_positions<K: Key + ?Sized>(params: &Params, key: &K, then: impl FnOnce(&[u64])) {
     const USUAL: usize = 16;

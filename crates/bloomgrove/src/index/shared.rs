@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Readers run side by side. A change keeps them waiting only while it is put in place:
-//! a filter of 100,000 bits takes some microseconds to add and some tens to remove. What
+//! some tens of microseconds for a filter of 100,000 bits. What
 //! takes long ([`rearrange`](Index::rearrange), [`seal`](Index::seal), moving to
 //! another layout when filters have become many) does keep them waiting; do it when it is
 //! quiet, or on a copy.

@@ -29,8 +29,8 @@ use super::store::{Batch, Store, Work};
 use crate::Error;
 use crate::bits::{self, LINE_WORDS};
 
-/// Blocks are allocated together up to this many words (16 MiB): pages of 4 KiB under blocks
-/// by themselves cost a present key a fifth more.
+/// Blocks are allocated together up to this many words (16 MiB), so that huge pages lie under
+/// them.
 const CHUNK: usize = 1 << 21;
 
 #[derive(Debug)]

@@ -27,7 +27,8 @@
 //!
 //! Where we differ:
 //! * A search goes level by level instead of branch by branch. It checks the same
-//!   nodes, and the processor fetches a level's words all at once: up to twice as fast.
+//!   nodes, and the processor fetches a level's words all at once: 1.3 times as fast among
+//!   100,000 sparse filters, and slower among dense ones (docs/bench/index.md).
 //!   [`Tree::find_matches`] is the search as printed.
 //! * The number of ones of each node is kept. One AND with the new filter then gives
 //!   every metric, and saturation is known without looking.
