@@ -62,9 +62,22 @@ fn a_figure_is_measured_and_written() -> anyhow::Result<()> {
 
 #[test]
 fn an_unknown_figure_and_an_interruption_end_the_run() {
-    assert!(run(&["fig04"]).is_err());
+    assert!(run(&["fig99"]).is_err());
     let stopped = bloofi::run(&[], TINY, &mut |_| anyhow::bail!("enough"));
     assert_eq!(stopped.unwrap_err().to_string(), "enough");
+}
+
+#[test]
+fn the_example_is_drawn_before_and_after_each_change() -> anyhow::Result<()> {
+    let report = run(&["fig01", "fig02", "fig03", "fig04"])?;
+    let roots = ["11111010", "11111110", "11110010", "11111011"];
+    assert_eq!(report.pictures.len(), 4);
+    for (picture, root) in report.pictures.iter().zip(roots) {
+        let first = picture.text.lines().next().unwrap_or_default();
+        assert!(first.ends_with(root), "{}: {first}", picture.id);
+        assert!(picture.svg.contains("<svg") && picture.svg.contains(root));
+    }
+    Ok(())
 }
 
 #[test]
