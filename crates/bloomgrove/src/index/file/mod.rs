@@ -17,8 +17,10 @@
 
 mod manifest;
 mod pack;
+mod whole;
 
 pub(super) use manifest::Home;
+pub(crate) use whole::check_file;
 
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
@@ -28,170 +30,14 @@ use manifest::{Manifest, Record};
 use super::body::Shape;
 use super::directory::Place;
 use super::segment::Segment;
-use super::{Class, Duplicates, Index, fresh_epoch, planner};
-use crate::format::{Content, Durable, Growing, Kind, Notes, Report, Writer, lock_target};
+use super::{Class, Duplicates, Index, fresh_epoch};
+use crate::format::{Content, Growing, Notes, Writer, lock_target};
 use crate::{Error, Filter};
 
 /// Below this size nobody minds what is no longer used.
 const SMALL_FILE: u64 = 1 << 20;
 /// Around the two sections of a segment.
 const PADDING: u64 = 2 * 4096;
-
-impl Index {
-    /// Opens an index where it lies, whatever its size, without reading its bits: they come
-    /// in as they are asked for. Everything else is checked.
-    ///
-    /// It can be changed in memory; [`IndexFile`] changes the file.
-    ///
-    /// # Errors
-    /// When the file cannot be read, is damaged, or holds something else.
-    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
-        Ok(Self::open_with_notes(path)?.0)
-    }
-
-    /// As [`open`](Self::open), with the notes of the file.
-    ///
-    /// # Errors
-    /// As [`open`](Self::open).
-    pub fn open_with_notes(path: impl AsRef<Path>) -> Result<(Self, Notes), Error> {
-        let file = Growing::open(path.as_ref())?;
-        Self::of(&file).map_err(Error::in_file(file.path()))
-    }
-
-    /// As [`open`](Self::open), after reading the whole file and checking every sum: a disk
-    /// that has lost bits can make a present key look absent.
-    ///
-    /// # Errors
-    /// As [`open`](Self::open).
-    pub fn open_checked(path: impl AsRef<Path>) -> Result<(Self, Notes), Error> {
-        let file = Growing::open(path.as_ref())?;
-        let open = || {
-            file.check_all()?;
-            Self::of(&file)
-        };
-        open().map_err(Error::in_file(file.path()))
-    }
-
-    fn of(file: &Growing) -> Result<(Self, Notes), Error> {
-        let bytes = file.manifest()?;
-        let manifest = Manifest::from_bytes(bytes.as_ref())
-            .map_err(|what| Error::corrupt(Kind::Manifest.name(), 0, what))?;
-        file.expect_jumps();
-        let mut index = Index::mixed();
-        let classes = manifest.classes.into_iter();
-        index.classes = classes
-            .map(|params| Class {
-                params,
-                segments: Vec::new(),
-            })
-            .collect();
-        for record in &manifest.segments {
-            let class = &mut index.classes[record.class];
-            let segment = pack::open(file, &class.params, record)?;
-            class.segments.push(segment);
-        }
-        index.mixed = manifest.mixed;
-        index.fixed = manifest.fixed;
-        index.next_id = manifest.next_id;
-        index.len = usize::try_from(manifest.sets)
-            .ok()
-            .filter(|&sets| sets <= index.sets_and_slices())
-            .ok_or_else(|| {
-                Error::corrupt(Kind::Manifest.name(), 0, "it has more sets than filters")
-            })?;
-        if index.sets().any(|set| set.id().0 >= index.next_id) {
-            let what = "a set has a number that none has yet";
-            return Err(Error::corrupt(Kind::Labels.name(), 0, what));
-        }
-        Ok((index, manifest.notes))
-    }
-
-    fn sets_and_slices(&self) -> usize {
-        self.segments().map(|(_, segment)| segment.len()).sum()
-    }
-
-    /// Writes the index to a file, replacing it whole or not at all.
-    ///
-    /// # Errors
-    /// [`Error::Io`], naming the file; [`Error::Busy`] while another process has the index
-    /// that is there open to change. The old file is then as it was.
-    pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
-        self.save_with(path, &Notes::new())
-    }
-
-    /// As [`save`](Self::save), with notes for whoever opens it.
-    ///
-    /// # Errors
-    /// As [`save`](Self::save).
-    pub fn save_with(&self, path: impl AsRef<Path>, notes: &Notes) -> Result<(), Error> {
-        let path = path.as_ref();
-        let _nobody_else = lock_target(path).map_err(Error::in_file(path))?;
-        let mut writer = Writer::create(path, Content::Index)?;
-        self.write_whole(&mut writer, notes)?;
-        writer.persist()?;
-        Ok(())
-    }
-
-    /// Every class as one segment, and the commit.
-    fn write_whole<W: Durable>(&self, writer: &mut Writer<W>, notes: &Notes) -> Result<u64, Error> {
-        let mut records = Vec::new();
-        for (c, class) in self.classes.iter().enumerate() {
-            let segments: Vec<&Segment> = class.segments.iter().collect();
-            records.extend(self.write_segments(writer, c, class, &segments)?);
-        }
-        let manifest = self.manifest(records, notes);
-        writer.commit(0, &manifest.to_bytes())
-    }
-
-    /// Writes segments together, the sealed ones each by itself.
-    fn write_segments<W: Durable>(
-        &self,
-        writer: &mut Writer<W>,
-        number: usize,
-        class: &Class,
-        segments: &[&Segment],
-    ) -> Result<Vec<Record>, Error> {
-        let (sealed, plain): (Vec<&Segment>, Vec<&Segment>) = segments
-            .iter()
-            .filter(|segment| segment.len() > 0)
-            .partition(|segment| segment.shape() == Shape::Sealed);
-        let mut records = Vec::new();
-        for segment in sealed {
-            let home = pack::write(writer, &class.params, &[segment], Shape::Sealed)?;
-            records.push(Record {
-                class: number,
-                live: manifest::all_live(home.slots),
-                home,
-            });
-        }
-        if !plain.is_empty() {
-            let sets: usize = plain.iter().map(|segment| segment.len()).sum();
-            let ones: u64 = plain.iter().map(|segment| segment.ones()).sum();
-            let density = ones as f64 / (sets as f64 * class.params.bits() as f64);
-            let planned = planner::plan(&class.params, sets, density).shape;
-            let shape = self.fixed.unwrap_or(planned);
-            let home = pack::write(writer, &class.params, &plain, shape)?;
-            records.push(Record {
-                class: number,
-                live: manifest::all_live(home.slots),
-                home,
-            });
-        }
-        Ok(records)
-    }
-
-    fn manifest(&self, segments: Vec<Record>, notes: &Notes) -> Manifest {
-        Manifest {
-            next_id: self.next_id,
-            sets: self.len as u64,
-            mixed: self.mixed,
-            fixed: self.fixed,
-            classes: self.params().cloned().collect(),
-            segments,
-            notes: notes.clone(),
-        }
-    }
-}
 
 /// An index in a file, to be changed. It can be used as the [`Index`] it holds; what has been
 /// changed is in the file, and safe there, after [`commit`](Self::commit).
@@ -484,24 +330,4 @@ impl Class {
         }
         kept
     }
-}
-
-/// The part of `verify` that knows indexes.
-pub(crate) fn check_file(path: &Path) -> Result<Report, Error> {
-    let file = Growing::open(path)?;
-    let check = || {
-        let report = file.check_all()?;
-        let (index, _) = Index::of(&file)?;
-        let wrong = |what: String| Error::corrupt(Kind::Bits.name(), 0, what);
-        for (class, segment) in index.segments() {
-            segment.check(&class.params).map_err(wrong)?;
-        }
-        let directory = super::directory::Directory::of(&index);
-        if directory.len() != index.len() || directory.filters() != index.sets_and_slices() {
-            let what = "its sets are not as many as it says, or not numbered one by one";
-            return Err(Error::corrupt(Kind::Manifest.name(), 0, what));
-        }
-        Ok(report)
-    };
-    check().map_err(Error::in_file(path))
 }
