@@ -24,7 +24,7 @@ pub(crate) enum Verb {
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bloomgrove paper bloofi\n  \
-    bloomgrove paper bloofi fig05 --full --out /tmp/bloofi")]
+    bloomgrove paper bloofi fig05 --full --out bloofi-full")]
 pub(crate) struct BloofiArgs {
     /// Which figures, as `paper list` names them [default: all]
     figures: Vec<String>,

@@ -19,7 +19,7 @@ const CHECKED_ALWAYS: u64 = 64 << 20;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// An index to ask.
-pub(super) fn to_ask(path: &Path) -> Result<(Index, Notes), Error> {
+pub(crate) fn to_ask(path: &Path) -> Result<(Index, Notes), Error> {
     let size = std::fs::metadata(path).map_or(0, |about| about.len());
     if size <= CHECKED_ALWAYS {
         Index::open_checked(path)

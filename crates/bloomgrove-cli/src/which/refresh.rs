@@ -23,9 +23,6 @@ const FPR_NOTE: &str = "fpr";
 const MEMORY: usize = 32 << 20;
 /// Filters in memory before they go to disk.
 const PENDING: u64 = 256 << 20;
-/// An index up to this size is read and checked before it is used: that takes a hundredth of
-/// a second, and a damaged one would say no to keys that are there.
-const CHECKED_ALWAYS: u64 = 64 << 20;
 
 /// The rate of a new index, unless another is asked for.
 const USUAL_FPR: f64 = 0.001;
@@ -186,12 +183,6 @@ enum Old {
 }
 
 fn open_old(path: &Path) -> Old {
-    let size = std::fs::metadata(path).map_or(0, |about| about.len());
-    let opened = if size <= CHECKED_ALWAYS {
-        Index::open_checked(path)
-    } else {
-        Index::open_with_notes(path)
-    };
     let foreign = |what: &dyn std::fmt::Display| {
         complain(format_args!(
             "{what}; it is left alone, and every run will read the files: remove it, or \
@@ -199,7 +190,7 @@ fn open_old(path: &Path) -> Old {
         ));
         Old::Foreign
     };
-    let error = match opened {
+    let error = match open::to_ask(path) {
         Ok((index, notes)) if fpr_of(&notes).is_some() && index.is_mixed() => {
             return Old::Usable(index, notes);
         }
