@@ -42,6 +42,7 @@ pub mod bits;
 pub mod format;
 pub mod hash;
 pub mod index;
+pub mod sample;
 pub mod tune;
 
 pub use bits::Words;

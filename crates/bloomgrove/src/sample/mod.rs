@@ -1,0 +1,1 @@
+//! Items back out of a filter: draw members of a namespace, or list them all.
