@@ -22,12 +22,14 @@
 //! the sampling paper, section 5.3.
 
 mod affine;
+mod invert;
 mod key;
 mod murmur3;
 mod positions;
 pub(crate) mod prime;
 
 pub use affine::Affine;
+pub use invert::Inverse;
 pub use key::Key;
 pub use positions::{Derivation, Probe};
 pub(crate) use positions::{Independent, KirschMitzenmacher, Positions, Start, slot};
