@@ -71,6 +71,18 @@ pub enum Error {
         /// The name.
         name: String,
     },
+    /// These names are no namespace, or not one of this filter.
+    Namespace {
+        /// Why.
+        what: String,
+    },
+    /// Of all names that were looked at, the filter accepts none.
+    NoMember {
+        /// How many names there are.
+        names: u64,
+    },
+    /// The caller wanted no more.
+    Interrupted,
     /// A scope of an index that has since been laid out anew.
     Stale,
     /// Somebody else is changing the file.
@@ -101,6 +113,10 @@ pub enum Error {
 impl Error {
     pub(crate) fn params(what: impl Into<String>) -> Self {
         Error::Params { what: what.into() }
+    }
+
+    pub(crate) fn namespace(what: impl Into<String>) -> Self {
+        Error::Namespace { what: what.into() }
     }
 
     pub(crate) fn corrupt(
@@ -175,6 +191,13 @@ impl fmt::Display for Error {
                 "the index has a set called {name} already; update or replace that, or take \
                  another name"
             ),
+            Error::Namespace { what } => write!(f, "not a possible namespace: {what}"),
+            Error::NoMember { names } => write!(
+                f,
+                "the filter accepts none of the {names} names; was it built from other names, or \
+                 from names spelled otherwise (integers as text, or as numbers)?"
+            ),
+            Error::Interrupted => write!(f, "interrupted; nothing was changed"),
             Error::Stale => write!(
                 f,
                 "the index has changed since this scope was made; make the scope again"
