@@ -1,20 +1,26 @@
 //! Items back out of a filter: draw members of a namespace, or list them all.
 
+mod baselines;
 mod candidates;
 mod name_index;
 mod namespace;
+mod operations;
 mod parallel;
 mod planner;
 mod query;
 mod reconstruct;
+mod tree;
 mod uniform;
 
+pub use baselines::{Bits, HashInvert, dictionary_attack, dictionary_sample};
 pub(crate) use name_index::check_file;
 pub use name_index::{IndexOptions, NameIndex, Progress};
 pub use namespace::{Name, Namespace, Spelling};
+pub use operations::Operations;
 pub use planner::{Method, Plan, Way};
 pub use query::{Estimate, Query};
 pub use reconstruct::{Found, Reconstruction};
+pub use tree::{Costs, SampleTree, Threshold, estimate_common};
 pub use uniform::Sampler;
 
 use std::ops::Range;
