@@ -19,12 +19,14 @@
 
 mod backend;
 mod line;
+mod packed;
 mod pipeline;
 mod rows;
 mod shared;
 mod words;
 
 pub(crate) use line::{LANES, LINE_BITS, LINE_WORDS, Pattern, Slot};
+pub(crate) use packed::{Packer, packed_get, packed_words, width_of};
 pub(crate) use pipeline::{Size, Walk};
 pub(crate) use rows::{common, unweave, weave};
 pub(crate) use shared::SharedWords;

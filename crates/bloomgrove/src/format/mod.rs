@@ -20,6 +20,7 @@ mod header;
 mod map;
 mod notes;
 mod reader;
+mod store;
 mod writer;
 
 pub use header::Content;
@@ -33,6 +34,7 @@ pub(crate) use growing::{Growing, lock_target};
 pub(crate) use header::Kind;
 pub(crate) use map::MappedBytes;
 pub(crate) use reader::Grove;
+pub(crate) use store::Store;
 pub(crate) use writer::{Durable, Writer};
 
 /// The newest version this build reads, and the one it writes. FORMAT section 2.

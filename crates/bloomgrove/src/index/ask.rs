@@ -6,7 +6,7 @@
 
 use super::labels::{Set, SetId};
 use super::segment::Segment;
-use super::store::{Batch, Work};
+use super::work::{Batch, Work};
 use super::{Class, Index};
 use crate::bits;
 use crate::hash::Positions;

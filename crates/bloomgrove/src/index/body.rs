@@ -4,8 +4,8 @@ use super::flat::Flat;
 use super::loose::Loose;
 use super::sealed::Sealed;
 use super::sliced::Sliced;
-use super::store::{Batch, Work};
 use super::tree::Tree;
+use super::work::{Batch, Work};
 use crate::bits::{self, Words};
 use crate::{Error, Filter, Params};
 

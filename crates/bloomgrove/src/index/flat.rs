@@ -21,9 +21,10 @@
 //! A matrix cannot grow sideways, so there are panels: full ones of [`widest`] words, and
 //! one that is copied to a wider one now and then.
 
-use super::store::{Store, Work};
+use super::work::Work;
 use crate::Error;
 use crate::bits;
+use crate::format::Store;
 
 /// No panel takes more words than this (256 MiB), so that building needs no more memory.
 const PANEL: usize = 1 << 25;

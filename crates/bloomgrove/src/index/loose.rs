@@ -8,9 +8,10 @@
 //! away by its first bit. Adding a filter is a copy. Right for few filters, for very large
 //! ones, and for those just added to a file; and what the other layouts are checked against.
 
-use super::store::{Store, Work};
+use super::work::Work;
 use crate::Error;
 use crate::bits::{self, Words};
+use crate::format::Store;
 
 #[derive(Debug)]
 pub(super) struct Loose {

@@ -35,8 +35,8 @@ mod sealed;
 mod segment;
 mod shared;
 mod sliced;
-mod store;
 mod tree;
+mod work;
 
 pub use arrange::Duplicates;
 pub use ask::{Answers, Figures, Scope, View};

@@ -20,9 +20,10 @@
 //! 8 more if it has three bits or more, and 1 bit; x = 1 % makes .16 of the filters. Filters
 //! denser than about 1.2 % are better left sliced.
 
-use super::store::{Batch, Store, Work};
+use super::work::{Batch, Work};
 use crate::Error;
 use crate::bits;
+use crate::format::Store;
 
 /// Codes that share a base in the overflow.
 const CODES_PER_BASE: usize = 4096;

@@ -12,7 +12,7 @@
 use super::body::{Body, Shape};
 use super::file::Home;
 use super::labels::{Label, Labels, New, Set};
-use super::store::{Batch, Work};
+use super::work::{Batch, Work};
 use crate::bits::{self, Words};
 use crate::{Error, Filter, Params};
 

@@ -25,9 +25,10 @@
 //! A removed filter's bits are cleared, and a summary bit falls with the last bit of its
 //! word, so that the summary is always exact.
 
-use super::store::{Batch, Store, Work};
+use super::work::{Batch, Work};
 use crate::Error;
 use crate::bits::{self, LINE_WORDS};
+use crate::format::Store;
 
 /// Blocks are allocated together up to this many words (16 MiB), so that huge pages lie under
 /// them.

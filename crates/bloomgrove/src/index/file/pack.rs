@@ -12,6 +12,7 @@
 
 use super::manifest::{Home, Record, all_live};
 use crate::bits::{self, LINE_WORDS, Words};
+use crate::format::Store;
 use crate::format::{Durable, Growing, Kind, MappedWords, Writer};
 use crate::index::body::{Body, Shape};
 use crate::index::flat::{self, Flat};
@@ -20,7 +21,6 @@ use crate::index::loose::Loose;
 use crate::index::sealed::{Sealed, Sizes};
 use crate::index::segment::Segment;
 use crate::index::sliced::{Sliced, Summary};
-use crate::index::store::Store;
 use crate::{Error, Params};
 
 /// Words that a part takes in the file.

@@ -1,44 +1,4 @@
-//! Words of an index: in memory of its own, where they can change, or in a mapped file,
-//! where they cannot.
-
-use crate::Error;
-use crate::bits::Words;
-use crate::format::MappedWords;
-
-#[derive(Debug)]
-pub(super) enum Store {
-    Owned(Words),
-    Mapped(MappedWords),
-}
-
-impl Store {
-    pub(super) fn zeroed(len: usize) -> Result<Self, Error> {
-        Words::zeroed(len).map(Store::Owned)
-    }
-
-    /// The words, to be changed. None in a mapped file.
-    #[inline]
-    pub(super) fn owned(&mut self) -> Option<&mut [u64]> {
-        match self {
-            Store::Owned(words) => Some(words.as_mut()),
-            Store::Mapped(_) => None,
-        }
-    }
-
-    pub(super) fn bytes(&self) -> u64 {
-        self.as_ref().len() as u64 * 8
-    }
-}
-
-impl AsRef<[u64]> for Store {
-    #[inline(always)]
-    fn as_ref(&self) -> &[u64] {
-        match self {
-            Store::Owned(words) => words.as_ref(),
-            Store::Mapped(words) => words.as_ref(),
-        }
-    }
-}
+//! What answering takes: the work done, and the keys asked for together.
 
 /// What answering took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
