@@ -16,7 +16,7 @@ mod uniform;
 pub use baselines::{Bits, HashInvert, dictionary_attack, dictionary_sample};
 pub(crate) use name_index::check_file;
 pub use name_index::{IndexOptions, NameIndex, Progress};
-pub use namespace::{Name, Namespace, Spelling};
+pub use namespace::{Form, Name, Namespace, Spelling};
 pub use operations::Operations;
 pub use planner::{Method, Plan, Way};
 pub use quality::{Calibration, Uniformity};

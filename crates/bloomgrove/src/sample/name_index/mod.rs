@@ -162,6 +162,22 @@ impl NameIndex {
         Ok(added)
     }
 
+    /// How many bytes an index of these names would have, with the names; nothing is built.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`] when there is no number for it.
+    pub fn size(
+        params: &Params,
+        namespace: &Namespace,
+        options: IndexOptions,
+    ) -> Result<u64, Error> {
+        let mut bytes = namespace.bytes();
+        for part in namespace.parts() {
+            bytes += Plan::new(params, part.len(), options.second)?.words * 8;
+        }
+        Ok(bytes)
+    }
+
     /// The parameters of the filters it serves.
     pub fn params(&self) -> &Params {
         &self.params

@@ -64,6 +64,18 @@ pub enum Spelling {
     Text,
 }
 
+/// A part of a namespace: names that came together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Form {
+    /// All integers of a range.
+    Range(Range<u64>),
+    /// So many integers of a list.
+    Integers(u64),
+    /// So many texts.
+    Texts(u64),
+}
+
 /// A set of names, each with a number from 0 on, its rank.
 ///
 /// ```
@@ -298,6 +310,16 @@ impl Namespace {
         self.parts.iter().map(Part::bytes).sum()
     }
 
+    /// What it is made of.
+    pub fn forms(&self) -> Vec<Form> {
+        let form = |part: &Part| match part {
+            Part::Range(range) => Form::Range(range.clone()),
+            Part::Integers(integers) => Form::Integers(integers.len()),
+            Part::Lines(lines) => Form::Texts(lines.len()),
+        };
+        self.parts.iter().map(form).collect()
+    }
+
     /// The name of a rank.
     ///
     /// # Panics
@@ -344,7 +366,7 @@ impl Namespace {
     }
 
     /// The smallest range that all integers are in; None for texts.
-    pub(in crate::sample) fn span(&self) -> Option<Range<u64>> {
+    pub fn span(&self) -> Option<Range<u64>> {
         if self.spelling == Spelling::Text {
             return None;
         }
