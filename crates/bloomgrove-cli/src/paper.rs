@@ -91,6 +91,12 @@ fn publish(report: &Report, folder: &Path) -> Result<Outcome> {
             picture.id, picture.title, picture.text
         ))?;
     }
+    for table in &report.tables {
+        let head: Vec<&str> = table.head.iter().map(String::as_str).collect();
+        output.line(format_args!("{}: {}", table.id, table.title))?;
+        output.table(&head, &table.rows)?;
+        output.line("")?;
+    }
     for figure in &report.figures {
         let (head, rows) = figure.table();
         let head: Vec<&str> = head.iter().map(String::as_str).collect();
@@ -117,6 +123,9 @@ fn publish(report: &Report, folder: &Path) -> Result<Outcome> {
     }
     for picture in &report.pictures {
         output.line(format_args!("wrote {}", picture.save(folder)?.display()))?;
+    }
+    for table in &report.tables {
+        output.line(format_args!("wrote {}", table.save(folder)?.display()))?;
     }
     for figure in &report.figures {
         let [table, picture] = figure.save(folder)?;

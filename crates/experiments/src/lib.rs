@@ -9,6 +9,8 @@
 
 pub mod bloofi;
 mod figure;
+mod paper;
 mod plot;
 
-pub use figure::{Axis, Claim, Figure, Picture, Report, Series};
+pub use figure::{Axis, Claim, Figure, Picture, Report, Series, Stroke, Table};
+pub use paper::Progress;
