@@ -23,6 +23,11 @@ pub enum Error {
         /// Which rule they break.
         what: String,
     },
+    /// No filter's items can be sought among these names.
+    Namespace {
+        /// Which rule they break.
+        what: String,
+    },
     /// No filter of the kind asked for reaches the rate asked for.
     Unreachable {
         /// Why, and what would.
@@ -103,6 +108,10 @@ impl Error {
         Error::Params { what: what.into() }
     }
 
+    pub(crate) fn namespace(what: impl Into<String>) -> Self {
+        Error::Namespace { what: what.into() }
+    }
+
     pub(crate) fn corrupt(
         section: &'static str,
         offset: u64,
@@ -145,6 +154,7 @@ impl fmt::Display for Error {
                  the other is {right}\nbuild both with the same size, hashes, layout, family and seed"
             ),
             Error::Params { what } => write!(f, "not a possible filter: {what}"),
+            Error::Namespace { what } => write!(f, "not a possible namespace: {what}"),
             Error::Unreachable { what } => write!(f, "no such filter: {what}"),
             Error::Unfoldable { what } => write!(f, "this filter cannot be folded: {what}"),
             Error::OutOfMemory { bytes } => write!(

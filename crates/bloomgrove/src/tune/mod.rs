@@ -19,8 +19,10 @@
 //! Source: seed document 002, sections 4 and 6.
 
 pub mod math;
+mod sampling;
 
 pub use crate::hash::prime::{first_prime_from, is_prime};
+pub use sampling::{accuracy, bits_for_accuracy, leaf_size, tree_depth};
 
 use crate::bits::LINE_BITS;
 use crate::hash::Family;

@@ -1,0 +1,237 @@
+//! The two methods that the sampling paper compares its tree with.
+//!
+//! ```text
+//!   dictionary attack    every name --contains?--> members
+//!
+//!   HashInvert           set bits --turn h1..hk round--> candidates --contains?--> members
+//!                        unset bits --turn h1..hk round--> not members; the rest are
+//! ```
+//!
+//! Source: seed document 001, section 4. Cost: the dictionary attack asks M names, always.
+//! [`HashInvert`] lists about M/m names for each bit and each function, and asks each once.
+//!
+//! Where we differ: nothing is stored to sample. What remembers the names already asked
+//! when reconstructing is a bitmap of the namespace, M/8 bytes; the paper names none.
+//!
+//! Bad at: the dictionary attack is exact and uniform, and slow. [`HashInvert::sample`] is
+//! *not uniform*: a member is drawn more often when it is alone on its bits than when it
+//! shares them, and the paper promises nothing else.
+
+use std::ops::Range;
+
+use rand::{Rng, RngExt};
+
+use super::Operations;
+use super::operations::members;
+use crate::bits::{self, Words};
+use crate::hash::{Affine, Family, Inverse};
+use crate::{Error, Filter};
+
+/// A member drawn uniformly, by asking for every name: the paper's DictionaryAttack with a
+/// reservoir of one. None when no name is accepted.
+///
+/// ```
+/// use bloomgrove::sample::{Operations, dictionary_sample};
+/// use bloomgrove::{Filter, Params};
+/// use rand::{SeedableRng, rngs::Xoshiro256PlusPlus};
+///
+/// let mut filter = Filter::new(Params::for_items(10, 1e-9)?)?;
+/// filter.insert_batch(&[4u64, 6]);
+/// let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
+/// let drawn = dictionary_sample(&filter, 0..16, &mut random, &mut Operations::default());
+/// assert!(drawn == Some(4) || drawn == Some(6));
+/// # Ok::<(), bloomgrove::Error>(())
+/// ```
+pub fn dictionary_sample<S: AsRef<[u64]>>(
+    query: &Filter<S>,
+    names: impl IntoIterator<Item = u64>,
+    random: &mut impl Rng,
+    work: &mut Operations,
+) -> Option<u64> {
+    let mut reservoir = Reservoir::default();
+    members(query, names, work, |name| reservoir.offer(name, random));
+    reservoir.kept
+}
+
+/// Calls `each` on every name that the query accepts, in their order: every member, and
+/// every false positive.
+pub fn dictionary_attack<S: AsRef<[u64]>>(
+    query: &Filter<S>,
+    names: impl IntoIterator<Item = u64>,
+    work: &mut Operations,
+    each: impl FnMut(u64),
+) {
+    members(query, names, work, each);
+}
+
+/// Keeps one of what it is offered, each with the same chance.
+#[derive(Default)]
+pub(super) struct Reservoir {
+    pub(super) kept: Option<u64>,
+    offered: u64,
+}
+
+impl Reservoir {
+    pub(super) fn offer(&mut self, name: u64, random: &mut impl Rng) {
+        self.offered += 1;
+        if random.random_range(0..self.offered) == 0 {
+            self.kept = Some(name);
+        }
+    }
+}
+
+/// Which bits [`HashInvert::reconstruct`] turns round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bits {
+    /// The set ones, to candidates that are then asked: for sparse filters.
+    Set,
+    /// The unset ones, to names that are certainly absent; all others are members, and
+    /// none is asked. For dense filters.
+    Unset,
+}
+
+/// Members from the bits themselves, where the hash functions can be turned round: the
+/// paper's HashInvert.
+///
+/// ```
+/// use bloomgrove::sample::{Bits, HashInvert, Operations};
+/// use bloomgrove::{Affine, Family, Filter, Params};
+///
+/// let functions = Affine::seeded(1_000_003, 3, 7)?;
+/// let params = Params::builder(4096, 3).family(Family::Affine(functions)).build()?;
+/// let mut filter = Filter::new(params)?;
+/// filter.insert_batch(&[17u64, 23, 42]);
+///
+/// let invert = HashInvert::new(&filter, 0..100_000)?;
+/// let mut found = Vec::new();
+/// let mut work = Operations::default();
+/// invert.reconstruct(Bits::Set, &mut work, |name| found.push(name))?;
+/// assert!([17, 23, 42].iter().all(|name| found.contains(name)));
+/// assert!(work.memberships < 2000); // the dictionary attack asks 100,000 names
+/// # Ok::<(), bloomgrove::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct HashInvert<'a, S> {
+    query: &'a Filter<S>,
+    functions: &'a Affine,
+    inverses: Vec<Inverse>,
+    names: Range<u64>,
+    ones: u64,
+}
+
+impl<'a, S: AsRef<[u64]>> HashInvert<'a, S> {
+    /// Prepares to turn round the functions of `query`, for names of a range.
+    ///
+    /// # Errors
+    /// [`Error::Params`] when the functions of `query` are not affine: no others can be
+    /// turned round. [`Error::Namespace`] when the range is empty.
+    pub fn new(query: &'a Filter<S>, names: Range<u64>) -> Result<Self, Error> {
+        let Family::Affine(functions) = query.params().family() else {
+            return Err(Error::params(format!(
+                "only affine functions can be turned round, and this filter has {}",
+                query.params().family().name()
+            )));
+        };
+        if names.is_empty() {
+            return Err(Error::namespace(format!("{names:?} has no names")));
+        }
+        let (bits, hashes) = (query.params().bits(), query.params().hashes());
+        Ok(Self {
+            query,
+            functions,
+            inverses: (0..hashes).map(|i| functions.inverse(i, bits)).collect(),
+            names,
+            ones: query.count_ones(),
+        })
+    }
+
+    /// A random set bit, all names that any function puts on it, and of those that the
+    /// query accepts, one at random. *Not uniform*: see the module.
+    ///
+    /// None when no bit is set, or no name of the range is a member on the bit drawn, as
+    /// can be when members lie outside the range.
+    pub fn sample(&self, random: &mut impl Rng, work: &mut Operations) -> Option<u64> {
+        if self.ones == 0 {
+            return None;
+        }
+        let position = nth_one(self.query.words(), random.random_range(0..self.ones))?;
+        let mut reservoir = Reservoir::default();
+        for (i, inverse) in (0..).zip(&self.inverses) {
+            // The union of the candidates: who is on this bit by an earlier function too
+            // has been offered.
+            let fresh = inverse
+                .names(position, self.names.clone())
+                .filter(|&name| !(0..i).any(|j| self.position(j, name) == position));
+            members(self.query, fresh, work, |name| {
+                reservoir.offer(name, random);
+            });
+        }
+        reservoir.kept
+    }
+
+    /// Calls `each` once on every name of the range that the query accepts: in no order
+    /// from [`Bits::Set`], rising from [`Bits::Unset`].
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`] when there is no room for one bit for each name.
+    pub fn reconstruct(
+        &self,
+        from: Bits,
+        work: &mut Operations,
+        mut each: impl FnMut(u64),
+    ) -> Result<(), Error> {
+        let len = self.names.end - self.names.start;
+        let words = usize::try_from(len.div_ceil(64)).unwrap_or(usize::MAX);
+        let mut seen = Words::zeroed(words)?;
+        let seen = seen.as_mut();
+        let mut see = |name: u64| bits::set(seen, name - self.names.start);
+        match from {
+            Bits::Set => {
+                for position in self.query.ones() {
+                    let fresh = self.on(position).filter(|&name| see(name));
+                    members(self.query, fresh, work, &mut each);
+                }
+            }
+            Bits::Unset => {
+                let words = self.query.words();
+                let unset = (0..self.query.params().bits()).filter(|&p| !bits::get(words, p));
+                for name in unset.flat_map(|position| self.on(position)) {
+                    see(name);
+                }
+                (0..len)
+                    .filter(|&offset| !bits::get(seen, offset))
+                    .for_each(|offset| each(self.names.start + offset));
+            }
+        }
+        Ok(())
+    }
+
+    /// The names that any function puts on `position`.
+    fn on(&self, position: u64) -> impl Iterator<Item = u64> {
+        self.inverses
+            .iter()
+            .flat_map(move |inverse| inverse.names(position, self.names.clone()))
+    }
+
+    fn position(&self, function: u32, name: u64) -> u64 {
+        let residue = name % self.functions.modulus();
+        let bits = self.query.params().bits();
+        self.functions.position(function, residue, bits)
+    }
+}
+
+/// The number of the set bit with `rank` set bits before it.
+fn nth_one(words: &[u64], mut rank: u64) -> Option<u64> {
+    for (i, &word) in words.iter().enumerate() {
+        let ones = u64::from(word.count_ones());
+        if rank < ones {
+            let place = bits::ones(&[word]).nth(rank as usize)?;
+            return Some(i as u64 * 64 + place);
+        }
+        rank -= ones;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests;
