@@ -1,5 +1,6 @@
 //! The tree of the sampling paper: the namespace halved, level by level.
 mod build;
+mod chances;
 mod costs;
 mod descend;
 mod estimate;
