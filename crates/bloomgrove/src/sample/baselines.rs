@@ -234,4 +234,143 @@ fn nth_one(words: &[u64], mut rank: u64) -> Option<u64> {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+    use crate::Params;
+    use rand::SeedableRng;
+    use rand::rngs::Xoshiro256PlusPlus;
+
+    /// Filters of ten members each below 500: modulus prime, as printed in textbooks, with
+    /// common factors, below the number of bits.
+    fn filters() -> Vec<Filter> {
+        let of = |pairs: &[(u64, u64)], modulus| Affine::new(pairs, modulus).unwrap();
+        let cases = [
+            (of(&[(37, 11), (201, 5), (44, 400)], 503), 97),
+            (of(&[(1, 0), (5, 4)], 100), 100),
+            (of(&[(6, 5), (4, 50), (9, 2)], 36), 30),
+            (of(&[(9, 2), (5, 5)], 101), 200),
+            (Affine::seeded(10_007, 3, 5).unwrap(), 64),
+        ];
+        let made = cases.into_iter().map(|(functions, bits)| {
+            let hashes = functions.coefficients().len() as u32;
+            let params = Params::builder(bits, hashes).family(Family::Affine(functions));
+            let mut filter = Filter::new(params.build().unwrap()).unwrap();
+            (0..10u64).for_each(|i| _ = filter.insert(&(i * 47 + i * i)));
+            filter
+        });
+        made.collect()
+    }
+
+    fn attack(filter: &Filter, names: Range<u64>) -> Vec<u64> {
+        let mut found = Vec::new();
+        dictionary_attack(filter, names, &mut Operations::default(), |x| found.push(x));
+        found
+    }
+
+    #[test]
+    fn set_bits_and_unset_bits_give_what_the_dictionary_attack_gives() {
+        for filter in filters() {
+            for names in [0..500u64, 100..1700, 250..251] {
+                let invert = HashInvert::new(&filter, names.clone()).unwrap();
+                for from in [Bits::Set, Bits::Unset] {
+                    let (mut found, mut work) = (Vec::new(), Operations::default());
+                    invert
+                        .reconstruct(from, &mut work, |name| found.push(name))
+                        .unwrap();
+                    if from == Bits::Set {
+                        found.sort_unstable();
+                        assert!(work.memberships <= names.end - names.start);
+                    } else {
+                        assert_eq!(work.memberships, 0);
+                    }
+                    assert_eq!(found, attack(&filter, names.clone()), "{}", filter.params());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn samples_by_inversion_are_members_and_reach_them_all() {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
+        for filter in filters() {
+            let invert = HashInvert::new(&filter, 0..500).unwrap();
+            let mut drawn: Vec<u64> = (0..20_000)
+                .filter_map(|_| invert.sample(&mut random, &mut Operations::default()))
+                .collect();
+            drawn.sort_unstable();
+            drawn.dedup();
+            assert_eq!(drawn, attack(&filter, 0..500), "{}", filter.params());
+        }
+    }
+
+    #[test]
+    fn a_name_twice_on_a_bit_is_one_candidate() {
+        // On bit 4 by both functions are all even x that end in 4; 2 and 6 by one.
+        let functions = Affine::new(&[(1, 0), (5, 4)], 10).unwrap();
+        let params = Params::builder(10, 2).family(Family::Affine(functions));
+        let mut filter = Filter::new(params.build().unwrap()).unwrap();
+        filter.insert(&4u64);
+        let invert = HashInvert::new(&filter, 0..10).unwrap();
+        let (mut random, mut work) = (Xoshiro256PlusPlus::seed_from_u64(1), Operations::default());
+        assert_eq!(invert.sample(&mut random, &mut work), Some(4));
+        // By x mod 10 only 4; by the other 0, 2, 6 and 8, and 4 once more.
+        assert_eq!(work.memberships, 5);
+    }
+
+    #[test]
+    fn samples_by_dictionary_are_uniform() {
+        let filter = filters().remove(0);
+        let members = attack(&filter, 0..500);
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
+        let mut counts = vec![0u32; members.len()];
+        for _ in 0..400 * members.len() {
+            let mut work = Operations::default();
+            let name = dictionary_sample(&filter, 0..500, &mut random, &mut work).unwrap();
+            counts[members.binary_search(&name).unwrap()] += 1;
+            assert_eq!(work.memberships, 500);
+        }
+        let chi: f64 = counts
+            .iter()
+            .map(|&count| (f64::from(count) - 400.0).powi(2) / 400.0)
+            .sum();
+        let freedom = members.len() as f64 - 1.0;
+        let deviations = (chi - freedom) / (2.0 * freedom).sqrt();
+        assert!(deviations.abs() < 5.0, "{chi} of {freedom}");
+    }
+
+    #[test]
+    fn nothing_comes_from_an_empty_filter_or_range() {
+        let mut filter = filters().remove(0);
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
+        let work = &mut Operations::default();
+        assert_eq!(dictionary_sample(&filter, 5..5, &mut random, work), None);
+        assert!(matches!(
+            HashInvert::new(&filter, 5..5),
+            Err(Error::Namespace { .. })
+        ));
+        filter.clear();
+        let invert = HashInvert::new(&filter, 0..500).unwrap();
+        assert_eq!(invert.sample(&mut random, work), None);
+        for from in [Bits::Set, Bits::Unset] {
+            let found = |name| panic!("{name} found in an empty filter");
+            invert.reconstruct(from, work, found).unwrap();
+        }
+    }
+
+    #[test]
+    fn only_affine_functions_are_turned_round() {
+        let filter = Filter::new(Params::for_items(10, 0.01).unwrap()).unwrap();
+        let message = HashInvert::new(&filter, 0..10).unwrap_err().to_string();
+        assert!(message.contains("xxh3"), "{message}");
+    }
+
+    #[test]
+    fn the_nth_one_is_the_nth_of_all_ones() {
+        let words = [0b1010_0001, 0, u64::MAX, 1 << 63];
+        let ones: Vec<u64> = bits::ones(&words).collect();
+        for (rank, &one) in ones.iter().enumerate() {
+            assert_eq!(nth_one(&words, rank as u64), Some(one));
+        }
+        assert_eq!(nth_one(&words, ones.len() as u64), None);
+    }
+}

@@ -15,8 +15,8 @@ pub enum Threshold {
     Estimate(f64),
     /// Only when no bit is common ("even a single set bit", section 5.6). Loses nothing.
     NoCommonBit,
-    /// When fewer bits are common than any one name of the child sets. Of all rules that
-    /// lose nothing this one keeps the fewest.
+    /// When fewer bits are common than any one name of the child sets. The most that a
+    /// number of common bits allows without losing anything.
     Safe,
 }
 

@@ -1,4 +1,52 @@
-//! The tree of the sampling paper: the namespace halved, level by level.
+//! The sampling paper's tree: a namespace halved level by level, with the filter of each part.
+//!
+//! ```text
+//!  level 0                  0..16                    every filter has the query's Params
+//!                         /       \
+//!  level 1            0..8         8..16             parent = OR of its halves
+//!                    /    \        /    \
+//!  level 2        0..4   4..8   8..12  12..16        leaf: its names are asked one by one
+//!
+//!  query {4, 6}:  0..8 has bits in common with it, perhaps 8..16 by chance;
+//!                 4..8 has; ask 4, 5, 6 and 7
+//! ```
+//!
+//! A name in the query and in a node sets its bits in both. So the search for members goes
+//! down only where the AND of query and node does not look empty, and asks names only in
+//! the leaves it reaches. The tree is built once for a namespace and [`Params`], and serves
+//! every filter with those `Params`.
+//!
+//! Source: seed document 001, section 5 (definition 5.1, Algorithm 1) and section 6. The
+//! complete tree is its BloomSampleTree, the pruned one its Pruned-BloomSampleTree.
+//!
+//! Cost, M names, depth d, filters of m bits: building hashes each name once. Memory is
+//! (2^(d+1) - 1) m bits, for pruned trees only as many nodes as have names, and 8 bytes for
+//! each name. A sample takes two intersections for each level and M / 2^d membership
+//! queries, and again as many for each way that ends in a leaf without members.
+//!
+//! Where we differ:
+//! * Names are inserted into leaves only; the other nodes are ORs (`build`).
+//! * Algorithm 1, as printed, turns to the other child even when that was found empty.
+//!   Section 5.3 prunes such a child, and so do we.
+//! * The estimator has no value when query and child fill every bit; the paper does not
+//!   say what happens then. Such a child is kept, and weighs its share of the query's
+//!   items. No child weighs more than all the items.
+//! * A child without one common bit is empty under every [`Threshold`], and there is one
+//!   that loses nothing, [`Threshold::Safe`].
+//! * The leaf of a pruned tree lists its occupied names, and no others are asked.
+//! * Memory is counted for every node of the definition; the paper's Tables 2 and 3 come to
+//!   half of that.
+//!
+//! Bad at:
+//! * Uniformity. *The samples are not uniform*, whatever Proposition 5.2 says: deep in the
+//!   tree the estimates are mostly noise, and some members are drawn far more often than
+//!   others. With the paper's thresholding many are never drawn, and reconstruction loses
+//!   them.
+//! * Pruning. Unless query and nodes are very sparse they have a few bits in common
+//!   everywhere, and a threshold that loses nothing prunes nothing.
+//!
+//! `docs/papers/sampling.md` has the figures for both, and for methods without these faults.
+
 mod build;
 mod chances;
 mod costs;
@@ -15,7 +63,32 @@ use std::ops::Range;
 use crate::{Error, Filter, Params};
 use nodes::Nodes;
 
-/// The paper's BloomSampleTree.
+/// The sampling paper's BloomSampleTree: finds the names that a filter holds.
+///
+/// Its samples are *not uniform*; see above what else it is bad at.
+///
+/// ```
+/// use bloomgrove::sample::{Operations, SampleTree, Threshold};
+/// use bloomgrove::{Filter, Params};
+/// use rand::{SeedableRng, rngs::Xoshiro256PlusPlus};
+///
+/// let params = Params::builder(60_870, 3).build()?;
+/// let tree = SampleTree::complete(&params, 0..100_000, 7)?;
+///
+/// let mut filter = Filter::new(params)?;
+/// filter.insert_batch(&[17u64, 23, 42]);
+///
+/// let mut work = Operations::default();
+/// let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
+/// let drawn = tree.sample(&filter, Threshold::Safe, &mut random, &mut work)?;
+/// assert!(drawn.is_some_and(|name| filter.contains(&name)));
+/// assert!(work.memberships < 100_000);
+///
+/// let mut all = Vec::new();
+/// tree.reconstruct(&filter, Threshold::Safe, &mut work, |name| all.push(name))?;
+/// assert_eq!(all, [17, 23, 42]);
+/// # Ok::<(), bloomgrove::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct SampleTree {
     params: Params,
