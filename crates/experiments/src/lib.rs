@@ -11,6 +11,7 @@ pub mod bloofi;
 mod figure;
 mod paper;
 mod plot;
+pub mod sampling;
 
 pub use figure::{Axis, Claim, Figure, Picture, Report, Series, Stroke, Table};
 pub use paper::Progress;
