@@ -23,11 +23,6 @@ pub enum Error {
         /// Which rule they break.
         what: String,
     },
-    /// No filter's items can be sought among these names.
-    Namespace {
-        /// Which rule they break.
-        what: String,
-    },
     /// No filter of the kind asked for reaches the rate asked for.
     Unreachable {
         /// Why, and what would.
@@ -76,6 +71,18 @@ pub enum Error {
         /// The name.
         name: String,
     },
+    /// These names are no namespace, or not one of this filter.
+    Namespace {
+        /// Why.
+        what: String,
+    },
+    /// Of all names that were looked at, the filter accepts none.
+    NoMember {
+        /// How many names there are.
+        names: u64,
+    },
+    /// The caller wanted no more.
+    Interrupted,
     /// A scope of an index that has since been laid out anew.
     Stale,
     /// Somebody else is changing the file.
@@ -154,7 +161,6 @@ impl fmt::Display for Error {
                  the other is {right}\nbuild both with the same size, hashes, layout, family and seed"
             ),
             Error::Params { what } => write!(f, "not a possible filter: {what}"),
-            Error::Namespace { what } => write!(f, "not a possible namespace: {what}"),
             Error::Unreachable { what } => write!(f, "no such filter: {what}"),
             Error::Unfoldable { what } => write!(f, "this filter cannot be folded: {what}"),
             Error::OutOfMemory { bytes } => write!(
@@ -185,6 +191,13 @@ impl fmt::Display for Error {
                 "the index has a set called {name} already; update or replace that, or take \
                  another name"
             ),
+            Error::Namespace { what } => write!(f, "not a possible namespace: {what}"),
+            Error::NoMember { names } => write!(
+                f,
+                "the filter accepts none of the {names} names; was it built from other names, or \
+                 from names spelled otherwise (integers as text, or as numbers)?"
+            ),
+            Error::Interrupted => write!(f, "interrupted; nothing was changed"),
             Error::Stale => write!(
                 f,
                 "the index has changed since this scope was made; make the scope again"

@@ -6,15 +6,17 @@ use crate::Error;
 use crate::format::{Content, Grove, Report, content_of};
 
 /// Checks every byte of a `.grove` file: structure, checksums, parameters, that all padding
-/// is zero, and of an index that every layout says of every set what its label says. Reads
-/// the whole file.
+/// is zero, of an index that every layout says of every set what its label says, and of an index
+/// of names that every name is where it belongs. Reads the whole file.
 ///
 /// # Errors
 /// The first thing that is wrong.
 pub fn verify(path: impl AsRef<Path>) -> Result<Report, Error> {
     let path = path.as_ref();
-    if content_of(path)? == Content::Index {
-        return crate::index::check_file(path);
+    match content_of(path)? {
+        Content::Index => return crate::index::check_file(path),
+        Content::Names => return crate::sample::check_file(path),
+        Content::Filter => {}
     }
     let grove = Grove::open(path)?;
     let check = || {

@@ -6,7 +6,7 @@
 //!
 //! Cost: a number is in one word or two, and is read with one branch-free look at both.
 
-/// Number `i` of `width` bits each, 0 to 64.
+/// Number `i` of `width` bits each, 1 to 64.
 ///
 /// # Panics
 /// If the words do not hold the number and one word more, which [`packed_words`] allows for.
@@ -35,9 +35,9 @@ pub(crate) fn packed_words(len: u64, width: u32) -> Option<u64> {
     Some(len.checked_mul(width.into())?.div_ceil(64) + 1)
 }
 
-/// How many bits the numbers 0 to `largest` need.
+/// How many bits the numbers 0 to `largest` need; one at least.
 pub(crate) fn width_of(largest: u64) -> u32 {
-    64 - largest.leading_zeros()
+    (64 - largest.leading_zeros()).max(1)
 }
 
 /// Packs numbers as they come; whole words go out as soon as they are full.
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn numbers_come_back_at_every_width() {
-        for width in 0..=64 {
+        for width in 1..=64 {
             let numbers: Vec<u64> = (0..200u64)
                 .map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) & mask(width))
                 .collect();
@@ -106,7 +106,7 @@ mod tests {
         }
         assert_eq!(
             [0, 1, 2, 255, 256, u64::MAX].map(width_of),
-            [0, 1, 2, 8, 9, 64]
+            [1, 1, 2, 8, 9, 64]
         );
     }
 }

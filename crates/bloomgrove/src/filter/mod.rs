@@ -149,6 +149,14 @@ impl<S: AsRef<[u64]>> Filter<S> {
         bits::ones(self.words())
     }
 
+    /// The same filter over borrowed words.
+    pub fn as_borrowed(&self) -> Filter<&[u64]> {
+        Filter {
+            params: self.params.clone(),
+            words: self.words(),
+        }
+    }
+
     /// A copy with words of its own.
     ///
     /// # Errors

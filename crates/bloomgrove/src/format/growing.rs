@@ -1,4 +1,4 @@
-//! A file that grows: an index, with its changes behind one another.
+//! A file that grows: an index of sets or of names, with its changes behind one another.
 //!
 //! ```text
 //!   | header | sections | MANIFEST | COMMIT | sections | MANIFEST | COMMIT | torn ...
@@ -31,27 +31,28 @@ pub(crate) struct Growing {
     path: PathBuf,
     file: Arc<File>,
     map: FileMap,
+    content: Content,
     /// Where the last commit ends.
     end: u64,
     commit: Commit,
 }
 
 impl Growing {
-    pub(crate) fn open(path: &Path) -> Result<Self, Error> {
+    pub(crate) fn open(path: &Path, content: Content) -> Result<Self, Error> {
         open_file(path, File::options().read(true))
-            .and_then(|file| Self::of_file(path, file))
+            .and_then(|file| Self::of_file(path, file, content))
             .map_err(Error::in_file(path))
     }
 
     /// Opens a file to be appended to. Nobody else can while it is open.
-    pub(crate) fn open_to_change(path: &Path) -> Result<Self, Error> {
+    pub(crate) fn open_to_change(path: &Path, content: Content) -> Result<Self, Error> {
         let open = || {
             loop {
                 let file = open_file(path, File::options().read(true).write(true))?;
                 lock(&file)?;
                 // It may have been replaced before we had the lock.
                 if is_at(&file, path) {
-                    return Self::of_file(path, file);
+                    return Self::of_file(path, file, content);
                 }
             }
         };
@@ -59,14 +60,15 @@ impl Growing {
     }
 
     /// Of a file that is open already; errors do not name it.
-    pub(crate) fn of_file(path: &Path, file: File) -> Result<Self, Error> {
-        let (end, commit) = last_commit(&file)?;
+    pub(crate) fn of_file(path: &Path, file: File, content: Content) -> Result<Self, Error> {
+        let (end, commit) = last_commit(&file, content)?;
         // No further: what is behind may be cut off while we look at it.
         let map = FileMap::of_start(&file, end)?;
         Ok(Self {
             path: path.to_owned(),
             file: Arc::new(file),
             map,
+            content,
             end,
             commit,
         })
@@ -139,6 +141,12 @@ impl Growing {
         MappedWords::new(&self.map, section.offset, section.len)
     }
 
+    /// Names, unchecked.
+    pub(crate) fn names(&self, head: u64) -> Result<MappedBytes, Error> {
+        let section = self.section(head, Kind::Names)?;
+        Ok(MappedBytes::new(&self.map, section.offset, section.len))
+    }
+
     /// Tells the system that the bits will be asked for here and there.
     pub(crate) fn expect_jumps(&self) {
         self.map.expect_jumps();
@@ -153,8 +161,8 @@ impl Growing {
         let mut at = UNIT;
         while at < self.end {
             let section = Section::decode(bytes, at)?;
-            if !Content::Index.may_have(section.kind) {
-                let what = "it has no place in an index";
+            if !self.content.may_have(section.kind) {
+                let what = format!("it has no place in {}", self.content.name());
                 return Err(Error::corrupt(section.kind.name(), at, what));
             }
             if section.read(&self.file, |_| {})? != section.checksum {
@@ -170,7 +178,7 @@ impl Growing {
             at = section.end();
             sections.push(section);
         }
-        let mut report = Report::of(Content::Index, &sections);
+        let mut report = Report::of(self.content, &sections);
         let len = self.file.metadata().map_err(Error::io("looking at"))?.len();
         report.unfinished = len.saturating_sub(self.end);
         Ok(report)
@@ -179,12 +187,12 @@ impl Growing {
 
 /// The last whole commit, and where it ends. By ordinary reads: somebody may be cutting off
 /// what is behind it, and a map would end the process.
-fn last_commit(file: &File) -> Result<(u64, Commit), Error> {
+fn last_commit(file: &File, wanted: Content) -> Result<(u64, Commit), Error> {
     let content = header::decode_file(&read_at(file, 0, UNIT)?)?;
-    if content != Content::Index {
+    if content != wanted {
         return Err(Error::WrongContent {
             found: content.name(),
-            wanted: Content::Index.name(),
+            wanted: wanted.name(),
         });
     }
     let len = file.metadata().map_err(Error::io("looking at"))?.len();

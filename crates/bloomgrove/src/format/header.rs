@@ -25,6 +25,8 @@ pub enum Content {
     Filter,
     /// Many named filters, indexed.
     Index,
+    /// The names of a namespace, indexed by where filters have them.
+    Names,
 }
 
 impl Content {
@@ -33,6 +35,7 @@ impl Content {
         match self {
             Content::Filter => "a filter",
             Content::Index => "an index",
+            Content::Names => "an index of names",
         }
     }
 
@@ -40,20 +43,28 @@ impl Content {
     pub(super) fn may_have(self, kind: Kind) -> bool {
         match kind {
             Kind::Bits => true,
-            Kind::Params | Kind::Notes | Kind::End => self == Content::Filter,
-            Kind::Labels | Kind::Manifest | Kind::Commit => self == Content::Index,
+            Kind::Params | Kind::Notes | Kind::End => !self.grows(),
+            Kind::Labels => self == Content::Index,
+            Kind::Names => self == Content::Names,
+            Kind::Manifest | Kind::Commit => self.grows(),
         }
+    }
+
+    /// Whether it has commits, and no END.
+    pub(super) fn grows(self) -> bool {
+        self != Content::Filter
     }
 
     fn code(self) -> u16 {
         match self {
             Content::Filter => 1,
             Content::Index => 2,
+            Content::Names => 3,
         }
     }
 
     fn from_code(code: u16) -> Option<Self> {
-        [Content::Filter, Content::Index]
+        [Content::Filter, Content::Index, Content::Names]
             .into_iter()
             .find(|content| content.code() == code)
     }
@@ -68,6 +79,7 @@ pub(crate) enum Kind {
     Labels,
     Manifest,
     Commit,
+    Names,
     End,
 }
 
@@ -80,6 +92,7 @@ impl Kind {
             Kind::Labels => "labels section",
             Kind::Manifest => "manifest section",
             Kind::Commit => "commit section",
+            Kind::Names => "names section",
             Kind::End => "end section",
         }
     }
@@ -92,6 +105,7 @@ impl Kind {
             Kind::Labels => 4,
             Kind::Manifest => 5,
             Kind::Commit => 6,
+            Kind::Names => 7,
             Kind::End => 0xffff,
         }
     }
@@ -104,6 +118,7 @@ impl Kind {
             Kind::Labels,
             Kind::Manifest,
             Kind::Commit,
+            Kind::Names,
             Kind::End,
         ]
         .into_iter()

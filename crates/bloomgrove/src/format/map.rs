@@ -138,6 +138,13 @@ pub(crate) struct MappedBytes {
 }
 
 impl MappedBytes {
+    /// All bytes of a file that is not ours: it must not be changed in place meanwhile.
+    pub(crate) fn of_file(file: &File) -> Result<Self, Error> {
+        let map = FileMap::of(file)?;
+        let end = map.bytes().len();
+        Ok(Self { map, start: 0, end })
+    }
+
     /// `len` bytes from `offset` on. The caller has checked that they lie inside the file.
     pub(super) fn new(map: &FileMap, offset: u64, len: u64) -> Self {
         Self {

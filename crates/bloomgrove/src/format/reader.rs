@@ -201,7 +201,7 @@ impl Section {
 /// Everything about a file that can be known without reading payloads.
 fn parse(file: &[u8]) -> Result<(Content, Vec<Section>), Error> {
     let content = header::decode_file(file)?;
-    if content == Content::Index {
+    if content.grows() {
         // It has commits instead of an END; `growing` reads it.
         return Err(Error::WrongContent {
             found: content.name(),

@@ -168,6 +168,21 @@ impl<'p> Positions<'p> {
         }
     }
 
+    /// The first position and the second; twice the first if there is one only.
+    #[inline(always)]
+    pub(crate) fn first_two(self, params: &Params) -> (u64, u64) {
+        let mut found = (0, None);
+        let mut first = true;
+        self.all(params, |position| {
+            match first {
+                true => found.0 = position,
+                false => found.1 = Some(position),
+            }
+            std::mem::take(&mut first)
+        });
+        (found.0, found.1.unwrap_or(found.0))
+    }
+
     /// Does `each` for every position; true if it said true for any.
     #[inline(always)]
     pub(crate) fn any_of_all(self, params: &Params, mut each: impl FnMut(u64) -> bool) -> bool {

@@ -1,9 +1,164 @@
 //! Items back out of a filter: draw members of a namespace, or list them all.
 
 mod baselines;
+mod candidates;
+mod name_index;
+mod namespace;
 mod operations;
+mod parallel;
+mod planner;
+mod quality;
+mod query;
+mod reconstruct;
 mod tree;
+mod uniform;
 
 pub use baselines::{Bits, HashInvert, dictionary_attack, dictionary_sample};
+pub(crate) use name_index::check_file;
+pub use name_index::{IndexOptions, NameIndex, Progress};
+pub use namespace::{Name, Namespace, Spelling};
 pub use operations::Operations;
+pub use planner::{Method, Plan, Way};
+pub use quality::{Calibration, Uniformity};
+pub use query::{Estimate, Query};
+pub use reconstruct::{Found, Reconstruction};
 pub use tree::{Costs, SampleTree, Threshold, estimate_common};
+pub use uniform::Sampler;
+
+use std::ops::Range;
+
+use candidates::Domain;
+
+use crate::Error;
+
+/// The names to draw from: a namespace, or an index of one.
+#[derive(Clone, Copy, Debug)]
+pub enum Names<'n> {
+    /// Names alone.
+    Namespace(&'n Namespace),
+    /// Names indexed for the parameters of the filter.
+    Index(&'n NameIndex),
+}
+
+impl<'n> From<&'n Namespace> for Names<'n> {
+    fn from(names: &'n Namespace) -> Self {
+        Names::Namespace(names)
+    }
+}
+
+impl<'n> From<&'n NameIndex> for Names<'n> {
+    fn from(index: &'n NameIndex) -> Self {
+        Names::Index(index)
+    }
+}
+
+impl<'n> Names<'n> {
+    /// The names, however they come.
+    pub fn namespace(self) -> &'n Namespace {
+        match self {
+            Names::Namespace(names) => names,
+            Names::Index(index) => index.namespace(),
+        }
+    }
+
+    /// The ranks to ask a query about.
+    fn domain(self, query: &Query, within: Option<&Range<u64>>) -> Result<Domain<'n>, Error> {
+        if let Names::Index(index) = self {
+            index.params().check_equal(query.params())?;
+        }
+        let namespace = self.namespace();
+        namespace.check_family(query.params())?;
+        Domain::new(namespace, within)
+    }
+}
+
+/// How to draw or to reconstruct.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Options {
+    /// How many members are going to be drawn, as far as one knows; one by default.
+    pub draws: u64,
+    /// Only integers of this range.
+    pub within: Option<Range<u64>>,
+    /// How a sampler draws; the cheapest way by default.
+    pub method: Option<Method>,
+    /// How a reconstruction finds members; the cheapest way by default.
+    pub way: Option<Way>,
+    /// Bytes it may use beside filters, names and index; 1 GiB by default.
+    pub memory: u64,
+    /// Where randomness starts: the same seed draws the same members.
+    pub seed: u64,
+    /// How many threads list members; all processors by default.
+    pub threads: Option<usize>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            draws: 1,
+            within: None,
+            method: None,
+            way: None,
+            memory: 1 << 30,
+            seed: 0,
+            threads: None,
+        }
+    }
+}
+
+impl Options {
+    /// The defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Expects so many draws.
+    pub fn draws(mut self, draws: u64) -> Self {
+        self.draws = draws;
+        self
+    }
+
+    /// Looks only at integers of a range.
+    pub fn within(mut self, range: Range<u64>) -> Self {
+        self.within = Some(range);
+        self
+    }
+
+    /// Draws by this method.
+    pub fn method(mut self, method: Method) -> Self {
+        self.method = Some(method);
+        self
+    }
+
+    /// Reconstructs in this way.
+    pub fn way(mut self, way: Way) -> Self {
+        self.way = Some(way);
+        self
+    }
+
+    /// Uses up to so many bytes.
+    pub fn memory(mut self, bytes: u64) -> Self {
+        self.memory = bytes;
+        self
+    }
+
+    /// Starts randomness here.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    fn threads(&self) -> usize {
+        let all = || std::thread::available_parallelism().map_or(1, usize::from);
+        self.threads.unwrap_or_else(all).max(1)
+    }
+}
+
+/// What drawing or reconstructing took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    /// Candidates looked at.
+    pub looks: u64,
+    /// Names tested: hashed, and asked of the filters.
+    pub tests: u64,
+}

@@ -88,7 +88,7 @@ impl IndexFile {
     /// # Errors
     /// As [`Index::open`]; [`Error::Busy`] while another process has it open to change.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
-        let file = Growing::open_to_change(path.as_ref())?;
+        let file = Growing::open_to_change(path.as_ref(), Content::Index)?;
         let (index, notes) = Index::of(&file).map_err(Error::in_file(path.as_ref()))?;
         Ok(Self { index, file, notes })
     }
@@ -137,7 +137,8 @@ impl IndexFile {
         let _ = mode;
         writer.lock()?;
         index.write_whole(&mut writer, &notes)?;
-        let file = Growing::of_file(path, writer.persist()?).map_err(Error::in_file(path))?;
+        let file = Growing::of_file(path, writer.persist()?, Content::Index)
+            .map_err(Error::in_file(path))?;
         let (index, notes) = Index::of(&file).map_err(Error::in_file(path))?;
         Ok(Self { index, file, notes })
     }

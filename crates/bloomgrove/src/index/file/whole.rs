@@ -28,7 +28,7 @@ impl Index {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn open_with_notes(path: impl AsRef<Path>) -> Result<(Self, Notes), Error> {
-        let file = Growing::open(path.as_ref())?;
+        let file = Growing::open(path.as_ref(), Content::Index)?;
         Self::of(&file).map_err(Error::in_file(file.path()))
     }
 
@@ -38,7 +38,7 @@ impl Index {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn open_checked(path: impl AsRef<Path>) -> Result<(Self, Notes), Error> {
-        let file = Growing::open(path.as_ref())?;
+        let file = Growing::open(path.as_ref(), Content::Index)?;
         let open = || {
             file.check_all()?;
             Self::of(&file)
@@ -173,7 +173,7 @@ impl Index {
 
 /// The part of `verify` that knows indexes.
 pub(crate) fn check_file(path: &Path) -> Result<Report, Error> {
-    let file = Growing::open(path)?;
+    let file = Growing::open(path, Content::Index)?;
     let check = || {
         let report = file.check_all()?;
         let (index, _) = Index::of(&file)?;

@@ -1,0 +1,374 @@
+//! An index of names in a `.grove` file: FORMAT.md section 13.
+
+use std::ops::Range;
+use std::path::Path;
+
+use zerocopy::little_endian::{U32, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+use super::{IndexOptions, NameIndex, Plan, Progress, Segment, build};
+use crate::format::{Content, Durable, Growing, Kind, Report, Store, Writer, lock_target};
+use crate::sample::namespace::{Integers, Lines, Namespace, Part, Spelling};
+use crate::{Error, Params};
+
+/// FORMAT section 13.
+#[derive(FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+struct Head {
+    spelling: U32,
+    parts: U32,
+    bounded: U32,
+    second: U32,
+    bounds_start: U64,
+    bounds_end: U64,
+    params_len: U64,
+}
+
+/// Where a part lies in its file. FORMAT section 13.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+struct Home {
+    form: U32,
+    zero: U32,
+    names: U64,
+    /// Of a range: its ends. Of a list: where the heads of its sections are.
+    one: U64,
+    two: U64,
+    /// Where the head of the index's section is.
+    index: U64,
+}
+
+const RANGE: u32 = 1;
+const INTEGERS: u32 = 2;
+const LINES: u32 = 3;
+
+impl NameIndex {
+    /// Writes the index to a file, replacing it whole or not at all.
+    ///
+    /// # Errors
+    /// [`Error::Io`], naming the file. The old file is then as it was.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
+        let path = path.as_ref();
+        let _lock = lock_target(path).map_err(Error::in_file(path))?;
+        let mut writer = Writer::create(path, Content::Names)?;
+        let homes: Result<Vec<Home>, Error> = self
+            .namespace
+            .parts()
+            .iter()
+            .zip(&self.segments)
+            .map(|(part, segment)| {
+                write_part(&mut writer, part, |writer| {
+                    writer.words(segment.words.as_ref())
+                })
+            })
+            .collect();
+        let manifest = manifest(&self.params, &self.namespace, self.options, &homes?);
+        writer.commit(0, &manifest)?;
+        writer.persist().map(|_| ())
+    }
+
+    /// Indexes all names into a file, with no more memory than `options` allows: for indexes
+    /// that memory does not hold. Opens it.
+    ///
+    /// # Errors
+    /// As [`build_with`](Self::build_with) and [`save`](Self::save).
+    pub fn build_to(
+        path: impl AsRef<Path>,
+        params: &Params,
+        namespace: &Namespace,
+        options: IndexOptions,
+        progress: Progress,
+    ) -> Result<Self, Error> {
+        let path = path.as_ref();
+        namespace.check_family(params)?;
+        let _lock = lock_target(path).map_err(Error::in_file(path))?;
+        let mut writer = Writer::create(path, Content::Names)?;
+        let parts = 0..namespace.parts().len();
+        let homes = write_parts(&mut writer, params, namespace, parts, options, progress)?;
+        writer.commit(0, &manifest(params, namespace, options, &homes))?;
+        writer.persist()?;
+        Self::open(path)
+    }
+
+    /// Opens an index where it lies, whatever its size, without reading it: entries come in as
+    /// they are asked for. All but those and the names is checked;
+    /// [`verify`](crate::verify()) checks everything.
+    ///
+    /// # Errors
+    /// When the file cannot be read, is damaged, or holds something else.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        let path = path.as_ref();
+        let file = Growing::open(path, Content::Names)?;
+        read(&file)
+            .map(|(index, _)| index)
+            .map_err(Error::in_file(path))
+    }
+
+    /// Takes names that have come into use into the index in a file, which grows by about what
+    /// they need; now and then, when lists are merged, by more. Returns how many are new.
+    /// A process that is killed meanwhile leaves the index as it was.
+    ///
+    /// # Errors
+    /// As [`add`](Self::add) and [`open`](Self::open); [`Error::Busy`] while another adds.
+    pub fn add_to(
+        path: impl AsRef<Path>,
+        more: Namespace,
+        memory: u64,
+        progress: Progress,
+    ) -> Result<u64, Error> {
+        let path = path.as_ref();
+        let file = Growing::open_to_change(path, Content::Names)?;
+        let add = || {
+            let (mut index, mut homes) = read(&file)?;
+            let (added, changed) = index.namespace.add_parts(more)?;
+            if added == 0 {
+                return Ok(0);
+            }
+            homes.truncate(changed);
+            let (params, namespace) = (&index.params, &index.namespace);
+            let options = index.options.memory(memory);
+            let parts = changed..namespace.parts().len();
+            let mut writer = file.append()?;
+            homes.extend(write_parts(
+                &mut writer,
+                params,
+                namespace,
+                parts,
+                options,
+                progress,
+            )?);
+            let manifest = manifest(params, namespace, options, &homes);
+            writer.commit(file.number() + 1, &manifest)?;
+            Ok(added)
+        };
+        add().map_err(|error| match error {
+            named @ Error::InFile { .. } => named,
+            error => Error::in_file(path)(error),
+        })
+    }
+}
+
+fn write_parts<W: Durable>(
+    writer: &mut Writer<W>,
+    params: &Params,
+    namespace: &Namespace,
+    parts: Range<usize>,
+    options: IndexOptions,
+    progress: Progress,
+) -> Result<Vec<Home>, Error> {
+    parts
+        .map(|part| {
+            let names = &namespace.parts()[part];
+            let plan = Plan::new(params, names.len(), options.second)?;
+            write_part(writer, names, |writer| {
+                writer.begin(Kind::Bits, plan.words * 8)?;
+                let mut sink = |words: &[u64]| writer.append_words(words);
+                build::write(params, namespace, part, plan, options, progress, &mut sink)?;
+                writer.end()
+            })
+        })
+        .collect()
+}
+
+/// Writes the names of a part, and its index by `index`.
+fn write_part<W: Durable>(
+    writer: &mut Writer<W>,
+    part: &Part,
+    index: impl FnOnce(&mut Writer<W>) -> Result<(), Error>,
+) -> Result<Home, Error> {
+    let (form, one, two) = match part {
+        Part::Range(range) => (RANGE, range.start, range.end),
+        Part::Integers(integers) => {
+            let heads = writer.at();
+            writer.words(integers.heads())?;
+            let data = writer.at();
+            writer.words(integers.data())?;
+            (INTEGERS, heads, data)
+        }
+        Part::Lines(lines) => {
+            let text = writer.at();
+            writer.section(Kind::Names, lines.text())?;
+            let starts = writer.at();
+            writer.words(lines.starts())?;
+            (LINES, text, starts)
+        }
+    };
+    let at = writer.at();
+    index(writer)?;
+    Ok(Home {
+        form: form.into(),
+        zero: 0.into(),
+        names: part.len().into(),
+        one: one.into(),
+        two: two.into(),
+        index: at.into(),
+    })
+}
+
+fn manifest(
+    params: &Params,
+    namespace: &Namespace,
+    options: IndexOptions,
+    homes: &[Home],
+) -> Vec<u8> {
+    let params = params.to_bytes();
+    let bounds = namespace.bounds();
+    let head = Head {
+        spelling: match namespace.spelling() {
+            Spelling::Binary => 0,
+            Spelling::Decimal => 1,
+            Spelling::Text => 2,
+        }
+        .into(),
+        parts: (homes.len() as u32).into(),
+        bounded: u32::from(bounds.is_some()).into(),
+        second: u32::from(options.second).into(),
+        bounds_start: bounds.map_or(0, |bounds| bounds.start).into(),
+        bounds_end: bounds.map_or(0, |bounds| bounds.end).into(),
+        params_len: (params.len() as u64).into(),
+    };
+    let mut bytes = head.as_bytes().to_vec();
+    bytes.extend_from_slice(homes.as_bytes());
+    bytes.extend_from_slice(&params);
+    bytes
+}
+
+/// The index of a file as of its last commit.
+fn read(file: &Growing) -> Result<(NameIndex, Vec<Home>), Error> {
+    let manifest = file.manifest()?;
+    let corrupt = |what: &'static str| Error::corrupt(Kind::Manifest.name(), 0, what);
+    let (head, rest) =
+        Head::read_from_prefix(manifest.as_ref()).map_err(|_| corrupt("it is cut off"))?;
+    let parts = head.parts.get() as usize;
+    let (homes, rest) =
+        <[Home]>::ref_from_prefix_with_elems(rest, parts).map_err(|_| corrupt("it is cut off"))?;
+    if rest.len() as u64 != head.params_len.get() || parts == 0 {
+        return Err(corrupt("its lengths do not fit"));
+    }
+    let params =
+        Params::from_bytes(rest).map_err(|what| Error::corrupt(Kind::Manifest.name(), 0, what))?;
+    let spelling = match head.spelling.get() {
+        0 => Spelling::Binary,
+        1 => Spelling::Decimal,
+        2 => Spelling::Text,
+        _ => return Err(corrupt("an unknown spelling")),
+    };
+    let (Ok(second), Ok(bounded)) = (flag(head.second.get()), flag(head.bounded.get())) else {
+        return Err(corrupt("a flag is neither 0 nor 1"));
+    };
+    let bounds = head.bounds_start.get()..head.bounds_end.get();
+    if !bounded && bounds != (0..0) {
+        return Err(corrupt("bounds without a flag"));
+    }
+    let options = IndexOptions {
+        second,
+        ..IndexOptions::default()
+    };
+    let names = homes
+        .iter()
+        .map(|home| read_part(file, home, spelling))
+        .collect::<Result<Vec<_>, _>>()?;
+    let segments = homes
+        .iter()
+        .map(|home| {
+            let plan = Plan::new(&params, home.names.get(), second)?;
+            let words = file.words(home.index.get())?;
+            if words.as_ref().len() as u64 != plan.words {
+                return Err(corrupt("an index has a wrong length"));
+            }
+            Ok(Segment::new(plan, Store::Mapped(words)))
+        })
+        .collect::<Result<Vec<_>, Error>>()?;
+    file.expect_jumps();
+    let mut namespace = Namespace::of_parts(spelling, names);
+    if bounded {
+        namespace.set_bounds(bounds);
+    }
+    namespace.check_family(&params)?;
+    let index = NameIndex {
+        params,
+        namespace,
+        options,
+        segments,
+    };
+    Ok((index, homes.to_vec()))
+}
+
+fn flag(value: u32) -> Result<bool, ()> {
+    match value {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => Err(()),
+    }
+}
+
+fn read_part(file: &Growing, home: &Home, spelling: Spelling) -> Result<Part, Error> {
+    let corrupt = |what: &'static str| Error::corrupt(Kind::Manifest.name(), 0, what);
+    let (names, one, two) = (home.names.get(), home.one.get(), home.two.get());
+    let words = |head: u64| file.words(head).map(Store::Mapped);
+    if names == 0 || home.zero.get() != 0 {
+        return Err(corrupt(
+            "a part has no names, or a reserved field is not zero",
+        ));
+    }
+    let is_text = spelling == Spelling::Text;
+    match home.form.get() {
+        RANGE if !is_text && one.checked_add(names) == Some(two) => Ok(Part::Range(one..two)),
+        INTEGERS if !is_text => Integers::from_parts(names, words(one)?, words(two)?)
+            .map(Part::Integers)
+            .ok_or_else(|| corrupt("a list of integers does not fit together")),
+        LINES if is_text => Lines::from_parts(names, file.names(one)?, words(two)?)
+            .map(Part::Lines)
+            .ok_or_else(|| corrupt("a list of texts does not fit together")),
+        _ => Err(corrupt("a part of an unknown form")),
+    }
+}
+
+/// The part of `verify` that knows indexes of names: all sums, that names are in order, and that
+/// every name is in its bucket.
+pub(crate) fn check_file(path: &Path) -> Result<Report, Error> {
+    let file = Growing::open(path, Content::Names)?;
+    let check = || {
+        let report = file.check_all()?;
+        let (index, _) = read(&file)?;
+        index.check()?;
+        Ok(report)
+    };
+    check().map_err(Error::in_file(path))
+}
+
+impl NameIndex {
+    /// That every bucket has exactly its names: as many entries as names, none twice, each on
+    /// the positions it hashes to.
+    fn check(&self) -> Result<(), Error> {
+        let wrong = |what: &'static str| Error::corrupt(Kind::Bits.name(), 0, what);
+        for (part, segment) in self.segments.iter().enumerate() {
+            let start = self.namespace.start_of(part);
+            let mut end = 0;
+            for bucket in 0..segment.buckets() {
+                let entries = segment.bucket(bucket);
+                if entries.start != end {
+                    return Err(wrong("buckets of names do not follow one another"));
+                }
+                end = entries.end;
+                let mut last = None;
+                for i in entries {
+                    let (rank, second) = segment.entry(i);
+                    if last.replace(rank).is_some_and(|last| last >= rank) {
+                        return Err(wrong("names of a bucket are not in order"));
+                    }
+                    let found = self.namespace.positions(start + rank, &self.params);
+                    if found.0 >> segment.shift() != bucket
+                        || second.is_some_and(|second| second != found.1)
+                    {
+                        return Err(wrong("a name is in the wrong bucket"));
+                    }
+                }
+            }
+            if end != segment.names() {
+                return Err(wrong("there are more or fewer entries than names"));
+            }
+        }
+        self.namespace.check_order()
+    }
+}

@@ -1,0 +1,295 @@
+//! The names of a namespace, indexed by the bits that filters have them on.
+//!
+//! ```text
+//!   first position    0     1     2     3     4   ...
+//!   names on it      17    3,9    -    204   5,8
+//!                     ^                 ^
+//!   filter            1     0     0     1     0   ...   candidates: 17 and 204 only
+//! ```
+//!
+//! A member's first position is a set bit, so the names on set bits are all that need be looked
+//! at: a share of the namespace equal to the filter's fill. With each name its second position
+//! is kept too, so that of those only the same share again has to be hashed and tested.
+//!
+//! The index depends on the [`Params`] and not on any filter: one serves all filters of those
+//! parameters. It grows when names are added, and lives in memory or in a `.grove` file.
+//!
+//! Cost, M names and m bits: log2 M + log2 m bits for a name (without the second position
+//! log2 M), and log2 M for each bucket, of which there are m, or about M if that is fewer; a
+//! bucket is then several positions. Built in two passes over the names when it fits the memory
+//! allowed, with one more for each time it does not.
+//!
+//! Source: our own; it takes the place of the BloomSampleTree of seed document 001, whose sampler
+//! is not uniform. The tree holds a filter for each of its nodes; this holds each name once.
+
+mod build;
+mod file;
+
+pub(crate) use file::check_file;
+
+use std::ops::Range;
+
+use super::namespace::Namespace;
+use crate::bits::{packed_get, packed_words, width_of};
+use crate::format::Store;
+use crate::{Error, Params};
+
+/// An index has no more buckets than this many times its names, or this many.
+const FEWEST_BUCKETS: u64 = 1024;
+
+/// How to build a [`NameIndex`].
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct IndexOptions {
+    /// Keep each name's second position: more memory, far fewer tests. The default.
+    pub second: bool,
+    /// Bytes to use while building, beside the index itself.
+    pub memory: u64,
+}
+
+impl Default for IndexOptions {
+    fn default() -> Self {
+        Self {
+            second: true,
+            memory: 1 << 30,
+        }
+    }
+}
+
+impl IndexOptions {
+    /// Without second positions: the smallest index.
+    pub fn lean(mut self) -> Self {
+        self.second = false;
+        self
+    }
+
+    /// Uses this many bytes while building, beside the index itself.
+    pub fn memory(mut self, bytes: u64) -> Self {
+        self.memory = bytes;
+        self
+    }
+}
+
+/// Told how many names of how many have been worked on; ends the work by an error.
+pub type Progress<'p> = &'p mut dyn FnMut(u64, u64) -> Result<(), Error>;
+
+/// The names of a namespace by their first position, for all filters of equal [`Params`].
+///
+/// ```
+/// use bloomgrove::sample::{IndexOptions, NameIndex, Namespace, Sampler};
+/// use bloomgrove::{Filter, Params};
+///
+/// let params = Params::for_items(1000, 0.001)?;
+/// let names = Namespace::range(0..100_000)?;
+/// let index = NameIndex::build(&params, names, IndexOptions::default())?;
+///
+/// let mut filter = Filter::new(params)?;
+/// filter.insert_batch(&[17u64, 204, 90_000]);
+/// let mut sampler = Sampler::new(&filter, &index)?;
+/// assert!(filter.contains(&sampler.draw_integer()?));
+/// # Ok::<(), bloomgrove::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct NameIndex {
+    params: Params,
+    namespace: Namespace,
+    options: IndexOptions,
+    /// One for each part of the namespace.
+    segments: Vec<Segment>,
+}
+
+impl NameIndex {
+    /// Indexes all names, in memory.
+    ///
+    /// # Errors
+    /// [`Error::Namespace`] when filters of these parameters cannot have such names,
+    /// [`Error::OutOfMemory`].
+    pub fn build(
+        params: &Params,
+        namespace: Namespace,
+        options: IndexOptions,
+    ) -> Result<Self, Error> {
+        Self::build_with(params, namespace, options, &mut |_, _| Ok(()))
+    }
+
+    /// As [`build`](Self::build), telling how far it is.
+    ///
+    /// # Errors
+    /// As there, and that of `progress`.
+    pub fn build_with(
+        params: &Params,
+        namespace: Namespace,
+        options: IndexOptions,
+        progress: Progress,
+    ) -> Result<Self, Error> {
+        namespace.check_family(params)?;
+        let segments = Self::segments_from(params, &namespace, options, 0, progress)?;
+        Ok(Self {
+            params: params.clone(),
+            namespace,
+            options,
+            segments,
+        })
+    }
+
+    fn segments_from(
+        params: &Params,
+        namespace: &Namespace,
+        options: IndexOptions,
+        part: usize,
+        progress: Progress,
+    ) -> Result<Vec<Segment>, Error> {
+        (part..namespace.parts().len())
+            .map(|part| Segment::build(params, namespace, part, options, progress))
+            .collect()
+    }
+
+    /// Takes in names that have come into use, and returns how many are new.
+    ///
+    /// # Errors
+    /// As [`Namespace::add`]; then nothing was changed.
+    pub fn add(&mut self, more: Namespace) -> Result<u64, Error> {
+        let (added, changed) = self.namespace.add_parts(more)?;
+        self.segments.truncate(changed);
+        let fresh = Self::segments_from(
+            &self.params,
+            &self.namespace,
+            self.options,
+            changed,
+            &mut |_, _| Ok(()),
+        )?;
+        self.segments.extend(fresh);
+        Ok(added)
+    }
+
+    /// The parameters of the filters it serves.
+    pub fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// The names in it.
+    pub fn namespace(&self) -> &Namespace {
+        &self.namespace
+    }
+
+    /// Whether each name's second position is there.
+    pub fn has_second(&self) -> bool {
+        self.segments.iter().all(|segment| segment.second > 0)
+    }
+
+    /// Bytes of the index and the names, in memory or mapped.
+    pub fn bytes(&self) -> u64 {
+        let segments = self.segments.iter().map(|segment| segment.words.bytes());
+        segments.sum::<u64>() + self.namespace.bytes()
+    }
+
+    pub(in crate::sample) fn segments(&self) -> &[Segment] {
+        &self.segments
+    }
+}
+
+/// The index of one part of a namespace.
+#[derive(Debug)]
+pub(in crate::sample) struct Segment {
+    plan: Plan,
+    /// Bits of a second position in each entry; 0 if there is none.
+    second: u32,
+    /// Offsets of the buckets, and then the entries.
+    words: Store,
+}
+
+/// How a segment is laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Plan {
+    names: u64,
+    /// A bucket is 2^shift positions.
+    shift: u32,
+    buckets: u64,
+    offset_width: u32,
+    rank_width: u32,
+    second: u32,
+    /// Where the entries begin, in words, and how many words there are in all.
+    entries: u64,
+    words: u64,
+}
+
+impl Plan {
+    fn new(params: &Params, names: u64, second: bool) -> Result<Self, Error> {
+        let most = names.max(FEWEST_BUCKETS);
+        let mut shift = 0;
+        while (params.bits() - 1) >> shift >= most {
+            shift += 1;
+        }
+        let buckets = ((params.bits() - 1) >> shift) + 1;
+        let (offset_width, rank_width) = (width_of(names), width_of(names - 1));
+        let full = width_of(params.bits() - 1);
+        // Together they must fit a word; beyond 2^32 names and bits the second is left out.
+        let fits = second && params.hashes() > 1 && rank_width + full <= 64;
+        let second = if fits { full } else { 0 };
+        let too_large = || Error::OutOfMemory { bytes: u64::MAX };
+        let entries = packed_words(buckets + 1, offset_width).ok_or_else(too_large)?;
+        let words = packed_words(names, rank_width + second)
+            .and_then(|words| words.checked_add(entries))
+            .filter(|words| words.checked_mul(8).is_some())
+            .ok_or_else(too_large)?;
+        Ok(Self {
+            names,
+            shift,
+            buckets,
+            offset_width,
+            rank_width,
+            second,
+            entries,
+            words,
+        })
+    }
+}
+
+impl Segment {
+    fn new(plan: Plan, words: Store) -> Self {
+        Self {
+            second: plan.second,
+            plan,
+            words,
+        }
+    }
+
+    /// How many buckets there are; position p is in bucket `p >> shift`.
+    pub(in crate::sample) fn buckets(&self) -> u64 {
+        self.plan.buckets
+    }
+
+    pub(in crate::sample) fn shift(&self) -> u32 {
+        self.plan.shift
+    }
+
+    pub(in crate::sample) fn names(&self) -> u64 {
+        self.plan.names
+    }
+
+    /// The entries of a bucket. A damaged file may name wrong ones, and nothing worse.
+    #[inline]
+    pub(in crate::sample) fn bucket(&self, bucket: u64) -> Range<u64> {
+        let words = self.words.as_ref();
+        let at = |i| packed_get(words, self.plan.offset_width, i).min(self.plan.names);
+        let (start, end) = (at(bucket), at(bucket + 1));
+        start..end.max(start)
+    }
+
+    /// An entry: the rank of a name in its part, and its second position if it is kept.
+    #[inline]
+    pub(in crate::sample) fn entry(&self, i: u64) -> (u64, Option<u64>) {
+        let entries = &self.words.as_ref()[self.plan.entries as usize..];
+        let entry = packed_get(entries, self.plan.rank_width + self.second, i);
+        let rank = (entry >> self.second).min(self.plan.names - 1);
+        let second = entry & ((1 << self.second) - 1);
+        (rank, (self.second > 0).then_some(second))
+    }
+
+    /// Asks the processor to fetch an entry.
+    #[inline]
+    pub(in crate::sample) fn prefetch(&self, i: u64) {
+        let bit = i * u64::from(self.plan.rank_width + self.second);
+        crate::bits::prefetch(self.words.as_ref(), (self.plan.entries + bit / 64) as usize);
+    }
+}

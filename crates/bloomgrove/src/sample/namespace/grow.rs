@@ -1,0 +1,134 @@
+//! Names that come into use later.
+
+use std::ops::Range;
+
+use super::integers::Builder;
+use super::{Integers, Lines, Namespace, Part, Spelling};
+use crate::Error;
+
+impl Namespace {
+    /// Takes in names that have come into use; those that are there already are passed over.
+    /// Returns how many are new. Ranks of names may change.
+    ///
+    /// # Errors
+    /// [`Error::Namespace`] when integers and texts would be mixed, or a name is outside the
+    /// range of [`occupied`](Self::occupied).
+    pub fn add(&mut self, more: Namespace) -> Result<u64, Error> {
+        self.add_parts(more).map(|(added, _)| added)
+    }
+
+    /// As [`add`](Self::add); returns also the first part that is not what it was.
+    pub(in crate::sample) fn add_parts(&mut self, more: Namespace) -> Result<(u64, usize), Error> {
+        if (self.spelling == Spelling::Text) != (more.spelling == Spelling::Text) {
+            return Err(Error::namespace(
+                "integers and texts cannot be in one namespace",
+            ));
+        }
+        self.check_bounds(&more)?;
+        let before = self.len();
+        for part in more.parts {
+            let fresh = self.fresh(part)?;
+            self.parts.extend(fresh);
+            self.count();
+        }
+        let mut changed = self.starts.partition_point(|&start| start < before);
+        // Like sizes are merged, so that each name moves about log N times in all.
+        while let [.., one, other] = &self.parts[..]
+            && 2 * other.len() >= one.len()
+            && let Some(merged) = merge(one, other)?
+        {
+            self.parts.truncate(self.parts.len() - 2);
+            changed = changed.min(self.parts.len());
+            self.parts.push(merged);
+            self.count();
+        }
+        Ok((self.len() - before, changed))
+    }
+
+    /// What of a part is not in this namespace.
+    fn fresh(&self, part: Part) -> Result<Vec<Part>, Error> {
+        let known = |number: &u64| self.rank_of(*number).is_some();
+        match part {
+            Part::Range(range) if self.parts.iter().all(|p| matches!(p, Part::Range(_))) => {
+                Ok(self.without_ranges(range))
+            }
+            Part::Lines(lines) => {
+                let mut text = Vec::new();
+                for line in lines
+                    .from(0)
+                    .filter(|line| self.rank_of_text(line).is_none())
+                {
+                    text.extend_from_slice(line);
+                    text.push(b'\n');
+                }
+                let lines = Lines::of_text(text)?.ok().filter(|lines| lines.len() > 0);
+                Ok(lines.map(Part::Lines).into_iter().collect())
+            }
+            integers => {
+                let all = (0..integers.len()).map(|rank| integers.integer(rank));
+                let fresh = all.filter(|number| !known(number));
+                Ok(listed(fresh)?.into_iter().collect())
+            }
+        }
+    }
+
+    /// What of a range is in none of ours.
+    fn without_ranges(&self, range: Range<u64>) -> Vec<Part> {
+        let mut left = vec![range];
+        for part in &self.parts {
+            let Part::Range(taken) = part else { continue };
+            left = left
+                .into_iter()
+                .flat_map(|range| {
+                    let before = range.start..range.end.min(taken.start);
+                    let after = range.start.max(taken.end)..range.end;
+                    [before, after]
+                })
+                .filter(|range| !range.is_empty())
+                .collect();
+        }
+        left.into_iter().map(Part::Range).collect()
+    }
+}
+
+fn listed(numbers: impl Iterator<Item = u64>) -> Result<Option<Part>, Error> {
+    let mut builder = Builder::default();
+    for number in numbers {
+        // Rising: they come from a list that was, or from two merged.
+        let _ = builder.push(number);
+    }
+    let list = builder.finish()?;
+    Ok((list.len() > 0).then_some(Part::Integers(list)))
+}
+
+/// Two lists as one; None if they are no lists of the same kind.
+fn merge(one: &Part, other: &Part) -> Result<Option<Part>, Error> {
+    match (one, other) {
+        (Part::Integers(one), Part::Integers(other)) => {
+            let numbers = |list| (0..Integers::len(list)).map(move |rank| list.get(rank));
+            listed(merged(numbers(one), numbers(other)))
+        }
+        (Part::Lines(one), Part::Lines(other)) => {
+            let mut text = Vec::with_capacity(one.text().len() + other.text().len());
+            for line in merged(one.from(0), other.from(0)) {
+                text.extend_from_slice(line);
+                text.push(b'\n');
+            }
+            Ok(Lines::of_text(text)?.ok().map(Part::Lines))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Two rising sequences as one.
+fn merged<T: Ord>(
+    one: impl Iterator<Item = T>,
+    other: impl Iterator<Item = T>,
+) -> impl Iterator<Item = T> {
+    let (mut one, mut other) = (one.peekable(), other.peekable());
+    std::iter::from_fn(move || match (one.peek(), other.peek()) {
+        (Some(a), Some(b)) if b < a => other.next(),
+        (Some(_), _) => one.next(),
+        _ => other.next(),
+    })
+}

@@ -1,0 +1,307 @@
+//! Which way to the members, and why.
+//!
+//! ```text
+//!   a draw by     looks at                        and tests
+//!   probing       M / members names               all of them
+//!   the index     fill M / members entries        those whose second bit is set
+//!   inversion     fill M / members numbers        all of them, if p is near M
+//!   a list        nothing, once all members are known: fill M or M names in all
+//! ```
+//!
+//! The number of members is judged by the fill (`query`). Where that is far off, because the
+//! filter was given other names or its hashes are weak, a sampler finds out and lists.
+
+use super::candidates::{Domain, index_of, inverse_of};
+use super::{Estimate, Names, Options, Query};
+use crate::Error;
+
+/// How a sampler gets its members.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Method {
+    /// Names at random until one is a member.
+    Probe,
+    /// Names on set bits at random, by a [`NameIndex`](super::NameIndex).
+    Index,
+    /// Names on set bits at random, by turning the first affine function round.
+    Invert,
+    /// All members are listed, and drawn from.
+    List,
+}
+
+impl Method {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Method::Probe, Method::Index, Method::Invert, Method::List];
+
+    /// The name used on the command line and in messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Method::Probe => "probe",
+            Method::Index => "index",
+            Method::Invert => "invert",
+            Method::List => "list",
+        }
+    }
+}
+
+/// How all members are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Way {
+    /// Every name is tested.
+    Scan,
+    /// Names on set bits, by a [`NameIndex`](super::NameIndex).
+    Index,
+    /// Names on set bits, by turning the first affine function round.
+    Invert,
+}
+
+impl Way {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Way::Scan, Way::Index, Way::Invert];
+
+    /// The name used on the command line and in messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Way::Scan => "scan",
+            Way::Index => "index",
+            Way::Invert => "invert",
+        }
+    }
+}
+
+/// What a sampler or a reconstruction is going to do.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Plan {
+    /// How members are drawn; of a reconstruction always [`Method::List`].
+    pub method: Method,
+    /// How they are listed, if they are.
+    pub way: Way,
+    /// How many names there are.
+    pub names: u64,
+    /// What to expect of the members.
+    pub estimate: Estimate,
+    /// Candidates to look at, for each draw or for the whole list.
+    pub looks: f64,
+    /// Names to test, for each draw or for the whole list.
+    pub tests: f64,
+    /// Bytes of memory it takes beside filters, names and index.
+    pub bytes: u64,
+    /// Why.
+    pub why: String,
+}
+
+/// What a look, a test and a test in a scan cost, in nanoseconds on one machine (`bench-compare
+/// sample` prints them). Only their ratios matter.
+const LOOK: f64 = 10.0;
+const INVERSION: f64 = 30.0;
+const TEST: f64 = 15.0;
+const SCANNED: f64 = 5.0;
+
+/// The looks and tests that one way takes.
+#[derive(Clone, Copy, Debug)]
+struct Cost {
+    looks: f64,
+    tests: f64,
+    nanos: f64,
+}
+
+impl Cost {
+    fn new(looks: f64, look: f64, tests: f64, test: f64) -> Self {
+        Self {
+            looks,
+            tests,
+            nanos: looks * look + tests * test,
+        }
+    }
+
+    fn times(self, factor: f64) -> Self {
+        Self {
+            looks: self.looks * factor,
+            tests: self.tests * factor,
+            nanos: self.nanos * factor,
+        }
+    }
+}
+
+/// Everything the choice depends on.
+pub(super) struct Facts<'q> {
+    query: &'q Query<'q>,
+    names: u64,
+    /// All names of an index, of which `names` may be a window.
+    indexed: Option<(u64, bool)>,
+    /// How many integers inversion yields, and how often it fails, for each name.
+    inverted: Option<f64>,
+    estimate: Estimate,
+}
+
+impl<'q> Facts<'q> {
+    pub(super) fn new(query: &'q Query<'q>, names: Names, domain: &Domain) -> Self {
+        let index = index_of(names);
+        let inverted = inverse_of(query).zip(domain.span.as_ref());
+        let inverted = inverted.map(|(inverse, span)| match domain.len {
+            0 => 1.0,
+            names => inverse.waste(span) * (span.end - span.start) as f64 / names as f64,
+        });
+        Self {
+            query,
+            names: domain.len,
+            indexed: index.map(|index| (index.namespace().len(), index.has_second())),
+            inverted,
+            estimate: query.estimate(domain.len),
+        }
+    }
+
+    /// The cost of going through all candidates.
+    fn list(&self, way: Way) -> Option<Cost> {
+        let (names, fill) = (self.names as f64, self.query.fill());
+        Some(match way {
+            Way::Scan => Cost::new(names, 0.0, names, SCANNED),
+            Way::Index => {
+                let (all, second) = self.indexed?;
+                let looks = all as f64 * fill;
+                let tests = names * fill * if second { fill } else { 1.0 };
+                // In order, a look is a few steps in one cache line.
+                Cost::new(looks, LOOK / 4.0, tests, TEST)
+            }
+            Way::Invert => {
+                let looks = names * fill * self.inverted?;
+                Cost::new(looks, INVERSION, names * fill, TEST)
+            }
+        })
+    }
+
+    /// The cost of one draw.
+    fn draw(&self, method: Method) -> Option<Cost> {
+        let members = self.estimate.members.max(f64::MIN_POSITIVE);
+        let way = match method {
+            Method::Probe => {
+                let names = self.names as f64;
+                return Some(Cost::new(names, LOOK, names, TEST).times(1.0 / members));
+            }
+            Method::Index => Way::Index,
+            Method::Invert => Way::Invert,
+            Method::List => return None,
+        };
+        let all = self.list(way)?;
+        let look = if way == Way::Index { LOOK } else { INVERSION };
+        Some(Cost::new(all.looks, look, all.tests, TEST).times(1.0 / members))
+    }
+
+    fn cheapest_list(&self) -> (Way, Cost) {
+        let ways = Way::ALL.into_iter();
+        let costs = ways.filter_map(|way| Some((way, self.list(way)?)));
+        costs
+            .min_by(|a, b| a.1.nanos.total_cmp(&b.1.nanos))
+            .unwrap_or((Way::Scan, Cost::new(0.0, 0.0, 0.0, 0.0)))
+    }
+
+    /// That a way is open, or why it is not.
+    fn check(&self, way: Way) -> Result<(), Error> {
+        match way {
+            Way::Index if self.indexed.is_none() => Err(Error::namespace(
+                "there is no index of these names; build one and give it in place of the names",
+            )),
+            Way::Invert if self.inverted.is_none() => Err(Error::namespace(format!(
+                "only affine functions can be turned round, and this filter's family is {}",
+                self.query.params().family().name()
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// How to list all members.
+    pub(super) fn plan_list(&self, wanted: Option<Way>) -> Result<Plan, Error> {
+        let (way, cost) = match wanted {
+            Some(way) => {
+                self.check(way)?;
+                (way, self.list(way).unwrap_or(self.cheapest_list().1))
+            }
+            None => self.cheapest_list(),
+        };
+        let why = match (wanted, way) {
+            (Some(_), _) => "as asked for".to_owned(),
+            (None, Way::Scan) if self.indexed.is_none() => {
+                let other = match self.inverted {
+                    Some(_) => "turning the hash round would look at more numbers than that",
+                    None => "with an index of the names only those on set bits would be looked at",
+                };
+                format!("there is no shorter way: {other}")
+            }
+            (None, Way::Scan) => {
+                "so many bits are set that nearly every name is a candidate".into()
+            }
+            (None, way) => format!(
+                "{} of the bits are set, and only names on them are looked at{}",
+                share(self.query.fill()),
+                if way == Way::Index {
+                    ", by the index"
+                } else {
+                    ", by turning the hash round"
+                }
+            ),
+        };
+        Ok(self.plan(Method::List, way, cost, 0, why))
+    }
+
+    /// How to draw.
+    pub(super) fn plan_draws(&self, options: &Options) -> Result<Plan, Error> {
+        let draws = options.draws.max(1) as f64;
+        let (way, list) = self.cheapest_list();
+        let list_bytes = (self.estimate.members * 8.0) as u64;
+        let drawn = [Method::Probe, Method::Index, Method::Invert];
+        if let Some(method) = options.method {
+            let needed = match method {
+                Method::Probe | Method::List => Way::Scan,
+                Method::Index => Way::Index,
+                Method::Invert => Way::Invert,
+            };
+            self.check(needed)?;
+            let (cost, bytes) = match self.draw(method) {
+                Some(cost) => (cost, 0),
+                None => (list.times(1.0 / draws), list_bytes),
+            };
+            return Ok(self.plan(method, way, cost, bytes, "as asked for".into()));
+        }
+        let (method, cost) = drawn
+            .into_iter()
+            .filter_map(|method| Some((method, self.draw(method)?)))
+            .min_by(|a, b| a.1.nanos.total_cmp(&b.1.nanos))
+            .unwrap_or((Method::Probe, list));
+        // Listing must pay twice over: it takes memory, and its cost is certain.
+        if 2.0 * list.nanos < draws * cost.nanos && list_bytes <= options.memory {
+            let why = format!(
+                "{} draws by {} would look at more names than listing all members does",
+                options.draws,
+                method.name()
+            );
+            return Ok(self.plan(Method::List, way, list.times(1.0 / draws), list_bytes, why));
+        }
+        let why = match method {
+            Method::Probe => format!("about one name in {:.0} is a member", cost.looks.max(1.0)),
+            _ => format!(
+                "{} of the bits are set, and only names on them are drawn",
+                share(self.query.fill())
+            ),
+        };
+        Ok(self.plan(method, way, cost, 0, why))
+    }
+
+    fn plan(&self, method: Method, way: Way, cost: Cost, bytes: u64, why: String) -> Plan {
+        Plan {
+            method,
+            way,
+            names: self.names,
+            estimate: self.estimate,
+            looks: cost.looks,
+            tests: cost.tests,
+            bytes,
+            why,
+        }
+    }
+}
+
+fn share(fill: f64) -> String {
+    format!("{:.3} %", fill * 100.0)
+}

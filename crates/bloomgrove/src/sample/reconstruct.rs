@@ -1,0 +1,341 @@
+//! All members of a namespace: the set a filter was made from, and what it accepts by mistake.
+//!
+//! ```text
+//!   scan         every name                              M tests
+//!   index        names on set bits, second bit set too   fill M looks, fill^2 M tests
+//!   inversion    names on set bits                       fill M tests
+//! ```
+//!
+//! All three find exactly the same: every name that the filter accepts and no other. They
+//! differ in cost and in the order of the names: a scan goes by name, the others by position.
+//! Members are handed on as they are found, so that there may be any number of them.
+//!
+//! Source: seed document 001, sections 4 and 6. The paper's tree loses members to its
+//! thresholding ([`SampleTree::reconstruct`](super::SampleTree::reconstruct)); these cannot.
+
+use std::ops::{ControlFlow, Range};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use super::candidates::{Domain, index_of, inverse_of, is_set, live_buckets};
+use super::namespace::Name;
+use super::parallel::in_order;
+use super::planner::{Facts, Plan, Way};
+use super::{Estimate, Names, Options, Query, Work};
+use crate::{Error, bits};
+
+/// About so many names are one piece of work.
+const PIECE: u64 = 1 << 18;
+/// Candidates tested together.
+const BATCH: usize = 512;
+
+/// Lists the members of a query.
+///
+/// ```
+/// use bloomgrove::sample::{Namespace, Reconstruction};
+/// use bloomgrove::{Filter, Params};
+///
+/// let mut filter = Filter::new(Params::for_items(1000, 1e-9)?)?;
+/// filter.insert_batch(&[17u64, 204, 90_000]);
+/// let names = Namespace::range(0..100_000)?;
+///
+/// let members = Reconstruction::new(&filter, &names)?;
+/// assert_eq!(members.estimate().members.round(), 3.0);
+/// assert_eq!(members.integers()?, [17, 204, 90_000]);
+/// # Ok::<(), bloomgrove::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Reconstruction<'a> {
+    query: Query<'a>,
+    names: Names<'a>,
+    domain: Domain<'a>,
+    plan: Plan,
+    threads: usize,
+}
+
+/// Members found since the last time, and how far the work is.
+#[derive(Debug)]
+pub struct Found<'f> {
+    ranks: &'f [u64],
+    domain: &'f Domain<'f>,
+    /// Pieces of work done, and in all.
+    pub done: u64,
+    /// See `done`.
+    pub pieces: u64,
+}
+
+impl Found<'_> {
+    /// The members.
+    pub fn names(&self) -> impl Iterator<Item = Name> + '_ {
+        self.ranks
+            .iter()
+            .map(|&rank| self.domain.namespace.name(rank))
+    }
+
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.ranks.len()
+    }
+
+    /// Whether there are none: progress is told nevertheless.
+    pub fn is_empty(&self) -> bool {
+        self.ranks.is_empty()
+    }
+}
+
+impl<'a> Reconstruction<'a> {
+    /// Plans to list the members of a filter or an expression of filters, among all names.
+    ///
+    /// # Errors
+    /// As [`with`](Self::with).
+    pub fn new(query: impl Into<Query<'a>>, names: impl Into<Names<'a>>) -> Result<Self, Error> {
+        Self::with(query, names, &Options::default())
+    }
+
+    /// As [`new`](Self::new), with options: `within`, `way` and `threads` count here.
+    ///
+    /// # Errors
+    /// [`Error::Namespace`] when filters of this family cannot have such names or the way
+    /// asked for is closed, [`Error::Incompatible`] when an index is of other parameters.
+    pub fn with(
+        query: impl Into<Query<'a>>,
+        names: impl Into<Names<'a>>,
+        options: &Options,
+    ) -> Result<Self, Error> {
+        let (query, names) = (query.into(), names.into());
+        let domain = names.domain(&query, options.within.as_ref())?;
+        let plan = Facts::new(&query, names, &domain).plan_list(options.way)?;
+        Ok(Self {
+            query,
+            names,
+            domain,
+            plan,
+            threads: options.threads(),
+        })
+    }
+
+    /// What is going to be done, and why.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// How many members to expect.
+    pub fn estimate(&self) -> Estimate {
+        self.plan.estimate
+    }
+
+    /// Finds all members, on all processors, and hands them to `each` in an order that is
+    /// always the same; until it breaks off.
+    pub fn run(&self, mut each: impl FnMut(Found) -> ControlFlow<()>) -> Work {
+        let domain = &self.domain;
+        self.ranks(|ranks, done, pieces| {
+            each(Found {
+                ranks,
+                domain,
+                done,
+                pieces,
+            })
+        })
+    }
+
+    /// All members, which must fit in memory.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    pub fn names(&self) -> Result<Vec<Name>, Error> {
+        let (ranks, _) = self.all_ranks(u64::MAX)?;
+        Ok(ranks
+            .iter()
+            .map(|&rank| self.domain.namespace.name(rank))
+            .collect())
+    }
+
+    /// All members as integers, rising.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`]; [`Error::Namespace`] when they are texts.
+    pub fn integers(&self) -> Result<Vec<u64>, Error> {
+        let integer = |name| match name {
+            Name::Integer(number) => Ok(number),
+            Name::Text(_) => Err(Error::namespace("these names are texts, and no integers")),
+        };
+        let names = self.names()?.into_iter();
+        let mut integers: Vec<u64> = names.map(integer).collect::<Result<_, _>>()?;
+        integers.sort_unstable();
+        Ok(integers)
+    }
+
+    /// The ranks of all members, if they take no more than `memory` bytes.
+    pub(super) fn all_ranks(&self, memory: u64) -> Result<(Vec<u64>, Work), Error> {
+        let mut all: Vec<u64> = Vec::new();
+        let mut failed = None;
+        let work = self.ranks(|ranks, _, _| {
+            let bytes = (all.len() + ranks.len()) as u64 * 8;
+            if bytes > memory || all.try_reserve(ranks.len()).is_err() {
+                failed = Some(bytes);
+                return ControlFlow::Break(());
+            }
+            all.extend_from_slice(ranks);
+            ControlFlow::Continue(())
+        });
+        match failed {
+            Some(bytes) => Err(Error::OutOfMemory { bytes }),
+            None => Ok((all, work)),
+        }
+    }
+
+    fn ranks(&self, mut each: impl FnMut(&[u64], u64, u64) -> ControlFlow<()>) -> Work {
+        let pieces = self.pieces();
+        let (looks, tests) = (AtomicU64::new(0), AtomicU64::new(0));
+        let total = pieces.len() as u64;
+        let work = |number: u64| {
+            let mut tester = Tester::new(&self.query, &self.domain);
+            self.look(&pieces[number as usize], &mut tester);
+            tester.test();
+            looks.fetch_add(tester.looks, Relaxed);
+            tests.fetch_add(tester.tests, Relaxed);
+            tester.members
+        };
+        in_order(total, self.threads, work, |number, ranks: Vec<u64>| {
+            each(&ranks, number + 1, total)
+        });
+        Work {
+            looks: looks.into_inner(),
+            tests: tests.into_inner(),
+        }
+    }
+
+    /// The work, cut into pieces of about equal size: ranks of a scan, buckets of a segment, or
+    /// positions. Pieces of the last two begin at a word.
+    fn pieces(&self) -> Vec<(usize, Range<u64>)> {
+        let cut = |part: usize, all: Range<u64>, step: u64| {
+            let starts = (all.start..all.end).step_by(usize::try_from(step).unwrap_or(usize::MAX));
+            starts.map(move |start| (part, start..all.end.min(start.saturating_add(step))))
+        };
+        match (self.plan.way, index_of(self.names)) {
+            (Way::Index, Some(index)) => {
+                let segments = index.segments().iter().enumerate();
+                let pieces = segments.flat_map(|(part, segment)| {
+                    let mean = segment.names() as f64 / segment.buckets() as f64;
+                    let candidates = mean * self.query.fill();
+                    let step = PIECE as f64 / candidates.max(1e-9) / 16.0;
+                    cut(part, 0..segment.buckets(), whole_words(step))
+                });
+                pieces.collect()
+            }
+            (Way::Invert, _) => {
+                let bits = self.query.params().bits();
+                let looks = self.plan.looks / bits as f64;
+                let step = PIECE as f64 / looks.max(1e-9) / 16.0;
+                cut(0, 0..bits, whole_words(step)).collect()
+            }
+            _ => {
+                let windows = self.domain.windows().iter();
+                windows
+                    .flat_map(|window| cut(0, window.clone(), PIECE))
+                    .collect()
+            }
+        }
+    }
+
+    /// Gives the candidates of a piece to `tester`.
+    fn look(&self, (part, range): &(usize, Range<u64>), tester: &mut Tester) {
+        let words = self.query.words();
+        match (self.plan.way, index_of(self.names), inverse_of(&self.query)) {
+            (Way::Index, Some(index), _) => {
+                let segment = &index.segments()[*part];
+                let start = self.domain.namespace.start_of(*part);
+                for bucket in live_buckets(words, segment.shift(), range.clone()) {
+                    for entry in segment.bucket(bucket) {
+                        tester.looks += 1;
+                        let (rank, second) = segment.entry(entry);
+                        if second.is_none_or(|second| is_set(words, second))
+                            && self.domain.contains(start + rank)
+                        {
+                            tester.add(start + rank);
+                        }
+                    }
+                }
+            }
+            (Way::Invert, _, Some(inverse)) => {
+                let span = self.domain.span.clone().unwrap_or(0..0);
+                let from = (range.start / 64) as usize;
+                let to = (range.end.div_ceil(64) as usize).min(words.len());
+                for position in bits::ones(&words[from..to]) {
+                    for number in inverse.names(range.start + position, span.clone()) {
+                        tester.looks += 1;
+                        if let Some(rank) = self.domain.rank_of(number) {
+                            tester.add(rank);
+                        }
+                    }
+                }
+            }
+            _ => tester.scan(range.clone()),
+        }
+    }
+}
+
+/// A multiple of 64 near `step`.
+fn whole_words(step: f64) -> u64 {
+    (step.min(1e15) as u64 / 64).max(1) * 64
+}
+
+/// Tests candidates, many at a time.
+struct Tester<'t> {
+    query: &'t Query<'t>,
+    domain: &'t Domain<'t>,
+    waiting: Vec<u64>,
+    found: Vec<bool>,
+    members: Vec<u64>,
+    looks: u64,
+    tests: u64,
+}
+
+impl<'t> Tester<'t> {
+    fn new(query: &'t Query<'t>, domain: &'t Domain<'t>) -> Self {
+        Self {
+            query,
+            domain,
+            waiting: Vec::with_capacity(BATCH),
+            found: Vec::new(),
+            members: Vec::new(),
+            looks: 0,
+            tests: 0,
+        }
+    }
+
+    #[inline]
+    fn add(&mut self, rank: u64) {
+        self.waiting.push(rank);
+        if self.waiting.len() == BATCH {
+            self.test();
+        }
+    }
+
+    fn test(&mut self) {
+        self.tests += self.waiting.len() as u64;
+        let (query, found) = (self.query, &mut self.found);
+        self.domain
+            .namespace
+            .with_keys(&self.waiting, |keys| query.contains_keys(keys, found));
+        let members = self
+            .waiting
+            .iter()
+            .zip(&*found)
+            .filter(|(_, found)| **found);
+        self.members.extend(members.map(|(rank, _)| *rank));
+        self.waiting.clear();
+        self.found.clear();
+    }
+
+    fn scan(&mut self, ranks: Range<u64>) {
+        self.looks += ranks.end - ranks.start;
+        self.tests += ranks.end - ranks.start;
+        self.domain.namespace.scan(ranks, |first, keys| {
+            self.query.contains_keys(keys, &mut self.found);
+            let found = self.found.iter().enumerate().filter(|(_, found)| **found);
+            self.members.extend(found.map(|(i, _)| first + i as u64));
+            true
+        });
+        self.found.clear();
+    }
+}

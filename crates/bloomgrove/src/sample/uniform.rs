@@ -1,0 +1,317 @@
+//! Members of a filter at random, each with the same chance.
+//!
+//! ```text
+//!   draw a candidate, each with the same chance  --test-->  member: hand it out
+//!          ^---------------- else draw again ----------------'
+//! ```
+//!
+//! What is left after rejecting is uniform because the candidates are, whatever the fill and
+//! however names are spread: nothing is estimated on the way. Where the candidates come from,
+//! see `candidates`; how many are tested for each member, see `planner`.
+//!
+//! When far more candidates fail than were expected, the members are listed instead, and drawn
+//! from the list. So a namespace without members is told apart from bad luck, and a draw never
+//! takes longer than a few times a reconstruction.
+//!
+//! Source: our own. The samplers of seed document 001 are beside it
+//! ([`SampleTree`](super::SampleTree), [`HashInvert`](super::HashInvert)); they are not uniform.
+
+use std::collections::{HashSet, VecDeque};
+
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt, SeedableRng};
+
+use super::candidates::{Domain, Live, SetBits, Source, index_of, inverse_of};
+use super::namespace::Name;
+use super::planner::{Facts, Method, Plan};
+use super::reconstruct::Reconstruction;
+use super::{Names, Options, Query, Work};
+use crate::Error;
+
+/// Candidates looked at together, at most.
+const BATCH: usize = 512;
+/// If nothing was found in this many times the looks a draw should take, they are not what was
+/// expected: by chance that happens once in e^20 draws.
+const PATIENCE: f64 = 20.0;
+
+/// Draws members, each with the same chance, however often it is asked.
+///
+/// ```
+/// use bloomgrove::sample::{Namespace, Sampler};
+/// use bloomgrove::{Filter, Params};
+///
+/// let mut filter = Filter::new(Params::for_items(1000, 1e-6)?)?;
+/// filter.insert_batch(&[17u64, 204, 90_000]);
+/// let names = Namespace::range(0..100_000)?;
+///
+/// let mut sampler = Sampler::new(&filter, &names)?;
+/// println!("{}", sampler.plan().why);
+/// for name in sampler.draw(10)? {
+///     println!("{name}"); // the same one may come again
+/// }
+/// let all = sampler.draw_distinct(10)?; // there are only three
+/// assert_eq!(all.len(), 3);
+/// # Ok::<(), bloomgrove::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Sampler<'a> {
+    query: Query<'a>,
+    names: Names<'a>,
+    options: Options,
+    domain: Domain<'a>,
+    plan: Plan,
+    state: State<'a>,
+    random: Xoshiro256PlusPlus,
+    work: Work,
+}
+
+#[derive(Debug)]
+enum State<'a> {
+    /// Members are drawn one by one.
+    Drawing {
+        source: Source<'a>,
+        /// Drawn and accepted, but not yet asked for.
+        ready: VecDeque<u64>,
+        /// How many looks a draw takes, as far as is known; and looks since the last member.
+        expected: f64,
+        since: u64,
+    },
+    /// All members are known.
+    Listed(Vec<u64>),
+    /// They will be when the first is asked for.
+    Unlisted,
+}
+
+impl<'a> Sampler<'a> {
+    /// Draws from the members of a filter or an expression of filters, among all names.
+    ///
+    /// # Errors
+    /// As [`with`](Self::with).
+    pub fn new(query: impl Into<Query<'a>>, names: impl Into<Names<'a>>) -> Result<Self, Error> {
+        Self::with(query, names, &Options::default())
+    }
+
+    /// As [`new`](Self::new), with options.
+    ///
+    /// # Errors
+    /// [`Error::NoMember`] when the filter is empty or no name is in the range,
+    /// [`Error::Namespace`] when filters of this family cannot have such names or the method
+    /// asked for is closed, [`Error::Incompatible`] when an index is of other parameters.
+    pub fn with(
+        query: impl Into<Query<'a>>,
+        names: impl Into<Names<'a>>,
+        options: &Options,
+    ) -> Result<Self, Error> {
+        let (query, names) = (query.into(), names.into());
+        let domain = names.domain(&query, options.within.as_ref())?;
+        if query.ones() == 0 || domain.len == 0 {
+            return Err(Error::NoMember { names: domain.len });
+        }
+        let plan = Facts::new(&query, names, &domain).plan_draws(options)?;
+        let state = State::new(&query, names, &domain, &plan, options.memory);
+        Ok(Self {
+            query,
+            names,
+            domain,
+            plan,
+            state,
+            random: Xoshiro256PlusPlus::seed_from_u64(options.seed),
+            work: Work::default(),
+            options: options.clone(),
+        })
+    }
+
+    /// What is done for a draw, and why.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// What all draws so far have taken.
+    pub fn work(&self) -> Work {
+        self.work
+    }
+
+    /// Draws `count` members, of which the same may come again.
+    ///
+    /// # Errors
+    /// [`Error::NoMember`] when no name is accepted; that is certain.
+    pub fn draw(&mut self, count: usize) -> Result<Vec<Name>, Error> {
+        let ranks = self.draw_ranks(count)?;
+        Ok(self.named(&ranks))
+    }
+
+    /// Draws one integer.
+    ///
+    /// # Errors
+    /// As [`draw`](Self::draw); [`Error::Namespace`] when the names are texts.
+    pub fn draw_integer(&mut self) -> Result<u64, Error> {
+        let rank = self.draw_rank(1)?;
+        match self.domain.namespace.name(rank) {
+            Name::Integer(number) => Ok(number),
+            Name::Text(_) => Err(Error::namespace("these names are texts, and no integers")),
+        }
+    }
+
+    /// Draws `count` different members, all sets of so many with the same chance; fewer if
+    /// there are no more. In random order.
+    ///
+    /// # Errors
+    /// As [`draw`](Self::draw).
+    pub fn draw_distinct(&mut self, count: usize) -> Result<Vec<Name>, Error> {
+        // Where most are wanted, drawing would be repeating; then the members are listed.
+        let mut drawn = HashSet::new();
+        let mut order = Vec::new();
+        let few = count as f64 <= self.plan.estimate.members / 2.0;
+        let mut tries = 0;
+        while few && order.len() < count && !matches!(self.state, State::Listed(_)) {
+            let rank = self.draw_rank(count - order.len())?;
+            if drawn.insert(rank) {
+                order.push(rank);
+            }
+            tries += 1;
+            if tries > 4 * count + 100 {
+                break;
+            }
+        }
+        if order.len() < count {
+            let Listing(members) = self.list()?;
+            // On from those drawn: the rest is drawn from the others.
+            let mut others: Vec<u64> = members
+                .iter()
+                .copied()
+                .filter(|rank| !drawn.contains(rank))
+                .collect();
+            while order.len() < count && !others.is_empty() {
+                let at = self.random.random_range(0..others.len());
+                order.push(others.swap_remove(at));
+            }
+        }
+        Ok(self.named(&order))
+    }
+
+    fn named(&self, ranks: &[u64]) -> Vec<Name> {
+        ranks
+            .iter()
+            .map(|&rank| self.domain.namespace.name(rank))
+            .collect()
+    }
+
+    fn draw_ranks(&mut self, count: usize) -> Result<Vec<u64>, Error> {
+        (0..count)
+            .map(|done| self.draw_rank(count - done))
+            .collect()
+    }
+
+    /// Draws one, when `more` are going to be asked for.
+    fn draw_rank(&mut self, more: usize) -> Result<u64, Error> {
+        loop {
+            match &mut self.state {
+                State::Unlisted => {
+                    self.list()?;
+                }
+                State::Listed(members) => {
+                    return Ok(members[self.random.random_range(0..members.len())]);
+                }
+                State::Drawing {
+                    source,
+                    ready,
+                    expected,
+                    since,
+                } => {
+                    if let Some(rank) = ready.pop_front() {
+                        return Ok(rank);
+                    }
+                    if *since as f64 > PATIENCE * *expected {
+                        self.state = State::Unlisted;
+                        continue;
+                    }
+                    let looks = (*expected * more as f64).clamp(1.0, BATCH as f64) as usize;
+                    let mut ranks = Vec::with_capacity(looks);
+                    source.draw(
+                        &self.query,
+                        &self.domain,
+                        looks,
+                        &mut self.random,
+                        &mut ranks,
+                    );
+                    let (query, mut found) = (&self.query, Vec::new());
+                    self.domain
+                        .namespace
+                        .with_keys(&ranks, |keys| query.contains_keys(keys, &mut found));
+                    self.work.looks += looks as u64;
+                    self.work.tests += ranks.len() as u64;
+                    let members = ranks.iter().zip(found).filter(|(_, found)| *found);
+                    ready.extend(members.map(|(rank, _)| *rank));
+                    *since = if ready.is_empty() {
+                        *since + looks as u64
+                    } else {
+                        0
+                    };
+                }
+            }
+        }
+    }
+
+    /// Lists all members, if they are not yet.
+    fn list(&mut self) -> Result<Listing<'_>, Error> {
+        if !matches!(self.state, State::Listed(_)) {
+            let options = Options {
+                way: Some(self.plan.way),
+                ..self.options.clone()
+            };
+            let query = self.query.reborrow();
+            let listing = Reconstruction::with(query, self.names, &options)?;
+            let (members, work) = listing.all_ranks(self.options.memory)?;
+            self.work.looks += work.looks;
+            self.work.tests += work.tests;
+            if members.is_empty() {
+                return Err(Error::NoMember {
+                    names: self.domain.len,
+                });
+            }
+            self.state = State::Listed(members);
+        }
+        match &self.state {
+            State::Listed(members) => Ok(Listing(members)),
+            _ => Ok(Listing(&[])),
+        }
+    }
+}
+
+struct Listing<'l>(&'l [u64]);
+
+impl<'a> State<'a> {
+    fn new(query: &Query, names: Names<'a>, domain: &Domain, plan: &Plan, memory: u64) -> Self {
+        let source = match (plan.method, index_of(names), inverse_of(query)) {
+            (Method::List, ..) => return State::Unlisted,
+            (Method::Index, Some(index), _) => {
+                let live = Live::new(index, query, memory / 2);
+                // No name is on a set bit: there is no member, as listing will prove.
+                if live.total() == 0 {
+                    return State::Unlisted;
+                }
+                Source::Index { index, live }
+            }
+            (Method::Invert, _, Some(inverse)) => Source::Inversion {
+                inverse,
+                set: SetBits::new(query, memory / 2),
+                span: domain.span.clone().unwrap_or(0..1),
+            },
+            _ => Source::Names,
+        };
+        let expected = match &source {
+            Source::Inversion { set, .. } => plan.looks * set.waste(query),
+            Source::Index { live, .. } => live.total() as f64 / plan.estimate.members.max(1e-9),
+            Source::Names => plan.looks,
+        };
+        // Members that are expected to be less than one make for endless expectations: nobody
+        // waits for longer than it takes to look at all names.
+        let all = domain.len as f64;
+        State::Drawing {
+            source,
+            ready: VecDeque::new(),
+            expected: expected.clamp(1.0, all),
+            since: 0,
+        }
+    }
+}
