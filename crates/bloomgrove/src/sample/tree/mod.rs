@@ -48,6 +48,7 @@
 //! `docs/papers/sampling.md` has the figures for both, and for methods without these faults.
 
 mod build;
+mod chances;
 mod costs;
 mod descend;
 mod estimate;
