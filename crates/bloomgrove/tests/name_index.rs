@@ -155,6 +155,35 @@ fn names_added_to_a_file_are_found_with_the_others() {
     }
 }
 
+/// Merged again and again, the file stays within a few times what is in use.
+#[test]
+fn a_file_that_grows_for_long_is_written_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("names.grove");
+    let first = Namespace::integers([0]).unwrap();
+    NameIndex::build_to(
+        &path,
+        &params(),
+        &first,
+        IndexOptions::default(),
+        &mut quiet(),
+    )
+    .unwrap();
+    let mut largest = 0;
+    for round in 1..60u64 {
+        let names = (0..10_000).map(|i| round * 10_000 + i);
+        let more = Namespace::integers(names).unwrap();
+        NameIndex::add_to(&path, more, 1 << 30, &mut quiet()).unwrap();
+        let size = std::fs::metadata(&path).unwrap().len();
+        let used = NameIndex::open(&path).unwrap().bytes();
+        largest = largest.max((size as f64 / (used + (1 << 20)) as f64 * 100.0) as u64);
+    }
+    assert!((101..400).contains(&largest), "{largest} %");
+    verify(&path).unwrap();
+    let index = NameIndex::open(&path).unwrap();
+    assert_eq!(index.namespace().len(), 59 * 10_000 + 1);
+}
+
 #[test]
 fn a_build_that_is_broken_off_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
