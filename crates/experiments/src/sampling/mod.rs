@@ -182,6 +182,7 @@ impl Effort {
     pub const FULL: Self = Self {
         samples: 10_000,
         sets: 20,
+        hundreds: 400,
         thousands: 100,
         ..Self::DEFAULT
     };
