@@ -174,6 +174,7 @@ proptest! {
         let options = IndexOptions::default().memory(memory);
         let options = if lean { options.lean() } else { options };
         let index = NameIndex::build(&params, namespace(kind, len), options).unwrap();
+        prop_assert_eq!(NameIndex::size(&params, &names, options).unwrap(), index.bytes());
         for way in ways(affine) {
             let found = Reconstruction::with(&filter, &index, &Options::new().way(way)).unwrap();
             prop_assert_eq!(&sorted(found.names().unwrap()), &wanted, "{:?}", way);

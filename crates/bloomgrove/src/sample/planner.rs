@@ -92,12 +92,18 @@ pub struct Plan {
     pub why: String,
 }
 
-/// What a look, a test and a test in a scan cost, in nanoseconds on one machine (`bench-compare
-/// sample` prints them). Only their ratios matter.
-const LOOK: f64 = 10.0;
-const INVERSION: f64 = 30.0;
-const TEST: f64 = 15.0;
-const SCANNED: f64 = 5.0;
+/// What things cost, in nanoseconds on one machine (`bench-compare sample` shows them); only
+/// their ratios matter. A name at random, and one in a scan:
+const PROBED: f64 = 2.0;
+const SCANNED: f64 = 8.0;
+/// An entry of an index at random, which is a cache miss, and one of a bucket in order:
+const LOOKED_UP: f64 = 25.0;
+const WALKED: f64 = 6.0;
+/// A number from turning the hash round, at random and in order:
+const INVERTED: f64 = 20.0;
+const LISTED: f64 = 12.0;
+/// A test of a name, in a batch:
+const TEST: f64 = 12.0;
 
 /// The looks and tests that one way takes.
 #[derive(Clone, Copy, Debug)]
@@ -161,13 +167,18 @@ impl<'q> Facts<'q> {
             Way::Index => {
                 let (all, second) = self.indexed?;
                 let looks = all as f64 * fill;
-                let tests = names * fill * if second { fill } else { 1.0 };
-                // In order, a look is a few steps in one cache line.
-                Cost::new(looks, LOOK / 4.0, tests, TEST)
+                let candidates = names * fill;
+                // Members are tested for sure, others if their second bit happens to be set.
+                let members = self.estimate.members.min(candidates);
+                let tests = match second {
+                    true => members + (candidates - members) * fill,
+                    false => candidates,
+                };
+                Cost::new(looks, WALKED, tests, TEST)
             }
             Way::Invert => {
                 let looks = names * fill * self.inverted?;
-                Cost::new(looks, INVERSION, names * fill, TEST)
+                Cost::new(looks, LISTED, names * fill, TEST)
             }
         })
     }
@@ -178,14 +189,17 @@ impl<'q> Facts<'q> {
         let way = match method {
             Method::Probe => {
                 let names = self.names as f64;
-                return Some(Cost::new(names, LOOK, names, TEST).times(1.0 / members));
+                return Some(Cost::new(names, PROBED, names, TEST).times(1.0 / members));
             }
             Method::Index => Way::Index,
             Method::Invert => Way::Invert,
             Method::List => return None,
         };
         let all = self.list(way)?;
-        let look = if way == Way::Index { LOOK } else { INVERSION };
+        let look = match way {
+            Way::Index => LOOKED_UP,
+            _ => INVERTED,
+        };
         Some(Cost::new(all.looks, look, all.tests, TEST).times(1.0 / members))
     }
 

@@ -186,10 +186,11 @@ impl<'a> Reconstruction<'a> {
     fn ranks(&self, mut each: impl FnMut(&[u64], u64, u64) -> ControlFlow<()>) -> Work {
         let pieces = self.pieces();
         let (looks, tests) = (AtomicU64::new(0), AtomicU64::new(0));
-        let total = pieces.len() as u64;
+        let total = pieces.len();
         let work = |number: u64| {
             let mut tester = Tester::new(&self.query, &self.domain);
-            self.look(&pieces[number as usize], &mut tester);
+            let (part, range) = pieces.get(number);
+            self.look(part, range, &mut tester);
             tester.test();
             looks.fetch_add(tester.looks, Relaxed);
             tests.fetch_add(tester.tests, Relaxed);
@@ -206,45 +207,40 @@ impl<'a> Reconstruction<'a> {
 
     /// The work, cut into pieces of about equal size: ranks of a scan, buckets of a segment, or
     /// positions. Pieces of the last two begin at a word.
-    fn pieces(&self) -> Vec<(usize, Range<u64>)> {
-        let cut = |part: usize, all: Range<u64>, step: u64| {
-            let starts = (all.start..all.end).step_by(usize::try_from(step).unwrap_or(usize::MAX));
-            starts.map(move |start| (part, start..all.end.min(start.saturating_add(step))))
-        };
+    fn pieces(&self) -> Pieces {
+        let mut pieces = Pieces::default();
         match (self.plan.way, index_of(self.names)) {
             (Way::Index, Some(index)) => {
-                let segments = index.segments().iter().enumerate();
-                let pieces = segments.flat_map(|(part, segment)| {
+                for (part, segment) in index.segments().iter().enumerate() {
                     let mean = segment.names() as f64 / segment.buckets() as f64;
                     let candidates = mean * self.query.fill();
                     let step = PIECE as f64 / candidates.max(1e-9) / 16.0;
-                    cut(part, 0..segment.buckets(), whole_words(step))
-                });
-                pieces.collect()
+                    pieces.cut(part, 0..segment.buckets(), whole_words(step));
+                }
             }
             (Way::Invert, _) => {
                 let bits = self.query.params().bits();
                 let looks = self.plan.looks / bits as f64;
                 let step = PIECE as f64 / looks.max(1e-9) / 16.0;
-                cut(0, 0..bits, whole_words(step)).collect()
+                pieces.cut(0, 0..bits, whole_words(step));
             }
             _ => {
-                let windows = self.domain.windows().iter();
-                windows
-                    .flat_map(|window| cut(0, window.clone(), PIECE))
-                    .collect()
+                for window in self.domain.windows() {
+                    pieces.cut(0, window.clone(), PIECE);
+                }
             }
         }
+        pieces
     }
 
     /// Gives the candidates of a piece to `tester`.
-    fn look(&self, (part, range): &(usize, Range<u64>), tester: &mut Tester) {
+    fn look(&self, part: usize, range: Range<u64>, tester: &mut Tester) {
         let words = self.query.words();
         match (self.plan.way, index_of(self.names), inverse_of(&self.query)) {
             (Way::Index, Some(index), _) => {
-                let segment = &index.segments()[*part];
-                let start = self.domain.namespace.start_of(*part);
-                for bucket in live_buckets(words, segment.shift(), range.clone()) {
+                let segment = &index.segments()[part];
+                let start = self.domain.namespace.start_of(part);
+                for bucket in live_buckets(words, segment.shift(), range) {
                     for entry in segment.bucket(bucket) {
                         tester.looks += 1;
                         let (rank, second) = segment.entry(entry);
@@ -269,8 +265,37 @@ impl<'a> Reconstruction<'a> {
                     }
                 }
             }
-            _ => tester.scan(range.clone()),
+            _ => tester.scan(range),
         }
+    }
+}
+
+/// Ranges cut into steps, found by number: there may be more than memory holds.
+#[derive(Default)]
+struct Pieces {
+    /// For each range: its part, itself, the step, and how many pieces come before it.
+    ranges: Vec<(usize, Range<u64>, u64, u64)>,
+    len: u64,
+}
+
+impl Pieces {
+    fn cut(&mut self, part: usize, range: Range<u64>, step: u64) {
+        let count = (range.end - range.start).div_ceil(step);
+        if count > 0 {
+            self.ranges.push((part, range, step, self.len));
+            self.len += count;
+        }
+    }
+
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn get(&self, number: u64) -> (usize, Range<u64>) {
+        let at = self.ranges.partition_point(|range| range.3 <= number) - 1;
+        let (part, all, step, before) = &self.ranges[at];
+        let start = all.start + (number - before) * step;
+        (*part, start..all.end.min(start.saturating_add(*step)))
     }
 }
 
@@ -337,5 +362,26 @@ impl<'t> Tester<'t> {
             true
         });
         self.found.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_follow_one_another_and_take_no_memory() {
+        let mut pieces = Pieces::default();
+        pieces.cut(0, 5..5, 10);
+        pieces.cut(1, 7..30, 10);
+        pieces.cut(2, 0..u64::MAX, 1 << 18);
+        let first: Vec<_> = (0..4).map(|number| pieces.get(number)).collect();
+        assert_eq!(
+            first,
+            [(1, 7..17), (1, 17..27), (1, 27..30), (2, 0..1 << 18)]
+        );
+        assert_eq!(pieces.len(), 3 + (1 << 46));
+        let (part, last) = pieces.get(pieces.len() - 1);
+        assert_eq!((part, last.end), (2, u64::MAX));
     }
 }

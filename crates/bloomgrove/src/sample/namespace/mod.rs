@@ -64,6 +64,18 @@ pub enum Spelling {
     Text,
 }
 
+/// A part of a namespace: names that came together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Form {
+    /// All integers of a range.
+    Range(Range<u64>),
+    /// So many integers of a list.
+    Integers(u64),
+    /// So many texts.
+    Texts(u64),
+}
+
 /// A set of names, each with a number from 0 on, its rank.
 ///
 /// ```
@@ -172,6 +184,10 @@ impl Namespace {
     pub fn integers(names: impl IntoIterator<Item = u64>) -> Result<Self, Error> {
         let mut builder = integers::Builder::default();
         for (i, name) in names.into_iter().enumerate() {
+            if name == u64::MAX {
+                // Ranges, whose end is not in them, could not hold it.
+                return Err(Error::namespace("the largest integer may be 2^64 - 2"));
+            }
             builder.push(name).map_err(|last| {
                 Error::namespace(format!(
                     "number {} of the list is {name}, and comes after {last}; {}",
@@ -294,6 +310,16 @@ impl Namespace {
         self.parts.iter().map(Part::bytes).sum()
     }
 
+    /// What it is made of.
+    pub fn forms(&self) -> Vec<Form> {
+        let form = |part: &Part| match part {
+            Part::Range(range) => Form::Range(range.clone()),
+            Part::Integers(integers) => Form::Integers(integers.len()),
+            Part::Lines(lines) => Form::Texts(lines.len()),
+        };
+        self.parts.iter().map(form).collect()
+    }
+
     /// The name of a rank.
     ///
     /// # Panics
@@ -340,7 +366,7 @@ impl Namespace {
     }
 
     /// The smallest range that all integers are in; None for texts.
-    pub(in crate::sample) fn span(&self) -> Option<Range<u64>> {
+    pub fn span(&self) -> Option<Range<u64>> {
         if self.spelling == Spelling::Text {
             return None;
         }
@@ -350,7 +376,8 @@ impl Namespace {
             .iter()
             .map(|part| part.integer(part.len() - 1))
             .max()?;
-        Some(first..last.saturating_add(1))
+        // A damaged file may have a list that does not rise.
+        Some(first..last.saturating_add(1).max(first))
     }
 
     /// For each part, the ranks of its names that lie in `within`; all without it.
@@ -436,7 +463,7 @@ impl Namespace {
         Err(Error::namespace(format!(
             "names from {} to {} do not all lie in {}..{}",
             span.start,
-            span.end - 1,
+            span.end.saturating_sub(1),
             bounds.start,
             bounds.end
         )))

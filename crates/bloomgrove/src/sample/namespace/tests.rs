@@ -41,6 +41,8 @@ fn names_and_ranks_belong_together_in_every_form() {
     assert_eq!(integers_of(&grown), wanted);
     assert_eq!(grown.rank_of(99), None);
     assert_eq!(grown.span(), Some(0..102));
+    let forms = [Form::Range(0..50), Form::Range(50..60), Form::Integers(2)];
+    assert_eq!(grown.forms(), forms);
 }
 
 #[test]

@@ -27,7 +27,8 @@ pub(super) const ROOT: Place = Place {
 };
 
 impl SampleTree {
-    /// One member drawn by Algorithm 1, BSTSample. *Not uniform*: see the module.
+    /// One member drawn by Algorithm 1, BSTSample. *Not uniform*: members of nodes that are
+    /// estimated too low are drawn seldom, or never.
     ///
     /// None when no leaf that the search reached holds a member: the query may still have
     /// members if the threshold is [`Threshold::Estimate`], and has none otherwise.

@@ -65,7 +65,8 @@ use nodes::Nodes;
 
 /// The sampling paper's BloomSampleTree: finds the names that a filter holds.
 ///
-/// Its samples are *not uniform*; see above what else it is bad at.
+/// Its samples are *not uniform*, and with the paper's thresholding
+/// ([`Threshold::Estimate`]) many members are never found: it is here to be compared with.
 ///
 /// ```
 /// use bloomgrove::sample::{Operations, SampleTree, Threshold};
