@@ -14,7 +14,7 @@ pub enum Stroke {
     Solid,
     /// A line with gaps.
     Dashed,
-    /// Only dots.
+    /// A line of dots.
     Dotted,
 }
 

@@ -46,15 +46,19 @@ fn label(axis: Axis, value: f64) -> String {
     }
 }
 
-/// Ticks at whole powers of ten on a logarithmic axis, anywhere on another.
-fn range(axis: Axis, values: impl Iterator<Item = f64>) -> std::ops::Range<f64> {
+/// From zero, unless all values are above this share of the highest: then nothing is to be
+/// seen of the rest. Whole powers of ten on a logarithmic axis.
+fn range(axis: Axis, share: f64, values: impl Iterator<Item = f64>) -> std::ops::Range<f64> {
     let values = values.map(|value| scaled(axis, value));
     let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
         (low.min(value), high.max(value))
     });
     if axis.log {
         let high = high.ceil();
-        low.floor().min(high - 1.0)..high
+        low.floor().min(high - 1.0)..high + 0.05
+    } else if low > share * high {
+        let margin = (high - low).max(high * 0.01) * 0.06;
+        low - margin..high + margin
     } else {
         0.0..high * 1.06
     }
@@ -114,13 +118,13 @@ fn draw(figure: &Figure, svg: &mut String) -> Result<(), Failure> {
         axis,
         inner: range.into(),
     };
-    let mut x_range = range(figure.x, points().map(|point| point.0));
+    let mut x_range = range(figure.x, 0.4, points().map(|point| point.0));
     if figure.x.log {
         // Sizes that are no powers of ten need not reach the next one.
         let values = points().map(|point| scaled(figure.x, point.0));
         x_range.end = values.fold(x_range.start, f64::max) + 0.05;
     }
-    let y_range = range(figure.y, points().map(|point| point.1));
+    let y_range = range(figure.y, 0.9, points().map(|point| point.1));
     let (plot, legend) = area.split_horizontally(LEGEND);
     let mut chart = ChartBuilder::on(&plot)
         .caption(figure.title, ("sans-serif", 19))
@@ -155,6 +159,7 @@ fn draw(figure: &Figure, svg: &mut String) -> Result<(), Failure> {
                 legend.draw(&PathElement::new([(17, y), sample[1]], style))?;
             }
             Stroke::Dotted => {
+                chart.draw_series(DashedLineSeries::new(line.clone(), 2, 5, style))?;
                 for x in [6, 14, 22] {
                     legend.draw(&Circle::new((x, y), 2, color.filled()))?;
                 }

@@ -1,14 +1,17 @@
 //! Figures 3 to 6: what one sample costs, for sets of four sizes and six accuracies.
 //!
 //! Murmur3 throughout. The dictionary attack asks M names for every sample, whatever the
-//! set; its time is the least of a few rounds.
+//! set; its time is the least of a few rounds. Probing, names at random until one is
+//! accepted, is not in the paper.
 
 use std::hint::black_box;
 use std::time::Instant;
 
 use anyhow::Result;
 use bloomgrove::Filter;
-use bloomgrove::sample::{Operations, SampleTree, dictionary_sample};
+use bloomgrove::sample::{
+    Method, Namespace, Operations, Options, SampleTree, Sampler, dictionary_sample,
+};
 
 use super::setup::{ACCURACIES, ITEMS, PAPER, Setup, Spread, short};
 use super::{Effort, figure};
@@ -81,20 +84,28 @@ fn run(figures: &Figures, effort: Effort, progress: &mut Progress<'_>) -> Result
                 let cost = measure(&setup, &tree, spread, effort)?;
                 cost.draw(&mut operations[i], items, color, accuracy);
                 if let Some(times) = &mut times {
-                    let name = format!("tree, n = {}", short(items));
-                    times[i].draw(&name, color, Stroke::Solid, accuracy, cost.milliseconds);
+                    let mut add = |name: &str, stroke, time| {
+                        let name = format!("{name}, n = {}", short(items));
+                        times[i].draw(&name, color, stroke, accuracy, time);
+                    };
+                    add("tree", Stroke::Solid, cost.milliseconds);
+                    add("probing", Stroke::Dotted, probe(&setup, spread, effort)?);
                 }
             }
-            if items == Setup::DEFAULT.items {
-                let attack = attack(&setup)?;
-                for (i, _) in Spread::ALL.iter().enumerate() {
-                    let color = ITEMS.len();
-                    let all = figures.names as f64;
-                    operations[i].draw(ATTACK, color, Stroke::Solid, accuracy, all);
-                    if let Some(times) = &mut times {
-                        times[i].draw(ATTACK, color, Stroke::Solid, accuracy, attack);
-                    }
-                }
+        }
+        let setup = Setup {
+            names: figures.names,
+            accuracy,
+            ..Setup::DEFAULT
+        };
+        progress(&format!("{setup}: {ATTACK}"))?;
+        let attack = attack(&setup)?;
+        for (i, _) in Spread::ALL.iter().enumerate() {
+            let color = ITEMS.len();
+            let all = figures.names as f64;
+            operations[i].draw(ATTACK, color, Stroke::Solid, accuracy, all);
+            if let Some(times) = &mut times {
+                times[i].draw(ATTACK, color, Stroke::Solid, accuracy, attack);
             }
         }
     }
@@ -154,6 +165,17 @@ pub(super) fn seconds_per_sample(samples: u64, draw: &mut dyn FnMut() -> Option<
         black_box(draw());
     }
     start.elapsed().as_secs_f64() / samples as f64
+}
+
+/// Milliseconds of a sample by asking names at random, until one is accepted: exactly
+/// uniform, and needs nothing built.
+fn probe(setup: &Setup, spread: Spread, effort: Effort) -> Result<f64> {
+    let query = Setup::query(&setup.params()?, &setup.set(spread, 0))?;
+    let names = Namespace::range(setup.range())?;
+    let options = Options::new().method(Method::Probe);
+    let mut sampler = Sampler::with(&query, &names, &options)?;
+    let rounds = effort.samples.div_ceil(effort.sets);
+    Ok(1e3 * seconds_per_sample(rounds, &mut || sampler.draw_integer().ok()))
 }
 
 /// Milliseconds of a sample by the dictionary attack.

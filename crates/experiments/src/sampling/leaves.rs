@@ -11,9 +11,9 @@ use bloomgrove::sample::{SampleTree, Threshold};
 
 use super::setup::{ACCURACIES, HASHES, PAPER, Setup, Spread};
 use super::{Effort, table};
-use crate::{Progress, Table};
+use crate::{Progress, Report};
 
-pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Table> {
+pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report> {
     let head = [
         "accuracy",
         "m",
@@ -62,7 +62,10 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Table> 
             percent(any, 0.5..2.0),
         ]);
     }
-    Ok(table)
+    Ok(Report {
+        tables: vec![table],
+        ..Report::default()
+    })
 }
 
 /// For every leaf with elements of the set: how often it is chosen, by how often it should

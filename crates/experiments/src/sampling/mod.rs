@@ -5,8 +5,10 @@
 //!   sizes            filters and trees    tables 2, 3; creation 4
 //!   by_accuracy      one sample           operations: figures 3, 4; time: 5, 6
 //!   families         hash functions       figure 7, accuracy: table 6
-//!   quality          uniform or not       table 5; not in the paper: calibration, leaves
+//!   quality          uniform or not       table 5; calibration, not in the paper
+//!   leaves           Proposition 5.2      not in the paper
 //!   reconstruction   the whole set        operations: figures 8, 9, 10; time: 11, 12; recall
+//!   compared         with our own         not in the paper
 //!   sparse           few names in use     figures 13, 14, 15
 //! ```
 //!
@@ -20,6 +22,7 @@
 
 mod by_accuracy;
 mod clustered;
+mod compared;
 mod example;
 mod families;
 mod leaves;
@@ -28,6 +31,8 @@ mod reconstruction;
 mod setup;
 mod sizes;
 mod sparse;
+mod ways;
+mod world;
 
 use anyhow::Result;
 
@@ -37,7 +42,7 @@ use crate::{Claim, Figure, Progress, Report, Table};
 pub use setup::{ACCURACIES, HASHES, Hashing, ITEMS, PAPER, Setup, Spread};
 
 /// Every table and figure: id and title.
-pub const FIGURES: [(&str, &str); 34] = [
+pub const FIGURES: [(&str, &str); 37] = [
     ("fig01", "A BloomSampleTree over 16 names, and a query"),
     ("table2", "Filters and trees, n = 1000, M = 1e6"),
     ("table3", "Filters and trees, n = 1000, M = 1e7"),
@@ -79,6 +84,10 @@ pub const FIGURES: [(&str, &str); 34] = [
     (
         "leaves",
         "How often a leaf is chosen (Proposition 5.2), M = 1e6, n = 1000",
+    ),
+    (
+        "samplers",
+        "What a sample costs, every sampler, accuracy .9",
     ),
     ("table6", "Measured accuracy, n = 1000"),
     (
@@ -129,9 +138,14 @@ pub const FIGURES: [(&str, &str); 34] = [
         "thresholds",
         "What a threshold saves and loses, n = 1000, accuracy .9",
     ),
+    (
+        "reconstructors",
+        "What a reconstruction costs, every way, accuracy .9",
+    ),
     ("fig13", "Time per sample vs fraction of the namespace"),
     ("fig14", "Memory vs fraction of the namespace"),
     ("fig15", "Accuracy vs fraction of the namespace"),
+    ("sparse", "Trees over a part of the namespace"),
 ];
 
 /// How much to measure.
@@ -143,8 +157,10 @@ pub struct Effort {
     pub sets: u64,
     /// The largest namespace. Figures of larger ones are left out.
     pub most_names: u64,
-    /// Sets that a sampler is judged over.
-    pub judged: u64,
+    /// Sets of a hundred that a sampler is judged over.
+    pub hundreds: u64,
+    /// Sets of a thousand that it is judged over.
+    pub thousands: u64,
     /// The largest sets of the p-values.
     pub most_items: u64,
     /// Names in use in the sparse namespace.
@@ -157,7 +173,8 @@ impl Effort {
         samples: 1000,
         sets: 4,
         most_names: 10_000_000,
-        judged: 100,
+        hundreds: 100,
+        thousands: 10,
         most_items: 50_000,
         users: 7_200_000,
     };
@@ -165,7 +182,8 @@ impl Effort {
     pub const FULL: Self = Self {
         samples: 10_000,
         sets: 20,
-        judged: 400,
+        hundreds: 400,
+        thousands: 100,
         ..Self::DEFAULT
     };
 }
@@ -176,7 +194,7 @@ impl Effort {
 /// # Errors
 /// An unknown id, lack of memory, or the error of `progress`.
 pub fn run(ids: &[String], effort: Effort, progress: &mut Progress<'_>) -> Result<Report> {
-    let groups: [(&[&str], Group<Effort>); 12] = [
+    let groups: [(&[&str], Group<Effort>); 16] = [
         (&["fig01"], example::run),
         (&["table2", "table3"], sizes::tables),
         (&["table4"], sizes::creation),
@@ -191,7 +209,9 @@ pub fn run(ids: &[String], effort: Effort, progress: &mut Progress<'_>) -> Resul
         ),
         (&["fig07"], families::time),
         (&["table5"], quality::p_values),
-        (&["calibration", "leaves"], quality::calibration),
+        (&["calibration"], quality::calibration),
+        (&["leaves"], leaves::run),
+        (&["samplers"], compared::samplers),
         (&["table6"], families::accuracy),
         (
             &[
@@ -206,11 +226,12 @@ pub fn run(ids: &[String], effort: Effort, progress: &mut Progress<'_>) -> Resul
                 "fig12-uniform",
                 "fig12-clustered",
                 "recall",
-                "thresholds",
             ],
             reconstruction::run,
         ),
-        (&["fig13", "fig14", "fig15"], sparse::run),
+        (&["thresholds"], compared::thresholds),
+        (&["reconstructors"], compared::reconstructors),
+        (&["fig13", "fig14", "fig15", "sparse"], sparse::run),
     ];
     paper::run(&FIGURES, &groups, ids, effort, progress)
 }

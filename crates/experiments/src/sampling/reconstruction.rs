@@ -1,40 +1,40 @@
 //! Figures 8 to 12: what reconstructing a set costs, and how much of it is found.
 //!
 //! All with the simple functions modulo a prime, since HashInvert needs functions that can be
-//! turned round. The dictionary attack and HashInvert find every name that the filter
-//! accepts; what the tree finds is `recall`, and what its threshold does, `thresholds`.
+//! turned round: on the set bits here, on the unset ones in `compared`. The dictionary attack
+//! and HashInvert find every name that the filter accepts; what the tree finds is `recall`.
+//! Our own inversion (of the first function only) is not in the paper.
 
-use std::time::Instant;
-
-use anyhow::{Result, ensure};
-use bloomgrove::Filter;
-use bloomgrove::sample::{Bits, HashInvert, Operations, SampleTree, Threshold, dictionary_attack};
+use anyhow::Result;
+use bloomgrove::sample::{Bits, Namespace, SampleTree, Way};
+use bloomgrove::tune::math;
 
 use super::setup::{ACCURACIES, HASHES, Hashing, ITEMS, PAPER, Setup, Spread, short};
-use super::{Effort, claim, figure, table};
-use crate::{Figure, Progress, Report, Stroke, Table};
+use super::ways::{Cost, by_attack, by_hash_invert, by_ours, by_tree};
+use super::{Effort, claim, figure};
+use crate::{Figure, Progress, Report, Stroke};
 
 const ATTACK: &str = "dictionary attack";
 
 /// The figures of one namespace, for both kinds of sets.
-struct Namespace {
+struct Captions {
     names: u64,
     operations: [&'static str; 2],
     times: Option<[&'static str; 2]>,
 }
 
-const NAMESPACES: [Namespace; 3] = [
-    Namespace {
+const CAPTIONS: [Captions; 3] = [
+    Captions {
         names: 100_000,
         operations: ["fig08-uniform", "fig08-clustered"],
         times: None,
     },
-    Namespace {
+    Captions {
         names: 1_000_000,
         operations: ["fig09-uniform", "fig09-clustered"],
         times: Some(["fig11-uniform", "fig11-clustered"]),
     },
-    Namespace {
+    Captions {
         names: 10_000_000,
         operations: ["fig10-uniform", "fig10-clustered"],
         times: Some(["fig12-uniform", "fig12-clustered"]),
@@ -43,10 +43,8 @@ const NAMESPACES: [Namespace; 3] = [
 
 pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report> {
     let mut report = Report::default();
-    let mut recall = figure("recall", ("accuracy", false), ("share found", false));
-    let namespaces = NAMESPACES
-        .iter()
-        .filter(|one| one.names <= effort.most_names);
+    let mut recall = figure("recall", ("accuracy", false), ("found, %", false));
+    let namespaces = CAPTIONS.iter().filter(|one| one.names <= effort.most_names);
     for namespace in namespaces {
         let names = namespace.names;
         let mut figures = Figures {
@@ -56,6 +54,7 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
                 .map(|ids| ids.map(|id| empty(id, "milliseconds"))),
         };
         for accuracy in ACCURACIES {
+            let mut attack = [0.0; 2];
             for (color, items) in ITEMS.into_iter().enumerate() {
                 let setup = Setup {
                     names,
@@ -72,19 +71,22 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
                 for (i, spread) in Spread::ALL.into_iter().enumerate() {
                     let cost = measure(&setup, &tree, spread, effort)?;
                     figures.add(i, &cost, &setup, color);
+                    if items == Setup::DEFAULT.items {
+                        attack[i] = cost.attack.milliseconds;
+                    }
                     if names == 1_000_000.min(effort.most_names) {
                         let name = format!("{}, n = {}", spread.name(), short(items));
                         let stroke = [Stroke::Solid, Stroke::Dashed][i];
-                        recall.draw(&name, color, stroke, accuracy, cost.recall);
+                        recall.draw(&name, color, stroke, accuracy, 100.0 * cost.recall);
                     }
                 }
             }
+            figures.add_attack(names, accuracy, attack);
         }
         report.figures.extend(figures.operations);
         report.figures.extend(figures.times.into_iter().flatten());
     }
     report.figures.push(recall);
-    report.tables.push(thresholds(effort, progress)?);
     let id = "fig11-uniform";
     for (items, what) in [
         (
@@ -99,7 +101,7 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
             ..Setup::DEFAULT
         };
         let bits = sized.bits().unwrap_or(1);
-        let fill = bloomgrove::tune::math::fill(bits, HASHES, 10_000);
+        let fill = math::fill(bits, HASHES, 10_000);
         report.claims.push(claim(id, what, 0.5, fill));
     }
     Ok(report)
@@ -116,19 +118,19 @@ struct Figures {
 }
 
 impl Figures {
-    fn add(&mut self, i: usize, cost: &Cost, setup: &Setup, color: usize) {
+    fn add(&mut self, i: usize, cost: &Costs, setup: &Setup, color: usize) {
         let (items, accuracy) = (short(setup.items), setup.accuracy);
         let mut operation = |what: &str, stroke, y| {
             let name = format!("{what}, n = {items}");
             self.operations[i].draw(&name, color, stroke, accuracy, y);
         };
-        operation("tree: queries", Stroke::Solid, cost.tree.memberships);
+        operation("tree: queries", Stroke::Solid, cost.tree.queries);
         operation(
             "tree: intersections",
             Stroke::Dotted,
             cost.tree.intersections,
         );
-        operation("HashInvert: queries", Stroke::Dashed, cost.set.memberships);
+        operation("HashInvert: queries", Stroke::Dashed, cost.invert.queries);
         if let Some(times) = &mut self.times {
             let mut time = |what: &str, stroke, y| {
                 let name = format!("{what}, n = {items}");
@@ -138,139 +140,55 @@ impl Figures {
             time(
                 "HashInvert, set bits",
                 Stroke::Dashed,
-                cost.set.milliseconds,
+                cost.invert.milliseconds,
             );
-            time("HashInvert, unset", Stroke::Dotted, cost.unset.milliseconds);
+            time("our inversion", Stroke::Dotted, cost.exact.milliseconds);
         }
-        if setup.items == Setup::DEFAULT.items {
-            let color = ITEMS.len();
-            let draw = |figure: &mut Figure, y| {
-                figure.draw(ATTACK, color, Stroke::Solid, accuracy, y);
-            };
-            draw(&mut self.operations[i], setup.names as f64);
-            if let Some(times) = &mut self.times {
-                draw(&mut times[i], cost.attack.milliseconds);
-            }
+    }
+
+    /// The dictionary attack, after all others in the legend.
+    fn add_attack(&mut self, names: u64, accuracy: f64, milliseconds: [f64; 2]) {
+        let draw = |figure: &mut Figure, y| {
+            figure.draw(ATTACK, ITEMS.len(), Stroke::Solid, accuracy, y);
+        };
+        for figure in &mut self.operations {
+            draw(figure, names as f64);
+        }
+        for (figure, time) in self.times.iter_mut().flatten().zip(milliseconds) {
+            draw(figure, time);
         }
     }
 }
 
-/// One way to reconstruct: means over sets.
+/// What each way costs: means over sets.
 #[derive(Clone, Copy, Debug, Default)]
-struct Way {
-    intersections: f64,
-    memberships: f64,
-    milliseconds: f64,
-    found: f64,
-}
-
-impl Way {
-    /// Runs a way, which reports what it found, and adds it with a weight.
-    fn add(
-        &mut self,
-        weight: f64,
-        run: impl FnOnce(&mut Operations, &mut u64) -> Result<()>,
-    ) -> Result<u64> {
-        let (mut work, mut found) = (Operations::default(), 0);
-        let start = Instant::now();
-        run(&mut work, &mut found)?;
-        self.milliseconds += weight * start.elapsed().as_secs_f64() * 1e3;
-        self.intersections += weight * work.intersections as f64;
-        self.memberships += weight * work.memberships as f64;
-        self.found += weight * found as f64;
-        Ok(found)
-    }
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Cost {
-    tree: Way,
-    set: Way,
-    unset: Way,
-    attack: Way,
+struct Costs {
+    tree: Cost,
+    invert: Cost,
+    exact: Cost,
+    attack: Cost,
+    /// The share of the accepted names that the tree finds.
     recall: f64,
 }
 
-fn measure(setup: &Setup, tree: &SampleTree, spread: Spread, effort: Effort) -> Result<Cost> {
+fn measure(setup: &Setup, tree: &SampleTree, spread: Spread, effort: Effort) -> Result<Costs> {
     // Sets of large namespaces take long, and are alike.
     let sets = (effort.sets * 1_000_000 / setup.names).clamp(1, effort.sets);
     let weight = 1.0 / sets as f64;
-    let mut cost = Cost::default();
+    let names = Namespace::range(setup.range())?;
+    let mut costs = Costs::default();
     for set in 0..sets {
         let query = Setup::query(tree.params(), &setup.set(spread, set))?;
-        let found = cost.tree.add(weight, |work, found| {
-            Ok(tree.reconstruct(&query, PAPER, work, |_| *found += 1)?)
-        })?;
-        let invert = HashInvert::new(&query, setup.range())?;
-        let all = cost.set.add(weight, |work, found| {
-            Ok(invert.reconstruct(Bits::Set, work, |_| *found += 1)?)
-        })?;
-        let same = cost.unset.add(weight, |work, found| {
-            Ok(invert.reconstruct(Bits::Unset, work, |_| *found += 1)?)
-        })?;
-        ensure!(all == same, "{setup}: {all} names found, and {same}");
-        cost.recall += weight * found as f64 / all as f64;
+        let found = by_tree(tree, &query, PAPER)?;
+        costs.tree.add(weight, &found);
+        let invert = by_hash_invert(setup, &query, Bits::Set)?;
+        costs.invert.add(weight, &invert);
+        let exact = by_ours(&query, &names, Way::Invert)?;
+        costs.exact.add(weight, &exact);
+        costs.recall += weight * found.found / exact.found;
         if setup.items == Setup::DEFAULT.items {
-            let same = attack(setup, &query, &mut cost.attack, weight)?;
-            ensure!(all == same, "{setup}: {all} names found, and {same}");
+            costs.attack.add(weight, &by_attack(setup, &query)?);
         }
     }
-    Ok(cost)
-}
-
-fn attack(setup: &Setup, query: &Filter, way: &mut Way, weight: f64) -> Result<u64> {
-    way.add(weight, |work, found| {
-        dictionary_attack(query, setup.range(), work, |_| *found += 1);
-        Ok(())
-    })
-}
-
-fn thresholds(effort: Effort, progress: &mut Progress<'_>) -> Result<Table> {
-    let head = [
-        "M",
-        "empty when",
-        "intersections",
-        "queries",
-        "ms",
-        "found, %",
-    ];
-    let mut table = table("thresholds", &head);
-    let namespaces = NAMESPACES.iter().map(|one| one.names);
-    for names in namespaces.filter(|&names| names <= effort.most_names) {
-        let setup = Setup {
-            names,
-            hashing: Hashing::Simple,
-            ..Setup::DEFAULT
-        };
-        progress(&format!("{setup}: thresholds"))?;
-        let tree = setup.tree()?;
-        let query = Setup::query(tree.params(), &setup.set(Spread::Uniform, 0))?;
-        let mut all = Way::default();
-        attack(&setup, &query, &mut all, 1.0)?;
-        let mut row = |name: &str, way: &Way| {
-            table.rows.push(vec![
-                short(names),
-                name.to_owned(),
-                format!("{:.0}", way.intersections),
-                format!("{:.0}", way.memberships),
-                format!("{:.2}", way.milliseconds),
-                format!("{:.1}", 100.0 * way.found / all.found),
-            ]);
-        };
-        for (name, threshold) in [
-            ("estimate < 2", Threshold::Estimate(2.0)),
-            ("estimate < .5", PAPER),
-            ("estimate <= 0", Threshold::Estimate(0.0)),
-            ("too few common bits", Threshold::Safe),
-            ("no common bit", Threshold::NoCommonBit),
-        ] {
-            let mut way = Way::default();
-            way.add(1.0, |work, found| {
-                Ok(tree.reconstruct(&query, threshold, work, |_| *found += 1)?)
-            })?;
-            row(name, &way);
-        }
-        row("(dictionary attack)", &all);
-    }
-    Ok(table)
+    Ok(costs)
 }
