@@ -123,7 +123,7 @@ fn json_has_the_names_and_with_explain_the_facts() {
     let answer = json(&said);
     assert_eq!(answer["seed"], 3);
     assert_eq!(answer["drawn"].as_array().unwrap().len(), 10);
-    assert!(answer["drawn"][0].as_u64().unwrap() % 7 == 0);
+    assert_eq!(answer["drawn"][0].as_u64().unwrap() % 7, 0);
     assert!(answer.get("method").is_none());
     let said = shop
         .run("sample sevens.grove --namespace 0..7000 --seed 3 --json --explain")

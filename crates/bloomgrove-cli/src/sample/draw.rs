@@ -133,10 +133,6 @@ pub(super) fn run(args: Draw) -> Result<Outcome> {
         Some(paper) => task.by_paper(paper)?,
         None => task.draw()?,
     };
-    if args.distinct && task.count < draws && outcome == Outcome::Yes {
-        let only = units::counted(task.count, "member");
-        complain(format_args!("there are no more: {only} in all"));
-    }
     task.finish(outcome)
 }
 
@@ -264,6 +260,14 @@ impl Task<'_> {
         Ok(())
     }
 
+    /// Somebody who wanted more is told that there are none.
+    fn tell_if_fewer(&self, outcome: Outcome) {
+        if self.args.distinct && self.count < self.options.draws && outcome == Outcome::Yes {
+            let all = units::counted(self.count, "member");
+            complain(format_args!("there are no more: {all} in all"));
+        }
+    }
+
     fn finish(mut self, outcome: Outcome) -> Result<Outcome> {
         if self.args.json {
             let mut answer = json!({
@@ -281,7 +285,8 @@ impl Task<'_> {
             self.output.finish()?;
             return Ok(outcome);
         }
-        self.output.finish()?;
+        self.output.flush()?;
+        self.tell_if_fewer(outcome);
         if self.args.explain {
             self.facts.say();
         }
