@@ -5,10 +5,13 @@
 //!   [`rivals`]. All are built for a false-positive rate of 1 %.
 //! * `index`: `1e3, 1e4, 1e5` sets x densities `.7, 7, 30, 50 %` x `present, absent` keys,
 //!   one at a time and many x every layout ([`index`]).
+//! * `sample`: `1e6, 1e7` names, `100, 1000, 10,000` items x every way to draw members and to
+//!   list them ([`sample`]).
 
 mod index;
 mod race;
 mod rivals;
+mod sample;
 
 use clap::Parser;
 use serde_json::json;
@@ -22,6 +25,8 @@ enum Args {
     Filters(Filters),
     /// Layouts of an index against one another, the tree, and a scan
     Index(index::Args),
+    /// Ways to draw members of a filter and to list them
+    Sample(sample::Args),
 }
 
 #[derive(clap::Args)]
@@ -54,6 +59,7 @@ fn main() -> Result<(), bloomgrove::Error> {
             Ok(())
         }
         Args::Index(args) => index::run(&args),
+        Args::Sample(args) => sample::run(&args),
     }
 }
 

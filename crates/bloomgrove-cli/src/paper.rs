@@ -4,8 +4,7 @@ use std::io::{IsTerminal, Write, stderr};
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use bloomgrove_experiments::Report;
-use bloomgrove_experiments::bloofi::{self, Effort};
+use bloomgrove_experiments::{Progress, Report, bloofi, sampling};
 use clap::Subcommand;
 
 use crate::output::Output;
@@ -17,6 +16,8 @@ pub(crate) enum Verb {
     List,
     /// Bloofi, the tree over many filters: figures 1 to 16
     Bloofi(BloofiArgs),
+    /// Sampling and reconstruction from filters: tables 2 to 6, figures 1 and 3 to 15
+    Sampling(SamplingArgs),
 }
 
 /// Run the experiments of the Bloofi paper, print what comes out beside what was
@@ -26,40 +27,83 @@ pub(crate) enum Verb {
     bloomgrove paper bloofi\n  \
     bloomgrove paper bloofi fig05 --full --out bloofi-full")]
 pub(crate) struct BloofiArgs {
-    /// Which figures, as `paper list` names them [default: all]
-    figures: Vec<String>,
-    /// Where to write [default: docs/papers/bloofi if there is docs/papers, else bloofi]
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
+    #[command(flatten)]
+    shared: Args,
     /// Go up to N = 100,000 as the paper does: takes 2 GB of memory and several minutes
     #[arg(long)]
     full: bool,
 }
 
+/// Run the experiments of the sampling paper, print what comes out beside what was
+/// published, and write a CSV file for each table and figure and a plot for each figure.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    bloomgrove paper sampling\n  \
+    bloomgrove paper sampling table5 calibration --out quality")]
+pub(crate) struct SamplingArgs {
+    #[command(flatten)]
+    shared: Args,
+    /// Draw 10,000 samples for each point as the paper does, and judge more sets
+    #[arg(long)]
+    full: bool,
+}
+
+#[derive(clap::Args)]
+struct Args {
+    /// Which figures, as `paper list` names them [default: all]
+    figures: Vec<String>,
+    /// Where to write [default: a folder with the paper's name, in docs/papers if there is one]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
 pub(crate) fn run(verb: Verb) -> Result<Outcome> {
     match verb {
         Verb::List => list(),
-        Verb::Bloofi(args) => run_bloofi(&args),
+        Verb::Bloofi(args) => {
+            let effort = match args.full {
+                true => bloofi::Effort::FULL,
+                false => bloofi::Effort::DEFAULT,
+            };
+            run_paper("bloofi", &args.shared, |ids, progress| {
+                bloofi::run(ids, effort, progress)
+            })
+        }
+        Verb::Sampling(args) => {
+            let effort = match args.full {
+                true => sampling::Effort::FULL,
+                false => sampling::Effort::DEFAULT,
+            };
+            run_paper("sampling", &args.shared, |ids, progress| {
+                sampling::run(ids, effort, progress)
+            })
+        }
     }
 }
 
 fn list() -> Result<Outcome> {
     let mut output = Output::new();
-    let rows: Vec<_> = bloofi::FIGURES
-        .iter()
-        .map(|(id, title)| vec!["bloofi".to_owned(), (*id).to_owned(), (*title).to_owned()])
-        .collect();
-    output.table(&["paper", "figure", "shows"], &rows)?;
+    let papers: [(&str, &[(&str, &str)]); 2] = [
+        ("bloofi", &bloofi::FIGURES),
+        ("sampling", &sampling::FIGURES),
+    ];
+    let rows = papers.iter().flat_map(|(paper, figures)| {
+        let row = |(id, title): &(&str, &str)| {
+            vec![(*paper).to_owned(), (*id).to_owned(), (*title).to_owned()]
+        };
+        figures.iter().map(row)
+    });
+    output.table(&["paper", "figure", "shows"], &rows.collect::<Vec<_>>())?;
     output.finish()?;
     Ok(Outcome::Yes)
 }
 
-fn run_bloofi(args: &BloofiArgs) -> Result<Outcome> {
-    let effort = if args.full {
-        Effort::FULL
-    } else {
-        Effort::DEFAULT
-    };
+/// Runs the figures asked for, telling what is being done where somebody watches.
+fn run_paper(
+    paper: &str,
+    args: &Args,
+    run: impl FnOnce(&[String], &mut Progress<'_>) -> Result<Report>,
+) -> Result<Outcome> {
     let visible = stderr().is_terminal();
     let mut progress = |step: &str| {
         if visible {
@@ -68,11 +112,11 @@ fn run_bloofi(args: &BloofiArgs) -> Result<Outcome> {
         }
         interrupt::check()
     };
-    let report = bloofi::run(&args.figures, effort, &mut progress);
+    let report = run(&args.figures, &mut progress);
     if visible {
         let _ = write!(stderr(), "\r\x1b[K");
     }
-    let folder = args.out.clone().unwrap_or_else(|| default_folder("bloofi"));
+    let folder = args.out.clone().unwrap_or_else(|| default_folder(paper));
     publish(&report?, &folder)
 }
 
@@ -90,6 +134,12 @@ fn publish(report: &Report, folder: &Path) -> Result<Outcome> {
             "{}: {}\n{}",
             picture.id, picture.title, picture.text
         ))?;
+    }
+    for table in &report.tables {
+        let head: Vec<&str> = table.head.iter().map(String::as_str).collect();
+        output.line(format_args!("{}: {}", table.id, table.title))?;
+        output.table(&head, &table.rows)?;
+        output.line("")?;
     }
     for figure in &report.figures {
         let (head, rows) = figure.table();
@@ -117,6 +167,9 @@ fn publish(report: &Report, folder: &Path) -> Result<Outcome> {
     }
     for picture in &report.pictures {
         output.line(format_args!("wrote {}", picture.save(folder)?.display()))?;
+    }
+    for table in &report.tables {
+        output.line(format_args!("wrote {}", table.save(folder)?.display()))?;
     }
     for figure in &report.figures {
         let [table, picture] = figure.save(folder)?;

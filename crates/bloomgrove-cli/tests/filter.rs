@@ -224,6 +224,7 @@ fn wrong_flags_say_what_and_what_to_do() {
         ("tune size --items 1M --fpr 1e-30", vec!["hashes"]),
         ("hash test --items 10", vec!["at least"]),
         ("paper bloofi fig99", vec!["no fig99", "paper list"]),
+        ("paper sampling fig02", vec!["no fig02", "paper list"]),
         ("frobnicate", vec!["frobnicate"]),
     ] {
         shop.run(line).fails_with(&parts);
@@ -431,6 +432,7 @@ fn every_verb_has_help_with_an_example() {
         "hash test",
         "hash derivation",
         "paper bloofi",
+        "paper sampling",
     ] {
         let said = shop.run(&format!("{verb} --help")).ends(0);
         assert!(said.out.contains("Example"), "{verb}");

@@ -11,6 +11,7 @@
 //! | keys, and no idea how many | a filter that fits | [`Collector`] |
 //! | a filter in a file, of any size | is x in it? | [`MappedFilter`] |
 //! | many sets | which hold x? | [`index::Index`] |
+//! | a filter, the set long gone | give me ten of them; give me all | [`sample::Sampler`], [`sample::Reconstruction`] |
 //! | a number of items and a rate | how many bits, which kind, why? | [`tune`] |
 //!
 //! ```

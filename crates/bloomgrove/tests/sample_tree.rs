@@ -5,6 +5,8 @@ mod support;
 use bloomgrove::sample::{Operations, SampleTree, Threshold, dictionary_attack};
 use bloomgrove::{Affine, Family, Filter, Params};
 use proptest::prelude::*;
+use rand::SeedableRng;
+use rand::rngs::Xoshiro256PlusPlus;
 use support::{every_kind, scatter};
 
 /// A filter with about this share of its bits set.
@@ -49,7 +51,13 @@ proptest! {
             let query = filled(&params, fill, seed, names);
             for threshold in [Threshold::Safe, Threshold::NoCommonBit] {
                 let (found, wanted, _) = both(&tree, &query, threshold);
-                prop_assert_eq!(found, wanted, "{} {:?} {}", params, threshold, fill);
+                prop_assert_eq!(&found, &wanted, "{} {:?} {}", params, threshold, fill);
+                let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+                let work = &mut Operations::default();
+                match tree.sample(&query, threshold, &mut random, work).unwrap() {
+                    Some(name) => prop_assert!(wanted.contains(&name)),
+                    None => prop_assert!(wanted.is_empty()),
+                }
             }
         }
     }

@@ -1,17 +1,32 @@
 //! What an experiment yields: curves, and single numbers beside those of the paper.
 
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 use anyhow::{Context, Result};
 
 use crate::plot;
+
+/// How a curve is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stroke {
+    /// A line.
+    Solid,
+    /// A line with gaps.
+    Dashed,
+    /// A line of dots.
+    Dotted,
+}
 
 /// One curve.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
     /// What the legend calls it.
     pub name: String,
+    /// The number of its colour: curves of one colour belong together.
+    pub color: usize,
+    /// How it is drawn.
+    pub stroke: Stroke,
     /// Rising in x. Curves of one figure need not share every x.
     pub points: Vec<(f64, f64)>,
 }
@@ -53,6 +68,32 @@ pub struct Claim {
     pub ours: f64,
 }
 
+/// One table of a paper, measured again. Its cells are text: they need not be numbers.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// `table2`: the name on the command line and of the file.
+    pub id: &'static str,
+    /// What it shows.
+    pub title: &'static str,
+    /// The headings.
+    pub head: Vec<String>,
+    /// The rows, each as long as the head.
+    pub rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// Writes `<id>.csv` into the folder, and returns its path.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn save(&self, folder: &Path) -> Result<PathBuf> {
+        fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+        let path = folder.join(format!("{}.csv", self.id));
+        write_csv(&path, &self.head, &self.rows)?;
+        Ok(path)
+    }
+}
+
 /// A drawing of a paper, drawn again: nothing is measured.
 #[derive(Clone, Debug)]
 pub struct Picture {
@@ -84,6 +125,8 @@ impl Picture {
 pub struct Report {
     /// The drawings.
     pub pictures: Vec<Picture>,
+    /// The tables.
+    pub tables: Vec<Table>,
     /// The figures.
     pub figures: Vec<Figure>,
     /// Numbers with a published counterpart.
@@ -95,18 +138,35 @@ impl Report {
     pub fn keep(&mut self, ids: &[String]) {
         let wanted = |id: &str| ids.is_empty() || ids.iter().any(|wanted| wanted == id);
         self.pictures.retain(|picture| wanted(picture.id));
+        self.tables.retain(|table| wanted(table.id));
         self.figures.retain(|figure| wanted(figure.id));
         self.claims.retain(|claim| wanted(claim.figure));
+    }
+
+    /// Takes in another report.
+    pub fn extend(&mut self, other: Self) {
+        self.pictures.extend(other.pictures);
+        self.tables.extend(other.tables);
+        self.figures.extend(other.figures);
+        self.claims.extend(other.claims);
     }
 }
 
 impl Figure {
-    /// Adds a point to the curve of this name, which is made if need be.
+    /// Adds a point to the curve of this name, which is made if need be, solid and in
+    /// the next colour.
     pub fn add(&mut self, name: &str, x: f64, y: f64) {
+        self.draw(name, self.series.len(), Stroke::Solid, x, y);
+    }
+
+    /// Adds a point to the curve of this name, which is made if need be, like this.
+    pub fn draw(&mut self, name: &str, color: usize, stroke: Stroke, x: f64, y: f64) {
         match self.series.iter_mut().find(|series| series.name == name) {
             Some(series) => series.points.push((x, y)),
             None => self.series.push(Series {
                 name: name.to_owned(),
+                color,
+                stroke,
                 points: vec![(x, y)],
             }),
         }
@@ -155,18 +215,20 @@ impl Figure {
         let [table, picture] =
             ["csv", "svg"].map(|kind| folder.join(format!("{}.{kind}", self.id)));
         let (head, rows) = self.table();
-        let mut writer = csv::Writer::from_path(&table)?;
-        writer.write_record(&head)?;
-        for row in rows {
-            writer.write_record(&row)?;
-        }
-        let failed =
-            |error: io::Error| anyhow::Error::new(error).context(table.display().to_string());
-        writer.flush().map_err(failed)?;
+        write_csv(&table, &head, &rows)?;
         let svg = plot::svg(self)?;
         fs::write(&picture, svg).with_context(|| picture.display().to_string())?;
         Ok([table, picture])
     }
+}
+
+fn write_csv(path: &Path, head: &[String], rows: &[Vec<String>]) -> Result<()> {
+    let mut writer = csv::Writer::from_path(path)?;
+    writer.write_record(head)?;
+    for row in rows {
+        writer.write_record(row)?;
+    }
+    writer.flush().with_context(|| path.display().to_string())
 }
 
 /// Whole numbers as they are, others with as many digits as they deserve.

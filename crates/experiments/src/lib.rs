@@ -9,6 +9,9 @@
 
 pub mod bloofi;
 mod figure;
+mod paper;
 mod plot;
+pub mod sampling;
 
-pub use figure::{Axis, Claim, Figure, Picture, Report, Series};
+pub use figure::{Axis, Claim, Figure, Picture, Report, Series, Stroke, Table};
+pub use paper::Progress;

@@ -4,7 +4,7 @@ use anyhow::{Result, anyhow};
 use plotters::coord::ranged1d::ValueFormatter;
 use plotters::prelude::*;
 
-use crate::figure::{Axis, Figure, number};
+use crate::figure::{Axis, Figure, Stroke, number};
 
 const SIZE: (u32, u32) = (860, 440);
 /// The legend stands to the right of this, where it hides no curve.
@@ -46,15 +46,19 @@ fn label(axis: Axis, value: f64) -> String {
     }
 }
 
-/// Ticks at whole powers of ten on a logarithmic axis, anywhere on another.
-fn range(axis: Axis, values: impl Iterator<Item = f64>) -> std::ops::Range<f64> {
+/// From zero, unless all values are above this share of the highest: then nothing is to be
+/// seen of the rest. Whole powers of ten on a logarithmic axis.
+fn range(axis: Axis, share: f64, values: impl Iterator<Item = f64>) -> std::ops::Range<f64> {
     let values = values.map(|value| scaled(axis, value));
     let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
         (low.min(value), high.max(value))
     });
     if axis.log {
         let high = high.ceil();
-        low.floor().min(high - 1.0)..high
+        low.floor().min(high - 1.0)..high + 0.05
+    } else if low > share * high {
+        let margin = (high - low).max(high * 0.01) * 0.06;
+        low - margin..high + margin
     } else {
         0.0..high * 1.06
     }
@@ -101,18 +105,26 @@ type Failure = Box<dyn std::error::Error>;
 fn draw(figure: &Figure, svg: &mut String) -> Result<(), Failure> {
     let area = SVGBackend::with_string(svg, SIZE).into_drawing_area();
     area.fill(&WHITE)?;
-    let points = || figure.series.iter().flat_map(|series| &series.points);
+    // A logarithmic axis has no place for zero.
+    let shown = |point: &&(f64, f64)| {
+        let on = |axis: Axis, value: f64| value.is_finite() && (!axis.log || value > 0.0);
+        on(figure.x, point.0) && on(figure.y, point.1)
+    };
+    let points = || {
+        let all = figure.series.iter().flat_map(|series| &series.points);
+        all.filter(shown)
+    };
     let scale = |axis: Axis, range: std::ops::Range<f64>| Scale {
         axis,
         inner: range.into(),
     };
-    let mut x_range = range(figure.x, points().map(|point| point.0));
+    let mut x_range = range(figure.x, 0.4, points().map(|point| point.0));
     if figure.x.log {
         // Sizes that are no powers of ten need not reach the next one.
         let values = points().map(|point| scaled(figure.x, point.0));
         x_range.end = values.fold(x_range.start, f64::max) + 0.05;
     }
-    let y_range = range(figure.y, points().map(|point| point.1));
+    let y_range = range(figure.y, 0.9, points().map(|point| point.1));
     let (plot, legend) = area.split_horizontally(LEGEND);
     let mut chart = ChartBuilder::on(&plot)
         .caption(figure.title, ("sans-serif", 19))
@@ -129,14 +141,32 @@ fn draw(figure: &Figure, svg: &mut String) -> Result<(), Failure> {
         .axis_desc_style(("sans-serif", 15))
         .label_style(("sans-serif", 13))
         .draw()?;
-    for (i, (series, color)) in figure.series.iter().zip(COLORS.iter().cycle()).enumerate() {
+    for (i, series) in figure.series.iter().enumerate() {
+        let color = COLORS[series.color % COLORS.len()];
         let place = |&(x, y): &(f64, f64)| (scaled(figure.x, x), scaled(figure.y, y));
-        let line = LineSeries::new(series.points.iter().map(place), color.stroke_width(2));
-        chart.draw_series(line)?;
-        let dots = series.points.iter().map(place);
-        chart.draw_series(dots.map(|dot| Circle::new(dot, 3, color.filled())))?;
+        let line = series.points.iter().filter(shown).map(place);
         let y = 56 + 22 * i as i32;
-        legend.draw(&PathElement::new([(4, y), (24, y)], color.stroke_width(3)))?;
+        let sample = [(4, y), (24, y)];
+        let style = color.stroke_width(2);
+        match series.stroke {
+            Stroke::Solid => {
+                chart.draw_series(LineSeries::new(line.clone(), style))?;
+                legend.draw(&PathElement::new(sample, color.stroke_width(3)))?;
+            }
+            Stroke::Dashed => {
+                chart.draw_series(DashedLineSeries::new(line.clone(), 6, 4, style))?;
+                legend.draw(&PathElement::new([sample[0], (12, y)], style))?;
+                legend.draw(&PathElement::new([(17, y), sample[1]], style))?;
+            }
+            Stroke::Dotted => {
+                chart.draw_series(DashedLineSeries::new(line.clone(), 2, 5, style))?;
+                for x in [6, 14, 22] {
+                    legend.draw(&Circle::new((x, y), 2, color.filled()))?;
+                }
+            }
+        }
+        let dot = |at| Circle::new(at, 3, color.filled());
+        chart.draw_series(line.map(dot))?;
         legend.draw(&Text::new(
             series.name.as_str(),
             (32, y - 6),

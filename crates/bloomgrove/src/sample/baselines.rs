@@ -146,7 +146,8 @@ impl<'a, S: AsRef<[u64]>> HashInvert<'a, S> {
     }
 
     /// A random set bit, all names that any function puts on it, and of those that the
-    /// query accepts, one at random. *Not uniform*: see the module.
+    /// query accepts, one at random. *Not uniform*: a member that shares its bits is drawn
+    /// less often than one that has them to itself.
     ///
     /// None when no bit is set, or no name of the range is a member on the bit drawn, as
     /// can be when members lie outside the range.
@@ -187,10 +188,9 @@ impl<'a, S: AsRef<[u64]>> HashInvert<'a, S> {
         let mut see = |name: u64| bits::set(seen, name - self.names.start);
         match from {
             Bits::Set => {
-                for position in self.query.ones() {
-                    let fresh = self.on(position).filter(|&name| see(name));
-                    members(self.query, fresh, work, &mut each);
-                }
+                let candidates = self.query.ones().flat_map(|position| self.on(position));
+                let fresh = candidates.filter(|&name| see(name));
+                members(self.query, fresh, work, each);
             }
             Bits::Unset => {
                 let words = self.query.words();

@@ -199,8 +199,10 @@ pub(super) fn live_buckets(
 pub(super) struct Live {
     /// Buckets to a group: 1, or more if there are so many that memory would be short.
     group: u64,
-    /// For each group with entries: its segment, its number, and the entries before it.
+    /// For each group with entries: its segment, and its number; of a single bucket, its first
+    /// entry.
     groups: Vec<(u32, u64)>,
+    /// For each of them, the entries before it.
     cumulated: Vec<u64>,
     guide: Vec<u32>,
     total: u64,
@@ -225,7 +227,11 @@ impl Live {
             let buckets = live_buckets(query.words(), segment.shift(), 0..segment.buckets());
             for bucket in buckets {
                 let entries = segment.bucket(bucket);
-                live.add(number as u32, bucket / group, entries.end - entries.start);
+                let place = match group {
+                    1 => entries.start,
+                    _ => bucket / group,
+                };
+                live.add(number as u32, place, entries.end - entries.start);
             }
         }
         live.guide = live.guesses();
@@ -286,7 +292,7 @@ impl Live {
         let mut left = entry - self.cumulated[at];
         let segment = &segments[number as usize];
         if self.group == 1 {
-            return (number as usize, segment.bucket(group).start + left);
+            return (number as usize, group + left);
         }
         let first = group * self.group;
         let last = segment.buckets().min(first + self.group);

@@ -1,4 +1,35 @@
 //! Items back out of a filter: draw members of a namespace, or list them all.
+//!
+//! ```text
+//!   filter     1 0 0 1 0 1 1 0 ...            which names does it accept?
+//!   names      0..10_000_000, or a list
+//!                 |
+//!                 +-- Sampler          a few of them, each with the same chance
+//!                 +-- Reconstruction   all of them
+//! ```
+//!
+//! A filter cannot be read backwards: it can only be asked. What it accepts are the items that
+//! were inserted and a few other names, and nothing tells them apart; how few is known beforehand
+//! ([`Estimate::accuracy`]).
+//!
+//! | You have | Use |
+//! |---|---|
+//! | integers of a range, a list, texts | [`Namespace`] |
+//! | many filters of the same names | a [`NameIndex`], built once |
+//! | one filter, or an expression of filters | [`Query`] |
+//! | a wish for a few members | [`Sampler`] |
+//! | a wish for all | [`Reconstruction`] |
+//! | a sampler to judge | [`Uniformity`], [`Calibration`] |
+//!
+//! Both are exact: every member has the same chance, and no member is left out. How they find
+//! members is planned by cost ([`Plan`]), with an index, by turning the hash round, or by asking
+//! for every name.
+//!
+//! The structures of the paper stand beside them: [`SampleTree`], [`HashInvert`],
+//! [`dictionary_sample`]. They are here to be compared: the tree's samples are not uniform, and its
+//! thresholding loses members.
+//!
+//! Source: seed document 001. `docs/papers/sampling.md` has its experiments, run again.
 
 mod baselines;
 mod candidates;
@@ -7,6 +38,7 @@ mod namespace;
 mod operations;
 mod parallel;
 mod planner;
+mod quality;
 mod query;
 mod reconstruct;
 mod tree;
@@ -18,6 +50,7 @@ pub use name_index::{IndexOptions, NameIndex, Progress};
 pub use namespace::{Form, Name, Namespace, Spelling};
 pub use operations::Operations;
 pub use planner::{Method, Plan, Way};
+pub use quality::{Calibration, Uniformity};
 pub use query::{Estimate, Query};
 pub use reconstruct::{Found, Reconstruction};
 pub use tree::{Costs, SampleTree, Threshold, estimate_common};

@@ -92,12 +92,18 @@ pub struct Plan {
     pub why: String,
 }
 
-/// What a look, a test and a test in a scan cost, in nanoseconds on one machine (`bench-compare
-/// sample` prints them). Only their ratios matter.
-const LOOK: f64 = 10.0;
-const INVERSION: f64 = 30.0;
-const TEST: f64 = 15.0;
-const SCANNED: f64 = 5.0;
+/// What things cost, in nanoseconds on one machine (`bench-compare sample` shows them); only
+/// their ratios matter. A name at random, and one in a scan:
+const PROBED: f64 = 2.0;
+const SCANNED: f64 = 8.0;
+/// An entry of an index at random, which is a cache miss, and one of a bucket in order:
+const LOOKED_UP: f64 = 25.0;
+const WALKED: f64 = 6.0;
+/// A number from turning the hash round, at random and in order:
+const INVERTED: f64 = 20.0;
+const LISTED: f64 = 12.0;
+/// A test of a name, in a batch:
+const TEST: f64 = 12.0;
 
 /// The looks and tests that one way takes.
 #[derive(Clone, Copy, Debug)]
@@ -139,6 +145,8 @@ pub(super) struct Facts<'q> {
 impl<'q> Facts<'q> {
     pub(super) fn new(query: &'q Query<'q>, names: Names, domain: &Domain) -> Self {
         let index = index_of(names);
+        // Items are taken to be spread evenly over the names.
+        let share = domain.len as f64 / domain.namespace.len() as f64;
         let inverted = inverse_of(query).zip(domain.span.as_ref());
         let inverted = inverted.map(|(inverse, span)| match domain.len {
             0 => 1.0,
@@ -149,7 +157,7 @@ impl<'q> Facts<'q> {
             names: domain.len,
             indexed: index.map(|index| (index.namespace().len(), index.has_second())),
             inverted,
-            estimate: query.estimate(domain.len),
+            estimate: query.estimate(domain.namespace.len()).times(share),
         }
     }
 
@@ -161,13 +169,18 @@ impl<'q> Facts<'q> {
             Way::Index => {
                 let (all, second) = self.indexed?;
                 let looks = all as f64 * fill;
-                let tests = names * fill * if second { fill } else { 1.0 };
-                // In order, a look is a few steps in one cache line.
-                Cost::new(looks, LOOK / 4.0, tests, TEST)
+                let candidates = names * fill;
+                // Members are tested for sure, others if their second bit happens to be set.
+                let members = self.estimate.members.min(candidates);
+                let tests = match second {
+                    true => members + (candidates - members) * fill,
+                    false => candidates,
+                };
+                Cost::new(looks, WALKED, tests, TEST)
             }
             Way::Invert => {
                 let looks = names * fill * self.inverted?;
-                Cost::new(looks, INVERSION, names * fill, TEST)
+                Cost::new(looks, LISTED, names * fill, TEST)
             }
         })
     }
@@ -178,14 +191,17 @@ impl<'q> Facts<'q> {
         let way = match method {
             Method::Probe => {
                 let names = self.names as f64;
-                return Some(Cost::new(names, LOOK, names, TEST).times(1.0 / members));
+                return Some(Cost::new(names, PROBED, names, TEST).times(1.0 / members));
             }
             Method::Index => Way::Index,
             Method::Invert => Way::Invert,
             Method::List => return None,
         };
         let all = self.list(way)?;
-        let look = if way == Way::Index { LOOK } else { INVERSION };
+        let look = match way {
+            Way::Index => LOOKED_UP,
+            _ => INVERTED,
+        };
         Some(Cost::new(all.looks, look, all.tests, TEST).times(1.0 / members))
     }
 

@@ -50,3 +50,53 @@ pub(crate) fn every_kind(bits: u64, hashes: u32) -> Vec<Params> {
     );
     kinds
 }
+
+/// Makes all checksums right again where the structure still allows it, so that
+/// the fields behind them are reached.
+pub(crate) fn reseal(bytes: &mut [u8]) {
+    use xxhash_rust::xxh3::xxh3_64;
+    let put = |bytes: &mut [u8], at: usize, value: u64| {
+        if let Some(field) = bytes.get_mut(at..at + 8) {
+            field.copy_from_slice(&value.to_le_bytes());
+        }
+    };
+    let get = |bytes: &[u8], at: usize| {
+        bytes
+            .get(at..at + 8)
+            .map_or(0, |field| u64::from_le_bytes(field.try_into().unwrap()))
+    };
+    let mut heads = Vec::new();
+    let mut at = 64;
+    if bytes.len() >= 64 {
+        put(bytes, 56, xxh3_64(&bytes[..56]));
+    }
+    while at + 64 <= bytes.len() {
+        let (offset, len) = (get(bytes, at + 8), get(bytes, at + 16));
+        let Some(end) = offset
+            .checked_add(len)
+            .filter(|&end| end > at as u64 && end <= bytes.len() as u64)
+        else {
+            return;
+        };
+        let payload = offset as usize..end as usize;
+        let is_end = bytes[at + 4..at + 6] == [0xff, 0xff];
+        if is_end && payload.len() == 16 {
+            put(bytes, payload.start + 8, xxh3_64(&heads));
+        }
+        let is_commit = bytes[at + 4..at + 6] == [6, 0];
+        if is_commit && payload.len() == 32 {
+            put(bytes, payload.start + 24, xxh3_64(&heads));
+        }
+        put(bytes, at + 24, xxh3_64(&bytes[payload]));
+        put(bytes, at + 56, xxh3_64(&bytes[at..at + 56]));
+        if is_end {
+            return;
+        }
+        if is_commit {
+            heads.clear();
+        } else {
+            heads.extend_from_slice(&bytes[at + 56..at + 64]);
+        }
+        at = (end as usize).next_multiple_of(64);
+    }
+}

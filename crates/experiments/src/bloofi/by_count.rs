@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use super::{Built, Effort, Setup, figure, ideal};
-use crate::{Claim, Report};
+use crate::{Claim, Progress, Report};
 
 const COUNTS: [u32; 7] = [100, 300, 1000, 3000, 10_000, 30_000, 100_000];
 
@@ -12,7 +12,7 @@ const PUBLISHED: [(u32, f64, f64); 2] = [(10_000, 103.16, 111.27), (100_000, 885
 
 const NO_SPLIT: &str = "incremental, no-split rule";
 
-pub(super) fn run(effort: Effort, progress: &mut dyn FnMut(&str) -> Result<()>) -> Result<Report> {
+pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report> {
     let x = ("filters N", true);
     let mut cost = figure("fig05", x, ("filters checked per search", true));
     let mut time = figure("fig06", x, ("milliseconds per search", true));
@@ -76,9 +76,9 @@ pub(super) fn run(effort: Effort, progress: &mut dyn FnMut(&str) -> Result<()>) 
         }
     }
     Ok(Report {
-        pictures: Vec::new(),
         figures: vec![cost, time, change],
         claims,
+        ..Report::default()
     })
 }
 

@@ -4,9 +4,9 @@ use anyhow::Result;
 
 use super::by_metric::COUNTS;
 use super::{Built, Data, Effort, Setup, figure};
-use crate::Report;
+use crate::{Progress, Report};
 
-pub(super) fn run(effort: Effort, progress: &mut dyn FnMut(&str) -> Result<()>) -> Result<Report> {
+pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report> {
     let x = ("filters N", true);
     let mut cost = figure("fig15", x, ("filters checked per search", true));
     let mut time = figure("fig16", x, ("milliseconds per search", true));
@@ -29,8 +29,7 @@ pub(super) fn run(effort: Effort, progress: &mut dyn FnMut(&str) -> Result<()>) 
         }
     }
     Ok(Report {
-        pictures: Vec::new(),
         figures: vec![cost, time],
-        claims: Vec::new(),
+        ..Report::default()
     })
 }

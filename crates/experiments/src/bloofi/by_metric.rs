@@ -4,11 +4,11 @@ use anyhow::Result;
 use bloomgrove::index::Metric;
 
 use super::{Built, Effort, Setup, figure};
-use crate::Report;
+use crate::{Progress, Report};
 
 pub(super) const COUNTS: [u32; 5] = [100, 300, 1000, 3000, 10_000];
 
-pub(super) fn run(effort: Effort, progress: &mut dyn FnMut(&str) -> Result<()>) -> Result<Report> {
+pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report> {
     let x = ("filters N", true);
     let mut cost = figure("fig13", x, ("filters checked per search", true));
     let mut time = figure("fig14", x, ("milliseconds per search", true));
@@ -26,8 +26,7 @@ pub(super) fn run(effort: Effort, progress: &mut dyn FnMut(&str) -> Result<()>) 
         }
     }
     Ok(Report {
-        pictures: Vec::new(),
         figures: vec![cost, time],
-        claims: Vec::new(),
+        ..Report::default()
     })
 }

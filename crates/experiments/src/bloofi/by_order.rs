@@ -3,11 +3,11 @@
 use anyhow::Result;
 
 use super::{Built, Effort, Setup, figure, ideal};
-use crate::Report;
+use crate::{Progress, Report};
 
 const ORDERS: [usize; 7] = [2, 3, 4, 5, 6, 8, 10];
 
-pub(super) fn run(effort: Effort, progress: &mut dyn FnMut(&str) -> Result<()>) -> Result<Report> {
+pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report> {
     let x = ("order d", false);
     let mut cost = figure("fig08", x, ("filters checked per search", false));
     let mut storage = figure("fig09", x, ("megabytes", false));
@@ -41,8 +41,7 @@ pub(super) fn run(effort: Effort, progress: &mut dyn FnMut(&str) -> Result<()>) 
         storage.add("filters alone", at, leaves);
     }
     Ok(Report {
-        pictures: Vec::new(),
         figures: vec![cost, storage, change],
-        claims: Vec::new(),
+        ..Report::default()
     })
 }

@@ -6,11 +6,11 @@
 use anyhow::Result;
 
 use super::{Built, Data, Effort, Setup, figure};
-use crate::Report;
+use crate::{Progress, Report};
 
 const COUNTS: [u32; 4] = [300, 1000, 3000, 10_000];
 
-pub(super) fn run(effort: Effort, progress: &mut dyn FnMut(&str) -> Result<()>) -> Result<Report> {
+pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report> {
     let x = ("filters N", true);
     let mut cost = figure("similar-cost", x, ("filters checked per search", true));
     let mut build = figure("similar-build", x, ("seconds to build", true));
@@ -36,8 +36,7 @@ pub(super) fn run(effort: Effort, progress: &mut dyn FnMut(&str) -> Result<()>) 
         }
     }
     Ok(Report {
-        pictures: Vec::new(),
         figures: vec![cost, build],
-        claims: Vec::new(),
+        ..Report::default()
     })
 }

@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use super::{Built, Effort, Setup, figure, ideal};
-use crate::Report;
+use crate::{Progress, Report};
 
 /// Multiples of 64 from one bit for each element of all sets down to a hundredth of
 /// that, and up to ten.
@@ -11,7 +11,7 @@ const SIZES: [u64; 8] = [
     1024, 2048, 5056, 10_112, 50_048, 100_992, 300_032, 1_000_000,
 ];
 
-pub(super) fn run(effort: Effort, progress: &mut dyn FnMut(&str) -> Result<()>) -> Result<Report> {
+pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report> {
     let x = ("bits m", true);
     let mut cost = figure("fig11", x, ("filters checked per search", true));
     let mut time = figure("fig12", x, ("milliseconds per search", true));
@@ -31,8 +31,7 @@ pub(super) fn run(effort: Effort, progress: &mut dyn FnMut(&str) -> Result<()>) 
         cost.add("ideal, 4 children each", at, ideal(4.0, setup.filters));
     }
     Ok(Report {
-        pictures: Vec::new(),
         figures: vec![cost, time],
-        claims: Vec::new(),
+        ..Report::default()
     })
 }

@@ -9,16 +9,15 @@ use bloomgrove::index::{Tree, TreeOptions};
 use bloomgrove::{Affine, Family, Filter, Params};
 
 use super::{Effort, FIGURES};
-use crate::{Picture, Report};
+use crate::{Picture, Progress, Report, paper};
 
-pub(super) fn run(_: Effort, _: &mut dyn FnMut(&str) -> Result<()>) -> Result<Report> {
+pub(super) fn run(_: Effort, _: &mut Progress<'_>) -> Result<Report> {
     let mut report = Report::default();
     let mut draw = |id: &'static str, tree: &Tree| {
-        let title = FIGURES.iter().find(|(known, _)| *known == id);
         let drawing = tree.draw().names(|slot| format!("filter {slot}"));
         report.pictures.push(Picture {
             id,
-            title: title.map_or("", |(_, title)| title),
+            title: paper::title(&FIGURES, id),
             text: drawing.to_text(),
             svg: drawing.to_svg(),
         });

@@ -27,9 +27,10 @@ mod by_size;
 mod example;
 mod setup;
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 
-use crate::{Figure, Report};
+use crate::paper::{self, Group};
+use crate::{Figure, Progress, Report};
 
 pub use setup::{Built, Data, Measured, Setup};
 
@@ -86,19 +87,8 @@ impl Effort {
 ///
 /// # Errors
 /// An unknown id, lack of memory, or the error of `progress`.
-pub fn run(
-    ids: &[String],
-    effort: Effort,
-    progress: &mut dyn FnMut(&str) -> Result<()>,
-) -> Result<Report> {
-    for id in ids {
-        ensure!(
-            FIGURES.iter().any(|(known, _)| known == id),
-            "there is no {id}; `bloomgrove paper list` lists the figures"
-        );
-    }
-    type Group = fn(Effort, &mut dyn FnMut(&str) -> Result<()>) -> Result<Report>;
-    let groups: [(&[&str], Group); 7] = [
+pub fn run(ids: &[String], effort: Effort, progress: &mut Progress<'_>) -> Result<Report> {
+    let groups: [(&[&str], Group<Effort>); 7] = [
         (&["fig01", "fig02", "fig03", "fig04"], example::run),
         (&["fig05", "fig06", "fig07"], by_count::run),
         (&["fig08", "fig09", "fig10"], by_order::run),
@@ -107,30 +97,12 @@ pub fn run(
         (&["fig15", "fig16"], by_data::run),
         (&["similar-cost", "similar-build"], by_similarity::run),
     ];
-    let mut report = Report::default();
-    for (members, group) in groups {
-        if ids.is_empty() || ids.iter().any(|id| members.contains(&id.as_str())) {
-            let part = group(effort, progress)?;
-            report.pictures.extend(part.pictures);
-            report.figures.extend(part.figures);
-            report.claims.extend(part.claims);
-        }
-    }
-    report.keep(ids);
-    Ok(report)
+    paper::run(&FIGURES, &groups, ids, effort, progress)
 }
 
 /// An empty figure with its title from [`FIGURES`].
 fn figure(id: &'static str, x: (&'static str, bool), y: (&'static str, bool)) -> Figure {
-    let title = FIGURES.iter().find(|(known, _)| *known == id);
-    let axis = |(name, log)| crate::Axis { name, log };
-    Figure {
-        id,
-        title: title.map_or("", |(_, title)| title),
-        x: axis(x),
-        y: axis(y),
-        series: Vec::new(),
-    }
+    paper::figure(&FIGURES, id, x, y)
 }
 
 /// Search cost when one path is followed and each inner node has `l` children:

@@ -1,21 +1,23 @@
 //! Sorting names into buckets, with bounded memory and on all processors.
 //!
 //! ```text
-//!   pass 1       count the names of each bucket       -> offsets
-//!   pass 2 ...   buckets that fit the memory allowed: put each name in its place, sort each
-//!                bucket, pack                         -> entries
+//!   names --hash--> 256 shares of the buckets --sort each--> entries in order --pack-->
 //! ```
 //!
-//! Sorting makes the result the same however many processors have worked on it.
+//! Each name becomes one number: its place among the buckets of its share, then its rank, then
+//! its second position; sorting the numbers of a share sorts its names into buckets. Writing
+//! into few shares is what makes it fast: put into its bucket at once, each name would cost a
+//! cache miss. Where not all names fit the memory allowed, the buckets are taken in several
+//! rounds, and names are hashed once in each.
 
-use std::ops::Range;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::ops::{ControlFlow, Range};
 
 use super::{IndexOptions, Plan, Progress, Segment};
 use crate::bits::{Packer, Words};
 use crate::format::Store;
 use crate::hash::{Key, Positions};
 use crate::sample::namespace::{Keys, Namespace};
+use crate::sample::parallel::in_order;
 use crate::{Error, Params};
 
 /// Names worked on between two words of progress.
@@ -24,6 +26,8 @@ const ROUND: u64 = 1 << 22;
 const PIECE: usize = 1 << 16;
 /// The most names of one part: their counts are 32 bits.
 const MOST: u64 = u32::MAX as u64;
+/// Shares that the buckets of a round are cut into.
+const SHARES: u64 = 256;
 
 /// Takes words as they come.
 pub(super) type Sink<'s> = &'s mut dyn FnMut(&[u64]) -> Result<(), Error>;
@@ -69,137 +73,256 @@ pub(super) fn write(
         )));
     }
     let start = namespace.start_of(part);
-    let ranks = start..start + plan.names;
-    let scan = Scan {
+    let work = Build {
         params,
         namespace,
-        ranks,
-        shift: plan.shift,
+        ranks: start..start + plan.names,
+        plan,
+        threads: std::thread::available_parallelism().map_or(1, usize::from),
     };
-    let counts = atomics::<AtomicU32>(plan.buckets)?;
-    scan.each(&mut |done| progress(done, 2 * plan.names), |_, first, _| {
-        counts[first as usize].fetch_add(1, Relaxed);
-    })?;
-
-    let mut packing = Packing::new(plan.offset_width, &mut *sink);
-    let mut offset = 0;
-    packing.push(0)?;
-    for count in &counts {
-        offset += u64::from(count.load(Relaxed));
-        packing.push(offset)?;
+    // Twice: the shares of a round grow by doubling.
+    let fits = |size: u64| {
+        (2 * plan.names)
+            .saturating_mul(size)
+            .div_ceil(options.memory.max(1))
+    };
+    if work.place_width(fits(8)) + plan.rank_width + plan.second <= 64 {
+        work.write::<u64>(fits(8), progress, sink)
+    } else {
+        work.write::<u128>(fits(16), progress, sink)
     }
-    packing.finish()?;
-
-    let mut packing = Packing::new(plan.rank_width + plan.second, sink);
-    let fits = (options.memory / 8).max(1);
-    let mut buckets = 0..0;
-    let mut done = plan.names;
-    while buckets.end < plan.buckets {
-        // As many buckets as fit; one at least.
-        buckets = buckets.end..buckets.end;
-        let mut entries = 0;
-        while buckets.end < plan.buckets {
-            let count = u64::from(counts[buckets.end as usize].load(Relaxed));
-            if entries > 0 && entries + count > fits {
-                break;
-            }
-            // From here on: where the next name of the bucket goes.
-            counts[buckets.end as usize].store(entries as u32, Relaxed);
-            entries += count;
-            buckets.end += 1;
-        }
-        let places = atomics::<AtomicU64>(entries)?;
-        let total = 2 * plan.names;
-        let share = entries as f64 / plan.names as f64;
-        let mut told = |now: u64| progress(done + (now as f64 * share) as u64, total);
-        scan.each(&mut told, |rank, first, second| {
-            if buckets.contains(&first) {
-                let place = counts[first as usize].fetch_add(1, Relaxed);
-                let second = if plan.second > 0 { second } else { 0 };
-                places[place as usize].store(rank << plan.second | second, Relaxed);
-            }
-        })?;
-        done += entries;
-        let mut entries: Vec<u64> = places.into_iter().map(AtomicU64::into_inner).collect();
-        let mut start = 0;
-        for bucket in buckets.clone() {
-            let end = counts[bucket as usize].load(Relaxed) as usize;
-            entries[start..end].sort_unstable();
-            start = end;
-        }
-        for entry in entries {
-            packing.push(entry)?;
-        }
-    }
-    packing.finish()
 }
 
-/// Zeroed numbers that all processors may change.
-fn atomics<T: Default>(len: u64) -> Result<Vec<T>, Error> {
+/// A number that holds a name's place, rank and second position.
+trait Number: Copy + Ord + Send + Sync {
+    fn new(place: u64, entry: u64, width: u32) -> Self;
+    fn place(self, width: u32) -> u64;
+    fn entry(self, width: u32) -> u64;
+}
+
+impl Number for u64 {
+    #[inline]
+    fn new(place: u64, entry: u64, width: u32) -> Self {
+        // A place takes no bits if there is one bucket to a share; then the width may be 64.
+        place.checked_shl(width).unwrap_or(0) | entry
+    }
+
+    fn place(self, width: u32) -> u64 {
+        self.checked_shr(width).unwrap_or(0)
+    }
+
+    fn entry(self, width: u32) -> u64 {
+        self & (u64::MAX >> (64 - width))
+    }
+}
+
+impl Number for u128 {
+    #[inline]
+    fn new(place: u64, entry: u64, width: u32) -> Self {
+        u128::from(place) << width | u128::from(entry)
+    }
+
+    fn place(self, width: u32) -> u64 {
+        (self >> width) as u64
+    }
+
+    fn entry(self, width: u32) -> u64 {
+        (self & (u128::MAX >> (128 - width))) as u64
+    }
+}
+
+struct Build<'a> {
+    params: &'a Params,
+    namespace: &'a Namespace,
+    ranks: Range<u64>,
+    plan: Plan,
+    threads: usize,
+}
+
+impl Build<'_> {
+    /// Buckets of a round, and of one of its shares.
+    fn buckets(&self, rounds: u64) -> (u64, u64) {
+        let round = self
+            .plan
+            .buckets
+            .div_ceil(rounds.clamp(1, self.plan.buckets));
+        (round, round.div_ceil(SHARES))
+    }
+
+    fn place_width(&self, rounds: u64) -> u32 {
+        crate::bits::width_of(self.buckets(rounds).1 - 1)
+    }
+
+    fn write<N: Number>(&self, rounds: u64, progress: Progress, sink: Sink) -> Result<(), Error> {
+        let plan = self.plan;
+        let (round, share) = self.buckets(rounds);
+        let width = plan.rank_width + plan.second;
+        let mut entries = Packing::new(width, &mut *sink);
+        let mut counts = zeros(plan.buckets)?;
+        let total = plan.buckets.div_ceil(round) * plan.names;
+        for (number, first) in (0..plan.buckets).step_by(round as usize).enumerate() {
+            let buckets = first..plan.buckets.min(first + round);
+            let done = number as u64 * plan.names;
+            let mut told = |names| progress(done + names, total);
+            let shares = self.shares::<N>(buckets, share, &mut told)?;
+            let sort = |at: u64| {
+                let mut all: Vec<N> = shares
+                    .iter()
+                    .flat_map(|shares| &shares[at as usize])
+                    .copied()
+                    .collect();
+                all.sort_unstable();
+                all
+            };
+            let mut failed = None;
+            in_order(SHARES, self.threads, sort, |at, sorted| {
+                for number in sorted {
+                    counts[(first + at * share + number.place(width)) as usize] += 1u32;
+                    if let Err(error) = entries.push(number.entry(width)) {
+                        failed = Some(error);
+                        return ControlFlow::Break(());
+                    }
+                }
+                ControlFlow::Continue(())
+            });
+            if let Some(error) = failed {
+                return Err(error);
+            }
+        }
+        entries.finish()?;
+        let mut offsets = Packing::new(plan.offset_width, sink);
+        let mut offset = 0;
+        offsets.push(0)?;
+        for count in counts {
+            offset += u64::from(count);
+            offsets.push(offset)?;
+        }
+        offsets.finish()
+    }
+
+    /// The names of some buckets by share, those of each thread apart. Tells `told` how many
+    /// names have been looked at.
+    fn shares<N: Number>(
+        &self,
+        buckets: Range<u64>,
+        share: u64,
+        told: &mut dyn FnMut(u64) -> Result<(), Error>,
+    ) -> Result<Vec<Vec<Vec<N>>>, Error> {
+        let mut all: Vec<Vec<Vec<N>>> = Vec::new();
+        all.resize_with(self.threads, || {
+            let mut shares = Vec::new();
+            shares.resize_with(SHARES as usize, Vec::new);
+            shares
+        });
+        let mut at = self.ranks.start;
+        while at < self.ranks.end {
+            let end = self.ranks.end.min(at.saturating_add(ROUND));
+            let each = (end - at).div_ceil(self.threads as u64);
+            let full = std::thread::scope(|scope| {
+                let workers: Vec<_> = all
+                    .iter_mut()
+                    .enumerate()
+                    .map(|(thread, shares)| {
+                        let from = (at + thread as u64 * each).min(end);
+                        let ranks = from..end.min(from + each);
+                        let buckets = buckets.clone();
+                        scope.spawn(move || self.sort_in(ranks, buckets, share, shares))
+                    })
+                    .collect();
+                let full = |worker: std::thread::ScopedJoinHandle<'_, bool>| {
+                    // A thread that panicked takes this one with it.
+                    worker
+                        .join()
+                        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+                };
+                workers
+                    .into_iter()
+                    .map(full)
+                    .fold(false, |any, full| any | full)
+            });
+            if full {
+                return Err(Error::OutOfMemory {
+                    bytes: self.plan.names.saturating_mul(size_of::<N>() as u64),
+                });
+            }
+            at = end;
+            told(at - self.ranks.start)?;
+        }
+        Ok(all)
+    }
+
+    /// Puts the names of some ranks into their shares; true if memory was short.
+    fn sort_in<N: Number>(
+        &self,
+        ranks: Range<u64>,
+        buckets: Range<u64>,
+        share: u64,
+        shares: &mut [Vec<N>],
+    ) -> bool {
+        let mut full = false;
+        let plan = self.plan;
+        let width = plan.rank_width + plan.second;
+        // A division by a number that is not known before costs as much as the hash.
+        let exact = share.is_power_of_two().then(|| share.trailing_zeros());
+        self.each(ranks, |rank, bucket, second| {
+            if !buckets.contains(&bucket) {
+                return true;
+            }
+            let bucket = bucket - buckets.start;
+            let at = match exact {
+                Some(shift) => bucket >> shift,
+                None => bucket / share,
+            };
+            let second = if plan.second > 0 { second } else { 0 };
+            let number = N::new(bucket - at * share, rank << plan.second | second, width);
+            let shares = &mut shares[at as usize];
+            if shares.len() == shares.capacity()
+                && shares.try_reserve(shares.len().max(64)).is_err()
+            {
+                full = true;
+                return false;
+            }
+            shares.push(number);
+            true
+        });
+        full
+    }
+
+    /// Calls `each` on the names of some ranks, with the rank in the part, the bucket of the
+    /// first position, and the second position; until it says no.
+    fn each(&self, ranks: Range<u64>, mut each: impl FnMut(u64, u64, u64) -> bool) {
+        let start = self.ranks.start;
+        self.namespace.scan(ranks, |first, keys| match keys {
+            Keys::Binary(keys) => self.positions(first - start, keys, &mut each),
+            Keys::Decimal(keys) => self.positions(first - start, keys, &mut each),
+            Keys::Text(keys) => self.positions(first - start, keys, &mut each),
+        });
+    }
+
+    fn positions<K: Key>(
+        &self,
+        rank: u64,
+        keys: &[K],
+        each: &mut impl FnMut(u64, u64, u64) -> bool,
+    ) -> bool {
+        keys.iter().enumerate().all(|(i, key)| {
+            let (first, second) =
+                key.with_bytes(|bytes| Positions::new(self.params, bytes).first_two(self.params));
+            each(rank + i as u64, first >> self.plan.shift, second)
+        })
+    }
+}
+
+/// A count for each bucket.
+fn zeros(len: u64) -> Result<Vec<u32>, Error> {
     let too_many = || Error::OutOfMemory {
-        bytes: len.saturating_mul(size_of::<T>() as u64),
+        bytes: len.saturating_mul(4),
     };
     let len = usize::try_from(len).map_err(|_| too_many())?;
     let mut all = Vec::new();
     all.try_reserve_exact(len).map_err(|_| too_many())?;
-    all.resize_with(len, T::default);
+    all.resize(len, 0);
     Ok(all)
-}
-
-/// All names of a part with their first two positions.
-struct Scan<'a> {
-    params: &'a Params,
-    namespace: &'a Namespace,
-    ranks: Range<u64>,
-    shift: u32,
-}
-
-impl Scan<'_> {
-    /// Calls `each` on every name's rank in the part, the bucket of its first position, and its
-    /// second position: on all processors, in any order. Tells `told` how many are done.
-    fn each(
-        &self,
-        told: &mut dyn FnMut(u64) -> Result<(), Error>,
-        each: impl Fn(u64, u64, u64) + Sync,
-    ) -> Result<(), Error> {
-        let threads = std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
-        let mut at = self.ranks.start;
-        while at < self.ranks.end {
-            let end = self.ranks.end.min(at.saturating_add(ROUND));
-            let share = (end - at).div_ceil(threads);
-            std::thread::scope(|scope| {
-                for thread in 0..threads {
-                    let from = at + thread * share;
-                    let to = end.min(from + share);
-                    let each = &each;
-                    scope.spawn(move || self.one(from..to.max(from), each));
-                }
-            });
-            at = end;
-            told(at - self.ranks.start)?;
-        }
-        Ok(())
-    }
-
-    fn one(&self, ranks: Range<u64>, each: &impl Fn(u64, u64, u64)) {
-        self.namespace.scan(ranks, |first, keys| {
-            let rank = first - self.ranks.start;
-            match keys {
-                Keys::Binary(keys) => self.positions(rank, keys, each),
-                Keys::Decimal(keys) => self.positions(rank, keys, each),
-                Keys::Text(keys) => self.positions(rank, keys, each),
-            }
-            true
-        });
-    }
-
-    fn positions<K: Key>(&self, rank: u64, keys: &[K], each: &impl Fn(u64, u64, u64)) {
-        for (i, key) in keys.iter().enumerate() {
-            let (first, second) =
-                key.with_bytes(|bytes| Positions::new(self.params, bytes).first_two(self.params));
-            each(rank + i as u64, first >> self.shift, second);
-        }
-    }
 }
 
 /// Packs numbers and hands the words on, a piece at a time.

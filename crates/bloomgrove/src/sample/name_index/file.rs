@@ -38,6 +38,9 @@ struct Home {
     index: U64,
 }
 
+/// A file may have this much that is out of use, and as much as is in use.
+const SPARE: u64 = 1 << 20;
+
 const RANGE: u32 = 1;
 const INTEGERS: u32 = 2;
 const LINES: u32 = 3;
@@ -51,20 +54,20 @@ impl NameIndex {
         let path = path.as_ref();
         let _lock = lock_target(path).map_err(Error::in_file(path))?;
         let mut writer = Writer::create(path, Content::Names)?;
-        let homes: Result<Vec<Home>, Error> = self
-            .namespace
-            .parts()
-            .iter()
-            .zip(&self.segments)
-            .map(|(part, segment)| {
-                write_part(&mut writer, part, |writer| {
-                    writer.words(segment.words.as_ref())
-                })
-            })
-            .collect();
-        let manifest = manifest(&self.params, &self.namespace, self.options, &homes?);
+        let homes = self.write_segments(&mut writer)?;
+        let manifest = manifest(&self.params, &self.namespace, self.options, &homes);
         writer.commit(0, &manifest)?;
         writer.persist().map(|_| ())
+    }
+
+    /// Writes the parts that have a segment.
+    fn write_segments<W: Durable>(&self, writer: &mut Writer<W>) -> Result<Vec<Home>, Error> {
+        let parts = self.namespace.parts().iter().zip(&self.segments);
+        parts
+            .map(|(part, segment)| {
+                write_part(writer, part, |writer| writer.words(segment.words.as_ref()))
+            })
+            .collect()
     }
 
     /// Indexes all names into a file, with no more memory than `options` allows: for indexes
@@ -105,8 +108,9 @@ impl NameIndex {
     }
 
     /// Takes names that have come into use into the index in a file, which grows by about what
-    /// they need; now and then, when lists are merged, by more. Returns how many are new.
-    /// A process that is killed meanwhile leaves the index as it was.
+    /// they need; when lists are merged, by more. Once most of the file is out of use, it is
+    /// replaced by a new one. Returns how many names are new. A process that is killed
+    /// meanwhile leaves the index as it was.
     ///
     /// # Errors
     /// As [`add`](Self::add) and [`open`](Self::open); [`Error::Busy`] while another adds.
@@ -128,6 +132,23 @@ impl NameIndex {
             let (params, namespace) = (&index.params, &index.namespace);
             let options = index.options.memory(memory);
             let parts = changed..namespace.parts().len();
+            index.segments.truncate(changed);
+            if file.end() > 2 * index.bytes() + SPARE {
+                // More than half of it is out of use: what is in use goes into a new file.
+                let mut writer = Writer::create(path, Content::Names)?;
+                let mut homes = index.write_segments(&mut writer)?;
+                homes.extend(write_parts(
+                    &mut writer,
+                    params,
+                    namespace,
+                    parts,
+                    options,
+                    progress,
+                )?);
+                writer.commit(0, &manifest(params, namespace, options, &homes))?;
+                writer.persist()?;
+                return Ok(added);
+            }
             let mut writer = file.append()?;
             homes.extend(write_parts(
                 &mut writer,

@@ -16,8 +16,8 @@
 //!
 //! Cost, M names and m bits: log2 M + log2 m bits for a name (without the second position
 //! log2 M), and log2 M for each bucket, of which there are m, or about M if that is fewer; a
-//! bucket is then several positions. Built in two passes over the names when it fits the memory
-//! allowed, with one more for each time it does not.
+//! bucket is then several positions. Built in one pass over the names if the memory allowed
+//! holds 16 bytes for each, and in as many more as it takes if not.
 //!
 //! Source: our own; it takes the place of the BloomSampleTree of seed document 001, whose sampler
 //! is not uniform. The tree holds a filter for each of its nodes; this holds each name once.
@@ -210,7 +210,7 @@ pub(in crate::sample) struct Segment {
     plan: Plan,
     /// Bits of a second position in each entry; 0 if there is none.
     second: u32,
-    /// Offsets of the buckets, and then the entries.
+    /// Entries, and then the offsets of the buckets.
     words: Store,
 }
 
@@ -224,7 +224,7 @@ struct Plan {
     offset_width: u32,
     rank_width: u32,
     second: u32,
-    /// Where the entries begin, in words, and how many words there are in all.
+    /// Words of the entries, behind which the offsets begin; and words in all.
     entries: u64,
     words: u64,
 }
@@ -243,8 +243,8 @@ impl Plan {
         let fits = second && params.hashes() > 1 && rank_width + full <= 64;
         let second = if fits { full } else { 0 };
         let too_large = || Error::OutOfMemory { bytes: u64::MAX };
-        let entries = packed_words(buckets + 1, offset_width).ok_or_else(too_large)?;
-        let words = packed_words(names, rank_width + second)
+        let entries = packed_words(names, rank_width + second).ok_or_else(too_large)?;
+        let words = packed_words(buckets + 1, offset_width)
             .and_then(|words| words.checked_add(entries))
             .filter(|words| words.checked_mul(8).is_some())
             .ok_or_else(too_large)?;
@@ -286,7 +286,7 @@ impl Segment {
     /// The entries of a bucket. A damaged file may name wrong ones, and nothing worse.
     #[inline]
     pub(in crate::sample) fn bucket(&self, bucket: u64) -> Range<u64> {
-        let words = self.words.as_ref();
+        let words = &self.words.as_ref()[self.plan.entries as usize..];
         let at = |i| packed_get(words, self.plan.offset_width, i).min(self.plan.names);
         let (start, end) = (at(bucket), at(bucket + 1));
         start..end.max(start)
@@ -295,8 +295,7 @@ impl Segment {
     /// An entry: the rank of a name in its part, and its second position if it is kept.
     #[inline]
     pub(in crate::sample) fn entry(&self, i: u64) -> (u64, Option<u64>) {
-        let entries = &self.words.as_ref()[self.plan.entries as usize..];
-        let entry = packed_get(entries, self.plan.rank_width + self.second, i);
+        let entry = packed_get(self.words.as_ref(), self.plan.rank_width + self.second, i);
         let rank = (entry >> self.second).min(self.plan.names - 1);
         let second = entry & ((1 << self.second) - 1);
         (rank, (self.second > 0).then_some(second))
@@ -306,6 +305,6 @@ impl Segment {
     #[inline]
     pub(in crate::sample) fn prefetch(&self, i: u64) {
         let bit = i * u64::from(self.plan.rank_width + self.second);
-        crate::bits::prefetch(self.words.as_ref(), (self.plan.entries + bit / 64) as usize);
+        crate::bits::prefetch(self.words.as_ref(), (bit / 64) as usize);
     }
 }

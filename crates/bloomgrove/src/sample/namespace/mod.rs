@@ -184,6 +184,10 @@ impl Namespace {
     pub fn integers(names: impl IntoIterator<Item = u64>) -> Result<Self, Error> {
         let mut builder = integers::Builder::default();
         for (i, name) in names.into_iter().enumerate() {
+            if name == u64::MAX {
+                // Ranges, whose end is not in them, could not hold it.
+                return Err(Error::namespace("the largest integer may be 2^64 - 2"));
+            }
             builder.push(name).map_err(|last| {
                 Error::namespace(format!(
                     "number {} of the list is {name}, and comes after {last}; {}",
@@ -372,7 +376,8 @@ impl Namespace {
             .iter()
             .map(|part| part.integer(part.len() - 1))
             .max()?;
-        Some(first..last.saturating_add(1))
+        // A damaged file may have a list that does not rise.
+        Some(first..last.saturating_add(1).max(first))
     }
 
     /// For each part, the ranks of its names that lie in `within`; all without it.
@@ -458,7 +463,7 @@ impl Namespace {
         Err(Error::namespace(format!(
             "names from {} to {} do not all lie in {}..{}",
             span.start,
-            span.end - 1,
+            span.end.saturating_sub(1),
             bounds.start,
             bounds.end
         )))

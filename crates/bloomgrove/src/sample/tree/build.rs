@@ -44,12 +44,18 @@ pub(super) fn complete(params: &Params, span: &Span) -> Result<Nodes, Error> {
 
 /// The tree of these names, which rise and lie in the span.
 pub(super) fn pruned(params: &Params, span: &Span, names: &[u64]) -> Result<Nodes, Error> {
-    // For each leaf that exists its number, and in turn those of the levels above it.
-    let runs: Vec<&[u64]> = names
-        .chunk_by(|&a, &b| span.leaf(a) == span.leaf(b))
-        .collect();
+    let (mut numbers, mut runs) = (Vec::new(), Vec::new());
+    let mut rest = names;
+    while let Some(&first) = rest.first() {
+        let leaf = span.leaf(first);
+        let end = span.range(span.depth, leaf).end;
+        let (run, others) = rest.split_at(rest.partition_point(|&name| name < end));
+        numbers.push(leaf);
+        runs.push(run);
+        rest = others;
+    }
+    // The numbers of the nodes that exist, level by level from the leaves up.
     let mut levels = vec![Vec::new(); span.depth as usize + 1];
-    let mut numbers: Vec<u64> = runs.iter().map(|run| span.leaf(run[0])).collect();
     for level in levels.iter_mut().rev() {
         let above = numbers
             .chunk_by(|a, b| a / 2 == b / 2)

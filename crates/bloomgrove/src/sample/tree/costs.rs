@@ -63,12 +63,12 @@ impl Costs {
         let (mut intersection, mut membership) = (f64::INFINITY, f64::INFINITY);
         let mut filters = nodes.as_ref().chunks_exact(width).cycle();
         for round in 0..ROUNDS {
-            intersection = intersection.min(least_time(|| {
+            intersection = intersection.min(mean_time(|| {
                 let node = filters.next().unwrap_or_default();
                 black_box(bits::and_count(node, query.words()));
             }));
             let names = (round * NAMES..).take(NAMES as usize);
-            membership = membership.min(least_time(|| {
+            membership = membership.min(mean_time(|| {
                 let mut found = 0u64;
                 let work = &mut Operations::default();
                 members(&query, names.clone(), work, |_| found += 1);
@@ -82,8 +82,8 @@ impl Costs {
     }
 }
 
-/// Nanoseconds for one call of `work`, in the mean over a round.
-fn least_time(mut work: impl FnMut()) -> f64 {
+/// Nanoseconds of one call of `work`: the mean over a round.
+fn mean_time(mut work: impl FnMut()) -> f64 {
     let start = Instant::now();
     let mut calls = 0;
     loop {

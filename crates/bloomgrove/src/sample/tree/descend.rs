@@ -14,20 +14,21 @@ use crate::{Error, Filter, bits};
 
 /// A node, and where it is in the tree.
 #[derive(Clone, Copy)]
-struct Place {
-    slot: usize,
+pub(super) struct Place {
+    pub(super) slot: usize,
     level: u32,
     index: u64,
 }
 
-const ROOT: Place = Place {
+pub(super) const ROOT: Place = Place {
     slot: 0,
     level: 0,
     index: 0,
 };
 
 impl SampleTree {
-    /// One member drawn by Algorithm 1, BSTSample. *Not uniform*: see the module.
+    /// One member drawn by Algorithm 1, BSTSample. *Not uniform*: members of nodes that are
+    /// estimated too low are drawn seldom, or never.
     ///
     /// None when no leaf that the search reached holds a member: the query may still have
     /// members if the threshold is [`Threshold::Estimate`], and has none otherwise.
@@ -66,7 +67,7 @@ impl SampleTree {
     }
 
     /// A search, unless the tree has no node.
-    fn search<'a, S: AsRef<[u64]>>(
+    pub(super) fn search<'a, S: AsRef<[u64]>>(
         &'a self,
         query: &'a Filter<S>,
         threshold: Threshold,
@@ -87,8 +88,8 @@ impl SampleTree {
 }
 
 /// One query on its way through the tree.
-struct Search<'a, S> {
-    tree: &'a SampleTree,
+pub(super) struct Search<'a, S> {
+    pub(super) tree: &'a SampleTree,
     query: &'a Filter<S>,
     judge: Judge<'a>,
     work: &'a mut Operations,
@@ -133,7 +134,7 @@ impl<S: AsRef<[u64]>> Search<'_, S> {
     }
 
     /// The children that do not count as empty, with their weights.
-    fn children(
+    pub(super) fn children(
         &mut self,
         at: Place,
         halves: [Option<NonZeroUsize>; 2],
@@ -153,7 +154,7 @@ impl<S: AsRef<[u64]>> Search<'_, S> {
     }
 
     /// The members among the names of a leaf.
-    fn leaf(&mut self, at: Place, each: impl FnMut(u64)) {
+    pub(super) fn leaf(&mut self, at: Place, each: impl FnMut(u64)) {
         match &self.tree.nodes.get(at.slot).below {
             Below::Names(names) => members(self.query, names.iter().copied(), self.work, each),
             _ => {

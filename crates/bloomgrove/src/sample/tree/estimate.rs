@@ -35,7 +35,9 @@ const LEAST_WEIGHT: f64 = 0.5;
 /// ```
 ///
 /// It is below 0 when fewer bits are common than chance would have it, and infinite or not
-/// a number when no bit is 0 in both: then the bits say nothing.
+/// a number when no bit is 0 in both: then the bits say nothing. Multiplied out, it is the
+/// number of items of the one plus that of the other less that of their union, each judged
+/// by its fill, as in [`Filter::estimated_common_items`](crate::Filter::estimated_common_items).
 ///
 /// ```
 /// use bloomgrove::{Filter, Params, bits, sample::estimate_common};

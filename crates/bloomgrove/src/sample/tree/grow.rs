@@ -33,6 +33,7 @@ impl SampleTree {
         let leaf = self.span.leaf(name);
         let mut path = self.path(leaf);
         let missing = self.span.depth as usize + 1 - path.len();
+        self.nodes.reserve(missing)?;
         if missing == 0 {
             let last = path[path.len() - 1];
             if let Below::Names(names) = &mut self.nodes.get_mut(last).below {
@@ -45,7 +46,6 @@ impl SampleTree {
                 names.insert(at, name);
             }
         }
-        self.nodes.reserve(missing)?;
         while path.len() <= self.span.depth as usize {
             path.push(self.extend(&path, leaf, name));
         }

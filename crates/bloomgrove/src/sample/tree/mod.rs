@@ -48,6 +48,7 @@
 //! `docs/papers/sampling.md` has the figures for both, and for methods without these faults.
 
 mod build;
+mod chances;
 mod costs;
 mod descend;
 mod estimate;
@@ -64,7 +65,8 @@ use nodes::Nodes;
 
 /// The sampling paper's BloomSampleTree: finds the names that a filter holds.
 ///
-/// Its samples are *not uniform*; see above what else it is bad at.
+/// Its samples are *not uniform*, and with the paper's thresholding
+/// ([`Threshold::Estimate`]) many members are never found: it is here to be compared with.
 ///
 /// ```
 /// use bloomgrove::sample::{Operations, SampleTree, Threshold};
