@@ -231,6 +231,7 @@ proptest! {
             let mut wanted: Vec<u64> = numbers.filter(|n| naive(n) && inside(n)).collect();
             wanted.sort_unstable();
             let mut options = Options::new().seed(seed);
+            options.threads = Some(1);
             if let Some((from, len)) = within {
                 options = options.within(from..from + len);
             }
