@@ -163,7 +163,7 @@ proptest! {
         fill in 0.01f64..0.9,
         seed in any::<u64>(),
         lean in any::<bool>(),
-        memory in prop_oneof![Just(64u64), Just(1 << 20)],
+        memory in prop_oneof![Just(4096u64), Just(1 << 20)],
     ) {
         let affine = matches!(params.family(), Family::Affine(_));
         let kind = if affine { kind % 4 } else { kind };

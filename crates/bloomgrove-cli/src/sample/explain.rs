@@ -176,6 +176,17 @@ impl Facts {
         self.field("tests", json!(tests));
     }
 
+    /// How many members there are, by what was looked at.
+    pub(super) fn measured(&mut self, members: Option<f64>) {
+        if let Some(members) = members {
+            self.line(
+                "members",
+                format!("{}, by what was looked at", units::estimate(members)),
+            );
+            self.field("measured_members", json!(members));
+        }
+    }
+
     /// What one of the paper's methods took.
     pub(super) fn operations(&mut self, work: Operations, draws: Option<u64>) {
         let (each, of) = per_draw(draws);
