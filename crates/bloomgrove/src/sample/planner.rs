@@ -145,6 +145,8 @@ pub(super) struct Facts<'q> {
 impl<'q> Facts<'q> {
     pub(super) fn new(query: &'q Query<'q>, names: Names, domain: &Domain) -> Self {
         let index = index_of(names);
+        // Items are taken to be spread evenly over the names.
+        let share = domain.len as f64 / domain.namespace.len() as f64;
         let inverted = inverse_of(query).zip(domain.span.as_ref());
         let inverted = inverted.map(|(inverse, span)| match domain.len {
             0 => 1.0,
@@ -155,7 +157,7 @@ impl<'q> Facts<'q> {
             names: domain.len,
             indexed: index.map(|index| (index.namespace().len(), index.has_second())),
             inverted,
-            estimate: query.estimate(domain.len),
+            estimate: query.estimate(domain.namespace.len()).times(share),
         }
     }
 

@@ -98,6 +98,17 @@ pub struct Estimate {
     pub accuracy: f64,
 }
 
+impl Estimate {
+    /// Of a share of the names.
+    pub(in crate::sample) fn times(self, share: f64) -> Self {
+        Self {
+            members: self.members * share,
+            items: self.items * share,
+            accuracy: self.accuracy,
+        }
+    }
+}
+
 impl<'f> Query<'f> {
     /// The members of one filter.
     pub fn of<S: AsRef<[u64]>>(filter: &'f Filter<S>) -> Self {

@@ -72,9 +72,11 @@ enum State<'a> {
         source: Source<'a>,
         /// Drawn and accepted, but not yet asked for.
         ready: VecDeque<u64>,
-        /// How many looks a draw takes, as far as is known; and looks since the last member.
+        /// How many looks a draw takes, as far as is known.
         expected: f64,
+        /// Looks since the last member, and how many are too many.
         since: u64,
+        patience: u64,
     },
     /// All members are known.
     Listed(Vec<u64>),
@@ -217,11 +219,12 @@ impl<'a> Sampler<'a> {
                     ready,
                     expected,
                     since,
+                    patience,
                 } => {
                     if let Some(rank) = ready.pop_front() {
                         return Ok(rank);
                     }
-                    if *since as f64 > PATIENCE * *expected {
+                    if *since > *patience {
                         self.state = State::Unlisted;
                         continue;
                     }
@@ -304,14 +307,15 @@ impl<'a> State<'a> {
             Source::Index { live, .. } => live.total() as f64 / plan.estimate.members.max(1e-9),
             Source::Names => plan.looks,
         };
-        // Members that are expected to be less than one make for endless expectations: nobody
-        // waits for longer than it takes to look at all names.
+        // Listing all may be the better part of patience: nobody waits for longer than it takes to
+        // look at a quarter of the names.
         let all = domain.len as f64;
         State::Drawing {
             source,
             ready: VecDeque::new(),
             expected: expected.clamp(1.0, all),
             since: 0,
+            patience: (PATIENCE * expected).min(all / 4.0).max(BATCH as f64) as u64,
         }
     }
 }

@@ -123,7 +123,7 @@ impl NameIndex {
         progress: Progress,
     ) -> Result<Self, Error> {
         namespace.check_family(params)?;
-        let segments = Self::segments_from(params, &namespace, options, 0, progress)?;
+        let segments = Self::segments_of(params, &namespace, options, progress)?;
         Ok(Self {
             params: params.clone(),
             namespace,
@@ -132,14 +132,13 @@ impl NameIndex {
         })
     }
 
-    fn segments_from(
+    fn segments_of(
         params: &Params,
         namespace: &Namespace,
         options: IndexOptions,
-        part: usize,
         progress: Progress,
     ) -> Result<Vec<Segment>, Error> {
-        (part..namespace.parts().len())
+        (0..namespace.parts().len())
             .map(|part| Segment::build(params, namespace, part, options, progress))
             .collect()
     }
@@ -149,16 +148,17 @@ impl NameIndex {
     /// # Errors
     /// As [`Namespace::add`]; then nothing was changed.
     pub fn add(&mut self, more: Namespace) -> Result<u64, Error> {
-        let (added, changed) = self.namespace.add_parts(more)?;
-        self.segments.truncate(changed);
-        let fresh = Self::segments_from(
+        let growth = self.namespace.grown(more)?;
+        let segments = Self::segments_of(
             &self.params,
-            &self.namespace,
+            &growth.fresh,
             self.options,
-            changed,
             &mut |_, _| Ok(()),
         )?;
-        self.segments.extend(fresh);
+        self.segments.truncate(growth.kept);
+        self.segments.extend(segments);
+        let added = growth.added;
+        self.namespace.apply(growth);
         Ok(added)
     }
 

@@ -6,6 +6,16 @@ use super::integers::Builder;
 use super::{Integers, Lines, Namespace, Part, Spelling};
 use crate::Error;
 
+/// What comes of adding names.
+pub(in crate::sample) struct Growth {
+    /// How many parts, from the first on, stay as they are.
+    pub(in crate::sample) kept: usize,
+    /// The parts that come behind them; none if no name is new.
+    pub(in crate::sample) fresh: Namespace,
+    /// How many names are new.
+    pub(in crate::sample) added: u64,
+}
+
 impl Namespace {
     /// Takes in names that have come into use; those that are there already are passed over.
     /// Returns how many are new. Ranks of names may change.
@@ -14,35 +24,59 @@ impl Namespace {
     /// [`Error::Namespace`] when integers and texts would be mixed, or a name is outside the
     /// range of [`occupied`](Self::occupied).
     pub fn add(&mut self, more: Namespace) -> Result<u64, Error> {
-        self.add_parts(more).map(|(added, _)| added)
+        let growth = self.grown(more)?;
+        let added = growth.added;
+        self.apply(growth);
+        Ok(added)
     }
 
-    /// As [`add`](Self::add); returns also the first part that is not what it was.
-    pub(in crate::sample) fn add_parts(&mut self, more: Namespace) -> Result<(u64, usize), Error> {
+    /// What taking in more names would make of this.
+    pub(in crate::sample) fn grown(&self, more: Namespace) -> Result<Growth, Error> {
         if (self.spelling == Spelling::Text) != (more.spelling == Spelling::Text) {
             return Err(Error::namespace(
                 "integers and texts cannot be in one namespace",
             ));
         }
         self.check_bounds(&more)?;
-        let before = self.len();
+        let mut fresh = Vec::new();
         for part in more.parts {
-            let fresh = self.fresh(part)?;
-            self.parts.extend(fresh);
-            self.count();
+            fresh.extend(self.fresh(part)?);
         }
-        let mut changed = self.starts.partition_point(|&start| start < before);
+        let added = fresh.iter().map(Part::len).sum();
         // Like sizes are merged, so that each name moves about log N times in all.
-        while let [.., one, other] = &self.parts[..]
-            && 2 * other.len() >= one.len()
-            && let Some(merged) = merge(one, other)?
-        {
-            self.parts.truncate(self.parts.len() - 2);
-            changed = changed.min(self.parts.len());
-            self.parts.push(merged);
-            self.count();
+        let mut kept = self.parts.len();
+        while let Some(last) = fresh.last() {
+            let own = kept.checked_sub(1).map(|at| &self.parts[at]);
+            let one = match &fresh[..] {
+                [.., one, _] => one,
+                _ => match own {
+                    Some(one) => one,
+                    None => break,
+                },
+            };
+            if 2 * last.len() < one.len() {
+                break;
+            }
+            let Some(merged) = merge(one, last)? else {
+                break;
+            };
+            fresh.pop();
+            if fresh.pop().is_none() {
+                kept -= 1;
+            }
+            fresh.push(merged);
         }
-        Ok((self.len() - before, changed))
+        Ok(Growth {
+            kept,
+            fresh: Namespace::of_parts(self.spelling, fresh),
+            added,
+        })
+    }
+
+    pub(in crate::sample) fn apply(&mut self, growth: Growth) {
+        self.parts.truncate(growth.kept);
+        self.parts.extend(growth.fresh.parts);
+        self.count();
     }
 
     /// What of a part is not in this namespace.

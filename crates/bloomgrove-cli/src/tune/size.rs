@@ -1,26 +1,19 @@
-//! `bloomgrove tune ...`: how big, which kind, and why.
+//! `bloomgrove tune size`: how big a filter, which kind, and why.
 
 use anyhow::Result;
 use bloomgrove::tune::{self, Plan, math};
 use bloomgrove::{Layout, Params};
-use clap::Subcommand;
 use serde_json::{Value, json};
 
 use crate::output::Output;
 use crate::{Outcome, units};
-
-#[derive(Subcommand)]
-pub(crate) enum Verb {
-    /// Find bits and hashes for a number of items and a rate, or the rate of a size
-    Size(SizeArgs),
-}
 
 /// Find bits and hashes for a number of items and a rate, or the rate of a size.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bloomgrove tune size --items 1M --fpr 1%\n  \
     bloomgrove tune size --items 1M --bits 2MB --hashes 7")]
-pub(crate) struct SizeArgs {
+pub(crate) struct Args {
     /// How many keys
     #[arg(long, value_parser = units::count)]
     items: u64,
@@ -38,15 +31,14 @@ pub(crate) struct SizeArgs {
     json: bool,
 }
 
-pub(crate) fn run(verb: Verb) -> Result<Outcome> {
-    let Verb::Size(args) = verb;
+pub(crate) fn run(args: &Args) -> Result<Outcome> {
     match args.bits {
-        None => size(&args),
-        Some(bits) => judge(&args, bits),
+        None => size(args),
+        Some(bits) => judge(args, bits),
     }
 }
 
-fn size(args: &SizeArgs) -> Result<Outcome> {
+fn size(args: &Args) -> Result<Outcome> {
     let best = tune::recommend(args.items, args.fpr)?;
     let mut plans = vec![("standard", tune::standard(args.items, args.fpr)?)];
     // Not every rate can be had of these, and not having them is no error.
@@ -122,7 +114,7 @@ fn plan_json(plan: &Plan) -> Value {
 }
 
 /// What to expect of a size already decided.
-fn judge(args: &SizeArgs, bits: u64) -> Result<Outcome> {
+fn judge(args: &Args, bits: u64) -> Result<Outcome> {
     anyhow::ensure!(args.items > 0, "say how many keys, at least 1");
     let best = |layout: Layout| -> Option<(u32, f64)> {
         let rate = |hashes| tune::expected_fpr(layout, bits, hashes, args.items);

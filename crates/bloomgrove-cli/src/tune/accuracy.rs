@@ -1,0 +1,175 @@
+//! `bloomgrove tune accuracy`: how big a filter must be for its items to be got back out.
+
+use anyhow::{Result, ensure};
+use bloomgrove::sample::{IndexOptions, NameIndex, Namespace};
+use bloomgrove::{MAX_BITS, MAX_HASHES, Params, tune};
+use serde_json::json;
+
+use crate::output::Output;
+use crate::{Outcome, units};
+
+/// Find the bits of a filter for which, of all names that it accepts, the given share are items.
+///
+/// Prints what drawing a member would take: names looked at and tested by probing at random, and with
+/// an index of the names (`bloomgrove sample index`).
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  \
+    bloomgrove tune accuracy --names 10M --items 1000 --accuracy 0.9")]
+pub(crate) struct Args {
+    /// How many names there are, of which the items are some
+    #[arg(long, value_parser = units::count)]
+    names: u64,
+    /// How many items a filter has
+    #[arg(long, value_parser = units::count)]
+    items: u64,
+    /// The share of items among the names that are accepted
+    #[arg(long, default_value = "0.9", value_parser = units::rate)]
+    accuracy: f64,
+    /// How many bits each item sets [default: 3, as the paper does, and the best]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=64))]
+    hashes: Option<u32>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// A filter of the accuracy asked for, and what drawing from it takes.
+struct Choice {
+    params: Params,
+    fpr: f64,
+    accuracy: f64,
+    members: f64,
+    fill: f64,
+    index_bytes: u64,
+}
+
+impl Choice {
+    fn new(args: &Args, hashes: u32) -> Result<Self> {
+        let bits = tune::bits_for_accuracy(args.names, args.items, hashes, args.accuracy).ceil();
+        ensure!(
+            bits <= MAX_BITS as f64,
+            "a filter for that would have {bits:.2e} bits, and the largest has {MAX_BITS}"
+        );
+        let params = Params::builder((bits as u64).max(1), hashes).build()?;
+        let fill = tune::math::fill(params.bits(), hashes, args.items);
+        let fpr = fill.powi(hashes as i32);
+        let accuracy = tune::accuracy(args.names, args.items, fpr);
+        Ok(Self {
+            index_bytes: NameIndex::size(
+                &params,
+                &Namespace::range(0..args.names)?,
+                IndexOptions::default(),
+            )?,
+            members: args.items as f64 / accuracy,
+            params,
+            fpr,
+            accuracy,
+            fill,
+        })
+    }
+
+    /// Names looked at for a draw, with an index.
+    fn looks(&self, names: u64) -> f64 {
+        names as f64 * self.fill / self.members
+    }
+
+    /// Of those, the ones tested: members, and others whose second bit is set.
+    fn tests(&self, names: u64) -> f64 {
+        1.0 + (self.looks(names) - 1.0).max(0.0) * self.fill
+    }
+}
+
+pub(crate) fn run(args: &Args) -> Result<Outcome> {
+    ensure!(args.items > 0, "say how many items, at least 1");
+    ensure!(
+        args.names >= args.items,
+        "there are {} items and only {} names; items are some of the names",
+        units::grouped(args.items),
+        units::grouped(args.names)
+    );
+    let hashes = match args.hashes {
+        Some(hashes) => vec![hashes],
+        None => vec![3, best(args)],
+    };
+    let mut choices = hashes
+        .into_iter()
+        .map(|hashes| Choice::new(args, hashes))
+        .collect::<Result<Vec<_>>>()?;
+    choices.dedup_by_key(|choice| choice.params.hashes());
+    let mut output = Output::new();
+    if args.json {
+        let facts = choices.iter().map(|choice| {
+            json!({
+                "bits": choice.params.bits(),
+                "hashes": choice.params.hashes(),
+                "bits_per_item": choice.params.bits() as f64 / args.items as f64,
+                "fpr": choice.fpr,
+                "accuracy": choice.accuracy,
+                "members": choice.members,
+                "probes_per_draw": args.names as f64 / choice.members,
+                "index": {
+                    "bytes": choice.index_bytes,
+                    "looks_per_draw": choice.looks(args.names),
+                    "tests_per_draw": choice.tests(args.names),
+                },
+            })
+        });
+        output.json(&json!({
+            "names": args.names,
+            "items": args.items,
+            "target_accuracy": args.accuracy,
+            "choices": facts.collect::<Vec<_>>(),
+        }))?;
+    } else {
+        let head = [
+            "hashes",
+            "bits",
+            "bits/item",
+            "size",
+            "false positives",
+            "members",
+            "probes/draw",
+            "index",
+            "looks/draw",
+            "tests/draw",
+        ];
+        let row = |choice: &Choice| {
+            let bits = choice.params.bits();
+            vec![
+                choice.params.hashes().to_string(),
+                units::grouped(bits),
+                format!("{:.1}", bits as f64 / args.items as f64),
+                units::size(bits.div_ceil(8)),
+                units::percent(choice.fpr),
+                units::grouped(choice.members.round() as u64),
+                format!("{:.1}", args.names as f64 / choice.members),
+                units::size(choice.index_bytes),
+                format!("{:.1}", choice.looks(args.names)),
+                format!("{:.1}", choice.tests(args.names)),
+            ]
+        };
+        let rows: Vec<_> = choices.iter().map(row).collect();
+        output.table(&head, &rows)?;
+        let first = &choices[0].params;
+        output.line("")?;
+        if first.bits() == 1 {
+            output.line("so many names are items that accepting every name is accurate enough")?;
+        } else {
+            output.line(format_args!(
+                "bloomgrove filter build ITEMS -o FILE --bits {} --hashes {}",
+                first.bits(),
+                first.hashes()
+            ))?;
+        }
+    }
+    output.finish()?;
+    Ok(Outcome::Yes)
+}
+
+/// The hashes that need the fewest bits.
+fn best(args: &Args) -> u32 {
+    let bits =
+        |hashes: &u32| tune::bits_for_accuracy(args.names, args.items, *hashes, args.accuracy);
+    let all = (1..=MAX_HASHES).min_by(|a, b| bits(a).total_cmp(&bits(b)));
+    all.unwrap_or(3)
+}
