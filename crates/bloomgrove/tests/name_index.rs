@@ -271,6 +271,7 @@ fn use_everything(path: &Path) {
     for way in [None, Some(Way::Scan), Some(Way::Index)] {
         let mut options = Options::new();
         options.way = way;
+        options.threads = Some(1);
         if let Ok(list) = Reconstruction::with(&filter, &index, &options) {
             let _ = list.names();
         }

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::hash::{BuildHasher, RandomState};
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
 use anyhow::{Context, Result, bail};
 use bloomgrove::Error;
@@ -182,6 +182,11 @@ impl Task<'_> {
         // Nothing is half written, so Ctrl-C may end it at once.
         let waiting = interrupt::Waiting::new();
         let progress = Progress::share("drawing");
+        let listing = Progress::share("listing");
+        sampler.watch(move |done, pieces| {
+            listing.at(done, pieces);
+            ControlFlow::Continue(())
+        });
         let mut left = draws;
         while left > 0 {
             let count = if self.args.distinct {
@@ -202,6 +207,7 @@ impl Task<'_> {
         }
         drop((progress, waiting));
         self.facts.work(sampler.work(), Some(self.count));
+        self.facts.measured(sampler.measured_members());
         Ok(Outcome::Yes)
     }
 

@@ -35,7 +35,10 @@ impl Facts {
     /// What is known of filter and names before anything is looked at.
     pub(super) fn question(&mut self, question: &Question, query: &Query, names: u64) {
         let namespace = question.held.namespace();
-        let estimate = query.estimate(names);
+        // A range that restricts the names has its share of what is expected of all.
+        let share = names as f64 / namespace.len() as f64;
+        let estimate = query.estimate(namespace.len());
+        let (members, items) = (estimate.members * share, estimate.items * share);
         let full = query.fill() == 1.0;
         let spelled = match namespace.spelling() {
             Spelling::Binary => "integers",
@@ -62,8 +65,8 @@ impl Facts {
                 "members",
                 format!(
                     "{}, items among them {}: {} of them are items",
-                    units::estimate(estimate.members),
-                    units::estimate(estimate.items),
+                    units::estimate(members),
+                    units::estimate(items),
                     units::percent(estimate.accuracy),
                 ),
             );
@@ -73,10 +76,10 @@ impl Facts {
         self.field("names", json!(names));
         self.field("names_are", json!(spelled));
         self.field("fill", json!(query.fill()));
-        self.field("expected_members", json!(estimate.members));
+        self.field("expected_members", json!(members));
         // A full filter says nothing about its items.
         let known = |value: f64| json!((!full).then_some(value));
-        self.field("expected_items", known(estimate.items));
+        self.field("expected_items", known(items));
         self.field("expected_accuracy", known(estimate.accuracy));
     }
 
@@ -171,6 +174,17 @@ impl Facts {
         );
         self.field("looks", json!(looks));
         self.field("tests", json!(tests));
+    }
+
+    /// How many members there are, by what was looked at.
+    pub(super) fn measured(&mut self, members: Option<f64>) {
+        if let Some(members) = members {
+            self.line(
+                "members",
+                format!("{}, by what was looked at", units::estimate(members)),
+            );
+            self.field("measured_members", json!(members));
+        }
     }
 
     /// What one of the paper's methods took.

@@ -108,12 +108,11 @@ impl Inverse {
             .filter(|x| *x < within.end)
     }
 
-    /// How often [`draw`](Self::draw) has to be asked for each integer there is, if all of
-    /// `within` were wanted: 1 at best.
-    pub(crate) fn waste(&self, within: &Range<u64>) -> f64 {
-        let len = (within.end - within.start) as f64;
-        let copies = (within.end - within.start).div_ceil(self.period) as f64;
-        self.values() as f64 * self.bits as f64 * copies / len
+    /// How many integers [`draw`](Self::draw) chooses from for a position, those included that
+    /// turn out not to be there.
+    pub(crate) fn looks(&self, within: &Range<u64>) -> f64 {
+        let copies = (within.end - within.start).div_ceil(self.period);
+        self.values() as f64 * copies as f64
     }
 
     /// How many y fall on a position, at most.
@@ -264,9 +263,12 @@ mod tests {
                 .sum();
             // 36 degrees of freedom: above 80 once in 30,000.
             assert!(chi < 80.0, "{functions:?} {bits}: {chi}");
-            let waste = inverse.waste(&within);
+            let planned = inverse.looks(&within) * bits as f64 / 37.0;
             let measured = tries as f64 / f64::from(total);
-            assert!((measured / waste - 1.0).abs() < 0.05, "{measured} {waste}");
+            assert!(
+                (measured / planned - 1.0).abs() < 0.05,
+                "{measured} {planned}"
+            );
         }
     }
 }

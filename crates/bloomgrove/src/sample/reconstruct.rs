@@ -16,7 +16,7 @@
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use super::candidates::{Domain, index_of, inverse_of, is_set, live_buckets};
+use super::candidates::{Domain, index_of, inverse_of, live_buckets};
 use super::namespace::Name;
 use super::parallel::in_order;
 use super::planner::{Facts, Plan, Way};
@@ -142,7 +142,7 @@ impl<'a> Reconstruction<'a> {
     /// # Errors
     /// [`Error::OutOfMemory`].
     pub fn names(&self) -> Result<Vec<Name>, Error> {
-        let (ranks, _) = self.all_ranks(u64::MAX)?;
+        let (ranks, _) = self.all_ranks(u64::MAX, &mut |_, _| ControlFlow::Continue(()))?;
         Ok(ranks
             .iter()
             .map(|&rank| self.domain.namespace.name(rank))
@@ -164,21 +164,30 @@ impl<'a> Reconstruction<'a> {
         Ok(integers)
     }
 
-    /// The ranks of all members, if they take no more than `memory` bytes.
-    pub(super) fn all_ranks(&self, memory: u64) -> Result<(Vec<u64>, Work), Error> {
+    /// The ranks of all members, if they take no more than `memory` bytes and `watch` does not
+    /// break off.
+    pub(super) fn all_ranks(
+        &self,
+        memory: u64,
+        watch: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+    ) -> Result<(Vec<u64>, Work), Error> {
         let mut all: Vec<u64> = Vec::new();
         let mut failed = None;
-        let work = self.ranks(|ranks, _, _| {
+        let work = self.ranks(|ranks, done, pieces| {
             let bytes = (all.len() + ranks.len()) as u64 * 8;
             if bytes > memory || all.try_reserve(ranks.len()).is_err() {
-                failed = Some(bytes);
+                failed = Some(Error::OutOfMemory { bytes });
                 return ControlFlow::Break(());
             }
             all.extend_from_slice(ranks);
-            ControlFlow::Continue(())
+            let go_on = watch(done, pieces);
+            if go_on.is_break() {
+                failed = Some(Error::Interrupted);
+            }
+            go_on
         });
         match failed {
-            Some(bytes) => Err(Error::OutOfMemory { bytes }),
+            Some(error) => Err(error),
             None => Ok((all, work)),
         }
     }
@@ -243,11 +252,11 @@ impl<'a> Reconstruction<'a> {
                 for bucket in live_buckets(words, segment.shift(), range) {
                     for entry in segment.bucket(bucket) {
                         tester.looks += 1;
-                        let (rank, second) = segment.entry(entry);
-                        if second.is_none_or(|second| is_set(words, second))
-                            && self.domain.contains(start + rank)
+                        let candidate = segment.candidate(entry, bucket, words);
+                        if let Some(rank) = candidate.map(|rank| start + rank)
+                            && self.domain.contains(rank)
                         {
-                            tester.add(start + rank);
+                            tester.add(rank);
                         }
                     }
                 }

@@ -17,6 +17,8 @@
 //! ([`SampleTree`](super::SampleTree), [`HashInvert`](super::HashInvert)); they are not uniform.
 
 use std::collections::{HashSet, VecDeque};
+use std::fmt;
+use std::ops::ControlFlow;
 
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
@@ -63,6 +65,18 @@ pub struct Sampler<'a> {
     state: State<'a>,
     random: Xoshiro256PlusPlus,
     work: Work,
+    /// Members that all draws so far have found.
+    found: u64,
+    watch: Watch<'a>,
+}
+
+/// Told how far the listing of all members is.
+struct Watch<'a>(Box<dyn FnMut(u64, u64) -> ControlFlow<()> + Send + 'a>);
+
+impl fmt::Debug for Watch<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Watch")
+    }
 }
 
 #[derive(Debug)]
@@ -72,6 +86,8 @@ enum State<'a> {
         source: Source<'a>,
         /// Drawn and accepted, but not yet asked for.
         ready: VecDeque<u64>,
+        /// How many looks would, on average, see every member once.
+        total: f64,
         /// How many looks a draw takes, as far as is known.
         expected: f64,
         /// Looks since the last member, and how many are too many.
@@ -119,6 +135,8 @@ impl<'a> Sampler<'a> {
             state,
             random: Xoshiro256PlusPlus::seed_from_u64(options.seed),
             work: Work::default(),
+            found: 0,
+            watch: Watch(Box::new(|_, _| ControlFlow::Continue(()))),
             options: options.clone(),
         })
     }
@@ -131,6 +149,25 @@ impl<'a> Sampler<'a> {
     /// What all draws so far have taken.
     pub fn work(&self) -> Work {
         self.work
+    }
+
+    /// Tells `watch` how many pieces of how many are done whenever all members are being listed,
+    /// which may take long; breaking off ends that with [`Error::Interrupted`].
+    pub fn watch(&mut self, watch: impl FnMut(u64, u64) -> ControlFlow<()> + Send + 'a) {
+        self.watch = Watch(Box::new(watch));
+    }
+
+    /// How many members there are, by the draws so far: exact once they have been listed, None
+    /// before the first. Unlike [`Plan::estimate`] this does not depend on what the filter was
+    /// given.
+    pub fn measured_members(&self) -> Option<f64> {
+        match &self.state {
+            State::Listed(members) => Some(members.len() as f64),
+            State::Drawing { total, .. } if self.found > 0 => {
+                Some(total * self.found as f64 / self.work.looks as f64)
+            }
+            _ => None,
+        }
     }
 
     /// Draws `count` members, of which the same may come again.
@@ -171,7 +208,8 @@ impl<'a> Sampler<'a> {
                 order.push(rank);
             }
             tries += 1;
-            if tries > 4 * count + 100 {
+            // So many repetitions: there are far fewer members than expected.
+            if tries > 4 * order.len() + 20 {
                 break;
             }
         }
@@ -217,6 +255,7 @@ impl<'a> Sampler<'a> {
                 State::Drawing {
                     source,
                     ready,
+                    total: _,
                     expected,
                     since,
                     patience,
@@ -245,6 +284,7 @@ impl<'a> Sampler<'a> {
                     self.work.tests += ranks.len() as u64;
                     let members = ranks.iter().zip(found).filter(|(_, found)| *found);
                     ready.extend(members.map(|(rank, _)| *rank));
+                    self.found += ready.len() as u64;
                     *since = if ready.is_empty() {
                         *since + looks as u64
                     } else {
@@ -264,7 +304,7 @@ impl<'a> Sampler<'a> {
             };
             let query = self.query.reborrow();
             let listing = Reconstruction::with(query, self.names, &options)?;
-            let (members, work) = listing.all_ranks(self.options.memory)?;
+            let (members, work) = listing.all_ranks(self.options.memory, &mut self.watch.0)?;
             self.work.looks += work.looks;
             self.work.tests += work.tests;
             if members.is_empty() {
@@ -302,17 +342,19 @@ impl<'a> State<'a> {
             },
             _ => Source::Names,
         };
-        let expected = match &source {
-            Source::Inversion { set, .. } => plan.looks * set.waste(query),
-            Source::Index { live, .. } => live.total() as f64 / plan.estimate.members.max(1e-9),
-            Source::Names => plan.looks,
+        let total = match &source {
+            Source::Inversion { inverse, set, span } => inverse.looks(span) * set.looks(query),
+            Source::Index { live, .. } => live.total() as f64,
+            Source::Names => domain.len as f64,
         };
+        let expected = total / plan.estimate.members.max(1e-9);
         // Listing all may be the better part of patience: nobody waits for longer than it takes to
         // look at a quarter of the names.
         let all = domain.len as f64;
         State::Drawing {
             source,
             ready: VecDeque::new(),
+            total,
             expected: expected.clamp(1.0, all),
             since: 0,
             patience: (PATIENCE * expected).min(all / 4.0).max(BATCH as f64) as u64,

@@ -17,7 +17,7 @@
 //! an intersection counts as empty below half an item ([`PAPER`]). Operations are averages
 //! over several sets; they come out the same everywhere. Times are those of the machine.
 //!
-//! Numbers in the text become [`Claim`](crate::Claim)s, those of tables stand beside ours in
+//! Numbers in the text become [`Claim`]s, those of tables stand beside ours in
 //! the tables. The curves were printed as pictures, of which we have the captions.
 
 mod by_accuracy;

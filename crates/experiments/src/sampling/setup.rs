@@ -197,7 +197,7 @@ impl Setup {
     }
 
     /// The depth of the tree: as printed where it is, else by section 5.4 with
-    /// [`BITS_PER_QUERY`].
+    /// `BITS_PER_QUERY`.
     pub fn depth(&self) -> u32 {
         self.published_depth().unwrap_or_else(|| {
             let bits = self.bits().unwrap_or(1) as f64;

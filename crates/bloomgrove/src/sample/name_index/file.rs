@@ -361,14 +361,12 @@ impl NameIndex {
                 end = entries.end;
                 let mut last = None;
                 for i in entries {
-                    let (rank, second) = segment.entry(i);
+                    let (rank, first, second) = segment.entry(i, bucket);
                     if last.replace(rank).is_some_and(|last| last >= rank) {
                         return Err(wrong("names of a bucket are not in order"));
                     }
                     let found = self.namespace.positions(start + rank, &self.params);
-                    if found.0 >> segment.shift() != bucket
-                        || second.is_some_and(|second| second != found.1)
-                    {
+                    if found.0 != first || second.is_some_and(|second| second != found.1) {
                         return Err(wrong("a name is in the wrong bucket"));
                     }
                 }

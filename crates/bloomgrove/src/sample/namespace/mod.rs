@@ -3,7 +3,7 @@
 //! ```text
 //!   range      0..10_000_000                  nothing is held
 //!   integers   3, 17, 204, ...                about 17 bits each (`integers`)
-//!   texts      ada, alan, barbara, ...        the text, and an eighth of a byte each (`lines`)
+//!   texts      ada, alan, barbara, ...        the text, and half a byte each (`lines`)
 //!                 |        |        |
 //!   rank          0        1        2         names are numbered, and found by number
 //! ```
