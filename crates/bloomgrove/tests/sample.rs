@@ -344,6 +344,35 @@ fn draws_measure_how_many_members_there_are() {
     }
 }
 
+/// Where millions of numbers fall on one position, they are looked at in slices.
+#[test]
+fn few_bits_and_many_names_are_reconstructed_in_pieces() {
+    for (modulus, bits) in [(3_000_017, 8), (8, 8)] {
+        let functions = Affine::new(&[(5, 3), (7, 1)], modulus).unwrap();
+        let params = Params::builder(bits, 2)
+            .family(Family::Affine(functions))
+            .build()
+            .unwrap();
+        let mut filter = Filter::new(params).unwrap();
+        filter.insert(&1u64);
+        let names = Namespace::range(17..3_000_000).unwrap();
+        let list = |way| {
+            let mut pieces = 0;
+            let mut found = 0;
+            let all = Reconstruction::with(&filter, &names, &Options::new().way(way)).unwrap();
+            all.run(|some| {
+                (pieces, found) = (some.pieces, found + some.len());
+                std::ops::ControlFlow::Continue(())
+            });
+            (pieces, found, all.integers().unwrap())
+        };
+        let (pieces, found, members) = list(Way::Invert);
+        assert!(pieces >= 16, "{pieces}");
+        assert_eq!(found, members.len());
+        assert!(found > 40_000 && members == list(Way::Scan).2);
+    }
+}
+
 #[test]
 fn listing_is_watched_and_can_be_broken_off() {
     let params = Params::for_items(1000, 0.001).unwrap();

@@ -10,7 +10,7 @@ use bloomgrove::sample::{Method, Name, Options, Query, Sampler};
 use serde_json::{Value, json};
 
 use super::Question;
-use super::explain::{Facts, warn_of_endless};
+use super::explain::{Facts, warn_of_endless, warn_of_poor_accuracy};
 use super::names::{self, Reading};
 use super::paper::{self, Paper};
 use crate::output::{Output, complain, json_bytes};
@@ -23,11 +23,12 @@ const CHUNK: u64 = 4096;
 // A comment here would become the help of the command.
 #[derive(clap::Args)]
 pub(super) struct Draw {
-    /// The filter, or an expression such as 'a.grove & b.grove'
-    // Not there when a verb is.
+    /// The filter, or an expression such as '(a.grove | b.grove) & c.grove'
+    // None when there is a verb; more than one is told apart from that.
     #[arg(value_name = "FILTER", required = true)]
-    filter: Option<OsString>,
-    /// The names that may be in it: a range, a file, or an index of names
+    filter: Vec<OsString>,
+    /// The names that may be in it: a range such as 0..10M (without its end; 0..=9 has it), a file,
+    /// or an index of names
     #[arg(long, value_name = "NAMES", required = true)]
     namespace: Option<OsString>,
     /// How many to draw [default: 10]
@@ -53,7 +54,7 @@ pub(super) struct Draw {
     /// Say on standard error what is done and why, and what it took
     #[arg(short, long)]
     explain: bool,
-    /// Print JSON
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
@@ -105,7 +106,12 @@ pub(super) fn run(args: Draw) -> Result<Outcome> {
     if let Some(paper) = paper {
         check_options(&args, paper)?;
     }
-    let filter = args.filter.as_ref().context("no FILTER to draw from")?;
+    let [filter] = &args.filter[..] else {
+        bail!(
+            "one filter at a time, or several joined in one argument: 'a.grove & b.grove' for \
+             members of both, 'a.grove | b.grove' for members of either"
+        );
+    };
     let names = args.namespace.as_ref().context("no --namespace")?;
     let question = Question::open(filter, names, &args.reading, args.within.clone())?;
     if method == Some(Method::Index) && question.held.index().is_none() {
@@ -177,12 +183,13 @@ impl Task<'_> {
         self.facts
             .plan(self.question, self.query, plan, Some(draws));
         warn_of_endless(plan, draws);
+        warn_of_poor_accuracy(self.question, self.query, plan.estimate);
         self.facts.line("seed", self.options.seed.to_string());
         self.explain();
         // Nothing is half written, so Ctrl-C may end it at once.
         let waiting = interrupt::Waiting::new();
         let progress = Progress::share("drawing");
-        let listing = Progress::share("listing");
+        let listing = Progress::share("looking for members");
         sampler.watch(move |done, pieces| {
             listing.at(done, pieces);
             ControlFlow::Continue(())
@@ -207,7 +214,7 @@ impl Task<'_> {
         }
         drop((progress, waiting));
         self.facts.work(sampler.work(), Some(self.count));
-        self.facts.measured(sampler.measured_members());
+        self.facts.measured(sampler.measured_members(), self.count);
         Ok(Outcome::Yes)
     }
 

@@ -1,16 +1,21 @@
 //! What --explain says: what is going to be done and why, and what it took.
 
+use bloomgrove::Family;
 use bloomgrove::sample::{
-    IndexOptions, Method, NameIndex, Operations, Plan, Query, Spelling, Way, Work,
+    Estimate, IndexOptions, Method, NameIndex, Operations, Plan, Query, Spelling, Way, Work,
 };
 use serde_json::{Map, Value, json};
 
 use super::Question;
-use crate::output;
+use crate::output::{self, complain};
 use crate::units;
 
 /// An index is worth a word if it saves three looks in four, of at least this many.
 const MANY: f64 = 1e6;
+/// From so many draws on, they tell how many members there are, within a tenth or so.
+const TELLING: u64 = 100;
+/// Members of which fewer than this share are items are worth a word.
+const POOR: f64 = 0.5;
 /// Work of more tests than this takes from minutes on.
 const ENDLESS: f64 = 1e11;
 /// Tests a second, about, on one processor.
@@ -176,9 +181,11 @@ impl Facts {
         self.field("tests", json!(tests));
     }
 
-    /// How many members there are, by what was looked at.
-    pub(super) fn measured(&mut self, members: Option<f64>) {
-        if let Some(members) = members {
+    /// How many members there are, by what was looked at for so many draws.
+    pub(super) fn measured(&mut self, members: Option<f64>, draws: u64) {
+        if let Some(members) = members
+            && draws >= TELLING
+        {
             self.line(
                 "members",
                 format!("{}, by what was looked at", units::estimate(members)),
@@ -212,6 +219,35 @@ impl Facts {
 
     pub(super) fn into_fields(self) -> Map<String, Value> {
         self.fields
+    }
+}
+
+/// Says so, when most members are no items: nobody should take them for such unknowingly.
+pub(super) fn warn_of_poor_accuracy(question: &Question, query: &Query, estimate: Estimate) {
+    let filter = question.expression.shown();
+    if query.fill() == 1.0 {
+        complain(format_args!(
+            "note: {filter}: every bit is set, so that any name is accepted; the members say \
+             nothing of what was inserted"
+        ));
+        return;
+    }
+    if let Family::Affine(functions) = query.params().family()
+        && let Some(span) = question.held.namespace().span()
+        && span.end > functions.modulus()
+    {
+        complain(format_args!(
+            "note: {filter} tells names apart up to its modulus {}: a larger name is accepted if \
+             its remainder is",
+            functions.modulus()
+        ));
+    }
+    if estimate.accuracy < POOR {
+        complain(format_args!(
+            "note: about {} of the members are false positives; `bloomgrove tune accuracy` finds \
+             the filter size for fewer",
+            units::percent(1.0 - estimate.accuracy)
+        ));
     }
 }
 

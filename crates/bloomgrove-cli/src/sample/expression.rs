@@ -119,6 +119,13 @@ impl Expression {
 
 impl Opened {
     fn new(path: PathBuf) -> Result<Self> {
+        if !path.exists() && path.to_string_lossy().contains([' ', '!']) {
+            bail!(
+                "{}: no such file; filters are joined by & and |, with ( and ), and there is no \
+                 other operator",
+                path.display()
+            );
+        }
         let size = std::fs::metadata(&path).map_or(0, |about| about.len());
         // Of what is no filter, mapping says what it is.
         let filter = MappedFilter::map(&path)?;
@@ -178,6 +185,7 @@ fn parse(text: &str) -> Result<(Tree, Vec<PathBuf>)> {
         text,
         tokens: tokens(text)?.into_iter().peekable(),
         files: Vec::new(),
+        operands: 0,
     };
     let tree = parser.either(0)?;
     match parser.next() {
@@ -229,6 +237,8 @@ struct Parser<'t> {
     text: &'t str,
     tokens: Peekable<IntoIter<(usize, Token)>>,
     files: Vec<PathBuf>,
+    /// How many there are so far, the same file counted each time.
+    operands: usize,
 }
 
 impl Parser<'_> {
@@ -271,7 +281,8 @@ impl Parser<'_> {
                 if known.is_none() {
                     self.files.push(path);
                 }
-                match self.files.len() > MOST {
+                self.operands += 1;
+                match self.operands > MOST {
                     true => self.fail(at, "these are too many filters"),
                     false => Ok(Tree::Filter(number)),
                 }

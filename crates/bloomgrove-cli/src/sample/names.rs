@@ -174,6 +174,19 @@ impl Reading {
     }
 
     fn list(&self, path: &Path, kind: KeyKind) -> Result<Namespace> {
+        self.read_list(path, kind).map_err(|error| {
+            let disorder = error.chain().any(|cause| {
+                let kind = cause.downcast_ref::<bloomgrove::Error>();
+                kind.is_some_and(|error| error.to_string().contains("sort the list"))
+            });
+            match disorder && !self.sort {
+                true => Error::msg(format!("{error:#}; or add --sort, which does it in memory")),
+                false => error,
+            }
+        })
+    }
+
+    fn read_list(&self, path: &Path, kind: KeyKind) -> Result<Namespace> {
         match (kind, self.sort) {
             (KeyKind::Text, false) if self.column.is_none() && keys::is_plain(path) => {
                 Ok(Namespace::text_file(path)?)
@@ -186,10 +199,8 @@ impl Reading {
             (KeyKind::Integer, false) => self.integers(path),
             (KeyKind::Integer, true) => {
                 let mut numbers: Vec<u64> = Vec::new();
-                self.read(path, |lines| {
-                    for line in lines {
-                        numbers.push(keys::number(line)?);
-                    }
+                self.numbers(path, |batch| {
+                    numbers.extend(batch);
                     Ok(())
                 })?;
                 let before = numbers.len();
@@ -204,6 +215,25 @@ impl Reading {
     fn read(&self, path: &Path, each: impl FnMut(&[&[u8]]) -> Result<()>) -> Result<()> {
         let progress = Progress::bytes(keys::total_size(&[path]), "reading names");
         keys::read(path, self.column.as_ref(), Some(&progress), each)
+    }
+
+    /// The lines of a file as integers, many at a time.
+    fn numbers(&self, path: &Path, mut each: impl FnMut(Vec<u64>) -> Result<()>) -> Result<()> {
+        let mut line = 0u64;
+        let mut wrong = None;
+        let read = self.read(path, |lines| {
+            let numbers = lines.iter().map(|text| {
+                line += 1;
+                let number = keys::number(text);
+                number.inspect_err(|error| wrong = Some((line, error.to_string())))
+            });
+            each(numbers.collect::<Result<Vec<u64>>>()?)
+        });
+        match wrong {
+            // The line itself, and not the block it was read with.
+            Some((line, what)) => bail!("{}: line {line}: {what}", keys::shown(path)),
+            None => read,
+        }
     }
 
     /// All names of a file, one to a line.
@@ -226,9 +256,7 @@ impl Reading {
         let (sender, batches) = sync_channel::<Vec<u64>>(4);
         let (read, namespace) = std::thread::scope(|scope| {
             let reading = scope.spawn(move || {
-                self.read(path, |lines| {
-                    let numbers = lines.iter().map(|line| keys::number(line));
-                    let numbers = numbers.collect::<Result<Vec<u64>>>()?;
+                self.numbers(path, |numbers| {
                     sender.send(numbers).map_err(|_| Unwanted.into())
                 })
             });

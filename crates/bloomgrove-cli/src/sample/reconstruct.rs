@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::Question;
 use super::draw::json_name;
-use super::explain::{Facts, warn_of_endless};
+use super::explain::{Facts, warn_of_endless, warn_of_poor_accuracy};
 use super::names::{self, Reading};
 use super::paper::{self, Paper};
 use crate::output::Output;
@@ -192,6 +192,7 @@ impl Task<'_> {
             return Ok(plan.names);
         }
         warn_of_endless(plan, 1);
+        warn_of_poor_accuracy(self.question, self.query, plan.estimate);
         let expected = units::estimate(members.estimate().members);
         let progress = Progress::share(format!("members {expected}"));
         let mut failed = None;

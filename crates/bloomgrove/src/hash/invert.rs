@@ -69,18 +69,44 @@ impl Inverse {
     /// # Ok::<(), bloomgrove::Error>(())
     /// ```
     pub fn names(&self, position: u64, within: Range<u64>) -> impl Iterator<Item = u64> + use<> {
-        let this = *self;
-        let values =
-            (position..self.modulus).step_by(usize::try_from(self.bits).unwrap_or(usize::MAX));
-        values
-            .filter_map(move |y| this.residue(y))
-            .flat_map(move |residue| {
-                let first = this.first(residue, within.start);
-                std::iter::successors(first, move |x| x.checked_add(this.period)).take_while({
-                    let end = within.end;
-                    move |x| *x < end
-                })
-            })
+        self.names_of(position, &within, 0..u64::MAX)
+    }
+
+    /// How many integers there may be on a position.
+    pub(crate) fn candidates(&self, within: &Range<u64>) -> u64 {
+        self.values().saturating_mul(self.copies(within))
+    }
+
+    /// A slice of the [`candidates`](Self::candidates) of a position: those that are there.
+    pub(crate) fn names_of(
+        &self,
+        position: u64,
+        within: &Range<u64>,
+        slice: Range<u64>,
+    ) -> impl Iterator<Item = u64> + use<> {
+        let (this, within) = (*self, within.clone());
+        // An empty range has no copies, and nothing in it.
+        let copies = this.copies(&within).max(1);
+        let mut at = slice.start;
+        std::iter::from_fn(move || {
+            // Each y, and of each all copies, one by one.
+            while at < slice.end {
+                let (value, copy) = (at / copies, at % copies);
+                let y = value
+                    .checked_mul(this.bits)
+                    .and_then(|y| y.checked_add(position));
+                let y = y.filter(|&y| y < this.modulus)?;
+                at += 1;
+                let number = this.residue(y).and_then(|residue| {
+                    let first = this.first(residue, within.start)?;
+                    first.checked_add(copy.checked_mul(this.period)?)
+                });
+                if let Some(number) = number.filter(|&number| number < within.end) {
+                    return Some(number);
+                }
+            }
+            None
+        })
     }
 
     /// One of the integers of `within` on `position`, or nothing: every integer with the
@@ -98,7 +124,7 @@ impl Inverse {
             return None;
         }
         let residue = self.residue(y)?;
-        let copies = (within.end - within.start).div_ceil(self.period);
+        let copies = self.copies(within);
         let copy = match copies {
             1 => 0,
             _ => random.random_range(0..copies),
@@ -111,8 +137,15 @@ impl Inverse {
     /// How many integers [`draw`](Self::draw) chooses from for a position, those included that
     /// turn out not to be there.
     pub(crate) fn looks(&self, within: &Range<u64>) -> f64 {
-        let copies = (within.end - within.start).div_ceil(self.period);
-        self.values() as f64 * copies as f64
+        self.values() as f64 * self.copies(within) as f64
+    }
+
+    /// How many integers of `within` have the same y, at most.
+    fn copies(&self, within: &Range<u64>) -> u64 {
+        within
+            .end
+            .saturating_sub(within.start)
+            .div_ceil(self.period)
     }
 
     /// How many y fall on a position, at most.

@@ -173,14 +173,14 @@ pub(super) fn is_set(words: &[u64], position: u64) -> bool {
         .is_some_and(|word| word >> (position & 63) & 1 != 0)
 }
 
-/// The buckets of `range` that have a set bit, rising. The first begins a word.
+/// The buckets of `range` that have a set bit, rising.
 pub(super) fn live_buckets(
     words: &[u64],
     shift: u32,
     range: Range<u64>,
 ) -> impl Iterator<Item = u64> + '_ {
-    let word = |bucket: u64| ((bucket << shift).div_ceil(64) as usize).min(words.len());
-    let (from, to) = (word(range.start), word(range.end));
+    let to = ((range.end << shift).div_ceil(64) as usize).min(words.len());
+    let from = ((range.start << shift) / 64).min(to as u64) as usize;
     let mut last = None;
     bits::ones(&words[from..to])
         .map(move |position| (from as u64 * 64 + position) >> shift)
@@ -225,8 +225,12 @@ impl Live {
     pub(super) fn new(index: &NameIndex, query: &Query, memory: u64) -> Self {
         // 36 bytes a group, by the largest number there can be.
         let most = (memory / 36).max(1024);
+        let groups = |group: u64| -> u64 {
+            let of = |segment: &Segment| segment.buckets().div_ceil(group).min(query.ones());
+            index.segments().iter().map(of).sum()
+        };
         let mut group = 1;
-        while query.ones() / group > most {
+        while groups(group) > most && group < 1 << 32 {
             group *= 2;
         }
         let mut live = Self {

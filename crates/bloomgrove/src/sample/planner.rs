@@ -12,8 +12,8 @@
 //! filter was given other names or its hashes are weak, a sampler finds out and lists.
 
 use super::candidates::{Domain, index_of, inverse_of};
-use super::{Estimate, Names, Options, Query, Spelling};
-use crate::Error;
+use super::{Estimate, Names, Namespace, Options, Query, Spelling};
+use crate::{Error, Family};
 
 /// How a sampler gets its members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,6 +102,9 @@ const WALKED: f64 = 6.0;
 const INVERTED: f64 = 20.0;
 const LISTED: f64 = 12.0;
 
+/// Finding a number in a part that is a list:
+const SOUGHT: f64 = 100.0;
+
 /// A test of a name in a batch, and of one in a scan. A text is found by passing over others.
 fn test_costs(spelling: Spelling) -> (f64, f64) {
     match spelling {
@@ -149,6 +152,8 @@ pub(super) struct Facts<'q> {
     estimate: Estimate,
     /// Of one test, in a batch and in a scan.
     test: (f64, f64),
+    /// Of finding a number among the names.
+    sought: f64,
 }
 
 impl<'q> Facts<'q> {
@@ -169,8 +174,9 @@ impl<'q> Facts<'q> {
                 (index.namespace().len() as f64 * live, index.has_second())
             }),
             test: test_costs(domain.namespace.spelling()),
+            sought: SOUGHT * domain.namespace.lists() as f64,
             inverted,
-            estimate: query.estimate(domain.namespace.len()).times(share),
+            estimate: expected(query, domain.namespace).times(share),
         }
     }
 
@@ -192,7 +198,7 @@ impl<'q> Facts<'q> {
             }
             Way::Invert => {
                 let looks = names * fill * self.inverted?;
-                Cost::new(looks, LISTED, names * fill, self.test.0)
+                Cost::new(looks, LISTED + self.sought, names * fill, self.test.0)
             }
         })
     }
@@ -212,7 +218,7 @@ impl<'q> Facts<'q> {
         let all = self.list(way)?;
         let look = match way {
             Way::Index => LOOKED_UP,
-            _ => INVERTED,
+            _ => INVERTED + self.sought,
         };
         Some(Cost::new(all.looks, look, all.tests, self.test.0).times(1.0 / members))
     }
@@ -261,7 +267,7 @@ impl<'q> Facts<'q> {
                 format!("there is no shorter way: {other}")
             }
             (None, Way::Scan) => {
-                "so many bits are set that nearly every name is a candidate".into()
+                "testing every name is cheaper than looking up those on set bits".into()
             }
             (None, way) => format!(
                 "{} of the bits are set, and only names on them are looked at{}",
@@ -333,6 +339,26 @@ impl<'q> Facts<'q> {
             bytes,
             why,
         }
+    }
+}
+
+/// What to expect of the members. Affine functions tell names apart below their modulus only: all
+/// with the same remainder are accepted, or none.
+fn expected(query: &Query, namespace: &Namespace) -> Estimate {
+    let names = namespace.len();
+    let modulus = match query.params().family() {
+        Family::Affine(functions) => functions.modulus(),
+        _ => u64::MAX,
+    };
+    if names <= modulus {
+        return query.estimate(names);
+    }
+    let alike = names as f64 / modulus as f64;
+    let one = query.estimate(modulus);
+    Estimate {
+        members: one.members * alike,
+        accuracy: one.accuracy / alike,
+        ..one
     }
 }
 

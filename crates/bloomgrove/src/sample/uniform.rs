@@ -32,8 +32,11 @@ use crate::Error;
 
 /// Candidates looked at together, at most.
 const BATCH: usize = 512;
-/// If nothing was found in this many times the looks a draw should take, they are not what was
-/// expected: by chance that happens once in e^20 draws.
+/// Whoever watches is told each time so many looks have found nothing.
+const LONG: u64 = 1 << 22;
+/// If nothing was found in this many times the looks a draw should take, members are probably
+/// not what was expected: by chance that happens once in e^20 draws. (Sooner, when there are so
+/// few members that listing them takes less.)
 const PATIENCE: f64 = 20.0;
 
 /// Draws members, each with the same chance, however often it is asked.
@@ -70,7 +73,7 @@ pub struct Sampler<'a> {
     watch: Watch<'a>,
 }
 
-/// Told how far the listing of all members is.
+/// Told how far a long draw is.
 struct Watch<'a>(Box<dyn FnMut(u64, u64) -> ControlFlow<()> + Send + 'a>);
 
 impl fmt::Debug for Watch<'_> {
@@ -113,8 +116,8 @@ impl<'a> Sampler<'a> {
     ///
     /// # Errors
     /// [`Error::NoMember`] when the filter is empty or no name is in the range,
-    /// [`Error::Namespace`] when filters of this family cannot have such names or the method
-    /// asked for is closed, [`Error::Incompatible`] when an index is of other parameters.
+    /// [`Error::Namespace`] when filters of this family cannot have such names, [`Error::Closed`]
+    /// when the method asked for is, [`Error::Incompatible`] when an index is of other parameters.
     pub fn with(
         query: impl Into<Query<'a>>,
         names: impl Into<Names<'a>>,
@@ -151,8 +154,9 @@ impl<'a> Sampler<'a> {
         self.work
     }
 
-    /// Tells `watch` how many pieces of how many are done whenever all members are being listed,
-    /// which may take long; breaking off ends that with [`Error::Interrupted`].
+    /// Tells `watch` how much of how much is done whenever one draw takes long: looks at names, of
+    /// those after which the members are listed instead, and then pieces of that list. Breaking
+    /// off ends the draw with [`Error::Interrupted`].
     pub fn watch(&mut self, watch: impl FnMut(u64, u64) -> ControlFlow<()> + Send + 'a) {
         self.watch = Watch(Box::new(watch));
     }
@@ -285,11 +289,17 @@ impl<'a> Sampler<'a> {
                     let members = ranks.iter().zip(found).filter(|(_, found)| *found);
                     ready.extend(members.map(|(rank, _)| *rank));
                     self.found += ready.len() as u64;
-                    *since = if ready.is_empty() {
-                        *since + looks as u64
-                    } else {
-                        0
-                    };
+                    if !ready.is_empty() {
+                        *since = 0;
+                        continue;
+                    }
+                    let before = *since;
+                    *since += looks as u64;
+                    if before / LONG != *since / LONG
+                        && (self.watch.0)(*since, *patience).is_break()
+                    {
+                        return Err(Error::Interrupted);
+                    }
                 }
             }
         }

@@ -24,8 +24,10 @@ use crate::{Error, Params};
 const ROUND: u64 = 1 << 22;
 /// Words packed before they are handed on.
 const PIECE: usize = 1 << 16;
-/// The most names of one part: their counts are 32 bits.
-const MOST: u64 = u32::MAX as u64;
+/// All names are hashed once in each round; nobody waits for more.
+const MOST_ROUNDS: u64 = 256;
+/// Fewer names than this are sorted sooner than threads begin.
+const FEW: u64 = 1 << 13;
 /// Shares that the buckets of a round are cut into.
 const SHARES: u64 = 256;
 
@@ -65,26 +67,23 @@ pub(super) fn write(
     progress: Progress,
     sink: Sink,
 ) -> Result<(), Error> {
-    if plan.names > MOST {
-        return Err(Error::namespace(format!(
-            "an index takes up to {MOST} names at a time, and these are {}; build one for each \
-             part of the namespace",
-            plan.names
-        )));
-    }
     let start = namespace.start_of(part);
     let work = Build {
         params,
         namespace,
         ranks: start..start + plan.names,
         plan,
-        threads: std::thread::available_parallelism().map_or(1, usize::from),
+        threads: match plan.names {
+            ..FEW => 1,
+            _ => std::thread::available_parallelism().map_or(1, usize::from),
+        },
     };
     // Twice: the shares of a round grow by doubling.
     let fits = |size: u64| {
-        (2 * plan.names)
+        let rounds = (2 * plan.names)
             .saturating_mul(size)
-            .div_ceil(options.memory.max(1))
+            .div_ceil(options.memory.max(1));
+        rounds.min(MOST_ROUNDS)
     };
     if work.place_width(fits(8)) + plan.width <= 64 {
         work.write::<u64>(fits(8), progress, sink)

@@ -35,7 +35,9 @@ use crate::bits::{packed_get, packed_words, width_of};
 use crate::format::Store;
 use crate::{Error, Params};
 
-/// An index has no more buckets than names, or than this.
+/// The most names of one part: their counts are 32 bits.
+const MOST: u64 = u32::MAX as u64;
+/// An index has no more buckets than names; or than this, if there are fewer names.
 const FEWEST_BUCKETS: u64 = 1024;
 
 /// How to build a [`NameIndex`].
@@ -44,7 +46,8 @@ const FEWEST_BUCKETS: u64 = 1024;
 pub struct IndexOptions {
     /// Keep each name's second position: more memory, far fewer tests. The default.
     pub second: bool,
-    /// Bytes to use while building, beside the index itself.
+    /// Bytes to use while building, beside the index itself and 4 bytes for each of its buckets.
+    /// Less than a sixteenth of a byte for each name is taken for that.
     pub memory: u64,
 }
 
@@ -243,6 +246,12 @@ struct Plan {
 
 impl Plan {
     fn new(params: &Params, names: u64, second: bool) -> Result<Self, Error> {
+        if names > MOST {
+            return Err(Error::namespace(format!(
+                "an index takes up to {MOST} names in one part, and these are {names}; index a \
+                 smaller range first, and add the rest to it"
+            )));
+        }
         let most = names.max(FEWEST_BUCKETS);
         let mut shift = 0;
         while (params.bits() - 1) >> shift >= most {

@@ -3,8 +3,12 @@
 use std::ops::Range;
 
 use super::integers::Builder;
+use super::lines::push_line;
 use super::{Integers, Lines, Namespace, Part, Spelling};
 use crate::Error;
+
+/// Ranges with up to so many names become lists when they are merged.
+const LISTED: u64 = 1 << 16;
 
 /// What comes of adding names.
 pub(in crate::sample) struct Growth {
@@ -92,11 +96,13 @@ impl Namespace {
                     .from(0)
                     .filter(|line| self.rank_of_text(line).is_none())
                 {
-                    text.extend_from_slice(line);
-                    text.push(b'\n');
+                    push_line(&mut text, line);
                 }
-                let lines = Lines::of_text(text)?.ok().filter(|lines| lines.len() > 0);
-                Ok(lines.map(Part::Lines).into_iter().collect())
+                let lines = lines_of(text)?;
+                Ok((lines.len() > 0)
+                    .then_some(Part::Lines(lines))
+                    .into_iter()
+                    .collect())
             }
             integers => {
                 let all = (0..integers.len()).map(|rank| integers.integer(rank));
@@ -128,16 +134,26 @@ impl Namespace {
 fn listed(numbers: impl Iterator<Item = u64>) -> Result<Option<Part>, Error> {
     let mut builder = Builder::default();
     for number in numbers {
-        // Rising: they come from a list that was, or from two merged.
-        let _ = builder.push(number);
+        // They come from a list that rises, or from two merged: unless a file is damaged.
+        builder.push(number).map_err(|_| out_of_order())?;
     }
     let list = builder.finish()?;
     Ok((list.len() > 0).then_some(Part::Integers(list)))
 }
 
-/// Two lists as one; None if they are no lists of the same kind.
+/// Two parts as one; None if they are not of one kind, or ranges apart and too long for a list.
 fn merge(one: &Part, other: &Part) -> Result<Option<Part>, Error> {
     match (one, other) {
+        (Part::Range(one), Part::Range(other)) if one.end == other.start => {
+            Ok(Some(Part::Range(one.start..other.end)))
+        }
+        (Part::Range(_), Part::Range(_) | Part::Integers(_))
+        | (Part::Integers(_), Part::Range(_))
+            if one.len() + other.len() <= LISTED =>
+        {
+            let numbers = |part| (0..Part::len(part)).map(move |rank| part.integer(rank));
+            listed(merged(numbers(one), numbers(other)))
+        }
         (Part::Integers(one), Part::Integers(other)) => {
             let numbers = |list| (0..Integers::len(list)).map(move |rank| list.get(rank));
             listed(merged(numbers(one), numbers(other)))
@@ -145,13 +161,20 @@ fn merge(one: &Part, other: &Part) -> Result<Option<Part>, Error> {
         (Part::Lines(one), Part::Lines(other)) => {
             let mut text = Vec::with_capacity(one.text().len() + other.text().len());
             for line in merged(one.from(0), other.from(0)) {
-                text.extend_from_slice(line);
-                text.push(b'\n');
+                push_line(&mut text, line);
             }
-            Ok(Lines::of_text(text)?.ok().map(Part::Lines))
+            lines_of(text).map(|lines| Some(Part::Lines(lines)))
         }
         _ => Ok(None),
     }
+}
+
+fn lines_of(text: Vec<u8>) -> Result<Lines, Error> {
+    Lines::of_text(text)?.map_err(|_| out_of_order())
+}
+
+fn out_of_order() -> Error {
+    Error::namespace("a list of names is out of order")
 }
 
 /// Two rising sequences as one.

@@ -174,6 +174,15 @@ impl Lines {
     }
 }
 
+/// Adds a line. A carriage return at its end is doubled, so that one stays part of it.
+pub(super) fn push_line(text: &mut Vec<u8>, line: &[u8]) {
+    text.extend_from_slice(line);
+    if line.ends_with(b"\r") {
+        text.push(b'\r');
+    }
+    text.push(b'\n');
+}
+
 /// The line that begins at `at`, and where the next one does.
 #[inline]
 fn line_at(text: &[u8], at: usize) -> Option<(&[u8], usize)> {
