@@ -207,7 +207,8 @@ pub(super) fn calibration(effort: Effort, progress: &mut Progress<'_>) -> Result
         "nothing found, %",
     ];
     let mut table = table("calibration", &head);
-    for (items, sets) in [(100, effort.hundreds), (1000, effort.thousands)] {
+    let kinds = [(100, effort.hundreds), (1000, effort.thousands)];
+    for (items, sets) in kinds.into_iter().filter(|(_, sets)| *sets > 0) {
         // HashInvert needs functions that can be turned round; so that all have the same
         // filters, all use them.
         let setup = Setup {
