@@ -10,6 +10,7 @@ const TINY: Effort = Effort {
     most_names: 100_000,
     hundreds: 6,
     thousands: 0,
+    ten_thousands: 0,
     most_items: 1000,
     users: 20_000,
 };
