@@ -661,11 +661,11 @@ fn wrong_requests_say_what_and_what_to_do() {
         ),
         (
             "sample sevens.grove --namespace unsorted.txt",
-            vec!["unsorted.txt", "number 3", "sort -n -u"],
+            vec!["unsorted.txt", "line 3", "sort -n -u"],
         ),
         (
             "sample sevens.grove --namespace twice.txt",
-            vec!["twice.txt", "number 3", "only once"],
+            vec!["twice.txt", "line 3", "only once"],
         ),
         (
             "sample letters.grove --namespace unsorted.txt",
