@@ -114,3 +114,40 @@ impl Shop {
         Said::of(output)
     }
 }
+
+/// A filter of the integers 0, 7, 14, ... below 7000, and the list of them.
+pub(crate) fn sevens() -> Shop {
+    let shop = Shop::new();
+    shop.write("sevens.txt", lines((0..1000).map(|i| i * 7)));
+    shop.run("filter build sevens.txt -o sevens.grove --keys integer --fpr 1e-6")
+        .ends(0);
+    shop
+}
+
+/// A filter of text: word-0, word-3, ... below word-3000; `all.txt` has every word, sorted.
+pub(crate) fn words() -> Shop {
+    let shop = Shop::new();
+    let mut all: Vec<String> = (0..3000).map(|i| format!("word-{i}")).collect();
+    all.sort();
+    shop.write("all.txt", lines(&all));
+    shop.write(
+        "in.txt",
+        lines((0..1000).map(|i| format!("word-{}", i * 3))),
+    );
+    shop.run("filter build in.txt -o words.grove --fpr 1e-6 --layout standard")
+        .ends(0);
+    shop
+}
+
+pub(crate) fn lines(items: impl IntoIterator<Item = impl ToString>) -> String {
+    let items = items.into_iter();
+    items.map(|item| item.to_string() + "\n").collect()
+}
+
+pub(crate) fn set(text: &str) -> std::collections::BTreeSet<&str> {
+    text.lines().collect()
+}
+
+pub(crate) fn json(said: &Said) -> serde_json::Value {
+    serde_json::from_str(&said.out).unwrap()
+}

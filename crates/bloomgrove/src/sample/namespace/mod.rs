@@ -21,10 +21,12 @@ mod grow;
 mod integers;
 mod key;
 mod lines;
+mod part;
 
 pub(in crate::sample) use integers::Integers;
 pub(in crate::sample) use key::Keys;
 pub(in crate::sample) use lines::Lines;
+pub(in crate::sample) use part::Part;
 
 use std::fmt;
 use std::ops::Range;
@@ -95,71 +97,6 @@ pub struct Namespace {
     parts: Vec<Part>,
     /// The rank of each part's first name, and of the first beyond the last.
     starts: Vec<u64>,
-}
-
-/// Names in one form.
-#[derive(Debug)]
-pub(in crate::sample) enum Part {
-    Range(Range<u64>),
-    Integers(Integers),
-    Lines(Lines),
-}
-
-impl Part {
-    pub(in crate::sample) fn len(&self) -> u64 {
-        match self {
-            Part::Range(range) => range.end - range.start,
-            Part::Integers(integers) => integers.len(),
-            Part::Lines(lines) => lines.len(),
-        }
-    }
-
-    pub(in crate::sample) fn bytes(&self) -> u64 {
-        match self {
-            Part::Range(_) => 0,
-            Part::Integers(integers) => integers.bytes(),
-            Part::Lines(lines) => lines.bytes(),
-        }
-    }
-
-    pub(in crate::sample) fn name(&self, rank: u64) -> Name {
-        match self {
-            Part::Lines(lines) => Name::Text(lines.get(rank).to_vec()),
-            _ => Name::Integer(self.integer(rank)),
-        }
-    }
-
-    /// Of a range or a list of integers; texts have none, and give 0.
-    #[inline]
-    pub(in crate::sample) fn integer(&self, rank: u64) -> u64 {
-        match self {
-            Part::Range(range) => range.start + rank,
-            Part::Integers(integers) => integers.get(rank),
-            Part::Lines(_) => 0,
-        }
-    }
-
-    /// How many of the part are below an integer; of texts none is.
-    fn below(&self, number: u64) -> u64 {
-        match self {
-            Part::Range(range) => number.clamp(range.start, range.end) - range.start,
-            Part::Integers(integers) => integers.below(number),
-            Part::Lines(_) => 0,
-        }
-    }
-
-    fn rank_of(&self, number: u64) -> Option<u64> {
-        let rank = self.below(number);
-        (rank < self.len() && self.integer(rank) == number).then_some(rank)
-    }
-
-    fn rank_of_text(&self, text: &[u8]) -> Option<u64> {
-        let Part::Lines(lines) = self else {
-            return None;
-        };
-        let rank = lines.below(text);
-        (rank < lines.len() && lines.get(rank) == text).then_some(rank)
-    }
 }
 
 impl Namespace {
@@ -444,39 +381,6 @@ impl Namespace {
             Keys::Text(keys) => keys[0].with_bytes(&mut of),
         });
         found
-    }
-
-    /// That names rise, are in one part each and within bounds: for what was read from a file.
-    pub(in crate::sample) fn check_order(&self) -> Result<(), Error> {
-        let rising = |part: &Part| match part {
-            Part::Range(_) => true,
-            Part::Integers(list) => (1..list.len()).all(|i| list.get(i - 1) < list.get(i)),
-            Part::Lines(lines) => {
-                lines.from(0).zip(lines.from(1)).all(|(a, b)| a < b)
-                    && lines.from(0).count() as u64 == lines.len()
-            }
-        };
-        if !self.parts.iter().all(rising) {
-            return Err(Error::corrupt("names section", 0, "names are not in order"));
-        }
-        for (at, part) in self.parts.iter().enumerate() {
-            let others = || self.parts[at + 1..].iter();
-            let elsewhere = |rank: u64| match part.name(rank) {
-                Name::Integer(number) => others().any(|other| other.rank_of(number).is_some()),
-                Name::Text(text) => others().any(|other| other.rank_of_text(&text).is_some()),
-            };
-            if at + 1 < self.parts.len() && (0..part.len()).any(elsewhere) {
-                return Err(Error::corrupt("names section", 0, "a name is in two parts"));
-            }
-        }
-        match self.check_bounds(self) {
-            Ok(()) => Ok(()),
-            Err(_) => Err(Error::corrupt(
-                "names section",
-                0,
-                "a name is out of bounds",
-            )),
-        }
     }
 
     fn check_bounds(&self, names: &Namespace) -> Result<(), Error> {
