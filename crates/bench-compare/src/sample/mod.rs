@@ -4,6 +4,8 @@
 //! contender draws in turn, in every round; the best round of each counts. The paper's tree
 //! has the paper's depth. What is drawn is checked.
 
+mod row;
+
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -17,6 +19,7 @@ use rand::rngs::Xoshiro256PlusPlus;
 use serde_json::{Value, json};
 
 use crate::rivals::scatter;
+use row::{Row, print, time, turn};
 
 /// Names, items, and the depth of the tree: those of the paper's Tables 2 and 3 for 1000 items,
 /// and by the same rule for others.
@@ -26,9 +29,6 @@ const RACES: [(u64, u64, u32); 4] = [
     (10_000_000, 1000, 12),
     (10_000_000, 10_000, 10),
 ];
-/// How long a contender's turn may take, in nanoseconds.
-const TURN: f64 = 20e6;
-
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Rounds; the best of them counts
@@ -40,18 +40,6 @@ pub(crate) struct Args {
     /// Print JSON instead of tables
     #[arg(long)]
     json: bool,
-}
-
-/// What one of many did.
-struct Row {
-    name: &'static str,
-    /// Best round.
-    nanos: f64,
-    looks: f64,
-    tests: f64,
-    bytes: u64,
-    /// The share of the members that a reconstruction found.
-    recall: Option<f64>,
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Error> {
@@ -91,44 +79,6 @@ pub(crate) fn run(args: &Args) -> Result<(), Error> {
         );
     }
     Ok(())
-}
-
-impl Row {
-    fn new(name: &'static str, bytes: u64) -> Self {
-        Self {
-            name,
-            nanos: f64::INFINITY,
-            looks: 0.0,
-            tests: 0.0,
-            bytes,
-            recall: None,
-        }
-    }
-
-    fn json(&self) -> Value {
-        json!({ "name": self.name, "nanoseconds": self.nanos, "looks": self.looks,
-                "tests": self.tests, "bytes": self.bytes, "recall": self.recall })
-    }
-}
-
-fn print(what: &str, unit: &str, scale: f64, rows: &[Row]) {
-    let tree = rows[0].nanos;
-    println!("| {what} | {unit} | times as fast as the first | looks | tests | MB | recall |");
-    println!("|---|---|---|---|---|---|---|");
-    for row in rows {
-        println!(
-            "| {} | {:.2} | {:.2} | {:.1} | {:.1} | {:.1} | {} |",
-            row.name,
-            row.nanos / scale,
-            tree / row.nanos,
-            row.looks,
-            row.tests,
-            row.bytes as f64 / 1e6,
-            row.recall
-                .map_or(String::new(), |recall| format!("{recall:.4}")),
-        );
-    }
-    println!();
 }
 
 struct Setup {
@@ -406,37 +356,6 @@ impl Setup {
         }
         Ok(rows)
     }
-}
-
-/// Lets a contender draw for one turn, as often as it lasts, and keeps the best.
-fn turn(
-    row: &mut Row,
-    count: &mut usize,
-    draw: impl FnOnce(usize) -> Result<Work, Error>,
-) -> Result<(), Error> {
-    let draws = *count;
-    let mut work = Work::default();
-    let nanos = time(row, draws, || {
-        work = draw(draws)?;
-        Ok(())
-    })?;
-    row.looks = work.looks as f64 / draws as f64;
-    row.tests = work.tests as f64 / draws as f64;
-    *count = (TURN / nanos).clamp(1.0, 100_000.0) as usize;
-    Ok(())
-}
-
-/// The nanoseconds of one of `count`, kept if they are fewer than before.
-fn time(
-    row: &mut Row,
-    count: usize,
-    work: impl FnOnce() -> Result<(), Error>,
-) -> Result<f64, Error> {
-    let start = Instant::now();
-    work()?;
-    let nanos = start.elapsed().as_nanos() as f64 / count as f64;
-    row.nanos = row.nanos.min(nanos);
-    Ok(nanos)
 }
 
 /// A billion names without an index.
