@@ -13,7 +13,6 @@
 //! what replacement selection does for sorted runs.
 
 use std::mem;
-use std::time::Instant;
 
 use crate::Error;
 
@@ -49,8 +48,6 @@ pub enum Strategy {
 #[derive(Debug)]
 pub(super) struct Block {
     pub(super) page: usize,
-    /// When its first entry came.
-    pub(super) since: Instant,
     chunks: Vec<Chunk>,
     /// Bytes used of each chunk but the last, and of that.
     full: usize,
@@ -80,18 +77,17 @@ impl Block {
 struct Open {
     chunk: Chunk,
     at: usize,
+    /// For [`Blocks::memo`].
+    memo: u64,
 }
 
 #[derive(Debug)]
 struct Page {
     full: Vec<Chunk>,
-    since: Instant,
     /// How many of its blocks have been taken.
     taken: u32,
     /// A block of it is on its way.
     busy: bool,
-    /// For [`Blocks::memo`].
-    memo: u64,
 }
 
 /// All blocks, and the free chunks.
@@ -107,6 +103,8 @@ pub(super) struct Blocks {
     width: usize,
     full: usize,
     total: usize,
+    /// Pages for which something waits.
+    waiting: usize,
 }
 
 impl Blocks {
@@ -132,13 +130,10 @@ impl Blocks {
             _ => (pool / (pages * PER_PAGE)).clamp(SMALLEST, LARGEST),
         };
         let total = pool / (chunk_bytes + CHUNK_COST);
-        let now = Instant::now();
         let page = || Page {
             full: Vec::new(),
-            since: now,
             taken: 0,
             busy: false,
-            memo: 0,
         };
         Ok(Self {
             open: (0..pages).map(|_| Open::default()).collect(),
@@ -149,6 +144,7 @@ impl Blocks {
             width,
             full: ((chunk_bytes - SLACK) / width + 1) * width,
             total,
+            waiting: 0,
         })
     }
 
@@ -162,8 +158,9 @@ impl Blocks {
         self.pages.len()
     }
 
-    pub(super) fn width(&self) -> usize {
-        self.width
+    /// For how many pages something waits.
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting
     }
 
     /// Adds an entry, the lowest bytes of `entry`, to the block of a page, if its chunk has
@@ -203,7 +200,7 @@ impl Blocks {
     /// A number kept for the block of a page; 0 when the block begins.
     #[inline(always)]
     pub(super) fn memo(&mut self, page: usize) -> &mut u64 {
-        &mut self.pages[page].memo
+        &mut self.open[page].memo
     }
 
     /// Whether nothing waits for this page.
@@ -234,12 +231,12 @@ impl Blocks {
             }
             None => return false,
         };
-        if self.is_empty(page) {
-            self.pages[page].since = Instant::now();
-        }
-        let old = mem::replace(&mut self.open[page], Open { chunk, at: 0 });
-        if !old.chunk.is_empty() {
-            self.pages[page].full.push(old.chunk);
+        let open = &mut self.open[page];
+        open.at = 0;
+        let old = mem::replace(&mut open.chunk, chunk);
+        match old.is_empty() {
+            true => self.waiting += 1,
+            false => self.pages[page].full.push(old),
         }
         true
     }
@@ -262,11 +259,11 @@ impl Blocks {
 
     /// Takes the block of a page, which then counts as busy.
     pub(super) fn take(&mut self, page: usize) -> Block {
-        let Open { chunk, at } = mem::take(&mut self.open[page]);
+        let Open { chunk, at, .. } = mem::take(&mut self.open[page]);
+        self.waiting -= usize::from(!chunk.is_empty());
         let own = &mut self.pages[page];
         own.busy = true;
         own.taken = own.taken.wrapping_add(1);
-        own.memo = 0;
         let mut chunks = mem::take(&mut own.full);
         let last = if at == 0 {
             self.free.extend((!chunk.is_empty()).then_some(chunk));
@@ -277,7 +274,6 @@ impl Blocks {
         };
         Block {
             page,
-            since: own.since,
             chunks,
             full: self.full,
             last,

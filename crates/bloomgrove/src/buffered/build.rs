@@ -124,7 +124,11 @@ impl Builder {
             apply(file, buffer, block, &shared)
         };
         let width = file.plan().entry_bytes() as usize;
-        let engine = Engine::start(&file, options, width, Arc::new(work))?;
+        let options = Options {
+            t_max: None,
+            ..options.clone()
+        };
+        let engine = Engine::start(&file, &options, width, Arc::new(work))?;
         Ok(Self {
             spread: file.plan().spread(),
             engine,

@@ -20,6 +20,8 @@ use super::workers::{Done, Work, Workers};
 const RESERVE: usize = 8;
 /// Blocks that wait for a worker beside those that are with one.
 const WAITING: usize = 2;
+/// Blocks are reckoned to take so many times as long as they did on average.
+const CAUTION: f64 = 1.25;
 /// The weight of the newest in the running mean of a flush's time.
 const NEWEST: f64 = 0.125;
 
@@ -134,6 +136,11 @@ impl Engine {
         self.figures
     }
 
+    /// Says how long a flush will take, before there was one.
+    pub(super) fn expect(&mut self, took: Duration) {
+        self.figures.flush_seconds = took.as_secs_f64();
+    }
+
     /// An error when an earlier flush has failed: keys are lost then.
     pub(super) fn check(&self) -> Result<(), Error> {
         match self.broken {
@@ -175,7 +182,12 @@ impl Engine {
         if let Some(ages) = &mut self.ages
             && self.blocks.is_empty(page)
         {
-            ages.push_back((Instant::now(), page, self.blocks.serial(page)));
+            let blocks = &self.blocks;
+            // Those of blocks that went when they were full are still there.
+            if ages.len() > 2 * blocks.pages() {
+                ages.retain(|&(_, page, serial)| blocks.serial(page) == serial);
+            }
+            ages.push_back((Instant::now(), page, blocks.serial(page)));
         }
         Ok(())
     }
@@ -252,9 +264,9 @@ impl Engine {
     fn settle(&mut self, done: Done, sink: &mut impl FnMut(&Block)) -> Result<(), Error> {
         let took = done.took.as_secs_f64();
         let mean = &mut self.figures.flush_seconds;
-        *mean = match self.figures.flushes {
-            0 => took,
-            _ => *mean * (1.0 - NEWEST) + took * NEWEST,
+        *mean = match *mean {
+            0.0 => took,
+            mean => mean * (1.0 - NEWEST) + took * NEWEST,
         };
         self.figures.flushes += 1;
         match done.outcome {
@@ -268,33 +280,48 @@ impl Engine {
         Ok(())
     }
 
-    /// When the oldest block that waits got its first entry. Only with `t_max`.
-    pub(super) fn oldest(&mut self) -> Option<(Instant, usize)> {
-        let ages = self.ages.as_mut()?;
-        while let Some(&(since, page, serial)) = ages.front() {
-            if self.blocks.serial(page) == serial && !self.blocks.is_empty(page) {
-                return Some((since, page));
-            }
-            ages.pop_front();
-        }
-        None
+    pub(super) fn outstanding(&self) -> usize {
+        self.workers.outstanding()
     }
 
-    /// Gives out the blocks whose first entries came before `limit`, as long as `most` are
-    /// not exceeded; true if there are more.
-    pub(super) fn give_older(&mut self, limit: Instant, most: usize) -> bool {
-        while let Some((since, page)) = self.oldest() {
-            if since > limit {
-                return false;
-            }
-            if self.workers.outstanding() >= most {
-                return true;
-            }
-            if let Some(ages) = &mut self.ages {
-                ages.pop_front();
-            }
+    /// How long the workers need for one block, all of them at work.
+    fn pace(&self) -> Duration {
+        Duration::from_secs_f64(self.figures.flush_seconds * CAUTION / self.workers.count() as f64)
+    }
+
+    /// Whether a block for this page waits already, or one more can still be flushed within
+    /// `t_max`, together with all that wait or are on their way.
+    pub(super) fn admits(&self, page: usize, t_max: Duration) -> bool {
+        let before = self.blocks.waiting() + self.workers.outstanding();
+        !self.blocks.is_empty(page)
+            || before < self.workers.count()
+            || self.pace() * (before as u32 + 1) <= t_max
+    }
+
+    /// When the oldest block must go so that it, and each behind it, is with a worker when
+    /// its first entry has waited for `t_max`. Only if ages are kept.
+    pub(super) fn due(&mut self, t_max: Duration) -> Option<Instant> {
+        let (blocks, pace) = (&self.blocks, self.pace());
+        let ages = self.ages.as_mut()?;
+        ages.retain(|&(_, page, serial)| blocks.serial(page) == serial && !blocks.is_empty(page));
+        let mut ahead = pace * self.workers.outstanding() as u32;
+        let mut due: Option<Instant> = None;
+        for &(since, ..) in ages.iter() {
+            let latest = (since + t_max).checked_sub(ahead).unwrap_or(since);
+            due = Some(due.map_or(latest, |due| due.min(latest)));
+            ahead += pace;
+        }
+        due
+    }
+
+    /// Gives out the oldest blocks, as long as they are due and a worker is free.
+    pub(super) fn give_due(&mut self, t_max: Duration) {
+        while self.workers.outstanding() <= self.workers.count()
+            && self.due(t_max).is_some_and(|due| due <= Instant::now())
+        {
+            let oldest = self.ages.as_mut().and_then(VecDeque::pop_front);
+            let Some((_, page, _)) = oldest else { return };
             self.give(page);
         }
-        false
     }
 }

@@ -121,10 +121,6 @@ impl PageFile {
         }
     }
 
-    pub(super) fn path(&self) -> &Path {
-        &self.path
-    }
-
     pub(super) fn plan(&self) -> &Plan {
         &self.plan
     }
@@ -167,6 +163,19 @@ impl PageFile {
             }
         }
         newest.ok_or_else(|| Error::corrupt("state", self.states_at, "neither of the two is whole"))
+    }
+
+    /// Whether the state that does not count is one, or has never been written.
+    fn other_state_is_whole(&self, state: &State) -> Result<bool, Error> {
+        let pages = self.plan.pages();
+        let mut buffer = Buffer::new(State::len(pages) as usize)?;
+        let at = state_at(&self.plan, self.states_at, state.number.wrapping_add(1));
+        self.store
+            .read(buffer.bytes_mut(), at)
+            .map_err(|error| self.failed("reading", error))?;
+        let blank = state.number == 1 && buffer.words().iter().all(|&word| word == 0);
+        let other = State::decode(buffer.bytes(), pages);
+        Ok(blank || other.is_some_and(|other| other.number.checked_add(1) == Some(state.number)))
     }
 
     /// Writes a state over the older of the two.
@@ -310,6 +319,16 @@ fn decode_plan(head: &paged::Head) -> Result<Plan, Error> {
 pub(crate) fn check_file(path: &Path) -> Result<Report, Error> {
     let (file, state) = PageFile::open(path, false, true)?;
     let (_, head) = paged::open(path, false).map_err(Error::in_file(path))?;
+    let mut report = head.report();
+    if !file.other_state_is_whole(&state)? {
+        if state.phase == Phase::Sealed {
+            let what = "one of the two is damaged";
+            let error = Error::corrupt("state", file.states_at, what);
+            return Err(Error::in_file(path)(error));
+        }
+        // Of a change that did not get to its end.
+        report.unfinished = State::len(file.plan.pages());
+    }
     let mut buffer = Buffer::new(file.plan.page_bytes() as usize)?;
     let sealed = state.phase == Phase::Sealed;
     for page in 0..file.plan.pages() as usize {
@@ -321,5 +340,5 @@ pub(crate) fn check_file(path: &Path) -> Result<Report, Error> {
             return Err(Error::in_file(path)(Error::corrupt("page", at, what)));
         }
     }
-    Ok(head.report())
+    Ok(report)
 }

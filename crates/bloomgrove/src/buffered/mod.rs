@@ -19,6 +19,7 @@
 //! | make a filter, or add to one | [`Builder`] |
 //! | ask for one key, now | [`Filter::contains`] |
 //! | ask for millions, in any order | [`Prober`] |
+//! | ask from many threads, each answer by a certain time | [`ProbeQueue`] |
 //!
 //! Source: Canim et al., Buffered Bloom Filters on Solid State Storage (seed document 003),
 //! sections 3 and 4. Where we differ: see `plan` (what waits), `blocks` (whose turn it is),
@@ -31,9 +32,11 @@ mod blocks;
 mod build;
 mod engine;
 mod file;
+mod latency;
 mod page;
 mod plan;
 mod probe;
+mod queue;
 mod state;
 mod store;
 mod workers;
@@ -42,8 +45,10 @@ pub use blocks::Strategy;
 pub use build::Builder;
 pub use engine::{Figures, Options};
 pub(crate) use file::check_file;
+pub use latency::{Latencies, Latency};
 pub use plan::{Plan, PlanBuilder};
 pub use probe::Prober;
+pub use queue::{ProbeQueue, QueueOptions};
 pub use state::Phase;
 
 use std::path::Path;
@@ -189,6 +194,18 @@ impl Filter {
         sink: S,
     ) -> Result<Prober<S>, Error> {
         Prober::start(&self.file, self.state.clone(), options, sink)
+    }
+
+    /// Begins to answer questions from a queue; set [`Options::t_max`] for answers in time.
+    ///
+    /// # Errors
+    /// [`Error::Budget`] when the memory is too little for so many pages.
+    pub fn probe_queue(
+        &self,
+        options: &Options,
+        queue: &QueueOptions,
+    ) -> Result<ProbeQueue, Error> {
+        ProbeQueue::start(&self.file, self.state.clone(), options, queue)
     }
 }
 

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use crate::Error;
 use crate::hash::{AnyHasher, Digest, Family, Hasher, Key, Xxh3Hasher};
 
-use super::blocks::{Block, Blocks};
+use super::blocks::Block;
 use super::engine::{Engine, Figures, Options};
 use super::file::PageFile;
 use super::plan::{Plan, Spread};
@@ -62,7 +62,6 @@ const LAST_PIECE: u64 = 0xffff;
 /// assert_eq!(found, [0, 2]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug)]
 pub struct Prober<S: FnMut(u64, bool)> {
     file: PageFile,
     engine: Engine,
@@ -70,6 +69,12 @@ pub struct Prober<S: FnMut(u64, bool)> {
     entry_bytes: usize,
     t_max: Option<Duration>,
     sink: S,
+}
+
+impl<S: FnMut(u64, bool)> std::fmt::Debug for Prober<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Prober({:?})", self.engine.figures())
+    }
 }
 
 impl<S: FnMut(u64, bool)> Prober<S> {
@@ -83,7 +88,14 @@ impl<S: FnMut(u64, bool)> Prober<S> {
         let work = move |file: &PageFile, buffer: &mut Buffer, block: &mut Block| {
             test(file, buffer, block, &state)
         };
-        let engine = Engine::start(file, options, entry_bytes + TAG, Arc::new(work))?;
+        let mut engine = Engine::start(file, options, entry_bytes + TAG, Arc::new(work))?;
+        if options.t_max.is_some() {
+            // How long a flush takes must be known before the first is due.
+            let began = Instant::now();
+            let mut buffer = Buffer::new(file.plan().page_bytes() as usize)?;
+            file.read_page(0, &mut buffer, false, false)?;
+            engine.expect(began.elapsed());
+        }
         Ok(Self {
             spread: file.plan().spread(),
             file: file.clone(),
@@ -194,7 +206,8 @@ impl<S: FnMut(u64, bool)> Prober<S> {
         }
     }
 
-    /// Takes in answers that are there, and flushes blocks that have waited for `t_max`.
+    /// Takes in answers that are there, and flushes blocks whose time has come: those that
+    /// have waited for `t_max`, and those that would if all before them took their time.
     /// Does not wait. To be called now and then, when `t_max` is set.
     ///
     /// # Errors
@@ -203,18 +216,36 @@ impl<S: FnMut(u64, bool)> Prober<S> {
         let (sink, bytes) = (&mut self.sink, self.entry_bytes);
         self.engine
             .collect(&mut |block| answer(block, bytes, sink))?;
-        if let Some(t_max) = self.t_max
-            && let Some(limit) = Instant::now().checked_sub(t_max)
-        {
-            self.engine.give_older(limit, usize::MAX);
+        if let Some(t_max) = self.t_max {
+            self.engine.give_due(t_max);
         }
         Ok(())
     }
 
-    /// When the next block will have waited for `t_max`, if one waits.
+    /// When a block must be flushed next so that none waits for longer than `t_max`.
     pub fn next_deadline(&mut self) -> Option<Instant> {
-        let (since, _) = self.engine.oldest()?;
-        Some(since + self.t_max?)
+        self.engine.due(self.t_max?)
+    }
+
+    /// Blocks that are on their way.
+    pub(super) fn outstanding(&self) -> usize {
+        self.engine.outstanding()
+    }
+
+    /// Whether a probe may be put into its block now, if all blocks are to be flushed in
+    /// time.
+    pub(super) fn admits(&self, digest: Digest) -> bool {
+        let (page, _) = self.spread.place(digest);
+        self.t_max
+            .is_none_or(|t_max| self.engine.admits(page, t_max))
+    }
+
+    /// Waits for a page to be read, or until then.
+    pub(super) fn wait_until(&mut self, deadline: Instant) -> Result<(), Error> {
+        let (sink, bytes) = (&mut self.sink, self.entry_bytes);
+        self.engine
+            .wait_until(deadline, &mut |block| answer(block, bytes, sink))?;
+        Ok(())
     }
 
     /// Answers everything submitted so far.
@@ -296,4 +327,3 @@ fn answer(block: &Block, bytes: usize, sink: &mut impl FnMut(u64, bool)) {
 }
 
 const _: () = assert!(super::blocks::SLACK >= 8 + TAG);
-const _: fn(&Blocks) -> usize = Blocks::width;

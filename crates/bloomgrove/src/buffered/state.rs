@@ -15,6 +15,9 @@ use super::page::SECTOR;
 
 const MARK: [u8; 8] = *b"GRVSTATE";
 
+/// Numbers and keys are fewer: adding to them never overflows.
+const MOST: u64 = 1 << 62;
+
 /// How far a page file is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -125,6 +128,8 @@ impl State {
         let (fixed, rest) = Fixed::read_from_prefix(bytes).ok()?;
         let right = fixed.mark == MARK
             && fixed.checksum.get() == sum(&fixed, rest)
+            && fixed.number.get() < MOST
+            && fixed.keys.get() < MOST
             && fixed.reserved == 0
             && fixed.reserved_2 == [0; 24];
         let (written, padding) = rest.split_at_checked(pages.div_ceil(8) as usize)?;

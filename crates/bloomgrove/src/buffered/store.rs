@@ -124,8 +124,12 @@ impl Store for FileStore {
 pub(super) fn reserve(file: &File, len: u64) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     {
-        use rustix::fs::{FallocateFlags, fallocate};
+        use rustix::fs::{FallocateFlags, fallocate, fstatvfs};
         use rustix::io::Errno;
+        // A file system may fill itself up before it finds that there is too little.
+        if fstatvfs(file).is_ok_and(|disk| disk.f_bavail.saturating_mul(disk.f_frsize) < len) {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
         match fallocate(file, FallocateFlags::empty(), 0, len) {
             Err(Errno::OPNOTSUPP | Errno::NOSYS) => {}
             other => return Ok(other?),
