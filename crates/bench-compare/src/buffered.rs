@@ -8,7 +8,7 @@
 
 use std::hint::black_box;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bloomgrove::buffered::{self, Builder, Options, Plan, Strategy};
 use bloomgrove::{Error, Filter, Layout, MappedFilter, Params};
@@ -54,6 +54,9 @@ pub(crate) struct Args {
     /// The folder for the filter's file
     #[arg(long, default_value = ".")]
     folder: std::path::PathBuf,
+    /// Milliseconds that a probe may wait: time the request queue with each of these instead
+    #[arg(long)]
+    t_max: Vec<u64>,
     /// Rounds; the best of them counts
     #[arg(long, default_value_t = 3)]
     rounds: usize,
@@ -96,6 +99,9 @@ impl Row {
 
 pub(crate) fn run(args: &Args) -> Result<(), Error> {
     let path = args.folder.join("bench-buffered.grove");
+    if !args.t_max.is_empty() {
+        return waiting(args, &path);
+    }
     let plain_path = args.folder.join("bench-plain.grove");
     let mut rows = vec![
         Row::new(format!("plain, {} MB, k = 3, key by key", args.plain)),
@@ -146,6 +152,58 @@ pub(crate) fn run(args: &Args) -> Result<(), Error> {
         let _ = std::fs::remove_file(path);
     }
     report(args, &rows);
+    Ok(())
+}
+
+/// The paper's Figure 3: how long probes wait, by `t_max`. Whoever asks goes as fast as the
+/// queue lets.
+fn waiting(args: &Args, path: &Path) -> Result<(), Error> {
+    let (memory, page) = (args.memory[0], args.page[0]);
+    let plan = Plan::builder(args.size << 20, args.hashes)
+        .page_bytes(page << 10)
+        .entry_bytes(args.entry)
+        .build()?;
+    let mut options = Options::with_memory(memory << 20);
+    options.workers = args.workers;
+    options.direct = !args.cached;
+    let mut builder = Builder::create(path, &plan, &options)?;
+    chunks(0, args.keys, |keys| builder.insert_batch(keys))?;
+    builder.finish()?;
+    println!(
+        "| t_max ms | queue ms: mean, p99 | block ms: mean, p99, max | total ms: mean, p99 | million probes / s | page ms |"
+    );
+    println!("|---|---|---|---|---|---|");
+    for &t_max in &args.t_max {
+        options.t_max = Some(Duration::from_millis(t_max));
+        let filter = buffered::Filter::open_with(path, options.direct)?;
+        let queue = filter.probe_queue(&options, &buffered::QueueOptions::default())?;
+        let start = Instant::now();
+        let mut asked = 0u64;
+        while start.elapsed().as_secs_f64() < PATIENCE {
+            let keys: Vec<u64> = (asked..asked + CHUNK).map(crate::rivals::scatter).collect();
+            queue.submit_batch(&keys, asked)?;
+            asked += CHUNK;
+            queue.receive(Duration::ZERO)?;
+        }
+        while queue.open() > 0 {
+            queue.receive(Duration::from_millis(10))?;
+        }
+        let rate = asked as f64 / start.elapsed().as_secs_f64() / 1e6;
+        let times = queue.latencies();
+        let ms = |time: Duration| time.as_secs_f64() * 1e3;
+        println!(
+            "| {t_max} | {:.1}, {:.1} | {:.1}, {:.1}, {:.1} | {:.1}, {:.1} | {rate:.2} | {:.2} |",
+            ms(times.queue.mean),
+            ms(times.queue.p99),
+            ms(times.block.mean),
+            ms(times.block.p99),
+            ms(times.block.max),
+            ms(times.total.mean),
+            ms(times.total.p99),
+            queue.figures().flush_seconds * 1e3
+        );
+    }
+    let _ = std::fs::remove_file(path);
     Ok(())
 }
 

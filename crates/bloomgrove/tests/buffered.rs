@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 
-use bloomgrove::buffered::{Builder, Filter, Options, Phase, Plan, Strategy};
+use bloomgrove::buffered::{Builder, Filter, Options, Phase, Plan, QueueOptions, Strategy};
 use bloomgrove::{Affine, Derivation, Error, Family, Layout, verify};
 use support::{assert_rate, scatter};
 
@@ -71,7 +71,10 @@ fn every_plan() -> Vec<Plan> {
     for entry in 3..=8 {
         plans.push(builder(9, 8192).entry_bytes(entry).seed(5));
     }
-    plans.into_iter().map(|plan| plan.build().unwrap()).collect()
+    plans
+        .into_iter()
+        .map(|plan| plan.build().unwrap())
+        .collect()
 }
 
 #[test]
@@ -89,10 +92,17 @@ fn inserted_keys_are_always_found_and_both_ways_of_asking_agree() {
             assert_eq!(*filter.plan(), plan);
             let state = filter.state().unwrap();
             assert_eq!((state.phase, state.keys), (Phase::Sealed, 6000));
-            let asked = || (0..6000).map(scatter).chain((0..2000).map(|i| scatter(ABSENT + i)));
+            let asked = || {
+                (0..6000)
+                    .map(scatter)
+                    .chain((0..2000).map(|i| scatter(ABSENT + i)))
+            };
             let answers = probe(&filter, &options, asked());
             assert_eq!(answers.len(), 8000);
-            assert!(answers[..6000].iter().all(|&yes| yes), "{plan:?} {strategy:?}");
+            assert!(
+                answers[..6000].iter().all(|&yes| yes),
+                "{plan:?} {strategy:?}"
+            );
             for (key, &yes) in asked().zip(&answers).skip(5500) {
                 assert_eq!(filter.contains(&key).unwrap(), yes);
             }
@@ -121,7 +131,9 @@ fn rates_are_those_of_a_filter_in_memory_for_any_number_of_pages() {
             build(&path, &plan, &options, 0..items);
             let filter = Filter::open(&path).unwrap();
             let mut hits = 0;
-            let mut prober = filter.prober(&options, |_, yes| hits += u64::from(yes)).unwrap();
+            let mut prober = filter
+                .prober(&options, |_, yes| hits += u64::from(yes))
+                .unwrap();
             for key in 0..queries {
                 prober.submit(&scatter(ABSENT + key), key).unwrap();
             }
@@ -168,7 +180,10 @@ fn short_entries_cost_what_the_plan_says() {
 fn keys_can_be_added_until_the_file_is_finished() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("filter.grove");
-    let plan = Plan::builder(1 << 20, 6).page_bytes(1 << 16).build().unwrap();
+    let plan = Plan::builder(1 << 20, 6)
+        .page_bytes(1 << 16)
+        .build()
+        .unwrap();
     let options = memory(1 << 20);
     let state = || Filter::open(&path).unwrap().state().unwrap();
     let mut builder = Builder::create(&path, &plan, &options).unwrap();
@@ -196,7 +211,10 @@ fn keys_can_be_added_until_the_file_is_finished() {
 fn probing_while_building_sees_every_synced_key() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("filter.grove");
-    let plan = Plan::builder(4 << 20, 6).page_bytes(1 << 18).build().unwrap();
+    let plan = Plan::builder(4 << 20, 6)
+        .page_bytes(1 << 18)
+        .build()
+        .unwrap();
     let mut builder = Builder::create(&path, &plan, &memory(1 << 20)).unwrap();
     let (synced, done) = (AtomicU64::new(0), AtomicBool::new(false));
     std::thread::scope(|scope| {
@@ -208,7 +226,11 @@ fn probing_while_building_sees_every_synced_key() {
                 while !done.load(SeqCst) || rounds == 0 {
                     let sure = synced.load(SeqCst);
                     let keys = (0..sure).filter(|key| key % 3 == reader).map(scatter);
-                    assert!(probe(&filter, &memory(1 << 20), keys).iter().all(|&yes| yes));
+                    assert!(
+                        probe(&filter, &memory(1 << 20), keys)
+                            .iter()
+                            .all(|&yes| yes)
+                    );
                     for key in (0..sure).rev().take(20) {
                         assert!(filter.contains(&scatter(key)).unwrap());
                     }
@@ -252,7 +274,11 @@ fn what_cannot_be_done_is_said_and_damages_nothing() {
 
     // Too little memory: for the blocks, for the pages. The file is not even made.
     let error = Builder::create(&path, &plan, &memory(50_000)).unwrap_err();
-    let Error::Budget { given: 50_000, least } = *error.kind() else {
+    let Error::Budget {
+        given: 50_000,
+        least,
+    } = *error.kind()
+    else {
         panic!("{error}");
     };
     assert!(!path.exists());
@@ -265,7 +291,10 @@ fn what_cannot_be_done_is_said_and_damages_nothing() {
     assert!(matches!(error.kind(), Error::Budget { .. }), "{error}");
 
     // No disk has room for this.
-    let huge = Plan::builder(1 << 44, 6).page_bytes(1 << 30).build().unwrap();
+    let huge = Plan::builder(1 << 44, 6)
+        .page_bytes(1 << 30)
+        .build()
+        .unwrap();
     let error = Builder::create(&path, &huge, &memory(8 << 30)).unwrap_err();
     assert!(matches!(error.kind(), Error::Io { .. }), "{error}");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
@@ -302,16 +331,25 @@ fn what_cannot_be_done_is_said_and_damages_nothing() {
         .save(&other)
         .unwrap();
     let error = Filter::open(&other).unwrap_err();
-    assert!(matches!(error.kind(), Error::WrongContent { .. }), "{error}");
+    assert!(
+        matches!(error.kind(), Error::WrongContent { .. }),
+        "{error}"
+    );
     let error = bloomgrove::Filter::load(&path).unwrap_err();
-    assert!(matches!(error.kind(), Error::WrongContent { .. }), "{error}");
+    assert!(
+        matches!(error.kind(), Error::WrongContent { .. }),
+        "{error}"
+    );
 }
 
 #[test]
 fn blocks_that_have_waited_too_long_are_flushed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("filter.grove");
-    let plan = Plan::builder(1 << 20, 6).page_bytes(1 << 16).build().unwrap();
+    let plan = Plan::builder(1 << 20, 6)
+        .page_bytes(1 << 16)
+        .build()
+        .unwrap();
     build(&path, &plan, &memory(1 << 20), 0..1000);
     let filter = Filter::open(&path).unwrap();
     let mut options = memory(1 << 20);
@@ -336,4 +374,61 @@ fn blocks_that_have_waited_too_long_are_flushed() {
     }
     assert_eq!(prober.next_deadline(), None);
     assert!(prober.figures().flushes >= 10);
+}
+
+/// Nobody closes the queue: every answer comes by itself, and from several threads.
+#[test]
+fn a_queue_answers_by_itself_and_says_how_long_it_took() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("filter.grove");
+    let plan = Plan::builder(2 << 20, 6)
+        .page_bytes(1 << 16)
+        .build()
+        .unwrap();
+    build(&path, &plan, &memory(1 << 20), 0..50_000);
+    let filter = Filter::open(&path).unwrap();
+    for t_max in [1, 30] {
+        let t_max = Duration::from_millis(t_max);
+        let mut options = memory(1 << 20);
+        options.t_max = Some(t_max);
+        let mut queueing = QueueOptions::default();
+        (queueing.time_every, queueing.requests) = (1, 500);
+        let mut queue = filter.probe_queue(&options, &queueing).unwrap();
+        let mut found = vec![None; 60_000];
+        std::thread::scope(|scope| {
+            for thread in 0..3u64 {
+                let queue = &queue;
+                scope.spawn(move || {
+                    let keys: Vec<u64> = (0..60_000).filter(|key| key % 3 == thread).collect();
+                    for &key in &keys[1..] {
+                        queue.submit(&scatter(key), key).unwrap();
+                    }
+                    queue.submit_batch(&[scatter(keys[0])], keys[0]).unwrap();
+                });
+            }
+            let mut answered = 0;
+            while answered < 60_000 {
+                for (tag, yes) in queue.receive(Duration::from_secs(60)).unwrap() {
+                    assert_eq!(found[tag as usize].replace(yes), None);
+                    answered += 1;
+                }
+            }
+        });
+        assert!(found[..50_000].iter().all(|&yes| yes == Some(true)));
+        let yes = found[50_000..]
+            .iter()
+            .filter(|&&yes| yes == Some(true))
+            .count();
+        assert!(yes < 200, "{yes} of 10,000 absent keys");
+        assert_eq!(queue.open(), 0);
+        let times = queue.latencies();
+        assert_eq!(times.total.probes, 60_000);
+        assert!(times.total.max >= times.block.max && times.block.p50 <= times.block.p99);
+        // Once more, and not in vain: what is on its way is answered when the queue is closed.
+        queue.submit(&scatter(1), 1).unwrap();
+        queue.close().unwrap();
+        assert_eq!(queue.receive(Duration::ZERO).unwrap(), [(1, true)]);
+        assert!(queue.receive(Duration::ZERO).unwrap().is_empty());
+        assert!(queue.submit(&scatter(1), 1).is_err());
+    }
 }

@@ -42,7 +42,10 @@ fn build_until_killed() {
 fn every_key_of_a_reported_sync_survives_a_kill() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("filter.grove");
-    let plan = Plan::builder(4 << 20, 4).page_bytes(1 << 16).build().unwrap();
+    let plan = Plan::builder(4 << 20, 4)
+        .page_bytes(1 << 16)
+        .build()
+        .unwrap();
     let mut random = 1u64;
     let (mut interrupted, mut most) = (0, 0);
     for kill in 0..KILLS {
@@ -59,7 +62,10 @@ fn every_key_of_a_reported_sync_survives_a_kill() {
             .unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         // Not before it has synced once, and then at any moment.
-        let sure = |line: String| line.strip_prefix("sure ").and_then(|n| n.parse::<u64>().ok());
+        let sure = |line: String| {
+            line.strip_prefix("sure ")
+                .and_then(|n| n.parse::<u64>().ok())
+        };
         let mut last = lines
             .by_ref()
             .map_while(Result::ok)

@@ -293,7 +293,9 @@ fn decode_plan(head: &paged::Head) -> Result<Plan, Error> {
     let bytes = PlanBytes::read_from_bytes(&head.plan)
         .map_err(|_| corrupt("it has a wrong length".into()))?;
     if bytes.sector.get() != SECTOR as u32 || bytes.reserved != 0 {
-        return Err(corrupt("sectors of another size, or a reserved field".into()));
+        return Err(corrupt(
+            "sectors of another size, or a reserved field".into(),
+        ));
     }
     let plan = Plan::from_parts(
         head.params.clone(),

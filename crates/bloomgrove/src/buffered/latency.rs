@@ -107,7 +107,9 @@ fn start_of(class: usize) -> u64 {
         return class;
     }
     let (power, step) = (class / STEPS + 2, class % STEPS);
-    (STEPS + step).checked_shl(power as u32 - 3).unwrap_or(u64::MAX)
+    (STEPS + step)
+        .checked_shl(power as u32 - 3)
+        .unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
@@ -118,7 +120,10 @@ mod tests {
     fn classes_follow_one_another_and_hold_their_numbers() {
         for nanos in (0..2000).chain((3..60).flat_map(|p| [(1 << p) - 1, 1 << p, (1 << p) + 1])) {
             let class = class_of(nanos);
-            assert!(start_of(class) <= nanos && nanos < start_of(class + 1), "{nanos}");
+            assert!(
+                start_of(class) <= nanos && nanos < start_of(class + 1),
+                "{nanos}"
+            );
         }
     }
 

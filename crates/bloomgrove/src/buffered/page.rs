@@ -240,11 +240,12 @@ impl Marker {
     }
 }
 
-/// The first `len` bytes as a number.
+/// The first `len` bytes as a number, 1 to 8.
 #[inline(always)]
 fn value<const N: usize>(bytes: &[u8; N], len: usize) -> u64 {
+    // A copy of constant length, and a mask: a length known only at run time is a call.
     let mut long = [0; 8];
-    let len = len.min(N).min(8);
-    long[..len].copy_from_slice(&bytes[..len]);
-    u64::from_le_bytes(long)
+    let most = N.min(8);
+    long[..most].copy_from_slice(&bytes[..most]);
+    u64::from_le_bytes(long) & (u64::MAX >> (64 - 8 * len as u32))
 }

@@ -31,6 +31,8 @@ pub(super) const PAGE: u64 = 1 << 20;
 /// Equal entries may add this share to the rate of false positives, or less, when nobody
 /// says how long entries are.
 const COLLISION_SHARE: f64 = 1.0 / 64.0;
+/// That is when this part of the bits is set, or more.
+const SPARSE: f64 = 0.25;
 
 /// Size, hashing and pages of a buffered filter.
 ///
@@ -266,12 +268,13 @@ impl PlanBuilder {
             .seed(self.seed)
             .build()?;
         let hashes = f64::from(params.hashes());
-        // Without a number of items: half of the bits set, which is as full as is sensible.
+        // Without a number of items: a quarter of the bits set. The fewer are set, the sooner
+        // equal entries show.
         let (per_page, fpr) = match self.items {
             Some((items, fpr)) => (items as f64 / pages as f64, fpr),
             None => (
-                page_bits(page_bytes) as f64 * std::f64::consts::LN_2 / hashes,
-                (-hashes).exp2(),
+                page_bits(page_bytes) as f64 * -f64::ln(1.0 - SPARSE) / hashes,
+                SPARSE.powf(hashes),
             ),
         };
         let is_long_enough =

@@ -196,7 +196,10 @@ impl<S: FnMut(u64, bool)> Prober<S> {
                 let piece = (tag ^ *memo).trailing_zeros() / bits;
                 let mask = piece_mask(piece, bits);
                 *memo = *memo & !mask | tag & mask;
-                ((tag & mask) >> (piece * bits), LAST_PIECE - u64::from(piece))
+                (
+                    (tag & mask) >> (piece * bits),
+                    LAST_PIECE - u64::from(piece),
+                )
             };
             let wide = u128::from(entry) | u128::from(distance) << bits;
             self.engine.blocks.push_wide(page, wide);
@@ -306,11 +309,23 @@ fn test(
 
 /// Tells the sink every answer of a block that [`test`] has been through.
 fn answer(block: &Block, bytes: usize, sink: &mut impl FnMut(u64, bool)) {
-    let bits = 8 * bytes as u32;
+    // Compiled for each length, so that entries are found without arithmetic.
+    match bytes {
+        3 => answer_by::<5>(block, sink),
+        4 => answer_by::<6>(block, sink),
+        5 => answer_by::<7>(block, sink),
+        6 => answer_by::<8>(block, sink),
+        7 => answer_by::<9>(block, sink),
+        _ => answer_by::<10>(block, sink),
+    }
+}
+
+fn answer_by<const N: usize>(block: &Block, sink: &mut impl FnMut(u64, bool)) {
+    let bits = 8 * (N - TAG) as u32;
     let mut tag = 0u64;
     for part in block.parts() {
-        for entry in part.chunks_exact(bytes + TAG) {
-            let distance = u64::from(u16::from_le_bytes([entry[bytes], entry[bytes + 1]]));
+        for entry in part.as_chunks::<N>().0 {
+            let distance = u64::from(distance_of(entry));
             if distance < PIECES {
                 tag = tag.wrapping_add(distance);
                 sink(tag, entry[0] != 0);
@@ -318,12 +333,17 @@ fn answer(block: &Block, bytes: usize, sink: &mut impl FnMut(u64, bool)) {
             }
             let piece = (LAST_PIECE - distance) as u32;
             let mut value = [0; 8];
-            value[..bytes].copy_from_slice(&entry[..bytes]);
+            value[..N - TAG].copy_from_slice(&entry[..N - TAG]);
             let mask = piece_mask(piece, bits);
             let shifted = u64::from_le_bytes(value).checked_shl(piece * bits);
             tag = tag & !mask | shifted.unwrap_or(0) & mask;
         }
     }
+}
+
+#[inline(always)]
+fn distance_of<const N: usize>(entry: &[u8; N]) -> u16 {
+    u16::from_le_bytes([entry[N - 2], entry[N - 1]])
 }
 
 const _: () = assert!(super::blocks::SLACK >= 8 + TAG);

@@ -78,7 +78,10 @@ impl Store for Disk {
         buffer.copy_from_slice(&inner.sure[at..at + buffer.len()]);
         for (start, written) in &inner.unsure {
             let start = *start as usize;
-            let (from, to) = (start.max(at), (start + written.len()).min(at + buffer.len()));
+            let (from, to) = (
+                start.max(at),
+                (start + written.len()).min(at + buffer.len()),
+            );
             if from < to {
                 buffer[from - at..to - at].copy_from_slice(&written[from - start..to - start]);
             }
@@ -183,10 +186,15 @@ fn every_synced_key_survives_a_loss_of_power_at_any_write() {
         let after = Disk::new(disk.after_crash(&mut random), usize::MAX);
         let found = filter(&after, &plan);
         let state = found.state().unwrap();
-        assert_eq!(state.keys, synced, "round {round}");
+        // A sync that had done its work, but could not say so, may count.
+        assert!(state.keys >= synced, "round {round}");
+        let synced = state.keys;
         torn += u64::from(state.phase == Phase::Interrupted);
         for key in 0..synced {
-            assert!(found.contains(&(key ^ round << 32)).unwrap(), "round {round}, key {key}");
+            assert!(
+                found.contains(&(key ^ round << 32)).unwrap(),
+                "round {round}, key {key}"
+            );
         }
         // It can be built on, and is then as good as any.
         if state.phase != Phase::Sealed {
@@ -215,15 +223,19 @@ fn a_sector_that_is_neither_old_nor_new_is_found() {
     let ask = |bytes: Vec<u8>| {
         let disk = Disk::new(bytes, usize::MAX);
         let filter = filter(&disk, &plan);
-        let mut prober = filter
-            .prober(&options(), |_, _| ())
-            .unwrap();
+        let mut prober = filter.prober(&options(), |_, _| ()).unwrap();
         let probed = (0..5000u64).try_for_each(|key| prober.submit(&key, key));
         let probed = probed.and_then(|()| prober.finish().map(|_| ()));
         let single = (0..5000u64).map(|key| filter.contains(&key));
         let damaged = single.filter(|answer| match answer {
             Ok(found) => !*found,
-            Err(error) => matches!(error.kind(), Error::Corrupt { section: "page", .. }),
+            Err(error) => matches!(
+                error.kind(),
+                Error::Corrupt {
+                    section: "page",
+                    ..
+                }
+            ),
         });
         (probed, damaged.count())
     };
@@ -237,7 +249,11 @@ fn a_sector_that_is_neither_old_nor_new_is_found() {
             0 => bytes[sector..sector + 512].fill(0),
             1 => bytes[sector..sector + 4096].fill(0),
             2 => {
-                let other = if sector == pages_at { sector + 4096 } else { pages_at };
+                let other = if sector == pages_at {
+                    sector + 4096
+                } else {
+                    pages_at
+                };
                 let copy = whole[other..other + 4096].to_vec();
                 bytes[sector..sector + 4096].copy_from_slice(&copy);
             }
@@ -246,7 +262,13 @@ fn a_sector_that_is_neither_old_nor_new_is_found() {
         let (probed, damaged) = ask(bytes);
         let error = probed.unwrap_err();
         assert!(
-            matches!(error.kind(), Error::Corrupt { section: "page", .. }),
+            matches!(
+                error.kind(),
+                Error::Corrupt {
+                    section: "page",
+                    ..
+                }
+            ),
             "{error}"
         );
         assert!(damaged > 50, "round {round}: {damaged} keys");
@@ -302,7 +324,9 @@ fn any_tags_come_back_with_the_right_answers() {
                     1 => tags.iter_mut().for_each(|tag| *tag = u64::MAX - *tag),
                     2 => tags.iter_mut().for_each(|tag| *tag *= 70_001),
                     3 => tags.iter_mut().for_each(|tag| *tag = *tag << 50 | *tag),
-                    _ => tags.iter_mut().for_each(|tag| *tag |= random.random::<u64>() << 14),
+                    _ => tags
+                        .iter_mut()
+                        .for_each(|tag| *tag |= random.random::<u64>() << 14),
                 }
                 let options = Options {
                     strategy,
