@@ -235,10 +235,13 @@ impl<S: FnMut(u64, bool)> Prober<S> {
         self.engine.outstanding()
     }
 
-    /// Whether a probe may be put into its block now, if all blocks are to be flushed in
-    /// time.
-    pub(super) fn admits(&self, digest: Digest) -> bool {
-        let (page, _) = self.spread.place(digest);
+    pub(super) fn page_of(&self, digest: Digest) -> usize {
+        self.spread.place(digest).0
+    }
+
+    /// Whether a probe of this page may be put into its block now, if all blocks are to be
+    /// flushed in time.
+    pub(super) fn admits(&self, page: usize) -> bool {
         self.t_max
             .is_none_or(|t_max| self.engine.admits(page, t_max))
     }

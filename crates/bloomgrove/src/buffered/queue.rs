@@ -9,11 +9,12 @@
 //! With a short `t_max` many blocks fall due at once, and the disk can bring only so many to
 //! their pages in that time. So blocks are begun early enough that each is under way by its
 //! time; and when as many blocks wait as can be flushed within `t_max`, a request that would
-//! begin another one stays in the queue. That is the trade of the paper's Figure 3: a shorter
-//! `t_max` takes time from the blocks and adds it to the queue.
+//! begin another one stays in the queue, with all others for its page; they begin their block
+//! together. That is the trade of the paper's Figure 3: a shorter `t_max` takes time from the
+//! blocks and adds it to the queue.
 //!
-//! Source: Buffered Bloom Filters, section 4.2. We differ: the paper flushes at the timeout and
-//! lets overdue blocks wait for one another.
+//! Source: Buffered Bloom Filters, section 4.2. We differ: the paper flushes at the timeout,
+//! lets overdue blocks wait for one another, and keeps the queue in order.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
@@ -67,6 +68,8 @@ struct Request {
 #[derive(Default)]
 struct Inner {
     requests: VecDeque<Request>,
+    /// Requests that the thread has taken and that count as queued.
+    parked: usize,
     answers: VecDeque<(u64, bool)>,
     /// Submitted and not yet answered.
     open: u64,
@@ -185,11 +188,11 @@ impl ProbeQueue {
         let mut next = left.next();
         while next.is_some() {
             let mut inner = self.shared.lock();
-            while inner.requests.len() >= self.most && !inner.dead {
+            while inner.requests.len() + inner.parked >= self.most && !inner.dead {
                 inner = wait(&self.shared.room, inner);
             }
             alive(&mut inner)?;
-            while inner.requests.len() < self.most
+            while inner.requests.len() + inner.parked < self.most
                 && let Some((i, key)) = next
             {
                 inner.requests.push_back(Request {
@@ -310,37 +313,50 @@ fn serve(
     let mut prober = Prober::start(file, state, options, sink)?;
     let is_timed = |tag: u64| remix(tag).is_multiple_of(every);
     let mut times = Times::new();
-    let mut taken: VecDeque<Request> = VecDeque::new();
+    let mut parked = Parked::default();
     loop {
-        // Requests, unless there are some that must wait.
-        let closing = {
+        let (requests, closing) = {
             let mut inner = shared.lock();
-            if taken.is_empty() {
-                let most = inner.requests.len().min(BATCH);
-                taken.extend(inner.requests.drain(..most));
-                shared.room.notify_all();
-            }
-            inner.closing && inner.requests.is_empty()
+            let most = inner.requests.len().min(BATCH);
+            let taken: Vec<Request> = inner.requests.drain(..most).collect();
+            // Those parked count when the next are taken.
+            inner.parked = parked.requests;
+            shared.room.notify_all();
+            let closing = inner.closing && inner.requests.is_empty();
+            (taken, closing)
         };
         let now = Instant::now();
-        let mut moved = false;
-        while let Some(request) = taken.front() {
-            if !prober.admits(request.digest) {
-                break;
-            }
+        let mut moved = !requests.is_empty();
+        let mut put = |prober: &mut Prober<_>, request: Request| {
             if is_timed(request.tag) && times.len() < TIMED {
                 times.insert(request.tag, (request.at, now));
             }
-            prober.submit_digest(request.digest, request.tag)?;
-            taken.pop_front();
+            prober.submit_digest(request.digest, request.tag)
+        };
+        // First those that have waited for their page's turn.
+        while let Some(page) = parked.first()
+            && prober.admits(page)
+        {
+            for request in parked.take_first() {
+                put(&mut prober, request)?;
+            }
             moved = true;
         }
-        if closing && taken.is_empty() {
+        for request in requests {
+            let page = prober.page_of(request.digest);
+            if parked.has(page) || !prober.admits(page) {
+                parked.add(page, request);
+            } else {
+                put(&mut prober, request)?;
+            }
+        }
+        let ends = closing && parked.requests == 0;
+        if ends {
             prober.flush()?;
         }
         prober.poll()?;
         moved |= deliver(shared, &answers, &mut times, is_timed, prober.figures());
-        if closing && taken.is_empty() {
+        if ends {
             return Ok(());
         }
         if moved {
@@ -348,23 +364,54 @@ fn serve(
         }
         // Nothing to do: wait for a page, or for a request, or for a block's time.
         let next = prober.next_deadline();
+        let left = next.map(|next| next.saturating_duration_since(Instant::now()));
         if prober.outstanding() > 0 {
-            let glance = Instant::now() + GLANCE;
-            prober.wait_until(next.map_or(glance, |next| next.min(glance)))?;
-        } else if !taken.is_empty() {
-            // It may not begin a block before another has gone.
-            let left = next.map(|next| next.saturating_duration_since(Instant::now()));
-            std::thread::sleep(left.unwrap_or(GLANCE).min(GLANCE));
-        } else {
-            let inner = shared.lock();
-            if inner.requests.is_empty() && !inner.closing {
-                let left = next.map(|next| next.saturating_duration_since(Instant::now()));
-                match left {
-                    None => drop(wait(&shared.arrived, inner)),
-                    Some(left) => drop(shared.arrived.wait_timeout(inner, left)),
-                }
+            let glance = left.unwrap_or(GLANCE).min(GLANCE);
+            prober.wait_until(Instant::now() + glance)?;
+            continue;
+        }
+        let inner = shared.lock();
+        if inner.requests.is_empty() && !(inner.closing && parked.requests == 0) {
+            match left {
+                None => drop(wait(&shared.arrived, inner)),
+                Some(left) => drop(shared.arrived.wait_timeout(inner, left)),
             }
         }
+    }
+}
+
+/// Requests that may not begin a block yet, by page, in the order of each page's first.
+#[derive(Default)]
+struct Parked {
+    by_page: HashMap<usize, Vec<Request>>,
+    order: VecDeque<usize>,
+    requests: usize,
+}
+
+impl Parked {
+    fn has(&self, page: usize) -> bool {
+        self.by_page.contains_key(&page)
+    }
+
+    fn add(&mut self, page: usize, request: Request) {
+        let waiting = self.by_page.entry(page).or_default();
+        if waiting.is_empty() {
+            self.order.push_back(page);
+        }
+        waiting.push(request);
+        self.requests += 1;
+    }
+
+    fn first(&self) -> Option<usize> {
+        self.order.front().copied()
+    }
+
+    fn take_first(&mut self) -> Vec<Request> {
+        let page = self.order.pop_front();
+        let taken = page.and_then(|page| self.by_page.remove(&page));
+        let taken = taken.unwrap_or_default();
+        self.requests -= taken.len();
+        taken
     }
 }
 

@@ -133,7 +133,8 @@ impl State {
             && fixed.reserved == 0
             && fixed.reserved_2 == [0; 24];
         let (written, padding) = rest.split_at_checked(pages.div_ceil(8) as usize)?;
-        let beyond = pages % 8 != 0 && written.last().is_some_and(|last| last >> (pages % 8) != 0);
+        let beyond =
+            !pages.is_multiple_of(8) && written.last().is_some_and(|last| last >> (pages % 8) != 0);
         if !right || beyond || padding.iter().any(|&byte| byte != 0) {
             return None;
         }
