@@ -4,10 +4,12 @@
 //! As the paper's Table 2: 50 million keys are built in and 50 million asked for, half of them
 //! present; the buffered filter has 256 MB on disk, the plain one 128 MB of memory and three
 //! hashes. Each contender in turn, in every round; the best round of each counts. Answers are
-//! checked. Resident memory is the peak during build and probe, less what there was before.
+//! checked. Resident memory is the peak during build and probe, less what the process had when it
+//! began.
 
 use std::hint::black_box;
 use std::path::Path;
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use bloomgrove::buffered::{self, Builder, Options, Plan, Strategy};
@@ -34,7 +36,7 @@ pub(crate) struct Args {
     #[arg(long, default_values_t = [32, 64])]
     memory: Vec<u64>,
     /// Kilobytes of a page; several are several contenders
-    #[arg(long, default_values_t = [1024])]
+    #[arg(long, default_values_t = [512])]
     page: Vec<u64>,
     /// Bytes of each key that wait in memory
     #[arg(long, default_value_t = 4)]
@@ -273,11 +275,10 @@ fn buffered(
     options: &Options,
     row: &mut Row,
 ) -> Result<(), Error> {
-    let before = resident(true);
+    begin_anew();
     let start = Instant::now();
     let mut builder = Builder::create(path, plan, options)?;
     chunks(0, args.keys, |keys| builder.insert_batch(keys))?;
-    let wrote = builder.figures();
     builder.finish()?;
     let build = start.elapsed().as_secs_f64();
 
@@ -288,19 +289,16 @@ fn buffered(
     chunks(args.keys / 2, args.keys, |keys| {
         prober.submit_batch(keys, keys[0])
     })?;
-    let read = prober.finish()?;
+    prober.finish()?;
     let probe = start.elapsed().as_secs_f64();
     row.fpr = fpr(args, yes);
-    row.resident = resident(false) - before;
-    if std::env::var_os("FIGURES").is_some() {
-        eprintln!("{}: {build:.2} {probe:.2} {wrote:?} {read:?}", row.name);
-    }
+    row.resident = resident();
     row.take(build, probe);
     Ok(())
 }
 
 fn plain(args: &Args, batches: bool, row: &mut Row) -> Result<(), Error> {
-    let before = resident(true);
+    begin_anew();
     let params = Params::builder(args.plain << 23, 3).build()?;
     let start = Instant::now();
     let mut filter = Filter::new(params)?;
@@ -330,7 +328,7 @@ fn plain(args: &Args, batches: bool, row: &mut Row) -> Result<(), Error> {
     })?;
     let probe = start.elapsed().as_secs_f64();
     row.fpr = fpr(args, yes);
-    row.resident = resident(false) - before;
+    row.resident = resident();
     row.take(build, probe);
     Ok(())
 }
@@ -359,7 +357,7 @@ fn map(args: &Args, path: &Path, row: &mut Row) -> Result<(), Error> {
         .build()?;
     Filter::new(params)?.save(path)?;
     forget(path);
-    let before = resident(true);
+    begin_anew();
     let filter = MappedFilter::map(path)?;
     let start = Instant::now();
     let mut done = 0u64;
@@ -371,7 +369,7 @@ fn map(args: &Args, path: &Path, row: &mut Row) -> Result<(), Error> {
     }
     let each = start.elapsed().as_secs_f64() / done as f64;
     row.take(0.0, each * args.keys as f64);
-    row.resident = resident(false) - before;
+    row.resident = resident();
     Ok(())
 }
 
@@ -387,12 +385,22 @@ fn forget(path: &Path) {
     }
 }
 
-/// Megabytes: the most that were resident since the last call that asked to begin anew.
-fn resident(anew: bool) -> f64 {
-    if anew {
-        // 5: the peak begins anew from what is resident now.
-        let _ = std::fs::write("/proc/self/clear_refs", "5");
-    }
+/// From now on the peak of resident memory is that of what follows.
+fn begin_anew() {
+    LazyLock::force(&FIRST);
+    // 5: the peak begins anew from what is resident now.
+    let _ = std::fs::write("/proc/self/clear_refs", "5");
+}
+
+/// What was resident when the first contender began.
+static FIRST: LazyLock<f64> = LazyLock::new(peak);
+
+/// Megabytes at the peak, less what there was at first.
+fn resident() -> f64 {
+    peak() - *FIRST
+}
+
+fn peak() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kilobytes = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<f64>().ok());

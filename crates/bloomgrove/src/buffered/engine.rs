@@ -20,8 +20,9 @@ use super::workers::{Done, Work, Workers};
 const RESERVE: usize = 8;
 /// Blocks that wait for a worker beside those that are with one.
 const WAITING: usize = 2;
-/// Blocks are reckoned to take so many times as long as they did on average.
-const CAUTION: f64 = 1.25;
+/// Blocks are reckoned to take so many times as long as they did on average: a disk or a
+/// processor that others use, too, is not always the same.
+const CAUTION: f64 = 2.0;
 /// The weight of the newest in the running mean of a flush's time.
 const NEWEST: f64 = 0.125;
 

@@ -27,7 +27,7 @@ const MAX_PAGE: u64 = 1 << 30;
 /// The most pages: one number of 32 bits each.
 const MAX_PAGES: u64 = 1 << 31;
 /// What a page should be when nobody says: see `bench-compare buffered`.
-pub(super) const PAGE: u64 = 1 << 20;
+pub(super) const PAGE: u64 = 1 << 19;
 /// Equal entries may add this share to the rate of false positives, or less, when nobody
 /// says how long entries are.
 const COLLISION_SHARE: f64 = 1.0 / 64.0;

@@ -34,6 +34,21 @@ const TAG: usize = 2;
 const PIECES: u64 = 0xfff0;
 const LAST_PIECE: u64 = 0xffff;
 
+/// Calls `$function::<N>`, where N is the length of an entry of `$bytes` bytes with its tag.
+/// With a constant length, entries are found without arithmetic.
+macro_rules! with_width {
+    ($bytes:expr, $function:ident($($arg:expr),*)) => {
+        match $bytes {
+            3 => $function::<{ 3 + TAG }>($($arg),*),
+            4 => $function::<{ 4 + TAG }>($($arg),*),
+            5 => $function::<{ 5 + TAG }>($($arg),*),
+            6 => $function::<{ 6 + TAG }>($($arg),*),
+            7 => $function::<{ 7 + TAG }>($($arg),*),
+            _ => $function::<{ 8 + TAG }>($($arg),*),
+        }
+    };
+}
+
 /// Many probes of one filter at once, answered out of order.
 ///
 /// The sink given to [`Filter::prober`](super::Filter::prober) is called with each tag and
@@ -293,34 +308,29 @@ fn test(
         file.read_page(page, buffer, written, sealed)?;
     }
     let bytes = file.plan().entry_bytes() as usize;
-    let width = bytes + TAG;
+    with_width!(bytes, test_by(file, buffer, block));
+    Ok(())
+}
+
+fn test_by<const N: usize>(file: &PageFile, buffer: &Buffer, block: &mut Block) {
     let mut found = Vec::new();
     for part in block.parts_mut() {
         found.clear();
-        found.resize(part.len() / width, false);
+        found.resize(part.len() / N, false);
         file.marker()
-            .contains(buffer.words(), part, width, bytes, &mut found);
-        for (entry, &found) in part.chunks_exact_mut(width).zip(&found) {
+            .contains(buffer.words(), part, N, N - TAG, &mut found);
+        for (entry, &found) in part.as_chunks_mut::<N>().0.iter_mut().zip(&found) {
             // Pieces of tags are no questions.
-            if u64::from(u16::from_le_bytes([entry[bytes], entry[bytes + 1]])) < PIECES {
+            if u64::from(distance_of(entry)) < PIECES {
                 entry[0] = u8::from(found);
             }
         }
     }
-    Ok(())
 }
 
 /// Tells the sink every answer of a block that [`test`] has been through.
 fn answer(block: &Block, bytes: usize, sink: &mut impl FnMut(u64, bool)) {
-    // Compiled for each length, so that entries are found without arithmetic.
-    match bytes {
-        3 => answer_by::<5>(block, sink),
-        4 => answer_by::<6>(block, sink),
-        5 => answer_by::<7>(block, sink),
-        6 => answer_by::<8>(block, sink),
-        7 => answer_by::<9>(block, sink),
-        _ => answer_by::<10>(block, sink),
-    }
+    with_width!(bytes, answer_by(block, sink));
 }
 
 fn answer_by<const N: usize>(block: &Block, sink: &mut impl FnMut(u64, bool)) {
