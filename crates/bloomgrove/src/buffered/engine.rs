@@ -20,9 +20,9 @@ use super::workers::{Done, Work, Workers};
 const RESERVE: usize = 8;
 /// Blocks that wait for a worker beside those that are with one.
 const WAITING: usize = 2;
-/// Blocks are reckoned to take so many times as long as they did on average: a disk or a
-/// processor that others use, too, is not always the same.
-const CAUTION: f64 = 2.0;
+/// Blocks are reckoned to take so many times their mean, and so many mean deviations more: a
+/// disk or a processor that others use, too, is not always the same.
+const CAUTION: (f64, f64) = (1.5, 3.0);
 /// The weight of the newest in the running mean of a flush's time.
 const NEWEST: f64 = 0.125;
 
@@ -104,6 +104,8 @@ pub(super) struct Engine {
     strategy: Strategy,
     reserve: usize,
     figures: Figures,
+    /// The running mean of how far a flush's time is from the mean, in seconds.
+    deviation: f64,
     /// Blocks in the order of their first entries, while anybody asks for their age.
     ages: Option<VecDeque<(Instant, usize, u32)>>,
     broken: bool,
@@ -128,6 +130,7 @@ impl Engine {
             workers: Workers::start(workers, file, work)?,
             strategy: options.strategy,
             figures: Figures::default(),
+            deviation: 0.0,
             ages: options.t_max.map(|_| VecDeque::new()),
             broken: false,
         })
@@ -264,6 +267,8 @@ impl Engine {
 
     fn settle(&mut self, done: Done, sink: &mut impl FnMut(&Block)) -> Result<(), Error> {
         let took = done.took.as_secs_f64();
+        let off = (took - self.figures.flush_seconds).abs();
+        self.deviation = self.deviation * (1.0 - NEWEST) + off * NEWEST;
         let mean = &mut self.figures.flush_seconds;
         *mean = match *mean {
             0.0 => took,
@@ -287,7 +292,9 @@ impl Engine {
 
     /// How long the workers need for one block, all of them at work.
     fn pace(&self) -> Duration {
-        Duration::from_secs_f64(self.figures.flush_seconds * CAUTION / self.workers.count() as f64)
+        let (means, deviations) = CAUTION;
+        let one = self.figures.flush_seconds * means + self.deviation * deviations;
+        Duration::from_secs_f64(one / self.workers.count() as f64)
     }
 
     /// Whether a block for this page waits already, or one more can still be flushed within
