@@ -94,6 +94,13 @@ impl Row {
         }
     }
 
+    /// Of the first round: later, what others have left free may still be resident.
+    fn note_resident(&mut self) {
+        if self.resident == 0.0 {
+            self.resident = resident();
+        }
+    }
+
     fn total(&self) -> f64 {
         self.build + self.probe
     }
@@ -292,7 +299,7 @@ fn buffered(
     prober.finish()?;
     let probe = start.elapsed().as_secs_f64();
     row.fpr = fpr(args, yes);
-    row.resident = resident();
+    row.note_resident();
     row.take(build, probe);
     Ok(())
 }
@@ -328,7 +335,7 @@ fn plain(args: &Args, batches: bool, row: &mut Row) -> Result<(), Error> {
     })?;
     let probe = start.elapsed().as_secs_f64();
     row.fpr = fpr(args, yes);
-    row.resident = resident();
+    row.note_resident();
     row.take(build, probe);
     Ok(())
 }
@@ -369,7 +376,7 @@ fn map(args: &Args, path: &Path, row: &mut Row) -> Result<(), Error> {
     }
     let each = start.elapsed().as_secs_f64() / done as f64;
     row.take(0.0, each * args.keys as f64);
-    row.resident = resident();
+    row.note_resident();
     Ok(())
 }
 

@@ -17,8 +17,10 @@
 //! What we rely on is that a disk writes a sector of 4096 bytes whole or not at all, and a sector that is
 //! neither is noticed by its sum.
 //!
-//! Cost: with memory for M entries, n keys and a filter of S bytes, about S × (1 + n / 2M) is
-//! written, and as much read.
+//! Cost: with memory for M entries, n > 3 M keys and a filter of S bytes, about
+//! S × (n / 2M + 0.64) is written: the first round of flushes takes 2.7 M keys to the pages,
+//! each later one 2 M, and the last what is left. Reading is one S less. 50 million keys, 256 MB
+//! and M = 7.7 million took 3.95 S, where this says 3.9.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! While one worker waits for the disk, another applies its block, and the session goes on
-//! hashing. Plain threads: with a handful of pages under way, each a megabyte or so, a system
-//! call for each is nothing beside the transfer.
+//! hashing. Plain threads, which every system has; rings of requests to the kernel were not
+//! tried.
 
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
