@@ -1,17 +1,24 @@
 //! Ctrl-C: long work asks here now and then, stops cleanly, and keeps what it has.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
 
 static ASKED: AtomicBool = AtomicBool::new(false);
 /// Set while waiting for input that may never come, with nothing half written.
 static WAITING: AtomicBool = AtomicBool::new(false);
 
+/// So soon after the first, a signal is the same one again: `timeout` sends its own twice.
+const SAME: Duration = Duration::from_millis(500);
+
 /// From now on the first Ctrl-C (or a polite kill) sets a flag, and the second ends
 /// the process; while it waits for standard input, the first does.
 pub(crate) fn catch() {
+    let mut first: Option<Instant> = None;
     // Without a handler, Ctrl-C just ends the process: nothing is damaged then either.
-    let _ = ctrlc::set_handler(|| {
-        if ASKED.swap(true, Relaxed) || WAITING.load(Relaxed) {
+    let _ = ctrlc::set_handler(move || {
+        ASKED.store(true, Relaxed);
+        let since = first.get_or_insert_with(Instant::now).elapsed();
+        if since > SAME || WAITING.load(Relaxed) {
             std::process::exit(130);
         }
     });

@@ -10,12 +10,15 @@ mod output;
 mod paper;
 mod parallel;
 mod progress;
+mod sample;
 mod tune;
 mod units;
 mod which;
+mod whole_file;
 
 use std::process::ExitCode;
 
+use bloomgrove::format::Content;
 use clap::{Parser, Subcommand};
 
 /// Bloom filters, alone and by the hundred thousand: which of my sets contain this item?
@@ -41,6 +44,10 @@ enum Noun {
     /// Build, ask and change indexes of many sets
     #[command(subcommand)]
     Index(index::Verb),
+    /// Draw members of a filter at random, given the names that may be in it
+    Sample(Box<sample::Sample>),
+    /// List all members of a filter, given the names that may be in it
+    Reconstruct(Box<sample::Reconstruct>),
     /// Measure the hash families
     #[command(subcommand)]
     Hash(hash::Verb),
@@ -70,6 +77,8 @@ fn main() -> ExitCode {
         Noun::Which(args) => which::run(args),
         Noun::Filter(verb) => filter::run(verb),
         Noun::Index(verb) => index::run(verb),
+        Noun::Sample(args) => sample::run(*args),
+        Noun::Reconstruct(args) => sample::reconstruct(*args),
         Noun::Hash(verb) => hash::run(verb),
         Noun::Tune(verb) => tune::run(verb),
         Noun::Paper(verb) => paper::run(verb),
@@ -81,8 +90,26 @@ fn main() -> ExitCode {
         // Whoever read our output has seen enough.
         Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            output::complain(format_args!("{error:#}"));
+            output::complain(format_args!("{error:#}{}", way_out(&error)));
             ExitCode::from(if interrupt::was_asked() { 130 } else { 2 })
         }
     }
+}
+
+/// Of a file of another kind than asked for, who can tell what is in it.
+fn way_out(error: &anyhow::Error) -> String {
+    let found = error.chain().find_map(|error| {
+        let error: &bloomgrove::Error = error.downcast_ref()?;
+        match error.kind() {
+            bloomgrove::Error::WrongContent { found, .. } => Some(*found),
+            _ => None,
+        }
+    });
+    let noun = match found {
+        Some(found) if found == Content::Filter.name() => "filter",
+        Some(found) if found == Content::Index.name() => "index",
+        Some(found) if found == Content::Names.name() => "sample",
+        _ => return String::new(),
+    };
+    format!("; `bloomgrove {noun} info` says what is in it")
 }

@@ -81,6 +81,14 @@ pub(crate) fn complain(message: fmt::Arguments<'_>) {
     let _ = writeln!(io::stderr(), "bloomgrove: {message}");
 }
 
+/// Names and values to standard error, aligned as those of other lines are.
+pub(crate) fn explain(facts: &[(&str, String)]) {
+    let mut error = io::stderr().lock();
+    for (name, value) in facts {
+        let _ = writeln!(error, "{name:8}  {value}");
+    }
+}
+
 pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error
         .downcast_ref::<io::Error>()

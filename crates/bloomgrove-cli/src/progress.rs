@@ -1,5 +1,6 @@
 //! A bar for work that takes more than two seconds, on a terminal.
 
+use std::borrow::Cow;
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -23,12 +24,18 @@ impl Progress {
         } else {
             "{msg} {bar:30} {bytes}/{total_bytes} ({bytes_per_sec}, {eta} left)"
         };
-        let bar = ProgressBar::with_draw_target(
-            (total > 0).then_some(total),
-            ProgressDrawTarget::hidden(),
-        )
-        .with_style(ProgressStyle::with_template(template).expect("a right template"))
-        .with_message(what);
+        Self::new((total > 0).then_some(total), template, what)
+    }
+
+    /// Progress of work that is no reading: [`at`](Self::at) says how much of how much is done.
+    pub(crate) fn share(what: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Some(1), "{msg} {bar:30} {percent} % ({eta} left)", what)
+    }
+
+    fn new(total: Option<u64>, template: &str, what: impl Into<Cow<'static, str>>) -> Self {
+        let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::hidden())
+            .with_style(ProgressStyle::with_template(template).expect("a right template"))
+            .with_message(what);
         Self {
             bar,
             started: Instant::now(),
@@ -39,6 +46,18 @@ impl Progress {
 
     pub(crate) fn add(&self, bytes: u64) {
         self.bar.inc(bytes);
+        self.show();
+    }
+
+    /// So much is done, of so much in all.
+    pub(crate) fn at(&self, done: u64, total: u64) {
+        self.bar.set_length(total.max(1));
+        self.bar.set_position(done);
+        self.show();
+    }
+
+    /// Makes the bar visible when it is time.
+    fn show(&self) {
         if !self.shown.load(Relaxed)
             && self.started.elapsed() > PATIENCE
             && !self.shown.swap(true, Relaxed)

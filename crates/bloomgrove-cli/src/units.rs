@@ -3,6 +3,13 @@
 /// A count: digits, underscores, an exponent, or k, M, G, T for thousands.
 pub(crate) fn count(text: &str) -> Result<u64, String> {
     let help = "write a whole number such as 1000000, 1_000_000, 1e6 or 1M";
+    // Names may be any number of 64 bits: those that are written out are taken exactly.
+    let clean = text.trim().replace('_', "");
+    if let Ok(number) = clean.parse()
+        && clean.starts_with(|c: char| c.is_ascii_digit())
+    {
+        return Ok(number);
+    }
     let (number, unit) = split(text).ok_or(help)?;
     let scale = match unit {
         "" => 1.0,
@@ -33,6 +40,25 @@ pub(crate) fn bits(text: &str) -> Result<u64, String> {
         "MiB" => 8.0 * 1_048_576.0,
         "GiB" => 8.0 * 1_073_741_824.0,
         "TiB" => 8.0 * 1_099_511_627_776.0,
+        other => return Err(format!("{other:?} is no unit of size; {help}")),
+    };
+    whole(number * scale).ok_or_else(|| help.to_owned())
+}
+
+/// A number of bytes: 500MB, 1GiB, 1e9.
+pub(crate) fn bytes(text: &str) -> Result<u64, String> {
+    let help = "write bytes as 1e9, 500MB or 1GiB";
+    let (number, unit) = split(text).ok_or(help)?;
+    let scale = match unit {
+        "" | "B" => 1.0,
+        "k" | "kB" | "KB" => 1e3,
+        "M" | "MB" => 1e6,
+        "G" | "GB" => 1e9,
+        "T" | "TB" => 1e12,
+        "KiB" => 1024.0,
+        "MiB" => 1_048_576.0,
+        "GiB" => 1_073_741_824.0,
+        "TiB" => 1_099_511_627_776.0,
         other => return Err(format!("{other:?} is no unit of size; {help}")),
     };
     whole(number * scale).ok_or_else(|| help.to_owned())
@@ -136,10 +162,14 @@ mod tests {
             ("2.5M", 2_500_000),
             ("10k", 10_000),
             ("3 G", 3_000_000_000),
+            ("9007199254740993", 9_007_199_254_740_993),
+            ("18446744073709551615", u64::MAX),
         ] {
             assert_eq!(count(text), Ok(value), "{text}");
         }
-        for text in ["", "-1", "1.5", "ten", "1MB", "1e30", "1e-3", "NaN", "inf"] {
+        for text in [
+            "", "-1", "+1", "1.5", "ten", "1MB", "1e30", "1e-3", "NaN", "inf",
+        ] {
             assert!(count(text).is_err(), "{text}");
         }
     }
@@ -156,6 +186,10 @@ mod tests {
         ] {
             assert_eq!(bits(text), Ok(value), "{text}");
         }
+        for (text, value) in [("100", 100), ("500MB", 500_000_000), ("1GiB", 1 << 30)] {
+            assert_eq!(bytes(text), Ok(value), "{text}");
+        }
+        assert!(bytes("1 bit").is_err());
         assert!(bits("4 gigs").unwrap_err().contains("gigs"));
     }
 

@@ -81,6 +81,11 @@ pub enum Error {
         /// How many names there are.
         names: u64,
     },
+    /// This way to the members of a filter is not open.
+    Closed {
+        /// Why, and what would open it.
+        what: String,
+    },
     /// The caller wanted no more.
     Interrupted,
     /// A scope of an index that has since been laid out anew.
@@ -175,7 +180,7 @@ impl fmt::Display for Error {
             Error::OutOfMemory { bytes } => write!(
                 f,
                 "not enough memory for {bytes} bytes; take a smaller filter (fewer items, or a \
-                 higher false-positive rate)"
+                 higher false-positive rate), or allow more memory where that can be said"
             ),
             Error::Version { found, newest } => write!(
                 f,
@@ -206,6 +211,7 @@ impl fmt::Display for Error {
                 "the filter accepts none of the {names} names; was it built from other names, or \
                  from names spelled otherwise (integers as text, or as numbers)?"
             ),
+            Error::Closed { what } => write!(f, "there is no such way to the members: {what}"),
             Error::Interrupted => write!(f, "interrupted; nothing was changed"),
             Error::Stale => write!(
                 f,

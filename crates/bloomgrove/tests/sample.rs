@@ -240,7 +240,7 @@ fn a_namespace_without_members_is_told_apart_from_bad_luck() {
             let options = Options::new().method(method);
             match Sampler::with(&filter, &index, &options).and_then(|mut s| s.draw(1)) {
                 Err(Error::NoMember { names }) => assert_eq!(names, 50_000),
-                Err(Error::Namespace { .. }) if method == Method::Invert => {}
+                Err(Error::Closed { .. }) if method == Method::Invert => {}
                 other => panic!("{method:?}: {other:?}"),
             }
         }
@@ -305,6 +305,98 @@ fn what_cannot_be_is_refused() {
     assert!(error.to_string().contains("xxh3"), "{error}");
     let other = Query::of(&filter).and(Query::of(&hashed)).unwrap_err();
     assert!(matches!(other, Error::Incompatible { .. }));
+}
+
+/// Filters that were given other names, or whose hashes are weak, have another number of members
+/// than their fill says; drawing tells.
+#[test]
+fn draws_measure_how_many_members_there_are() {
+    let functions = Affine::new(&[(7, 3), (11, 5), (13, 1)], 10_000).unwrap();
+    let printed = Params::builder(10_000, 3)
+        .family(Family::Affine(functions))
+        .build()
+        .unwrap();
+    let hashed = Params::builder(10_000, 3).build().unwrap();
+    for (params, methods) in [
+        (printed, vec![Method::Probe, Method::Index, Method::Invert]),
+        (hashed, vec![Method::Probe, Method::Index]),
+    ] {
+        // Most items lie outside of the names.
+        let filter = filled(&params, 1_000_000, 0..500);
+        let names = Namespace::range(0..100_000).unwrap();
+        let truth = members(&Query::of(&filter), &names) as f64;
+        let index = NameIndex::build(&params, names, IndexOptions::default()).unwrap();
+        for method in methods {
+            let options = Options::new().method(method);
+            let mut sampler = Sampler::with(&filter, &index, &options).unwrap();
+            assert_eq!(sampler.measured_members(), None);
+            sampler.draw(5000).unwrap();
+            let measured = sampler.measured_members().unwrap();
+            assert!(
+                (measured / truth - 1.0).abs() < 0.1,
+                "{method:?}: {measured} for {truth}"
+            );
+        }
+        let mut sampler =
+            Sampler::with(&filter, &index, &Options::new().method(Method::List)).unwrap();
+        sampler.draw(1).unwrap();
+        assert_eq!(sampler.measured_members(), Some(truth));
+    }
+}
+
+/// Where millions of numbers fall on one position, they are looked at in slices.
+#[test]
+fn few_bits_and_many_names_are_reconstructed_in_pieces() {
+    for (modulus, bits) in [(3_000_017, 8), (8, 8)] {
+        let functions = Affine::new(&[(5, 3), (7, 1)], modulus).unwrap();
+        let params = Params::builder(bits, 2)
+            .family(Family::Affine(functions))
+            .build()
+            .unwrap();
+        let mut filter = Filter::new(params).unwrap();
+        filter.insert(&1u64);
+        let names = Namespace::range(17..3_000_000).unwrap();
+        let list = |way| {
+            let mut pieces = 0;
+            let mut found = 0;
+            let all = Reconstruction::with(&filter, &names, &Options::new().way(way)).unwrap();
+            all.run(|some| {
+                (pieces, found) = (some.pieces, found + some.len());
+                std::ops::ControlFlow::Continue(())
+            });
+            (pieces, found, all.integers().unwrap())
+        };
+        let (pieces, found, members) = list(Way::Invert);
+        assert!(pieces >= 16, "{pieces}");
+        assert_eq!(found, members.len());
+        assert!(found > 40_000 && members == list(Way::Scan).2);
+    }
+}
+
+#[test]
+fn listing_is_watched_and_can_be_broken_off() {
+    let params = Params::for_items(1000, 0.001).unwrap();
+    let filter = filled(&params, 3_000_000, 0..1000);
+    let names = Namespace::range(0..3_000_000).unwrap();
+    let options = Options::new().method(Method::List);
+    let mut told = Vec::new();
+    let mut sampler = Sampler::with(&filter, &names, &options).unwrap();
+    sampler.watch(|done, pieces| {
+        told.push((done, pieces));
+        std::ops::ControlFlow::Continue(())
+    });
+    sampler.draw(3).unwrap();
+    drop(sampler);
+    assert!(
+        told.len() > 3
+            && told
+                .iter()
+                .enumerate()
+                .all(|(i, (done, _))| *done == i as u64 + 1)
+    );
+    let mut sampler = Sampler::with(&filter, &names, &options).unwrap();
+    sampler.watch(|_, _| std::ops::ControlFlow::Break(()));
+    assert!(matches!(sampler.draw(3), Err(Error::Interrupted)));
 }
 
 #[test]

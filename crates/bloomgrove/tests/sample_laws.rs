@@ -163,7 +163,7 @@ proptest! {
         fill in 0.01f64..0.9,
         seed in any::<u64>(),
         lean in any::<bool>(),
-        memory in prop_oneof![Just(64u64), Just(1 << 20)],
+        memory in prop_oneof![Just(4096u64), Just(1 << 20)],
     ) {
         let affine = matches!(params.family(), Family::Affine(_));
         let kind = if affine { kind % 4 } else { kind };
@@ -231,6 +231,7 @@ proptest! {
             let mut wanted: Vec<u64> = numbers.filter(|n| naive(n) && inside(n)).collect();
             wanted.sort_unstable();
             let mut options = Options::new().seed(seed);
+            options.threads = Some(1);
             if let Some((from, len)) = within {
                 options = options.within(from..from + len);
             }

@@ -124,7 +124,7 @@ fn draw(figure: &Figure, svg: &mut String) -> Result<(), Failure> {
         let values = points().map(|point| scaled(figure.x, point.0));
         x_range.end = values.fold(x_range.start, f64::max) + 0.05;
     }
-    let y_range = range(figure.y, 0.9, points().map(|point| point.1));
+    let y_range = range(figure.y, 0.7, points().map(|point| point.1));
     let (plot, legend) = area.split_horizontally(LEGEND);
     let mut chart = ChartBuilder::on(&plot)
         .caption(figure.title, ("sans-serif", 19))

@@ -9,7 +9,8 @@ const TINY: Effort = Effort {
     sets: 2,
     most_names: 100_000,
     hundreds: 6,
-    thousands: 1,
+    thousands: 0,
+    ten_thousands: 0,
     most_items: 1000,
     users: 20_000,
 };

@@ -47,7 +47,7 @@ pub(crate) struct Args {
 
 /// Reading this much takes a hundredth of a second, and a damaged filter says no to keys
 /// that are in.
-const VERIFIED_ALWAYS: u64 = 64 << 20;
+pub(crate) const VERIFIED_ALWAYS: u64 = 64 << 20;
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
     if args.keys.is_empty() && args.keys_from.is_empty() {
@@ -99,7 +99,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
 
 /// How the keys were read when the filter was built; a filter made by the library
 /// says nothing, and then affine functions mean integers.
-fn kind_of(filter: &MappedFilter, notes: &Notes) -> KeyKind {
+pub(crate) fn kind_of(filter: &MappedFilter, notes: &Notes) -> KeyKind {
     match notes.get(KEYS_NOTE) {
         Some("integer") => KeyKind::Integer,
         Some(_) => KeyKind::Text,

@@ -1,9 +1,10 @@
 //! `bloomgrove filter ...`: one set at a time.
 
 mod build;
-mod check;
+pub(crate) mod check;
 mod combine;
 mod info;
+pub(crate) mod params;
 
 use anyhow::Result;
 use clap::Subcommand;

@@ -68,7 +68,7 @@ pub(crate) struct Build {
     #[arg(long)]
     partial: bool,
     /// Filters in memory before they go to disk
-    #[arg(long, value_parser = units::count, value_name = "BYTES")]
+    #[arg(long, value_parser = units::bytes, value_name = "BYTES")]
     memory: Option<u64>,
     /// Print facts as JSON
     #[arg(long)]

@@ -77,6 +77,10 @@ pub(super) fn find(paths: &[PathBuf]) -> (Vec<Source>, bool) {
                     if !about.is_file() {
                         continue;
                     }
+                    // Neither sets nor keys: names that filters are asked for.
+                    if content_of(entry.path()).is_ok_and(|found| found == Content::Names) {
+                        continue;
+                    }
                     let inside = entry.path().strip_prefix(path).unwrap_or(entry.path());
                     match Source::new(inside, entry.path(), about.len()) {
                         Ok(source) if source.kind == SourceKind::Index => {}

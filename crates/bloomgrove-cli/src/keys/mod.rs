@@ -58,20 +58,22 @@ impl KeyKind {
     pub(crate) fn key(self, line: &[u8]) -> Result<Vec<u8>> {
         match self {
             KeyKind::Text => Ok(line.to_vec()),
-            KeyKind::Integer => {
-                let number = std::str::from_utf8(line)
-                    .ok()
-                    .and_then(|line| line.trim().parse::<u64>().ok());
-                match number {
-                    Some(number) => Ok(number.to_le_bytes().to_vec()),
-                    None => bail!(
-                        "{:?} is no whole number from 0 to 2^64 - 1, as the keys here must be",
-                        shortened(line)
-                    ),
-                }
-            }
+            KeyKind::Integer => Ok(number(line)?.to_le_bytes().to_vec()),
         }
     }
+}
+
+/// The integer that a line stands for.
+pub(crate) fn number(line: &[u8]) -> Result<u64> {
+    let number = std::str::from_utf8(line)
+        .ok()
+        .and_then(|line| line.trim().parse::<u64>().ok());
+    number.with_context(|| {
+        format!(
+            "{:?} is no whole number from 0 to 2^64 - 1, as the keys here must be",
+            shortened(line)
+        )
+    })
 }
 
 fn shortened(line: &[u8]) -> String {
@@ -218,6 +220,14 @@ fn open_file(path: &Path) -> Result<(File, u64)> {
 fn ends_in(path: &Path, ending: &str) -> bool {
     path.extension()
         .is_some_and(|found| found.eq_ignore_ascii_case(ending))
+}
+
+/// Whether a file is what its lines are: ordinary, and nothing that has to be unpacked.
+pub(crate) fn is_plain(path: &Path) -> bool {
+    let packed = ["gz", "zst", "zstd", "parquet"];
+    let mut endings = packed.iter().chain(&UNKNOWN_ARCHIVES);
+    std::fs::metadata(path).is_ok_and(|about| about.is_file())
+        && !endings.any(|ending| ends_in(path, ending))
 }
 
 /// How many bytes the files have together; 0 when one cannot tell.

@@ -10,8 +10,9 @@ use crate::{Outcome, units};
 
 /// Find the bits of a filter for which, of all names that it accepts, the given share are items.
 ///
-/// Prints what drawing a member would take: names looked at and tested by probing at random, and with
-/// an index of the names (`bloomgrove sample index`).
+/// Prints what drawing a member takes: probes/draw are the names tested if they are tried at random;
+/// index is the size of an index of all names (`bloomgrove sample index`), and looks/draw and
+/// tests/draw are the entries of it that are looked at, and the names then tested.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  \
     bloomgrove tune accuracy --names 10M --items 1000 --accuracy 0.9")]
@@ -25,7 +26,7 @@ pub(crate) struct Args {
     /// The share of items among the names that are accepted
     #[arg(long, default_value = "0.9", value_parser = units::rate)]
     accuracy: f64,
-    /// How many bits each item sets [default: 3, as the paper does, and the best]
+    /// How many bits each item sets [default: 3, and as many as make the smallest filter]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=64))]
     hashes: Option<u32>,
     /// Print JSON
@@ -155,8 +156,16 @@ pub(crate) fn run(args: &Args) -> Result<Outcome> {
         if first.bits() == 1 {
             output.line("so many names are items that accepting every name is accurate enough")?;
         } else {
+            if choices.len() > 1 {
+                output.line(
+                    "take the first if members are to be drawn or listed often: few of its bits are \
+                     set, so that an\nindex of the names leads past most of them; the second is the \
+                     smallest",
+                )?;
+            }
             output.line(format_args!(
-                "bloomgrove filter build ITEMS -o FILE --bits {} --hashes {}",
+                "bloomgrove filter build ITEMS -o FILE --bits {} --hashes {} (and --keys integer \
+                 for integers)",
                 first.bits(),
                 first.hashes()
             ))?;

@@ -69,18 +69,44 @@ impl Inverse {
     /// # Ok::<(), bloomgrove::Error>(())
     /// ```
     pub fn names(&self, position: u64, within: Range<u64>) -> impl Iterator<Item = u64> + use<> {
-        let this = *self;
-        let values =
-            (position..self.modulus).step_by(usize::try_from(self.bits).unwrap_or(usize::MAX));
-        values
-            .filter_map(move |y| this.residue(y))
-            .flat_map(move |residue| {
-                let first = this.first(residue, within.start);
-                std::iter::successors(first, move |x| x.checked_add(this.period)).take_while({
-                    let end = within.end;
-                    move |x| *x < end
-                })
-            })
+        self.names_of(position, &within, 0..u64::MAX)
+    }
+
+    /// How many integers there may be on a position.
+    pub(crate) fn candidates(&self, within: &Range<u64>) -> u64 {
+        self.values().saturating_mul(self.copies(within))
+    }
+
+    /// A slice of the [`candidates`](Self::candidates) of a position: those that are there.
+    pub(crate) fn names_of(
+        &self,
+        position: u64,
+        within: &Range<u64>,
+        slice: Range<u64>,
+    ) -> impl Iterator<Item = u64> + use<> {
+        let (this, within) = (*self, within.clone());
+        // An empty range has no copies, and nothing in it.
+        let copies = this.copies(&within).max(1);
+        let mut at = slice.start;
+        std::iter::from_fn(move || {
+            // Each y, and of each all copies, one by one.
+            while at < slice.end {
+                let (value, copy) = (at / copies, at % copies);
+                let y = value
+                    .checked_mul(this.bits)
+                    .and_then(|y| y.checked_add(position));
+                let y = y.filter(|&y| y < this.modulus)?;
+                at += 1;
+                let number = this.residue(y).and_then(|residue| {
+                    let first = this.first(residue, within.start)?;
+                    first.checked_add(copy.checked_mul(this.period)?)
+                });
+                if let Some(number) = number.filter(|&number| number < within.end) {
+                    return Some(number);
+                }
+            }
+            None
+        })
     }
 
     /// One of the integers of `within` on `position`, or nothing: every integer with the
@@ -98,7 +124,7 @@ impl Inverse {
             return None;
         }
         let residue = self.residue(y)?;
-        let copies = (within.end - within.start).div_ceil(self.period);
+        let copies = self.copies(within);
         let copy = match copies {
             1 => 0,
             _ => random.random_range(0..copies),
@@ -108,12 +134,18 @@ impl Inverse {
             .filter(|x| *x < within.end)
     }
 
-    /// How often [`draw`](Self::draw) has to be asked for each integer there is, if all of
-    /// `within` were wanted: 1 at best.
-    pub(crate) fn waste(&self, within: &Range<u64>) -> f64 {
-        let len = (within.end - within.start) as f64;
-        let copies = (within.end - within.start).div_ceil(self.period) as f64;
-        self.values() as f64 * self.bits as f64 * copies / len
+    /// How many integers [`draw`](Self::draw) chooses from for a position, those included that
+    /// turn out not to be there.
+    pub(crate) fn looks(&self, within: &Range<u64>) -> f64 {
+        self.values() as f64 * self.copies(within) as f64
+    }
+
+    /// How many integers of `within` have the same y, at most.
+    fn copies(&self, within: &Range<u64>) -> u64 {
+        within
+            .end
+            .saturating_sub(within.start)
+            .div_ceil(self.period)
     }
 
     /// How many y fall on a position, at most.
@@ -264,9 +296,12 @@ mod tests {
                 .sum();
             // 36 degrees of freedom: above 80 once in 30,000.
             assert!(chi < 80.0, "{functions:?} {bits}: {chi}");
-            let waste = inverse.waste(&within);
+            let planned = inverse.looks(&within) * bits as f64 / 37.0;
             let measured = tries as f64 / f64::from(total);
-            assert!((measured / waste - 1.0).abs() < 0.05, "{measured} {waste}");
+            assert!(
+                (measured / planned - 1.0).abs() < 0.05,
+                "{measured} {planned}"
+            );
         }
     }
 }

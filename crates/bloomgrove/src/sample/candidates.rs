@@ -139,19 +139,17 @@ impl Source<'_> {
                 while left > 0 {
                     let count = left.min(TOGETHER);
                     left -= count;
-                    let mut places = [(0, 0); TOGETHER];
+                    let mut places = [Place::default(); TOGETHER];
                     for place in &mut places[..count] {
                         *place = live.draw(index.segments(), words, random);
-                        index.segments()[place.0].prefetch(place.1);
+                        index.segments()[place.segment].prefetch(place.entry);
                     }
-                    for &(part, entry) in &places[..count] {
-                        let (rank, second) = index.segments()[part].entry(entry);
-                        let rank = domain.namespace.start_of(part) + rank;
-                        if second.is_none_or(|second| is_set(words, second))
-                            && domain.contains(rank)
-                        {
-                            found.push(rank);
-                        }
+                    for place in &places[..count] {
+                        let segment = &index.segments()[place.segment];
+                        let candidate = segment.candidate(place.entry, place.bucket, words);
+                        let rank =
+                            candidate.map(|rank| domain.namespace.start_of(place.segment) + rank);
+                        found.extend(rank.filter(|&rank| domain.contains(rank)));
                     }
                 }
             }
@@ -175,14 +173,14 @@ pub(super) fn is_set(words: &[u64], position: u64) -> bool {
         .is_some_and(|word| word >> (position & 63) & 1 != 0)
 }
 
-/// The buckets of `range` that have a set bit, rising. The first begins a word.
+/// The buckets of `range` that have a set bit, rising.
 pub(super) fn live_buckets(
     words: &[u64],
     shift: u32,
     range: Range<u64>,
 ) -> impl Iterator<Item = u64> + '_ {
-    let word = |bucket: u64| ((bucket << shift).div_ceil(64) as usize).min(words.len());
-    let (from, to) = (word(range.start), word(range.end));
+    let to = ((range.end << shift).div_ceil(64) as usize).min(words.len());
+    let from = ((range.start << shift) / 64).min(to as u64) as usize;
     let mut last = None;
     bits::ones(&words[from..to])
         .map(move |position| (from as u64 * 64 + position) >> shift)
@@ -199,21 +197,40 @@ pub(super) fn live_buckets(
 pub(super) struct Live {
     /// Buckets to a group: 1, or more if there are so many that memory would be short.
     group: u64,
-    /// For each group with entries: its segment, and its number; of a single bucket, its first
-    /// entry.
-    groups: Vec<(u32, u64)>,
+    groups: Vec<Group>,
     /// For each of them, the entries before it.
     cumulated: Vec<u64>,
     guide: Vec<u32>,
     total: u64,
 }
 
+/// Buckets of which some are live and have entries.
+#[derive(Debug)]
+struct Group {
+    segment: u32,
+    number: u64,
+    /// Of a single bucket: its first entry.
+    start: u64,
+}
+
+/// An entry that was drawn.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    segment: usize,
+    bucket: u64,
+    entry: u64,
+}
+
 impl Live {
     pub(super) fn new(index: &NameIndex, query: &Query, memory: u64) -> Self {
-        // 28 bytes a group, by the largest number there can be.
-        let most = (memory / 28).max(1024);
+        // 36 bytes a group, by the largest number there can be.
+        let most = (memory / 36).max(1024);
+        let groups = |group: u64| -> u64 {
+            let of = |segment: &Segment| segment.buckets().div_ceil(group).min(query.ones());
+            index.segments().iter().map(of).sum()
+        };
         let mut group = 1;
-        while query.ones() / group > most {
+        while groups(group) > most && group < 1 << 32 {
             group *= 2;
         }
         let mut live = Self {
@@ -226,27 +243,30 @@ impl Live {
         for (number, segment) in index.segments().iter().enumerate() {
             let buckets = live_buckets(query.words(), segment.shift(), 0..segment.buckets());
             for bucket in buckets {
-                let entries = segment.bucket(bucket);
-                let place = match group {
-                    1 => entries.start,
-                    _ => bucket / group,
-                };
-                live.add(number as u32, place, entries.end - entries.start);
+                live.add(number as u32, bucket / group, segment.bucket(bucket));
             }
         }
         live.guide = live.guesses();
         live
     }
 
-    fn add(&mut self, segment: u32, group: u64, entries: u64) {
-        if entries == 0 {
+    fn add(&mut self, segment: u32, number: u64, entries: Range<u64>) {
+        if entries.is_empty() {
             return;
         }
-        if self.groups.last() != Some(&(segment, group)) {
-            self.groups.push((segment, group));
+        let last = self
+            .groups
+            .last()
+            .map(|group| (group.segment, group.number));
+        if last != Some((segment, number)) {
+            self.groups.push(Group {
+                segment,
+                number,
+                start: entries.start,
+            });
             self.cumulated.push(self.total);
         }
-        self.total += entries;
+        self.total += entries.end - entries.start;
     }
 
     /// For each of as many equal shares as there are groups, the group its first entry is in.
@@ -274,9 +294,8 @@ impl Live {
         self.total
     }
 
-    /// The segment and number of an entry.
     #[inline]
-    fn draw(&self, segments: &[Segment], words: &[u64], random: &mut impl Rng) -> (usize, u64) {
+    fn draw(&self, segments: &[Segment], words: &[u64], random: &mut impl Rng) -> Place {
         let entry = random.random_range(0..self.total);
         let share =
             (u128::from(entry) * self.guide.len() as u128 / u128::from(self.total)) as usize;
@@ -288,13 +307,18 @@ impl Live {
         {
             at += 1;
         }
-        let (number, group) = self.groups[at];
+        let group = &self.groups[at];
         let mut left = entry - self.cumulated[at];
-        let segment = &segments[number as usize];
+        let mut place = Place {
+            segment: group.segment as usize,
+            bucket: group.number,
+            entry: group.start + left,
+        };
         if self.group == 1 {
-            return (number as usize, group + left);
+            return place;
         }
-        let first = group * self.group;
+        let segment = &segments[place.segment];
+        let first = group.number * self.group;
         let last = segment.buckets().min(first + self.group);
         for bucket in first..last {
             let mut positions = bucket << segment.shift()..(bucket + 1) << segment.shift();
@@ -302,12 +326,13 @@ impl Live {
             let len = entries.end - entries.start;
             if len > 0 && positions.any(|position| is_set(words, position)) {
                 if left < len {
-                    return (number as usize, entries.start + left);
+                    (place.bucket, place.entry) = (bucket, entries.start + left);
+                    break;
                 }
                 left -= len;
             }
         }
-        (number as usize, 0)
+        place
     }
 }
 
@@ -328,11 +353,11 @@ impl SetBits {
         SetBits::Listed(bits::ones(query.words()).collect())
     }
 
-    /// How often to draw for each set bit found.
-    pub(super) fn waste(&self, query: &Query) -> f64 {
+    /// How many bits there are to draw from.
+    pub(super) fn looks(&self, query: &Query) -> f64 {
         match self {
-            SetBits::Listed(_) => 1.0,
-            SetBits::Any => 1.0 / query.fill(),
+            SetBits::Listed(positions) => positions.len() as f64,
+            SetBits::Any => query.params().bits() as f64,
         }
     }
 

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::mpsc::sync_channel;
+use std::sync::mpsc::channel;
+use std::sync::{Condvar, Mutex, PoisonError};
 
 /// Does `work` on the numbers 0 to `pieces - 1` in `threads` threads, and hands each result to
 /// `take` in the order of the numbers, so that the outcome does not depend on the threads.
@@ -22,36 +23,73 @@ pub(super) fn in_order<T: Send>(
         }
         return;
     }
+    let threads = threads.min(1024);
+    let ahead = 4 * threads as u64;
     let next = AtomicU64::new(0);
     let stop = AtomicBool::new(false);
-    // Who is ahead waits here until the results before are taken.
-    let (sender, results) = sync_channel(4 * threads);
+    // How many results have been taken; who is too far ahead of that waits.
+    let taken = (Mutex::new(0u64), Condvar::new());
+    let advance = |to: u64| {
+        let mut due = taken.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *due = to.max(*due);
+        taken.1.notify_all();
+    };
+    // However anybody's part ends, nobody may be left waiting.
+    let release = || {
+        stop.store(true, Relaxed);
+        advance(u64::MAX);
+    };
+    let wait_for = |piece: u64| {
+        let mut due = taken.0.lock().unwrap_or_else(PoisonError::into_inner);
+        while piece >= due.saturating_add(ahead) {
+            due = taken.1.wait(due).unwrap_or_else(PoisonError::into_inner);
+        }
+    };
+    let (sender, results) = channel();
     std::thread::scope(|scope| {
         for _ in 0..threads {
             let (sender, next, stop, work) = (sender.clone(), &next, &stop, &work);
+            let (wait_for, release) = (&wait_for, &release);
             scope.spawn(move || {
-                while !stop.load(Relaxed) {
+                let alarm = Release(release);
+                loop {
                     let piece = next.fetch_add(1, Relaxed);
-                    if piece >= pieces || sender.send((piece, work(piece))).is_err() {
-                        return;
+                    if piece >= pieces {
+                        break;
+                    }
+                    wait_for(piece);
+                    if stop.load(Relaxed) || sender.send((piece, work(piece))).is_err() {
+                        break;
                     }
                 }
+                // Only who panics ends the work of all.
+                std::mem::forget(alarm);
             });
         }
         drop(sender);
+        let _release = Release(&release);
         let mut early = BTreeMap::new();
         let mut due = 0;
         for (piece, result) in results {
             early.insert(piece, result);
             while let Some(result) = early.remove(&due) {
                 if take(due, result).is_break() {
-                    stop.store(true, Relaxed);
                     return;
                 }
                 due += 1;
+                advance(due);
             }
         }
     });
+}
+
+/// Calls a function when it is dropped.
+struct Release<'r, F: Fn()>(&'r F);
+
+impl<F: Fn()> Drop for Release<'_, F> {
+    fn drop(&mut self) {
+        (self.0)();
+    }
 }
 
 #[cfg(test)]
@@ -81,6 +119,48 @@ mod tests {
                 }
             });
             assert_eq!(count, 21);
+        }
+    }
+
+    #[test]
+    fn nobody_runs_far_ahead_of_what_was_taken() {
+        let begun = AtomicU64::new(0);
+        let work = |piece: u64| {
+            begun.fetch_max(piece, Relaxed);
+            if piece == 0 {
+                std::thread::sleep(std::time::Duration::from_millis(50));
+            }
+        };
+        in_order(100_000, 2, work, |piece, ()| {
+            assert!(begun.load(Relaxed) <= piece + 10);
+            ControlFlow::Continue(())
+        });
+    }
+
+    #[test]
+    fn a_panic_anywhere_ends_it() {
+        for guilty in [0, 50] {
+            let at_work = std::panic::catch_unwind(|| {
+                in_order(
+                    1 << 40,
+                    2,
+                    |piece| assert_ne!(piece, guilty),
+                    |_, ()| ControlFlow::Continue(()),
+                )
+            });
+            assert!(at_work.is_err());
+            let taking = std::panic::catch_unwind(|| {
+                in_order(
+                    1 << 40,
+                    2,
+                    |piece| piece,
+                    |piece, _| {
+                        assert_ne!(piece, guilty);
+                        ControlFlow::Continue(())
+                    },
+                )
+            });
+            assert!(taking.is_err());
         }
     }
 }

@@ -12,8 +12,8 @@
 //! filter was given other names or its hashes are weak, a sampler finds out and lists.
 
 use super::candidates::{Domain, index_of, inverse_of};
-use super::{Estimate, Names, Options, Query};
-use crate::Error;
+use super::{Estimate, Names, Namespace, Options, Query, Spelling};
+use crate::{Error, Family};
 
 /// How a sampler gets its members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,17 +93,26 @@ pub struct Plan {
 }
 
 /// What things cost, in nanoseconds on one machine (`bench-compare sample` shows them); only
-/// their ratios matter. A name at random, and one in a scan:
+/// their ratios matter. A name at random:
 const PROBED: f64 = 2.0;
-const SCANNED: f64 = 8.0;
 /// An entry of an index at random, which is a cache miss, and one of a bucket in order:
 const LOOKED_UP: f64 = 25.0;
 const WALKED: f64 = 6.0;
 /// A number from turning the hash round, at random and in order:
 const INVERTED: f64 = 20.0;
 const LISTED: f64 = 12.0;
-/// A test of a name, in a batch:
-const TEST: f64 = 12.0;
+
+/// Finding a number in a part that is a list:
+const SOUGHT: f64 = 100.0;
+
+/// A test of a name in a batch, and of one in a scan. A text is found by passing over others.
+fn test_costs(spelling: Spelling) -> (f64, f64) {
+    match spelling {
+        Spelling::Binary => (12.0, 8.0),
+        Spelling::Decimal => (35.0, 20.0),
+        Spelling::Text => (150.0, 25.0),
+    }
+}
 
 /// The looks and tests that one way takes.
 #[derive(Clone, Copy, Debug)]
@@ -135,11 +144,16 @@ impl Cost {
 pub(super) struct Facts<'q> {
     query: &'q Query<'q>,
     names: u64,
-    /// All names of an index, of which `names` may be a window.
-    indexed: Option<(u64, bool)>,
+    /// How many entries of an index are looked at, if there is one, and whether it has second
+    /// positions.
+    indexed: Option<(f64, bool)>,
     /// How many integers inversion yields, and how often it fails, for each name.
     inverted: Option<f64>,
     estimate: Estimate,
+    /// Of one test, in a batch and in a scan.
+    test: (f64, f64),
+    /// Of finding a number among the names.
+    sought: f64,
 }
 
 impl<'q> Facts<'q> {
@@ -150,14 +164,19 @@ impl<'q> Facts<'q> {
         let inverted = inverse_of(query).zip(domain.span.as_ref());
         let inverted = inverted.map(|(inverse, span)| match domain.len {
             0 => 1.0,
-            names => inverse.waste(span) * (span.end - span.start) as f64 / names as f64,
+            names => inverse.looks(span) * query.params().bits() as f64 / names as f64,
         });
         Self {
             query,
             names: domain.len,
-            indexed: index.map(|index| (index.namespace().len(), index.has_second())),
+            indexed: index.map(|index| {
+                let live = index.live_share(query.fill());
+                (index.namespace().len() as f64 * live, index.has_second())
+            }),
+            test: test_costs(domain.namespace.spelling()),
+            sought: SOUGHT * domain.namespace.lists() as f64,
             inverted,
-            estimate: query.estimate(domain.namespace.len()).times(share),
+            estimate: expected(query, domain.namespace).times(share),
         }
     }
 
@@ -165,10 +184,9 @@ impl<'q> Facts<'q> {
     fn list(&self, way: Way) -> Option<Cost> {
         let (names, fill) = (self.names as f64, self.query.fill());
         Some(match way {
-            Way::Scan => Cost::new(names, 0.0, names, SCANNED),
+            Way::Scan => Cost::new(names, 0.0, names, self.test.1),
             Way::Index => {
-                let (all, second) = self.indexed?;
-                let looks = all as f64 * fill;
+                let (looks, second) = self.indexed?;
                 let candidates = names * fill;
                 // Members are tested for sure, others if their second bit happens to be set.
                 let members = self.estimate.members.min(candidates);
@@ -176,11 +194,11 @@ impl<'q> Facts<'q> {
                     true => members + (candidates - members) * fill,
                     false => candidates,
                 };
-                Cost::new(looks, WALKED, tests, TEST)
+                Cost::new(looks, WALKED, tests, self.test.0)
             }
             Way::Invert => {
                 let looks = names * fill * self.inverted?;
-                Cost::new(looks, LISTED, names * fill, TEST)
+                Cost::new(looks, LISTED + self.sought, names * fill, self.test.0)
             }
         })
     }
@@ -191,7 +209,7 @@ impl<'q> Facts<'q> {
         let way = match method {
             Method::Probe => {
                 let names = self.names as f64;
-                return Some(Cost::new(names, PROBED, names, TEST).times(1.0 / members));
+                return Some(Cost::new(names, PROBED, names, self.test.0).times(1.0 / members));
             }
             Method::Index => Way::Index,
             Method::Invert => Way::Invert,
@@ -200,9 +218,9 @@ impl<'q> Facts<'q> {
         let all = self.list(way)?;
         let look = match way {
             Way::Index => LOOKED_UP,
-            _ => INVERTED,
+            _ => INVERTED + self.sought,
         };
-        Some(Cost::new(all.looks, look, all.tests, TEST).times(1.0 / members))
+        Some(Cost::new(all.looks, look, all.tests, self.test.0).times(1.0 / members))
     }
 
     fn cheapest_list(&self) -> (Way, Cost) {
@@ -216,13 +234,16 @@ impl<'q> Facts<'q> {
     /// That a way is open, or why it is not.
     fn check(&self, way: Way) -> Result<(), Error> {
         match way {
-            Way::Index if self.indexed.is_none() => Err(Error::namespace(
-                "there is no index of these names; build one and give it in place of the names",
-            )),
-            Way::Invert if self.inverted.is_none() => Err(Error::namespace(format!(
-                "only affine functions can be turned round, and this filter's family is {}",
-                self.query.params().family().name()
-            ))),
+            Way::Index if self.indexed.is_none() => Err(Error::Closed {
+                what: "there is no index of these names; build one and give it in their place"
+                    .into(),
+            }),
+            Way::Invert if self.inverted.is_none() => Err(Error::Closed {
+                what: format!(
+                    "only affine functions can be turned round, and this filter's family is {}",
+                    self.query.params().family().name()
+                ),
+            }),
             _ => Ok(()),
         }
     }
@@ -246,7 +267,7 @@ impl<'q> Facts<'q> {
                 format!("there is no shorter way: {other}")
             }
             (None, Way::Scan) => {
-                "so many bits are set that nearly every name is a candidate".into()
+                "testing every name is cheaper than looking up those on set bits".into()
             }
             (None, way) => format!(
                 "{} of the bits are set, and only names on them are looked at{}",
@@ -288,8 +309,11 @@ impl<'q> Facts<'q> {
         // Listing must pay twice over: it takes memory, and its cost is certain.
         if 2.0 * list.nanos < draws * cost.nanos && list_bytes <= options.memory {
             let why = format!(
-                "{} draws by {} would look at more names than listing all members does",
-                options.draws,
+                "listing all members looks at fewer names than {} by {} would",
+                match options.draws {
+                    1 => "one draw".to_owned(),
+                    draws => format!("{draws} draws"),
+                },
                 method.name()
             );
             return Ok(self.plan(Method::List, way, list.times(1.0 / draws), list_bytes, why));
@@ -315,6 +339,26 @@ impl<'q> Facts<'q> {
             bytes,
             why,
         }
+    }
+}
+
+/// What to expect of the members. Affine functions tell names apart below their modulus only: all
+/// with the same remainder are accepted, or none.
+fn expected(query: &Query, namespace: &Namespace) -> Estimate {
+    let names = namespace.len();
+    let modulus = match query.params().family() {
+        Family::Affine(functions) => functions.modulus(),
+        _ => u64::MAX,
+    };
+    if names <= modulus {
+        return query.estimate(names);
+    }
+    let alike = names as f64 / modulus as f64;
+    let one = query.estimate(modulus);
+    Estimate {
+        members: one.members * alike,
+        accuracy: one.accuracy / alike,
+        ..one
     }
 }
 

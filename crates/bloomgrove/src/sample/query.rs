@@ -94,7 +94,8 @@ pub struct Estimate {
     pub members: f64,
     /// How many of them were inserted, if the namespace has all that were.
     pub items: f64,
-    /// `items / members`: the chance that a member drawn is an item. NaN if none is expected.
+    /// `items / members`: the chance that a member drawn is an item. NaN if none is expected, or
+    /// if every bit is set: such a filter says nothing of its items.
     pub accuracy: f64,
 }
 
@@ -238,13 +239,17 @@ impl<'f> Query<'f> {
                 accuracy: f64::NAN,
             };
         }
+        let known_items = items.is_finite();
         let items = items.min(all);
         let others = (all - known.min(all)).max(0.0);
         let members = (items + mistaken + others * fpr).min(all);
         Estimate {
             members,
             items,
-            accuracy: items / members,
+            accuracy: match known_items {
+                true => items / members,
+                false => f64::NAN,
+            },
         }
     }
 

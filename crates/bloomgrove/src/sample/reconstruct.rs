@@ -16,12 +16,12 @@
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use super::candidates::{Domain, index_of, inverse_of, is_set, live_buckets};
+use super::candidates::{Domain, index_of, inverse_of, live_buckets};
 use super::namespace::Name;
 use super::parallel::in_order;
 use super::planner::{Facts, Plan, Way};
 use super::{Estimate, Names, Options, Query, Work};
-use crate::{Error, bits};
+use crate::Error;
 
 /// About so many names are one piece of work.
 const PIECE: u64 = 1 << 18;
@@ -94,8 +94,8 @@ impl<'a> Reconstruction<'a> {
     /// As [`new`](Self::new), with options: `within`, `way` and `threads` count here.
     ///
     /// # Errors
-    /// [`Error::Namespace`] when filters of this family cannot have such names or the way
-    /// asked for is closed, [`Error::Incompatible`] when an index is of other parameters.
+    /// [`Error::Namespace`] when filters of this family cannot have such names, [`Error::Closed`]
+    /// when the way asked for is, [`Error::Incompatible`] when an index is of other parameters.
     pub fn with(
         query: impl Into<Query<'a>>,
         names: impl Into<Names<'a>>,
@@ -142,7 +142,7 @@ impl<'a> Reconstruction<'a> {
     /// # Errors
     /// [`Error::OutOfMemory`].
     pub fn names(&self) -> Result<Vec<Name>, Error> {
-        let (ranks, _) = self.all_ranks(u64::MAX)?;
+        let (ranks, _) = self.all_ranks(u64::MAX, &mut |_, _| ControlFlow::Continue(()))?;
         Ok(ranks
             .iter()
             .map(|&rank| self.domain.namespace.name(rank))
@@ -164,21 +164,30 @@ impl<'a> Reconstruction<'a> {
         Ok(integers)
     }
 
-    /// The ranks of all members, if they take no more than `memory` bytes.
-    pub(super) fn all_ranks(&self, memory: u64) -> Result<(Vec<u64>, Work), Error> {
+    /// The ranks of all members, if they take no more than `memory` bytes and `watch` does not
+    /// break off.
+    pub(super) fn all_ranks(
+        &self,
+        memory: u64,
+        watch: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+    ) -> Result<(Vec<u64>, Work), Error> {
         let mut all: Vec<u64> = Vec::new();
         let mut failed = None;
-        let work = self.ranks(|ranks, _, _| {
+        let work = self.ranks(|ranks, done, pieces| {
             let bytes = (all.len() + ranks.len()) as u64 * 8;
             if bytes > memory || all.try_reserve(ranks.len()).is_err() {
-                failed = Some(bytes);
+                failed = Some(Error::OutOfMemory { bytes });
                 return ControlFlow::Break(());
             }
             all.extend_from_slice(ranks);
-            ControlFlow::Continue(())
+            let go_on = watch(done, pieces);
+            if go_on.is_break() {
+                failed = Some(Error::Interrupted);
+            }
+            go_on
         });
         match failed {
-            Some(bytes) => Err(Error::OutOfMemory { bytes }),
+            Some(error) => Err(error),
             None => Ok((all, work)),
         }
     }
@@ -206,23 +215,25 @@ impl<'a> Reconstruction<'a> {
     }
 
     /// The work, cut into pieces of about equal size: ranks of a scan, buckets of a segment, or
-    /// positions. Pieces of the last two begin at a word.
+    /// positions; where many numbers fall on a position, slices of them.
     fn pieces(&self) -> Pieces {
         let mut pieces = Pieces::default();
+        // Numbers that are looked at, of which few are tested, make larger pieces.
+        let step = |each: f64| (PIECE as f64 / 16.0 / each.max(1e-9)).clamp(1.0, 1e15) as u64;
         match (self.plan.way, index_of(self.names)) {
             (Way::Index, Some(index)) => {
                 for (part, segment) in index.segments().iter().enumerate() {
                     let mean = segment.names() as f64 / segment.buckets() as f64;
-                    let candidates = mean * self.query.fill();
-                    let step = PIECE as f64 / candidates.max(1e-9) / 16.0;
-                    pieces.cut(part, 0..segment.buckets(), whole_words(step));
+                    let each = step(mean * self.query.fill()).min(step(mean).saturating_mul(64));
+                    pieces.cut(part, 0..segment.buckets(), each);
                 }
             }
             (Way::Invert, _) => {
                 let bits = self.query.params().bits();
-                let looks = self.plan.looks / bits as f64;
-                let step = PIECE as f64 / looks.max(1e-9) / 16.0;
-                pieces.cut(0, 0..bits, whole_words(step));
+                match self.slices() {
+                    1 => pieces.cut(0, 0..bits, step(self.plan.looks / bits as f64)),
+                    slices => pieces.cut(0, 0..bits.saturating_mul(slices), 1),
+                }
             }
             _ => {
                 for window in self.domain.windows() {
@@ -231,6 +242,14 @@ impl<'a> Reconstruction<'a> {
             }
         }
         pieces
+    }
+
+    /// Into how many slices the numbers on one position are cut.
+    fn slices(&self) -> u64 {
+        match (inverse_of(&self.query), &self.domain.span) {
+            (Some(inverse), Some(span)) => inverse.candidates(span).div_ceil(PIECE).max(1),
+            _ => 1,
+        }
     }
 
     /// Gives the candidates of a piece to `tester`.
@@ -243,21 +262,30 @@ impl<'a> Reconstruction<'a> {
                 for bucket in live_buckets(words, segment.shift(), range) {
                     for entry in segment.bucket(bucket) {
                         tester.looks += 1;
-                        let (rank, second) = segment.entry(entry);
-                        if second.is_none_or(|second| is_set(words, second))
-                            && self.domain.contains(start + rank)
+                        let candidate = segment.candidate(entry, bucket, words);
+                        if let Some(rank) = candidate.map(|rank| start + rank)
+                            && self.domain.contains(rank)
                         {
-                            tester.add(start + rank);
+                            tester.add(rank);
                         }
                     }
                 }
             }
             (Way::Invert, _, Some(inverse)) => {
                 let span = self.domain.span.clone().unwrap_or(0..0);
-                let from = (range.start / 64) as usize;
-                let to = (range.end.div_ceil(64) as usize).min(words.len());
-                for position in bits::ones(&words[from..to]) {
-                    for number in inverse.names(range.start + position, span.clone()) {
+                let slices = self.slices();
+                let (positions, slice) = match slices {
+                    1 => (range, 0..PIECE),
+                    _ => {
+                        let (position, slice) = (range.start / slices, range.start % slices);
+                        (
+                            position..position + 1,
+                            slice * PIECE..(slice + 1).saturating_mul(PIECE),
+                        )
+                    }
+                };
+                for position in live_buckets(words, 0, positions) {
+                    for number in inverse.names_of(position, &span, slice.clone()) {
                         tester.looks += 1;
                         if let Some(rank) = self.domain.rank_of(number) {
                             tester.add(rank);
@@ -297,11 +325,6 @@ impl Pieces {
         let start = all.start + (number - before) * step;
         (*part, start..all.end.min(start.saturating_add(*step)))
     }
-}
-
-/// A multiple of 64 near `step`.
-fn whole_words(step: f64) -> u64 {
-    (step.min(1e15) as u64 / 64).max(1) * 64
 }
 
 /// Tests candidates, many at a time.

@@ -17,6 +17,8 @@
 //! ([`SampleTree`](super::SampleTree), [`HashInvert`](super::HashInvert)); they are not uniform.
 
 use std::collections::{HashSet, VecDeque};
+use std::fmt;
+use std::ops::ControlFlow;
 
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
@@ -30,8 +32,11 @@ use crate::Error;
 
 /// Candidates looked at together, at most.
 const BATCH: usize = 512;
-/// If nothing was found in this many times the looks a draw should take, they are not what was
-/// expected: by chance that happens once in e^20 draws.
+/// Whoever watches is told each time so many looks have found nothing.
+const LONG: u64 = 1 << 22;
+/// If nothing was found in this many times the looks a draw should take, members are probably
+/// not what was expected: by chance that happens once in e^20 draws. (Sooner, when there are so
+/// few members that listing them takes less.)
 const PATIENCE: f64 = 20.0;
 
 /// Draws members, each with the same chance, however often it is asked.
@@ -63,6 +68,18 @@ pub struct Sampler<'a> {
     state: State<'a>,
     random: Xoshiro256PlusPlus,
     work: Work,
+    /// Members that all draws so far have found.
+    found: u64,
+    watch: Watch<'a>,
+}
+
+/// Told how far a long draw is.
+struct Watch<'a>(Box<dyn FnMut(u64, u64) -> ControlFlow<()> + Send + 'a>);
+
+impl fmt::Debug for Watch<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Watch")
+    }
 }
 
 #[derive(Debug)]
@@ -72,6 +89,8 @@ enum State<'a> {
         source: Source<'a>,
         /// Drawn and accepted, but not yet asked for.
         ready: VecDeque<u64>,
+        /// How many looks would, on average, see every member once.
+        total: f64,
         /// How many looks a draw takes, as far as is known.
         expected: f64,
         /// Looks since the last member, and how many are too many.
@@ -97,8 +116,8 @@ impl<'a> Sampler<'a> {
     ///
     /// # Errors
     /// [`Error::NoMember`] when the filter is empty or no name is in the range,
-    /// [`Error::Namespace`] when filters of this family cannot have such names or the method
-    /// asked for is closed, [`Error::Incompatible`] when an index is of other parameters.
+    /// [`Error::Namespace`] when filters of this family cannot have such names, [`Error::Closed`]
+    /// when the method asked for is, [`Error::Incompatible`] when an index is of other parameters.
     pub fn with(
         query: impl Into<Query<'a>>,
         names: impl Into<Names<'a>>,
@@ -119,6 +138,8 @@ impl<'a> Sampler<'a> {
             state,
             random: Xoshiro256PlusPlus::seed_from_u64(options.seed),
             work: Work::default(),
+            found: 0,
+            watch: Watch(Box::new(|_, _| ControlFlow::Continue(()))),
             options: options.clone(),
         })
     }
@@ -131,6 +152,26 @@ impl<'a> Sampler<'a> {
     /// What all draws so far have taken.
     pub fn work(&self) -> Work {
         self.work
+    }
+
+    /// Tells `watch` how much of how much is done whenever one draw takes long: looks at names, of
+    /// those after which the members are listed instead, and then pieces of that list. Breaking
+    /// off ends the draw with [`Error::Interrupted`].
+    pub fn watch(&mut self, watch: impl FnMut(u64, u64) -> ControlFlow<()> + Send + 'a) {
+        self.watch = Watch(Box::new(watch));
+    }
+
+    /// How many members there are, by the draws so far: exact once they have been listed, None
+    /// before the first. Unlike [`Plan::estimate`] this does not depend on what the filter was
+    /// given.
+    pub fn measured_members(&self) -> Option<f64> {
+        match &self.state {
+            State::Listed(members) => Some(members.len() as f64),
+            State::Drawing { total, .. } if self.found > 0 => {
+                Some(total * self.found as f64 / self.work.looks as f64)
+            }
+            _ => None,
+        }
     }
 
     /// Draws `count` members, of which the same may come again.
@@ -171,7 +212,8 @@ impl<'a> Sampler<'a> {
                 order.push(rank);
             }
             tries += 1;
-            if tries > 4 * count + 100 {
+            // So many repetitions: there are far fewer members than expected.
+            if tries > 4 * order.len() + 20 {
                 break;
             }
         }
@@ -217,6 +259,7 @@ impl<'a> Sampler<'a> {
                 State::Drawing {
                     source,
                     ready,
+                    total: _,
                     expected,
                     since,
                     patience,
@@ -245,11 +288,18 @@ impl<'a> Sampler<'a> {
                     self.work.tests += ranks.len() as u64;
                     let members = ranks.iter().zip(found).filter(|(_, found)| *found);
                     ready.extend(members.map(|(rank, _)| *rank));
-                    *since = if ready.is_empty() {
-                        *since + looks as u64
-                    } else {
-                        0
-                    };
+                    self.found += ready.len() as u64;
+                    if !ready.is_empty() {
+                        *since = 0;
+                        continue;
+                    }
+                    let before = *since;
+                    *since += looks as u64;
+                    if before / LONG != *since / LONG
+                        && (self.watch.0)(*since, *patience).is_break()
+                    {
+                        return Err(Error::Interrupted);
+                    }
                 }
             }
         }
@@ -264,7 +314,7 @@ impl<'a> Sampler<'a> {
             };
             let query = self.query.reborrow();
             let listing = Reconstruction::with(query, self.names, &options)?;
-            let (members, work) = listing.all_ranks(self.options.memory)?;
+            let (members, work) = listing.all_ranks(self.options.memory, &mut self.watch.0)?;
             self.work.looks += work.looks;
             self.work.tests += work.tests;
             if members.is_empty() {
@@ -302,17 +352,19 @@ impl<'a> State<'a> {
             },
             _ => Source::Names,
         };
-        let expected = match &source {
-            Source::Inversion { set, .. } => plan.looks * set.waste(query),
-            Source::Index { live, .. } => live.total() as f64 / plan.estimate.members.max(1e-9),
-            Source::Names => plan.looks,
+        let total = match &source {
+            Source::Inversion { inverse, set, span } => inverse.looks(span) * set.looks(query),
+            Source::Index { live, .. } => live.total() as f64,
+            Source::Names => domain.len as f64,
         };
+        let expected = total / plan.estimate.members.max(1e-9);
         // Listing all may be the better part of patience: nobody waits for longer than it takes to
         // look at a quarter of the names.
         let all = domain.len as f64;
         State::Drawing {
             source,
             ready: VecDeque::new(),
+            total,
             expected: expected.clamp(1.0, all),
             since: 0,
             patience: (PATIENCE * expected).min(all / 4.0).max(BATCH as f64) as u64,

@@ -20,6 +20,8 @@ use crate::{Figure, Progress, Report, Stroke};
 const ATTACK: &str = "dictionary attack";
 /// Rounds of the dictionary attack.
 const ROUNDS: u64 = 3;
+/// Stretches of which the median counts.
+const STRETCHES: u64 = 5;
 
 /// The figures of one namespace: operations for both kinds of sets, and times.
 struct Figures {
@@ -158,13 +160,20 @@ fn measure(setup: &Setup, tree: &SampleTree, spread: Spread, effort: Effort) -> 
     })
 }
 
-/// Seconds for a sample, in the mean.
+/// Seconds for a sample: the median over a few stretches of their means, so that one
+/// disturbance does not count.
 pub(super) fn seconds_per_sample(samples: u64, draw: &mut dyn FnMut() -> Option<u64>) -> f64 {
-    let start = Instant::now();
-    for _ in 0..samples {
-        black_box(draw());
+    let each = samples.div_ceil(STRETCHES);
+    let mut means = Vec::new();
+    for _ in 0..samples / each {
+        let start = Instant::now();
+        for _ in 0..each {
+            black_box(draw());
+        }
+        means.push(start.elapsed().as_secs_f64() / each as f64);
     }
-    start.elapsed().as_secs_f64() / samples as f64
+    means.sort_by(f64::total_cmp);
+    means.get(means.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
 /// Milliseconds of a sample by asking names at random, until one is accepted: exactly

@@ -109,7 +109,7 @@ pub(super) fn samplers(effort: Effort, progress: &mut Progress<'_>) -> Result<Re
                 .filter(|sample| sample.tests < setup.names as f64);
             let tests = tests.map(|sample| format!("{:.0}", sample.tests));
             let bytes = [built.tree.filter_bytes(), built.index.bytes()];
-            let memory = bytes.map(|bytes| format!("{:.0}", bytes as f64 / MEGABYTE));
+            let memory = bytes.map(|bytes| format!("{:.1}", bytes as f64 / MEGABYTE));
             let start = [short(setup.names), short(items)].into_iter();
             table
                 .rows

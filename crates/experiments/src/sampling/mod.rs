@@ -17,7 +17,7 @@
 //! an intersection counts as empty below half an item ([`PAPER`]). Operations are averages
 //! over several sets; they come out the same everywhere. Times are those of the machine.
 //!
-//! Numbers in the text become [`Claim`](crate::Claim)s, those of tables stand beside ours in
+//! Numbers in the text become [`Claim`]s, those of tables stand beside ours in
 //! the tables. The curves were printed as pictures, of which we have the captions.
 
 mod by_accuracy;
@@ -161,6 +161,8 @@ pub struct Effort {
     pub hundreds: u64,
     /// Sets of a thousand that it is judged over.
     pub thousands: u64,
+    /// And of ten thousand.
+    pub ten_thousands: u64,
     /// The largest sets of the p-values.
     pub most_items: u64,
     /// Names in use in the sparse namespace.
@@ -175,6 +177,7 @@ impl Effort {
         most_names: 10_000_000,
         hundreds: 100,
         thousands: 10,
+        ten_thousands: 4,
         most_items: 50_000,
         users: 7_200_000,
     };
@@ -182,8 +185,9 @@ impl Effort {
     pub const FULL: Self = Self {
         samples: 10_000,
         sets: 20,
-        hundreds: 400,
+        hundreds: 100,
         thousands: 100,
+        ten_thousands: 100,
         ..Self::DEFAULT
     };
 }

@@ -143,7 +143,7 @@ enum Judged {
 }
 
 impl Judged {
-    const ALL: [(&str, Self); 9] = [
+    const ALL: [(&str, Self); 10] = [
         ("BSTSample, estimate >= .5", Self::Tree(PAPER)),
         (
             "BSTSample, estimate > 0",
@@ -156,6 +156,7 @@ impl Judged {
         ("BSTSample, safe threshold", Self::Tree(Threshold::Safe)),
         ("HashInvert", Self::HashInvert),
         ("dictionary attack", Self::Attack),
+        ("Sampler, by probing", Self::Exact(Method::Probe)),
         ("Sampler, by index", Self::Exact(Method::Index)),
         ("Sampler, by inversion", Self::Exact(Method::Invert)),
         ("Sampler, from a list", Self::Exact(Method::List)),
@@ -207,7 +208,12 @@ pub(super) fn calibration(effort: Effort, progress: &mut Progress<'_>) -> Result
         "nothing found, %",
     ];
     let mut table = table("calibration", &head);
-    for (items, sets) in [(100, effort.hundreds), (1000, effort.thousands)] {
+    let judged = [
+        (100, effort.hundreds),
+        (1000, effort.thousands),
+        (10_000, effort.ten_thousands),
+    ];
+    for (items, sets) in judged.into_iter().filter(|(_, sets)| *sets > 0) {
         // HashInvert needs functions that can be turned round; so that all have the same
         // filters, all use them.
         let setup = Setup {
@@ -224,6 +230,10 @@ pub(super) fn calibration(effort: Effort, progress: &mut Progress<'_>) -> Result
         };
         let sets: Vec<u64> = (0..sets).collect();
         for (name, judged) in Judged::ALL {
+            // These two go through all members for each draw.
+            if items > 1000 && matches!(judged, Judged::Attack | Judged::HashInvert) {
+                continue;
+            }
             progress(&format!("{setup}: {name}"))?;
             let verdicts = parallel(&sets, |&set| judged.verdict(&built, set))?;
             let (verdicts, nothing): (Vec<Uniformity>, Vec<f64>) = verdicts.into_iter().unzip();

@@ -88,16 +88,19 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
     }
     report.figures.push(recall);
     let id = "fig11-uniform";
-    for (items, what) in [
+    for (items, accuracy, what) in [
         (
             10_000,
+            0.9,
             "share of bits set by 10K elements, M = 1e6, accuracy .9",
         ),
-        (1000, "the same, m chosen for 1K elements"),
+        (1000, 0.9, "the same, m chosen for 1K elements"),
+        (1000, 0.8, "the same, m chosen for 1K elements, accuracy .8"),
     ] {
         let sized = Setup {
             names: 1_000_000,
             items,
+            accuracy,
             ..Setup::DEFAULT
         };
         let bits = sized.bits().unwrap_or(1);

@@ -27,8 +27,8 @@ pub(super) const PERCENT: f64 = 10.0;
 
 /// Bits that are intersected in the time of one membership query, from which section 5.4
 /// derives the depth. A constant, so that counts are the same on every machine: with this
-/// one five of the six depths of Table 2 come out as printed (those of Table 3 fit no
-/// single one).
+/// one five of the six depths of Table 2 come out as printed; Table 3 would need 500 for
+/// five of its six.
 pub(super) const BITS_PER_QUERY: f64 = 222.0;
 
 /// M, n, accuracy and depth, where Tables 2 and 3 print a depth.
@@ -197,7 +197,7 @@ impl Setup {
     }
 
     /// The depth of the tree: as printed where it is, else by section 5.4 with
-    /// [`BITS_PER_QUERY`].
+    /// `BITS_PER_QUERY`.
     pub fn depth(&self) -> u32 {
         self.published_depth().unwrap_or_else(|| {
             let bits = self.bits().unwrap_or(1) as f64;

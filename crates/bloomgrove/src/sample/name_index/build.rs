@@ -4,8 +4,8 @@
 //!   names --hash--> 256 shares of the buckets --sort each--> entries in order --pack-->
 //! ```
 //!
-//! Each name becomes one number: its place among the buckets of its share, then its rank, then
-//! its second position; sorting the numbers of a share sorts its names into buckets. Writing
+//! Each name becomes one number: its place among the buckets of its share, then its entry, which
+//! begins with the rank; sorting the numbers of a share sorts its names into buckets. Writing
 //! into few shares is what makes it fast: put into its bucket at once, each name would cost a
 //! cache miss. Where not all names fit the memory allowed, the buckets are taken in several
 //! rounds, and names are hashed once in each.
@@ -24,8 +24,10 @@ use crate::{Error, Params};
 const ROUND: u64 = 1 << 22;
 /// Words packed before they are handed on.
 const PIECE: usize = 1 << 16;
-/// The most names of one part: their counts are 32 bits.
-const MOST: u64 = u32::MAX as u64;
+/// All names are hashed once in each round; nobody waits for more.
+const MOST_ROUNDS: u64 = 256;
+/// Fewer names than this are sorted sooner than threads begin.
+const FEW: u64 = 1 << 13;
 /// Shares that the buckets of a round are cut into.
 const SHARES: u64 = 256;
 
@@ -65,35 +67,32 @@ pub(super) fn write(
     progress: Progress,
     sink: Sink,
 ) -> Result<(), Error> {
-    if plan.names > MOST {
-        return Err(Error::namespace(format!(
-            "an index takes up to {MOST} names at a time, and these are {}; build one for each \
-             part of the namespace",
-            plan.names
-        )));
-    }
     let start = namespace.start_of(part);
     let work = Build {
         params,
         namespace,
         ranks: start..start + plan.names,
         plan,
-        threads: std::thread::available_parallelism().map_or(1, usize::from),
+        threads: match plan.names {
+            ..FEW => 1,
+            _ => std::thread::available_parallelism().map_or(1, usize::from),
+        },
     };
     // Twice: the shares of a round grow by doubling.
     let fits = |size: u64| {
-        (2 * plan.names)
+        let rounds = (2 * plan.names)
             .saturating_mul(size)
-            .div_ceil(options.memory.max(1))
+            .div_ceil(options.memory.max(1));
+        rounds.min(MOST_ROUNDS)
     };
-    if work.place_width(fits(8)) + plan.rank_width + plan.second <= 64 {
+    if work.place_width(fits(8)) + plan.width <= 64 {
         work.write::<u64>(fits(8), progress, sink)
     } else {
         work.write::<u128>(fits(16), progress, sink)
     }
 }
 
-/// A number that holds a name's place, rank and second position.
+/// A number that holds the place of a name's bucket, and its entry.
 trait Number: Copy + Ord + Send + Sync {
     fn new(place: u64, entry: u64, width: u32) -> Self;
     fn place(self, width: u32) -> u64;
@@ -156,7 +155,7 @@ impl Build<'_> {
     fn write<N: Number>(&self, rounds: u64, progress: Progress, sink: Sink) -> Result<(), Error> {
         let plan = self.plan;
         let (round, share) = self.buckets(rounds);
-        let width = plan.rank_width + plan.second;
+        let width = plan.width;
         let mut entries = Packing::new(width, &mut *sink);
         let mut counts = zeros(plan.buckets)?;
         let total = plan.buckets.div_ceil(round) * plan.names;
@@ -261,10 +260,11 @@ impl Build<'_> {
     ) -> bool {
         let mut full = false;
         let plan = self.plan;
-        let width = plan.rank_width + plan.second;
+        let (shift, width) = (plan.shift, plan.width);
         // A division by a number that is not known before costs as much as the hash.
         let exact = share.is_power_of_two().then(|| share.trailing_zeros());
-        self.each(ranks, |rank, bucket, second| {
+        self.each(ranks, |rank, first, second| {
+            let bucket = first >> shift;
             if !buckets.contains(&bucket) {
                 return true;
             }
@@ -273,8 +273,10 @@ impl Build<'_> {
                 Some(shift) => bucket >> shift,
                 None => bucket / share,
             };
+            let place = first & ((1 << shift) - 1);
             let second = if plan.second > 0 { second } else { 0 };
-            let number = N::new(bucket - at * share, rank << plan.second | second, width);
+            let entry = (rank << shift | place) << plan.second | second;
+            let number = N::new(bucket - at * share, entry, width);
             let shares = &mut shares[at as usize];
             if shares.len() == shares.capacity()
                 && shares.try_reserve(shares.len().max(64)).is_err()
@@ -288,8 +290,8 @@ impl Build<'_> {
         full
     }
 
-    /// Calls `each` on the names of some ranks, with the rank in the part, the bucket of the
-    /// first position, and the second position; until it says no.
+    /// Calls `each` on the names of some ranks, with the rank in the part and the first two
+    /// positions; until it says no.
     fn each(&self, ranks: Range<u64>, mut each: impl FnMut(u64, u64, u64) -> bool) {
         let start = self.ranks.start;
         self.namespace.scan(ranks, |first, keys| match keys {
@@ -308,7 +310,7 @@ impl Build<'_> {
         keys.iter().enumerate().all(|(i, key)| {
             let (first, second) =
                 key.with_bytes(|bytes| Positions::new(self.params, bytes).first_two(self.params));
-            each(rank + i as u64, first >> self.plan.shift, second)
+            each(rank + i as u64, first, second)
         })
     }
 }

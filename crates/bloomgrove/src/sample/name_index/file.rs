@@ -1,6 +1,5 @@
 //! An index of names in a `.grove` file: FORMAT.md section 13.
 
-use std::ops::Range;
 use std::path::Path;
 
 use zerocopy::little_endian::{U32, U64};
@@ -55,9 +54,12 @@ impl NameIndex {
         let _lock = lock_target(path).map_err(Error::in_file(path))?;
         let mut writer = Writer::create(path, Content::Names)?;
         let homes = self.write_segments(&mut writer)?;
-        let manifest = manifest(&self.params, &self.namespace, self.options, &homes);
-        writer.commit(0, &manifest)?;
+        writer.commit(0, &self.manifest(&homes))?;
         writer.persist().map(|_| ())
+    }
+
+    fn manifest(&self, homes: &[Home]) -> Vec<u8> {
+        manifest(&self.params, &self.namespace, self.options, homes)
     }
 
     /// Writes the parts that have a segment.
@@ -86,8 +88,7 @@ impl NameIndex {
         namespace.check_family(params)?;
         let _lock = lock_target(path).map_err(Error::in_file(path))?;
         let mut writer = Writer::create(path, Content::Names)?;
-        let parts = 0..namespace.parts().len();
-        let homes = write_parts(&mut writer, params, namespace, parts, options, progress)?;
+        let homes = write_parts(&mut writer, params, namespace, options, progress)?;
         writer.commit(0, &manifest(params, namespace, options, &homes))?;
         writer.persist()?;
         Self::open(path)
@@ -124,42 +125,29 @@ impl NameIndex {
         let file = Growing::open_to_change(path, Content::Names)?;
         let add = || {
             let (mut index, mut homes) = read(&file)?;
-            let (added, changed) = index.namespace.add_parts(more)?;
-            if added == 0 {
+            let growth = index.namespace.grown(more)?;
+            if growth.added == 0 {
                 return Ok(0);
             }
-            homes.truncate(changed);
-            let (params, namespace) = (&index.params, &index.namespace);
+            homes.truncate(growth.kept);
+            index.segments.truncate(growth.kept);
             let options = index.options.memory(memory);
-            let parts = changed..namespace.parts().len();
-            index.segments.truncate(changed);
-            if file.end() > 2 * index.bytes() + SPARE {
+            let (params, fresh, added) = (&index.params, &growth.fresh, growth.added);
+            let used = index.bytes() + fresh.bytes();
+            if file.end() > 2 * used + SPARE {
                 // More than half of it is out of use: what is in use goes into a new file.
                 let mut writer = Writer::create(path, Content::Names)?;
-                let mut homes = index.write_segments(&mut writer)?;
-                homes.extend(write_parts(
-                    &mut writer,
-                    params,
-                    namespace,
-                    parts,
-                    options,
-                    progress,
-                )?);
-                writer.commit(0, &manifest(params, namespace, options, &homes))?;
+                homes = index.write_segments(&mut writer)?;
+                homes.extend(write_parts(&mut writer, params, fresh, options, progress)?);
+                index.namespace.apply(growth);
+                writer.commit(0, &index.manifest(&homes))?;
                 writer.persist()?;
-                return Ok(added);
+            } else {
+                let mut writer = file.append()?;
+                homes.extend(write_parts(&mut writer, params, fresh, options, progress)?);
+                index.namespace.apply(growth);
+                writer.commit(file.number() + 1, &index.manifest(&homes))?;
             }
-            let mut writer = file.append()?;
-            homes.extend(write_parts(
-                &mut writer,
-                params,
-                namespace,
-                parts,
-                options,
-                progress,
-            )?);
-            let manifest = manifest(params, namespace, options, &homes);
-            writer.commit(file.number() + 1, &manifest)?;
             Ok(added)
         };
         add().map_err(|error| match error {
@@ -173,11 +161,10 @@ fn write_parts<W: Durable>(
     writer: &mut Writer<W>,
     params: &Params,
     namespace: &Namespace,
-    parts: Range<usize>,
     options: IndexOptions,
     progress: Progress,
 ) -> Result<Vec<Home>, Error> {
-    parts
+    (0..namespace.parts().len())
         .map(|part| {
             let names = &namespace.parts()[part];
             let plan = Plan::new(params, names.len(), options.second)?;
@@ -374,14 +361,12 @@ impl NameIndex {
                 end = entries.end;
                 let mut last = None;
                 for i in entries {
-                    let (rank, second) = segment.entry(i);
+                    let (rank, first, second) = segment.entry(i, bucket);
                     if last.replace(rank).is_some_and(|last| last >= rank) {
                         return Err(wrong("names of a bucket are not in order"));
                     }
                     let found = self.namespace.positions(start + rank, &self.params);
-                    if found.0 >> segment.shift() != bucket
-                        || second.is_some_and(|second| second != found.1)
-                    {
+                    if found.0 != first || second.is_some_and(|second| second != found.1) {
                         return Err(wrong("a name is in the wrong bucket"));
                     }
                 }

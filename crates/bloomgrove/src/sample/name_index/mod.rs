@@ -15,8 +15,8 @@
 //! parameters. It grows when names are added, and lives in memory or in a `.grove` file.
 //!
 //! Cost, M names and m bits: log2 M + log2 m bits for a name (without the second position
-//! log2 M), and log2 M for each bucket, of which there are m, or about M if that is fewer; a
-//! bucket is then several positions. Built in one pass over the names if the memory allowed
+//! log2 M), and log2 M for each bucket, of which there are m, or about M if that is fewer: a
+//! bucket is then several positions, and the entry says which. Built in one pass over the names if the memory allowed
 //! holds 16 bytes for each, and in as many more as it takes if not.
 //!
 //! Source: our own; it takes the place of the BloomSampleTree of seed document 001, whose sampler
@@ -29,12 +29,15 @@ pub(crate) use file::check_file;
 
 use std::ops::Range;
 
+use super::candidates::is_set;
 use super::namespace::Namespace;
 use crate::bits::{packed_get, packed_words, width_of};
 use crate::format::Store;
 use crate::{Error, Params};
 
-/// An index has no more buckets than this many times its names, or this many.
+/// The most names of one part: their counts are 32 bits.
+const MOST: u64 = u32::MAX as u64;
+/// An index has no more buckets than names; or than this, if there are fewer names.
 const FEWEST_BUCKETS: u64 = 1024;
 
 /// How to build a [`NameIndex`].
@@ -43,7 +46,8 @@ const FEWEST_BUCKETS: u64 = 1024;
 pub struct IndexOptions {
     /// Keep each name's second position: more memory, far fewer tests. The default.
     pub second: bool,
-    /// Bytes to use while building, beside the index itself.
+    /// Bytes to use while building, beside the index itself and 4 bytes for each of its buckets.
+    /// Less than a sixteenth of a byte for each name is taken for that.
     pub memory: u64,
 }
 
@@ -123,7 +127,7 @@ impl NameIndex {
         progress: Progress,
     ) -> Result<Self, Error> {
         namespace.check_family(params)?;
-        let segments = Self::segments_from(params, &namespace, options, 0, progress)?;
+        let segments = Self::segments_of(params, &namespace, options, progress)?;
         Ok(Self {
             params: params.clone(),
             namespace,
@@ -132,14 +136,13 @@ impl NameIndex {
         })
     }
 
-    fn segments_from(
+    fn segments_of(
         params: &Params,
         namespace: &Namespace,
         options: IndexOptions,
-        part: usize,
         progress: Progress,
     ) -> Result<Vec<Segment>, Error> {
-        (part..namespace.parts().len())
+        (0..namespace.parts().len())
             .map(|part| Segment::build(params, namespace, part, options, progress))
             .collect()
     }
@@ -149,16 +152,17 @@ impl NameIndex {
     /// # Errors
     /// As [`Namespace::add`]; then nothing was changed.
     pub fn add(&mut self, more: Namespace) -> Result<u64, Error> {
-        let (added, changed) = self.namespace.add_parts(more)?;
-        self.segments.truncate(changed);
-        let fresh = Self::segments_from(
+        let growth = self.namespace.grown(more)?;
+        let segments = Self::segments_of(
             &self.params,
-            &self.namespace,
+            &growth.fresh,
             self.options,
-            changed,
             &mut |_, _| Ok(()),
         )?;
-        self.segments.extend(fresh);
+        self.segments.truncate(growth.kept);
+        self.segments.extend(segments);
+        let added = growth.added;
+        self.namespace.apply(growth);
         Ok(added)
     }
 
@@ -190,13 +194,23 @@ impl NameIndex {
 
     /// Whether each name's second position is there.
     pub fn has_second(&self) -> bool {
-        self.segments.iter().all(|segment| segment.second > 0)
+        self.segments.iter().all(|segment| segment.plan.second > 0)
     }
 
     /// Bytes of the index and the names, in memory or mapped.
     pub fn bytes(&self) -> u64 {
         let segments = self.segments.iter().map(|segment| segment.words.bytes());
         segments.sum::<u64>() + self.namespace.bytes()
+    }
+
+    /// The share of the entries that are in buckets with a set bit, if a share `fill` of the bits
+    /// is set.
+    pub(in crate::sample) fn live_share(&self, fill: f64) -> f64 {
+        let live = self.segments.iter().map(|segment| {
+            let positions = f64::from(segment.plan.shift).exp2();
+            segment.plan.names as f64 * (1.0 - (1.0 - fill).powf(positions))
+        });
+        live.sum::<f64>() / self.namespace.len() as f64
     }
 
     pub(in crate::sample) fn segments(&self) -> &[Segment] {
@@ -208,8 +222,6 @@ impl NameIndex {
 #[derive(Debug)]
 pub(in crate::sample) struct Segment {
     plan: Plan,
-    /// Bits of a second position in each entry; 0 if there is none.
-    second: u32,
     /// Entries, and then the offsets of the buckets.
     words: Store,
 }
@@ -223,7 +235,10 @@ struct Plan {
     buckets: u64,
     offset_width: u32,
     rank_width: u32,
+    /// Bits of a second position in each entry; 0 if there is none.
     second: u32,
+    /// Bits of an entry: rank, place of the first position in its bucket, second position.
+    width: u32,
     /// Words of the entries, behind which the offsets begin; and words in all.
     entries: u64,
     words: u64,
@@ -231,6 +246,12 @@ struct Plan {
 
 impl Plan {
     fn new(params: &Params, names: u64, second: bool) -> Result<Self, Error> {
+        if names > MOST {
+            return Err(Error::namespace(format!(
+                "an index takes up to {MOST} names in one part, and these are {names}; index a \
+                 smaller range first, and add the rest to it"
+            )));
+        }
         let most = names.max(FEWEST_BUCKETS);
         let mut shift = 0;
         while (params.bits() - 1) >> shift >= most {
@@ -240,10 +261,13 @@ impl Plan {
         let (offset_width, rank_width) = (width_of(names), width_of(names - 1));
         let full = width_of(params.bits() - 1);
         // Together they must fit a word; beyond 2^32 names and bits the second is left out.
-        let fits = second && params.hashes() > 1 && rank_width + full <= 64;
+        let fits = second && params.hashes() > 1 && rank_width + shift + full <= 64;
         let second = if fits { full } else { 0 };
+        let width = rank_width + shift + second;
         let too_large = || Error::OutOfMemory { bytes: u64::MAX };
-        let entries = packed_words(names, rank_width + second).ok_or_else(too_large)?;
+        let entries = packed_words(names, width)
+            .filter(|_| width <= 64)
+            .ok_or_else(too_large)?;
         let words = packed_words(buckets + 1, offset_width)
             .and_then(|words| words.checked_add(entries))
             .filter(|words| words.checked_mul(8).is_some())
@@ -255,6 +279,7 @@ impl Plan {
             offset_width,
             rank_width,
             second,
+            width,
             entries,
             words,
         })
@@ -263,11 +288,7 @@ impl Plan {
 
 impl Segment {
     fn new(plan: Plan, words: Store) -> Self {
-        Self {
-            second: plan.second,
-            plan,
-            words,
-        }
+        Self { plan, words }
     }
 
     /// How many buckets there are; position p is in bucket `p >> shift`.
@@ -292,19 +313,40 @@ impl Segment {
         start..end.max(start)
     }
 
-    /// An entry: the rank of a name in its part, and its second position if it is kept.
+    /// The rank, in its part, of the name of an entry of `bucket`, if `words` have the positions
+    /// that are known of it.
     #[inline]
-    pub(in crate::sample) fn entry(&self, i: u64) -> (u64, Option<u64>) {
-        let entry = packed_get(self.words.as_ref(), self.plan.rank_width + self.second, i);
-        let rank = (entry >> self.second).min(self.plan.names - 1);
-        let second = entry & ((1 << self.second) - 1);
-        (rank, (self.second > 0).then_some(second))
+    pub(in crate::sample) fn candidate(&self, i: u64, bucket: u64, words: &[u64]) -> Option<u64> {
+        let (shift, second) = (self.plan.shift, self.plan.second);
+        let entry = packed_get(self.words.as_ref(), self.plan.width, i);
+        if second > 0 && !is_set(words, entry & ((1 << second) - 1)) {
+            return None;
+        }
+        // A bucket of one position is there because its bit is set.
+        if shift > 0 {
+            let place = entry >> second & ((1 << shift) - 1);
+            if !is_set(words, bucket << shift | place) {
+                return None;
+            }
+        }
+        Some((entry >> (second + shift)).min(self.plan.names - 1))
+    }
+
+    /// An entry of a bucket as it is: the rank of the name, its first position, and its second
+    /// if it is kept.
+    fn entry(&self, i: u64, bucket: u64) -> (u64, u64, Option<u64>) {
+        let (shift, second) = (self.plan.shift, self.plan.second);
+        let entry = packed_get(self.words.as_ref(), self.plan.width, i);
+        let place = entry >> second & ((1 << shift) - 1);
+        let last = entry & ((1 << second) - 1);
+        let rank = (entry >> (second + shift)).min(self.plan.names - 1);
+        (rank, bucket << shift | place, (second > 0).then_some(last))
     }
 
     /// Asks the processor to fetch an entry.
     #[inline]
     pub(in crate::sample) fn prefetch(&self, i: u64) {
-        let bit = i * u64::from(self.plan.rank_width + self.second);
+        let bit = i * u64::from(self.plan.width);
         crate::bits::prefetch(self.words.as_ref(), (bit / 64) as usize);
     }
 }

@@ -3,8 +3,22 @@
 use std::ops::Range;
 
 use super::integers::Builder;
+use super::lines::push_line;
 use super::{Integers, Lines, Namespace, Part, Spelling};
 use crate::Error;
+
+/// Ranges with up to so many names become lists when they are merged.
+const LISTED: u64 = 1 << 16;
+
+/// What comes of adding names.
+pub(in crate::sample) struct Growth {
+    /// How many parts, from the first on, stay as they are.
+    pub(in crate::sample) kept: usize,
+    /// The parts that come behind them; none if no name is new.
+    pub(in crate::sample) fresh: Namespace,
+    /// How many names are new.
+    pub(in crate::sample) added: u64,
+}
 
 impl Namespace {
     /// Takes in names that have come into use; those that are there already are passed over.
@@ -14,35 +28,59 @@ impl Namespace {
     /// [`Error::Namespace`] when integers and texts would be mixed, or a name is outside the
     /// range of [`occupied`](Self::occupied).
     pub fn add(&mut self, more: Namespace) -> Result<u64, Error> {
-        self.add_parts(more).map(|(added, _)| added)
+        let growth = self.grown(more)?;
+        let added = growth.added;
+        self.apply(growth);
+        Ok(added)
     }
 
-    /// As [`add`](Self::add); returns also the first part that is not what it was.
-    pub(in crate::sample) fn add_parts(&mut self, more: Namespace) -> Result<(u64, usize), Error> {
+    /// What taking in more names would make of this.
+    pub(in crate::sample) fn grown(&self, more: Namespace) -> Result<Growth, Error> {
         if (self.spelling == Spelling::Text) != (more.spelling == Spelling::Text) {
             return Err(Error::namespace(
                 "integers and texts cannot be in one namespace",
             ));
         }
         self.check_bounds(&more)?;
-        let before = self.len();
+        let mut fresh = Vec::new();
         for part in more.parts {
-            let fresh = self.fresh(part)?;
-            self.parts.extend(fresh);
-            self.count();
+            fresh.extend(self.fresh(part)?);
         }
-        let mut changed = self.starts.partition_point(|&start| start < before);
+        let added = fresh.iter().map(Part::len).sum();
         // Like sizes are merged, so that each name moves about log N times in all.
-        while let [.., one, other] = &self.parts[..]
-            && 2 * other.len() >= one.len()
-            && let Some(merged) = merge(one, other)?
-        {
-            self.parts.truncate(self.parts.len() - 2);
-            changed = changed.min(self.parts.len());
-            self.parts.push(merged);
-            self.count();
+        let mut kept = self.parts.len();
+        while let Some(last) = fresh.last() {
+            let own = kept.checked_sub(1).map(|at| &self.parts[at]);
+            let one = match &fresh[..] {
+                [.., one, _] => one,
+                _ => match own {
+                    Some(one) => one,
+                    None => break,
+                },
+            };
+            if 2 * last.len() < one.len() {
+                break;
+            }
+            let Some(merged) = merge(one, last)? else {
+                break;
+            };
+            fresh.pop();
+            if fresh.pop().is_none() {
+                kept -= 1;
+            }
+            fresh.push(merged);
         }
-        Ok((self.len() - before, changed))
+        Ok(Growth {
+            kept,
+            fresh: Namespace::of_parts(self.spelling, fresh),
+            added,
+        })
+    }
+
+    pub(in crate::sample) fn apply(&mut self, growth: Growth) {
+        self.parts.truncate(growth.kept);
+        self.parts.extend(growth.fresh.parts);
+        self.count();
     }
 
     /// What of a part is not in this namespace.
@@ -58,11 +96,13 @@ impl Namespace {
                     .from(0)
                     .filter(|line| self.rank_of_text(line).is_none())
                 {
-                    text.extend_from_slice(line);
-                    text.push(b'\n');
+                    push_line(&mut text, line);
                 }
-                let lines = Lines::of_text(text)?.ok().filter(|lines| lines.len() > 0);
-                Ok(lines.map(Part::Lines).into_iter().collect())
+                let lines = lines_of(text)?;
+                Ok((lines.len() > 0)
+                    .then_some(Part::Lines(lines))
+                    .into_iter()
+                    .collect())
             }
             integers => {
                 let all = (0..integers.len()).map(|rank| integers.integer(rank));
@@ -94,16 +134,26 @@ impl Namespace {
 fn listed(numbers: impl Iterator<Item = u64>) -> Result<Option<Part>, Error> {
     let mut builder = Builder::default();
     for number in numbers {
-        // Rising: they come from a list that was, or from two merged.
-        let _ = builder.push(number);
+        // They come from a list that rises, or from two merged: unless a file is damaged.
+        builder.push(number).map_err(|_| out_of_order())?;
     }
     let list = builder.finish()?;
     Ok((list.len() > 0).then_some(Part::Integers(list)))
 }
 
-/// Two lists as one; None if they are no lists of the same kind.
+/// Two parts as one; None if they are not of one kind, or ranges apart and too long for a list.
 fn merge(one: &Part, other: &Part) -> Result<Option<Part>, Error> {
     match (one, other) {
+        (Part::Range(one), Part::Range(other)) if one.end == other.start => {
+            Ok(Some(Part::Range(one.start..other.end)))
+        }
+        (Part::Range(_), Part::Range(_) | Part::Integers(_))
+        | (Part::Integers(_), Part::Range(_))
+            if one.len() + other.len() <= LISTED =>
+        {
+            let numbers = |part| (0..Part::len(part)).map(move |rank| part.integer(rank));
+            listed(merged(numbers(one), numbers(other)))
+        }
         (Part::Integers(one), Part::Integers(other)) => {
             let numbers = |list| (0..Integers::len(list)).map(move |rank| list.get(rank));
             listed(merged(numbers(one), numbers(other)))
@@ -111,13 +161,20 @@ fn merge(one: &Part, other: &Part) -> Result<Option<Part>, Error> {
         (Part::Lines(one), Part::Lines(other)) => {
             let mut text = Vec::with_capacity(one.text().len() + other.text().len());
             for line in merged(one.from(0), other.from(0)) {
-                text.extend_from_slice(line);
-                text.push(b'\n');
+                push_line(&mut text, line);
             }
-            Ok(Lines::of_text(text)?.ok().map(Part::Lines))
+            lines_of(text).map(|lines| Some(Part::Lines(lines)))
         }
         _ => Ok(None),
     }
+}
+
+fn lines_of(text: Vec<u8>) -> Result<Lines, Error> {
+    Lines::of_text(text)?.map_err(|_| out_of_order())
+}
+
+fn out_of_order() -> Error {
+    Error::namespace("a list of names is out of order")
 }
 
 /// Two rising sequences as one.

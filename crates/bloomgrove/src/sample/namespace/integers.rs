@@ -31,7 +31,10 @@ impl Integers {
     pub(in crate::sample) fn from_parts(len: u64, heads: Store, data: Store) -> Option<Self> {
         let found = heads.as_ref();
         let words = data.as_ref().len() as u64;
-        let mut fits = found.len() as u64 == 2 * len.div_ceil(BLOCK) && len > 0;
+        if len == 0 || found.len() as u64 != 2 * len.div_ceil(BLOCK) {
+            return None;
+        }
+        let mut fits = true;
         for (i, head) in found.chunks_exact(2).enumerate() {
             let (place, width) = unpack(head[1]);
             let count = BLOCK.min(len - i as u64 * BLOCK) - 1;

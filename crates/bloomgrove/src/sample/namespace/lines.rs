@@ -2,11 +2,11 @@
 //!
 //! ```text
 //!   text     |ada\nalan\nbarbara\n ... |
-//!   starts   where every 64th line begins
+//!   starts   where every 16th line begins
 //! ```
 //!
-//! Only the starts are held beside the text: an eighth of a byte for each line. Cost: a line
-//! is found by passing over at most 63 others.
+//! Only the starts are held beside the text: half a byte for each line. Cost: a line is found
+//! by passing over at most 15 others.
 
 use std::fs::File;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::bits::Words;
 use crate::format::{MappedBytes, Store};
 
 /// Every so many lines, where they begin is known.
-const STRIDE: u64 = 64;
+const STRIDE: u64 = 16;
 /// Up to this size a file is read; a larger one is mapped.
 const READ: u64 = 256 << 20;
 
@@ -172,6 +172,15 @@ impl Lines {
         let lines = self.from(first).take(STRIDE as usize);
         first + lines.take_while(|line| *line < text).count() as u64
     }
+}
+
+/// Adds a line. A carriage return at its end is doubled, so that one stays part of it.
+pub(super) fn push_line(text: &mut Vec<u8>, line: &[u8]) {
+    text.extend_from_slice(line);
+    if line.ends_with(b"\r") {
+        text.push(b'\r');
+    }
+    text.push(b'\n');
 }
 
 /// The line that begins at `at`, and where the next one does.

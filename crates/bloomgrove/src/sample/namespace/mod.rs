@@ -3,14 +3,14 @@
 //! ```text
 //!   range      0..10_000_000                  nothing is held
 //!   integers   3, 17, 204, ...                about 17 bits each (`integers`)
-//!   texts      ada, alan, barbara, ...        the text, and an eighth of a byte each (`lines`)
+//!   texts      ada, alan, barbara, ...        the text, and half a byte each (`lines`)
 //!                 |        |        |
 //!   rank          0        1        2         names are numbered, and found by number
 //! ```
 //!
 //! A namespace is made of parts: names that come into use later are a part of their own, so
-//! that the numbers of the others stay. Parts of lists are merged as they pile up, so that
-//! there are never more than about the logarithm of all names.
+//! that the numbers of the others stay. Parts are merged as they pile up, lists with lists and ranges
+//! with those they follow or, while they are short, with lists: so they stay few.
 //!
 //! Lists must be sorted and free of repetitions. That is checked, because a name that is there
 //! twice would be drawn twice as often, and it needs no memory.
@@ -190,9 +190,9 @@ impl Namespace {
             }
             builder.push(name).map_err(|last| {
                 Error::namespace(format!(
-                    "number {} of the list is {name}, and comes after {last}; {}",
+                    "line {} is {name}, and comes after {last}; {}",
                     i + 1,
-                    order(name == last)
+                    order(name == last, "by value (sort -n -u)")
                 ))
             })?;
         }
@@ -250,7 +250,10 @@ impl Namespace {
                 disorder.line,
                 shown(&disorder.after),
                 shown(&disorder.before),
-                order(disorder.before == disorder.after)
+                order(
+                    disorder.before == disorder.after,
+                    "of texts by bytes (LC_ALL=C sort -u)"
+                )
             ))
         })?;
         if lines.len() == 0 {
@@ -417,6 +420,12 @@ impl Namespace {
         }
     }
 
+    /// How many parts are lists, in which a name has to be sought.
+    pub(in crate::sample) fn lists(&self) -> usize {
+        let is_list = |part: &&Part| !matches!(part, Part::Range(_));
+        self.parts.iter().filter(is_list).count()
+    }
+
     pub(in crate::sample) fn bounds(&self) -> Option<&Range<u64>> {
         self.bounds.as_ref()
     }
@@ -437,7 +446,7 @@ impl Namespace {
         found
     }
 
-    /// That the names of lists rise, for lists that were read from a file of ours.
+    /// That names rise, are in one part each and within bounds: for what was read from a file.
     pub(in crate::sample) fn check_order(&self) -> Result<(), Error> {
         let rising = |part: &Part| match part {
             Part::Range(_) => true,
@@ -447,9 +456,26 @@ impl Namespace {
                     && lines.from(0).count() as u64 == lines.len()
             }
         };
-        match self.parts.iter().all(rising) {
-            true => Ok(()),
-            false => Err(Error::corrupt("names section", 0, "names are not in order")),
+        if !self.parts.iter().all(rising) {
+            return Err(Error::corrupt("names section", 0, "names are not in order"));
+        }
+        for (at, part) in self.parts.iter().enumerate() {
+            let others = || self.parts[at + 1..].iter();
+            let elsewhere = |rank: u64| match part.name(rank) {
+                Name::Integer(number) => others().any(|other| other.rank_of(number).is_some()),
+                Name::Text(text) => others().any(|other| other.rank_of_text(&text).is_some()),
+            };
+            if at + 1 < self.parts.len() && (0..part.len()).any(elsewhere) {
+                return Err(Error::corrupt("names section", 0, "a name is in two parts"));
+            }
+        }
+        match self.check_bounds(self) {
+            Ok(()) => Ok(()),
+            Err(_) => Err(Error::corrupt(
+                "names section",
+                0,
+                "a name is out of bounds",
+            )),
         }
     }
 
@@ -471,10 +497,10 @@ impl Namespace {
 }
 
 /// What to do about a list that is out of order.
-fn order(repeated: bool) -> &'static str {
+fn order(repeated: bool, how: &str) -> String {
     match repeated {
-        true => "a name may be there only once: remove repetitions (sort -u)",
-        false => "sort the list, integers by value (sort -n -u), texts by bytes (LC_ALL=C sort -u)",
+        true => format!("a name may be there only once: sort the list {how}"),
+        false => format!("sort the list {how}"),
     }
 }
 

@@ -1,0 +1,316 @@
+//! `bloomgrove sample`: members at random.
+
+use std::ffi::OsString;
+use std::hash::{BuildHasher, RandomState};
+use std::ops::{ControlFlow, Range};
+
+use anyhow::{Context, Result, bail};
+use bloomgrove::Error;
+use bloomgrove::sample::{Method, Name, Options, Query, Sampler};
+use serde_json::{Value, json};
+
+use super::Question;
+use super::explain::{Facts, warn_of_endless, warn_of_poor_accuracy};
+use super::names::{self, Reading};
+use super::paper::{self, Paper};
+use crate::output::{Output, complain, json_bytes};
+use crate::progress::Progress;
+use crate::{Outcome, interrupt, units};
+
+/// Draws between two looks at the progress.
+const CHUNK: u64 = 4096;
+
+// A comment here would become the help of the command.
+#[derive(clap::Args)]
+pub(super) struct Draw {
+    /// The filter, or an expression such as '(a.grove | b.grove) & c.grove'
+    // None when there is a verb; more than one is told apart from that.
+    #[arg(value_name = "FILTER", required = true)]
+    filter: Vec<OsString>,
+    /// The names that may be in it: a range such as 0..10M (without its end; 0..=9 has it), a file,
+    /// or an index of names
+    #[arg(long, value_name = "NAMES", required = true)]
+    namespace: Option<OsString>,
+    /// How many to draw [default: 10]
+    #[arg(short = 'n', long, value_name = "COUNT", value_parser = units::count)]
+    draws: Option<u64>,
+    /// Draw different ones; all there are, if there are fewer
+    #[arg(long)]
+    distinct: bool,
+    /// Where randomness starts: the same seed draws the same members [default: any]
+    #[arg(long, value_name = "NUMBER")]
+    seed: Option<u64>,
+    /// Only integers of this range
+    #[arg(long, value_name = "A..B", value_parser = names::range)]
+    within: Option<Range<u64>>,
+    /// How to draw [default: the fastest of the first four]
+    #[arg(long, value_enum)]
+    method: Option<MethodArg>,
+    #[command(flatten)]
+    reading: Reading,
+    /// How much memory to use beside filter and names [default: 1GiB]
+    #[arg(long, value_name = "BYTES", value_parser = units::bytes)]
+    memory: Option<u64>,
+    /// Say on standard error what is done and why, and what it took
+    #[arg(short, long)]
+    explain: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, clap::ValueEnum)]
+enum MethodArg {
+    /// Names at random, until one is a member
+    Probe,
+    /// Names on set bits at random, by an index of names
+    Index,
+    /// Names on set bits at random, by turning affine functions round
+    Invert,
+    /// List all members once, and draw from them
+    List,
+    /// The sampling paper's tree: not uniform
+    Tree,
+    /// The sampling paper's HashInvert, for affine functions: not uniform
+    HashInvert,
+    /// The sampling paper's DictionaryAttack: tests all names for each draw
+    Dictionary,
+}
+
+impl MethodArg {
+    /// As the library or the paper has it.
+    fn split(self) -> Result<Method, Paper> {
+        match self {
+            MethodArg::Probe => Ok(Method::Probe),
+            MethodArg::Index => Ok(Method::Index),
+            MethodArg::Invert => Ok(Method::Invert),
+            MethodArg::List => Ok(Method::List),
+            MethodArg::Tree => Err(Paper::Tree),
+            MethodArg::HashInvert => Err(Paper::HashInvert),
+            MethodArg::Dictionary => Err(Paper::Dictionary),
+        }
+    }
+}
+
+pub(super) fn run(args: Draw) -> Result<Outcome> {
+    let draws = args.draws.unwrap_or(10);
+    if draws == 0 {
+        bail!("-n 0 draws nothing; draw 1 or more");
+    }
+    let method = args.method.map(MethodArg::split);
+    let (method, paper) = match method {
+        Some(Err(paper)) => (None, Some(paper)),
+        Some(Ok(method)) => (Some(method), None),
+        None => (None, None),
+    };
+    if let Some(paper) = paper {
+        check_options(&args, paper)?;
+    }
+    let [filter] = &args.filter[..] else {
+        bail!(
+            "one filter at a time, or several joined in one argument: 'a.grove & b.grove' for \
+             members of both, 'a.grove | b.grove' for members of either"
+        );
+    };
+    let names = args.namespace.as_ref().context("no --namespace")?;
+    let question = Question::open(filter, names, &args.reading, args.within.clone())?;
+    if method == Some(Method::Index) && question.held.index().is_none() {
+        bail!(paper::needs_index(&question));
+    }
+    let query = question.query()?;
+    let mut options = Options::new()
+        .draws(draws)
+        .seed(args.seed.unwrap_or_else(any_seed));
+    options.within = args.within.clone();
+    options.method = method;
+    options.memory = args.memory.unwrap_or(options.memory);
+
+    let mut task = Task {
+        args: &args,
+        question: &question,
+        query: &query,
+        options,
+        facts: Facts::default(),
+        output: Output::new(),
+        drawn: Vec::new(),
+        count: 0,
+    };
+    let outcome = match paper {
+        Some(paper) => task.by_paper(paper)?,
+        None => task.draw()?,
+    };
+    task.finish(outcome)
+}
+
+/// An option without effect is a mistake.
+fn check_options(args: &Draw, paper: Paper) -> Result<()> {
+    if args.distinct {
+        bail!("--distinct means nothing with --method {}", paper.name());
+    }
+    if args.memory.is_some() && paper != Paper::Tree {
+        bail!("--memory means nothing with --method {}", paper.name());
+    }
+    Ok(())
+}
+
+/// A seed nobody chose, short enough to be a number anywhere.
+fn any_seed() -> u64 {
+    RandomState::new().hash_one(0) >> 11
+}
+
+/// One run.
+struct Task<'t> {
+    args: &'t Draw,
+    question: &'t Question,
+    query: &'t Query<'t>,
+    options: Options,
+    facts: Facts,
+    output: Output,
+    /// For JSON, which is printed at the end.
+    drawn: Vec<Value>,
+    count: u64,
+}
+
+impl Task<'_> {
+    fn draw(&mut self) -> Result<Outcome> {
+        let names = self.question.held.names();
+        let mut sampler = match Sampler::with(self.query, names, &self.options) {
+            Err(error) => return self.failed(error),
+            Ok(sampler) => sampler,
+        };
+        let draws = self.options.draws;
+        let plan = sampler.plan();
+        self.facts
+            .plan(self.question, self.query, plan, Some(draws));
+        warn_of_endless(plan, draws);
+        warn_of_poor_accuracy(self.question, self.query, plan.estimate);
+        self.facts.line("seed", self.options.seed.to_string());
+        self.explain();
+        // Nothing is half written, so Ctrl-C may end it at once.
+        let waiting = interrupt::Waiting::new();
+        let progress = Progress::share("drawing");
+        let listing = Progress::share("looking for members");
+        sampler.watch(move |done, pieces| {
+            listing.at(done, pieces);
+            ControlFlow::Continue(())
+        });
+        let mut left = draws;
+        while left > 0 {
+            let count = if self.args.distinct {
+                left
+            } else {
+                left.min(CHUNK)
+            };
+            let drawn = match self.args.distinct {
+                true => sampler.draw_distinct(usize::try_from(count)?),
+                false => sampler.draw(count as usize),
+            };
+            match drawn {
+                Err(error) => return self.failed(error),
+                Ok(drawn) => self.print(drawn)?,
+            }
+            left -= count;
+            progress.at(draws - left, draws);
+        }
+        drop((progress, waiting));
+        self.facts.work(sampler.work(), Some(self.count));
+        self.facts.measured(sampler.measured_members(), self.count);
+        Ok(Outcome::Yes)
+    }
+
+    fn by_paper(&mut self, paper: Paper) -> Result<Outcome> {
+        if !paper.is_uniform() {
+            complain(format_args!(
+                "note: the samples of {} are not uniform, as in the paper; those without --method \
+                 are",
+                paper.name()
+            ));
+        }
+        let names = paper::Integers::of(self.question, paper)?;
+        self.question.check_names(names.len())?;
+        self.facts.question(self.question, self.query, names.len());
+        self.facts
+            .line("method", format!("{}: as asked for", paper.name()));
+        self.facts.field("method", json!(paper.name()));
+        self.facts.line("seed", self.options.seed.to_string());
+        let _waiting = interrupt::Waiting::new();
+        let drawn = paper::sample(self.question, paper, &names, &self.options, &mut self.facts)?;
+        if drawn.is_empty() {
+            return self.question.no_member(self.query, names.len());
+        }
+        self.explain();
+        self.print(drawn.into_iter().map(Name::Integer))?;
+        Ok(Outcome::Yes)
+    }
+
+    fn failed(&self, error: Error) -> Result<Outcome> {
+        match error.kind() {
+            Error::NoMember { names } => self.question.no_member(self.query, *names),
+            Error::OutOfMemory { .. } => bail!(
+                "all members together take more memory than the {} allowed; allow more with \
+                 --memory",
+                units::size(self.options.memory)
+            ),
+            _ => Err(error.into()),
+        }
+    }
+
+    fn explain(&mut self) {
+        if self.args.explain && !self.args.json {
+            self.facts.say();
+        }
+    }
+
+    fn print(&mut self, names: impl IntoIterator<Item = Name>) -> Result<()> {
+        for name in names {
+            self.count += 1;
+            match name {
+                name if self.args.json => self.drawn.push(json_name(&name)),
+                Name::Integer(number) => self.output.line(number)?,
+                Name::Text(text) => self.output.bytes(&[&text, b"\n"])?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Somebody who wanted more is told that there are none.
+    fn tell_if_fewer(&self, outcome: Outcome) {
+        if self.args.distinct && self.count < self.options.draws && outcome == Outcome::Yes {
+            let all = units::counted(self.count, "member");
+            complain(format_args!("there are no more: {all} in all"));
+        }
+    }
+
+    fn finish(mut self, outcome: Outcome) -> Result<Outcome> {
+        if self.args.json {
+            let mut answer = json!({
+                "filter": self.question.expression.shown(),
+                "namespace": self.question.written,
+                "seed": self.options.seed,
+                "drawn": self.drawn,
+            });
+            if self.args.explain
+                && let Some(fields) = answer.as_object_mut()
+            {
+                fields.extend(self.facts.into_fields());
+            }
+            self.output.json(&answer)?;
+            self.output.finish()?;
+            return Ok(outcome);
+        }
+        self.output.flush()?;
+        self.tell_if_fewer(outcome);
+        if self.args.explain {
+            self.facts.say();
+        }
+        Ok(outcome)
+    }
+}
+
+/// A name as JSON: integers as numbers.
+pub(super) fn json_name(name: &Name) -> Value {
+    match name {
+        Name::Integer(number) => json!(number),
+        Name::Text(text) => json_bytes(text),
+    }
+}

@@ -1,0 +1,382 @@
+//! What NAMES means: a range, a file of names, or an index of names.
+//!
+//! ```text
+//!   0..10M                 a range; asked of a filter of text as decimal digits
+//!   names.txt, .gz, .zst   a list: of texts, or of integers for a filter of integers
+//!   names.grove            an index of names, made by `sample index`
+//! ```
+
+use std::ffi::OsStr;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::sync_channel;
+
+use anyhow::{Context, Error, Result, bail};
+use bloomgrove::format::{Content, content_of};
+use bloomgrove::sample::{NameIndex, Names, Namespace, Spelling};
+
+use crate::keys::{self, Column, KeyKind};
+use crate::output::complain;
+use crate::progress::Progress;
+use crate::units;
+
+/// An index up to this size is checked before it is used, which takes a tenth of a second:
+/// a damaged one would miss members.
+const CHECKED_ALWAYS: u64 = 8 << 20;
+
+// A comment here would become the help of the command: this is how NAMES are read.
+#[derive(clap::Args)]
+pub(crate) struct Reading {
+    /// How names are spelled in the filter [default: as its keys were read]
+    #[arg(long, value_enum, value_name = "KIND")]
+    names_as: Option<KeyKind>,
+    /// Sort a list of names in memory, and leave out repetitions
+    #[arg(long)]
+    sort: bool,
+    #[command(flatten)]
+    column: Option<Column>,
+}
+
+/// The names, opened.
+pub(super) enum Held {
+    Namespace(Namespace),
+    Index(Box<NameIndex>),
+}
+
+impl Held {
+    pub(super) fn names(&self) -> Names<'_> {
+        match self {
+            Held::Namespace(namespace) => namespace.into(),
+            Held::Index(index) => Names::Index(index),
+        }
+    }
+
+    pub(super) fn namespace(&self) -> &Namespace {
+        self.names().namespace()
+    }
+
+    pub(super) fn index(&self) -> Option<&NameIndex> {
+        match self {
+            Held::Namespace(_) => None,
+            Held::Index(index) => Some(index),
+        }
+    }
+}
+
+enum Source {
+    Range(Range<u64>),
+    List(PathBuf),
+    Index(PathBuf),
+}
+
+/// A range as people write it: `0..10M` without its end, `0..=9` with it.
+pub(super) fn range(text: &str) -> Result<Range<u64>, String> {
+    let help = "write a range of integers as 0..10M, or 0..=9 with its end";
+    let (start, end) = text.split_once("..").ok_or(help)?;
+    let start = match start.trim() {
+        "" => 0,
+        start => units::count(start)?,
+    };
+    let end = match end.strip_prefix('=') {
+        Some(last) => units::count(last)?
+            .checked_add(1)
+            .ok_or("the last name there can be is 2^64 - 2")?,
+        None if end.trim().is_empty() => return Err(help.into()),
+        None => units::count(end)?,
+    };
+    match start < end {
+        true => Ok(start..end),
+        false => Err(format!("there is no number in {text}")),
+    }
+}
+
+/// Whether somebody who wrote this can only have meant a range, right or wrong.
+fn is_range(text: &str) -> bool {
+    let number = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
+    text.split_once("..").is_some_and(|(start, end)| {
+        let end = end.trim_start_matches(['=', ' ']);
+        (number(start) && (end.is_empty() || number(end))) || (start.is_empty() && number(end))
+    })
+}
+
+impl Source {
+    fn of(written: &OsStr) -> Result<Self> {
+        let path = Path::new(written);
+        let text = written.to_string_lossy();
+        if written == "-" {
+            return Ok(Source::List(path.to_owned()));
+        }
+        if !path.exists() {
+            if is_range(&text) {
+                return range(&text).map(Source::Range).map_err(Error::msg);
+            }
+            bail!(
+                "{text}: no such file; names are a range such as 0..10M, a file with one name to \
+                 a line, or an index made by `bloomgrove sample index`"
+            );
+        }
+        match content_of(path) {
+            Ok(Content::Names) => Ok(Source::Index(path.to_owned())),
+            Ok(content) => bail!(
+                "{text}: holds {}, and names are needed here: a range such as 0..10M, a file with \
+                 one name to a line, or an index made by `bloomgrove sample index`",
+                content.name()
+            ),
+            Err(error) if path.extension().is_some_and(|ending| ending == "grove") => {
+                Err(error.into())
+            }
+            Err(_) => Ok(Source::List(path.to_owned())),
+        }
+    }
+}
+
+impl Reading {
+    /// How names are spelled, if it was said.
+    pub(super) fn names_as(&self) -> Option<KeyKind> {
+        self.names_as
+    }
+
+    /// Opens what NAMES means; `usual` is how names are spelled unless it is said.
+    pub(super) fn open(&self, written: &OsStr, usual: KeyKind) -> Result<Held> {
+        let kind = self.names_as.unwrap_or(usual);
+        match Source::of(written)? {
+            Source::Index(path) => {
+                self.check_unused("an index of names", self.names_as.is_some())?;
+                let size = std::fs::metadata(&path).map_or(0, |about| about.len());
+                if size <= CHECKED_ALWAYS {
+                    bloomgrove::verify(&path)?;
+                }
+                Ok(Held::Index(Box::new(NameIndex::open(path)?)))
+            }
+            Source::Range(range) => {
+                self.check_unused("a range", false)?;
+                let names = Namespace::range(range)?;
+                Ok(Held::Namespace(match kind {
+                    KeyKind::Text => names.in_decimal()?,
+                    KeyKind::Integer => names,
+                }))
+            }
+            Source::List(path) => self.list(&path, kind).map(Held::Namespace),
+        }
+    }
+
+    /// An option without effect is a mistake.
+    fn check_unused(&self, of: &str, names_as: bool) -> Result<()> {
+        let options = [
+            (names_as, "--names-as"),
+            (self.sort, "--sort"),
+            (self.column.is_some(), "--column"),
+        ];
+        match options.iter().find(|(given, _)| *given) {
+            Some((_, option)) => bail!("{option} means nothing for {of}"),
+            None => Ok(()),
+        }
+    }
+
+    fn list(&self, path: &Path, kind: KeyKind) -> Result<Namespace> {
+        self.read_list(path, kind).map_err(|error| {
+            let disorder = error.chain().any(|cause| {
+                let kind = cause.downcast_ref::<bloomgrove::Error>();
+                kind.is_some_and(|error| error.to_string().contains("sort the list"))
+            });
+            match disorder && !self.sort {
+                true => Error::msg(format!("{error:#}; or add --sort, which does it in memory")),
+                false => error,
+            }
+        })
+    }
+
+    fn read_list(&self, path: &Path, kind: KeyKind) -> Result<Namespace> {
+        match (kind, self.sort) {
+            (KeyKind::Text, false) if self.column.is_none() && keys::is_plain(path) => {
+                Ok(Namespace::text_file(path)?)
+            }
+            (KeyKind::Text, false) => Namespace::texts(self.text(path)?).context(keys::shown(path)),
+            (KeyKind::Text, true) => {
+                let text = self.text(path)?;
+                Namespace::texts(sorted(path, &text)).context(keys::shown(path))
+            }
+            (KeyKind::Integer, false) => self.integers(path),
+            (KeyKind::Integer, true) => {
+                let mut numbers: Vec<u64> = Vec::new();
+                self.numbers(path, |batch| {
+                    numbers.extend(batch);
+                    Ok(())
+                })?;
+                let before = numbers.len();
+                numbers.sort_unstable();
+                numbers.dedup();
+                report_repetitions(path, before - numbers.len());
+                Namespace::integers(numbers).context(keys::shown(path))
+            }
+        }
+    }
+
+    fn read(&self, path: &Path, each: impl FnMut(&[&[u8]]) -> Result<()>) -> Result<()> {
+        let progress = Progress::bytes(keys::total_size(&[path]), "reading names");
+        keys::read(path, self.column.as_ref(), Some(&progress), each)
+    }
+
+    /// The lines of a file as integers, many at a time.
+    fn numbers(&self, path: &Path, mut each: impl FnMut(Vec<u64>) -> Result<()>) -> Result<()> {
+        let mut line = 0u64;
+        let mut wrong = None;
+        let read = self.read(path, |lines| {
+            let numbers = lines.iter().map(|text| {
+                line += 1;
+                let number = keys::number(text);
+                number.inspect_err(|error| wrong = Some((line, error.to_string())))
+            });
+            each(numbers.collect::<Result<Vec<u64>>>()?)
+        });
+        match wrong {
+            // The line itself, and not the block it was read with.
+            Some((line, what)) => bail!("{}: line {line}: {what}", keys::shown(path)),
+            None => read,
+        }
+    }
+
+    /// All names of a file, one to a line.
+    fn text(&self, path: &Path) -> Result<Vec<u8>> {
+        let mut text = Vec::new();
+        self.read(path, |lines| {
+            for line in lines {
+                if memchr::memchr(b'\n', line).is_some() {
+                    bail!("a name has a line feed in it, which no list of names can hold");
+                }
+                push(&mut text, line);
+            }
+            Ok(())
+        })?;
+        Ok(text)
+    }
+
+    /// A rising list, as it is read: nothing but its compact form is held.
+    fn integers(&self, path: &Path) -> Result<Namespace> {
+        let (sender, batches) = sync_channel::<Vec<u64>>(4);
+        let (read, namespace) = std::thread::scope(|scope| {
+            let reading = scope.spawn(move || {
+                self.numbers(path, |numbers| {
+                    sender.send(numbers).map_err(|_| Unwanted.into())
+                })
+            });
+            let namespace = Namespace::integers(batches.into_iter().flatten());
+            let read = reading.join();
+            (read.unwrap_or_else(|_| bail!("reading failed")), namespace)
+        });
+        match read {
+            Err(error) if !error.is::<Unwanted>() => Err(error),
+            _ => namespace.context(keys::shown(path)),
+        }
+    }
+}
+
+/// Why reading stops when a list is out of order; that is reported instead.
+#[derive(Debug)]
+struct Unwanted;
+
+impl std::fmt::Display for Unwanted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the list is out of order")
+    }
+}
+
+impl std::error::Error for Unwanted {}
+
+/// Adds a line; a carriage return at its end stays part of the name.
+fn push(text: &mut Vec<u8>, line: &[u8]) {
+    text.extend_from_slice(line);
+    if line.ends_with(b"\r") {
+        text.push(b'\r');
+    }
+    text.push(b'\n');
+}
+
+/// The lines of a text that was made by [`push`], sorted, each once.
+fn sorted(path: &Path, text: &[u8]) -> Vec<u8> {
+    let lines = text.strip_suffix(b"\n").unwrap_or(text);
+    let mut lines: Vec<&[u8]> = match text.is_empty() {
+        true => Vec::new(),
+        false => lines.split(|&byte| byte == b'\n').collect(),
+    };
+    // As names they end before the carriage return that was put there.
+    let name = |line: &&[u8]| line.strip_suffix(b"\r").map_or(line.len(), <[u8]>::len);
+    lines.sort_unstable_by(|a, b| a[..name(a)].cmp(&b[..name(b)]));
+    let before = lines.len();
+    lines.dedup();
+    report_repetitions(path, before - lines.len());
+    let mut sorted = Vec::with_capacity(text.len());
+    for line in lines {
+        sorted.extend_from_slice(line);
+        sorted.push(b'\n');
+    }
+    sorted
+}
+
+fn report_repetitions(path: &Path, repeated: usize) {
+    if repeated > 0 {
+        complain(format_args!(
+            "{}: {} left out",
+            keys::shown(path),
+            units::counted(repeated as u64, "repeated name")
+        ));
+    }
+}
+
+/// How the keys of filters are read that such names are asked of.
+pub(super) fn kind_of(spelling: Spelling) -> KeyKind {
+    match spelling {
+        Spelling::Binary => KeyKind::Integer,
+        Spelling::Decimal | Spelling::Text => KeyKind::Text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_as_people_write_them() {
+        for (text, value) in [
+            ("0..10", 0..10),
+            ("0..=9", 0..10),
+            ("..1k", 0..1000),
+            ("1_000..10M", 1000..10_000_000),
+            (
+                "9007199254740993..9007199254740995",
+                9_007_199_254_740_993..9_007_199_254_740_995,
+            ),
+        ] {
+            assert_eq!(range(text), Ok(value), "{text}");
+            assert!(is_range(text), "{text}");
+        }
+        for text in [
+            "5..",
+            "5..5",
+            "9..3",
+            "0..x",
+            "0...5",
+            "0..=18446744073709551615",
+        ] {
+            assert!(range(text).is_err(), "{text}");
+        }
+        for text in ["../names.txt", "a..b", "names.txt", "..", "1.txt"] {
+            assert!(!is_range(text), "{text}");
+        }
+        assert!(is_range("5..") && is_range("0..1x"));
+    }
+
+    #[test]
+    fn sorted_lines_are_those_of_the_text() {
+        let mut text = Vec::new();
+        for line in ["b", "a\r", "", "a", "b", "a\r"] {
+            push(&mut text, line.as_bytes());
+        }
+        let names = Namespace::texts(sorted(Path::new("x"), &text)).unwrap();
+        let names: Vec<String> = (0..names.len())
+            .map(|rank| names.name(rank).to_string())
+            .collect();
+        assert_eq!(names, ["", "a", "a\r", "b"]);
+        assert_eq!(sorted(Path::new("x"), b""), b"");
+    }
+}

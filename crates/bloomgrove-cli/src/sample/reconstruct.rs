@@ -1,0 +1,313 @@
+//! `bloomgrove reconstruct`: all members, as they are found.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::ops::{ControlFlow, Range};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use bloomgrove::sample::{Name, Options, Query, Reconstruction, Way};
+use serde_json::{Value, json};
+
+use super::Question;
+use super::draw::json_name;
+use super::explain::{Facts, warn_of_endless, warn_of_poor_accuracy};
+use super::names::{self, Reading};
+use super::paper::{self, Paper};
+use crate::output::Output;
+use crate::progress::Progress;
+use crate::whole_file::WholeFile;
+use crate::{Outcome, interrupt, units};
+
+/// List all members of a filter, given the names that may be in it.
+///
+/// Prints every name that the filter accepts and no other: all that were put into it, if they
+/// are among the names, and some false positives (--explain says how many to expect). A scan
+/// finds them in the order of the names, the other methods in an order of their own.
+///
+/// FILTER and NAMES are what they are for `bloomgrove sample`. Exit code 0, or 1 if the filter
+/// accepts no name.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    bloomgrove reconstruct users.grove --namespace 0..10M -o users.txt\n  \
+    bloomgrove reconstruct 'a.grove & b.grove' --namespace names.txt --count")]
+pub(crate) struct Reconstruct {
+    /// The filter, or an expression such as 'a.grove & b.grove'
+    #[arg(value_name = "FILTER")]
+    filter: OsString,
+    /// The names that may be in it: a range, a file, or an index of names
+    #[arg(long, value_name = "NAMES")]
+    namespace: OsString,
+    /// Write the members to this file, whole or not at all
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Print how many there are, instead of which
+    #[arg(short, long, conflicts_with = "output")]
+    count: bool,
+    /// Only integers of this range
+    #[arg(long, value_name = "A..B", value_parser = names::range)]
+    within: Option<Range<u64>>,
+    /// How to find them [default: the fastest of the first three]
+    #[arg(long, value_enum)]
+    method: Option<WayArg>,
+    #[command(flatten)]
+    reading: Reading,
+    /// How many threads to use [default: one for each processor]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+    /// Say on standard error what is done and why, and what it took
+    #[arg(short, long)]
+    explain: bool,
+    /// Print one JSON object for each member; with --explain, a last one with the facts
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, clap::ValueEnum)]
+enum WayArg {
+    /// Test every name
+    Scan,
+    /// Names on set bits, by an index of names
+    Index,
+    /// Names on set bits, by turning affine functions round
+    Invert,
+    /// The sampling paper's tree, with a threshold that loses nothing
+    Tree,
+    /// The sampling paper's HashInvert, for affine functions
+    HashInvert,
+    /// The sampling paper's DictionaryAttack: a scan on one processor
+    Dictionary,
+}
+
+impl WayArg {
+    fn split(self) -> Result<Way, Paper> {
+        match self {
+            WayArg::Scan => Ok(Way::Scan),
+            WayArg::Index => Ok(Way::Index),
+            WayArg::Invert => Ok(Way::Invert),
+            WayArg::Tree => Err(Paper::Tree),
+            WayArg::HashInvert => Err(Paper::HashInvert),
+            WayArg::Dictionary => Err(Paper::Dictionary),
+        }
+    }
+}
+
+pub(crate) fn run(args: Reconstruct) -> Result<Outcome> {
+    let (way, paper) = match args.method.map(WayArg::split) {
+        Some(Err(paper)) => (None, Some(paper)),
+        Some(Ok(way)) => (Some(way), None),
+        None => (None, None),
+    };
+    if let Some(paper) = paper
+        && args.threads.is_some()
+    {
+        bail!("--threads means nothing with --method {}", paper.name());
+    }
+    check_output(&args)?;
+    let question = Question::open(
+        &args.filter,
+        &args.namespace,
+        &args.reading,
+        args.within.clone(),
+    )?;
+    if way == Some(Way::Index) && question.held.index().is_none() {
+        bail!(paper::needs_index(&question));
+    }
+    let query = question.query()?;
+    let mut options = Options::new();
+    options.within = args.within.clone();
+    options.way = way;
+    options.threads = args.threads.map(usize::from);
+
+    let mut task = Task {
+        args: &args,
+        question: &question,
+        query: &query,
+        facts: Facts::default(),
+        sink: Sink::new(&args)?,
+        line: Vec::new(),
+        count: 0,
+    };
+    let names = match paper {
+        Some(paper) => task.by_paper(paper, options.memory)?,
+        None => task.list(&options)?,
+    };
+    task.finish(names)
+}
+
+/// That the members do not replace the names they are found among.
+fn check_output(args: &Reconstruct) -> Result<()> {
+    let Some(output) = &args.output else {
+        return Ok(());
+    };
+    let real = |path: &Path| std::fs::canonicalize(path).ok();
+    let output = real(output);
+    if output.is_some() && output == real(Path::new(&args.namespace)) {
+        bail!(
+            "{}: the names would be replaced by the members among them; name another --output",
+            args.namespace.to_string_lossy()
+        );
+    }
+    Ok(())
+}
+
+/// Where members go.
+enum Sink {
+    Nowhere,
+    Printed(Output),
+    File(WholeFile, PathBuf),
+}
+
+impl Sink {
+    fn new(args: &Reconstruct) -> Result<Self> {
+        Ok(match &args.output {
+            _ if args.count => Sink::Nowhere,
+            Some(path) => Sink::File(WholeFile::create(path)?, path.clone()),
+            None => Sink::Printed(Output::new()),
+        })
+    }
+}
+
+/// One run.
+struct Task<'t> {
+    args: &'t Reconstruct,
+    question: &'t Question,
+    query: &'t Query<'t>,
+    facts: Facts,
+    sink: Sink,
+    line: Vec<u8>,
+    count: u64,
+}
+
+impl Task<'_> {
+    /// Finds the members; returns how many names there were.
+    fn list(&mut self, options: &Options) -> Result<u64> {
+        let names = self.question.held.names();
+        let members = Reconstruction::with(self.query, names, options)?;
+        let plan = members.plan();
+        self.question.check_names(plan.names)?;
+        self.facts.plan(self.question, self.query, plan, None);
+        self.explain();
+        if self.query.fill() == 0.0 {
+            return Ok(plan.names);
+        }
+        warn_of_endless(plan, 1);
+        warn_of_poor_accuracy(self.question, self.query, plan.estimate);
+        let expected = units::estimate(members.estimate().members);
+        let progress = Progress::share(format!("members {expected}"));
+        let mut failed = None;
+        let work = members.run(|found| {
+            progress.at(found.done, found.pieces);
+            let taken = match interrupt::was_asked() {
+                true => Err(self.interrupted()),
+                false => found.names().try_for_each(|name| self.take(&name)),
+            };
+            match taken {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => {
+                    failed = Some(error);
+                    ControlFlow::Break(())
+                }
+            }
+        });
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        self.facts.work(work, None);
+        Ok(plan.names)
+    }
+
+    fn by_paper(&mut self, paper: Paper, memory: u64) -> Result<u64> {
+        let names = paper::Integers::of(self.question, paper)?;
+        self.question.check_names(names.len())?;
+        self.facts.question(self.question, self.query, names.len());
+        let method = paper.name();
+        self.facts.line("method", format!("{method}: as asked for"));
+        self.facts.field("method", json!(method));
+        self.explain();
+        // Nobody asks for Ctrl-C meanwhile: it may end the process at once, with no file begun.
+        self.sink = Sink::Nowhere;
+        let waiting = interrupt::Waiting::new();
+        let found = paper::reconstruct(self.question, paper, &names, memory, &mut self.facts)?;
+        drop(waiting);
+        self.sink = Sink::new(self.args)?;
+        for number in found {
+            if interrupt::was_asked() {
+                return Err(self.interrupted());
+            }
+            self.take(&Name::Integer(number))?;
+        }
+        Ok(names.len())
+    }
+
+    fn interrupted(&self) -> anyhow::Error {
+        anyhow::anyhow!(match self.sink {
+            Sink::Printed(_) => "interrupted; these are not all members",
+            _ => "interrupted; nothing was changed",
+        })
+    }
+
+    fn explain(&mut self) {
+        if self.args.explain && !self.args.json {
+            self.facts.say();
+        }
+    }
+
+    fn take(&mut self, name: &Name) -> Result<()> {
+        self.count += 1;
+        if matches!(self.sink, Sink::Nowhere) {
+            return Ok(());
+        }
+        self.line.clear();
+        match name {
+            name if self.args.json => {
+                let object = json!({ "name": json_name(name) });
+                serde_json::to_writer(&mut self.line, &object)?;
+            }
+            Name::Integer(number) => write!(self.line, "{number}")?,
+            Name::Text(text) => self.line.extend_from_slice(text),
+        }
+        self.line.push(b'\n');
+        match &mut self.sink {
+            Sink::Nowhere => Ok(()),
+            Sink::Printed(output) => output.bytes(&[&self.line]),
+            Sink::File(file, path) => file
+                .write_all(&self.line)
+                .with_context(|| format!("{}: writing", path.display())),
+        }
+    }
+
+    fn finish(mut self, names: u64) -> Result<Outcome> {
+        let members = units::counted(self.count, "member");
+        self.facts.field("count", json!(self.count));
+        if self.args.explain && !self.args.json {
+            self.facts.line("found", members.clone());
+        }
+        let (mut output, said) = match self.sink {
+            Sink::Nowhere => (Output::new(), Some(self.count.to_string())),
+            Sink::Printed(output) => (output, None),
+            Sink::File(file, path) => {
+                let size = units::size(file.finish()?);
+                let said = format!("{}: {members}, {size}", path.display());
+                (Output::new(), Some(said))
+            }
+        };
+        if self.args.json && (self.args.explain || said.is_some()) {
+            let fields = match self.args.explain {
+                true => Value::Object(std::mem::take(&mut self.facts).into_fields()),
+                false => json!({ "count": self.count }),
+            };
+            output.json_line(&fields)?;
+        } else if let Some(said) = said {
+            output.line(said)?;
+        }
+        output.finish()?;
+        if self.args.explain && !self.args.json {
+            self.facts.say();
+        }
+        match self.count {
+            0 => self.question.no_member(self.query, names),
+            _ => Ok(Outcome::Yes),
+        }
+    }
+}
