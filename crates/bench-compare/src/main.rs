@@ -7,7 +7,10 @@
 //!   one at a time and many x every layout ([`index`]).
 //! * `sample`: `1e6, 1e7` names, `100, 1000, 10,000` items x every way to draw members and to
 //!   list them ([`sample`]).
+//! * `buffered`: a filter on disk with `32, 64` MB of memory against filters in memory, single
+//!   random reads and a memory map ([`buffered`]).
 
+mod buffered;
 mod index;
 mod race;
 mod rivals;
@@ -27,6 +30,8 @@ enum Args {
     Index(index::Args),
     /// Ways to draw members of a filter and to list them
     Sample(sample::Args),
+    /// A filter on disk against filters in memory
+    Buffered(buffered::Args),
 }
 
 #[derive(clap::Args)]
@@ -60,6 +65,7 @@ fn main() -> Result<(), bloomgrove::Error> {
         }
         Args::Index(args) => index::run(&args),
         Args::Sample(args) => sample::run(&args),
+        Args::Buffered(args) => buffered::run(&args),
     }
 }
 

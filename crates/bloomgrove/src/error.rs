@@ -94,6 +94,15 @@ pub enum Error {
     Busy,
     /// The file has been replaced by another since it was opened.
     Replaced,
+    /// The file is finished: nothing more can be added to it.
+    Sealed,
+    /// The memory allowed is too little for the work.
+    Budget {
+        /// The bytes allowed.
+        given: u64,
+        /// The least that would do.
+        least: u64,
+    },
     /// This machine cannot do it.
     Unsupported {
         /// What, and what to do instead.
@@ -216,6 +225,15 @@ impl fmt::Display for Error {
                 f,
                 "this file has been replaced by another since it was opened; open that, and make \
                  the changes again"
+            ),
+            Error::Sealed => write!(
+                f,
+                "this filter is finished, and takes no more keys; build another beside it"
+            ),
+            Error::Budget { given, least } => write!(
+                f,
+                "{given} bytes of memory are too few, {least} would do; allow more, or take \
+                 larger pages, which are fewer"
             ),
             Error::Unsupported { what } => write!(f, "not possible here: {what}"),
             Error::Io { doing, source } => write!(f, "{doing}: {source}"),

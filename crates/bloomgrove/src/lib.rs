@@ -10,6 +10,7 @@
 //! | one set, many threads | is x in it, while others insert? | [`ConcurrentFilter`] |
 //! | keys, and no idea how many | a filter that fits | [`Collector`] |
 //! | a filter in a file, of any size | is x in it? | [`MappedFilter`] |
+//! | more bits than memory | is x in it? | [`buffered::Filter`] |
 //! | many sets | which hold x? | [`index::Index`] |
 //! | a filter, the set long gone | give me ten of them; give me all | [`sample::Sampler`], [`sample::Reconstruction`] |
 //! | a number of items and a rate | how many bits, which kind, why? | [`tune`] |
@@ -40,6 +41,7 @@ mod params;
 mod verify;
 
 pub mod bits;
+pub mod buffered;
 pub mod format;
 pub mod hash;
 pub mod index;

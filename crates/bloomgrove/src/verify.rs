@@ -16,6 +16,7 @@ pub fn verify(path: impl AsRef<Path>) -> Result<Report, Error> {
     match content_of(path)? {
         Content::Index => return crate::index::check_file(path),
         Content::Names => return crate::sample::check_file(path),
+        Content::Paged => return crate::buffered::check_file(path),
         Content::Filter => {}
     }
     let grove = Grove::open(path)?;

@@ -294,7 +294,7 @@ pub(super) fn lock(file: &File) -> Result<(), Error> {
 }
 
 /// Whether this file is what the path names now.
-fn is_at(file: &File, path: &Path) -> bool {
+pub(super) fn is_at(file: &File, path: &Path) -> bool {
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt;

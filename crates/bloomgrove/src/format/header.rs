@@ -27,6 +27,8 @@ pub enum Content {
     Index,
     /// The names of a namespace, indexed by where filters have them.
     Names,
+    /// One filter in pages, larger than memory.
+    Paged,
 }
 
 impl Content {
@@ -36,14 +38,17 @@ impl Content {
             Content::Filter => "a filter",
             Content::Index => "an index",
             Content::Names => "an index of names",
+            Content::Paged => "a buffered filter",
         }
     }
 
     /// FORMAT section 1.
     pub(super) fn may_have(self, kind: Kind) -> bool {
         match kind {
-            Kind::Bits => true,
-            Kind::Params | Kind::Notes | Kind::End => !self.grows(),
+            Kind::Bits => self != Content::Paged,
+            Kind::Params | Kind::Notes => !self.grows(),
+            Kind::End => self == Content::Filter,
+            Kind::Plan => self == Content::Paged,
             Kind::Labels => self == Content::Index,
             Kind::Names => self == Content::Names,
             Kind::Manifest | Kind::Commit => self.grows(),
@@ -52,7 +57,7 @@ impl Content {
 
     /// Whether it has commits, and no END.
     pub(super) fn grows(self) -> bool {
-        self != Content::Filter
+        matches!(self, Content::Index | Content::Names)
     }
 
     fn code(self) -> u16 {
@@ -60,13 +65,19 @@ impl Content {
             Content::Filter => 1,
             Content::Index => 2,
             Content::Names => 3,
+            Content::Paged => 4,
         }
     }
 
     fn from_code(code: u16) -> Option<Self> {
-        [Content::Filter, Content::Index, Content::Names]
-            .into_iter()
-            .find(|content| content.code() == code)
+        [
+            Content::Filter,
+            Content::Index,
+            Content::Names,
+            Content::Paged,
+        ]
+        .into_iter()
+        .find(|content| content.code() == code)
     }
 }
 
@@ -80,6 +91,7 @@ pub(crate) enum Kind {
     Manifest,
     Commit,
     Names,
+    Plan,
     End,
 }
 
@@ -93,6 +105,7 @@ impl Kind {
             Kind::Manifest => "manifest section",
             Kind::Commit => "commit section",
             Kind::Names => "names section",
+            Kind::Plan => "plan section",
             Kind::End => "end section",
         }
     }
@@ -106,6 +119,7 @@ impl Kind {
             Kind::Manifest => 5,
             Kind::Commit => 6,
             Kind::Names => 7,
+            Kind::Plan => 8,
             Kind::End => 0xffff,
         }
     }
@@ -119,6 +133,7 @@ impl Kind {
             Kind::Manifest,
             Kind::Commit,
             Kind::Names,
+            Kind::Plan,
             Kind::End,
         ]
         .into_iter()

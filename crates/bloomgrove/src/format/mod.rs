@@ -19,6 +19,7 @@ mod growing;
 mod header;
 mod map;
 mod notes;
+pub(crate) mod paged;
 mod reader;
 mod store;
 mod writer;

@@ -201,8 +201,8 @@ impl Section {
 /// Everything about a file that can be known without reading payloads.
 fn parse(file: &[u8]) -> Result<(Content, Vec<Section>), Error> {
     let content = header::decode_file(file)?;
-    if content.grows() {
-        // It has commits instead of an END; `growing` reads it.
+    if content != Content::Filter {
+        // It has no END; `growing` or `paged` reads it.
         return Err(Error::WrongContent {
             found: content.name(),
             wanted: Content::Filter.name(),

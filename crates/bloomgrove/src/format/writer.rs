@@ -94,9 +94,18 @@ impl Writer {
 
     /// Makes everything durable and gives the file its name; returns it.
     pub(crate) fn persist(self) -> Result<File, Error> {
+        self.persist_with(|_| Ok(()))
+    }
+
+    /// As [`persist`](Self::persist), after `more` has written what is no section.
+    pub(crate) fn persist_with(
+        self,
+        more: impl FnOnce(&File) -> io::Result<()>,
+    ) -> Result<File, Error> {
         let path = self.path.clone();
         let finish = || {
             let temp = self.file.into_inner().map_err(|error| error.into_error())?;
+            more(temp.as_file())?;
             temp.as_file().sync_all()?;
             let file = temp.persist(&self.path).map_err(|error| error.error)?;
             // The rename itself must reach the disk too. Not every system lets a

@@ -112,7 +112,7 @@ pub struct Digest {
 
 impl Digest {
     #[inline(always)]
-    fn from_u64(hash: u64) -> Self {
+    pub(crate) fn of_hash(hash: u64) -> Self {
         Self {
             lo: hash,
             hi: hash.wrapping_mul(GOLDEN),
@@ -170,7 +170,7 @@ pub(crate) struct Xxh3Hasher {
 impl Hasher for Xxh3Hasher {
     #[inline(always)]
     fn digest(self, bytes: &[u8]) -> Digest {
-        Digest::from_u64(xxh3_64_with_seed(bytes, self.seed))
+        Digest::of_hash(xxh3_64_with_seed(bytes, self.seed))
     }
 }
 
@@ -184,7 +184,7 @@ impl Hasher for Hashed {
         let hash = bytes
             .first_chunk()
             .map_or(0, |hash| u64::from_le_bytes(*hash));
-        Digest::from_u64(hash)
+        Digest::of_hash(hash)
     }
 }
 

@@ -1,0 +1,415 @@
+//! A filter on disk with a little memory against filters in memory, single random reads and a
+//! memory map.
+//!
+//! As the paper's Table 2: 50 million keys are built in and 50 million asked for, half of them
+//! present; the buffered filter has 256 MB on disk, the plain one 128 MB of memory and three
+//! hashes. Each contender in turn, in every round; the best round of each counts. Answers are
+//! checked. Resident memory is the peak during build and probe, less what the process had when it
+//! began.
+
+use std::hint::black_box;
+use std::path::Path;
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
+
+use bloomgrove::buffered::{self, Builder, Options, Plan, Strategy};
+use bloomgrove::{Error, Filter, Layout, MappedFilter, Params};
+use serde_json::{Value, json};
+
+/// Keys made at a time: enough for batches, and small beside any budget.
+const CHUNK: u64 = 4096;
+/// How long the contenders that ask key by key may take, in seconds.
+const PATIENCE: f64 = 2.0;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Keys built in, and keys asked for
+    #[arg(long, default_value_t = 50_000_000)]
+    keys: u64,
+    /// Megabytes of the buffered filter on disk
+    #[arg(long, default_value_t = 256)]
+    size: u64,
+    /// Megabytes of the plain filter in memory
+    #[arg(long, default_value_t = 128)]
+    plain: u64,
+    /// Megabytes of memory for buffers; several are several contenders
+    #[arg(long, default_values_t = [32, 64])]
+    memory: Vec<u64>,
+    /// Kilobytes of a page; several are several contenders
+    #[arg(long, default_values_t = [512])]
+    page: Vec<u64>,
+    /// Bytes of each key that wait in memory
+    #[arg(long, default_value_t = 4)]
+    entry: u32,
+    /// Bits of each key in the buffered filter
+    #[arg(long, default_value_t = 8)]
+    hashes: u32,
+    /// Threads that work on pages
+    #[arg(long, default_value_t = 2)]
+    workers: usize,
+    /// Also flush as the paper does, and in sweeps
+    #[arg(long)]
+    strategies: bool,
+    /// Ordinary I/O instead of direct
+    #[arg(long)]
+    cached: bool,
+    /// The folder for the filter's file
+    #[arg(long, default_value = ".")]
+    folder: std::path::PathBuf,
+    /// Milliseconds that a probe may wait: time the request queue with each of these instead
+    #[arg(long)]
+    t_max: Vec<u64>,
+    /// Rounds; the best of them counts
+    #[arg(long, default_value_t = 3)]
+    rounds: usize,
+    /// Print JSON instead of tables
+    #[arg(long)]
+    json: bool,
+}
+
+struct Row {
+    name: String,
+    build: f64,
+    probe: f64,
+    fpr: f64,
+    /// Megabytes.
+    resident: f64,
+}
+
+impl Row {
+    fn new(name: String) -> Self {
+        Self {
+            name,
+            build: f64::INFINITY,
+            probe: f64::INFINITY,
+            fpr: 0.0,
+            resident: 0.0,
+        }
+    }
+
+    /// The best round by the sum of both.
+    fn take(&mut self, build: f64, probe: f64) {
+        if build + probe < self.total() {
+            (self.build, self.probe) = (build, probe);
+        }
+    }
+
+    /// Of the first round: later, what others have left free may still be resident.
+    fn note_resident(&mut self) {
+        if self.resident == 0.0 {
+            self.resident = resident();
+        }
+    }
+
+    fn total(&self) -> f64 {
+        self.build + self.probe
+    }
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), Error> {
+    let path = args.folder.join("bench-buffered.grove");
+    if !args.t_max.is_empty() {
+        return waiting(args, &path);
+    }
+    let plain_path = args.folder.join("bench-plain.grove");
+    let mut rows = vec![
+        Row::new(format!("plain, {} MB, k = 3, key by key", args.plain)),
+        Row::new(format!("plain, {} MB, k = 3, batches", args.plain)),
+    ];
+    let mut contenders = Vec::new();
+    let strategies: &[Strategy] = match args.strategies {
+        true => &[Strategy::Longest, Strategy::Equal, Strategy::Sweep],
+        false => &[Strategy::Longest],
+    };
+    for &memory in &args.memory {
+        for &page in &args.page {
+            for &strategy in strategies {
+                let mut options = Options::with_memory(memory << 20);
+                options.workers = args.workers;
+                options.strategy = strategy;
+                options.direct = !args.cached;
+                let plan = Plan::builder(args.size << 20, args.hashes)
+                    .page_bytes(page << 10)
+                    .entry_bytes(args.entry)
+                    .build()?;
+                let name = format!(
+                    "buffered, {memory} MB, pages of {page} KB, {}",
+                    format!("{strategy:?}").to_lowercase()
+                );
+                rows.push(Row::new(name));
+                contenders.push((plan, options));
+            }
+        }
+    }
+    let [mut single, mut mapped] = [Row::new(String::new()), Row::new(String::new())];
+    single.name = "the same file, single random reads".into();
+    mapped.name = format!("plain, {} MB in a cold memory map", args.size);
+    for round in 0..args.rounds {
+        for (i, (plan, options)) in contenders.iter().enumerate() {
+            buffered(args, &path, plan, options, &mut rows[2 + i])?;
+        }
+        if round == 0 {
+            one_by_one(args, &path, &mut single)?;
+            map(args, &plain_path, &mut mapped)?;
+        }
+        for (batches, row) in rows[..2].iter_mut().enumerate() {
+            plain(args, batches == 1, row)?;
+        }
+    }
+    rows.extend([single, mapped]);
+    for path in [path, plain_path] {
+        let _ = std::fs::remove_file(path);
+    }
+    report(args, &rows);
+    Ok(())
+}
+
+/// The paper's Figure 3: how long probes wait, by `t_max`. Whoever asks goes as fast as the
+/// queue lets.
+fn waiting(args: &Args, path: &Path) -> Result<(), Error> {
+    let (memory, page) = (args.memory[0], args.page[0]);
+    let plan = Plan::builder(args.size << 20, args.hashes)
+        .page_bytes(page << 10)
+        .entry_bytes(args.entry)
+        .build()?;
+    let mut options = Options::with_memory(memory << 20);
+    options.workers = args.workers;
+    options.direct = !args.cached;
+    let mut builder = Builder::create(path, &plan, &options)?;
+    chunks(0, args.keys, |keys| builder.insert_batch(keys))?;
+    builder.finish()?;
+    println!(
+        "| t_max ms | queue ms: mean, p99 | block ms: mean, p99, max | total ms: mean, p99 | million probes / s | page ms |"
+    );
+    println!("|---|---|---|---|---|---|");
+    for &t_max in &args.t_max {
+        options.t_max = Some(Duration::from_millis(t_max));
+        let filter = buffered::Filter::open_with(path, options.direct)?;
+        let queue = filter.probe_queue(&options, &buffered::QueueOptions::default())?;
+        let start = Instant::now();
+        let mut asked = 0u64;
+        while start.elapsed().as_secs_f64() < PATIENCE {
+            let keys: Vec<u64> = (asked..asked + CHUNK).map(crate::rivals::scatter).collect();
+            queue.submit_batch(&keys, asked)?;
+            asked += CHUNK;
+            queue.receive(Duration::ZERO)?;
+        }
+        while queue.open() > 0 {
+            queue.receive(Duration::from_millis(10))?;
+        }
+        let rate = asked as f64 / start.elapsed().as_secs_f64() / 1e6;
+        let times = queue.latencies();
+        let ms = |time: Duration| time.as_secs_f64() * 1e3;
+        println!(
+            "| {t_max} | {:.1}, {:.1} | {:.1}, {:.1}, {:.1} | {:.1}, {:.1} | {rate:.2} | {:.2} |",
+            ms(times.queue.mean),
+            ms(times.queue.p99),
+            ms(times.block.mean),
+            ms(times.block.p99),
+            ms(times.block.max),
+            ms(times.total.mean),
+            ms(times.total.p99),
+            queue.figures().flush_seconds * 1e3
+        );
+    }
+    let _ = std::fs::remove_file(path);
+    Ok(())
+}
+
+fn report(args: &Args, rows: &[Row]) {
+    let plain = rows[0].total();
+    if args.json {
+        let row = |row: &Row| -> Value {
+            json!({ "name": row.name, "build_seconds": row.build, "probe_seconds": row.probe,
+                    "over_plain": row.total() / plain, "fpr": row.fpr,
+                    "resident_megabytes": row.resident })
+        };
+        let rows: Vec<Value> = rows.iter().map(row).collect();
+        println!(
+            "{:#}",
+            json!({ "machine": crate::machine(), "keys": args.keys, "rows": rows })
+        );
+        return;
+    }
+    println!(
+        "\n### {} keys built in, {} asked for ({}; best of {} interleaved rounds)\n",
+        args.keys,
+        args.keys,
+        crate::machine(),
+        args.rounds
+    );
+    println!("| filter | build s | probe s | total / plain | FPR % | resident MB |");
+    println!("|---|---|---|---|---|---|");
+    for row in rows {
+        println!(
+            "| {} | {:.2} | {:.2} | {:.2} | {:.4} | {:.0} |",
+            row.name,
+            row.build,
+            row.probe,
+            row.total() / plain,
+            row.fpr * 100.0,
+            row.resident
+        );
+    }
+}
+
+/// Calls `each` with all keys from `from` on, in chunks.
+fn chunks(
+    from: u64,
+    count: u64,
+    mut each: impl FnMut(&[u64]) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let mut keys = Vec::with_capacity(CHUNK as usize);
+    for start in (from..from + count).step_by(CHUNK as usize) {
+        keys.clear();
+        keys.extend(start..(start + CHUNK).min(from + count));
+        each(black_box(&keys))?;
+    }
+    Ok(())
+}
+
+/// Half of the keys asked for are present.
+fn fpr(args: &Args, yes: u64) -> f64 {
+    let present = args.keys - args.keys / 2;
+    assert!(yes >= present, "a key was lost");
+    (yes - present) as f64 / (args.keys / 2) as f64
+}
+
+fn buffered(
+    args: &Args,
+    path: &Path,
+    plan: &Plan,
+    options: &Options,
+    row: &mut Row,
+) -> Result<(), Error> {
+    begin_anew();
+    let start = Instant::now();
+    let mut builder = Builder::create(path, plan, options)?;
+    chunks(0, args.keys, |keys| builder.insert_batch(keys))?;
+    builder.finish()?;
+    let build = start.elapsed().as_secs_f64();
+
+    let start = Instant::now();
+    let filter = buffered::Filter::open_with(path, options.direct)?;
+    let mut yes = 0u64;
+    let mut prober = filter.prober(options, |_, found| yes += u64::from(found))?;
+    chunks(args.keys / 2, args.keys, |keys| {
+        prober.submit_batch(keys, keys[0])
+    })?;
+    prober.finish()?;
+    let probe = start.elapsed().as_secs_f64();
+    row.fpr = fpr(args, yes);
+    row.note_resident();
+    row.take(build, probe);
+    Ok(())
+}
+
+fn plain(args: &Args, batches: bool, row: &mut Row) -> Result<(), Error> {
+    begin_anew();
+    let params = Params::builder(args.plain << 23, 3).build()?;
+    let start = Instant::now();
+    let mut filter = Filter::new(params)?;
+    chunks(0, args.keys, |keys| {
+        match batches {
+            true => filter.insert_batch(keys),
+            false => keys.iter().for_each(|key| _ = filter.insert(key)),
+        }
+        Ok(())
+    })?;
+    let build = start.elapsed().as_secs_f64();
+    let start = Instant::now();
+    let mut yes = 0;
+    let mut found = [false; CHUNK as usize];
+    chunks(args.keys / 2, args.keys, |keys| {
+        let found = &mut found[..keys.len()];
+        match batches {
+            true => filter.contains_batch(keys, found),
+            false => {
+                for (key, found) in keys.iter().zip(&mut *found) {
+                    *found = filter.contains(key);
+                }
+            }
+        }
+        yes += found.iter().filter(|&&yes| yes).count() as u64;
+        Ok(())
+    })?;
+    let probe = start.elapsed().as_secs_f64();
+    row.fpr = fpr(args, yes);
+    row.note_resident();
+    row.take(build, probe);
+    Ok(())
+}
+
+/// Asks key by key, for as long as patience lasts, and reckons up to all keys. Nothing is
+/// built this way: the build counts as zero.
+fn one_by_one(args: &Args, path: &Path, row: &mut Row) -> Result<(), Error> {
+    let filter = buffered::Filter::open_with(path, true)?;
+    let start = Instant::now();
+    let mut done = 0u64;
+    while done < args.keys && start.elapsed().as_secs_f64() < PATIENCE {
+        let key = args.keys / 2 + crate::rivals::scatter(done) % args.keys;
+        let found = filter.contains(&key)?;
+        assert!(found || key >= args.keys, "a key was lost");
+        done += 1;
+    }
+    let each = start.elapsed().as_secs_f64() / done as f64;
+    row.take(0.0, each * args.keys as f64);
+    Ok(())
+}
+
+/// The same for a plain filter in a memory map that nothing has been read of yet.
+fn map(args: &Args, path: &Path, row: &mut Row) -> Result<(), Error> {
+    let params = Params::builder(args.size << 23, 8)
+        .layout(Layout::Blocked)
+        .build()?;
+    Filter::new(params)?.save(path)?;
+    forget(path);
+    begin_anew();
+    let filter = MappedFilter::map(path)?;
+    let start = Instant::now();
+    let mut done = 0u64;
+    while done < args.keys && start.elapsed().as_secs_f64() < PATIENCE {
+        for _ in 0..64 {
+            black_box(filter.contains(&done));
+            done += 1;
+        }
+    }
+    let each = start.elapsed().as_secs_f64() / done as f64;
+    row.take(0.0, each * args.keys as f64);
+    row.note_resident();
+    Ok(())
+}
+
+/// Drops what the system has of a file in memory, as far as it lets us.
+fn forget(path: &Path) {
+    let drop = |path: &Path| {
+        let file = std::fs::File::open(path).ok()?;
+        file.sync_all().ok()?;
+        rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).ok()
+    };
+    if drop(path).is_none() {
+        eprintln!("the memory map is not cold: its file is still in memory");
+    }
+}
+
+/// From now on the peak of resident memory is that of what follows.
+fn begin_anew() {
+    LazyLock::force(&FIRST);
+    // 5: the peak begins anew from what is resident now.
+    let _ = std::fs::write("/proc/self/clear_refs", "5");
+}
+
+/// What was resident when the first contender began.
+static FIRST: LazyLock<f64> = LazyLock::new(peak);
+
+/// Megabytes at the peak, less what there was at first.
+fn resident() -> f64 {
+    peak() - *FIRST
+}
+
+fn peak() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kilobytes = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<f64>().ok());
+    kilobytes.unwrap_or(0.0) / 1024.0
+}

@@ -1,0 +1,346 @@
+//! The page file: made, opened, and its pages read and written.
+//!
+//! ```text
+//!   | head | state A | state B | page 0 | page 1 | ... | page n - 1 |
+//!   0      4096 ...                                                 the file ends here
+//! ```
+//!
+//! All of it is reserved when the file is made, so that a disk is full before the work and
+//! not in the midst of it. FORMAT section 14.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use zerocopy::little_endian::{U32, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+use crate::Error;
+use crate::format::{Kind, Notes, Report, paged};
+
+use super::page::{self, Marker, SECTOR};
+use super::plan::Plan;
+use super::state::{Phase, State};
+use super::store::{Buffer, FileStore, Store, reserve};
+
+/// How often a sector that somebody may be writing is read again before it counts as damaged,
+/// and the pause before that.
+const ATTEMPTS: u32 = 20;
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// FORMAT section 14.
+#[derive(FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+struct PlanBytes {
+    pages: U64,
+    page_bytes: U64,
+    entry_bytes: U32,
+    sector: U32,
+    reserved: U64,
+}
+
+/// An open page file.
+#[derive(Clone, Debug)]
+pub(super) struct PageFile {
+    path: PathBuf,
+    store: Arc<dyn Store>,
+    plan: Plan,
+    marker: Marker,
+    notes: Notes,
+    states_at: u64,
+    pages_at: u64,
+}
+
+impl PageFile {
+    /// Makes a file with nothing in it, locked.
+    pub(super) fn create(
+        path: &Path,
+        plan: &Plan,
+        notes: &Notes,
+        direct: bool,
+    ) -> Result<(Self, State), Error> {
+        check_endian()?;
+        let state = State::new(plan.pages());
+        let bytes = PlanBytes {
+            pages: plan.pages().into(),
+            page_bytes: plan.page_bytes().into(),
+            entry_bytes: plan.entry_bytes().into(),
+            sector: (SECTOR as u32).into(),
+            reserved: 0.into(),
+        };
+        let mut states_at = 0;
+        let write_rest = |file: &File, end: u64| {
+            use std::io::{Seek, SeekFrom, Write};
+            states_at = end;
+            reserve(file, pages_at(plan, end) + plan.bytes())?;
+            let mut bytes = vec![0; State::len(plan.pages()) as usize];
+            state.encode(&mut bytes);
+            let mut file = file;
+            file.seek(SeekFrom::Start(state_at(plan, end, state.number)))?;
+            file.write_all(&bytes)
+        };
+        let file = paged::create(path, plan.params(), notes, bytes.as_bytes(), write_rest)?;
+        let store = Arc::new(FileStore::new(file, direct));
+        Ok((
+            Self::of_store(path, store, plan.clone(), notes.clone(), states_at),
+            state,
+        ))
+    }
+
+    /// Opens a file, locked if it is to be changed.
+    pub(super) fn open(path: &Path, change: bool, direct: bool) -> Result<(Self, State), Error> {
+        let open = || {
+            check_endian()?;
+            let (file, head) = paged::open(path, change)?;
+            let plan = decode_plan(&head)?;
+            let store = Arc::new(FileStore::new(file, direct));
+            let file = Self::of_store(path, store, plan, head.notes, head.end);
+            let state = file.read_state()?;
+            Ok((file, state))
+        };
+        open().map_err(Error::in_file(path))
+    }
+
+    pub(super) fn of_store(
+        path: &Path,
+        store: Arc<dyn Store>,
+        plan: Plan,
+        notes: Notes,
+        states_at: u64,
+    ) -> Self {
+        Self {
+            path: path.to_owned(),
+            store,
+            marker: Marker::new(&plan),
+            pages_at: pages_at(&plan, states_at),
+            plan,
+            notes,
+            states_at,
+        }
+    }
+
+    pub(super) fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    pub(super) fn marker(&self) -> &Marker {
+        &self.marker
+    }
+
+    pub(super) fn notes(&self) -> &Notes {
+        &self.notes
+    }
+
+    pub(super) fn is_direct(&self) -> bool {
+        self.store.is_direct()
+    }
+
+    /// The newer whole state. For readers: of a file that is being changed it says so.
+    pub(super) fn current_state(&self) -> Result<State, Error> {
+        let mut state = self.read_state().map_err(Error::in_file(&self.path))?;
+        if state.phase == Phase::Interrupted && self.store.is_locked() {
+            state.phase = Phase::Building;
+        }
+        Ok(state)
+    }
+
+    /// Errors do not name the file.
+    pub(super) fn read_state(&self) -> Result<State, Error> {
+        let pages = self.plan.pages();
+        let mut buffer = Buffer::new(State::len(pages) as usize)?;
+        let mut newest: Option<State> = None;
+        for slot in 0..2 {
+            let at = state_at(&self.plan, self.states_at, slot);
+            self.store
+                .read(buffer.bytes_mut(), at)
+                .map_err(Error::io("reading"))?;
+            let state = State::decode(buffer.bytes(), pages).filter(|s| s.number % 2 == slot);
+            let number = |state: &Option<State>| state.as_ref().map(|state| state.number);
+            if number(&state) > number(&newest) {
+                newest = state;
+            }
+        }
+        newest.ok_or_else(|| Error::corrupt("state", self.states_at, "neither of the two is whole"))
+    }
+
+    /// Whether the state that does not count is one, or has never been written.
+    fn other_state_is_whole(&self, state: &State) -> Result<bool, Error> {
+        let pages = self.plan.pages();
+        let mut buffer = Buffer::new(State::len(pages) as usize)?;
+        let at = state_at(&self.plan, self.states_at, state.number.wrapping_add(1));
+        self.store
+            .read(buffer.bytes_mut(), at)
+            .map_err(|error| self.failed("reading", error))?;
+        let blank = state.number == 1 && buffer.words().iter().all(|&word| word == 0);
+        let other = State::decode(buffer.bytes(), pages);
+        Ok(blank || other.is_some_and(|other| other.number.checked_add(1) == Some(state.number)))
+    }
+
+    /// Writes a state over the older of the two.
+    pub(super) fn write_state(&self, state: &State) -> Result<(), Error> {
+        let mut buffer = Buffer::new(State::len(self.plan.pages()) as usize)?;
+        state.encode(buffer.bytes_mut());
+        let at = state_at(&self.plan, self.states_at, state.number);
+        self.store
+            .write(buffer.bytes(), at)
+            .map_err(|error| self.failed("writing", error))
+    }
+
+    /// Returns when all that was written has reached the disk.
+    pub(super) fn sync(&self) -> Result<(), Error> {
+        self.store
+            .sync()
+            .map_err(|error| self.failed("writing", error))
+    }
+
+    fn sectors(&self) -> u64 {
+        self.plan.page_bytes() / SECTOR
+    }
+
+    /// Reads a page and checks it. `written` says that it must not be blank, `still` that
+    /// nobody else may be writing it.
+    pub(super) fn read_page(
+        &self,
+        page: usize,
+        buffer: &mut Buffer,
+        written: bool,
+        still: bool,
+    ) -> Result<(), Error> {
+        let first = page as u64 * self.sectors();
+        self.read_sectors(first, buffer, written, still)
+    }
+
+    /// Reads one sector of a page.
+    pub(super) fn read_sector(
+        &self,
+        page: usize,
+        sector: u64,
+        buffer: &mut Buffer,
+        written: bool,
+        still: bool,
+    ) -> Result<(), Error> {
+        let number = page as u64 * self.sectors() + sector;
+        self.read_sectors(number, buffer, written, still)
+    }
+
+    fn read_sectors(
+        &self,
+        first: u64,
+        buffer: &mut Buffer,
+        written: bool,
+        still: bool,
+    ) -> Result<(), Error> {
+        let offset = self.pages_at + first * SECTOR;
+        let attempts = if still { 1 } else { ATTEMPTS };
+        let mut bad = first;
+        for attempt in 0..attempts {
+            if attempt > 0 {
+                std::thread::sleep(PAUSE);
+            }
+            self.store
+                .read(buffer.bytes_mut(), offset)
+                .map_err(|error| self.failed("reading", error))?;
+            match page::check(buffer.words(), first, written) {
+                None => return Ok(()),
+                // Half of it may be from before somebody wrote it, and half from after.
+                Some(number) => bad = number,
+            }
+        }
+        let what = format!(
+            "the sum of sector {} of page {} does not match",
+            bad % self.sectors(),
+            bad / self.sectors()
+        );
+        let error = Error::corrupt("page", self.pages_at + bad * SECTOR, what);
+        Err(Error::in_file(&self.path)(error))
+    }
+
+    /// Makes the sums right and writes the page.
+    pub(super) fn write_page(&self, page: usize, buffer: &mut Buffer) -> Result<(), Error> {
+        let first = page as u64 * self.sectors();
+        page::seal(buffer.words_mut(), first);
+        self.store
+            .write(buffer.bytes(), self.pages_at + first * SECTOR)
+            .map_err(|error| self.failed("writing", error))
+    }
+
+    fn failed(&self, doing: &'static str, error: io::Error) -> Error {
+        Error::in_file(&self.path)(Error::io(doing)(error))
+    }
+}
+
+fn state_at(plan: &Plan, states_at: u64, number: u64) -> u64 {
+    states_at + number % 2 * State::len(plan.pages())
+}
+
+fn pages_at(plan: &Plan, states_at: u64) -> u64 {
+    states_at + 2 * State::len(plan.pages())
+}
+
+fn check_endian() -> Result<(), Error> {
+    if cfg!(target_endian = "big") {
+        return Err(Error::Unsupported {
+            what: "a buffered filter on a big-endian machine",
+        });
+    }
+    Ok(())
+}
+
+fn decode_plan(head: &paged::Head) -> Result<Plan, Error> {
+    let corrupt = |what: String| Error::corrupt(Kind::Plan.name(), head.plan_offset(), what);
+    let bytes = PlanBytes::read_from_bytes(&head.plan)
+        .map_err(|_| corrupt("it has a wrong length".into()))?;
+    if bytes.sector.get() != SECTOR as u32 || bytes.reserved != 0 {
+        return Err(corrupt(
+            "sectors of another size, or a reserved field".into(),
+        ));
+    }
+    let plan = Plan::from_parts(
+        head.params.clone(),
+        bytes.pages.get(),
+        bytes.page_bytes.get(),
+        bytes.entry_bytes.get(),
+    )
+    .map_err(corrupt)?;
+    // Before anything is allocated by the number of pages.
+    if pages_at(&plan, head.end) + plan.bytes() != head.file_len {
+        let what = format!(
+            "{} pages of {} bytes do not make a file of {}",
+            plan.pages(),
+            plan.page_bytes(),
+            head.file_len
+        );
+        return Err(corrupt(what));
+    }
+    Ok(plan)
+}
+
+/// The part of `verify` that knows page files: everything is read and checked.
+pub(crate) fn check_file(path: &Path) -> Result<Report, Error> {
+    let (file, state) = PageFile::open(path, false, true)?;
+    let (_, head) = paged::open(path, false).map_err(Error::in_file(path))?;
+    let mut report = head.report();
+    if !file.other_state_is_whole(&state)? {
+        if state.phase == Phase::Sealed {
+            let what = "one of the two is damaged";
+            let error = Error::corrupt("state", file.states_at, what);
+            return Err(Error::in_file(path)(error));
+        }
+        // Of a change that did not get to its end.
+        report.unfinished = State::len(file.plan.pages());
+    }
+    let mut buffer = Buffer::new(file.plan.page_bytes() as usize)?;
+    let sealed = state.phase == Phase::Sealed;
+    for page in 0..file.plan.pages() as usize {
+        let written = state.is_written(page);
+        file.read_page(page, &mut buffer, written, sealed)?;
+        if sealed && !written && buffer.words().iter().any(|&word| word != 0) {
+            let at = file.pages_at + page as u64 * file.plan.page_bytes();
+            let what = "it was never written, and is not empty";
+            return Err(Error::in_file(path)(Error::corrupt("page", at, what)));
+        }
+    }
+    Ok(report)
+}

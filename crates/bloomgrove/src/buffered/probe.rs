@@ -1,0 +1,362 @@
+//! Probing: many questions wait in the blocks of their pages, and are answered page by page.
+//!
+//! ```text
+//!   submit(x, tag)   hash --> page, entry --> the page's block: | entry | tag | entry | tag | ...
+//!   block full       read page | test each entry | answers in place of the entries
+//!   back             (tag, yes or no) for each, to the session's sink
+//! ```
+//!
+//! Source: Buffered Bloom Filters, Algorithm 2 and section 4.2. We differ: what waits is an
+//! entry, not the record; answers carry the asker's tag, since there is no record; and tags
+//! are kept as distances to the one before, in two bytes. A distance too long for that takes
+//! more entries, which say the tag piece by piece: tags that rise cost two bytes, others up to
+//! 8 + 2 × the pieces.
+//!
+//! Cost: as building, without the writing.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::Error;
+use crate::hash::{AnyHasher, Digest, Family, Hasher, Key, Xxh3Hasher};
+
+use super::blocks::Block;
+use super::engine::{Engine, Figures, Options};
+use super::file::PageFile;
+use super::plan::{Plan, Spread};
+use super::state::{Phase, State};
+use super::store::Buffer;
+
+/// Bytes of a tag's distance behind each entry.
+const TAG: usize = 2;
+/// Distances from here on say instead which piece of the tag the entry holds, counted down
+/// from the largest.
+const PIECES: u64 = 0xfff0;
+const LAST_PIECE: u64 = 0xffff;
+
+/// Calls `$function::<N>`, where N is the length of an entry of `$bytes` bytes with its tag.
+/// With a constant length, entries are found without arithmetic.
+macro_rules! with_width {
+    ($bytes:expr, $function:ident($($arg:expr),*)) => {
+        match $bytes {
+            3 => $function::<{ 3 + TAG }>($($arg),*),
+            4 => $function::<{ 4 + TAG }>($($arg),*),
+            5 => $function::<{ 5 + TAG }>($($arg),*),
+            6 => $function::<{ 6 + TAG }>($($arg),*),
+            7 => $function::<{ 7 + TAG }>($($arg),*),
+            _ => $function::<{ 8 + TAG }>($($arg),*),
+        }
+    };
+}
+
+/// Many probes of one filter at once, answered out of order.
+///
+/// The sink given to [`Filter::prober`](super::Filter::prober) is called with each tag and
+/// its answer, on this thread, from within the functions below.
+///
+/// ```
+/// use bloomgrove::buffered::{Builder, Filter, Options, Plan};
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("orders.grove");
+/// # let mut builder = Builder::create(&path, &Plan::for_items(1000, 0.001)?, &Options::default())?;
+/// # builder.insert_batch(&[17u64, 23, 42])?;
+/// # builder.finish()?;
+/// let filter = Filter::open(&path)?;
+/// let mut found = Vec::new();
+/// let mut prober = filter.prober(&Options::default(), |tag, yes| {
+///     if yes {
+///         found.push(tag);
+///     }
+/// })?;
+/// for (row, order) in [17u64, 18, 42, 43].iter().enumerate() {
+///     prober.submit(order, row as u64)?;
+/// }
+/// prober.finish()?;
+/// found.sort();
+/// assert_eq!(found, [0, 2]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Prober<S: FnMut(u64, bool)> {
+    file: PageFile,
+    engine: Engine,
+    spread: Spread,
+    entry_bytes: usize,
+    t_max: Option<Duration>,
+    sink: S,
+}
+
+impl<S: FnMut(u64, bool)> std::fmt::Debug for Prober<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Prober({:?})", self.engine.figures())
+    }
+}
+
+impl<S: FnMut(u64, bool)> Prober<S> {
+    pub(super) fn start(
+        file: &PageFile,
+        state: State,
+        options: &Options,
+        sink: S,
+    ) -> Result<Self, Error> {
+        let entry_bytes = file.plan().entry_bytes() as usize;
+        let work = move |file: &PageFile, buffer: &mut Buffer, block: &mut Block| {
+            test(file, buffer, block, &state)
+        };
+        let mut engine = Engine::start(file, options, entry_bytes + TAG, Arc::new(work))?;
+        if options.t_max.is_some() {
+            // How long a flush takes must be known before the first is due.
+            let began = Instant::now();
+            let mut buffer = Buffer::new(file.plan().page_bytes() as usize)?;
+            file.read_page(0, &mut buffer, false, false)?;
+            engine.expect(began.elapsed());
+        }
+        Ok(Self {
+            spread: file.plan().spread(),
+            file: file.clone(),
+            engine,
+            entry_bytes,
+            t_max: options.t_max,
+            sink,
+        })
+    }
+
+    /// Sizes, hashing and pages.
+    pub fn plan(&self) -> &Plan {
+        self.file.plan()
+    }
+
+    /// What the session has done.
+    pub fn figures(&self) -> Figures {
+        self.engine.figures()
+    }
+
+    /// Asks for a key. The sink hears of it at some time, at the latest during
+    /// [`finish`](Self::finish).
+    ///
+    /// # Errors
+    /// [`Error::Io`] or [`Error::Corrupt`] when a page could not be read. The session is then
+    /// of no more use.
+    pub fn submit<K: Key + ?Sized>(&mut self, key: &K, tag: u64) -> Result<(), Error> {
+        let params = self.file.plan().params();
+        let (family, seed) = (params.family(), params.seed());
+        let digest = key.with_bytes(|bytes| match family {
+            Family::Xxh3 => Xxh3Hasher { seed }.digest(bytes),
+            family => AnyHasher { family, seed }.digest(bytes),
+        });
+        self.submit_digest(digest, tag)
+    }
+
+    /// Asks for many keys, whose tags are `first` and those that follow it.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    pub fn submit_batch<K: Key>(&mut self, keys: &[K], first: u64) -> Result<(), Error> {
+        let params = self.file.plan().params().clone();
+        let (family, seed) = (params.family(), params.seed());
+        match family {
+            Family::Xxh3 => self.submit_by(Xxh3Hasher { seed }, keys, first),
+            family => self.submit_by(AnyHasher { family, seed }, keys, first),
+        }
+    }
+
+    fn submit_by<K: Key>(
+        &mut self,
+        hasher: impl Hasher,
+        keys: &[K],
+        first: u64,
+    ) -> Result<(), Error> {
+        for (i, key) in keys.iter().enumerate() {
+            let digest = key.with_bytes(|bytes| hasher.digest(bytes));
+            self.submit_digest(digest, first.wrapping_add(i as u64))?;
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    pub(super) fn submit_digest(&mut self, digest: Digest, tag: u64) -> Result<(), Error> {
+        let (page, entry) = self.spread.place(digest);
+        if self.engine.blocks.has_room(page) {
+            let memo = self.engine.blocks.memo(page);
+            let distance = tag.wrapping_sub(*memo);
+            if distance < PIECES {
+                *memo = tag;
+                let wide = u128::from(entry) | u128::from(distance) << (8 * self.entry_bytes);
+                self.engine.blocks.push_wide(page, wide);
+                return Ok(());
+            }
+        }
+        self.submit_slowly(page, entry, tag)
+    }
+
+    /// With a new chunk, or a tag far from the one before, or both.
+    #[cold]
+    #[inline(never)]
+    fn submit_slowly(&mut self, page: usize, entry: u64, tag: u64) -> Result<(), Error> {
+        let bits = 8 * self.entry_bytes as u32;
+        loop {
+            // A flush of this very page takes the room along, and the memo begins anew.
+            while !self.engine.blocks.has_room(page) {
+                let (sink, bytes) = (&mut self.sink, self.entry_bytes);
+                self.engine
+                    .make_room(page, &mut |block| answer(block, bytes, sink))?;
+            }
+            let memo = self.engine.blocks.memo(page);
+            let distance = tag.wrapping_sub(*memo);
+            let (entry, distance) = if distance < PIECES {
+                *memo = tag;
+                (entry, distance)
+            } else {
+                // The lowest piece that differs.
+                let piece = (tag ^ *memo).trailing_zeros() / bits;
+                let mask = piece_mask(piece, bits);
+                *memo = *memo & !mask | tag & mask;
+                (
+                    (tag & mask) >> (piece * bits),
+                    LAST_PIECE - u64::from(piece),
+                )
+            };
+            let wide = u128::from(entry) | u128::from(distance) << bits;
+            self.engine.blocks.push_wide(page, wide);
+            if distance < PIECES {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Takes in answers that are there, and flushes blocks whose time has come: those that
+    /// have waited for `t_max`, and those that would if all before them took their time.
+    /// Does not wait. To be called now and then, when `t_max` is set.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    pub fn poll(&mut self) -> Result<(), Error> {
+        let (sink, bytes) = (&mut self.sink, self.entry_bytes);
+        self.engine
+            .collect(&mut |block| answer(block, bytes, sink))?;
+        if let Some(t_max) = self.t_max {
+            self.engine.give_due(t_max);
+        }
+        Ok(())
+    }
+
+    /// When a block must be flushed next so that none waits for longer than `t_max`.
+    pub fn next_deadline(&mut self) -> Option<Instant> {
+        self.engine.due(self.t_max?)
+    }
+
+    /// Blocks that are on their way.
+    pub(super) fn outstanding(&self) -> usize {
+        self.engine.outstanding()
+    }
+
+    pub(super) fn page_of(&self, digest: Digest) -> usize {
+        self.spread.place(digest).0
+    }
+
+    /// Whether a probe of this page may be put into its block now, if all blocks are to be
+    /// flushed in time.
+    pub(super) fn admits(&self, page: usize) -> bool {
+        self.t_max
+            .is_none_or(|t_max| self.engine.admits(page, t_max))
+    }
+
+    /// Waits for a page to be read, or until then.
+    pub(super) fn wait_until(&mut self, deadline: Instant) -> Result<(), Error> {
+        let (sink, bytes) = (&mut self.sink, self.entry_bytes);
+        self.engine
+            .wait_until(deadline, &mut |block| answer(block, bytes, sink))?;
+        Ok(())
+    }
+
+    /// Answers everything submitted so far.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    pub fn flush(&mut self) -> Result<(), Error> {
+        let (sink, bytes) = (&mut self.sink, self.entry_bytes);
+        self.engine.flush(&mut |block| answer(block, bytes, sink))
+    }
+
+    /// Answers everything, and returns what the session has done.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    pub fn finish(mut self) -> Result<Figures, Error> {
+        self.flush()?;
+        Ok(self.engine.figures())
+    }
+}
+
+fn piece_mask(piece: u32, bits: u32) -> u64 {
+    let ones = u64::MAX >> (64 - bits);
+    ones.checked_shl(piece * bits).unwrap_or(0)
+}
+
+/// One flush: Algorithm 2, lines 6 to 20. Each answer takes the place of its entry.
+fn test(
+    file: &PageFile,
+    buffer: &mut Buffer,
+    block: &mut Block,
+    state: &State,
+) -> Result<(), Error> {
+    let page = block.page;
+    let (written, sealed) = (state.is_written(page), state.phase == Phase::Sealed);
+    if sealed && !written {
+        buffer.bytes_mut().fill(0);
+    } else {
+        file.read_page(page, buffer, written, sealed)?;
+    }
+    let bytes = file.plan().entry_bytes() as usize;
+    with_width!(bytes, test_by(file, buffer, block));
+    Ok(())
+}
+
+fn test_by<const N: usize>(file: &PageFile, buffer: &Buffer, block: &mut Block) {
+    let mut found = Vec::new();
+    for part in block.parts_mut() {
+        found.clear();
+        found.resize(part.len() / N, false);
+        file.marker()
+            .contains(buffer.words(), part, N, N - TAG, &mut found);
+        for (entry, &found) in part.as_chunks_mut::<N>().0.iter_mut().zip(&found) {
+            // Pieces of tags are no questions.
+            if u64::from(distance_of(entry)) < PIECES {
+                entry[0] = u8::from(found);
+            }
+        }
+    }
+}
+
+/// Tells the sink every answer of a block that [`test`] has been through.
+fn answer(block: &Block, bytes: usize, sink: &mut impl FnMut(u64, bool)) {
+    with_width!(bytes, answer_by(block, sink));
+}
+
+fn answer_by<const N: usize>(block: &Block, sink: &mut impl FnMut(u64, bool)) {
+    let bits = 8 * (N - TAG) as u32;
+    let mut tag = 0u64;
+    for part in block.parts() {
+        for entry in part.as_chunks::<N>().0 {
+            let distance = u64::from(distance_of(entry));
+            if distance < PIECES {
+                tag = tag.wrapping_add(distance);
+                sink(tag, entry[0] != 0);
+                continue;
+            }
+            let piece = (LAST_PIECE - distance) as u32;
+            let mut value = [0; 8];
+            value[..N - TAG].copy_from_slice(&entry[..N - TAG]);
+            let mask = piece_mask(piece, bits);
+            let shifted = u64::from_le_bytes(value).checked_shl(piece * bits);
+            tag = tag & !mask | shifted.unwrap_or(0) & mask;
+        }
+    }
+}
+
+#[inline(always)]
+fn distance_of<const N: usize>(entry: &[u8; N]) -> u16 {
+    u16::from_le_bytes([entry[N - 2], entry[N - 1]])
+}
+
+const _: () = assert!(super::blocks::SLACK >= 8 + TAG);

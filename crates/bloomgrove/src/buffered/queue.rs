@@ -1,0 +1,447 @@
+//! A request queue before the blocks: no probe waits in its block for longer than `t_max`.
+//!
+//! ```text
+//!   submit --> [ request queue ] --> [ blocks ] --> pages --> answers --> receive
+//!              |-- queue time --|   |------- block time ------|
+//! ```
+//!
+//! A block is flushed when it is full, and also when its first entry has waited for `t_max`.
+//! With a short `t_max` many blocks fall due at once, and the disk can bring only so many to
+//! their pages in that time. So blocks are begun early enough that each is under way by its
+//! time; and when as many blocks wait as can be flushed within `t_max`, a request that would
+//! begin another one stays in the queue, with all others for its page; they begin their block
+//! together. That is the trade of the paper's Figure 3: a shorter `t_max` takes time from the
+//! blocks and adds it to the queue.
+//!
+//! Source: Buffered Bloom Filters, section 4.2. We differ: the paper flushes at the timeout,
+//! lets overdue blocks wait for one another, and keeps the queue in order.
+
+use std::cell::RefCell;
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::Error;
+use crate::hash::{AnyHasher, Digest, Hasher, Key, remix};
+
+use super::engine::{Figures, Options};
+use super::file::PageFile;
+use super::latency::{Histogram, Latencies};
+use super::plan::Plan;
+use super::probe::Prober;
+use super::state::State;
+
+/// Probes that are timed at once, at most: beyond, they are answered and not timed.
+const TIMED: usize = 1 << 16;
+/// How long to wait for a page before looking for requests again.
+const GLANCE: Duration = Duration::from_micros(100);
+/// Requests put into blocks before the clock is looked at again.
+const BATCH: usize = 256;
+
+/// How a [`ProbeQueue`] queues.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct QueueOptions {
+    /// How many requests the queue holds: whoever submits more waits.
+    pub requests: usize,
+    /// One in so many probes is timed.
+    pub time_every: u64,
+}
+
+impl Default for QueueOptions {
+    fn default() -> Self {
+        Self {
+            // The paper's 3 MB, at 40 bytes each.
+            requests: 75_000,
+            time_every: 16,
+        }
+    }
+}
+
+struct Request {
+    digest: Digest,
+    tag: u64,
+    at: Instant,
+}
+
+#[derive(Default)]
+struct Inner {
+    requests: VecDeque<Request>,
+    /// Requests that the thread has taken and that count as queued.
+    parked: usize,
+    answers: VecDeque<(u64, bool)>,
+    /// Submitted and not yet answered.
+    open: u64,
+    closing: bool,
+    failed: Option<Error>,
+    dead: bool,
+    times: [Histogram; 3],
+    figures: Figures,
+}
+
+#[derive(Default)]
+struct Shared {
+    inner: Mutex<Inner>,
+    arrived: Condvar,
+    room: Condvar,
+    answered: Condvar,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Probes of one filter from any number of threads, each answered soon.
+///
+/// ```
+/// use std::time::Duration;
+/// use bloomgrove::buffered::{Builder, Filter, Options, Plan, QueueOptions};
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("orders.grove");
+/// # let mut builder = Builder::create(&path, &Plan::for_items(1000, 0.001)?, &Options::default())?;
+/// # builder.insert_batch(&[17u64, 23, 42])?;
+/// # builder.finish()?;
+/// let filter = Filter::open(&path)?;
+/// let mut options = Options::default();
+/// options.t_max = Some(Duration::from_millis(20));
+/// let queue = filter.probe_queue(&options, &QueueOptions::default())?;
+/// queue.submit(&17u64, 1)?;
+/// queue.submit(&18u64, 2)?;
+/// let mut answers = queue.receive(Duration::from_secs(10))?;
+/// while answers.len() < 2 {
+///     answers.extend(queue.receive(Duration::from_secs(10))?);
+/// }
+/// answers.sort();
+/// assert_eq!(answers, [(1, true), (2, false)]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct ProbeQueue {
+    plan: Plan,
+    most: usize,
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl std::fmt::Debug for ProbeQueue {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "ProbeQueue({} open)", self.shared.lock().open)
+    }
+}
+
+impl ProbeQueue {
+    pub(super) fn start(
+        file: &PageFile,
+        state: State,
+        options: &Options,
+        queue: &QueueOptions,
+    ) -> Result<Self, Error> {
+        options.check(file.plan())?;
+        let shared = Arc::new(Shared::default());
+        let plan = file.plan().clone();
+        let run = {
+            let (file, options) = (file.clone(), options.clone());
+            let (shared, every) = (Arc::clone(&shared), queue.time_every.max(1));
+            move || {
+                let outcome = serve(&file, state, &options, every, &shared);
+                let mut inner = shared.lock();
+                inner.dead = true;
+                inner.failed = outcome.err();
+                shared.room.notify_all();
+                shared.answered.notify_all();
+            }
+        };
+        let thread = std::thread::Builder::new().name("bloomgrove-queue".into());
+        let thread = thread.spawn(run).map_err(Error::io("starting a thread"))?;
+        Ok(Self {
+            plan,
+            most: queue.requests.max(1),
+            shared,
+            thread: Some(thread),
+        })
+    }
+
+    /// Asks for a key; waits while the queue is full.
+    ///
+    /// # Errors
+    /// [`Error::Io`] or [`Error::Corrupt`] when a page could not be read: the queue has then
+    /// come to its end.
+    pub fn submit<K: Key + ?Sized>(&self, key: &K, tag: u64) -> Result<(), Error> {
+        self.submit_batch(&[key], tag)
+    }
+
+    /// Asks for many keys, whose tags are `first` and those that follow it.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    pub fn submit_batch<K: Key>(&self, keys: &[K], first: u64) -> Result<(), Error> {
+        let params = self.plan.params();
+        let hasher = AnyHasher {
+            family: params.family(),
+            seed: params.seed(),
+        };
+        let at = Instant::now();
+        let mut left = keys.iter().enumerate();
+        let mut next = left.next();
+        while next.is_some() {
+            let mut inner = self.shared.lock();
+            while inner.requests.len() + inner.parked >= self.most && !inner.dead {
+                inner = wait(&self.shared.room, inner);
+            }
+            alive(&mut inner)?;
+            while inner.requests.len() + inner.parked < self.most
+                && let Some((i, key)) = next
+            {
+                inner.requests.push_back(Request {
+                    digest: key.with_bytes(|bytes| hasher.digest(bytes)),
+                    tag: first.wrapping_add(i as u64),
+                    at,
+                });
+                inner.open += 1;
+                next = left.next();
+            }
+            self.shared.arrived.notify_one();
+        }
+        Ok(())
+    }
+
+    /// The answers that have come since, in no order; waits for some if there are none, unless
+    /// nothing is asked for or the time is over.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    pub fn receive(&self, patience: Duration) -> Result<Vec<(u64, bool)>, Error> {
+        let until = Instant::now() + patience;
+        let mut inner = self.shared.lock();
+        while inner.answers.is_empty() && inner.open > 0 && !inner.dead {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            let waited = self.shared.answered.wait_timeout(inner, left);
+            inner = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        match inner.failed.take() {
+            Some(error) if inner.answers.is_empty() => Err(error),
+            failed => {
+                inner.failed = failed;
+                Ok(inner.answers.drain(..).collect())
+            }
+        }
+    }
+
+    /// How many probes have been submitted and not answered.
+    pub fn open(&self) -> u64 {
+        self.shared.lock().open
+    }
+
+    /// How long those timed have waited so far.
+    pub fn latencies(&self) -> Latencies {
+        let inner = self.shared.lock();
+        let [queue, block, total] = inner.times.each_ref().map(Histogram::latency);
+        Latencies {
+            queue,
+            block,
+            total,
+        }
+    }
+
+    /// What has been done so far.
+    pub fn figures(&self) -> Figures {
+        self.shared.lock().figures
+    }
+
+    /// Flushes all blocks, now, and returns when every probe has been answered and can be
+    /// received. No more can be submitted.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    pub fn close(&mut self) -> Result<(), Error> {
+        self.end();
+        match self.shared.lock().failed.take() {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+
+    fn end(&mut self) {
+        self.shared.lock().closing = true;
+        self.shared.arrived.notify_all();
+        if let Some(thread) = self.thread.take() {
+            // It reports by `failed`, and a panic of it as `dead` would be one of ours.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for ProbeQueue {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn wait<'i>(signal: &Condvar, inner: MutexGuard<'i, Inner>) -> MutexGuard<'i, Inner> {
+    signal.wait(inner).unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The error that ended the queue, the first time; later, that it has ended.
+fn alive(inner: &mut Inner) -> Result<(), Error> {
+    if !inner.dead && !inner.closing {
+        return Ok(());
+    }
+    Err(inner.failed.take().unwrap_or_else(|| {
+        Error::io("probing")(std::io::Error::other("the queue has been closed"))
+    }))
+}
+
+/// When a probe was submitted, and when it was put into its block.
+type Times = HashMap<u64, (Instant, Instant)>;
+
+/// The thread of a queue.
+fn serve(
+    file: &PageFile,
+    state: State,
+    options: &Options,
+    every: u64,
+    shared: &Shared,
+) -> Result<(), Error> {
+    let answers = RefCell::new(Vec::new());
+    let sink = |tag, yes| answers.borrow_mut().push((tag, yes));
+    let mut prober = Prober::start(file, state, options, sink)?;
+    let is_timed = |tag: u64| remix(tag).is_multiple_of(every);
+    let mut times = Times::new();
+    let mut parked = Parked::default();
+    loop {
+        let (requests, closing) = {
+            let mut inner = shared.lock();
+            let most = inner.requests.len().min(BATCH);
+            let taken: Vec<Request> = inner.requests.drain(..most).collect();
+            // Those parked count when the next are taken.
+            inner.parked = parked.requests;
+            shared.room.notify_all();
+            let closing = inner.closing && inner.requests.is_empty();
+            (taken, closing)
+        };
+        let now = Instant::now();
+        let mut moved = !requests.is_empty();
+        let mut put = |prober: &mut Prober<_>, request: Request| {
+            if is_timed(request.tag) && times.len() < TIMED {
+                times.insert(request.tag, (request.at, now));
+            }
+            prober.submit_digest(request.digest, request.tag)
+        };
+        // First those that have waited for their page's turn.
+        while let Some(page) = parked.first()
+            && prober.admits(page)
+        {
+            for request in parked.take_first() {
+                put(&mut prober, request)?;
+            }
+            moved = true;
+        }
+        for request in requests {
+            let page = prober.page_of(request.digest);
+            if parked.has(page) || !prober.admits(page) {
+                parked.add(page, request);
+            } else {
+                put(&mut prober, request)?;
+            }
+        }
+        let ends = closing && parked.requests == 0;
+        if ends {
+            prober.flush()?;
+        }
+        prober.poll()?;
+        moved |= deliver(shared, &answers, &mut times, is_timed, prober.figures());
+        if ends {
+            return Ok(());
+        }
+        if moved {
+            continue;
+        }
+        // Nothing to do: wait for a page, or for a request, or for a block's time.
+        let next = prober.next_deadline();
+        let left = next.map(|next| next.saturating_duration_since(Instant::now()));
+        if prober.outstanding() > 0 {
+            let glance = left.unwrap_or(GLANCE).min(GLANCE);
+            prober.wait_until(Instant::now() + glance)?;
+            continue;
+        }
+        let inner = shared.lock();
+        if inner.requests.is_empty() && !(inner.closing && parked.requests == 0) {
+            match left {
+                None => drop(wait(&shared.arrived, inner)),
+                Some(left) => drop(shared.arrived.wait_timeout(inner, left)),
+            }
+        }
+    }
+}
+
+/// Requests that may not begin a block yet, by page, in the order of each page's first.
+#[derive(Default)]
+struct Parked {
+    by_page: HashMap<usize, Vec<Request>>,
+    order: VecDeque<usize>,
+    requests: usize,
+}
+
+impl Parked {
+    fn has(&self, page: usize) -> bool {
+        self.by_page.contains_key(&page)
+    }
+
+    fn add(&mut self, page: usize, request: Request) {
+        let waiting = self.by_page.entry(page).or_default();
+        if waiting.is_empty() {
+            self.order.push_back(page);
+        }
+        waiting.push(request);
+        self.requests += 1;
+    }
+
+    fn first(&self) -> Option<usize> {
+        self.order.front().copied()
+    }
+
+    fn take_first(&mut self) -> Vec<Request> {
+        let page = self.order.pop_front();
+        let taken = page.and_then(|page| self.by_page.remove(&page));
+        let taken = taken.unwrap_or_default();
+        self.requests -= taken.len();
+        taken
+    }
+}
+
+/// Hands answers over and notes how long they took; true if there were any.
+fn deliver(
+    shared: &Shared,
+    answers: &RefCell<Vec<(u64, bool)>>,
+    times: &mut Times,
+    is_timed: impl Fn(u64) -> bool,
+    figures: Figures,
+) -> bool {
+    let mut answers = answers.borrow_mut();
+    if answers.is_empty() {
+        return false;
+    }
+    let now = Instant::now();
+    let mut inner = shared.lock();
+    for &(tag, _) in answers.iter() {
+        if is_timed(tag)
+            && let Some((submitted, blocked)) = times.remove(&tag)
+        {
+            let [queue, block, total] = &mut inner.times;
+            queue.add(blocked - submitted);
+            block.add(now - blocked);
+            total.add(now - submitted);
+        }
+    }
+    inner.open -= answers.len() as u64;
+    inner.figures = figures;
+    inner.answers.extend(answers.drain(..));
+    shared.answered.notify_all();
+    true
+}

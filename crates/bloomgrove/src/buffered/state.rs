@@ -1,0 +1,161 @@
+//! What a page file says of itself: how many keys are sure, and whether it is finished.
+//!
+//! ```text
+//!   | state A | state B | page 0 | page 1 | ...       the whole one with the higher number counts
+//! ```
+//!
+//! A new state is written over the older of the two, so that a crash while writing leaves the
+//! other. FORMAT section 14.
+
+use xxhash_rust::xxh3::Xxh3Default;
+use zerocopy::little_endian::{U32, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+use super::page::SECTOR;
+
+const MARK: [u8; 8] = *b"GRVSTATE";
+
+/// Numbers and keys are fewer: adding to them never overflows.
+const MOST: u64 = 1 << 62;
+
+/// How far a page file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Phase {
+    /// Not finished; nothing has changed since the last sync.
+    Synced,
+    /// Somebody is adding keys to it now.
+    Building,
+    /// Whoever added keys did not get to the next sync. The keys of the last one are all
+    /// there, and maybe some more.
+    Interrupted,
+    /// Finished.
+    Sealed,
+}
+
+impl Phase {
+    /// The name used on the command line and in messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Phase::Synced => "unfinished",
+            Phase::Building => "being built",
+            Phase::Interrupted => "interrupted",
+            Phase::Sealed => "finished",
+        }
+    }
+}
+
+/// FORMAT section 14.
+#[derive(FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+struct Fixed {
+    mark: [u8; 8],
+    number: U64,
+    keys: U64,
+    phase: U32,
+    reserved: U32,
+    reserved_2: [u8; 24],
+    checksum: U64,
+}
+
+const FIXED: usize = size_of::<Fixed>();
+
+/// The state as of the last sync.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct State {
+    /// Rises with each state written.
+    pub(super) number: u64,
+    /// How many keys were inserted before the last sync.
+    pub(super) keys: u64,
+    pub(super) phase: Phase,
+    /// A bit for each page: whether it had been written.
+    written: Vec<u8>,
+}
+
+impl State {
+    pub(super) fn new(pages: u64) -> Self {
+        Self {
+            number: 1,
+            keys: 0,
+            phase: Phase::Synced,
+            written: vec![0; pages.div_ceil(8) as usize],
+        }
+    }
+
+    /// Bytes of a state on disk.
+    pub(super) fn len(pages: u64) -> u64 {
+        (FIXED as u64 + pages.div_ceil(8)).next_multiple_of(SECTOR)
+    }
+
+    pub(super) fn is_written(&self, page: usize) -> bool {
+        self.written[page / 8] >> (page % 8) & 1 != 0
+    }
+
+    pub(super) fn set_written(&mut self, page: usize) {
+        self.written[page / 8] |= 1 << (page % 8);
+    }
+
+    pub(super) fn written_pages(&self) -> u64 {
+        let ones = self.written.iter().map(|byte| u64::from(byte.count_ones()));
+        ones.sum()
+    }
+
+    /// Into zeroed bytes as many as [`len`](Self::len) says.
+    pub(super) fn encode(&self, bytes: &mut [u8]) {
+        let mut fixed = Fixed {
+            mark: MARK,
+            number: self.number.into(),
+            keys: self.keys.into(),
+            phase: match self.phase {
+                Phase::Synced => 0,
+                Phase::Building | Phase::Interrupted => 1,
+                Phase::Sealed => 2,
+            }
+            .into(),
+            reserved: 0.into(),
+            reserved_2: [0; 24],
+            checksum: 0.into(),
+        };
+        let (head, rest) = bytes.split_at_mut(FIXED);
+        rest.fill(0);
+        rest[..self.written.len()].copy_from_slice(&self.written);
+        fixed.checksum = sum(&fixed, rest).into();
+        head.copy_from_slice(fixed.as_bytes());
+    }
+
+    /// None when this is no whole state of a filter of so many pages.
+    pub(super) fn decode(bytes: &[u8], pages: u64) -> Option<Self> {
+        let (fixed, rest) = Fixed::read_from_prefix(bytes).ok()?;
+        let right = fixed.mark == MARK
+            && fixed.checksum.get() == sum(&fixed, rest)
+            && fixed.number.get() < MOST
+            && fixed.keys.get() < MOST
+            && fixed.reserved == 0
+            && fixed.reserved_2 == [0; 24];
+        let (written, padding) = rest.split_at_checked(pages.div_ceil(8) as usize)?;
+        let beyond =
+            !pages.is_multiple_of(8) && written.last().is_some_and(|last| last >> (pages % 8) != 0);
+        if !right || beyond || padding.iter().any(|&byte| byte != 0) {
+            return None;
+        }
+        Some(Self {
+            number: fixed.number.get(),
+            keys: fixed.keys.get(),
+            phase: match fixed.phase.get() {
+                0 => Phase::Synced,
+                1 => Phase::Interrupted,
+                2 => Phase::Sealed,
+                _ => return None,
+            },
+            written: written.to_vec(),
+        })
+    }
+}
+
+/// Of all bytes but the sum's own.
+fn sum(fixed: &Fixed, rest: &[u8]) -> u64 {
+    let mut sum = Xxh3Default::new();
+    sum.update(&fixed.as_bytes()[..FIXED - 8]);
+    sum.update(rest);
+    sum.digest()
+}
