@@ -230,7 +230,7 @@ pub(super) fn calibration(effort: Effort, progress: &mut Progress<'_>) -> Result
         };
         let sets: Vec<u64> = (0..sets).collect();
         for (name, judged) in Judged::ALL {
-            // These two would take hours for so many draws.
+            // The slowest per draw; smaller sets have judged them already.
             if items > 1000 && matches!(judged, Judged::Attack | Judged::HashInvert) {
                 continue;
             }
