@@ -9,8 +9,11 @@
 //!   list them ([`sample`]).
 //! * `buffered`: a filter on disk with `32, 64` MB of memory against filters in memory, single
 //!   random reads and a memory map ([`buffered`]).
+//! * `disk`: pages of `4, 512, 2048` KB read and changed by threads and by a ring of requests
+//!   ([`disk`]).
 
 mod buffered;
+mod disk;
 mod index;
 mod race;
 mod rivals;
@@ -32,6 +35,8 @@ enum Args {
     Sample(sample::Args),
     /// A filter on disk against filters in memory
     Buffered(buffered::Args),
+    /// Threads that wait for the disk against a ring of requests
+    Disk(disk::Args),
 }
 
 #[derive(clap::Args)]
@@ -66,6 +71,7 @@ fn main() -> Result<(), bloomgrove::Error> {
         Args::Index(args) => index::run(&args),
         Args::Sample(args) => sample::run(&args),
         Args::Buffered(args) => buffered::run(&args),
+        Args::Disk(args) => disk::run(&args),
     }
 }
 
