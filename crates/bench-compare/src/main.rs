@@ -3,6 +3,7 @@
 //!
 //! * `filters`: `{1e6, 1e8} u64, 1e6 text` x `insert, hit, miss` x every contender of
 //!   [`rivals`]. All are built for a false-positive rate of 1 %.
+//! * `batches`: inserting into `64, 128, 512` MB, many keys at once and very many ([`batches`]).
 //! * `index`: `1e3, 1e4, 1e5` sets x densities `.7, 7, 30, 50 %` x `present, absent` keys,
 //!   one at a time and many x every layout ([`index`]).
 //! * `sample`: `1e6, 1e7` names, `100, 1000, 10,000` items x every way to draw members and to
@@ -12,6 +13,7 @@
 //! * `disk`: pages of `4, 512, 2048` KB read and changed by threads and by a ring of requests
 //!   ([`disk`]).
 
+mod batches;
 mod buffered;
 mod disk;
 mod index;
@@ -29,6 +31,8 @@ use race::{MEASURES, Row, Setup};
 enum Args {
     /// Single filters against rival crates
     Filters(Filters),
+    /// Batches so large that they are sorted first against small ones
+    Batches(batches::Args),
     /// Layouts of an index against one another, the tree, and a scan
     Index(index::Args),
     /// Ways to draw members of a filter and to list them
@@ -68,6 +72,7 @@ fn main() -> Result<(), bloomgrove::Error> {
             filters(&args);
             Ok(())
         }
+        Args::Batches(args) => batches::run(&args),
         Args::Index(args) => index::run(&args),
         Args::Sample(args) => sample::run(&args),
         Args::Buffered(args) => buffered::run(&args),

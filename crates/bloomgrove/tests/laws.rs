@@ -336,3 +336,15 @@ fn empty_batches_and_empty_keys_are_fine() {
         assert!(!filter.contains(""));
     }
 }
+
+/// Batches large enough to be sorted by where they go make the same filter.
+#[test]
+fn a_very_large_batch_is_its_keys_one_by_one() {
+    let params = Params::builder((33 << 23) + 5, 7).build().unwrap();
+    let keys: Vec<u64> = (0..400_000).map(support::scatter).collect();
+    let mut filter = Filter::new(params.clone()).unwrap();
+    filter.insert_batch(&keys);
+    let mut single = Filter::new(params).unwrap();
+    keys.chunks(1000).for_each(|keys| single.insert_batch(keys));
+    assert!(filter == single);
+}

@@ -20,6 +20,7 @@
 mod backend;
 mod line;
 mod packed;
+mod parts;
 mod pipeline;
 mod rows;
 mod shared;
@@ -204,7 +205,10 @@ pub(crate) fn insert_walks<K, W: Walk>(
     keys: &[K],
     start: impl Fn(&K) -> W,
 ) {
-    Backend::best().insert_walks(words, size, keys, start);
+    match parts::Parts::that_pay(size, keys.len()) {
+        Some(parts) => Backend::best().insert_by_parts(words, size, keys, start, parts),
+        None => Backend::best().insert_walks(words, size, keys, start),
+    }
 }
 
 /// Asks the processor to fetch the cache line that holds `words[index]`.

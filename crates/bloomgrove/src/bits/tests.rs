@@ -138,6 +138,40 @@ fn check_walks(backend: Backend) {
     }
 }
 
+/// Parts of all sizes, the last one cut short, and keys that crowd into one of them.
+#[test]
+fn parts_set_the_bits_that_walks_set() {
+    let spread: Vec<u64> = (0..3000).map(|i| i << 32 | 5).collect();
+    let crowded = vec![17; 3000];
+    for (bits, shift) in [(1000, 6), (40_000, 8), (100_003, 12), (100_003, 20)] {
+        let size = Size { bits, hashes: 3 };
+        for (keys, at_a_time) in [(&spread, 3000), (&spread, 700), (&crowded, 1000)] {
+            let mut expected = vec![0; bits.div_ceil(64) as usize];
+            for &key in keys {
+                let mut walk = Steps(key);
+                (0..3).for_each(|_| _ = set(&mut expected, walk.next(bits)));
+            }
+            for backend in Backend::all() {
+                let mut words = vec![0; expected.len()];
+                let parts = parts::Parts::new(size, shift, at_a_time).unwrap();
+                backend.insert_by_parts(&mut words, size, keys, |&key| Steps(key), parts);
+                assert!(words == expected, "{bits} bits, parts of 2^{shift}");
+            }
+        }
+    }
+}
+
+#[test]
+fn parts_are_for_many_keys_and_large_filters() {
+    let size = |megabytes: u64| Size {
+        bits: megabytes << 23,
+        hashes: 3,
+    };
+    assert!(parts::Parts::that_pay(size(64), 2_000_000).is_some());
+    assert!(parts::Parts::that_pay(size(64), 1_000_000).is_none());
+    assert!(parts::Parts::that_pay(size(16), 2_000_000).is_none());
+}
+
 #[test]
 fn every_backend_agrees_with_single_bits() {
     for backend in Backend::all() {

@@ -1,0 +1,151 @@
+//! Very many keys into a large filter: first sorted by where they go, then set part by part.
+//!
+//! ```text
+//!   keys --walk--> positions --upper bits--> [part 0: .....][part 1: ...][part 2: ....]
+//!                                                  |  all of a part's positions at once
+//!   filter         [      part 0      ][      part 1      ][      part 2      ]
+//! ```
+//!
+//! A position set at once is a cache line fetched for one bit. When several positions wait
+//! for each line, it pays to write them all down first: a part stays in the cache while
+//! its bits are set. It is the buffered filter's idea without the disk.
+//!
+//! Source: Buffered Bloom Filters (seed document 003), sections 2.1 and 3. We differ: each of
+//! a key's k positions goes to its own part, so the filter is the same as if its keys had come
+//! one by one.
+//!
+//! Cost: 4 bytes for each position while it waits, at most half of the filter's own memory.
+//! `bench-compare batches` has the gain. Only for inserting in the standard layout. In the
+//! blocked layout a key is one line, fetched ahead; and to ask, each position would have to
+//! carry its key's number along, through k rounds of sorting.
+
+use zerocopy::{FromBytes, IntoBytes};
+
+use super::pipeline::{Size, Walk};
+use super::{Backend, Words};
+
+/// Positions wait when there are so many for each line of the filter, or more, and twice as
+/// many at most.
+const PER_LINE: u64 = 4;
+/// Bits of a line, as the memory moves them.
+const LINE_BITS: u64 = 512;
+/// Filters up to this many bits stay in the cache that cores share, more or less.
+const NEAR: u64 = 32 << 23;
+/// A part is half a megabyte at least, and there are this many at most: each is a place
+/// that is being written to.
+const SMALLEST: u32 = 22;
+const MOST: u64 = 1024;
+
+/// Positions, sorted by the part of the filter they are in.
+pub(super) struct Parts {
+    /// A part is 2^shift bits.
+    shift: u32,
+    /// How many positions each part has room for, and has.
+    room: usize,
+    filled: Vec<u32>,
+    /// `room` for each part, one part after the other.
+    waiting: Words,
+    /// How many keys are taken at a time.
+    keys: usize,
+}
+
+impl Parts {
+    /// Parts for so many keys, if they pay and there is memory for them.
+    pub(super) fn that_pay(size: Size, keys: usize) -> Option<Self> {
+        let positions = keys as u64 * u64::from(size.hashes);
+        let least = PER_LINE * size.bits.div_ceil(LINE_BITS);
+        if size.bits <= NEAR || positions < least {
+            return None;
+        }
+        let shift = (size.bits.div_ceil(MOST)).next_power_of_two().ilog2();
+        // Equal batches, each with enough.
+        let keys = keys.div_ceil(positions.div_ceil(2 * least) as usize);
+        Self::new(size, shift.max(SMALLEST), keys)
+    }
+
+    /// Parts of 2^shift bits, for so many keys at a time.
+    pub(super) fn new(size: Size, shift: u32, keys: usize) -> Option<Self> {
+        // Positions in a part are numbers of 32 bits.
+        if shift > 31 {
+            return None;
+        }
+        let parts = usize::try_from(size.bits.div_ceil(1 << shift)).ok()?;
+        let mean = keys.checked_mul(size.hashes as usize)? / parts;
+        // Six deviations: what finds no room is set at once.
+        let room = mean + 6 * mean.isqrt() + 16;
+        Some(Self {
+            shift,
+            room,
+            filled: vec![0; parts],
+            waiting: Words::zeroed(room.checked_mul(parts)?.div_ceil(2)).ok()?,
+            keys,
+        })
+    }
+
+    /// Writes down all positions of these keys.
+    #[inline(always)]
+    fn sort<K, W: Walk>(
+        &mut self,
+        words: &mut [u64],
+        size: Size,
+        keys: &[K],
+        start: impl Fn(&K) -> W,
+    ) {
+        let (shift, room) = (self.shift, self.room);
+        let waiting = self.waiting.as_mut().as_mut_bytes();
+        // As words are aligned, so are their halves.
+        let waiting = <[u32]>::mut_from_bytes(waiting).unwrap_or_default();
+        let filled = &mut self.filled[..];
+        filled.fill(0);
+        let below = (1 << shift) - 1;
+        for key in keys {
+            let mut walk = start(key);
+            for _ in 0..size.hashes {
+                let position = walk.next(size.bits);
+                let part = (position >> shift) as usize;
+                let at = filled[part] as usize;
+                if at < room {
+                    waiting[part * room + at] = (position & below) as u32;
+                    filled[part] += 1;
+                } else {
+                    super::set(words, position);
+                }
+            }
+        }
+    }
+
+    /// Sets what was written down.
+    #[inline(always)]
+    fn set(&self, words: &mut [u64]) {
+        let parts = words.chunks_mut((1usize << self.shift) / 64);
+        let waiting = <[u32]>::ref_from_bytes(self.waiting.as_ref().as_bytes());
+        let waiting = waiting.unwrap_or_default().chunks(self.room);
+        for ((part, waiting), &filled) in parts.zip(waiting).zip(&self.filled) {
+            for &position in &waiting[..filled as usize] {
+                super::set(part, u64::from(position));
+            }
+        }
+    }
+}
+
+impl Backend {
+    /// As `insert_walks`: sets every bit of every key's walk.
+    pub(super) fn insert_by_parts<K, W: Walk>(
+        self,
+        words: &mut [u64],
+        size: Size,
+        keys: &[K],
+        start: impl Fn(&K) -> W,
+        mut parts: Parts,
+    ) {
+        self.run(
+            #[inline(always)]
+            || {
+                for keys in keys.chunks(parts.keys.max(1)) {
+                    parts.sort(words, size, keys, &start);
+                    parts.set(words);
+                }
+            },
+        );
+    }
+}
