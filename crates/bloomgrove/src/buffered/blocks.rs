@@ -13,6 +13,7 @@
 //! what replacement selection does for sorted runs.
 
 use std::mem;
+use std::time::Instant;
 
 use crate::Error;
 
@@ -48,6 +49,8 @@ pub enum Strategy {
 #[derive(Debug)]
 pub(super) struct Block {
     pub(super) page: usize,
+    /// Since when its first entry waits, if it goes because that is long enough.
+    pub(super) since: Option<Instant>,
     chunks: Vec<Chunk>,
     /// Bytes used of each chunk but the last, and of that.
     full: usize,
@@ -274,6 +277,7 @@ impl Blocks {
         };
         Block {
             page,
+            since: None,
             chunks,
             full: self.full,
             last,

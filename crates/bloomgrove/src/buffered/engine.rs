@@ -25,6 +25,12 @@ const WAITING: usize = 2;
 const CAUTION: (f64, f64) = (1.5, 3.0);
 /// The weight of the newest in the running mean of a flush's time.
 const NEWEST: f64 = 0.125;
+/// The margin before `t_max` is this part of it at first, and at most half of it.
+const FIRST_MARGIN: u32 = 4;
+/// How often it is looked for blocks that are due within `t_max`.
+const GLANCES: u32 = 256;
+/// How much of the margin is left after a block that came in time.
+const SHRINK: f64 = 1.0 - 1.0 / 1024.0;
 
 /// How a session works. The defaults suit a disk without moving parts.
 #[derive(Clone, Debug)]
@@ -46,7 +52,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             memory: 32 << 20,
-            workers: 2,
+            workers: 3,
             strategy: Strategy::Longest,
             direct: true,
             t_max: None,
@@ -92,6 +98,8 @@ pub struct Figures {
     pub flushes: u64,
     /// How long one took on average, of late, in seconds.
     pub flush_seconds: f64,
+    /// How long the slowest took, in seconds.
+    pub slowest_seconds: f64,
     /// How often the session had to wait for the workers.
     pub waits: u64,
 }
@@ -106,8 +114,13 @@ pub(super) struct Engine {
     figures: Figures,
     /// The running mean of how far a flush's time is from the mean, in seconds.
     deviation: f64,
-    /// Blocks in the order of their first entries, while anybody asks for their age.
-    ages: Option<VecDeque<(Instant, usize, u32)>>,
+    t_max: Option<Duration>,
+    /// So much before `t_max` a block should be back: as much as others were late of late.
+    margin: Duration,
+    /// When it was last looked for blocks that are due, and there were none.
+    looked: Instant,
+    /// Blocks in the order of their first entries, if there is a `t_max`.
+    ages: VecDeque<(Instant, usize, u32)>,
     broken: bool,
 }
 
@@ -131,7 +144,10 @@ impl Engine {
             strategy: options.strategy,
             figures: Figures::default(),
             deviation: 0.0,
-            ages: options.t_max.map(|_| VecDeque::new()),
+            t_max: options.t_max,
+            margin: options.t_max.unwrap_or_default() / FIRST_MARGIN,
+            looked: Instant::now(),
+            ages: VecDeque::new(),
             broken: false,
         })
     }
@@ -183,15 +199,15 @@ impl Engine {
         if self.strategy == Strategy::Longest && self.blocks.free() < self.reserve {
             self.give_longest();
         }
-        if let Some(ages) = &mut self.ages
-            && self.blocks.is_empty(page)
-        {
+        if self.t_max.is_some() && self.blocks.is_empty(page) {
             let blocks = &self.blocks;
             // Those of blocks that went when they were full are still there.
-            if ages.len() > 2 * blocks.pages() {
-                ages.retain(|&(_, page, serial)| blocks.serial(page) == serial);
+            if self.ages.len() > 2 * blocks.pages() {
+                self.ages
+                    .retain(|&(_, page, serial)| blocks.serial(page) == serial);
             }
-            ages.push_back((Instant::now(), page, blocks.serial(page)));
+            self.ages
+                .push_back((Instant::now(), page, blocks.serial(page)));
         }
         Ok(())
     }
@@ -275,6 +291,8 @@ impl Engine {
             mean => mean * (1.0 - NEWEST) + took * NEWEST,
         };
         self.figures.flushes += 1;
+        self.figures.slowest_seconds = self.figures.slowest_seconds.max(took);
+        self.learn(&done);
         match done.outcome {
             Ok(()) => sink(&done.block),
             Err(error) => {
@@ -284,6 +302,17 @@ impl Engine {
         }
         self.blocks.free_block(done.block);
         Ok(())
+    }
+
+    /// Widens the margin by as much as a block was late, beside its own page's time.
+    fn learn(&mut self, done: &Done) {
+        if let (Some(t_max), Some(since)) = (self.t_max, done.block.since) {
+            let late = since.elapsed().saturating_sub(t_max + done.took);
+            self.margin = match late.is_zero() {
+                true => self.margin.mul_f64(SHRINK),
+                false => (self.margin + late).min(t_max / 2),
+            };
+        }
     }
 
     pub(super) fn outstanding(&self) -> usize {
@@ -299,23 +328,25 @@ impl Engine {
 
     /// Whether a block for this page waits already, or one more can still be flushed within
     /// `t_max`, together with all that wait or are on their way.
-    pub(super) fn admits(&self, page: usize, t_max: Duration) -> bool {
+    pub(super) fn admits(&self, page: usize) -> bool {
+        let Some(t_max) = self.t_max else { return true };
         let before = self.blocks.waiting() + self.workers.outstanding();
         !self.blocks.is_empty(page)
             || before < self.workers.count()
-            || self.pace() * (before as u32 + 1) <= t_max
+            || self.pace() * (before as u32 + 1) <= t_max - self.margin
     }
 
-    /// When the oldest block must go so that it, and each behind it, is with a worker when
-    /// its first entry has waited for `t_max`. Only if ages are kept.
-    pub(super) fn due(&mut self, t_max: Duration) -> Option<Instant> {
+    /// When the oldest block must go so that it, and each behind it, is back when its first
+    /// entry has waited for `t_max`. None without a `t_max`.
+    pub(super) fn due(&mut self) -> Option<Instant> {
+        let aim = self.t_max? - self.margin;
         let (blocks, pace) = (&self.blocks, self.pace());
-        let ages = self.ages.as_mut()?;
-        ages.retain(|&(_, page, serial)| blocks.serial(page) == serial && !blocks.is_empty(page));
+        self.ages
+            .retain(|&(_, page, serial)| blocks.serial(page) == serial && !blocks.is_empty(page));
         let mut ahead = pace * self.workers.outstanding() as u32;
         let mut due: Option<Instant> = None;
-        for &(since, ..) in ages.iter() {
-            let latest = (since + t_max).checked_sub(ahead).unwrap_or(since);
+        for &(since, ..) in &self.ages {
+            let latest = (since + aim).checked_sub(ahead).unwrap_or(since);
             due = Some(due.map_or(latest, |due| due.min(latest)));
             ahead += pace;
         }
@@ -323,13 +354,24 @@ impl Engine {
     }
 
     /// Gives out the oldest blocks, as long as they are due and a worker is free.
-    pub(super) fn give_due(&mut self, t_max: Duration) {
-        while self.workers.outstanding() <= self.workers.count()
-            && self.due(t_max).is_some_and(|due| due <= Instant::now())
-        {
-            let oldest = self.ages.as_mut().and_then(VecDeque::pop_front);
-            let Some((_, page, _)) = oldest else { return };
-            self.give(page);
+    pub(super) fn give_due(&mut self) {
+        let Some(t_max) = self.t_max else { return };
+        // Looking at all that wait takes its time, too, and some lateness is reckoned with.
+        if self.looked.elapsed() < t_max / GLANCES {
+            return;
+        }
+        while self.workers.outstanding() <= self.workers.count() {
+            let now = Instant::now();
+            if self.due().is_none_or(|due| due > now) {
+                self.looked = now;
+                return;
+            }
+            let Some((since, page, _)) = self.ages.pop_front() else {
+                return;
+            };
+            let mut block = self.blocks.take(page);
+            block.since = Some(since);
+            self.workers.give(block);
         }
     }
 }

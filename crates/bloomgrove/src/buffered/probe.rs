@@ -15,7 +15,7 @@
 //! Cost: as building, without the writing.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::Error;
 use crate::hash::{AnyHasher, Digest, Family, Hasher, Key, Xxh3Hasher};
@@ -82,7 +82,6 @@ pub struct Prober<S: FnMut(u64, bool)> {
     engine: Engine,
     spread: Spread,
     entry_bytes: usize,
-    t_max: Option<Duration>,
     sink: S,
 }
 
@@ -116,7 +115,6 @@ impl<S: FnMut(u64, bool)> Prober<S> {
             file: file.clone(),
             engine,
             entry_bytes,
-            t_max: options.t_max,
             sink,
         })
     }
@@ -234,15 +232,13 @@ impl<S: FnMut(u64, bool)> Prober<S> {
         let (sink, bytes) = (&mut self.sink, self.entry_bytes);
         self.engine
             .collect(&mut |block| answer(block, bytes, sink))?;
-        if let Some(t_max) = self.t_max {
-            self.engine.give_due(t_max);
-        }
+        self.engine.give_due();
         Ok(())
     }
 
     /// When a block must be flushed next so that none waits for longer than `t_max`.
     pub fn next_deadline(&mut self) -> Option<Instant> {
-        self.engine.due(self.t_max?)
+        self.engine.due()
     }
 
     /// Blocks that are on their way.
@@ -257,8 +253,7 @@ impl<S: FnMut(u64, bool)> Prober<S> {
     /// Whether a probe of this page may be put into its block now, if all blocks are to be
     /// flushed in time.
     pub(super) fn admits(&self, page: usize) -> bool {
-        self.t_max
-            .is_none_or(|t_max| self.engine.admits(page, t_max))
+        self.engine.admits(page)
     }
 
     /// Waits for a page to be read, or until then.
