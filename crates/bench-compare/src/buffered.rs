@@ -183,9 +183,9 @@ fn waiting(args: &Args, path: &Path) -> Result<(), Error> {
         crate::machine()
     );
     println!(
-        "| t_max ms | queue ms: mean, p99 | block ms: mean, p99, max | total ms: mean, p99 | page ms: mean, slowest | million probes / s |"
+        "| t_max ms | queue ms: mean, p99 | block ms: mean, p99, max | total ms: mean, p99 | page ms: mean, slowest | blocks late, of all | million probes / s |"
     );
-    println!("|---|---|---|---|---|---|");
+    println!("|---|---|---|---|---|---|---|");
     for t_max in args.t_max.iter().map(Some).chain([None]) {
         options.t_max = t_max.map(|&millis| Duration::from_millis(millis));
         let filter = buffered::Filter::open_with(path, options.direct)?;
@@ -204,7 +204,7 @@ fn waiting(args: &Args, path: &Path) -> Result<(), Error> {
         let (times, figures) = (queue.latencies(), queue.figures());
         let ms = |time: Duration| time.as_secs_f64() * 1e3;
         println!(
-            "| {} | {:.1}, {:.1} | {:.1}, {:.1}, {:.1} | {:.1}, {:.1} | {:.2}, {:.2} | {rate:.2} |",
+            "| {} | {:.1}, {:.1} | {:.1}, {:.1}, {:.1} | {:.1}, {:.1} | {:.2}, {:.2} | {}, {} | {rate:.2} |",
             t_max.map_or("none".into(), u64::to_string),
             ms(times.queue.mean),
             ms(times.queue.p99),
@@ -215,6 +215,8 @@ fn waiting(args: &Args, path: &Path) -> Result<(), Error> {
             ms(times.total.p99),
             figures.flush_seconds * 1e3,
             figures.slowest_seconds * 1e3,
+            figures.late,
+            figures.flushes,
         );
     }
     let _ = std::fs::remove_file(path);

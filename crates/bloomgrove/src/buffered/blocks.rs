@@ -49,7 +49,7 @@ pub enum Strategy {
 #[derive(Debug)]
 pub(super) struct Block {
     pub(super) page: usize,
-    /// Since when its first entry waits, if it goes because that is long enough.
+    /// Since when its first entry waits, if anybody asks.
     pub(super) since: Option<Instant>,
     chunks: Vec<Chunk>,
     /// Bytes used of each chunk but the last, and of that.
@@ -87,6 +87,7 @@ struct Open {
 #[derive(Debug)]
 struct Page {
     full: Vec<Chunk>,
+    since: Option<Instant>,
     /// How many of its blocks have been taken.
     taken: u32,
     /// A block of it is on its way.
@@ -135,6 +136,7 @@ impl Blocks {
         let total = pool / (chunk_bytes + CHUNK_COST);
         let page = || Page {
             full: Vec::new(),
+            since: None,
             taken: 0,
             busy: false,
         };
@@ -255,6 +257,11 @@ impl Blocks {
         self.pages[page].busy
     }
 
+    /// Says since when the first entry of the page's block waits.
+    pub(super) fn set_since(&mut self, page: usize, since: Instant) {
+        self.pages[page].since = Some(since);
+    }
+
     /// Which of the page's blocks is being filled.
     pub(super) fn serial(&self, page: usize) -> u32 {
         self.pages[page].taken
@@ -267,6 +274,7 @@ impl Blocks {
         let own = &mut self.pages[page];
         own.busy = true;
         own.taken = own.taken.wrapping_add(1);
+        let since = own.since.take();
         let mut chunks = mem::take(&mut own.full);
         let last = if at == 0 {
             self.free.extend((!chunk.is_empty()).then_some(chunk));
@@ -277,7 +285,7 @@ impl Blocks {
         };
         Block {
             page,
-            since: None,
+            since,
             chunks,
             full: self.full,
             last,

@@ -5,13 +5,13 @@
 //! free. A block is given out a little before memory is used up, so that the workers are at
 //! it while the rest fills.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::Error;
 
 use super::blocks::{Block, Blocks, Strategy};
+use super::deadlines::Deadlines;
 use super::file::PageFile;
 use super::plan::Plan;
 use super::workers::{Done, Work, Workers};
@@ -20,17 +20,9 @@ use super::workers::{Done, Work, Workers};
 const RESERVE: usize = 8;
 /// Blocks that wait for a worker beside those that are with one.
 const WAITING: usize = 2;
-/// Blocks are reckoned to take so many times their mean, and so many mean deviations more: a
-/// disk or a processor that others use, too, is not always the same.
-const CAUTION: (f64, f64) = (1.5, 3.0);
-/// The weight of the newest in the running mean of a flush's time.
-const NEWEST: f64 = 0.125;
-/// The margin before `t_max` is this part of it at first, and at most half of it.
-const FIRST_MARGIN: u32 = 4;
-/// How often it is looked for blocks that are due within `t_max`.
-const GLANCES: u32 = 256;
-/// How much of the margin is left after a block that came in time.
-const SHRINK: f64 = 1.0 - 1.0 / 1024.0;
+/// The weight of the newest in the running mean of a flush's time: small enough that a single
+/// slow one does not count for a slow time.
+const NEWEST: f64 = 1.0 / 64.0;
 
 /// How a session works. The defaults suit a disk without moving parts.
 #[derive(Clone, Debug)]
@@ -102,6 +94,8 @@ pub struct Figures {
     pub slowest_seconds: f64,
     /// How often the session had to wait for the workers.
     pub waits: u64,
+    /// Blocks whose first entry had waited for longer than `t_max` and its own page.
+    pub late: u64,
 }
 
 /// Blocks and workers.
@@ -112,15 +106,8 @@ pub(super) struct Engine {
     strategy: Strategy,
     reserve: usize,
     figures: Figures,
-    /// The running mean of how far a flush's time is from the mean, in seconds.
-    deviation: f64,
-    t_max: Option<Duration>,
-    /// So much before `t_max` a block should be back: as much as others were late of late.
-    margin: Duration,
-    /// When it was last looked for blocks that are due, and there were none.
-    looked: Instant,
-    /// Blocks in the order of their first entries, if there is a `t_max`.
-    ages: VecDeque<(Instant, usize, u32)>,
+    /// If there is a `t_max`.
+    deadlines: Option<Deadlines>,
     broken: bool,
 }
 
@@ -143,11 +130,7 @@ impl Engine {
             workers: Workers::start(workers, file, work)?,
             strategy: options.strategy,
             figures: Figures::default(),
-            deviation: 0.0,
-            t_max: options.t_max,
-            margin: options.t_max.unwrap_or_default() / FIRST_MARGIN,
-            looked: Instant::now(),
-            ages: VecDeque::new(),
+            deadlines: options.t_max.map(|t_max| Deadlines::new(t_max, workers)),
             broken: false,
         })
     }
@@ -159,6 +142,9 @@ impl Engine {
     /// Says how long a flush will take, before there was one.
     pub(super) fn expect(&mut self, took: Duration) {
         self.figures.flush_seconds = took.as_secs_f64();
+        if let Some(deadlines) = &mut self.deadlines {
+            deadlines.expect(took.as_secs_f64());
+        }
     }
 
     /// An error when an earlier flush has failed: keys are lost then.
@@ -199,23 +185,23 @@ impl Engine {
         if self.strategy == Strategy::Longest && self.blocks.free() < self.reserve {
             self.give_longest();
         }
-        if self.t_max.is_some() && self.blocks.is_empty(page) {
-            let blocks = &self.blocks;
-            // Those of blocks that went when they were full are still there.
-            if self.ages.len() > 2 * blocks.pages() {
-                self.ages
-                    .retain(|&(_, page, serial)| blocks.serial(page) == serial);
-            }
-            self.ages
-                .push_back((Instant::now(), page, blocks.serial(page)));
+        if let Some(deadlines) = &mut self.deadlines
+            && self.blocks.is_empty(page)
+        {
+            deadlines.begin(page, &mut self.blocks);
         }
         Ok(())
     }
 
+    /// Gives out the longest block, or one that is due.
     fn give_longest(&mut self) {
-        if self.workers.outstanding() < self.workers.count() + WAITING
-            && let Some(page) = self.blocks.longest()
-        {
+        let outstanding = self.workers.outstanding();
+        if outstanding >= self.workers.count() + WAITING {
+            return;
+        }
+        let deadlines = self.deadlines.as_mut();
+        let due = deadlines.and_then(|deadlines| deadlines.next_due(&self.blocks, outstanding));
+        if let Some(page) = due.or_else(|| self.blocks.longest()) {
             self.give(page);
         }
     }
@@ -283,8 +269,6 @@ impl Engine {
 
     fn settle(&mut self, done: Done, sink: &mut impl FnMut(&Block)) -> Result<(), Error> {
         let took = done.took.as_secs_f64();
-        let off = (took - self.figures.flush_seconds).abs();
-        self.deviation = self.deviation * (1.0 - NEWEST) + off * NEWEST;
         let mean = &mut self.figures.flush_seconds;
         *mean = match *mean {
             0.0 => took,
@@ -292,7 +276,10 @@ impl Engine {
         };
         self.figures.flushes += 1;
         self.figures.slowest_seconds = self.figures.slowest_seconds.max(took);
-        self.learn(&done);
+        if let Some(deadlines) = &mut self.deadlines {
+            self.figures.late += u64::from(deadlines.learn(&done.block, done.took));
+            deadlines.expect(self.figures.flush_seconds);
+        }
         match done.outcome {
             Ok(()) => sink(&done.block),
             Err(error) => {
@@ -304,74 +291,47 @@ impl Engine {
         Ok(())
     }
 
-    /// Widens the margin by as much as a block was late, beside its own page's time.
-    fn learn(&mut self, done: &Done) {
-        if let (Some(t_max), Some(since)) = (self.t_max, done.block.since) {
-            let late = since.elapsed().saturating_sub(t_max + done.took);
-            self.margin = match late.is_zero() {
-                true => self.margin.mul_f64(SHRINK),
-                false => (self.margin + late).min(t_max / 2),
-            };
-        }
-    }
-
     pub(super) fn outstanding(&self) -> usize {
         self.workers.outstanding()
-    }
-
-    /// How long the workers need for one block, all of them at work.
-    fn pace(&self) -> Duration {
-        let (means, deviations) = CAUTION;
-        let one = self.figures.flush_seconds * means + self.deviation * deviations;
-        Duration::from_secs_f64(one / self.workers.count() as f64)
     }
 
     /// Whether a block for this page waits already, or one more can still be flushed within
     /// `t_max`, together with all that wait or are on their way.
     pub(super) fn admits(&self, page: usize) -> bool {
-        let Some(t_max) = self.t_max else { return true };
         let before = self.blocks.waiting() + self.workers.outstanding();
-        !self.blocks.is_empty(page)
-            || before < self.workers.count()
-            || self.pace() * (before as u32 + 1) <= t_max - self.margin
+        let deadlines = self.deadlines.as_ref();
+        !self.blocks.is_empty(page) || deadlines.is_none_or(|deadlines| deadlines.admits(before))
     }
 
-    /// When the oldest block must go so that it, and each behind it, is back when its first
-    /// entry has waited for `t_max`. None without a `t_max`.
+    /// When a block must go next. None without a `t_max`, or if nothing waits.
     pub(super) fn due(&mut self) -> Option<Instant> {
-        let aim = self.t_max? - self.margin;
-        let (blocks, pace) = (&self.blocks, self.pace());
-        self.ages
-            .retain(|&(_, page, serial)| blocks.serial(page) == serial && !blocks.is_empty(page));
-        let mut ahead = pace * self.workers.outstanding() as u32;
-        let mut due: Option<Instant> = None;
-        for &(since, ..) in &self.ages {
-            let latest = (since + aim).checked_sub(ahead).unwrap_or(since);
-            due = Some(due.map_or(latest, |due| due.min(latest)));
-            ahead += pace;
+        let outstanding = self.workers.outstanding();
+        self.deadlines.as_mut()?.due(&self.blocks, outstanding)
+    }
+
+    /// From now on, all blocks that wait are due. Without a `t_max`, flushes them instead.
+    pub(super) fn hurry(&mut self, sink: &mut impl FnMut(&Block)) -> Result<(), Error> {
+        match &mut self.deadlines {
+            Some(deadlines) => deadlines.hurry(),
+            None => self.flush(sink)?,
         }
-        due
+        Ok(())
+    }
+
+    /// Whether nothing waits and nothing is on its way.
+    pub(super) fn is_idle(&self) -> bool {
+        self.blocks.waiting() + self.workers.outstanding() == 0
     }
 
     /// Gives out the oldest blocks, as long as they are due and a worker is free.
     pub(super) fn give_due(&mut self) {
-        let Some(t_max) = self.t_max else { return };
-        // Looking at all that wait takes its time, too, and some lateness is reckoned with.
-        if self.looked.elapsed() < t_max / GLANCES {
+        let Some(deadlines) = &mut self.deadlines else {
             return;
-        }
-        while self.workers.outstanding() <= self.workers.count() {
-            let now = Instant::now();
-            if self.due().is_none_or(|due| due > now) {
-                self.looked = now;
-                return;
-            }
-            let Some((since, page, _)) = self.ages.pop_front() else {
-                return;
-            };
-            let mut block = self.blocks.take(page);
-            block.since = Some(since);
-            self.workers.give(block);
+        };
+        while self.workers.outstanding() <= self.workers.count()
+            && let Some(page) = deadlines.next_due(&self.blocks, self.workers.outstanding())
+        {
+            self.workers.give(self.blocks.take(page));
         }
     }
 }

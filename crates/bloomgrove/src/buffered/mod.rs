@@ -30,6 +30,7 @@
 
 mod blocks;
 mod build;
+mod deadlines;
 mod engine;
 mod file;
 mod latency;
@@ -37,6 +38,7 @@ mod page;
 mod plan;
 mod probe;
 mod queue;
+mod serve;
 mod state;
 mod store;
 mod workers;

@@ -256,6 +256,17 @@ impl<S: FnMut(u64, bool)> Prober<S> {
         self.engine.admits(page)
     }
 
+    /// Flushes all that waits from now on, the oldest first, as fast as the workers can.
+    pub(super) fn hurry(&mut self) -> Result<(), Error> {
+        let (sink, bytes) = (&mut self.sink, self.entry_bytes);
+        self.engine.hurry(&mut |block| answer(block, bytes, sink))
+    }
+
+    /// Whether everything submitted has been answered.
+    pub(super) fn is_idle(&self) -> bool {
+        self.engine.is_idle()
+    }
+
     /// Waits for a page to be read, or until then.
     pub(super) fn wait_until(&mut self, deadline: Instant) -> Result<(), Error> {
         let (sink, bytes) = (&mut self.sink, self.entry_bytes);

@@ -16,28 +16,19 @@
 //! Source: Buffered Bloom Filters, section 4.2. We differ: the paper flushes at the timeout,
 //! lets overdue blocks wait for one another, and keeps the queue in order.
 
-use std::cell::RefCell;
-use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::Error;
-use crate::hash::{AnyHasher, Digest, Hasher, Key, remix};
+use crate::hash::{AnyHasher, Hasher, Key};
 
 use super::engine::{Figures, Options};
 use super::file::PageFile;
 use super::latency::{Histogram, Latencies};
 use super::plan::Plan;
-use super::probe::Prober;
+use super::serve::{Inner, Request, Shared, serve, wait};
 use super::state::State;
-
-/// Probes that are timed at once, at most: beyond, they are answered and not timed.
-const TIMED: usize = 1 << 16;
-/// How long to wait for a page before looking for requests again.
-const GLANCE: Duration = Duration::from_micros(100);
-/// Requests put into blocks before the clock is looked at again.
-const BATCH: usize = 256;
 
 /// How a [`ProbeQueue`] queues.
 #[derive(Clone, Copy, Debug)]
@@ -56,41 +47,6 @@ impl Default for QueueOptions {
             requests: 75_000,
             time_every: 16,
         }
-    }
-}
-
-struct Request {
-    digest: Digest,
-    tag: u64,
-    at: Instant,
-}
-
-#[derive(Default)]
-struct Inner {
-    requests: VecDeque<Request>,
-    /// Requests that the thread has taken and that count as queued.
-    parked: usize,
-    answers: VecDeque<(u64, bool)>,
-    /// Submitted and not yet answered.
-    open: u64,
-    closing: bool,
-    failed: Option<Error>,
-    dead: bool,
-    times: [Histogram; 3],
-    figures: Figures,
-}
-
-#[derive(Default)]
-struct Shared {
-    inner: Mutex<Inner>,
-    arrived: Condvar,
-    room: Condvar,
-    answered: Condvar,
-}
-
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -283,10 +239,6 @@ impl Drop for ProbeQueue {
     }
 }
 
-fn wait<'i>(signal: &Condvar, inner: MutexGuard<'i, Inner>) -> MutexGuard<'i, Inner> {
-    signal.wait(inner).unwrap_or_else(PoisonError::into_inner)
-}
-
 /// The error that ended the queue, the first time; later, that it has ended.
 fn alive(inner: &mut Inner) -> Result<(), Error> {
     if !inner.dead && !inner.closing {
@@ -295,153 +247,4 @@ fn alive(inner: &mut Inner) -> Result<(), Error> {
     Err(inner.failed.take().unwrap_or_else(|| {
         Error::io("probing")(std::io::Error::other("the queue has been closed"))
     }))
-}
-
-/// When a probe was submitted, and when it was put into its block.
-type Times = HashMap<u64, (Instant, Instant)>;
-
-/// The thread of a queue.
-fn serve(
-    file: &PageFile,
-    state: State,
-    options: &Options,
-    every: u64,
-    shared: &Shared,
-) -> Result<(), Error> {
-    let answers = RefCell::new(Vec::new());
-    let sink = |tag, yes| answers.borrow_mut().push((tag, yes));
-    let mut prober = Prober::start(file, state, options, sink)?;
-    let is_timed = |tag: u64| remix(tag).is_multiple_of(every);
-    let mut times = Times::new();
-    let mut parked = Parked::default();
-    loop {
-        let (requests, closing) = {
-            let mut inner = shared.lock();
-            let most = inner.requests.len().min(BATCH);
-            let taken: Vec<Request> = inner.requests.drain(..most).collect();
-            // Those parked count when the next are taken.
-            inner.parked = parked.requests;
-            shared.room.notify_all();
-            let closing = inner.closing && inner.requests.is_empty();
-            (taken, closing)
-        };
-        let now = Instant::now();
-        let mut moved = !requests.is_empty();
-        let mut put = |prober: &mut Prober<_>, request: Request| {
-            if is_timed(request.tag) && times.len() < TIMED {
-                times.insert(request.tag, (request.at, now));
-            }
-            prober.submit_digest(request.digest, request.tag)
-        };
-        // First those that have waited for their page's turn.
-        while let Some(page) = parked.first()
-            && prober.admits(page)
-        {
-            for request in parked.take_first() {
-                put(&mut prober, request)?;
-            }
-            moved = true;
-        }
-        for request in requests {
-            let page = prober.page_of(request.digest);
-            if parked.has(page) || !prober.admits(page) {
-                parked.add(page, request);
-            } else {
-                put(&mut prober, request)?;
-            }
-        }
-        let ends = closing && parked.requests == 0;
-        if ends {
-            prober.flush()?;
-        }
-        prober.poll()?;
-        moved |= deliver(shared, &answers, &mut times, is_timed, prober.figures());
-        if ends {
-            return Ok(());
-        }
-        if moved {
-            continue;
-        }
-        // Nothing to do: wait for a page, or for a request, or for a block's time.
-        let next = prober.next_deadline();
-        let left = next.map(|next| next.saturating_duration_since(Instant::now()));
-        if prober.outstanding() > 0 {
-            let glance = left.unwrap_or(GLANCE).min(GLANCE);
-            prober.wait_until(Instant::now() + glance)?;
-            continue;
-        }
-        let inner = shared.lock();
-        if inner.requests.is_empty() && !(inner.closing && parked.requests == 0) {
-            match left {
-                None => drop(wait(&shared.arrived, inner)),
-                Some(left) => drop(shared.arrived.wait_timeout(inner, left)),
-            }
-        }
-    }
-}
-
-/// Requests that may not begin a block yet, by page, in the order of each page's first.
-#[derive(Default)]
-struct Parked {
-    by_page: HashMap<usize, Vec<Request>>,
-    order: VecDeque<usize>,
-    requests: usize,
-}
-
-impl Parked {
-    fn has(&self, page: usize) -> bool {
-        self.by_page.contains_key(&page)
-    }
-
-    fn add(&mut self, page: usize, request: Request) {
-        let waiting = self.by_page.entry(page).or_default();
-        if waiting.is_empty() {
-            self.order.push_back(page);
-        }
-        waiting.push(request);
-        self.requests += 1;
-    }
-
-    fn first(&self) -> Option<usize> {
-        self.order.front().copied()
-    }
-
-    fn take_first(&mut self) -> Vec<Request> {
-        let page = self.order.pop_front();
-        let taken = page.and_then(|page| self.by_page.remove(&page));
-        let taken = taken.unwrap_or_default();
-        self.requests -= taken.len();
-        taken
-    }
-}
-
-/// Hands answers over and notes how long they took; true if there were any.
-fn deliver(
-    shared: &Shared,
-    answers: &RefCell<Vec<(u64, bool)>>,
-    times: &mut Times,
-    is_timed: impl Fn(u64) -> bool,
-    figures: Figures,
-) -> bool {
-    let mut answers = answers.borrow_mut();
-    if answers.is_empty() {
-        return false;
-    }
-    let now = Instant::now();
-    let mut inner = shared.lock();
-    for &(tag, _) in answers.iter() {
-        if is_timed(tag)
-            && let Some((submitted, blocked)) = times.remove(&tag)
-        {
-            let [queue, block, total] = &mut inner.times;
-            queue.add(blocked - submitted);
-            block.add(now - blocked);
-            total.add(now - submitted);
-        }
-    }
-    inner.open -= answers.len() as u64;
-    inner.figures = figures;
-    inner.answers.extend(answers.drain(..));
-    shared.answered.notify_all();
-    true
 }

@@ -1,0 +1,219 @@
+//! When a block must go so that its first entry has not waited for longer than `t_max`.
+//!
+//! ```text
+//!   begun  |----------------- t_max -----------------|
+//!          |--- aim ---------------------|- margin --|
+//!          |- latest ->|- blocks ahead --|
+//! ```
+//!
+//! Many blocks may fall due at about the same time, and the workers bring one after the other
+//! to its page. So a block goes early enough that all those before it can, too; and when as
+//! many wait as can be flushed in time, no more may begin ([`Deadlines::admits`]).
+//!
+//! How long a page takes is learnt as it goes, and slow times are remembered: the next may come
+//! as suddenly. What that does not foresee makes blocks late, and being late widens the
+//! margin. Nothing of this can hold when the disk stands still for longer than the margin.
+//!
+//! Source: Buffered Bloom Filters, section 4.2, which has a timer for each block and flushes when
+//! it rings.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use super::blocks::{Block, Blocks};
+
+/// Blocks are reckoned to take so many times their mean in slow times: a disk or a processor
+/// that others use, too, is not always the same.
+const CAUTION: f64 = 1.5;
+/// The margin is this part of `t_max` at first, and half of it at most.
+const FIRST_MARGIN: u32 = 4;
+/// How much is left, after each block, of the margin and of what a slow time has taught.
+const FORGET: f64 = 1.0 - 1.0 / 4096.0;
+/// How often it is looked for blocks that are due within `t_max`: looking at all takes its
+/// time, too.
+const GLANCES: u32 = 256;
+
+/// The blocks that wait, by age, and how long the workers need for them.
+#[derive(Debug)]
+pub(super) struct Deadlines {
+    t_max: Duration,
+    margin: Duration,
+    /// The mean time of a flush in slow times, in seconds.
+    slow: f64,
+    workers: usize,
+    /// Since when, for which page, and the number of its block. Those that went for other
+    /// reasons are still there for a while.
+    ages: VecDeque<(Instant, usize, u32)>,
+    /// When none was due.
+    looked: Instant,
+    /// All that wait are due.
+    hurry: bool,
+}
+
+impl Deadlines {
+    pub(super) fn new(t_max: Duration, workers: usize) -> Self {
+        Self {
+            t_max,
+            margin: t_max / FIRST_MARGIN,
+            slow: 0.0,
+            workers,
+            ages: VecDeque::new(),
+            looked: Instant::now(),
+            hurry: false,
+        }
+    }
+
+    /// From now on, all that wait are due.
+    pub(super) fn hurry(&mut self) {
+        self.hurry = true;
+    }
+
+    /// Says how long a flush takes on average now, in seconds.
+    pub(super) fn expect(&mut self, mean: f64) {
+        self.slow = (self.slow * FORGET).max(mean);
+    }
+
+    /// Looks at a block that is back, whether it was late beside its own page's time.
+    pub(super) fn learn(&mut self, block: &Block, took: Duration) -> bool {
+        let waited = block.since.map_or(Duration::ZERO, |since| since.elapsed());
+        let late = waited.saturating_sub(self.t_max + took);
+        self.margin = match late.is_zero() {
+            true => self.margin.mul_f64(FORGET),
+            false => (self.margin + late).min(self.t_max / 2),
+        };
+        !late.is_zero()
+    }
+
+    /// A block begins.
+    pub(super) fn begin(&mut self, page: usize, blocks: &mut Blocks) {
+        let now = Instant::now();
+        blocks.set_since(page, now);
+        if self.ages.len() > 2 * blocks.pages() {
+            self.forget_gone(blocks);
+        }
+        self.ages.push_back((now, page, blocks.serial(page)));
+    }
+
+    fn forget_gone(&mut self, blocks: &Blocks) {
+        self.ages
+            .retain(|&(_, page, serial)| blocks.serial(page) == serial && !blocks.is_empty(page));
+    }
+
+    /// How long the workers need for one block, all of them at work.
+    fn pace(&self) -> Duration {
+        Duration::from_secs_f64(CAUTION * self.slow / self.workers as f64)
+    }
+
+    fn aim(&self) -> Duration {
+        self.t_max - self.margin
+    }
+
+    /// Whether a block more can be flushed in time, behind so many.
+    pub(super) fn admits(&self, before: usize) -> bool {
+        before < self.workers || self.pace() * (before as u32 + 1) <= self.aim()
+    }
+
+    /// When the oldest block must go so that it, and each behind it, is back in time, while so
+    /// many are on their way. None if nothing waits.
+    pub(super) fn due(&mut self, blocks: &Blocks, outstanding: usize) -> Option<Instant> {
+        self.forget_gone(blocks);
+        if self.hurry {
+            return self.ages.front().map(|&(since, ..)| since);
+        }
+        let (aim, pace) = (self.aim(), self.pace());
+        let mut ahead = pace * outstanding as u32;
+        let mut due: Option<Instant> = None;
+        for &(since, ..) in &self.ages {
+            let latest = (since + aim).checked_sub(ahead).unwrap_or(since);
+            due = Some(due.map_or(latest, |due| due.min(latest)));
+            ahead += pace;
+        }
+        due
+    }
+
+    /// The page whose block must go now, if there is one.
+    pub(super) fn next_due(&mut self, blocks: &Blocks, outstanding: usize) -> Option<usize> {
+        let now = Instant::now();
+        if !self.hurry && now - self.looked < self.t_max / GLANCES {
+            return None;
+        }
+        if self.due(blocks, outstanding).is_none_or(|due| due > now) {
+            self.looked = now;
+            return None;
+        }
+        self.ages.pop_front().map(|(_, page, _)| page)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::buffered::blocks::Strategy;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    fn begun(deadlines: &mut Deadlines, blocks: &mut Blocks, page: usize) {
+        assert!(blocks.extend(page));
+        deadlines.begin(page, blocks);
+        assert!(blocks.push(page, 1));
+    }
+
+    fn blocks() -> Blocks {
+        Blocks::new(16, 4, 1 << 20, Strategy::Longest, 4).unwrap()
+    }
+
+    #[test]
+    fn many_blocks_must_go_earlier_than_one() {
+        let (mut blocks, mut deadlines) = (blocks(), Deadlines::new(1000 * MS, 1));
+        deadlines.expect(0.010);
+        let first = Instant::now();
+        begun(&mut deadlines, &mut blocks, 3);
+        let alone = deadlines.due(&blocks, 0).unwrap();
+        assert!(alone >= first + 750 * MS);
+        (4..16).for_each(|page| begun(&mut deadlines, &mut blocks, page));
+        let crowded = deadlines.due(&blocks, 0).unwrap();
+        assert!(alone - crowded > 100 * MS, "{:?}", alone - crowded);
+        // One that has gone does not count.
+        blocks.take(3);
+        assert!(deadlines.due(&blocks, 0).unwrap() > crowded);
+    }
+
+    #[test]
+    fn no_more_are_admitted_than_can_be_flushed() {
+        let mut deadlines = Deadlines::new(100 * MS, 2);
+        deadlines.expect(0.010);
+        // 75 ms by 7.5 ms a block.
+        assert!(deadlines.admits(9) && !deadlines.admits(10));
+        assert!(
+            Deadlines::new(Duration::ZERO, 2).admits(1),
+            "one for each worker"
+        );
+    }
+
+    #[test]
+    fn being_late_widens_the_margin_up_to_half() {
+        let (mut blocks, mut deadlines) = (blocks(), Deadlines::new(MS, 1));
+        begun(&mut deadlines, &mut blocks, 0);
+        std::thread::sleep(3 * MS);
+        let block = blocks.take(0);
+        assert!(deadlines.learn(&block, Duration::ZERO));
+        assert_eq!(deadlines.margin, MS / 2);
+        assert!(!deadlines.learn(&block, Duration::from_secs(60)));
+        assert!(deadlines.margin < MS / 2);
+    }
+
+    #[test]
+    fn in_a_hurry_the_oldest_goes_first() {
+        let (mut blocks, mut deadlines) = (blocks(), Deadlines::new(1000 * MS, 1));
+        [5, 2, 9]
+            .into_iter()
+            .for_each(|page| begun(&mut deadlines, &mut blocks, page));
+        assert_eq!(deadlines.next_due(&blocks, 0), None);
+        deadlines.hurry();
+        for page in [5, 2, 9] {
+            assert_eq!(deadlines.next_due(&blocks, 0), Some(page));
+            blocks.take(page);
+        }
+        assert_eq!(deadlines.next_due(&blocks, 0), None);
+    }
+}
