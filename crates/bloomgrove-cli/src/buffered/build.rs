@@ -39,9 +39,9 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     #[command(flatten)]
-    working: Working,
-    #[command(flatten)]
     size: size::Size,
+    #[command(flatten)]
+    working: Working,
     #[command(flatten)]
     column: Option<keys::Column>,
     /// How a line or value is read [default: text, or as the FILE to add to says]
@@ -251,18 +251,24 @@ fn add_all(args: &Args, kind: KeyKind, session: &Shared) -> Result<Done> {
     let guard = session.guard(&progress);
     let began = Instant::now();
     let mut numbers = Vec::new();
+    // What goes wrong with the filter is not the fault of the lines just read.
+    let mut failed = None;
     for input in &args.inputs {
-        keys::read(input, args.column.as_ref(), Some(&progress), |lines| {
+        let read = keys::read(input, args.column.as_ref(), Some(&progress), |lines| {
             let mut session = session.lock();
-            match kind {
-                KeyKind::Text => session.add(lines)?,
+            let added = match kind {
+                KeyKind::Text => session.add(lines),
                 KeyKind::Integer => {
                     numbers.clear();
                     for line in lines {
                         numbers.push(keys::number(line)?);
                     }
-                    session.add(&numbers)?;
+                    session.add(&numbers)
                 }
+            };
+            if let Err(error) = added {
+                failed = Some(error);
+                bail!("adding");
             }
             if session.is_skipping() {
                 progress.say("skipping what is in");
@@ -271,7 +277,8 @@ fn add_all(args: &Args, kind: KeyKind, session: &Shared) -> Result<Done> {
                 progress.say(format!("adding {} keys/s", units::grouped(rate as u64)));
             }
             Ok(())
-        })?;
+        });
+        read.map_err(|error| failed.take().unwrap_or(error))?;
     }
     let done = session.lock().finish(!args.open)?;
     drop(guard);

@@ -85,26 +85,23 @@ impl Working {
         if self.memory >= least {
             return Ok(());
         }
-        let fits = |plan: &Plan, workers| plan.least_memory(workers) <= self.memory;
         let mut ways = vec![format!("say --memory {}", enough(least))];
         // Larger pages are fewer, and smaller ones take less to work on: either may help.
-        let pages = (12..=26).map(|power| 1u64 << power);
-        let near = |page: &u64| page.ilog2().abs_diff(plan.page_bytes().ilog2());
-        let page = pages
-            .filter(|&page| other(page).is_some_and(|plan| fits(&plan, workers)))
-            .min_by_key(near);
-        if let Some(page) = page {
-            let size = match page {
-                page if page >= 1 << 20 => format!("{}MiB", page >> 20),
-                page => format!("{}KiB", page >> 10),
-            };
-            let what = match page > plan.page_bytes() {
-                true => "larger",
-                false => "smaller",
-            };
-            ways.push(format!("take {what} pages with --page {size}"));
+        let needs = (12..=26).filter_map(|power| {
+            let page = 1u64 << power;
+            Some((page, other(page)?.least_memory(workers)))
+        });
+        let near = |page: u64| page.ilog2().abs_diff(plan.page_bytes().ilog2());
+        let fitting = needs.clone().filter(|&(_, need)| need <= self.memory);
+        if let Some((page, _)) = fitting.min_by_key(|&(page, _)| near(page)) {
+            ways.push(format!("take {}", pages_of(page, plan)));
+        } else if let Some((page, need)) = needs.min_by_key(|&(_, need)| need)
+            && need < least / 2
+        {
+            let memory = enough(need);
+            ways.push(format!("--memory {memory} and {}", pages_of(page, plan)));
         }
-        if fits(plan, 1) {
+        if plan.least_memory(1) <= self.memory {
             ways.push("take --workers 1".into());
         }
         bail!(
@@ -116,6 +113,19 @@ impl Working {
             ways.join(", or ")
         );
     }
+}
+
+/// What to say for pages of another size.
+fn pages_of(page: u64, plan: &Plan) -> String {
+    let size = match page {
+        page if page >= 1 << 20 => format!("{}MiB", page >> 20),
+        page => format!("{}KiB", page >> 10),
+    };
+    let what = match page > plan.page_bytes() {
+        true => "larger",
+        false => "smaller",
+    };
+    format!("{what} pages with --page {size}")
 }
 
 /// As much or a little more, as one writes it.

@@ -168,6 +168,11 @@ fn ask_all(args: &Args, filter: &Filter, kind: KeyKind, printer: &mut Printer) -
                 rest = later;
             }
             Ok(())
+        })
+        // What goes wrong with the filter is not the fault of the lines just read.
+        .map_err(|error| match error.downcast::<bloomgrove::Error>() {
+            Ok(error) => error.into(),
+            Err(error) => error,
         })?;
     }
     progress.say("the rest");

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, bail};
 use bloomgrove::buffered::{Plan, PlanBuilder};
 use bloomgrove::format::Notes;
-use bloomgrove::{Layout, MAX_BLOCKED_HASHES, MAX_HASHES, tune};
+use bloomgrove::{Layout, MAX_BITS, MAX_BLOCKED_HASHES, MAX_HASHES, tune};
 
 use super::SIZED_NOTE;
 use crate::filter::hashing::Hashing;
@@ -113,11 +113,7 @@ impl Size {
 
     /// The plan with pages of another size.
     pub(super) fn with_page(&self, counted: Option<u64>, page: u64) -> Option<Plan> {
-        match self.page {
-            // It must have been meant.
-            Some(_) => None,
-            None => self.plan_with(counted, Some(page)).ok(),
-        }
+        self.plan_with(counted, Some(page)).ok()
     }
 
     fn plan_with(&self, counted: Option<u64>, page: Option<u64>) -> Result<Plan> {
@@ -186,11 +182,15 @@ impl Size {
 
 /// So many bytes or more, as pages of this size or the usual; a small filter is one page.
 fn whole_pages(bytes: u64, page: Option<u64>) -> Result<(u64, u64)> {
-    let too_large = "no filter is that large; take a smaller --size";
-    let sectors = bytes.checked_next_multiple_of(SECTOR).context(too_large)?;
+    let most = MAX_BITS / 8;
+    if bytes > most || page.is_some_and(|page| page > most) {
+        bail!(
+            "no filter has more than {}; take a smaller --size",
+            units::size(most)
+        );
+    }
     // What the library takes when there is enough to fill it.
     let usual = Plan::builder(1 << 30, 1).build()?.page_bytes();
-    let page = page.unwrap_or(usual.min(sectors));
-    let bytes = bytes.checked_next_multiple_of(page).context(too_large)?;
-    Ok((bytes, page))
+    let page = page.unwrap_or(usual.min(bytes.next_multiple_of(SECTOR)));
+    Ok((bytes.next_multiple_of(page), page))
 }
