@@ -280,6 +280,7 @@ fn add_all(args: &Args, kind: KeyKind, session: &Shared) -> Result<Done> {
         });
         read.map_err(|error| failed.take().unwrap_or(error))?;
     }
+    progress.say("writing what waits");
     let done = session.lock().finish(!args.open)?;
     drop(guard);
     Ok(done)

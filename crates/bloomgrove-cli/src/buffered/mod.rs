@@ -149,7 +149,9 @@ fn in_words(phase: Phase) -> &'static str {
     match phase {
         Phase::Sealed => "finished",
         Phase::Synced => "unfinished: more keys can be added",
-        Phase::Interrupted => "interrupted: keys since the last sync may be missing",
+        Phase::Interrupted => {
+            "interrupted: keys since the last sync may be missing, --resume goes on"
+        }
         Phase::Building => "being built by another process",
         _ => phase.name(),
     }

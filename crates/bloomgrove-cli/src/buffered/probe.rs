@@ -35,7 +35,8 @@ const LONG: Duration = Duration::from_secs(2);
 /// Prints each key and "maybe" or "no", in their order, once all pages of the filter that
 /// matter have been read. A no is certain; a maybe is wrong at the filter's false-positive
 /// rate. Keys are lines, or the values of a column; files ending in .gz or .zst are unpacked; -
-/// is standard input. Keys on their way are kept in the folder for temporary files (TMPDIR).
+/// is standard input. Keys that wait for their answers are kept in the folder for temporary
+/// files (TMPDIR), at most one for each byte of --memory.
 ///
 /// Exit code 0 if any may be in, 1 if none is.
 #[derive(clap::Args)]
@@ -269,7 +270,8 @@ impl Spool {
 
     fn write(&mut self, lines: &[&[u8]]) -> std::io::Result<()> {
         for line in lines {
-            self.0.write_all(&(line.len() as u64).to_le_bytes())?;
+            // No key is longer than what a line or a value of a column may be.
+            self.0.write_all(&(line.len() as u32).to_le_bytes())?;
             self.0.write_all(line)?;
         }
         Ok(())
@@ -283,9 +285,9 @@ impl Spool {
         let mut source = BufReader::with_capacity(1 << 16, &mut *file);
         let mut key = Vec::new();
         for _ in 0..count {
-            let mut len = [0; 8];
+            let mut len = [0; 4];
             source.read_exact(&mut len).context(SPOOL_TROUBLE)?;
-            key.resize(u64::from_le_bytes(len) as usize, 0);
+            key.resize(u32::from_le_bytes(len) as usize, 0);
             source.read_exact(&mut key).context(SPOOL_TROUBLE)?;
             each(&key)?;
         }

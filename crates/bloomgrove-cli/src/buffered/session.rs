@@ -9,6 +9,7 @@
 //! is no number, costs nobody the filter that was there before. Whatever ends the work early,
 //! what was read is made sure first.
 
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -184,6 +185,11 @@ impl Session {
             File::Open(builder) if self.added > 0 => builder,
             _ => return Some("nothing was changed".into()),
         };
+        if interrupt::was_asked() && std::io::stderr().is_terminal() {
+            complain(format_args!(
+                "interrupted; making sure of what was read first (Ctrl-C again to leave it)"
+            ));
+        }
         let failed = builder.sync().err();
         let lost = match failed {
             Some(error) => format!("what came since the last sync may be lost ({error}); "),
@@ -238,8 +244,8 @@ impl Shared {
         interrupt::before_end(move || {
             // Kept to the end, so that nothing is added to what was made sure.
             let mut session = session.lock();
+            progress.hide();
             if let Some(sure) = session.rescue() {
-                progress.hide();
                 complain(format_args!("interrupted; {sure}"));
                 std::process::exit(130);
             }
