@@ -306,7 +306,10 @@ fn an_interrupted_build_keeps_what_was_read_and_goes_on() {
     assert_eq!(facts["state"], "unfinished");
     let sure = facts["keys"].as_u64().unwrap();
     assert!(sure > 0 && sure < 1_000_000, "{sure}");
-    assert!(err.contains(&format!("{},", sure / 1000 % 1000)), "{err}");
+    assert!(
+        err.replace(',', "").contains(&format!(" {sure} keys")),
+        "{err}"
+    );
     // All it says is sure is found.
     shop.shell(&format!("head -n {sure} in.txt > sure.txt"))
         .ends(0);
