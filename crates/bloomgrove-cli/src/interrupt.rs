@@ -1,5 +1,6 @@
 //! Ctrl-C: long work asks here now and then, stops cleanly, and keeps what it has.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
@@ -7,21 +8,51 @@ static ASKED: AtomicBool = AtomicBool::new(false);
 /// Set while waiting for input that may never come, with nothing half written.
 static WAITING: AtomicBool = AtomicBool::new(false);
 
+/// What there is to do before the process ends while it waits.
+type LastWish = Box<dyn FnOnce() + Send>;
+static LAST_WISH: Mutex<Option<LastWish>> = Mutex::new(None);
+
 /// So soon after the first, a signal is the same one again: `timeout` sends its own twice.
 const SAME: Duration = Duration::from_millis(500);
 
 /// From now on the first Ctrl-C (or a polite kill) sets a flag, and the second ends
-/// the process; while it waits for standard input, the first does.
+/// the process; while it waits for standard input, the first does, once the last wish is done.
 pub(crate) fn catch() {
     let mut first: Option<Instant> = None;
     // Without a handler, Ctrl-C just ends the process: nothing is damaged then either.
     let _ = ctrlc::set_handler(move || {
         ASKED.store(true, Relaxed);
         let since = first.get_or_insert_with(Instant::now).elapsed();
-        if since > SAME || WAITING.load(Relaxed) {
+        if since > SAME {
             std::process::exit(130);
         }
+        if WAITING.load(Relaxed) {
+            match LAST_WISH.lock().ok().and_then(|mut wish| wish.take()) {
+                None => std::process::exit(130),
+                // Beside us, so that the second Ctrl-C is heard.
+                Some(wish) => std::thread::spawn(wish),
+            };
+        }
     });
+}
+
+/// While this lives, Ctrl-C while waiting for input does not end the process: `wish` does, by
+/// another thread.
+pub(crate) fn before_end(wish: impl FnOnce() + Send + 'static) -> BeforeEnd {
+    if let Ok(mut last) = LAST_WISH.lock() {
+        *last = Some(Box::new(wish));
+    }
+    BeforeEnd
+}
+
+pub(crate) struct BeforeEnd;
+
+impl Drop for BeforeEnd {
+    fn drop(&mut self) {
+        if let Ok(mut last) = LAST_WISH.lock() {
+            *last = None;
+        }
+    }
 }
 
 pub(crate) fn was_asked() -> bool {

@@ -1,6 +1,7 @@
 //! The `bloomgrove` command. Each noun has a file or folder; this one parses the
 //! command line, runs a verb and turns its end into an exit code.
 
+mod buffered;
 mod filter;
 mod hash;
 mod index;
@@ -44,6 +45,9 @@ enum Noun {
     /// Build, ask and change indexes of many sets
     #[command(subcommand)]
     Index(index::Verb),
+    /// Build and ask filters larger than memory, on disk
+    #[command(subcommand)]
+    Buffered(buffered::Verb),
     /// Draw members of a filter at random, given the names that may be in it
     Sample(Box<sample::Sample>),
     /// List all members of a filter, given the names that may be in it
@@ -77,6 +81,7 @@ fn main() -> ExitCode {
         Noun::Which(args) => which::run(args),
         Noun::Filter(verb) => filter::run(verb),
         Noun::Index(verb) => index::run(verb),
+        Noun::Buffered(verb) => buffered::run(verb),
         Noun::Sample(args) => sample::run(*args),
         Noun::Reconstruct(args) => sample::reconstruct(*args),
         Noun::Hash(verb) => hash::run(verb),
@@ -109,6 +114,7 @@ fn way_out(error: &anyhow::Error) -> String {
         Some(found) if found == Content::Filter.name() => "filter",
         Some(found) if found == Content::Index.name() => "index",
         Some(found) if found == Content::Names.name() => "sample",
+        Some(found) if found == Content::Paged.name() => "buffered",
         _ => return String::new(),
     };
     format!("; `bloomgrove {noun} info` says what is in it")

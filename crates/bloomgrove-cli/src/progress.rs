@@ -49,6 +49,16 @@ impl Progress {
         self.show();
     }
 
+    /// Says something else before the bar.
+    pub(crate) fn say(&self, what: impl Into<Cow<'static, str>>) {
+        self.bar.set_message(what);
+    }
+
+    /// Takes the bar away, to write where it is.
+    pub(crate) fn hide(&self) {
+        self.bar.finish_and_clear();
+    }
+
     /// So much is done, of so much in all.
     pub(crate) fn at(&self, done: u64, total: u64) {
         self.bar.set_length(total.max(1));
@@ -69,6 +79,6 @@ impl Progress {
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        self.bar.finish_and_clear();
+        self.hide();
     }
 }

@@ -1,5 +1,7 @@
 //! Numbers as people write them: 1e6, 10M, 1_000_000, 32MB, 4GiB.
 
+use std::time::Duration;
+
 /// A count: digits, underscores, an exponent, or k, M, G, T for thousands.
 pub(crate) fn count(text: &str) -> Result<u64, String> {
     let help = "write a whole number such as 1000000, 1_000_000, 1e6 or 1M";
@@ -74,6 +76,19 @@ pub(crate) fn rate(text: &str) -> Result<f64, String> {
     rate.ok()
         .filter(|rate| *rate > 0.0 && *rate < 1.0)
         .ok_or_else(|| help.to_owned())
+}
+
+/// A length of time: 60, 60s, 5min, 1h.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    let help = "write seconds as 60 or 60s, or 5min, or 1h";
+    let (number, unit) = split(text).ok_or(help)?;
+    let scale = match unit {
+        "" | "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        other => return Err(format!("{other:?} is no unit of time; {help}")),
+    };
+    Duration::try_from_secs_f64(number * scale).map_err(|_| help.to_owned())
 }
 
 /// The number and what follows it.
@@ -200,6 +215,21 @@ mod tests {
         assert_eq!(rate("1e-4"), Ok(1e-4));
         for text in ["0", "1", "1.5", "150%", "-0.1", "low", "NaN"] {
             assert!(rate(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn lengths_of_time() {
+        for (text, seconds) in [
+            ("60", 60.0),
+            ("0.5s", 0.5),
+            ("5min", 300.0),
+            ("1 h", 3600.0),
+        ] {
+            assert_eq!(duration(text), Ok(Duration::from_secs_f64(seconds)));
+        }
+        for text in ["", "-1", "soon", "1 year", "1e300"] {
+            assert!(duration(text).is_err(), "{text}");
         }
     }
 

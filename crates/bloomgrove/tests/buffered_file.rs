@@ -73,6 +73,7 @@ fn golden_files_go_both_ways() {
         let filter = Filter::open(&path).unwrap();
         assert_eq!(*filter.plan(), plan(layout));
         assert_eq!(filter.notes().get("items"), Some("24"));
+        assert_eq!(*filter.notes(), Notes::of_file(&path).unwrap());
         let state = filter.state().unwrap();
         let phase = if finish { Phase::Sealed } else { Phase::Synced };
         assert_eq!((state.phase, state.keys), (phase, 24));

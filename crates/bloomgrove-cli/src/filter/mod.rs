@@ -3,6 +3,7 @@
 mod build;
 pub(crate) mod check;
 mod combine;
+pub(crate) mod hashing;
 mod info;
 pub(crate) mod params;
 

@@ -6,7 +6,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use bloomgrove::format::content_of;
+use bloomgrove::format::{Content, content_of};
 use walkdir::{DirEntry, WalkDir};
 
 use super::INDEX_NAME;
@@ -53,8 +53,16 @@ pub(super) fn find(paths: &[PathBuf], index: Option<&Path>) -> Found {
         let about = match std::fs::metadata(path) {
             // Read as lines it would hold none of its keys.
             Ok(_) if content_of(path).is_ok() => {
-                let what = "this is a .grove file: ask it with `filter check` or `index which`";
-                complain(format_args!("{}: {what}", path.display()));
+                let with = match content_of(path) {
+                    Ok(Content::Paged) => {
+                        "`buffered probe` (`bloomgrove buffered info` says what is in it)"
+                    }
+                    _ => "`filter check` or `index which`",
+                };
+                complain(format_args!(
+                    "{}: this is a .grove file: ask it with {with}",
+                    path.display()
+                ));
                 found.complete = false;
                 continue;
             }

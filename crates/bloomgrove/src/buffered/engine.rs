@@ -62,7 +62,7 @@ impl Options {
     }
 
     fn workers(&self) -> usize {
-        self.workers.clamp(1, 64)
+        possible(self.workers)
     }
 
     /// What the pages being worked on leave of the memory.
@@ -71,7 +71,7 @@ impl Options {
     /// [`Error::Budget`] when it is too little for the blocks.
     pub(super) fn check(&self, plan: &Plan) -> Result<u64, Error> {
         let buffers = self.workers() as u64 * plan.page_bytes();
-        let least = buffers + Blocks::least(plan.pages() as usize, self.workers() + WAITING);
+        let least = plan.least_memory(self.workers());
         if self.memory < least {
             return Err(Error::Budget {
                 given: self.memory,
@@ -79,6 +79,19 @@ impl Options {
             });
         }
         Ok(self.memory - buffers)
+    }
+}
+
+fn possible(workers: usize) -> usize {
+    workers.clamp(1, 64)
+}
+
+impl Plan {
+    /// The least [`Options::memory`] that builds or probes such a filter with so many workers:
+    /// a page for each, and a little for every page there is.
+    pub fn least_memory(&self, workers: usize) -> u64 {
+        let workers = possible(workers);
+        workers as u64 * self.page_bytes() + Blocks::least(self.pages() as usize, workers + WAITING)
     }
 }
 

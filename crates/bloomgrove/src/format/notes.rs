@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::{Grove, Kind};
+use super::{Content, Grove, Kind, content_of, paged};
 use crate::Error;
 
 /// Names and values kept with a file, such as for how many items it was sized.
@@ -42,12 +42,16 @@ impl Notes {
         self.0.iter().map(|(name, value)| (&**name, &**value))
     }
 
-    /// The notes of a file of any content; empty if it has none.
+    /// The notes of a file that holds one filter, whole or in pages; empty if it has none.
     ///
     /// # Errors
     /// When the file cannot be read or is damaged.
     pub fn of_file(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
+        if content_of(path)? == Content::Paged {
+            let (_, head) = paged::open(path, false).map_err(Error::in_file(path))?;
+            return Ok(head.notes);
+        }
         Self::of(&Grove::open(path)?).map_err(Error::in_file(path))
     }
 

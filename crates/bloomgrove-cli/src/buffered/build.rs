@@ -1,0 +1,340 @@
+//! `bloomgrove buffered build`: files of keys in, a filter larger than memory out.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use bloomgrove::Error;
+use bloomgrove::buffered::{Filter, Phase, Plan};
+use bloomgrove::format::{Content, Notes, check_target, content_of};
+use serde_json::json;
+
+use super::session::{Done, New, Purpose, Session, Shared};
+use super::{SIZED_NOTE, Working, info, kind_of, size};
+use crate::filter::KEYS_NOTE;
+use crate::keys::{self, KeyKind};
+use crate::output::Output;
+use crate::progress::Progress;
+use crate::{Outcome, units};
+
+/// Make a filter larger than memory, on disk, from files of keys
+///
+/// Keys wait in memory for the page of the filter they belong to, until a visit to it is
+/// worth its while; --memory says how much of it they may take. Keys are lines, or the values of
+/// a column; files ending in .gz or .zst are unpacked; - is standard input.
+///
+/// Ctrl-C leaves a file in which all keys read so far are found, and a crash one with those of
+/// the last sync; --resume goes on from there.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    bloomgrove buffered build orders.txt.gz -o orders.grove --fpr 0.1% --items 2G --memory 256MB\n  \
+    bloomgrove buffered build orders.txt.gz -o orders.grove --resume\n  \
+    bloomgrove buffered build jan.parquet feb.parquet --column id -o ids.grove --size 16GB")]
+pub(crate) struct Args {
+    /// Files of keys
+    #[arg(required_unless_present = "add", value_name = "KEYS")]
+    inputs: Vec<PathBuf>,
+    /// The filter to write
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    #[command(flatten)]
+    size: size::Size,
+    #[command(flatten)]
+    working: Working,
+    #[command(flatten)]
+    column: Option<keys::Column>,
+    /// How a line or value is read [default: text, or as the FILE to add to says]
+    #[arg(long, value_enum)]
+    keys: Option<KeyKind>,
+    /// Make keys sure against crashes so often, or less if it would take more than a tenth of
+    /// the time; 0 for only at the end
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = units::duration)]
+    sync_every: Duration,
+    /// Go on where a build of the same KEYS was cut off
+    #[arg(long)]
+    resume: bool,
+    /// Add to a FILE that is not finished; without KEYS, just finish it
+    #[arg(long, conflicts_with = "resume", conflicts_with_all = size::OPTIONS)]
+    add: bool,
+    /// Do not finish FILE, so that --add can add to it
+    #[arg(long)]
+    open: bool,
+    /// Replace FILE even if it has keys and is not finished
+    #[arg(long, conflicts_with_all = ["resume", "add"])]
+    replace: bool,
+    /// Print facts as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: Args) -> Result<Outcome> {
+    args.size.check()?;
+    for input in &args.inputs {
+        check_input(input)?;
+    }
+    let (session, notes) = match (args.resume, args.add) {
+        (true, _) => go_on(&args, Purpose::Resume)?,
+        (_, true) => go_on(&args, Purpose::Add)?,
+        _ => begin(&args)?,
+    };
+    let kind = kind_of(&notes, args.keys);
+    let began = Instant::now();
+    let session = Shared::new(session);
+    let done = match add_all(&args, kind, &session) {
+        Ok(done) => done,
+        Err(error) => return Err(session.give_up(error)),
+    };
+    report(&args, &done, &notes, began.elapsed())
+}
+
+/// What is wrong with an input, before a file is made for it.
+fn check_input(input: &Path) -> Result<()> {
+    if input == Path::new("-") {
+        return Ok(());
+    }
+    let about = std::fs::metadata(input).with_context(|| keys::shown(input))?;
+    if about.is_dir() {
+        bail!(
+            "{}: this is a folder; name the files in it",
+            input.display()
+        );
+    }
+    if about.is_file() {
+        std::fs::File::open(input).with_context(|| format!("{}: opening", input.display()))?;
+        if let Ok(content) = content_of(input) {
+            let what = content.name();
+            bail!(
+                "{}: holds {what}, and files of keys are needed here",
+                input.display()
+            );
+        }
+    }
+    Ok(())
+}
+
+/// A file that is to be new.
+fn begin(args: &Args) -> Result<(Session, Notes)> {
+    let path = &args.output;
+    // Before hours of work.
+    check_target(path)?;
+    match content_of(path) {
+        Ok(Content::Paged) if !args.replace => check_replaceable(path)?,
+        Ok(Content::Paged) | Err(_) => {}
+        Ok(other) => bail!(
+            "{}: this is {}, and would be replaced by a buffered filter; name another file",
+            path.display(),
+            other.name()
+        ),
+    }
+    let (plan, counted) = match args.size.decided()? {
+        Some(plan) => (plan, None),
+        None => {
+            // A filter of nothing is none.
+            let counted = count(args)?.max(1);
+            (args.size.plan(Some(counted))?, Some(counted))
+        }
+    };
+    let other = |page| args.size.with_page(counted, page);
+    args.working.check_with(&plan, other)?;
+    let kind = args.keys.unwrap_or(KeyKind::Text);
+    let notes = Notes::new().with(KEYS_NOTE, kind.name());
+    let notes = args.size.notes(notes, counted);
+    let new = New {
+        plan,
+        notes: notes.clone(),
+        options: args.working.options(),
+    };
+    Ok((Session::new(path, new, args.sync_every), notes))
+}
+
+/// That no keys would be lost with the file that is there.
+fn check_replaceable(path: &Path) -> Result<()> {
+    // Nobody can go on with what cannot be opened.
+    let Ok(state) = Filter::open(path).and_then(|filter| filter.state()) else {
+        return Ok(());
+    };
+    match state.phase {
+        Phase::Building => bail!(
+            "{}: another process is building this file; wait for it to finish, or name another",
+            path.display()
+        ),
+        Phase::Synced | Phase::Interrupted if state.keys > 0 => bail!(
+            "{}: this is not finished, and has {}; say --resume to go on with the files it was \
+             begun with, --add to add others, or --replace to lose it",
+            path.display(),
+            units::counted(state.keys, "key"),
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// A file that is there, and not finished.
+fn go_on(args: &Args, purpose: Purpose) -> Result<(Session, Notes)> {
+    let path = &args.output;
+    let option = match purpose {
+        Purpose::Resume => "--resume",
+        _ => "--add",
+    };
+    let filter = Filter::open(path).map_err(|error| match error.kind() {
+        Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+            anyhow::anyhow!("{error}; without {option} it is begun")
+        }
+        _ => error.into(),
+    })?;
+    let (plan, notes, state) = (filter.plan(), filter.notes().clone(), filter.state()?);
+    if state.phase == Phase::Sealed {
+        bail!(
+            "{}: this is finished, with {}, and takes no more; build another beside it",
+            path.display(),
+            units::counted(state.keys, "key")
+        );
+    }
+    if let (Some(said), Some(was)) = (args.keys, notes.get(KEYS_NOTE))
+        && said.name() != was
+    {
+        bail!(
+            "{}: its keys were read as {was}, and are to be read as {} now; leave out --keys",
+            path.display(),
+            said.name()
+        );
+    }
+    if let Some(wanted) = args.size.decided()?
+        && purpose == Purpose::Resume
+    {
+        check_same(path, plan, &wanted)?;
+    }
+    args.working.check(plan)?;
+    let session = Session::open(path, &args.working.options(), purpose, args.sync_every)?;
+    Ok((session, notes))
+}
+
+/// Size options need not be said again, but must not contradict the file.
+fn check_same(path: &Path, is: &Plan, wanted: &Plan) -> Result<()> {
+    if is == wanted {
+        return Ok(());
+    }
+    let shown = |plan: &Plan| format!("{}, pages of {}", plan.params(), plan.page_bytes());
+    bail!(
+        "{}: it was begun with other options; leave them out, the file knows them:\n  it is {}\n  \
+         asked for is {}",
+        path.display(),
+        shown(is),
+        shown(wanted)
+    );
+}
+
+/// How many keys there are, each as often as it comes.
+fn count(args: &Args) -> Result<u64> {
+    for input in &args.inputs {
+        if !std::fs::metadata(input).is_ok_and(|about| about.is_file()) {
+            bail!(
+                "{}: its keys cannot be counted first, as they come only once; say how many there \
+                 are with --items N, or how large the filter is to be with --size",
+                keys::shown(input)
+            );
+        }
+    }
+    let progress = Progress::bytes(keys::total_size(&args.inputs), "counting keys");
+    let mut count = 0;
+    for input in &args.inputs {
+        keys::read(input, args.column.as_ref(), Some(&progress), |lines| {
+            count += lines.len() as u64;
+            Ok(())
+        })?;
+    }
+    Ok(count)
+}
+
+fn add_all(args: &Args, kind: KeyKind, session: &Shared) -> Result<Done> {
+    let progress = Arc::new(Progress::bytes(keys::total_size(&args.inputs), "adding"));
+    let guard = session.guard(&progress);
+    let began = Instant::now();
+    let mut numbers = Vec::new();
+    // What goes wrong with the filter is not the fault of the lines just read.
+    let mut failed = None;
+    for input in &args.inputs {
+        let read = keys::read(input, args.column.as_ref(), Some(&progress), |lines| {
+            let mut session = session.lock();
+            let added = match kind {
+                KeyKind::Text => session.add(lines),
+                KeyKind::Integer => {
+                    numbers.clear();
+                    for line in lines {
+                        numbers.push(keys::number(line)?);
+                    }
+                    session.add(&numbers)
+                }
+            };
+            if let Err(error) = added {
+                failed = Some(error);
+                bail!("adding");
+            }
+            if session.is_skipping() {
+                progress.say("skipping what is in");
+            } else {
+                let rate = session.added() as f64 / began.elapsed().as_secs_f64();
+                progress.say(format!("adding {} keys/s", units::grouped(rate as u64)));
+            }
+            Ok(())
+        });
+        read.map_err(|error| failed.take().unwrap_or(error))?;
+    }
+    progress.say("writing what waits");
+    let done = session.lock().finish(!args.open)?;
+    drop(guard);
+    Ok(done)
+}
+
+fn report(args: &Args, done: &Done, notes: &Notes, took: Duration) -> Result<Outcome> {
+    let Done { plan, keys, added } = done;
+    let bytes = std::fs::metadata(&args.output).map_or(plan.bytes(), |about| about.len());
+    let seconds = took.as_secs_f64();
+    let rate = *added as f64 / seconds;
+    let sized_for: Option<u64> = notes.get(SIZED_NOTE).and_then(|items| items.parse().ok());
+    let mut output = Output::new();
+    if args.json {
+        let mut facts = info::json(plan, *keys);
+        facts["file"] = json!(args.output.to_string_lossy());
+        facts["finished"] = json!(!args.open);
+        facts["added"] = json!(added);
+        facts["bytes_on_disk"] = json!(bytes);
+        facts["memory"] = json!(args.working.memory);
+        facts["sized_for"] = json!(sized_for);
+        facts["seconds"] = json!(seconds);
+        facts["keys_per_second"] = json!(rate);
+        output.json(&facts)?;
+        output.finish()?;
+        return Ok(Outcome::Yes);
+    }
+    let what = match args.resume || args.add {
+        true => format!(
+            "{} added, {} in all",
+            units::counted(*added, "key"),
+            units::grouped(*keys)
+        ),
+        false => units::counted(*keys, "key"),
+    };
+    output.line(format_args!(
+        "{}: {what}, {} on disk, {} of memory, expected false positives at most {}, {seconds:.1} s, \
+         {} keys/s",
+        args.output.display(),
+        units::size(bytes),
+        units::size(args.working.memory),
+        units::percent(plan.expected_fpr(*keys)),
+        units::grouped(rate as u64),
+    ))?;
+    if args.open {
+        output.line("note: it is not finished; --add adds to it")?;
+    }
+    if let Some(items) = sized_for
+        && plan.expected_fpr(*keys) > plan.expected_fpr(items) * 1.1
+    {
+        output.line(format_args!(
+            "note: more keys than the {} it was sized for; build it again with --items {keys}",
+            units::grouped(items)
+        ))?;
+    }
+    output.finish()?;
+    Ok(Outcome::Yes)
+}

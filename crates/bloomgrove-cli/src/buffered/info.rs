@@ -1,0 +1,132 @@
+//! `bloomgrove buffered info`: how far a page file is, and what it is like.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use bloomgrove::buffered::{Filter, Options, Phase, Plan};
+use serde_json::{Value, json};
+
+use super::in_words;
+use crate::output::Output;
+use crate::{Outcome, units};
+
+/// Say all about a filter on disk: whether it is finished, its keys, size and hashing
+///
+/// Also while it is being built.
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  bloomgrove buffered info orders.grove --verify")]
+pub(crate) struct Args {
+    /// The filter
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Also read every page and check its sums
+    #[arg(long)]
+    verify: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: Args) -> Result<Outcome> {
+    let report = match args.verify {
+        true => Some(bloomgrove::verify(&args.file)?),
+        false => None,
+    };
+    let filter = Filter::open(&args.file)?;
+    let (plan, state) = (filter.plan(), filter.state()?);
+    let bytes = std::fs::metadata(&args.file).map_or(plan.bytes(), |about| about.len());
+    let workers = Options::default().workers;
+    let mut output = Output::new();
+    if args.json {
+        let mut facts = json(plan, state.keys);
+        facts["file"] = json!(args.file.to_string_lossy());
+        facts["state"] = json!(state.phase.name());
+        facts["finished"] = json!(state.phase == Phase::Sealed);
+        facts["bytes_on_disk"] = json!(bytes);
+        facts["written_pages"] = json!(state.written_pages);
+        facts["least_memory"] = json!(plan.least_memory(workers));
+        facts["direct"] = json!(filter.is_direct());
+        facts["verified"] = json!(args.verify);
+        let notes = filter.notes().iter();
+        facts["notes"] = notes
+            .map(|(name, value)| (name.to_owned(), json!(value)))
+            .collect();
+        output.json(&facts)?;
+        output.finish()?;
+        return Ok(Outcome::Yes);
+    }
+    let params = plan.params();
+    let sure = match state.phase {
+        Phase::Sealed => "",
+        _ => " that are sure to be found",
+    };
+    let mut facts = vec![
+        ("file", args.file.display().to_string()),
+        ("state", in_words(state.phase).into()),
+        (
+            "inserted",
+            format!("{}{sure}", units::counted(state.keys, "key")),
+        ),
+        ("on disk", units::size(bytes)),
+        (
+            "pages",
+            format!(
+                "{} of {}, {} written",
+                units::grouped(plan.pages()),
+                units::size(plan.page_bytes()),
+                units::grouped(state.written_pages)
+            ),
+        ),
+        ("bits", units::grouped(params.bits())),
+        ("hashes", params.hashes().to_string()),
+        ("layout", params.layout().name().into()),
+        ("family", params.family().name().into()),
+        ("derivation", params.derivation().name().into()),
+        ("seed", params.seed().to_string()),
+        (
+            "waiting",
+            format!("{} bytes of memory for a key", plan.entry_bytes()),
+        ),
+        (
+            "least memory",
+            format!(
+                "{}, with {workers} workers",
+                units::size(plan.least_memory(workers))
+            ),
+        ),
+        (
+            "false positives",
+            format!("at most {}", units::percent(plan.expected_fpr(state.keys))),
+        ),
+    ];
+    facts.extend(
+        filter
+            .notes()
+            .iter()
+            .map(|(name, value)| (name, value.to_owned())),
+    );
+    if report.is_some() {
+        facts.push(("checksums", "all right".into()));
+    }
+    output.facts(&facts)?;
+    output.finish()?;
+    Ok(Outcome::Yes)
+}
+
+/// The facts of any plan, with so many keys in.
+pub(super) fn json(plan: &Plan, keys: u64) -> Value {
+    let params = plan.params();
+    json!({
+        "keys": keys,
+        "bits": params.bits(),
+        "hashes": params.hashes(),
+        "layout": params.layout().name(),
+        "family": params.family().name(),
+        "derivation": params.derivation().name(),
+        "seed": params.seed(),
+        "pages": plan.pages(),
+        "page_bytes": plan.page_bytes(),
+        "entry_bytes": plan.entry_bytes(),
+        "expected_fpr": plan.expected_fpr(keys),
+    })
+}

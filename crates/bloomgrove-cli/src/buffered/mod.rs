@@ -1,0 +1,158 @@
+//! `bloomgrove buffered ...`: filters larger than memory, in files of pages.
+
+mod build;
+mod info;
+mod probe;
+mod session;
+mod size;
+
+use anyhow::{Result, bail};
+use bloomgrove::buffered::{Options, Phase, Plan, Strategy};
+use bloomgrove::format::Notes;
+use clap::Subcommand;
+
+use crate::filter::KEYS_NOTE;
+use crate::keys::KeyKind;
+use crate::{Outcome, units};
+
+#[derive(Subcommand)]
+pub(crate) enum Verb {
+    Build(Box<build::Args>),
+    Probe(probe::Args),
+    Info(info::Args),
+}
+
+pub(crate) fn run(verb: Verb) -> Result<Outcome> {
+    match verb {
+        Verb::Build(args) => build::run(*args),
+        Verb::Probe(args) => probe::run(args),
+        Verb::Info(args) => info::run(args),
+    }
+}
+
+/// The note of how many keys a filter was sized for.
+const SIZED_NOTE: &str = "sized-for";
+
+// A comment here would become the help of the command.
+#[derive(clap::Args)]
+struct Working {
+    /// The memory of all buffers together
+    #[arg(long, value_name = "SIZE", default_value = "32MB", value_parser = units::bytes)]
+    memory: u64,
+    /// Threads that read and write pages
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=64))]
+    workers: u16,
+    /// Which pages are visited when the memory is used up
+    #[arg(long, value_enum, default_value = "longest")]
+    strategy: StrategyArg,
+    /// Read and write through the system's cache, not past it
+    #[arg(long)]
+    cached: bool,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum StrategyArg {
+    /// The one most keys wait for: best on solid state disks
+    Longest,
+    /// Any for which its equal share of the memory is used up
+    Equal,
+    /// All, in their order: for disks that must seek
+    Sweep,
+}
+
+impl Working {
+    fn options(&self) -> Options {
+        let mut options = Options::with_memory(self.memory);
+        options.workers = self.workers.into();
+        options.direct = !self.cached;
+        options.strategy = match self.strategy {
+            StrategyArg::Longest => Strategy::Longest,
+            StrategyArg::Equal => Strategy::Equal,
+            StrategyArg::Sweep => Strategy::Sweep,
+        };
+        options
+    }
+
+    /// That the memory is enough for a filter whose pages are as they are.
+    fn check(&self, plan: &Plan) -> Result<()> {
+        self.check_with(plan, |_| None)
+    }
+
+    /// That the memory is enough; `other` makes the same filter with pages of another size.
+    fn check_with(&self, plan: &Plan, other: impl Fn(u64) -> Option<Plan>) -> Result<()> {
+        let workers = usize::from(self.workers);
+        let least = plan.least_memory(workers);
+        if self.memory >= least {
+            return Ok(());
+        }
+        let mut ways = vec![format!("say --memory {}", enough(least))];
+        // Larger pages are fewer, and smaller ones take less to work on: either may help.
+        let needs = (12..=26).filter_map(|power| {
+            let page = 1u64 << power;
+            Some((page, other(page)?.least_memory(workers)))
+        });
+        let near = |page: u64| page.ilog2().abs_diff(plan.page_bytes().ilog2());
+        let fitting = needs.clone().filter(|&(_, need)| need <= self.memory);
+        if let Some((page, _)) = fitting.min_by_key(|&(page, _)| near(page)) {
+            ways.push(format!("take {}", pages_of(page, plan)));
+        } else if let Some((page, need)) = needs.min_by_key(|&(_, need)| need)
+            && need < least / 2
+        {
+            let memory = enough(need);
+            ways.push(format!("--memory {memory} and {}", pages_of(page, plan)));
+        }
+        if plan.least_memory(1) <= self.memory {
+            ways.push("take --workers 1".into());
+        }
+        bail!(
+            "{} of memory are too few for {} of {} and {}: {}",
+            units::size(self.memory),
+            units::counted(plan.pages(), "page"),
+            units::size(plan.page_bytes()),
+            units::counted(self.workers.into(), "worker"),
+            ways.join(", or ")
+        );
+    }
+}
+
+/// What to say for pages of another size.
+fn pages_of(page: u64, plan: &Plan) -> String {
+    let size = match page {
+        page if page >= 1 << 20 => format!("{}MiB", page >> 20),
+        page => format!("{}KiB", page >> 10),
+    };
+    let what = match page > plan.page_bytes() {
+        true => "larger",
+        false => "smaller",
+    };
+    format!("{what} pages with --page {size}")
+}
+
+/// As much or a little more, as one writes it.
+fn enough(bytes: u64) -> String {
+    match bytes {
+        10_000_000.. => format!("{}MB", bytes.div_ceil(1_000_000)),
+        _ => format!("{}kB", bytes.div_ceil(1000)),
+    }
+}
+
+/// How keys are read: as it is said, or else as when the filter was built.
+fn kind_of(notes: &Notes, said: Option<KeyKind>) -> KeyKind {
+    said.unwrap_or(match notes.get(KEYS_NOTE) {
+        Some("integer") => KeyKind::Integer,
+        _ => KeyKind::Text,
+    })
+}
+
+/// What a phase means to whoever has the file.
+fn in_words(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Sealed => "finished",
+        Phase::Synced => "unfinished: more keys can be added",
+        Phase::Interrupted => {
+            "interrupted: keys since the last sync may be missing, --resume goes on"
+        }
+        Phase::Building => "being built by another process",
+        _ => phase.name(),
+    }
+}

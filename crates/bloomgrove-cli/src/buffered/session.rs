@@ -1,0 +1,265 @@
+//! Keys on their way into a page file.
+//!
+//! ```text
+//!   keys --> | skipped: in already | --> Builder --sync, now and then--> sure
+//!              --resume                  made when the first key comes
+//! ```
+//!
+//! A file is made only when there is a key for it: a column that does not exist, or a line that
+//! is no number, costs nobody the filter that was there before. Whatever ends the work early,
+//! what was read is made sure first.
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, anyhow, bail};
+use bloomgrove::buffered::{Builder, Options, Plan};
+use bloomgrove::format::Notes;
+use bloomgrove::{Error, Key};
+
+use crate::output::complain;
+use crate::progress::Progress;
+use crate::{interrupt, units};
+
+/// A sync visits every page. It may take this part of the time, or else it is due later.
+const SYNC_SHARE: u32 = 10;
+
+/// How a new file is made.
+pub(super) struct New {
+    pub(super) plan: Plan,
+    pub(super) notes: Notes,
+    pub(super) options: Options,
+}
+
+enum File {
+    NotYet(Box<New>),
+    Open(Box<Builder>),
+    /// Finished, or given up.
+    Gone,
+}
+
+/// What the keys are for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    Begin,
+    /// To what is there.
+    Add,
+    /// As many as are sure in the file come first, and are skipped.
+    Resume,
+}
+
+pub(super) struct Session {
+    path: PathBuf,
+    file: File,
+    purpose: Purpose,
+    /// Keys that were in before.
+    before: u64,
+    /// How many of the keys that come are in already.
+    skip: u64,
+    /// Keys taken in.
+    added: u64,
+    /// How often to sync; never, if it is zero.
+    every: Duration,
+    due: Instant,
+}
+
+/// What a session came to.
+pub(super) struct Done {
+    pub(super) plan: Plan,
+    pub(super) keys: u64,
+    pub(super) added: u64,
+}
+
+impl Session {
+    pub(super) fn new(path: &Path, new: New, every: Duration) -> Self {
+        Self::start(path, File::NotYet(Box::new(new)), Purpose::Begin, every, 0)
+    }
+
+    /// Opens a file that is not finished.
+    pub(super) fn open(
+        path: &Path,
+        options: &Options,
+        purpose: Purpose,
+        every: Duration,
+    ) -> Result<Self> {
+        let builder = Builder::open(path, options)?;
+        let before = builder.synced_keys();
+        let file = File::Open(Box::new(builder));
+        Ok(Self::start(path, file, purpose, every, before))
+    }
+
+    fn start(path: &Path, file: File, purpose: Purpose, every: Duration, before: u64) -> Self {
+        Self {
+            path: path.to_owned(),
+            file,
+            purpose,
+            before,
+            skip: if purpose == Purpose::Resume {
+                before
+            } else {
+                0
+            },
+            added: 0,
+            every,
+            due: Instant::now() + every,
+        }
+    }
+
+    pub(super) fn added(&self) -> u64 {
+        self.added
+    }
+
+    pub(super) fn is_skipping(&self) -> bool {
+        self.skip > 0
+    }
+
+    pub(super) fn add<K: Key>(&mut self, keys: &[K]) -> Result<()> {
+        let skipped = self.skip.min(keys.len() as u64);
+        self.skip -= skipped;
+        let keys = &keys[skipped as usize..];
+        if keys.is_empty() {
+            return Ok(());
+        }
+        self.builder()?.insert_batch(keys)?;
+        self.added += keys.len() as u64;
+        if !self.every.is_zero() && Instant::now() >= self.due {
+            let began = Instant::now();
+            self.builder()?.sync()?;
+            self.due = Instant::now() + self.every.max(began.elapsed() * (SYNC_SHARE - 1));
+        }
+        Ok(())
+    }
+
+    /// The file, made if it is not there yet.
+    fn builder(&mut self) -> Result<&mut Builder> {
+        if let File::NotYet(new) = &self.file {
+            let New {
+                plan,
+                notes,
+                options,
+            } = &**new;
+            let builder = Builder::create_with(&self.path, plan, options, notes)
+                .map_err(|error| explained(error, plan))?;
+            self.file = File::Open(Box::new(builder));
+        }
+        match &mut self.file {
+            File::Open(builder) => Ok(builder),
+            _ => bail!("interrupted"),
+        }
+    }
+
+    /// Makes everything sure, and the file finished, unless it is to stay open.
+    pub(super) fn finish(&mut self, seal: bool) -> Result<Done> {
+        if self.skip > 0 {
+            bail!(
+                "{}: it has {} and there are only {} to be read: are these the files it was begun \
+                 with, all of them, in the same order? Nothing was changed",
+                self.path.display(),
+                units::counted(self.before, "key"),
+                units::grouped(self.before - self.skip),
+            );
+        }
+        let builder = self.builder()?;
+        let (plan, keys) = (builder.plan().clone(), builder.keys());
+        // If this fails there is still a file to say something of.
+        builder.sync()?;
+        if let File::Open(builder) = std::mem::replace(&mut self.file, File::Gone)
+            && seal
+        {
+            builder.finish()?;
+        }
+        Ok(Done {
+            plan,
+            keys,
+            added: self.added,
+        })
+    }
+
+    /// Makes sure of what can be, and says what that is and how to go on; none if the work was
+    /// at its end anyway.
+    fn rescue(&mut self) -> Option<String> {
+        let mut builder = match std::mem::replace(&mut self.file, File::Gone) {
+            File::Gone => return None,
+            File::Open(builder) if self.added > 0 => builder,
+            _ => return Some("nothing was changed".into()),
+        };
+        if interrupt::was_asked() && std::io::stderr().is_terminal() {
+            complain(format_args!(
+                "interrupted; making sure of what was read first (Ctrl-C again to leave it)"
+            ));
+        }
+        let failed = builder.sync().err();
+        let lost = match failed {
+            Some(error) => format!("what came since the last sync may be lost ({error}); "),
+            None => String::new(),
+        };
+        let sure = units::counted(builder.synced_keys(), "key");
+        let how = match self.purpose {
+            Purpose::Add => {
+                "to go on, add the same files again: keys that are in do no harm, they are only \
+                 counted twice"
+            }
+            _ => "to go on behind them, run the same command with --resume",
+        };
+        Some(format!(
+            "{lost}{} is not finished, {sure} in it are sure; {how}",
+            self.path.display()
+        ))
+    }
+}
+
+/// An error of a file that could not be made.
+fn explained(error: Error, plan: &Plan) -> anyhow::Error {
+    let no_room = matches!(error.kind(), Error::Io { source, .. }
+        if matches!(source.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::FileTooLarge
+            | std::io::ErrorKind::QuotaExceeded));
+    match no_room {
+        true => anyhow!(
+            "{error}; all of it, {}, must have room before the work begins: make room, name a file \
+             on another disk, or take a smaller --size or a higher --fpr",
+            units::size(plan.bytes())
+        ),
+        false => error.into(),
+    }
+}
+
+/// A session that Ctrl-C finds, too, while its owner waits for input.
+#[derive(Clone)]
+pub(super) struct Shared(Arc<Mutex<Session>>);
+
+impl Shared {
+    pub(super) fn new(session: Session) -> Self {
+        Self(Arc::new(Mutex::new(session)))
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Session> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// While this lives, Ctrl-C while waiting for input makes sure of what was read.
+    pub(super) fn guard(&self, progress: &Arc<Progress>) -> interrupt::BeforeEnd {
+        let (session, progress) = (self.clone(), Arc::clone(progress));
+        interrupt::before_end(move || {
+            // Kept to the end, so that nothing is added to what was made sure.
+            let mut session = session.lock();
+            progress.hide();
+            if let Some(sure) = session.rescue() {
+                complain(format_args!("interrupted; {sure}"));
+                std::process::exit(130);
+            }
+        })
+    }
+
+    /// What to say of an error that ends the work, once what was read is sure.
+    pub(super) fn give_up(&self, error: anyhow::Error) -> anyhow::Error {
+        let mut session = self.lock();
+        let asked = interrupt::was_asked();
+        match session.rescue() {
+            Some(sure) if asked => anyhow!("interrupted; {sure}"),
+            Some(sure) if session.added > 0 => anyhow!("{error:#}; {sure}"),
+            _ => error,
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! How large a buffered filter is, and how keys are hashed: options in, a plan out.
+
+use anyhow::{Context, Result, bail};
+use bloomgrove::buffered::{Plan, PlanBuilder};
+use bloomgrove::format::Notes;
+use bloomgrove::{Layout, MAX_BITS, MAX_BLOCKED_HASHES, MAX_HASHES, tune};
+
+use super::SIZED_NOTE;
+use crate::filter::hashing::Hashing;
+use crate::units;
+
+/// Bits for each key when nobody says how many keys there are.
+const USUAL_HASHES: u32 = 8;
+/// A hash less is worth this many times the false positives.
+const FEWER_WORTH: f64 = 1.02;
+/// Pages are made of sectors of so many bytes.
+const SECTOR: u64 = 4096;
+/// Equal entries may add this share to the wanted rate of false positives.
+const COLLISION_SHARE: f64 = 1.0 / 64.0;
+
+// A comment here would become the help of the command.
+#[derive(clap::Args)]
+pub(super) struct Size {
+    /// Its size on disk, rounded up to whole pages
+    #[arg(long, value_parser = units::bytes, conflicts_with = "fpr")]
+    size: Option<u64>,
+    /// How often an absent key may be accepted [default: 0.01]
+    #[arg(long, value_parser = units::rate)]
+    fpr: Option<f64>,
+    /// How many keys it is for; without this and --size, they are counted first
+    #[arg(long, value_parser = units::count)]
+    items: Option<u64>,
+    /// What is read and written at once, a multiple of 4096 bytes [default: 512KiB]
+    #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
+    page: Option<u64>,
+    /// How many bits each key sets [default: the best for --items, or 8]
+    #[arg(long, value_name = "N", requires = "size")]
+    hashes: Option<u32>,
+    #[command(flatten)]
+    hashing: Hashing,
+}
+
+/// The names of all these options, for those who refuse them.
+pub(super) const OPTIONS: [&str; 10] = [
+    "size",
+    "fpr",
+    "items",
+    "page",
+    "hashes",
+    "layout",
+    "hash",
+    "seed",
+    "sip_key",
+    "derivation",
+];
+
+impl Size {
+    /// What can be wrong before anything is read.
+    pub(super) fn check(&self) -> Result<()> {
+        if self.hashing.is_affine() {
+            bail!(
+                "affine functions cannot choose a page, so a buffered filter cannot be made with \
+                 them; take another --hash, or `bloomgrove filter build` if it fits in memory"
+            );
+        }
+        if self.size == Some(0) {
+            bail!("a filter of 0 bytes holds nothing; say --size 256MB, or --fpr and --items");
+        }
+        if let Some(page) = self.page
+            && (page == 0 || !page.is_multiple_of(SECTOR))
+        {
+            let below = page / SECTOR * SECTOR;
+            let near = match below {
+                0 => SECTOR.to_string(),
+                _ => format!("{below} or {}", below.saturating_add(SECTOR)),
+            };
+            bail!(
+                "a page of {page} bytes is not possible: take a multiple of {SECTOR}, such as {near}"
+            );
+        }
+        self.hashing.check()
+    }
+
+    /// The rate asked for, or the usual.
+    fn target(&self) -> f64 {
+        self.fpr.unwrap_or(0.01)
+    }
+
+    /// What whoever opens the file may want to know.
+    pub(super) fn notes(&self, notes: Notes, counted: Option<u64>) -> Notes {
+        let notes = match self.size {
+            Some(_) => notes,
+            None => notes.with("target-fpr", self.target()),
+        };
+        match self.items.or(counted) {
+            Some(items) => notes.with(SIZED_NOTE, items),
+            None => notes,
+        }
+    }
+
+    /// The plan, if it does not depend on counting keys.
+    pub(super) fn decided(&self) -> Result<Option<Plan>> {
+        match (self.size, self.items) {
+            (None, None) => Ok(None),
+            _ => self.plan(None).map(Some),
+        }
+    }
+
+    /// The plan, with so many keys counted.
+    pub(super) fn plan(&self, counted: Option<u64>) -> Result<Plan> {
+        self.plan_with(counted, self.page)
+    }
+
+    /// The plan with pages of another size.
+    pub(super) fn with_page(&self, counted: Option<u64>, page: u64) -> Option<Plan> {
+        self.plan_with(counted, Some(page)).ok()
+    }
+
+    fn plan_with(&self, counted: Option<u64>, page: Option<u64>) -> Result<Plan> {
+        let layout = self.hashing.possible_layout();
+        let items = self.items.or(counted);
+        let Some(size) = self.size else {
+            let items = items.context("how many keys? say --items N, or --size")?;
+            return self.for_items(items, layout, page);
+        };
+        let layout = layout.unwrap_or(Layout::Blocked);
+        let (bytes, page) = whole_pages(size, page)?;
+        let build = |hashes| {
+            let builder = self.builder(bytes, hashes, layout)?;
+            anyhow::Ok(builder.page_bytes(page).build()?)
+        };
+        match (self.hashes, items) {
+            (Some(hashes), _) => build(hashes),
+            (None, None) => build(USUAL_HASHES),
+            (None, Some(items)) => {
+                let most = match layout {
+                    Layout::Blocked => MAX_BLOCKED_HASHES,
+                    _ => MAX_HASHES,
+                };
+                let plans = (1..=most).map(build).collect::<Result<Vec<_>>>()?;
+                let rate = |plan: &Plan| plan.expected_fpr(items);
+                let best = plans.iter().map(rate).fold(1.0, f64::min);
+                let good = plans
+                    .into_iter()
+                    .find(|plan| rate(plan) <= best * FEWER_WORTH);
+                good.context("no number of hashes is good")
+            }
+        }
+    }
+
+    /// The fewest whole pages that hold so many keys at the rate asked for.
+    fn for_items(&self, items: u64, layout: Option<Layout>, page: Option<u64>) -> Result<Plan> {
+        let (target, family) = (self.target(), self.hashing.family()?);
+        let choice = tune::choose(items, target, layout, Some(family))?;
+        // Not all of a sector is bits of keys.
+        let sector_bits = Plan::builder(SECTOR, 1).build()?.params().bits();
+        let (bytes, page) = whole_pages(choice.bits.div_ceil(sector_bits) * SECTOR, page)?;
+        let build = |entry_bytes| {
+            let builder = self.builder(bytes, choice.hashes, choice.layout)?;
+            let builder = builder.page_bytes(page).entry_bytes(entry_bytes);
+            anyhow::Ok(builder.build()?)
+        };
+        let longest = build(8)?;
+        let limit = longest.expected_fpr(items) + target * COLLISION_SHARE;
+        for entry_bytes in 4..8 {
+            let plan = build(entry_bytes)?;
+            if plan.expected_fpr(items) <= limit {
+                return Ok(plan);
+            }
+        }
+        Ok(longest)
+    }
+
+    fn builder(&self, bytes: u64, hashes: u32, layout: Layout) -> Result<PlanBuilder> {
+        Ok(Plan::builder(bytes, hashes)
+            .layout(layout)
+            .derivation(self.hashing.derivation())
+            .family(self.hashing.family()?)
+            .seed(self.hashing.seed()))
+    }
+}
+
+/// So many bytes or more, as pages of this size or the usual; a small filter is one page.
+fn whole_pages(bytes: u64, page: Option<u64>) -> Result<(u64, u64)> {
+    let most = MAX_BITS / 8;
+    if bytes > most || page.is_some_and(|page| page > most) {
+        bail!(
+            "no filter has more than {}; take a smaller --size",
+            units::size(most)
+        );
+    }
+    // What the library takes when there is enough to fill it.
+    let usual = Plan::builder(1 << 30, 1).build()?.page_bytes();
+    let page = page.unwrap_or(usual.min(bytes.next_multiple_of(SECTOR)));
+    Ok((bytes.next_multiple_of(page), page))
+}

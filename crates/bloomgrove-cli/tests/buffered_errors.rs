@@ -1,0 +1,348 @@
+//! `bloomgrove buffered`: what goes wrong says what, where and the way out, and damages nothing.
+
+mod support;
+
+use std::io::Write;
+use std::process::Stdio;
+use std::time::Duration;
+
+use bloomgrove::buffered::{Filter, Phase};
+use support::{Shop, lines};
+
+fn keys(range: std::ops::Range<u32>) -> String {
+    lines(range.map(|i| format!("key-{i}")))
+}
+
+/// Ten thousand keys, and a filter of them.
+fn shop() -> Shop {
+    let shop = Shop::new();
+    shop.write("in.txt", keys(0..10_000));
+    shop.run("buffered build in.txt -o f.grove --size 1MB")
+        .ends(0);
+    shop
+}
+
+#[test]
+fn options_that_make_no_filter() {
+    let shop = Shop::new();
+    shop.write("in.txt", keys(0..10_000));
+    let before = shop.names();
+    for (options, parts) in [
+        ("--size 0", &["0 bytes", "--size 256MB"][..]),
+        ("--size 1EB", &["EB", "no unit of size", "1GiB"]),
+        ("--size many", &["many", "--size"]),
+        (
+            "--size 1000000TB",
+            &["no filter has more than", "smaller --size"],
+        ),
+        ("--size 1.5B", &["1.5B", "write bytes as"]),
+        (
+            "--size 1MB --fpr 1%",
+            &["--size", "--fpr", "cannot be used"],
+        ),
+        ("--hashes 3", &["--size"]),
+        ("--size 1MB --hashes 65", &["65 hashes"]),
+        (
+            "--size 1MB --page 1000",
+            &["1000", "multiple of 4096", "such as 4096"],
+        ),
+        ("--size 1MB --page 1MB", &["999424 or 1003520"]),
+        (
+            "--size 4GiB --page 2GiB",
+            &["2147483648", "multiple of 4096", "up to 1073741824"],
+        ),
+        ("--size 1MB --hash affine", &["affine", "another --hash"]),
+        ("--size 1MB --sip-key 00", &["--sip-key", "siphash"]),
+        ("--fpr 200%", &["200%", "below 1"]),
+        ("--fpr 1e-300 --items 1G", &["no such filter"]),
+        ("--size 1MB --workers 0", &["--workers"]),
+        ("--size 1MB --memory lots", &["lots", "--memory"]),
+        ("--size 1MB --sync-every often", &["often", "60s"]),
+        ("--size 1MB --add", &["--add", "cannot be used", "--size"]),
+        (
+            "--resume --replace",
+            &["--resume", "cannot be used", "--replace"],
+        ),
+        ("--resume", &["x.grove", "No such file", "without --resume"]),
+        ("--add", &["x.grove", "No such file", "without --add"]),
+        ("--keys integer", &["in.txt", "key-0", "whole number"]),
+        ("--column id", &["in.txt", "--column"]),
+    ] {
+        shop.run(&format!("buffered build in.txt -o x.grove {options}"))
+            .fails_with(parts);
+        assert_eq!(shop.names(), before, "{options}");
+    }
+    shop.run("buffered build -o x.grove").fails_with(&["KEYS"]);
+}
+
+#[test]
+fn too_little_memory_says_what_would_do() {
+    let shop = shop();
+    shop.run("buffered build in.txt -o x.grove --size 256MB --memory 1MB")
+        .fails_with(&[
+            "1.0 MB of memory are too few for 489 pages of 524.3 kB and 2 workers",
+            "say --memory 1230kB",
+            "smaller pages with --page 256KiB",
+            "--workers 1",
+        ]);
+    shop.run("buffered build in.txt -o x.grove --size 256MB --page 4096 --memory 4MB")
+        .fails_with(&["say --memory", "larger pages with --page 32KiB"]);
+    shop.run("buffered build in.txt -o x.grove --size 1TB --memory 4MB")
+        .fails_with(&["say --memory", "and larger pages with --page"]);
+    assert_eq!(shop.names(), ["f.grove", "in.txt"]);
+    // What it says is right.
+    for options in [
+        "--memory 1230kB",
+        "--memory 1MB --page 256KiB",
+        "--memory 1MB --workers 1",
+    ] {
+        let line = format!("buffered build in.txt -o x.grove --size 256MB {options}");
+        shop.run(&line).ends(0);
+    }
+    shop.run("buffered probe x.grove in.txt --memory 10kB")
+        .fails_with(&["10.0 kB of memory are too few", "say --memory"]);
+    // A single key needs none of it.
+    shop.run("buffered probe x.grove --key key-1 --memory 10kB")
+        .ends(0);
+}
+
+#[test]
+fn keys_that_cannot_be_counted_or_read() {
+    let shop = shop();
+    for options in ["", "--fpr 1%"] {
+        shop.run(&format!("buffered build - -o x.grove {options}"))
+            .fails_with(&["standard input", "counted", "--items", "--size"]);
+    }
+    for (inputs, parts) in [
+        ("none.txt", &["none.txt", "No such file"][..]),
+        ("in.txt none.txt", &["none.txt", "No such file"]),
+        (".", &["folder"]),
+        (
+            "f.grove",
+            &["f.grove", "holds a buffered filter", "files of keys"],
+        ),
+    ] {
+        shop.run(&format!("buffered build {inputs} -o x.grove --size 1MB"))
+            .fails_with(parts);
+    }
+    assert_eq!(shop.names(), ["f.grove", "in.txt"]);
+    // A wrong column costs nobody the filter that was there; nor does a line that is no key.
+    let whole = std::fs::read(shop.path("f.grove")).unwrap();
+    shop.write("a.csv", "id,name\n1,a\n");
+    shop.run("buffered build a.csv --column nothing -o f.grove --items 10")
+        .fails_with(&["a.csv", "nothing", "id, name"]);
+    shop.run("buffered build in.txt --keys integer -o f.grove --items 10")
+        .fails_with(&["in.txt", "whole number"]);
+    assert!(std::fs::read(shop.path("f.grove")).unwrap() == whole);
+
+    // What came before a bad line is kept.
+    shop.write("good.txt", "1\n2\n3\n");
+    shop.write("bad.txt", "4\nfive\n");
+    shop.run("buffered build good.txt bad.txt --keys integer -o n.grove --items 10")
+        .fails_with(&[
+            "bad.txt",
+            "five",
+            "n.grove is not finished, 3 keys in it are sure",
+            "--resume",
+        ]);
+    shop.write("bad.txt", "4\n5\n");
+    shop.run("buffered build good.txt bad.txt --keys text -o n.grove --resume")
+        .fails_with(&["n.grove", "read as integer", "leave out --keys"]);
+    shop.run("buffered build good.txt bad.txt -o n.grove --resume --items 11M")
+        .fails_with(&["begun with other options", "it is", "asked for is"]);
+    shop.run("buffered build good.txt bad.txt -o n.grove --resume --items 10")
+        .ends(0);
+    let said = shop
+        .run("buffered probe n.grove good.txt bad.txt --count")
+        .ends(0);
+    assert_eq!(said.out, "maybe\t5\nno\t0\n");
+}
+
+#[test]
+fn files_that_are_something_else() {
+    let shop = shop();
+    shop.run("filter build in.txt -o plain.grove").ends(0);
+    let text = std::fs::read(shop.path("in.txt")).unwrap();
+    shop.run("buffered build in.txt -o in.txt --size 1MB")
+        .fails_with(&["in.txt", "not a .grove file", "name another"]);
+    assert!(std::fs::read(shop.path("in.txt")).unwrap() == text);
+    shop.run("buffered build in.txt -o plain.grove --size 1MB")
+        .fails_with(&["plain.grove", "this is a filter", "name another"]);
+    for verb in ["info", "probe --key a", "probe --count in.txt"] {
+        let (verb, rest) = verb.split_once(' ').unwrap_or((verb, ""));
+        shop.run(&format!("buffered {verb} plain.grove {rest}"))
+            .fails_with(&["plain.grove", "holds a filter", "bloomgrove filter info"]);
+        shop.run(&format!("buffered {verb} in.txt {rest}"))
+            .fails_with(&["in.txt", "not a .grove file"]);
+        shop.run(&format!("buffered {verb} none.grove {rest}"))
+            .fails_with(&["none.grove", "No such file"]);
+    }
+    for line in [
+        "filter info f.grove",
+        "filter check f.grove key-1",
+        "which key-1 f.grove",
+    ] {
+        shop.run(line)
+            .fails_with(&["f.grove", "`bloomgrove buffered info` says what is in it"]);
+    }
+    shop.run("buffered probe f.grove")
+        .fails_with(&["no key to ask for", "--key"]);
+    shop.run("buffered probe f.grove key-1")
+        .fails_with(&["key-1", "no such file", "--key"]);
+}
+
+#[test]
+fn finished_files_take_no_more() {
+    let shop = shop();
+    for option in ["--add", "--resume"] {
+        shop.run(&format!("buffered build in.txt -o f.grove {option}"))
+            .fails_with(&["f.grove", "finished, with 10,000 keys", "build another"]);
+    }
+    // But may be replaced, as may be one in which no key is sure.
+    shop.write("few.txt", keys(0..10));
+    shop.run("buffered build few.txt -o f.grove --size 1MB --open")
+        .ends(0);
+    shop.run("buffered build few.txt -o f.grove --size 1MB")
+        .fails_with(&[
+            "not finished, and has 10 keys",
+            "--resume",
+            "--add",
+            "--replace",
+        ]);
+    shop.run("buffered build few.txt -o f.grove --size 1MB --replace")
+        .ends(0);
+    shop.write("empty.txt", "");
+    shop.run("buffered build empty.txt -o e.grove --open")
+        .ends(0);
+    shop.run("buffered build empty.txt -o e.grove").ends(0);
+    shop.run("buffered probe e.grove in.txt -q").ends(1);
+}
+
+#[test]
+fn a_file_being_built_by_another_process() {
+    let shop = Shop::new();
+    shop.write("in.txt", keys(0..10_000));
+    let mut child = shop
+        .command(&["buffered", "build", "-", "-o", "f.grove", "--size", "1MB"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(keys(0..10_000).as_bytes()).unwrap();
+    let phase = || {
+        let filter = Filter::open(shop.path("f.grove"))?;
+        filter.state().map(|state| state.phase)
+    };
+    while !phase().is_ok_and(|phase| phase == Phase::Building) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    for option in ["--size 1MB", "--size 1MB --replace", "--add", "--resume"] {
+        shop.run(&format!("buffered build in.txt -o f.grove {option}"))
+            .fails_with(&["f.grove", "another process", "wait for it to finish"]);
+    }
+    let said = shop.run("buffered info f.grove").ends(0);
+    assert!(
+        said.out.contains("being built by another process"),
+        "{}",
+        said.out
+    );
+    let said = shop.run("buffered probe f.grove --key nothing").ends(1);
+    assert!(
+        said.err
+            .contains("being built: only the 0 keys of the last sync"),
+        "{}",
+        said.err
+    );
+    drop(input);
+    assert!(child.wait().unwrap().success());
+    let said = shop.run("buffered probe f.grove in.txt --count").ends(0);
+    assert_eq!(
+        (said.out.as_str(), said.err.as_str()),
+        ("maybe\t10000\nno\t0\n", "")
+    );
+}
+
+#[test]
+fn disks_that_are_full_or_fail_midway() {
+    let shop = shop();
+    // The whole file must fit before the work begins.
+    shop.shell(
+        "trap '' XFSZ; ulimit -f 104; exec $BLOOMGROVE buffered build in.txt -o x.grove --size 1MB",
+    )
+    .fails_with(&[
+        "x.grove",
+        "too large",
+        "1.0 MB, must have room",
+        "on another disk",
+    ]);
+    assert_eq!(shop.names(), ["f.grove", "in.txt"]);
+    // Here it has, but most of its pages cannot be written; no sector is cut in two.
+    shop.run("buffered build in.txt -o x.grove --size 1MB --page 4096 --open")
+        .ends(0);
+    shop.write("more.txt", keys(10_000..20_000));
+    shop.shell(
+        "trap '' XFSZ; ulimit -f 104; exec $BLOOMGROVE buffered build more.txt -o x.grove --add",
+    )
+    .fails_with(&[
+        "x.grove",
+        "too large",
+        "may be lost",
+        "10,000 keys in it are sure",
+        "add the same files again",
+    ]);
+    let said = shop.run("buffered probe x.grove in.txt --count").ends(0);
+    assert_eq!(said.out, "maybe\t10000\nno\t0\n");
+    shop.run("buffered build more.txt -o x.grove --add").ends(0);
+    let said = shop
+        .run("buffered probe x.grove in.txt more.txt --count")
+        .ends(0);
+    assert_eq!(said.out, "maybe\t20000\nno\t0\n");
+    // Where answers go, and where keys wait for them.
+    shop.shell("$BLOOMGROVE buffered probe f.grove in.txt > /dev/full")
+        .fails_with(&["No space left"]);
+    let many = keys(0..100_000);
+    shop.write("many.txt", &many);
+    shop.shell("TMPDIR=$PWD/none exec $BLOOMGROVE buffered probe f.grove many.txt")
+        .fails_with(&["temporary files", "TMPDIR"]);
+}
+
+#[test]
+fn what_may_only_be_read() {
+    let shop = shop();
+    shop.run("buffered build in.txt -o /proc/x.grove --size 1MB")
+        .fails_with(&["/proc/x.grove"]);
+    shop.run("buffered build in.txt -o x.grove --size 1MB --open")
+        .ends(0);
+    shop.shell("chmod a-w x.grove").ends(0);
+    shop.run("buffered probe x.grove in.txt -q").ends(0);
+    let said = shop.run("buffered build in.txt -o x.grove --add");
+    // Root may write anything.
+    if said.code != Some(0) {
+        said.fails_with(&["x.grove", "Permission denied"]);
+    }
+}
+
+#[test]
+fn damage_is_found_when_its_page_is_read() {
+    let shop = shop();
+    let mut bytes = std::fs::read(shop.path("f.grove")).unwrap();
+    let at = bytes.len() - 300_000;
+    bytes[at] ^= 1;
+    shop.write("f.grove", bytes);
+    let parts = [
+        "f.grove: damaged",
+        "page",
+        "does not match",
+        "build it again",
+    ];
+    shop.run("buffered probe f.grove in.txt --count")
+        .fails_with(&parts);
+    shop.run("buffered info f.grove --verify")
+        .fails_with(&parts);
+    // And it can be built again.
+    shop.run("buffered info f.grove").ends(0);
+    shop.run("buffered build in.txt -o f.grove --size 1MB")
+        .ends(0);
+    shop.run("buffered info f.grove --verify").ends(0);
+}
