@@ -6,18 +6,17 @@ use std::path::Path;
 use bloomgrove_experiments::buffered::{self, Effort};
 use bloomgrove_experiments::{Report, Table};
 
-/// A megabyte of 64 KB: the filter of 256 MB has 16, and a sixteenth of the keys fills it as
-/// much.
+/// A megabyte of 64 KB: the filter of 256 MB has 16.
 const TINY: Effort = Effort {
     megabyte: 1 << 16,
     rounds: 1,
-    bit_keys: 20_000,
+    bit_keys: 5000,
     most_bits: 4,
     keys: 200_000,
     seconds: 0.01,
     fpr_keys: 200_000,
     most_keys: 200_000,
-    growth_keys: 100_000,
+    growth_keys: 60_000,
     growth_memory: 32,
     large: 512,
     large_memory: 32,

@@ -6,7 +6,7 @@ use bloomgrove::buffered::Strategy;
 
 use super::setup::{Contender, Keys, ON_DISK, PLAIN, Run, Task, cell, gigabytes, race};
 use super::{claim, figure, table};
-use crate::{Progress, Report, Stroke};
+use crate::{Progress, Report, Stroke, Table};
 
 /// Megabytes.
 const BUFFERS: [u64; 5] = [8, 16, 32, 64, 128];
@@ -21,27 +21,29 @@ const SINGLY: &str = "in memory, key by key";
 const BATCHES: &str = "in memory, batches";
 
 pub(super) fn run(task: Task<'_>, progress: &mut Progress<'_>) -> Result<Report> {
-    // From little memory to much: what a contender leaves free, the next one uses.
-    let mut contenders: Vec<(String, Contender)> = Vec::new();
+    // Those in memory give all of it back. Of the others, from little memory to much: what one
+    // leaves free, the next one uses.
+    let small = format!("in memory, {} MB", SMALL.1);
+    let mut contenders = vec![
+        (small, task.plain(SMALL.1, true)?),
+        (BATCHES.to_owned(), task.plain(PLAIN, true)?),
+        (SINGLY.to_owned(), task.plain(PLAIN, false)?),
+    ];
     for buffers in BUFFERS {
         let with = |name: &str| format!("{name}, {buffers} MB");
         contenders.push((with(PAPER), task.paper(buffers, Strategy::Equal)?));
         contenders.push((with(OURS), task.ours(buffers)?));
     }
-    let small = format!("in memory, {} MB", SMALL.1);
-    contenders.push((small, task.plain(SMALL.1, true)?));
-    contenders.push((BATCHES.to_owned(), task.plain(PLAIN, true)?));
-    contenders.push((SINGLY.to_owned(), task.plain(PLAIN, false)?));
     let runs = race(task, &contenders, Keys::both(task.effort.keys), progress)?;
-    let [.., small, batches, singly] = &runs[..] else {
+    let [small, batches, singly, on_disk @ ..] = &runs[..] else {
         unreachable!("three are in memory")
     };
 
     let mut figure = figure("fig04", ("buffers, MB", false), ("seconds", false));
     for (i, buffers) in BUFFERS.into_iter().enumerate() {
         let x = buffers as f64;
-        figure.draw(PAPER, 1, Stroke::Solid, x, runs[2 * i].total());
-        figure.draw(OURS, 0, Stroke::Solid, x, runs[2 * i + 1].total());
+        figure.draw(PAPER, 1, Stroke::Solid, x, on_disk[2 * i].total());
+        figure.draw(OURS, 0, Stroke::Solid, x, on_disk[2 * i + 1].total());
         figure.draw(SINGLY, 6, Stroke::Dashed, x, singly.total());
         figure.draw(BATCHES, 6, Stroke::Dotted, x, batches.total());
     }
@@ -49,7 +51,7 @@ pub(super) fn run(task: Task<'_>, progress: &mut Progress<'_>) -> Result<Report>
     let mut claims = Vec::new();
     for (name, first) in [("as the paper", 0), ("our defaults", 1)] {
         for (rival, time) in [("key by key", singly), ("batches", batches)] {
-            let faster = |i: &usize| runs[2 * i + first].total() < time.total();
+            let faster = |i: &usize| on_disk[2 * i + first].total() < time.total();
             let least = (0..BUFFERS.len()).find(faster).map(|i| BUFFERS[i]);
             let what = format!("MB from which it is faster, {name}, against {rival} (inf: none)");
             let ours = least.map_or(f64::INFINITY, |least| least as f64);
@@ -59,8 +61,8 @@ pub(super) fn run(task: Task<'_>, progress: &mut Progress<'_>) -> Result<Report>
     let middle = BUFFERS.iter().position(|&buffers| buffers == SMALL.0);
     let middle = middle.unwrap_or_default();
     for (name, run) in [
-        ("as the paper", &runs[2 * middle]),
-        ("our defaults", &runs[2 * middle + 1]),
+        ("as the paper", &on_disk[2 * middle]),
+        ("our defaults", &on_disk[2 * middle + 1]),
     ] {
         let what = format!("false positives, %, {name} (less than)");
         claims.push(claim("fig04", &what, 100.0 * MOST_WRONG, 100.0 * run.fpr));
@@ -79,7 +81,7 @@ pub(super) fn run(task: Task<'_>, progress: &mut Progress<'_>) -> Result<Report>
     })
 }
 
-fn costs(contenders: &[(String, Contender)], runs: &[Run], singly: &Run) -> crate::Table {
+fn costs(contenders: &[(String, Contender)], runs: &[Run], singly: &Run) -> Table {
     let head = [
         "filter",
         "on disk, MB",

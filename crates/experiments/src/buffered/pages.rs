@@ -1,8 +1,8 @@
 //! Section 3.3: is the rate of false positives the same for any number of pages?
 //!
-//! One filter of 16 MB, in 1 to 4096 pages, in both layouts. Formula (6) knows neither pages
-//! nor lines, nor that each page keeps a sum for every 63 lines; `Plan::expected_fpr`
-//! does, and entries that are equal.
+//! One filter of 16 MB, in 1 to 4096 pages, in both layouts. Formula (6) has the bits without
+//! the sums that pages keep of them, and knows neither pages nor lines;
+//! `Plan::expected_fpr` knows lines, and entries that are equal.
 
 use anyhow::Result;
 use bloomgrove::buffered::{Plan, Strategy};
@@ -54,7 +54,7 @@ pub(super) fn run(task: Task<'_>, progress: &mut Progress<'_>) -> Result<Report>
             let mut options = task.options(MEMORY, Strategy::Longest);
             options.workers = 1;
             let run = Contender::Buffered(plan.clone(), options).run(&scratch, keys)?;
-            let formula = tune::math::standard_fpr(bytes * 8, HASHES, keys.build);
+            let formula = tune::math::standard_fpr(plan.params().bits(), HASHES, keys.build);
             let expected = plan.expected_fpr(keys.build);
             let deviation = (expected * (1.0 - expected) / absent as f64).sqrt();
             rates.push(run.fpr);

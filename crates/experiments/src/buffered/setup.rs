@@ -33,7 +33,7 @@ const PLAIN_HASHES: u32 = 3;
 /// Of our own filter.
 const OUR_HASHES: u32 = 8;
 /// Seconds after which a contender need not run again.
-const LONG: f64 = 8.0;
+const LONG: f64 = 12.0;
 /// Keys made at a time: enough for batches, and small beside any budget.
 pub(super) const CHUNK: u64 = 4096;
 
@@ -192,6 +192,25 @@ impl Run {
     pub(super) fn total(&self) -> f64 {
         self.build + self.probe
     }
+
+    /// Whether it need not be run again.
+    pub(super) fn is_long(&self) -> bool {
+        self.total() > LONG
+    }
+
+    /// The faster of this and a later one; resident is what it was at first, since later
+    /// on others have left more.
+    pub(super) fn better(self, later: Self) -> Self {
+        let faster = if later.total() < self.total() {
+            later
+        } else {
+            self
+        };
+        Self {
+            resident: self.resident,
+            ..faster
+        }
+    }
 }
 
 impl Contender {
@@ -219,20 +238,14 @@ pub(super) fn race(
     let mut best: Vec<Run> = Vec::new();
     for round in 0..task.effort.rounds {
         for (i, (name, contender)) in contenders.iter().enumerate() {
-            if best.get(i).is_some_and(|kept| kept.total() > LONG) {
+            if best.get(i).is_some_and(Run::is_long) {
                 continue;
             }
             progress(&format!("{name} (round {})", round + 1))?;
             let run = contender.run(&scratch, keys)?;
             match best.get_mut(i) {
                 None => best.push(run),
-                Some(kept) if run.total() < kept.total() => {
-                    *kept = Run {
-                        resident: kept.resident,
-                        ..run
-                    }
-                }
-                Some(_) => {}
+                Some(kept) => *kept = kept.better(run),
             }
         }
     }
