@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Write, stderr};
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use bloomgrove_experiments::{Progress, Report, bloofi, sampling};
+use bloomgrove_experiments::{Progress, Report, bloofi, buffered, sampling};
 use clap::Subcommand;
 
 use crate::output::Output;
@@ -18,6 +18,8 @@ pub(crate) enum Verb {
     Bloofi(BloofiArgs),
     /// Sampling and reconstruction from filters: tables 2 to 6, figures 1 and 3 to 15
     Sampling(SamplingArgs),
+    /// Buffered filters on disk: figures 1, 3 and 4, and what the text says
+    Buffered(BufferedArgs),
 }
 
 /// Run the experiments of the Bloofi paper, print what comes out beside what was
@@ -46,6 +48,23 @@ pub(crate) struct SamplingArgs {
     /// Draw 10,000 samples for each point as the paper does, and judge more sets
     #[arg(long)]
     full: bool,
+}
+
+/// Run the experiments of the paper on buffered filters, print what comes out beside what was
+/// published, and write a CSV file for each table and figure and a plot for each figure.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    bloomgrove paper buffered\n  \
+    bloomgrove paper buffered growth large --full --folder /mnt/ssd")]
+pub(crate) struct BufferedArgs {
+    #[command(flatten)]
+    shared: Args,
+    /// A billion keys, and a filter of 16 GB: takes an hour and 20 GB of disk
+    #[arg(long)]
+    full: bool,
+    /// Where to make the filter files, which are removed afterwards: on the disk to be measured
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    folder: PathBuf,
 }
 
 #[derive(clap::Args)]
@@ -78,14 +97,24 @@ pub(crate) fn run(verb: Verb) -> Result<Outcome> {
                 sampling::run(ids, effort, progress)
             })
         }
+        Verb::Buffered(args) => {
+            let effort = match args.full {
+                true => buffered::Effort::FULL,
+                false => buffered::Effort::DEFAULT,
+            };
+            run_paper("buffered", &args.shared, |ids, progress| {
+                buffered::run(ids, effort, &args.folder, progress)
+            })
+        }
     }
 }
 
 fn list() -> Result<Outcome> {
     let mut output = Output::new();
-    let papers: [(&str, &[(&str, &str)]); 2] = [
+    let papers: [(&str, &[(&str, &str)]); 3] = [
         ("bloofi", &bloofi::FIGURES),
         ("sampling", &sampling::FIGURES),
+        ("buffered", &buffered::FIGURES),
     ];
     let rows = papers.iter().flat_map(|(paper, figures)| {
         let row = |(id, title): &(&str, &str)| {

@@ -225,6 +225,7 @@ fn wrong_flags_say_what_and_what_to_do() {
         ("hash test --items 10", vec!["at least"]),
         ("paper bloofi fig99", vec!["no fig99", "paper list"]),
         ("paper sampling fig02", vec!["no fig02", "paper list"]),
+        ("paper buffered fig02", vec!["no fig02", "paper list"]),
         ("frobnicate", vec!["frobnicate"]),
     ] {
         shop.run(line).fails_with(&parts);
@@ -433,6 +434,7 @@ fn every_verb_has_help_with_an_example() {
         "hash derivation",
         "paper bloofi",
         "paper sampling",
+        "paper buffered",
     ] {
         let said = shop.run(&format!("{verb} --help")).ends(0);
         assert!(said.out.contains("Example"), "{verb}");

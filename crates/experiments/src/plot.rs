@@ -84,7 +84,8 @@ impl Ranged for Scale {
             return self.inner.key_points(hint);
         }
         let range = self.inner.range();
-        (range.start.round() as i32..=range.end.round() as i32)
+        // A range may end between two powers; the one beyond it is not on the chart.
+        (range.start.round() as i32..=range.end.floor() as i32)
             .map(f64::from)
             .collect()
     }

@@ -1,0 +1,178 @@
+//! A filter much larger than its buffers, against single random reads of the same file and
+//! a plain filter in a memory map: not in the paper.
+//!
+//! The last two ask key by key for as long as patience lasts, and are reckoned up. The map
+//! has no keys in it: an empty filter can be saved without memory for its bits, and an answer
+//! reads one line of it whether the bits are set or not. Nothing of it is in memory at first.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use anyhow::{Result, ensure};
+use bloomgrove::buffered::{Filter, Plan, Strategy};
+use bloomgrove::{Layout, MappedFilter, Params};
+
+use super::setup::{
+    Contender, Keys, Scratch, Task, available, begin_anew, cell, forget, gigabytes, resident,
+};
+use super::table;
+use crate::{Progress, Report};
+
+const HASHES: u32 = 8;
+/// The most of the memory that is left that an empty filter may ask for: a system may
+/// refuse more, even if it is never used.
+const SHARE: f64 = 0.75;
+
+/// Who asks key by key: probes a second, and megabytes at the peak.
+struct Asked {
+    rate: f64,
+    resident: Option<f64>,
+}
+
+pub(super) fn run(task: Task<'_>, progress: &mut Progress<'_>) -> Result<Report> {
+    let effort = task.effort;
+    let scratch = task.scratch()?;
+    let head = [
+        "filter",
+        "on disk, MB",
+        "buffers, MB",
+        "build, s",
+        "probe, s",
+        "built, M / s",
+        "probed, M / s",
+        "GB written",
+        "GB read",
+        "resident, MB",
+        "false positives, %",
+    ];
+    let mut table = table("large", &head);
+    let keys = effort.large_keys;
+    let plan = Plan::builder(task.bytes(effort.large), HASHES)
+        .page_bytes(effort.megabyte / 2)
+        .build()?;
+    let million = |keys: u64| keys as f64 / 1e6;
+    let shown = format!(
+        "{} MB on disk, {} MB of buffers, {:.0} M keys",
+        effort.large,
+        effort.large_memory,
+        million(keys)
+    );
+    progress(&shown)?;
+    let options = task.options(effort.large_memory, Strategy::Longest);
+    let contender = Contender::Buffered(plan, options);
+    let run = contender.run(&scratch, Keys::both(keys))?;
+    table.rows.push(vec![
+        format!(
+            "buffered, {:.0} + {:.0} M keys",
+            million(keys),
+            million(keys)
+        ),
+        effort.large.to_string(),
+        effort.large_memory.to_string(),
+        format!("{:.1}", run.build),
+        format!("{:.1}", run.probe),
+        format!("{:.2}", million(keys) / run.build),
+        format!("{:.2}", million(keys) / run.probe),
+        gigabytes(run.written),
+        gigabytes(run.read),
+        cell(run.resident),
+        format!("{:.5}", 100.0 * run.fpr),
+    ]);
+    let mut slow = |name: &str, asked: Option<Asked>| {
+        let number = |number: Option<f64>, digits: usize| {
+            number.map_or(String::new(), |number| format!("{number:.digits$}"))
+        };
+        let rate = asked.as_ref().map(|asked| asked.rate);
+        let row = vec![
+            name.to_owned(),
+            effort.large.to_string(),
+            "0".to_owned(),
+            String::new(),
+            number(rate.map(|rate| keys as f64 / rate), 0),
+            String::new(),
+            number(rate.map(|rate| rate / 1e6), 4),
+            String::new(),
+            String::new(),
+            cell(asked.and_then(|asked| asked.resident)),
+            String::new(),
+        ];
+        table.rows.push(row);
+    };
+    progress("the same file, single random reads")?;
+    slow(
+        "the same file, single random reads (reckoned)",
+        Some(single(task, &scratch)?),
+    );
+    scratch.clear();
+    progress("a plain filter in a cold memory map")?;
+    match map(task, &scratch)? {
+        (Some(asked), true) => slow("a plain filter, cold memory map (reckoned)", Some(asked)),
+        (Some(asked), false) => slow(
+            "a plain filter, memory map, not cold (reckoned)",
+            Some(asked),
+        ),
+        (None, _) => slow(
+            "a plain filter, memory map: too large to be made here",
+            None,
+        ),
+    }
+    Ok(Report {
+        tables: vec![table],
+        ..Report::default()
+    })
+}
+
+/// Calls `each` with numbers that jump about, until patience is over; calls a second.
+fn until(task: Task<'_>, mut each: impl FnMut(u64) -> Result<()>) -> Result<f64> {
+    let start = Instant::now();
+    let mut done = 0u64;
+    while start.elapsed().as_secs_f64() < task.effort.patience {
+        for _ in 0..16 {
+            each(done.wrapping_mul(0x9e37_79b9_7f4a_7c15))?;
+            done += 1;
+        }
+    }
+    Ok(done as f64 / start.elapsed().as_secs_f64())
+}
+
+fn single(task: Task<'_>, scratch: &Scratch) -> Result<Asked> {
+    begin_anew();
+    let filter = Filter::open(scratch.file())?;
+    let keys = task.effort.large_keys;
+    let rate = until(task, |number| {
+        // One in two is in.
+        let key = number % (2 * keys);
+        let found = filter.contains(&key)?;
+        ensure!(found || key >= keys, "key {key} was lost");
+        Ok(())
+    })?;
+    Ok(Asked {
+        rate,
+        resident: resident(),
+    })
+}
+
+/// Nothing if memory is too small for it; also, whether it was cold.
+fn map(task: Task<'_>, scratch: &Scratch) -> Result<(Option<Asked>, bool)> {
+    let bytes = task.bytes(task.effort.large);
+    let needed = bytes as f64 / f64::from(1 << 20);
+    if available().is_none_or(|available| needed > SHARE * available) {
+        return Ok((None, false));
+    }
+    let params = Params::builder(bytes * 8, HASHES)
+        .layout(Layout::Blocked)
+        .build()?;
+    bloomgrove::Filter::new(params)?.save(scratch.file())?;
+    let cold = forget(&scratch.file());
+    begin_anew();
+    let filter = MappedFilter::map(scratch.file())?;
+    let rate = until(task, |number| {
+        ensure!(!black_box(filter.contains(&number)), "nothing is in it");
+        Ok(())
+    })?;
+    let asked = Asked {
+        rate,
+        resident: resident(),
+    };
+    Ok((Some(asked), cold))
+}

@@ -1,0 +1,443 @@
+//! What the experiments share: the paper's Table 2, one contender's build and probe, and how
+//! it is measured.
+//!
+//! Keys are numbers: those below the count of built keys are in. A probe asks for as many
+//! absent keys as present ones, as far as there are enough. Every answer is looked at: a
+//! present key that is not found ends the run.
+//!
+//! Resident memory is the peak during build and probe, less what the process had when it
+//! began its first contender. Memory that earlier contenders have left free counts, so it
+//! may be too high, and never too low.
+
+use std::fs::{self, File};
+use std::hint::black_box;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+use bloomgrove::buffered::{self, Builder, Options, Plan, Strategy};
+use bloomgrove::{Filter, Layout, Params};
+use tempfile::TempDir;
+
+use super::Effort;
+use crate::Progress;
+
+/// Table 2, in megabytes.
+pub(super) const ON_DISK: u64 = 256;
+pub(super) const PAGE: u64 = 2;
+pub(super) const PLAIN: u64 = 128;
+/// Table 2: bits of a key on disk, and in memory.
+const HASHES: u32 = 2;
+const PLAIN_HASHES: u32 = 3;
+/// Of our own filter.
+const OUR_HASHES: u32 = 8;
+/// Seconds after which a contender need not run again.
+const LONG: f64 = 12.0;
+/// Keys made at a time: enough for batches, and small beside any budget.
+pub(super) const CHUNK: u64 = 4096;
+
+/// What to do, and where files may be written.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Task<'a> {
+    pub(super) effort: Effort,
+    pub(super) folder: &'a Path,
+}
+
+impl Task<'_> {
+    /// A place for filter files, which are gone when it is.
+    pub(super) fn scratch(&self) -> Result<Scratch> {
+        let made = tempfile::Builder::new()
+            .prefix("bloomgrove-paper-")
+            .tempdir_in(self.folder);
+        made.map(Scratch)
+            .with_context(|| self.folder.display().to_string())
+    }
+
+    pub(super) fn bytes(&self, megabytes: u64) -> u64 {
+        megabytes * self.effort.megabyte
+    }
+
+    /// Table 2: 256 MB, two bits a key anywhere in a page of 2 MB.
+    pub(super) fn paper_plan(&self) -> Result<Plan> {
+        Ok(Plan::builder(self.bytes(ON_DISK), HASHES)
+            .layout(Layout::Standard)
+            .page_bytes(self.bytes(PAGE))
+            .build()?)
+    }
+
+    /// The same size with what we take when nobody says: pages of half a megabyte, and the
+    /// bits of a key in one line.
+    pub(super) fn our_plan(&self) -> Result<Plan> {
+        Ok(Plan::builder(self.bytes(ON_DISK), OUR_HASHES)
+            .page_bytes(self.effort.megabyte / 2)
+            .build()?)
+    }
+
+    pub(super) fn options(&self, megabytes: u64, strategy: Strategy) -> Options {
+        let mut options = Options::with_memory(self.bytes(megabytes));
+        options.strategy = strategy;
+        options
+    }
+
+    /// The paper's filter with so many megabytes of buffers, flushed this way.
+    pub(super) fn paper(&self, megabytes: u64, strategy: Strategy) -> Result<Contender> {
+        Ok(Contender::Buffered(
+            self.paper_plan()?,
+            self.options(megabytes, strategy),
+        ))
+    }
+
+    pub(super) fn ours(&self, megabytes: u64) -> Result<Contender> {
+        Ok(Contender::Buffered(
+            self.our_plan()?,
+            self.options(megabytes, Strategy::Longest),
+        ))
+    }
+
+    /// The filter in memory that the paper compares with: three bits a key, anywhere.
+    pub(super) fn plain(&self, megabytes: u64, batches: bool) -> Result<Contender> {
+        let params = Params::builder(self.bytes(megabytes) * 8, PLAIN_HASHES).build()?;
+        Ok(Contender::Plain { params, batches })
+    }
+}
+
+/// A folder that is removed with all that is in it.
+#[derive(Debug)]
+pub(super) struct Scratch(TempDir);
+
+impl Scratch {
+    pub(super) fn file(&self) -> PathBuf {
+        self.0.path().join("filter.grove")
+    }
+
+    /// So that the next filter's room on disk is free before it is made.
+    pub(super) fn clear(&self) {
+        let _ = fs::remove_file(self.file());
+    }
+}
+
+/// How many keys are built in, and how many asked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Keys {
+    pub(super) build: u64,
+    pub(super) probe: u64,
+}
+
+impl Keys {
+    /// As many of both.
+    pub(super) fn both(keys: u64) -> Self {
+        Self {
+            build: keys,
+            probe: keys,
+        }
+    }
+
+    /// The first key that is asked for.
+    fn first(&self) -> u64 {
+        self.build - self.build.min(self.probe / 2)
+    }
+
+    fn absent(&self) -> u64 {
+        self.first() + self.probe - self.build
+    }
+}
+
+/// What answers have said so far.
+#[derive(Debug, Default)]
+struct Answers {
+    lost: u64,
+    wrong: u64,
+}
+
+impl Answers {
+    #[inline(always)]
+    fn take(&mut self, keys: &Keys, key: u64, found: bool) {
+        self.lost += u64::from(key < keys.build && !found);
+        self.wrong += u64::from(key >= keys.build && found);
+    }
+
+    /// The share of absent keys that were found.
+    fn rate(&self, keys: &Keys) -> Result<f64> {
+        ensure!(self.lost == 0, "{} keys were lost", self.lost);
+        Ok(self.wrong as f64 / keys.absent().max(1) as f64)
+    }
+}
+
+/// Who builds and probes.
+#[derive(Clone, Debug)]
+pub(super) enum Contender {
+    Plain { params: Params, batches: bool },
+    Buffered(Plan, Options),
+}
+
+/// One build and probe.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Run {
+    /// Seconds.
+    pub(super) build: f64,
+    pub(super) probe: f64,
+    /// Absent keys found, by all absent ones.
+    pub(super) fpr: f64,
+    /// Megabytes at the peak, where the system tells.
+    pub(super) resident: Option<f64>,
+    /// Blocks brought to pages while building, and while probing.
+    pub(super) flushes: [u64; 2],
+    /// Bytes of pages.
+    pub(super) written: u64,
+    pub(super) read: u64,
+}
+
+impl Run {
+    pub(super) fn total(&self) -> f64 {
+        self.build + self.probe
+    }
+
+    /// Whether it need not be run again.
+    pub(super) fn is_long(&self) -> bool {
+        self.total() > LONG
+    }
+
+    /// The faster of this and a later one; resident is what it was at first, since later
+    /// on others have left more.
+    pub(super) fn better(self, later: Self) -> Self {
+        let faster = if later.total() < self.total() {
+            later
+        } else {
+            self
+        };
+        Self {
+            resident: self.resident,
+            ..faster
+        }
+    }
+}
+
+impl Contender {
+    pub(super) fn run(&self, scratch: &Scratch, keys: Keys) -> Result<Run> {
+        match self {
+            Contender::Plain { params, batches } => plain(params, *batches, keys),
+            Contender::Buffered(plan, options) => {
+                scratch.clear();
+                on_disk(&scratch.file(), plan, options, keys)
+            }
+        }
+    }
+}
+
+/// Lets all contenders run in turn, in every round, and keeps the best round of each. Who
+/// took long once need not run again: a moment's disturbance is little of that. What is resident
+/// is that of the first round.
+pub(super) fn race(
+    task: Task<'_>,
+    contenders: &[(String, Contender)],
+    keys: Keys,
+    progress: &mut Progress<'_>,
+) -> Result<Vec<Run>> {
+    let scratch = task.scratch()?;
+    let mut best: Vec<Run> = Vec::new();
+    for round in 0..task.effort.rounds {
+        for (i, (name, contender)) in contenders.iter().enumerate() {
+            if best.get(i).is_some_and(Run::is_long) {
+                continue;
+            }
+            progress(&format!("{name} (round {})", round + 1))?;
+            let run = contender.run(&scratch, keys)?;
+            match best.get_mut(i) {
+                None => best.push(run),
+                Some(kept) => *kept = kept.better(run),
+            }
+        }
+    }
+    Ok(best)
+}
+
+/// Calls `each` with `count` keys from `from` on, in chunks.
+pub(super) fn chunks(
+    from: u64,
+    count: u64,
+    mut each: impl FnMut(&[u64]) -> Result<()>,
+) -> Result<()> {
+    let mut keys = Vec::with_capacity(CHUNK as usize);
+    for start in (from..from + count).step_by(CHUNK as usize) {
+        keys.clear();
+        keys.extend(start..(start + CHUNK).min(from + count));
+        each(black_box(&keys))?;
+    }
+    Ok(())
+}
+
+/// Builds a filter in a file; the seconds, the flushes, and how many pages were written.
+pub(super) fn build(
+    path: &Path,
+    plan: &Plan,
+    options: &Options,
+    keys: u64,
+) -> Result<(f64, u64, u64)> {
+    let start = Instant::now();
+    let mut builder = Builder::create(path, plan, options)?;
+    chunks(0, keys, |keys| Ok(builder.insert_batch(keys)?))?;
+    // Finishing tells no figures; after a sync there is little left to finish.
+    builder.sync()?;
+    let flushes = builder.figures().flushes;
+    builder.finish()?;
+    let seconds = start.elapsed().as_secs_f64();
+    let pages = buffered::Filter::open(path)?.state()?.written_pages;
+    Ok((seconds, flushes, pages))
+}
+
+fn on_disk(path: &Path, plan: &Plan, options: &Options, keys: Keys) -> Result<Run> {
+    begin_anew();
+    let (built, flushes, pages) = build(path, plan, options, keys.build)?;
+    let start = Instant::now();
+    let filter = buffered::Filter::open_with(path, options.direct)?;
+    let mut answers = Answers::default();
+    let mut prober = filter.prober(options, |key, found| answers.take(&keys, key, found))?;
+    chunks(keys.first(), keys.probe, |keys| {
+        Ok(prober.submit_batch(keys, keys[0])?)
+    })?;
+    let probes = prober.finish()?.flushes;
+    let probed = start.elapsed().as_secs_f64();
+    Ok(Run {
+        build: built,
+        probe: probed,
+        fpr: answers.rate(&keys)?,
+        resident: resident(),
+        flushes: [flushes, probes],
+        written: flushes * plan.page_bytes(),
+        // A page is not read before its first flush: nothing is in it.
+        read: (flushes.saturating_sub(pages) + probes) * plan.page_bytes(),
+    })
+}
+
+fn plain(params: &Params, batches: bool, keys: Keys) -> Result<Run> {
+    begin_anew();
+    let start = Instant::now();
+    let mut filter = Filter::new(params.clone())?;
+    chunks(0, keys.build, |keys| {
+        match batches {
+            true => filter.insert_batch(keys),
+            false => keys.iter().for_each(|key| _ = filter.insert(key)),
+        }
+        Ok(())
+    })?;
+    let build = start.elapsed().as_secs_f64();
+    let start = Instant::now();
+    let mut answers = Answers::default();
+    let mut found = [false; CHUNK as usize];
+    chunks(keys.first(), keys.probe, |asked| {
+        let found = &mut found[..asked.len()];
+        match batches {
+            true => filter.contains_batch(asked, found),
+            false => {
+                for (key, found) in asked.iter().zip(&mut *found) {
+                    *found = filter.contains(key);
+                }
+            }
+        }
+        for (key, found) in asked.iter().zip(found) {
+            answers.take(&keys, *key, *found);
+        }
+        Ok(())
+    })?;
+    let probe = start.elapsed().as_secs_f64();
+    Ok(Run {
+        build,
+        probe,
+        fpr: answers.rate(&keys)?,
+        resident: resident(),
+        flushes: [0; 2],
+        written: 0,
+        read: 0,
+    })
+}
+
+/// From now on the peak of resident memory is that of what follows.
+pub(super) fn begin_anew() {
+    LazyLock::force(&FIRST);
+    // 5: the peak begins anew from what is resident now.
+    let _ = fs::write("/proc/self/clear_refs", "5");
+}
+
+/// What was resident when the first contender began.
+static FIRST: LazyLock<Option<f64>> = LazyLock::new(|| of_status("VmRSS:"));
+
+/// Megabytes at the peak, less what there was at first.
+pub(super) fn resident() -> Option<f64> {
+    Some((of_status("VmHWM:")? - (*FIRST)?).max(0.0))
+}
+
+fn of_status(name: &str) -> Option<f64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    kilobytes(&status, name).map(|kilobytes| kilobytes / 1024.0)
+}
+
+/// Megabytes that the system could still give.
+pub(super) fn available() -> Option<f64> {
+    let info = fs::read_to_string("/proc/meminfo").ok()?;
+    kilobytes(&info, "MemAvailable:").map(|kilobytes| kilobytes / 1024.0)
+}
+
+fn kilobytes(text: &str, name: &str) -> Option<f64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    line.trim().trim_end_matches(" kB").parse().ok()
+}
+
+/// Drops what the system has of a file in memory; false if it does not let us.
+pub(super) fn forget(path: &Path) -> bool {
+    let drop = || {
+        let file = File::open(path).ok()?;
+        file.sync_all().ok()?;
+        rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).ok()
+    };
+    drop().is_some()
+}
+
+/// A cell that is empty when there is nothing to say.
+pub(super) fn cell(value: Option<f64>) -> String {
+    value.map_or(String::new(), |value| format!("{value:.0}"))
+}
+
+pub(super) fn gigabytes(bytes: u64) -> String {
+    format!("{:.2}", bytes as f64 / f64::from(1 << 30))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_of_the_probes_are_for_absent_keys() {
+        for (build, probe, first, absent) in [
+            (100, 100, 50, 50),
+            (10, 90, 0, 80),
+            (90, 10, 85, 5),
+            (7, 7, 4, 4),
+        ] {
+            let keys = Keys { build, probe };
+            assert_eq!(
+                (keys.first(), keys.absent()),
+                (first, absent),
+                "{build} {probe}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_lost_key_is_an_error() {
+        let keys = Keys::both(4);
+        let mut answers = Answers::default();
+        answers.take(&keys, 2, true);
+        answers.take(&keys, 5, true);
+        assert_eq!(answers.rate(&keys).ok(), Some(0.5));
+        answers.take(&keys, 3, false);
+        assert!(answers.rate(&keys).is_err());
+    }
+
+    #[test]
+    fn sizes_are_read_from_what_the_system_says() {
+        let text = "VmPeak:\t 10 kB\nVmHWM:\t  2048 kB\n";
+        assert_eq!(kilobytes(text, "VmHWM:"), Some(2048.0));
+        assert_eq!(kilobytes(text, "VmRSS:"), None);
+    }
+}
