@@ -9,11 +9,11 @@
 
 use std::hint::black_box;
 use std::path::Path;
-use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use bloomgrove::buffered::{self, Builder, Options, Plan, Strategy};
 use bloomgrove::{Error, Filter, Layout, MappedFilter, Params};
+use bloomgrove_experiments::memory::{begin_anew, forget, resident};
 use serde_json::{Value, json};
 
 /// Keys made at a time: enough for batches, and small beside any budget.
@@ -97,7 +97,7 @@ impl Row {
     /// Of the first round: later, what others have left free may still be resident.
     fn note_resident(&mut self) {
         if self.resident == 0.0 {
-            self.resident = resident();
+            self.resident = resident().unwrap_or_default();
         }
     }
 
@@ -370,7 +370,9 @@ fn map(args: &Args, path: &Path, row: &mut Row) -> Result<(), Error> {
         .layout(Layout::Blocked)
         .build()?;
     Filter::new(params)?.save(path)?;
-    forget(path);
+    if !forget(path) {
+        eprintln!("the memory map is not cold: its file is still in memory");
+    }
     begin_anew();
     let filter = MappedFilter::map(path)?;
     let start = Instant::now();
@@ -385,38 +387,4 @@ fn map(args: &Args, path: &Path, row: &mut Row) -> Result<(), Error> {
     row.take(0.0, each * args.keys as f64);
     row.note_resident();
     Ok(())
-}
-
-/// Drops what the system has of a file in memory, as far as it lets us.
-fn forget(path: &Path) {
-    let drop = |path: &Path| {
-        let file = std::fs::File::open(path).ok()?;
-        file.sync_all().ok()?;
-        rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).ok()
-    };
-    if drop(path).is_none() {
-        eprintln!("the memory map is not cold: its file is still in memory");
-    }
-}
-
-/// From now on the peak of resident memory is that of what follows.
-fn begin_anew() {
-    LazyLock::force(&FIRST);
-    // 5: the peak begins anew from what is resident now.
-    let _ = std::fs::write("/proc/self/clear_refs", "5");
-}
-
-/// What was resident when the first contender began.
-static FIRST: LazyLock<f64> = LazyLock::new(peak);
-
-/// Megabytes at the peak, less what there was at first.
-fn resident() -> f64 {
-    peak() - *FIRST
-}
-
-fn peak() -> f64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kilobytes = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<f64>().ok());
-    kilobytes.unwrap_or(0.0) / 1024.0
 }

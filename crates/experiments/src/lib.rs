@@ -10,6 +10,7 @@
 pub mod bloofi;
 pub mod buffered;
 mod figure;
+pub mod memory;
 mod paper;
 mod plot;
 pub mod sampling;

@@ -40,7 +40,7 @@ struct Working {
     #[arg(long, value_name = "SIZE", default_value = "32MB", value_parser = units::bytes)]
     memory: u64,
     /// Threads that read and write pages
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=64))]
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=64))]
     workers: u16,
     /// Which pages are visited when the memory is used up
     #[arg(long, value_enum, default_value = "longest")]

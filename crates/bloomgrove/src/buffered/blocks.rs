@@ -24,8 +24,9 @@ const LARGEST: usize = 8192;
 const PER_PAGE: usize = 16;
 /// Bytes behind the last entry of a chunk that a write may touch, and may not pass.
 pub(super) const SLACK: usize = 16;
-/// What a chunk costs beside its bytes: its place in lists, and the allocator's own.
-const CHUNK_COST: usize = 48;
+/// What a chunk costs beside its bytes: its place in two lists that may be half empty, and the
+/// allocator's own.
+const CHUNK_COST: usize = 88;
 /// What a page costs, waiting or not.
 const PAGE_COST: usize = size_of::<Open>() + size_of::<Page>();
 

@@ -268,13 +268,15 @@ impl Builder {
         Ok(())
     }
 
-    /// Syncs, and seals the file: it is finished, and takes no more keys.
+    /// Syncs, and seals the file: it is finished, and takes no more keys. Returns what the
+    /// session has done.
     ///
     /// # Errors
     /// As [`sync`](Self::sync). The file is then not finished.
-    pub fn finish(mut self) -> Result<(), Error> {
+    pub fn finish(mut self) -> Result<Figures, Error> {
         self.engine.flush(&mut |_| {})?;
-        self.sync_as(Phase::Sealed)
+        self.sync_as(Phase::Sealed)?;
+        Ok(self.engine.figures())
     }
 }
 

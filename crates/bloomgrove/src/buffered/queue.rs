@@ -45,7 +45,7 @@ impl Default for QueueOptions {
         Self {
             // The paper's 3 MB, at 40 bytes each.
             requests: 75_000,
-            time_every: 16,
+            time_every: 128,
         }
     }
 }

@@ -9,10 +9,12 @@
 //! Bytes before the last commit never change, so that a map of them stays right while
 //! somebody appends. What follows the last commit was never finished, and is not there.
 
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread::sleep;
+use std::time::Duration;
 
 use zerocopy::FromBytes;
 
@@ -286,12 +288,20 @@ pub(crate) fn lock_target(path: &Path) -> Result<Option<File>, Error> {
 
 /// Keeps other writers out.
 pub(super) fn lock(file: &File) -> Result<(), Error> {
-    match file.try_lock() {
-        Ok(()) => Ok(()),
-        Err(std::fs::TryLockError::WouldBlock) => Err(Error::Busy),
-        Err(std::fs::TryLockError::Error(error)) => Err(Error::io("locking")(error)),
+    for attempt in 1.. {
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            // Whoever only looks whether it is locked has it for a moment.
+            Err(TryLockError::WouldBlock) if attempt < LOCK_ATTEMPTS => sleep(LOCK_PAUSE),
+            Err(TryLockError::WouldBlock) => break,
+            Err(TryLockError::Error(error)) => return Err(Error::io("locking")(error)),
+        }
     }
+    Err(Error::Busy)
 }
+
+const LOCK_ATTEMPTS: u32 = 5;
+const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
 /// Whether this file is what the path names now.
 pub(super) fn is_at(file: &File, path: &Path) -> bool {

@@ -354,7 +354,10 @@ fn temporary_beside(path: &Path) -> io::Result<NamedTempFile> {
         use std::os::unix::fs::PermissionsExt;
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
-    let temp = builder.tempfile_in(folder_of(path))?;
+    let folder = folder_of(path);
+    // A folder that is not there is an error without the name of a file nobody has heard of.
+    fs::metadata(folder)?;
+    let temp = builder.tempfile_in(folder)?;
     // Or the mode of the file it replaces.
     #[cfg(unix)]
     if let Ok(about) = fs::metadata(path) {

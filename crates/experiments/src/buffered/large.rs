@@ -12,10 +12,9 @@ use anyhow::{Result, ensure};
 use bloomgrove::buffered::{Filter, Plan, Strategy};
 use bloomgrove::{Layout, MappedFilter, Params};
 
-use super::setup::{
-    Contender, Keys, Scratch, Task, available, begin_anew, cell, forget, gigabytes, resident,
-};
+use super::setup::{Contender, Keys, Scratch, Task, cell, gigabytes};
 use super::table;
+use crate::memory::{available, begin_anew, forget, resident};
 use crate::{Progress, Report};
 
 const HASHES: u32 = 8;

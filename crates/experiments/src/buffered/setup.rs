@@ -9,10 +9,9 @@
 //! began its first contender. Memory that earlier contenders have left free counts, so it
 //! may be too high, and never too low.
 
-use std::fs::{self, File};
+use std::fs;
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
@@ -22,6 +21,7 @@ use tempfile::TempDir;
 
 use super::Effort;
 use crate::Progress;
+use crate::memory::{begin_anew, resident};
 
 /// Table 2, in megabytes.
 pub(super) const ON_DISK: u64 = 256;
@@ -352,47 +352,6 @@ fn plain(params: &Params, batches: bool, keys: Keys) -> Result<Run> {
     })
 }
 
-/// From now on the peak of resident memory is that of what follows.
-pub(super) fn begin_anew() {
-    LazyLock::force(&FIRST);
-    // 5: the peak begins anew from what is resident now.
-    let _ = fs::write("/proc/self/clear_refs", "5");
-}
-
-/// What was resident when the first contender began.
-static FIRST: LazyLock<Option<f64>> = LazyLock::new(|| of_status("VmRSS:"));
-
-/// Megabytes at the peak, less what there was at first.
-pub(super) fn resident() -> Option<f64> {
-    Some((of_status("VmHWM:")? - (*FIRST)?).max(0.0))
-}
-
-fn of_status(name: &str) -> Option<f64> {
-    let status = fs::read_to_string("/proc/self/status").ok()?;
-    kilobytes(&status, name).map(|kilobytes| kilobytes / 1024.0)
-}
-
-/// Megabytes that the system could still give.
-pub(super) fn available() -> Option<f64> {
-    let info = fs::read_to_string("/proc/meminfo").ok()?;
-    kilobytes(&info, "MemAvailable:").map(|kilobytes| kilobytes / 1024.0)
-}
-
-fn kilobytes(text: &str, name: &str) -> Option<f64> {
-    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
-    line.trim().trim_end_matches(" kB").parse().ok()
-}
-
-/// Drops what the system has of a file in memory; false if it does not let us.
-pub(super) fn forget(path: &Path) -> bool {
-    let drop = || {
-        let file = File::open(path).ok()?;
-        file.sync_all().ok()?;
-        rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).ok()
-    };
-    drop().is_some()
-}
-
 /// A cell that is empty when there is nothing to say.
 pub(super) fn cell(value: Option<f64>) -> String {
     value.map_or(String::new(), |value| format!("{value:.0}"))
@@ -432,12 +391,5 @@ mod tests {
         assert_eq!(answers.rate(&keys).ok(), Some(0.5));
         answers.take(&keys, 3, false);
         assert!(answers.rate(&keys).is_err());
-    }
-
-    #[test]
-    fn sizes_are_read_from_what_the_system_says() {
-        let text = "VmPeak:\t 10 kB\nVmHWM:\t  2048 kB\n";
-        assert_eq!(kilobytes(text, "VmHWM:"), Some(2048.0));
-        assert_eq!(kilobytes(text, "VmRSS:"), None);
     }
 }

@@ -32,8 +32,9 @@ struct Waited {
     longest: Duration,
     /// Millions of answers a second.
     rate: f64,
-    /// Milliseconds that a page took.
+    /// Milliseconds that a page took on average, and at most.
     page: f64,
+    slowest: f64,
 }
 
 pub(super) fn run(task: Task<'_>, progress: &mut Progress<'_>) -> Result<Report> {
@@ -48,7 +49,8 @@ pub(super) fn run(task: Task<'_>, progress: &mut Progress<'_>) -> Result<Report>
         "total, mean ms",
         "block, p99 ms",
         "block, longest ms",
-        "one page, ms",
+        "one page, mean ms",
+        "slowest page, ms",
         "million probes / s",
     ];
     let mut table = table("fig03-tail", &head);
@@ -88,6 +90,7 @@ pub(super) fn run(task: Task<'_>, progress: &mut Progress<'_>) -> Result<Report>
                 format!("{:.1}", ms(block.p99)),
                 format!("{:.1}", ms(waited.longest)),
                 format!("{:.2}", waited.page),
+                format!("{:.1}", waited.slowest),
                 format!("{:.2}", waited.rate),
             ]);
             let Some(limit) = limit else { continue };
@@ -157,6 +160,7 @@ fn ask(filter: &Filter, options: &Options, task: Task<'_>) -> Result<Waited> {
         longest: queue.latencies().block.max,
         rate,
         page,
+        slowest: queue.figures().slowest_seconds * 1e3,
     })
 }
 
