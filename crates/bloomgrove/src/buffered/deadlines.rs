@@ -25,10 +25,12 @@ use super::blocks::{Block, Blocks};
 /// Blocks are reckoned to take so many times their mean in slow times: a disk or a processor
 /// that others use, too, is not always the same.
 const CAUTION: f64 = 1.5;
-/// The margin is this part of `t_max` at first, and half of it at most.
-const FIRST_MARGIN: u32 = 4;
+/// The margin at first: so long may a disk stand still that others use, too.
+const FIRST_MARGIN: Duration = Duration::from_millis(25);
+/// The margin is this part of `t_max` at most.
+const MOST_MARGIN: u32 = 2;
 /// How much is left, after each block, of the margin and of what a slow time has taught.
-const FORGET: f64 = 1.0 - 1.0 / 4096.0;
+const FORGET: f64 = 1.0 - 1.0 / 16384.0;
 /// How often it is looked for blocks that are due within `t_max`: looking at all takes its
 /// time, too.
 const GLANCES: u32 = 256;
@@ -54,7 +56,7 @@ impl Deadlines {
     pub(super) fn new(t_max: Duration, workers: usize) -> Self {
         Self {
             t_max,
-            margin: t_max / FIRST_MARGIN,
+            margin: FIRST_MARGIN.min(t_max / MOST_MARGIN),
             slow: 0.0,
             workers,
             ages: VecDeque::new(),
@@ -79,7 +81,7 @@ impl Deadlines {
         let late = waited.saturating_sub(self.t_max + took);
         self.margin = match late.is_zero() {
             true => self.margin.mul_f64(FORGET),
-            false => (self.margin + late).min(self.t_max / 2),
+            false => (self.margin + late).min(self.t_max / MOST_MARGIN),
         };
         !late.is_zero()
     }
@@ -169,7 +171,7 @@ mod tests {
         let first = Instant::now();
         begun(&mut deadlines, &mut blocks, 3);
         let alone = deadlines.due(&blocks, 0).unwrap();
-        assert!(alone >= first + 750 * MS);
+        assert!(alone >= first + 975 * MS);
         (4..16).for_each(|page| begun(&mut deadlines, &mut blocks, page));
         let crowded = deadlines.due(&blocks, 0).unwrap();
         assert!(alone - crowded > 100 * MS, "{:?}", alone - crowded);
