@@ -298,13 +298,17 @@ fn buffered(
 
     let start = Instant::now();
     let filter = buffered::Filter::open_with(path, options.direct)?;
-    let mut yes = 0u64;
-    let mut prober = filter.prober(options, |_, found| yes += u64::from(found))?;
+    let (mut yes, mut lost) = (0u64, 0u64);
+    let mut prober = filter.prober(options, |key, found| {
+        yes += u64::from(found);
+        lost += u64::from(!found && key < args.keys);
+    })?;
     chunks(args.keys / 2, args.keys, |keys| {
         prober.submit_batch(keys, keys[0])
     })?;
     prober.finish()?;
     let probe = start.elapsed().as_secs_f64();
+    assert_eq!(lost, 0, "keys were lost");
     row.fpr = fpr(args, yes);
     row.note_resident();
     row.take(build, probe);

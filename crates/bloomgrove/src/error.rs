@@ -232,8 +232,8 @@ impl fmt::Display for Error {
             ),
             Error::Budget { given, least } => write!(
                 f,
-                "{given} bytes of memory are too few, {least} would do; allow more, or take \
-                 larger pages, which are fewer"
+                "{given} bytes of memory are too few for the pages and what waits for them, \
+                 {least} would do; allow more, or take pages of another size"
             ),
             Error::Unsupported { what } => write!(f, "not possible here: {what}"),
             Error::Io { doing, source } => write!(f, "{doing}: {source}"),

@@ -38,7 +38,7 @@ fn write(path: &Path, layout: Layout, finish: bool) {
     let mut builder = Builder::create_with(path, &plan(layout), &options(), &notes).unwrap();
     builder.insert_batch(&keys()).unwrap();
     match finish {
-        true => builder.finish().unwrap(),
+        true => drop(builder.finish().unwrap()),
         false => builder.sync().unwrap(),
     }
 }

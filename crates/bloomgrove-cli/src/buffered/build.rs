@@ -4,19 +4,22 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use bloomgrove::Error;
 use bloomgrove::buffered::{Filter, Phase, Plan};
 use bloomgrove::format::{Content, Notes, check_target, content_of};
 use serde_json::json;
 
 use super::session::{Done, New, Purpose, Session, Shared};
-use super::{SIZED_NOTE, Working, info, kind_of, size};
+use super::{INPUTS_NOTE, SIZED_NOTE, Working, check_input, info, kind_of, size};
 use crate::filter::KEYS_NOTE;
 use crate::keys::{self, KeyKind};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::{Outcome, units};
+
+/// A filter that says yes so often to what is not in is of little use.
+const POOR: f64 = 0.1;
 
 /// Make a filter larger than memory, on disk, from files of keys
 ///
@@ -52,15 +55,15 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = units::duration)]
     sync_every: Duration,
     /// Go on where a build of the same KEYS was cut off
-    #[arg(long)]
+    #[arg(long, conflicts_with = "open")]
     resume: bool,
-    /// Add to a FILE that is not finished; without KEYS, just finish it
+    /// Add to a FILE begun with --open; without KEYS, just finish it
     #[arg(long, conflicts_with = "resume", conflicts_with_all = size::OPTIONS)]
     add: bool,
     /// Do not finish FILE, so that --add can add to it
     #[arg(long)]
     open: bool,
-    /// Replace FILE even if it has keys and is not finished
+    /// Replace the filter in FILE, if it has keys
     #[arg(long, conflicts_with_all = ["resume", "add"])]
     replace: bool,
     /// Print facts as JSON
@@ -70,6 +73,9 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
     args.size.check()?;
+    if args.output == Path::new("-") {
+        bail!("a filter larger than memory cannot go to standard output; name a file");
+    }
     for input in &args.inputs {
         check_input(input)?;
     }
@@ -86,31 +92,6 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         Err(error) => return Err(session.give_up(error)),
     };
     report(&args, &done, &notes, began.elapsed())
-}
-
-/// What is wrong with an input, before a file is made for it.
-fn check_input(input: &Path) -> Result<()> {
-    if input == Path::new("-") {
-        return Ok(());
-    }
-    let about = std::fs::metadata(input).with_context(|| keys::shown(input))?;
-    if about.is_dir() {
-        bail!(
-            "{}: this is a folder; name the files in it",
-            input.display()
-        );
-    }
-    if about.is_file() {
-        std::fs::File::open(input).with_context(|| format!("{}: opening", input.display()))?;
-        if let Ok(content) = content_of(input) {
-            let what = content.name();
-            bail!(
-                "{}: holds {what}, and files of keys are needed here",
-                input.display()
-            );
-        }
-    }
-    Ok(())
 }
 
 /// A file that is to be new.
@@ -140,6 +121,10 @@ fn begin(args: &Args) -> Result<(Session, Notes)> {
     let kind = args.keys.unwrap_or(KeyKind::Text);
     let notes = Notes::new().with(KEYS_NOTE, kind.name());
     let notes = args.size.notes(notes, counted);
+    let notes = match args.open {
+        true => notes,
+        false => notes.with(INPUTS_NOTE, inputs(args)),
+    };
     let new = New {
         plan,
         notes: notes.clone(),
@@ -151,22 +136,59 @@ fn begin(args: &Args) -> Result<(Session, Notes)> {
 /// That no keys would be lost with the file that is there.
 fn check_replaceable(path: &Path) -> Result<()> {
     // Nobody can go on with what cannot be opened.
-    let Ok(state) = Filter::open(path).and_then(|filter| filter.state()) else {
+    let opened = Filter::open(path).and_then(|filter| Ok((filter.state()?, filter)));
+    let Ok((state, filter)) = opened else {
         return Ok(());
     };
-    match state.phase {
-        Phase::Building => bail!(
+    if let Phase::Building = state.phase {
+        bail!(
             "{}: another process is building this file; wait for it to finish, or name another",
             path.display()
-        ),
-        Phase::Synced | Phase::Interrupted if state.keys > 0 => bail!(
-            "{}: this is not finished, and has {}; say --resume to go on with the files it was \
-             begun with, --add to add others, or --replace to lose it",
-            path.display(),
-            units::counted(state.keys, "key"),
-        ),
-        _ => Ok(()),
+        );
     }
+    if state.keys == 0 {
+        return Ok(());
+    }
+    let (is, way) = match (state.phase, filter.notes().get(INPUTS_NOTE)) {
+        (Phase::Sealed, _) => ("finished", "name another file"),
+        (_, Some(_)) => (
+            "not finished",
+            "say --resume to go on with the files it was begun with",
+        ),
+        (_, None) => ("not finished", "say --add to add more"),
+    };
+    bail!(
+        "{}: this is {is}, and has {}; {way}, or say --replace to lose it",
+        path.display(),
+        units::counted(state.keys, "key"),
+    );
+}
+
+/// What it is being built from, so that --resume finds nothing else in its place.
+fn inputs(args: &Args) -> String {
+    let sizes = args
+        .inputs
+        .iter()
+        .map(|input| match std::fs::metadata(input) {
+            Ok(about) if about.is_file() => about.len().to_string(),
+            _ => "a stream".to_owned(),
+        });
+    let mut sizes: Vec<String> = sizes.collect();
+    let files = units::counted(sizes.len() as u64, "file");
+    // As many as a person would look at; of more, only what they come to.
+    if sizes.len() > 16 {
+        let mut sum = 0u64;
+        for size in &sizes {
+            let size: u64 = size.parse().unwrap_or(u64::MAX);
+            sum = (sum ^ size).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        }
+        sizes = vec![format!("sizes {sum:x}")];
+    }
+    let column = match &args.column {
+        Some(column) => format!(", {column}"),
+        None => String::new(),
+    };
+    format!("{files}, {} bytes{column}", sizes.join(" + "))
 }
 
 /// A file that is there, and not finished.
@@ -189,6 +211,25 @@ fn go_on(args: &Args, purpose: Purpose) -> Result<(Session, Notes)> {
             path.display(),
             units::counted(state.keys, "key")
         );
+    }
+    match (purpose, notes.get(INPUTS_NOTE)) {
+        (Purpose::Resume, None) => bail!(
+            "{}: keys of any files can have been added to this, so --resume cannot know which are \
+             in; say --add with those that may be missing: no harm is done to those that are in",
+            path.display()
+        ),
+        (Purpose::Resume, Some(was)) if was != inputs(args) => bail!(
+            "{}: this was begun with other files: {was}; these are {}. Name the same, in the same \
+             order, or begin anew with --replace",
+            path.display(),
+            inputs(args)
+        ),
+        (Purpose::Add, Some(_)) => bail!(
+            "{}: this was begun without --open; finish it with --resume and the files it was \
+             begun with",
+            path.display()
+        ),
+        _ => {}
     }
     if let (Some(said), Some(was)) = (args.keys, notes.get(KEYS_NOTE))
         && said.name() != was
@@ -326,6 +367,9 @@ fn report(args: &Args, done: &Done, notes: &Notes, took: Duration) -> Result<Out
     ))?;
     if args.open {
         output.line("note: it is not finished; --add adds to it")?;
+    }
+    if sized_for.is_none() && plan.expected_fpr(*keys) > POOR {
+        output.line("note: too small for so many keys; build it again with a larger --size")?;
     }
     if let Some(items) = sized_for
         && plan.expected_fpr(*keys) > plan.expected_fpr(items) * 1.1

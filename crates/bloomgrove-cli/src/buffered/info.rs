@@ -62,7 +62,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     };
     let mut facts = vec![
         ("file", args.file.display().to_string()),
-        ("state", in_words(state.phase).into()),
+        ("state", in_words(state.phase, filter.notes()).into()),
         (
             "inserted",
             format!("{}{sure}", units::counted(state.keys, "key")),

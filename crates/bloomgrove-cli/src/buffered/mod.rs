@@ -6,13 +6,15 @@ mod probe;
 mod session;
 mod size;
 
-use anyhow::{Result, bail};
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
 use bloomgrove::buffered::{Options, Phase, Plan, Strategy};
-use bloomgrove::format::Notes;
+use bloomgrove::format::{Notes, content_of};
 use clap::Subcommand;
 
 use crate::filter::KEYS_NOTE;
-use crate::keys::KeyKind;
+use crate::keys::{self, KeyKind};
 use crate::{Outcome, units};
 
 #[derive(Subcommand)]
@@ -32,6 +34,9 @@ pub(crate) fn run(verb: Verb) -> Result<Outcome> {
 
 /// The note of how many keys a filter was sized for.
 const SIZED_NOTE: &str = "sized-for";
+/// The note of what it is being built from, for --resume; a file to which anything can be added
+/// has none.
+const INPUTS_NOTE: &str = "inputs";
 
 // A comment here would become the help of the command.
 #[derive(clap::Args)]
@@ -115,6 +120,31 @@ impl Working {
     }
 }
 
+/// What is wrong with an input, before any work is done for it.
+pub(super) fn check_input(input: &Path) -> Result<()> {
+    if input == Path::new("-") {
+        return Ok(());
+    }
+    let about = std::fs::metadata(input).with_context(|| keys::shown(input))?;
+    if about.is_dir() {
+        bail!(
+            "{}: this is a folder; name the files in it",
+            input.display()
+        );
+    }
+    if about.is_file() {
+        std::fs::File::open(input).with_context(|| format!("{}: opening", input.display()))?;
+        if let Ok(content) = content_of(input) {
+            let what = content.name();
+            bail!(
+                "{}: holds {what}, and files of keys are needed here",
+                input.display()
+            );
+        }
+    }
+    Ok(())
+}
+
 /// What to say for pages of another size.
 fn pages_of(page: u64, plan: &Plan) -> String {
     let size = match page {
@@ -145,12 +175,17 @@ fn kind_of(notes: &Notes, said: Option<KeyKind>) -> KeyKind {
 }
 
 /// What a phase means to whoever has the file.
-fn in_words(phase: Phase) -> &'static str {
+fn in_words(phase: Phase, notes: &Notes) -> &'static str {
+    let can_resume = notes.get(INPUTS_NOTE).is_some();
     match phase {
         Phase::Sealed => "finished",
-        Phase::Synced => "unfinished: more keys can be added",
+        Phase::Synced if can_resume => "unfinished: build --resume goes on",
+        Phase::Synced => "unfinished: build --add adds keys",
+        Phase::Interrupted if can_resume => {
+            "interrupted: keys since the last sync may be missing, build --resume goes on"
+        }
         Phase::Interrupted => {
-            "interrupted: keys since the last sync may be missing, --resume goes on"
+            "interrupted: keys since the last sync may be missing, build --add adds them again"
         }
         Phase::Building => "being built by another process",
         _ => phase.name(),

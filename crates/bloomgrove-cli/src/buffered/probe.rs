@@ -19,7 +19,7 @@ use bloomgrove::buffered::{Filter, Phase, Prober};
 use serde_json::json;
 use tempfile::SpooledTempFile;
 
-use super::{Working, kind_of};
+use super::{Working, check_input, kind_of};
 use crate::keys::{self, KeyKind};
 use crate::output::{self, Output, complain};
 use crate::progress::Progress;
@@ -92,6 +92,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
                 input.display()
             );
         }
+        check_input(input)?;
     }
     let filter = Filter::open_with(&args.filter, !args.working.cached)?;
     if !args.inputs.is_empty() {
@@ -142,7 +143,11 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
 fn ask_all(args: &Args, filter: &Filter, kind: KeyKind, printer: &mut Printer) -> Result<()> {
     let answers = RefCell::new(Answers::default());
     let sink = |tag, found| answers.borrow_mut().take(tag, found);
-    let prober = filter.prober(&args.working.options(), sink)?;
+    let mut options = args.working.options();
+    // The answers are part of it.
+    let least = filter.plan().least_memory(options.workers);
+    options.memory = (options.memory - options.memory / 8).max(least);
+    let prober = filter.prober(&options, sink)?;
     let mut round = Round {
         prober,
         answers: &answers,

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, bail};
-use bloomgrove::buffered::{Builder, Options, Plan};
+use bloomgrove::buffered::{Builder, Filter, Options, Plan};
 use bloomgrove::format::Notes;
 use bloomgrove::{Error, Key};
 
@@ -23,6 +23,8 @@ use crate::output::complain;
 use crate::progress::Progress;
 use crate::{interrupt, units};
 
+/// So many of the keys that are skipped are looked for, or all: each is a read of the disk.
+const LOOKS: u64 = 1000;
 /// A sync visits every page. It may take this part of the time, or else it is due later.
 const SYNC_SHARE: u32 = 10;
 
@@ -62,7 +64,10 @@ pub(super) struct Session {
     added: u64,
     /// How often to sync; never, if it is zero.
     every: Duration,
-    due: Instant,
+    /// None if that is never.
+    due: Option<Instant>,
+    /// Every so many of the skipped keys are looked for.
+    look_every: u64,
 }
 
 /// What a session came to.
@@ -103,7 +108,8 @@ impl Session {
             },
             added: 0,
             every,
-            due: Instant::now() + every,
+            due: Instant::now().checked_add(every),
+            look_every: (before / LOOKS).max(1),
         }
     }
 
@@ -117,6 +123,7 @@ impl Session {
 
     pub(super) fn add<K: Key>(&mut self, keys: &[K]) -> Result<()> {
         let skipped = self.skip.min(keys.len() as u64);
+        self.check_skipped(&keys[..skipped as usize])?;
         self.skip -= skipped;
         let keys = &keys[skipped as usize..];
         if keys.is_empty() {
@@ -124,10 +131,32 @@ impl Session {
         }
         self.builder()?.insert_batch(keys)?;
         self.added += keys.len() as u64;
-        if !self.every.is_zero() && Instant::now() >= self.due {
+        if !self.every.is_zero() && self.due.is_some_and(|due| Instant::now() >= due) {
             let began = Instant::now();
             self.builder()?.sync()?;
-            self.due = Instant::now() + self.every.max(began.elapsed() * (SYNC_SHARE - 1));
+            let pause = self.every.max(began.elapsed() * (SYNC_SHARE - 1));
+            self.due = Instant::now().checked_add(pause);
+        }
+        Ok(())
+    }
+
+    /// That keys which are to be in are in: if not, they are not those of the build that was
+    /// cut off.
+    fn check_skipped<K: Key>(&self, keys: &[K]) -> Result<()> {
+        if keys.is_empty() {
+            return Ok(());
+        }
+        let filter = Filter::open(&self.path)?;
+        let first = self.before - self.skip;
+        for (number, key) in (first..).zip(keys) {
+            if number % self.look_every == 0 && !filter.contains(key)? {
+                bail!(
+                    "{}: key {} of these files is not in it, and would be skipped: they are not \
+                     those it was begun with. Nothing was changed",
+                    self.path.display(),
+                    number + 1
+                );
+            }
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 //! A column is named as its file names it. If no column has that name, a number counts
 //! them from 1, so that files whose header is no use can be read too.
 
+use std::fmt;
 use std::path::Path;
 
 use anyhow::{Result, bail};
@@ -29,6 +30,12 @@ pub(crate) struct Column {
     /// What separates the fields of a CSV file [default: comma, or tab for .tsv]
     #[arg(long, value_name = "CHARACTER", value_parser = delimiter, requires = "column")]
     delimiter: Option<u8>,
+}
+
+impl fmt::Display for Column {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "column {}", self.name)
+    }
 }
 
 fn delimiter(text: &str) -> Result<u8, String> {

@@ -198,8 +198,19 @@ pub(crate) fn contains_walks<K, W: Walk>(
     Backend::best().contains_walks(words, size, keys, start, found);
 }
 
-/// Sets every bit of every key's walk.
+/// Sets every bit of every key's walk, at once.
 pub(crate) fn insert_walks<K, W: Walk>(
+    words: &mut [u64],
+    size: Size,
+    keys: &[K],
+    start: impl Fn(&K) -> W,
+) {
+    Backend::best().insert_walks(words, size, keys, start);
+}
+
+/// As [`insert_walks`], sorted by where the bits are first if there are so many that it pays.
+/// Walks must stay within `size`.
+pub(crate) fn insert_many_walks<K, W: Walk>(
     words: &mut [u64],
     size: Size,
     keys: &[K],

@@ -232,16 +232,29 @@ impl Builder {
     /// Says in the file that it is being changed, once between two syncs.
     fn mark(&mut self) -> Result<(), Error> {
         if !self.marked {
-            self.write_state(Phase::Building)?;
+            self.engine.check()?;
+            let mut next = self.state.clone();
+            next.phase = Phase::Building;
+            self.write_state(next)?;
             self.marked = true;
         }
         Ok(())
     }
 
-    fn write_state(&mut self, phase: Phase) -> Result<(), Error> {
-        self.state.number += 1;
-        self.state.phase = phase;
-        self.file.write_state(&self.state)
+    /// A state counts when it is written, and not before.
+    fn write_state(&mut self, mut next: State) -> Result<(), Error> {
+        next.number += 1;
+        self.file
+            .write_state(&next)
+            .inspect_err(|_| self.engine.break_off())?;
+        self.state = next;
+        Ok(())
+    }
+
+    /// Only once: a system that fails to write forgets what it could not, and says yes when it
+    /// is asked again.
+    fn sync_disk(&mut self) -> Result<(), Error> {
+        self.file.sync().inspect_err(|_| self.engine.break_off())
     }
 
     /// Makes every key inserted so far sure: when this returns, they are found whatever
@@ -259,11 +272,14 @@ impl Builder {
 
     fn sync_as(&mut self, phase: Phase) -> Result<(), Error> {
         // First the pages, then the word that they are there.
-        self.file.sync()?;
-        self.blank.written_into(&mut self.state);
-        self.state.keys = self.keys;
-        self.write_state(phase)?;
-        self.file.sync()?;
+        self.sync_disk()?;
+        let before = self.state.keys;
+        let mut next = self.state.clone();
+        self.blank.written_into(&mut next);
+        (next.keys, next.phase) = (self.keys, phase);
+        self.write_state(next)?;
+        // Nobody can say what is sure if this fails, but no more than before is.
+        self.sync_disk().inspect_err(|_| self.state.keys = before)?;
         self.marked = false;
         Ok(())
     }

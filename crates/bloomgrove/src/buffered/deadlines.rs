@@ -35,6 +35,9 @@ const FORGET: f64 = 1.0 - 1.0 / 16384.0;
 /// time, too.
 const GLANCES: u32 = 256;
 
+/// Longer than anybody waits, and short enough to reckon with.
+const FAR: Duration = Duration::from_secs(1 << 30);
+
 /// The blocks that wait, by age, and how long the workers need for them.
 #[derive(Debug)]
 pub(super) struct Deadlines {
@@ -54,6 +57,7 @@ pub(super) struct Deadlines {
 
 impl Deadlines {
     pub(super) fn new(t_max: Duration, workers: usize) -> Self {
+        let t_max = t_max.min(FAR);
         Self {
             t_max,
             margin: FIRST_MARGIN.min(t_max / MOST_MARGIN),
@@ -118,10 +122,17 @@ impl Deadlines {
     /// When the oldest block must go so that it, and each behind it, is back in time, while so
     /// many are on their way. None if nothing waits.
     pub(super) fn due(&mut self, blocks: &Blocks, outstanding: usize) -> Option<Instant> {
-        self.forget_gone(blocks);
         if self.hurry {
-            return self.ages.front().map(|&(since, ..)| since);
+            // Only the first matters: nobody looks at all of them for each that goes.
+            while let Some(&(since, page, serial)) = self.ages.front() {
+                if blocks.serial(page) == serial && !blocks.is_empty(page) {
+                    return Some(since);
+                }
+                self.ages.pop_front();
+            }
+            return None;
         }
+        self.forget_gone(blocks);
         let (aim, pace) = (self.aim(), self.pace());
         let mut ahead = pace * outstanding as u32;
         let mut due: Option<Instant> = None;

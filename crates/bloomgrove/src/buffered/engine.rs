@@ -160,6 +160,12 @@ impl Engine {
         }
     }
 
+    /// Ends the session: what was written is not sure to be on the disk, whatever a later
+    /// attempt may say.
+    pub(super) fn break_off(&mut self) {
+        self.broken = true;
+    }
+
     /// An error when an earlier flush has failed: keys are lost then.
     pub(super) fn check(&self) -> Result<(), Error> {
         match self.broken {

@@ -19,7 +19,7 @@
 //! | make a filter, or add to one | [`Builder`] |
 //! | ask for one key, now | [`Filter::contains`] |
 //! | ask for millions, in any order | [`Prober`] |
-//! | ask from many threads, each answer by a certain time | [`ProbeQueue`] |
+//! | ask from many threads, no probe waiting for longer than `t_max` for others of its page | [`ProbeQueue`] |
 //!
 //! Source: Canim et al., Buffered Bloom Filters on Solid State Storage (seed document 003),
 //! sections 3 and 4. Where we differ: see `plan` (what waits), `blocks` (whose turn it is),

@@ -257,6 +257,11 @@ impl PlanBuilder {
                 self.bytes
             )));
         }
+        if page_bytes > MAX_PAGE {
+            return Err(Error::params(format!(
+                "pages of {page_bytes} bytes; there are none above {MAX_PAGE}"
+            )));
+        }
         let pages = self.bytes / page_bytes;
         let bits = pages.checked_mul(page_bits(page_bytes));
         let bits = bits.ok_or_else(|| Error::params("more bits than there are numbers"))?;

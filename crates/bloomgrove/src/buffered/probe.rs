@@ -27,6 +27,8 @@ use super::plan::{Plan, Spread};
 use super::state::{Phase, State};
 use super::store::Buffer;
 
+/// Entries tested at once: their answers take memory that nobody counts.
+const AT_ONCE: usize = 4096;
 /// Bytes of a tag's distance behind each entry.
 const TAG: usize = 2;
 /// Distances from here on say instead which piece of the tag the entry holds, counted down
@@ -320,7 +322,10 @@ fn test(
 
 fn test_by<const N: usize>(file: &PageFile, buffer: &Buffer, block: &mut Block) {
     let mut found = Vec::new();
-    for part in block.parts_mut() {
+    let slices = block
+        .parts_mut()
+        .flat_map(|part| part.chunks_mut(N * AT_ONCE));
+    for part in slices {
         found.clear();
         found.resize(part.len() / N, false);
         file.marker()

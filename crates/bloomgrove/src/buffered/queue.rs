@@ -1,4 +1,4 @@
-//! A request queue before the blocks: no probe waits in its block for longer than `t_max`.
+//! A request queue before the blocks, in which no probe is to wait for longer than `t_max`.
 //!
 //! ```text
 //!   submit --> [ request queue ] --> [ blocks ] --> pages --> answers --> receive
@@ -16,6 +16,7 @@
 //! Source: Buffered Bloom Filters, section 4.2. We differ: the paper flushes at the timeout,
 //! lets overdue blocks wait for one another, and keeps the queue in order.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -29,6 +30,9 @@ use super::latency::{Histogram, Latencies};
 use super::plan::Plan;
 use super::serve::{Inner, Request, Shared, serve, wait};
 use super::state::State;
+
+/// Longer than anybody waits, and short enough to reckon with.
+const FAR: Duration = Duration::from_secs(1 << 30);
 
 /// How a [`ProbeQueue`] queues.
 #[derive(Clone, Copy, Debug)]
@@ -102,7 +106,12 @@ impl ProbeQueue {
             let (file, options) = (file.clone(), options.clone());
             let (shared, every) = (Arc::clone(&shared), queue.time_every.max(1));
             move || {
-                let outcome = serve(&file, state, &options, every, &shared);
+                let run = AssertUnwindSafe(|| serve(&file, state, &options, every, &shared));
+                // Whoever waits for it must hear of it.
+                let outcome = catch_unwind(run).unwrap_or_else(|_| {
+                    let what = std::io::Error::other("the thread of the queue has panicked");
+                    Err(Error::io("probing")(what))
+                });
                 let mut inner = shared.lock();
                 inner.dead = true;
                 inner.failed = outcome.err();
@@ -165,12 +174,12 @@ impl ProbeQueue {
     }
 
     /// The answers that have come since, in no order; waits for some if there are none, unless
-    /// nothing is asked for or the time is over.
+    /// nothing is asked for or the time is over. Answers are kept until they are received.
     ///
     /// # Errors
     /// As [`submit`](Self::submit).
     pub fn receive(&self, patience: Duration) -> Result<Vec<(u64, bool)>, Error> {
-        let until = Instant::now() + patience;
+        let until = Instant::now() + patience.min(FAR);
         let mut inner = self.shared.lock();
         while inner.answers.is_empty() && inner.open > 0 && !inner.dead {
             let left = until.saturating_duration_since(Instant::now());
@@ -180,13 +189,10 @@ impl ProbeQueue {
             let waited = self.shared.answered.wait_timeout(inner, left);
             inner = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
-        match inner.failed.take() {
-            Some(error) if inner.answers.is_empty() => Err(error),
-            failed => {
-                inner.failed = failed;
-                Ok(inner.answers.drain(..).collect())
-            }
+        if inner.answers.is_empty() && inner.dead && inner.open > 0 {
+            return Err(reason(&mut inner));
         }
+        Ok(inner.answers.drain(..).collect())
     }
 
     /// How many probes have been submitted and not answered.
@@ -217,9 +223,10 @@ impl ProbeQueue {
     /// As [`submit`](Self::submit).
     pub fn close(&mut self) -> Result<(), Error> {
         self.end();
-        match self.shared.lock().failed.take() {
-            Some(error) => Err(error),
-            None => Ok(()),
+        let mut inner = self.shared.lock();
+        match inner.open {
+            0 => Ok(()),
+            _ => Err(reason(&mut inner)),
         }
     }
 
@@ -227,7 +234,7 @@ impl ProbeQueue {
         self.shared.lock().closing = true;
         self.shared.arrived.notify_all();
         if let Some(thread) = self.thread.take() {
-            // It reports by `failed`, and a panic of it as `dead` would be one of ours.
+            // It reports by `failed`.
             let _ = thread.join();
         }
     }
@@ -244,7 +251,13 @@ fn alive(inner: &mut Inner) -> Result<(), Error> {
     if !inner.dead && !inner.closing {
         return Ok(());
     }
-    Err(inner.failed.take().unwrap_or_else(|| {
-        Error::io("probing")(std::io::Error::other("the queue has been closed"))
-    }))
+    Err(reason(inner))
+}
+
+fn reason(inner: &mut Inner) -> Error {
+    inner.failed.take().unwrap_or_else(|| {
+        Error::io("probing")(std::io::Error::other(
+            "the queue has come to its end, by an error or because it was closed",
+        ))
+    })
 }

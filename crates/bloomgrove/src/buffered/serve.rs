@@ -146,7 +146,7 @@ pub(super) fn serve(
         if inner.requests.is_empty() && !(inner.closing && parked.requests == 0) {
             match left {
                 None => drop(wait(&shared.arrived, inner)),
-                Some(left) => drop(shared.arrived.wait_timeout(inner, left)),
+                Some(left) => drop(shared.arrived.wait_timeout(inner, left.max(GLANCE))),
             }
         }
     }

@@ -22,7 +22,7 @@ const MOST: u64 = 1 << 62;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Phase {
-    /// Not finished; nothing has changed since the last sync.
+    /// Not finished, and nobody is known to have added keys since the last sync.
     Synced,
     /// Somebody is adding keys to it now.
     Building,

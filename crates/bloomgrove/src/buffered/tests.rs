@@ -1,8 +1,11 @@
 //! Disks that lose power, tear pages, fill up and lie.
 
+mod faults;
+
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};

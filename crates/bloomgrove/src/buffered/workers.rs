@@ -11,6 +11,7 @@
 //! which one thread tends, is no faster for pages of half a megabyte and slower for larger ones
 //! (`bench-compare disk`). It would be faster for single sectors.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
@@ -58,7 +59,10 @@ impl Workers {
             let run = move || {
                 while let Some(mut block) = next(&waiting) {
                     let began = Instant::now();
-                    let outcome = work(&file, &mut buffer, &mut block);
+                    // A block that never came back would be waited for without end.
+                    let done =
+                        catch_unwind(AssertUnwindSafe(|| work(&file, &mut buffer, &mut block)));
+                    let outcome = done.unwrap_or_else(|_| Err(panicked()));
                     let took = began.elapsed();
                     let done = Done {
                         block,
@@ -125,6 +129,10 @@ impl Workers {
 
 fn next(waiting: &Mutex<Receiver<Block>>) -> Option<Block> {
     waiting.lock().ok()?.recv().ok()
+}
+
+fn panicked() -> Error {
+    Error::io("working on pages")(std::io::Error::other("a thread has panicked"))
 }
 
 fn died() -> Error {

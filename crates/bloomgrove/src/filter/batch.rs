@@ -108,11 +108,11 @@ impl<S: AsRef<[u64]> + AsMut<[u64]>> Filter<S> {
             }
             (Layout::Standard, Derivation::Independent) => {
                 let walk = walk_of::<Independent, K>(params, hasher);
-                bits::insert_walks(words, size, keys, walk);
+                bits::insert_many_walks(words, size, keys, walk);
             }
             (Layout::Standard, Derivation::KirschMitzenmacher) => {
                 let walk = walk_of::<KirschMitzenmacher, K>(params, hasher);
-                bits::insert_walks(words, size, keys, walk);
+                bits::insert_many_walks(words, size, keys, walk);
             }
         }
     }
@@ -132,7 +132,7 @@ fn slot_of<K: Key>(params: &Params, hasher: impl Hasher) -> impl Fn(&K) -> Slot 
     move |key| slot(key.with_bytes(|bytes| hasher.digest(bytes)), lines)
 }
 
-/// The walk of a key, as `bits::contains_walks` and `insert_walks` ask for it.
+/// The walk of a key, as `bits::contains_walks` and `insert_many_walks` ask for it.
 fn walk_of<W: Start, K: Key>(params: &Params, hasher: impl Hasher) -> impl Fn(&K) -> W {
     let bits = params.bits();
     #[inline(always)]

@@ -23,6 +23,8 @@ use crate::{Error, Params};
 pub(crate) const ALIGN: u64 = 4096;
 /// The sections of a head may not be longer: they are read into memory.
 const LONGEST_HEAD: u64 = 1 << 20;
+/// The notes: what the other sections leave of that, and more than enough.
+const LONGEST_NOTES: u64 = LONGEST_HEAD / 2;
 
 /// What the sections say.
 #[derive(Clone, Debug)]
@@ -57,6 +59,11 @@ pub(crate) fn create(
     plan: &[u8],
     more: impl FnOnce(&File, u64) -> io::Result<()>,
 ) -> Result<File, Error> {
+    let notes_len = notes.to_bytes().len() as u64;
+    if notes_len > LONGEST_NOTES {
+        let what = format!("notes of {notes_len} bytes; there is room for {LONGEST_NOTES}");
+        return Err(Error::params(what));
+    }
     // Whoever is building the file that is to be replaced is not to lose it.
     let _old = lock_target(path).map_err(Error::in_file(path))?;
     let mut writer = Writer::create(path, Content::Paged)?;

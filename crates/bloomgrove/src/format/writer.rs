@@ -355,8 +355,11 @@ fn temporary_beside(path: &Path) -> io::Result<NamedTempFile> {
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
     let folder = folder_of(path);
-    // A folder that is not there is an error without the name of a file nobody has heard of.
-    fs::metadata(folder)?;
+    // An error should not have the name of a file that nobody has heard of.
+    if !folder.exists() {
+        let what = format!("there is no folder {}", folder.display());
+        return Err(io::Error::new(io::ErrorKind::NotFound, what));
+    }
     let temp = builder.tempfile_in(folder)?;
     // Or the mode of the file it replaces.
     #[cfg(unix)]
