@@ -136,7 +136,7 @@ fn sizes_are_what_was_asked_for() {
     let shop = Shop::new();
     shop.write("in.txt", keys(0..10_000));
     let facts = |options: &str| {
-        let line = format!("buffered build in.txt -o f.grove --json {options}");
+        let line = format!("buffered build in.txt -o f.grove --replace --json {options}");
         json(&shop.run(&line).ends(0))
     };
     let is = facts("--size 1GB --memory 40MB");
@@ -166,7 +166,7 @@ fn sizes_are_what_was_asked_for() {
         assert!(is < fpr * 1.02 && is > fpr / 5.0, "{options}: {is}");
     }
     let said = shop
-        .run("buffered build in.txt -o f.grove --items 1000")
+        .run("buffered build in.txt -o f.grove --items 1000 --replace")
         .ends(0);
     assert!(said.out.contains("10,000 keys, "), "{}", said.out);
     assert!(
@@ -236,7 +236,7 @@ fn keys_can_be_added_until_it_is_finished() {
     );
     let said = shop.run("buffered info f.grove").ends(0);
     assert!(
-        said.out.contains("unfinished: more keys can be added"),
+        said.out.contains("unfinished: build --add adds keys"),
         "{}",
         said.out
     );
@@ -287,7 +287,7 @@ fn an_interrupted_build_keeps_what_was_read_and_goes_on() {
     let numbers = lines(0..1_000_000);
     shop.write("in.txt", &numbers);
     // Small pages, and visits to each for few keys: it takes seconds.
-    let line = "buffered build in.txt -o f.grove --size 16MB --page 4096 --memory 1600kB";
+    let line = "buffered build in.txt -o f.grove --size 16MB --page 4096 --memory 1850kB";
     let child = start(&shop, line);
     wait_for(&shop.path("f.grove"), 0);
     signal(&child, "-INT");
@@ -318,7 +318,12 @@ fn an_interrupted_build_keeps_what_was_read_and_goes_on() {
 
     // It is not lost by accident; other files are noticed, and change nothing.
     shop.run(line)
-        .fails_with(&["f.grove", "--resume", "--add", "--replace"]);
+        .fails_with(&["f.grove", "--resume", "--replace"]);
+    shop.run("buffered build in.txt -o f.grove --add")
+        .fails_with(&["f.grove", "without --open", "--resume"]);
+    shop.write("other.txt", lines(5_000_000..6_000_000));
+    shop.run("buffered build other.txt -o f.grove --resume")
+        .fails_with(&["f.grove", "key 1 of", "not in it", "Nothing was changed"]);
     shop.write("few.txt", lines(0..1000));
     shop.run("buffered build few.txt -o f.grove --resume")
         .fails_with(&["f.grove", "only 1,000", "same order", "Nothing was changed"]);

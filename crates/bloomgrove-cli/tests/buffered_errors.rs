@@ -78,10 +78,10 @@ fn options_that_make_no_filter() {
 #[test]
 fn too_little_memory_says_what_would_do() {
     let shop = shop();
-    shop.run("buffered build in.txt -o x.grove --size 256MB --memory 1MB")
+    shop.run("buffered build in.txt -o x.grove --size 256MB --memory 1500kB")
         .fails_with(&[
-            "1.0 MB of memory are too few for 489 pages of 524.3 kB and 2 workers",
-            "say --memory 1230kB",
+            "1.5 MB of memory are too few for 489 pages of 524.3 kB and 3 workers",
+            "say --memory 1782kB",
             "smaller pages with --page 256KiB",
             "--workers 1",
         ]);
@@ -92,11 +92,11 @@ fn too_little_memory_says_what_would_do() {
     assert_eq!(shop.names(), ["f.grove", "in.txt"]);
     // What it says is right.
     for options in [
-        "--memory 1230kB",
-        "--memory 1MB --page 256KiB",
-        "--memory 1MB --workers 1",
+        "--memory 1782kB",
+        "--memory 1500kB --page 256KiB",
+        "--memory 1500kB --workers 1",
     ] {
-        let line = format!("buffered build in.txt -o x.grove --size 256MB {options}");
+        let line = format!("buffered build in.txt -o x.grove --size 256MB --replace {options}");
         shop.run(&line).ends(0);
     }
     shop.run("buffered probe x.grove in.txt --memory 10kB")
@@ -129,9 +129,9 @@ fn keys_that_cannot_be_counted_or_read() {
     // A wrong column costs nobody the filter that was there; nor does a line that is no key.
     let whole = std::fs::read(shop.path("f.grove")).unwrap();
     shop.write("a.csv", "id,name\n1,a\n");
-    shop.run("buffered build a.csv --column nothing -o f.grove --items 10")
+    shop.run("buffered build a.csv --column nothing -o f.grove --items 10 --replace")
         .fails_with(&["a.csv", "nothing", "id, name"]);
-    shop.run("buffered build in.txt --keys integer -o f.grove --items 10")
+    shop.run("buffered build in.txt --keys integer -o f.grove --items 10 --replace")
         .fails_with(&["in.txt", "whole number"]);
     assert!(std::fs::read(shop.path("f.grove")).unwrap() == whole);
 
@@ -198,17 +198,17 @@ fn finished_files_take_no_more() {
         shop.run(&format!("buffered build in.txt -o f.grove {option}"))
             .fails_with(&["f.grove", "finished, with 10,000 keys", "build another"]);
     }
-    // But may be replaced, as may be one in which no key is sure.
     shop.write("few.txt", keys(0..10));
-    shop.run("buffered build few.txt -o f.grove --size 1MB --open")
+    shop.run("buffered build few.txt -o f.grove --size 1MB")
+        .fails_with(&["f.grove", "finished, and has 10,000 keys", "--replace"]);
+    // But may be replaced, as may be one in which no key is sure.
+    shop.run("buffered build few.txt -o f.grove --size 1MB --open --replace")
         .ends(0);
     shop.run("buffered build few.txt -o f.grove --size 1MB")
-        .fails_with(&[
-            "not finished, and has 10 keys",
-            "--resume",
-            "--add",
-            "--replace",
-        ]);
+        .fails_with(&["not finished, and has 10 keys", "--add", "--replace"]);
+    // Whatever has been added to it, nobody knows which keys to skip.
+    shop.run("buffered build in.txt -o f.grove --resume")
+        .fails_with(&["f.grove", "--resume cannot know", "--add"]);
     shop.run("buffered build few.txt -o f.grove --size 1MB --replace")
         .ends(0);
     shop.write("empty.txt", "");
@@ -342,7 +342,7 @@ fn damage_is_found_when_its_page_is_read() {
         .fails_with(&parts);
     // And it can be built again.
     shop.run("buffered info f.grove").ends(0);
-    shop.run("buffered build in.txt -o f.grove --size 1MB")
+    shop.run("buffered build in.txt -o f.grove --size 1MB --replace")
         .ends(0);
     shop.run("buffered info f.grove --verify").ends(0);
 }

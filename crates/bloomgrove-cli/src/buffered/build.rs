@@ -140,12 +140,7 @@ fn check_replaceable(path: &Path) -> Result<()> {
     let Ok((state, filter)) = opened else {
         return Ok(());
     };
-    if let Phase::Building = state.phase {
-        bail!(
-            "{}: another process is building this file; wait for it to finish, or name another",
-            path.display()
-        );
-    }
+    check_idle(path, state.phase)?;
     if state.keys == 0 {
         return Ok(());
     }
@@ -164,31 +159,24 @@ fn check_replaceable(path: &Path) -> Result<()> {
     );
 }
 
-/// What it is being built from, so that --resume finds nothing else in its place.
-fn inputs(args: &Args) -> String {
-    let sizes = args
-        .inputs
-        .iter()
-        .map(|input| match std::fs::metadata(input) {
-            Ok(about) if about.is_file() => about.len().to_string(),
-            _ => "a stream".to_owned(),
-        });
-    let mut sizes: Vec<String> = sizes.collect();
-    let files = units::counted(sizes.len() as u64, "file");
-    // As many as a person would look at; of more, only what they come to.
-    if sizes.len() > 16 {
-        let mut sum = 0u64;
-        for size in &sizes {
-            let size: u64 = size.parse().unwrap_or(u64::MAX);
-            sum = (sum ^ size).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        }
-        sizes = vec![format!("sizes {sum:x}")];
+/// That nobody else is at it.
+fn check_idle(path: &Path, phase: Phase) -> Result<()> {
+    if phase == Phase::Building {
+        bail!(
+            "{}: another process is building this file; wait for it to finish, or name another",
+            path.display()
+        );
     }
-    let column = match &args.column {
-        Some(column) => format!(", {column}"),
-        None => String::new(),
-    };
-    format!("{files}, {} bytes{column}", sizes.join(" + "))
+    Ok(())
+}
+
+/// What it is being built from.
+fn inputs(args: &Args) -> String {
+    let files = units::counted(args.inputs.len() as u64, "file");
+    match &args.column {
+        Some(column) => format!("{files}, {column}"),
+        None => files,
+    }
 }
 
 /// A file that is there, and not finished.
@@ -212,17 +200,12 @@ fn go_on(args: &Args, purpose: Purpose) -> Result<(Session, Notes)> {
             units::counted(state.keys, "key")
         );
     }
+    check_idle(path, state.phase)?;
     match (purpose, notes.get(INPUTS_NOTE)) {
         (Purpose::Resume, None) => bail!(
             "{}: keys of any files can have been added to this, so --resume cannot know which are \
              in; say --add with those that may be missing: no harm is done to those that are in",
             path.display()
-        ),
-        (Purpose::Resume, Some(was)) if was != inputs(args) => bail!(
-            "{}: this was begun with other files: {was}; these are {}. Name the same, in the same \
-             order, or begin anew with --replace",
-            path.display(),
-            inputs(args)
         ),
         (Purpose::Add, Some(_)) => bail!(
             "{}: this was begun without --open; finish it with --resume and the files it was \

@@ -34,8 +34,8 @@ pub(crate) fn run(verb: Verb) -> Result<Outcome> {
 
 /// The note of how many keys a filter was sized for.
 const SIZED_NOTE: &str = "sized-for";
-/// The note of what it is being built from, for --resume; a file to which anything can be added
-/// has none.
+/// The note of what it is being built from; a file to which anything can be added has none, and
+/// --resume cannot know what is in it.
 const INPUTS_NOTE: &str = "inputs";
 
 // A comment here would become the help of the command.

@@ -259,7 +259,7 @@ impl PlanBuilder {
         }
         if page_bytes > MAX_PAGE {
             return Err(Error::params(format!(
-                "pages of {page_bytes} bytes; there are none above {MAX_PAGE}"
+                "pages of {page_bytes} bytes; they must be a multiple of {SECTOR}, up to {MAX_PAGE}"
             )));
         }
         let pages = self.bytes / page_bytes;
