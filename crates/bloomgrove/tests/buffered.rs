@@ -84,7 +84,7 @@ fn inserted_keys_are_always_found_and_both_ways_of_asking_agree() {
     for plan in every_plan() {
         let mut pages = Vec::new();
         for (round, strategy) in STRATEGIES.into_iter().enumerate() {
-            let mut options = memory(2 * plan.page_bytes() + plan.pages() * 900 + 4000);
+            let mut options = memory(3 * plan.page_bytes() + plan.pages() * 900 + 4000);
             options.strategy = strategy;
             options.direct = round != 1;
             build(&path, &plan, &options, 0..6000);
@@ -127,7 +127,7 @@ fn rates_are_those_of_a_filter_in_memory_for_any_number_of_pages() {
                 .layout(layout)
                 .build()
                 .unwrap();
-            let options = memory(40 << 20);
+            let options = memory(64 << 20);
             build(&path, &plan, &options, 0..items);
             let filter = Filter::open(&path).unwrap();
             let mut hits = 0;
