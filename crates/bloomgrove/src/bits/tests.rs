@@ -170,6 +170,7 @@ fn parts_are_for_many_keys_and_large_filters() {
     assert!(parts::Parts::that_pay(size(64), 2_000_000).is_some());
     assert!(parts::Parts::that_pay(size(64), 1_000_000).is_none());
     assert!(parts::Parts::that_pay(size(16), 2_000_000).is_none());
+    assert!(parts::Parts::that_pay(size(512), 50_000_000).is_none());
 }
 
 #[test]
