@@ -13,6 +13,7 @@
 //! | more bits than memory | is x in it? | [`buffered::Filter`] |
 //! | many sets | which hold x? | [`index::Index`] |
 //! | a filter, the set long gone | give me ten of them; give me all | [`sample::Sampler`], [`sample::Reconstruction`] |
+//! | a filter to send | fewer bytes; only what changed | [`codec`] |
 //! | a number of items and a rate | how many bits, which kind, why? | [`tune`] |
 //!
 //! ```
@@ -42,6 +43,7 @@ mod verify;
 
 pub mod bits;
 pub mod buffered;
+pub mod codec;
 pub mod format;
 pub mod hash;
 pub mod index;
