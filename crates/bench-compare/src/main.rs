@@ -12,9 +12,11 @@
 //!   random reads and a memory map ([`buffered`]).
 //! * `disk`: pages of `4, 512, 2048` KB read and changed by threads and by a ring of requests
 //!   ([`disk`]).
+//! * `codec`: bits of 13 densities, filters and deltas, compressed, beside zstd and gzip ([`codec`]).
 
 mod batches;
 mod buffered;
+mod codec;
 mod disk;
 mod index;
 mod race;
@@ -41,6 +43,8 @@ enum Args {
     Buffered(buffered::Args),
     /// Threads that wait for the disk against a ring of requests
     Disk(disk::Args),
+    /// Compressed bits, filters and deltas: size against entropy, and speed
+    Codec(codec::Args),
 }
 
 #[derive(clap::Args)]
@@ -77,6 +81,7 @@ fn main() -> Result<(), bloomgrove::Error> {
         Args::Sample(args) => sample::run(&args),
         Args::Buffered(args) => buffered::run(&args),
         Args::Disk(args) => disk::run(&args),
+        Args::Codec(args) => codec::run(&args),
     }
 }
 
