@@ -31,6 +31,7 @@
 //!   or more may pass. `bloomgrove tune wire` tells.
 
 mod accuracy;
+mod file;
 mod loads;
 mod parallel;
 mod shape;
@@ -38,6 +39,8 @@ mod size;
 mod walk;
 
 pub use accuracy::{Accuracy, Posterior};
+pub use file::MappedBloomTree;
+pub(crate) use file::check_file;
 pub use loads::loads;
 pub use shape::{Level, MAX_DEPTH, MAX_FILTER_BITS, MAX_FILTER_HASHES, Shape};
 
