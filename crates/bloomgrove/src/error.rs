@@ -69,6 +69,27 @@ pub enum Error {
         /// What was asked for.
         wanted: &'static str,
     },
+    /// A message is damaged, cut short, or was never one.
+    Message {
+        /// Where, in bytes from its start.
+        offset: u64,
+        /// What is wrong there.
+        what: Cow<'static, str>,
+    },
+    /// A message holds more than the receiver allows.
+    TooLarge {
+        /// The bytes of memory that what it holds would take.
+        bytes: u64,
+        /// The bytes allowed.
+        limit: u64,
+    },
+    /// A delta made from other bits than those it should change.
+    OtherVersion {
+        /// The fingerprint of the bits it was made from.
+        wanted: u64,
+        /// The fingerprint of the bits given.
+        found: u64,
+    },
     /// The index has no set of this name.
     UnknownSet {
         /// The name.
@@ -153,6 +174,13 @@ impl Error {
         }
     }
 
+    pub(crate) fn message(offset: u64, what: impl Into<Cow<'static, str>>) -> Self {
+        Error::Message {
+            offset,
+            what: what.into(),
+        }
+    }
+
     pub(crate) fn io(doing: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Error::Io { doing, source }
     }
@@ -212,6 +240,21 @@ impl fmt::Display for Error {
             Error::WrongContent { found, wanted } => {
                 write!(f, "holds {found}, and {wanted} is needed here")
             }
+            Error::Message { offset, what } => write!(
+                f,
+                "not a whole message: at byte {offset}: {what}; have it sent again"
+            ),
+            Error::TooLarge { bytes, limit } => write!(
+                f,
+                "the message holds {bytes} bytes once it is expanded, and {limit} are allowed; if \
+                 you trust its sender, allow more (`--max-size`, or `codec::expand_within`)"
+            ),
+            Error::OtherVersion { wanted, found } => write!(
+                f,
+                "the delta was made from another version of this filter: it changes bits with the \
+                 fingerprint {wanted:016x}, and these have {found:016x}; apply the deltas in \
+                 their order, each once, or have the whole filter sent"
+            ),
             Error::UnknownSet { name } => write!(f, "the index has no set called {name}"),
             Error::DuplicateSet { name } => write!(
                 f,

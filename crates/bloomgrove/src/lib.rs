@@ -14,6 +14,7 @@
 //! | one set, a slow link | is x in it, over there? | [`bloom_tree::BloomTree`] |
 //! | many sets | which hold x? | [`index::Index`] |
 //! | a filter, the set long gone | give me ten of them; give me all | [`sample::Sampler`], [`sample::Reconstruction`] |
+//! | a filter to send | fewer bytes; only what changed | [`codec`] |
 //! | a number of items and a rate | how many bits, which kind, why? | [`tune`] |
 //!
 //! ```
@@ -44,6 +45,7 @@ mod verify;
 pub mod bits;
 pub mod bloom_tree;
 pub mod buffered;
+pub mod codec;
 pub mod format;
 pub mod hash;
 pub mod index;
