@@ -31,6 +31,7 @@
 //!   or more may pass. `bloomgrove tune wire` tells.
 
 mod accuracy;
+mod context;
 mod file;
 mod loads;
 mod parallel;
