@@ -83,7 +83,11 @@ fn table_iii_has_the_right_rates_and_sizes() {
         assert!(off.abs() < 4.0 * wanted.sqrt() + 4.0, "{accuracy}");
         let per_item = |bits: f64| bits / ITEMS as f64;
         near(per_item(tree.level_entropy().iter().sum()), row.levels, 2.0);
-        near(per_item(tree.context_entropy().iter().sum()), row.context, 2.0);
+        near(
+            per_item(tree.context_entropy().iter().sum()),
+            row.context,
+            2.0,
+        );
         // What is sent is within half a percent of what theory allows.
         for (coding, bits) in [
             (Coding::Levels, tree.level_entropy()),
@@ -169,9 +173,15 @@ fn every_cut_and_flip_of_a_message_is_noticed() {
 fn what_is_announced_is_not_allocated() {
     let huge = Shape::new(&[(1 << 40, 3), (4, 2)]).unwrap();
     // A message of that shape cannot be built here; its head can.
-    let small = message(&built(Shape::new(&[(640, 3), (4, 2)]).unwrap(), 3), Coding::Context);
+    let small = message(
+        &built(Shape::new(&[(640, 3), (4, 2)]).unwrap(), 3),
+        Coding::Context,
+    );
     let error = BloomTree::expand_within(&small[..], 100).unwrap_err();
-    assert!(matches!(error, Error::TooLarge { limit: 100, .. }), "{error}");
+    assert!(
+        matches!(error, Error::TooLarge { limit: 100, .. }),
+        "{error}"
+    );
     assert!(error.to_string().contains("400"), "{error}");
     assert!(BloomTree::new(huge).is_err() || cfg!(target_os = "linux"));
 }
@@ -181,14 +191,17 @@ fn notes_travel_along() {
     let tree = built(Shape::new(&[(100, 2), (4, 2)]).unwrap(), 10);
     let notes = Notes::new().with("keys", "integer");
     let mut message = Vec::new();
-    tree.compress_with(Coding::Context, &notes, &mut message).unwrap();
+    tree.compress_with(Coding::Context, &notes, &mut message)
+        .unwrap();
     let (back, found) = BloomTree::expand_within(&message[..], 1 << 20).unwrap();
     assert!(back == tree);
     assert_eq!(found.get("keys"), Some("integer"));
 }
 
 fn golden(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/golden")
+        .join(name)
 }
 
 /// Trees and messages written by version 1, kept for ever.
@@ -201,7 +214,8 @@ fn golden_trees_and_messages() {
         ("v1-tree-parts", base.clone().partitioned().unwrap()),
         (
             "v1-tree-paper",
-            base.with_derivation(Derivation::KirschMitzenmacher).unwrap(),
+            base.with_derivation(Derivation::KirschMitzenmacher)
+                .unwrap(),
         ),
         (
             "v1-tree-wide",
@@ -228,7 +242,10 @@ fn golden_trees_and_messages() {
         let folder = tempfile::tempdir().unwrap();
         let again = folder.path().join("again");
         tree.save_with(&again, &notes).unwrap();
-        assert!(std::fs::read(&again).unwrap() == std::fs::read(&file).unwrap(), "{name}");
+        assert!(
+            std::fs::read(&again).unwrap() == std::fs::read(&file).unwrap(),
+            "{name}"
+        );
         for coding in CODINGS {
             let path = golden(&format!("{name}-{}.message", coding.name()));
             let now = message(&tree, coding);
@@ -263,7 +280,15 @@ fn damaged_and_foreign_files_are_refused() {
     // A tree is no filter, and a filter no tree.
     std::fs::write(&path, &good).unwrap();
     let error = bloomgrove::Filter::load(&path).unwrap_err().to_string();
-    assert!(error.contains("holds a tree, and a filter is needed"), "{error}");
-    let error = BloomTree::load(golden("v1-page.grove")).unwrap_err().to_string();
-    assert!(error.contains("holds a filter, and a tree is needed"), "{error}");
+    assert!(
+        error.contains("holds a tree, and a filter is needed"),
+        "{error}"
+    );
+    let error = BloomTree::load(golden("v1-page.grove"))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("holds a filter, and a tree is needed"),
+        "{error}"
+    );
 }

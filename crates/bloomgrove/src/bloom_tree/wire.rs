@@ -15,14 +15,14 @@ use std::io::{Read, Write};
 
 use super::context::{Filters, Model, lay};
 use super::{BloomTree, Shape, field};
+use crate::Error;
 use crate::bits::Words;
+use crate::codec::LIMIT;
 use crate::codec::bits::{BitDecoder, BitEncoder, Model as BitModel, Plan};
 use crate::codec::filter::{put_notes, put_params, take_params};
-use crate::codec::{LIMIT};
 use crate::codec::message::{Kind, Reader, Writer};
 use crate::codec::symbols::{Decoder, Encoder};
 use crate::format::Notes;
-use crate::Error;
 
 /// How the levels below the root are coded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
