@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::{error, fmt, io};
 
 use crate::Params;
+use crate::bloom_tree::Shape;
 
 /// Why an operation could not be done.
 #[derive(Debug)]
@@ -17,6 +18,13 @@ pub enum Error {
         left: Box<Params>,
         /// The filter given to it.
         right: Box<Params>,
+    },
+    /// The trees have different shapes, so no set operation between them means anything.
+    DifferentTrees {
+        /// The tree acted on.
+        left: Box<Shape>,
+        /// The tree given to it.
+        right: Box<Shape>,
     },
     /// These parameters describe no filter.
     Params {
@@ -201,6 +209,11 @@ impl fmt::Display for Error {
                 f,
                 "the filters cannot be combined, they differ in parameters:\n  one is {left}\n  \
                  the other is {right}\nbuild both with the same size, hashes, layout, family and seed"
+            ),
+            Error::DifferentTrees { left, right } => write!(
+                f,
+                "the trees cannot be combined, they differ in shape:\n  one is {left}\n  \
+                 the other is {right}\nbuild both with the same levels, hashes, family and seed"
             ),
             Error::Params { what } => write!(f, "not a possible filter: {what}"),
             Error::Unreachable { what } => write!(f, "no such filter: {what}"),

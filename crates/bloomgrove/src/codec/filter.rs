@@ -120,7 +120,7 @@ pub fn expand_within(input: impl Read, limit: u64) -> Result<(Filter, Notes), Er
     Ok((Filter::from_words(params, words)?, notes))
 }
 
-pub(super) fn put_notes<W: Write>(message: &mut Writer<W>, notes: &Notes) -> Result<(), Error> {
+pub(crate) fn put_notes<W: Write>(message: &mut Writer<W>, notes: &Notes) -> Result<(), Error> {
     let bytes = notes.to_bytes();
     match bytes.is_empty() {
         true => Ok(()),
@@ -147,7 +147,7 @@ pub(super) fn take_notes<R: Read>(
 
 /// Appends the bytes of FORMAT section 4 without their zeros: how many eights there are, and for each
 /// a byte that says which of its eight bytes follow.
-pub(super) fn put_params(out: &mut Vec<u8>, params: &Params) {
+pub(crate) fn put_params(out: &mut Vec<u8>, params: &Params) {
     let bytes = params.to_bytes();
     let (eights, _) = bytes.as_chunks::<8>();
     out.push(eights.len() as u8);
@@ -158,7 +158,7 @@ pub(super) fn put_params(out: &mut Vec<u8>, params: &Params) {
     }
 }
 
-pub(super) fn take_params(bytes: &mut &[u8]) -> Result<Params, Error> {
+pub(crate) fn take_params(bytes: &mut &[u8]) -> Result<Params, Error> {
     let mut next = || {
         let (&first, rest) = bytes
             .split_first()

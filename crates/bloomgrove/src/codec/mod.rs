@@ -27,7 +27,7 @@ pub(crate) mod bits;
 mod bytes;
 mod delta;
 mod density;
-mod filter;
+pub(crate) mod filter;
 mod gaps;
 pub(crate) mod message;
 pub(crate) mod symbols;
