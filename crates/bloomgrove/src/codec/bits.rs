@@ -351,15 +351,16 @@ impl BitDecoder {
             }
             _ => return Err(wrong("unknown kind of frame")),
         }
-        if flipped {
-            words.iter_mut().for_each(|word| *word = !*word);
-        }
         if let Some(last) = words.last_mut() {
             let mask = last_mask(bits);
-            if flipped || kind == ONES {
-                *last &= mask;
-            } else if *last & !mask != 0 {
+            if kind != ONES && *last & !mask != 0 {
                 return Err(wrong("a bit beyond the last is set"));
+            }
+            if flipped {
+                words.iter_mut().for_each(|word| *word = !*word);
+            }
+            if let Some(last) = words.last_mut() {
+                *last &= mask;
             }
         }
         if !coded_kind {
