@@ -49,7 +49,8 @@ impl BloomTree {
                 scope.spawn(|| {
                     for key in keys {
                         key.with_bytes(|bytes| {
-                            Way::new(shape, bytes).visit_range(range.roots.clone(), range)
+                            let roots = range.roots.clone();
+                            Way::new(shape, bytes).visit_range(&roots, range);
                         });
                     }
                 });

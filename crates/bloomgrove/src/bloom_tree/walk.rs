@@ -12,6 +12,7 @@
 use std::ops::Range;
 
 use super::Shape;
+use crate::MAX_HASHES;
 use crate::bits::Walk as _;
 use crate::hash::{
     AnyHasher, Derivation, Digest, Family, GOLDEN, Hasher, Independent, KirschMitzenmacher, Start,
@@ -71,12 +72,21 @@ impl<'a> Way<'a> {
 
     /// As [`visit`](Self::visit), for the root bits of a range and what lies below them.
     #[inline]
-    pub(super) fn visit_range(self, roots: Range<u64>, visit: &mut impl Visit) -> bool {
+    pub(super) fn visit_range(self, roots: &Range<u64>, visit: &mut impl Visit) {
+        // Sorted out without a branch, which would be guessed wrong every other time.
+        let mut mine = [0; MAX_HASHES as usize];
+        let mut count = 0;
         self.roots(|position| {
-            !roots.contains(&position)
-                || (visit.root(position)
-                    && (self.shape.depth() == 1 || self.below(1, position, visit)))
-        })
+            mine[count] = position;
+            count += usize::from(roots.contains(&position));
+            true
+        });
+        for &position in &mine[..count] {
+            visit.root(position);
+            if self.shape.depth() > 1 {
+                self.below(1, position, visit);
+            }
+        }
     }
 
     /// The position of each hash function of the root.
