@@ -13,9 +13,11 @@
 //! * `tree`: BloomTrees against a standard filter, with one thread and several, to the wire and back ([`tree`]).
 //! * `disk`: pages of `4, 512, 2048` KB read and changed by threads and by a ring of requests
 //!   ([`disk`]).
+//! * `codec`: bits of 13 densities, filters and deltas, compressed, beside zstd and gzip ([`codec`]).
 
 mod batches;
 mod buffered;
+mod codec;
 mod disk;
 mod index;
 mod race;
@@ -45,6 +47,8 @@ enum Args {
     Tree(tree::Args),
     /// Threads that wait for the disk against a ring of requests
     Disk(disk::Args),
+    /// Compressed bits, filters and deltas: size against entropy, and speed
+    Codec(codec::Args),
 }
 
 #[derive(clap::Args)]
@@ -82,6 +86,7 @@ fn main() -> Result<(), bloomgrove::Error> {
         Args::Buffered(args) => buffered::run(&args),
         Args::Tree(args) => tree::run(&args),
         Args::Disk(args) => disk::run(&args),
+        Args::Codec(args) => codec::run(&args),
     }
 }
 

@@ -6,6 +6,7 @@ mod combine;
 pub(crate) mod hashing;
 mod info;
 pub(crate) mod params;
+mod wire;
 
 use anyhow::Result;
 use clap::Subcommand;
@@ -30,6 +31,10 @@ pub(crate) enum Verb {
     Intersect(combine::Args),
     /// Halve a filter, keeping its keys
     Fold(combine::FoldArgs),
+    Compress(wire::CompressArgs),
+    Expand(wire::ExpandArgs),
+    Delta(wire::DeltaArgs),
+    Apply(wire::ApplyArgs),
 }
 
 pub(crate) fn run(verb: Verb) -> Result<Outcome> {
@@ -40,6 +45,10 @@ pub(crate) fn run(verb: Verb) -> Result<Outcome> {
         Verb::Union(args) => combine::union(args),
         Verb::Intersect(args) => combine::intersect(args),
         Verb::Fold(args) => combine::fold(args),
+        Verb::Compress(args) => wire::compress(args),
+        Verb::Expand(args) => wire::expand(args),
+        Verb::Delta(args) => wire::delta(args),
+        Verb::Apply(args) => wire::apply(args),
     }
 }
 

@@ -8,7 +8,7 @@
 //!
 //! | bits | kind | why |
 //! |---|---|---|
-//! | one in ten or more | bytes (`bytes`) | eight bits at a step |
+//! | one in eleven or more | bytes (`bytes`) | eight bits at a step |
 //! | fewer | gaps (`gaps`) | a step for each set bit: less to do, and no part too small to be named |
 //! | about half | plain | there is nothing to gain |
 //!
@@ -67,9 +67,9 @@ const LARGEST: u32 = 26;
 /// Coded frames are to be this long, so that what is around them does not count.
 const WORTHWHILE: f64 = (1 << 16) as f64;
 
-/// Gaps are coded up to this density, bytes above it: where `bench-compare codec` finds both about
+/// Gaps are coded up to this density, bytes above it: about where `bench-compare codec` finds both
 /// equally fast.
-const GAPS_UP_TO: f64 = 0.1;
+const GAPS_UP_TO: f64 = 0.09;
 
 /// Below this gain, bits are left as they are: the time is not worth it.
 const GAIN: f64 = 0.0002;
@@ -351,15 +351,16 @@ impl BitDecoder {
             }
             _ => return Err(wrong("unknown kind of frame")),
         }
-        if flipped {
-            words.iter_mut().for_each(|word| *word = !*word);
-        }
         if let Some(last) = words.last_mut() {
             let mask = last_mask(bits);
-            if flipped || kind == ONES {
-                *last &= mask;
-            } else if *last & !mask != 0 {
+            if kind != ONES && *last & !mask != 0 {
                 return Err(wrong("a bit beyond the last is set"));
+            }
+            if flipped {
+                words.iter_mut().for_each(|word| *word = !*word);
+            }
+            if let Some(last) = words.last_mut() {
+                *last &= mask;
             }
         }
         if !coded_kind {

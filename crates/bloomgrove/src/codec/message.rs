@@ -72,6 +72,15 @@ impl Kind {
         }
     }
 
+    /// The same, and what to do with it.
+    pub(crate) fn advice(self) -> &'static str {
+        match self {
+            Kind::Filter => "a compressed filter (see `bloomgrove filter expand`)",
+            Kind::Delta => "a delta (see `bloomgrove filter apply`)",
+            Kind::Tree => "a compressed tree (see `bloomgrove tree expand`)",
+        }
+    }
+
     /// What `bytes`, the first of a file, begin: a message of this kind, or none.
     pub fn of_start(bytes: &[u8]) -> Option<Self> {
         let rest = bytes.strip_prefix(&MAGIC)?;
@@ -189,6 +198,12 @@ impl<R: Read> Reader<R> {
         let mut head = vec![0; MAGIC.len() + 2];
         reader.exact(&mut head)?;
         let (magic, rest) = head.split_at(MAGIC.len());
+        if crate::format::is_grove(&head) {
+            return Err(Error::WrongContent {
+                found: "a .grove file (see `bloomgrove filter compress`)",
+                wanted: wanted.name(),
+            });
+        }
         if magic != MAGIC {
             return Err(Error::message(0, "it does not begin as a message does"));
         }
@@ -205,7 +220,7 @@ impl<R: Read> Reader<R> {
         let kind = kind.ok_or_else(|| Error::message(0, "unknown kind of message"))?;
         if kind != wanted {
             return Err(Error::WrongContent {
-                found: kind.name(),
+                found: kind.advice(),
                 wanted: wanted.name(),
             });
         }
@@ -427,7 +442,8 @@ mod tests {
         let error = read(&sample(), Kind::Filter).unwrap_err().to_string();
         assert_eq!(
             error,
-            "holds a compressed tree, and a compressed filter is needed here"
+            "holds a compressed tree (see `bloomgrove tree expand`), and a compressed filter is \
+             needed here"
         );
         let mut later = sample();
         later[4] = 2;
@@ -439,6 +455,9 @@ mod tests {
                 newest: 1
             }
         ));
+        let grove = b"\x89GROVE\r\n\x01\0\x01\0";
+        let error = read(grove, Kind::Delta).unwrap_err().to_string();
+        assert!(error.contains("holds a .grove file"), "{error}");
         assert_eq!(Kind::of_start(&sample()), Some(Kind::Tree));
         assert_eq!(Kind::of_start(b"\x89GROVE\r\n"), None);
     }

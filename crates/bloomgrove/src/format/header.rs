@@ -181,8 +181,19 @@ pub(super) fn encode_file(content: Content) -> [u8; UNIT as usize] {
     zerocopy::transmute!(header)
 }
 
+/// Do these bytes, six or more, begin as a `.grove` file does?
+pub(crate) fn is_grove(start: &[u8]) -> bool {
+    start.len() >= 6 && start.starts_with(&MAGIC[..start.len().min(MAGIC.len())])
+}
+
 pub(super) fn decode_file(file: &[u8]) -> Result<Content, Error> {
     let corrupt = |what: &'static str| Error::corrupt("file header", 0, what);
+    if let Some(message) = crate::codec::Kind::of_start(file) {
+        return Err(Error::WrongContent {
+            found: message.advice(),
+            wanted: "a .grove file",
+        });
+    }
     if !file.starts_with(&MAGIC[..file.len().min(MAGIC.len())]) || file.is_empty() {
         return Err(corrupt("it does not begin as a .grove file does"));
     }

@@ -32,7 +32,7 @@ pub use writer::check_target;
 
 use growing::lock;
 pub(crate) use growing::{Growing, lock_target};
-pub(crate) use header::Kind;
+pub(crate) use header::{Kind, is_grove};
 pub(crate) use map::MappedBytes;
 pub(crate) use reader::Grove;
 pub(crate) use store::Store;

@@ -1,0 +1,359 @@
+//! `bloomgrove filter compress`, `expand`, `delta` and `apply`: filters to and from the wire.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use bloomgrove::codec::{self, Model};
+use bloomgrove::format::Notes;
+use bloomgrove::{Filter, MappedFilter};
+use serde_json::{Value, json};
+
+use super::info;
+use crate::output::Output;
+use crate::progress::Progress;
+use crate::whole_file::WholeFile;
+use crate::{Outcome, interrupt, units};
+
+/// Write a filter in as few bytes as its bits are worth, to be sent
+///
+/// A half-full filter stays as large as it is. One made to be sent has few hashes and many bits:
+/// `filter build --hashes 1 --bits ...`, or ask `tune wire`.
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  bloomgrove filter compress users.grove -o users.msg")]
+pub(crate) struct CompressArgs {
+    /// The filter
+    #[arg(value_name = "FILTER")]
+    filter: PathBuf,
+    /// The message to write, whole or not at all
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// Where the density of the bits comes from
+    #[arg(long, value_enum, default_value = "framed")]
+    model: ModelArg,
+    /// Print facts as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum ModelArg {
+    /// Each frame says its own
+    Framed,
+    /// One for all bits
+    Static,
+    /// Learned on the way
+    Adaptive,
+}
+
+impl ModelArg {
+    fn model(self) -> Model {
+        match self {
+            ModelArg::Framed => Model::Framed,
+            ModelArg::Static => Model::Static,
+            ModelArg::Adaptive => Model::Adaptive,
+        }
+    }
+}
+
+/// Turn a compressed filter into a .grove file
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  bloomgrove filter expand users.msg -o users.grove")]
+pub(crate) struct ExpandArgs {
+    /// The compressed filter
+    #[arg(value_name = "MESSAGE")]
+    message: PathBuf,
+    /// The filter to write, whole or not at all
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// The most memory the filter may take: few bytes can stand for many bits
+    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = units::bytes)]
+    memory: u64,
+    /// Print facts as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Write what changed between two versions of a filter
+///
+/// Whoever has the old version makes the new one of it, with `filter apply`.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Example:\n  bloomgrove filter delta monday.grove tuesday.grove -o tuesday.delta"
+)]
+pub(crate) struct DeltaArgs {
+    /// The version that the receiver has
+    #[arg(value_name = "OLD")]
+    old: PathBuf,
+    /// The version that the receiver is to have
+    #[arg(value_name = "NEW")]
+    new: PathBuf,
+    /// The message to write, whole or not at all
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// Where the density of the changes comes from
+    #[arg(long, value_enum, default_value = "framed")]
+    model: ModelArg,
+    /// Print facts as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Make the new version of a filter from the old one and what changed
+///
+/// Refused unless the filter is the very version that the delta was made from.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Example:\n  bloomgrove filter apply monday.grove tuesday.delta -o tuesday.grove"
+)]
+pub(crate) struct ApplyArgs {
+    /// The old version
+    #[arg(value_name = "FILTER")]
+    filter: PathBuf,
+    /// What changed
+    #[arg(value_name = "DELTA")]
+    delta: PathBuf,
+    /// The new version to write, whole or not at all; may be FILTER itself
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// Print facts as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn compress(args: CompressArgs) -> Result<Outcome> {
+    refuse_inputs(&args.output, &[&args.filter])?;
+    let filter = sound(&args.filter)?;
+    let notes = Notes::of_file(&args.filter)?;
+    let bytes = write_message(&args.output, "compressing", |out| {
+        codec::compress_with(&filter, args.model.model(), &notes, out)
+    })?;
+    let size = Size::of(&filter, bytes);
+    size.print(&args.output, filter.estimated_items(), args.json)
+}
+
+pub(crate) fn expand(args: ExpandArgs) -> Result<Outcome> {
+    refuse_inputs(&args.output, &[&args.message])?;
+    let (filter, notes) = read_message(&args.message, "expanding", |input| {
+        codec::expand_within(input, args.memory)
+    })?;
+    save(&filter, &notes, &args.output, args.json)
+}
+
+pub(crate) fn delta(args: DeltaArgs) -> Result<Outcome> {
+    refuse_inputs(&args.output, &[&args.old, &args.new])?;
+    let (old, new) = (sound(&args.old)?, sound(&args.new)?);
+    let notes = Notes::of_file(&args.new)?;
+    let bytes = write_message(&args.output, "comparing", |out| {
+        codec::delta_with(&old, &new, args.model.model(), &notes, out)
+    })
+    .with_context(|| format!("{} and {}", args.old.display(), args.new.display()))?;
+    let changed = bloomgrove::bits::hamming(old.words(), new.words());
+    let size = Size::new(new.params().bits(), changed, bytes);
+    let mut output = Output::new();
+    if args.json {
+        let mut facts = size.json(&args.output);
+        facts["changed_bits"] = json!(changed);
+        output.json(&facts)?;
+    } else {
+        output.line(format_args!(
+            "{}: {} changed, {}",
+            args.output.display(),
+            units::counted(changed, "bit"),
+            size.said()
+        ))?;
+    }
+    output.finish()?;
+    Ok(Outcome::Yes)
+}
+
+pub(crate) fn apply(args: ApplyArgs) -> Result<Outcome> {
+    refuse_inputs(&args.output, &[&args.delta])?;
+    let mut filter = Filter::load(&args.filter)?;
+    let notes = read_message(&args.delta, "applying", |input| {
+        codec::apply(&mut filter, input)
+    })?;
+    save(&filter, &notes, &args.output, args.json)
+}
+
+/// A filter whose every checksum is right: what is sent goes out under new ones.
+fn sound(path: &Path) -> Result<MappedFilter> {
+    bloomgrove::verify(path)?;
+    let filter = MappedFilter::map(path)?;
+    filter.expect_scan();
+    Ok(filter)
+}
+
+/// What a message came to.
+struct Size {
+    before: u64,
+    after: u64,
+    /// The bytes that Shannon allows.
+    least: f64,
+}
+
+impl Size {
+    fn of(filter: &MappedFilter, after: u64) -> Self {
+        let ones = bloomgrove::bits::count(filter.words());
+        Self::new(filter.params().bits(), ones, after)
+    }
+
+    /// For `bits`, of which `ones` are set.
+    fn new(bits: u64, ones: u64, after: u64) -> Self {
+        let worth = |part: u64| match part {
+            0 => 0.0,
+            _ => {
+                let share = part as f64 / bits as f64;
+                -share * share.log2()
+            }
+        };
+        Self {
+            before: bits.div_ceil(64) * 8,
+            after,
+            least: (worth(ones) + worth(bits - ones)) * bits as f64 / 8.0,
+        }
+    }
+
+    fn share(&self) -> f64 {
+        self.after as f64 / self.before as f64
+    }
+
+    fn json(&self, path: &Path) -> Value {
+        json!({
+            "file": path.to_string_lossy(),
+            "bytes_before": self.before,
+            "bytes": self.after,
+            "share": self.share(),
+            "entropy_bytes": self.least,
+        })
+    }
+
+    fn said(&self) -> String {
+        format!(
+            "{} of {}, {}; their entropy is {}",
+            units::size(self.after),
+            units::size(self.before),
+            units::percent(self.share()),
+            units::size(self.least.ceil() as u64),
+        )
+    }
+
+    fn print(&self, path: &Path, items: f64, as_json: bool) -> Result<Outcome> {
+        let per_item = (items.is_finite() && items >= 1.0).then(|| self.after as f64 * 8.0 / items);
+        let mut output = Output::new();
+        if as_json {
+            let mut facts = self.json(path);
+            facts["bits_per_item"] = json!(per_item);
+            output.json(&facts)?;
+        } else {
+            let per_item = per_item.map_or_else(String::new, |b| format!(", {b:.2} bits a key"));
+            let said = self.said();
+            output.line(format_args!("{}: {said}{per_item}", path.display()))?;
+        }
+        output.finish()?;
+        Ok(Outcome::Yes)
+    }
+}
+
+fn save(filter: &Filter, notes: &Notes, path: &Path, as_json: bool) -> Result<Outcome> {
+    filter.save_with(path, notes)?;
+    let mut output = Output::new();
+    if as_json {
+        let mut facts = info::json(filter);
+        facts["file"] = json!(path.to_string_lossy());
+        output.json(&facts)?;
+    } else {
+        output.line(format_args!(
+            "{}: items {}, {}, expected false positives {}",
+            path.display(),
+            units::estimate(filter.estimated_items()),
+            units::size(filter.params().words() as u64 * 8),
+            units::percent(filter.expected_fpr()),
+        ))?;
+    }
+    output.finish()?;
+    Ok(Outcome::Yes)
+}
+
+/// That no input is written over.
+fn refuse_inputs(output: &Path, inputs: &[&PathBuf]) -> Result<()> {
+    let Ok(target) = fs::canonicalize(output) else {
+        return Ok(());
+    };
+    for input in inputs {
+        if fs::canonicalize(input).is_ok_and(|input| input == target) {
+            bail!(
+                "{}: this is what is read, and would be lost; name another file",
+                output.display()
+            );
+        }
+    }
+    Ok(())
+}
+
+fn write_message(
+    path: &Path,
+    doing: &'static str,
+    write: impl FnOnce(Watched<WholeFile>) -> Result<u64, bloomgrove::Error>,
+) -> Result<u64> {
+    let mut file = WholeFile::create(path)?;
+    write(Watched {
+        inner: &mut file,
+        progress: &Progress::bytes(0, doing),
+    })?;
+    file.finish()
+}
+
+fn read_message<T>(
+    path: &Path,
+    doing: &'static str,
+    read: impl FnOnce(Watched<io::BufReader<File>>) -> Result<T, bloomgrove::Error>,
+) -> Result<T> {
+    let shown = || path.display().to_string();
+    let about = fs::metadata(path).with_context(shown)?;
+    if !about.is_file() {
+        bail!("{}: this is not an ordinary file", shown());
+    }
+    let file = File::open(path).with_context(shown)?;
+    let mut file = io::BufReader::with_capacity(1 << 16, file);
+    read(Watched {
+        inner: &mut file,
+        progress: &Progress::bytes(about.len(), doing),
+    })
+    .with_context(shown)
+}
+
+/// Bytes on their way, counted by a bar, until somebody presses Ctrl-C.
+struct Watched<'a, T> {
+    inner: &'a mut T,
+    progress: &'a Progress,
+}
+
+impl<T> Watched<'_, T> {
+    fn count(&self, bytes: usize) -> io::Result<usize> {
+        if interrupt::was_asked() {
+            return Err(io::Error::other("interrupted; nothing was changed"));
+        }
+        self.progress.add(bytes as u64);
+        Ok(bytes)
+    }
+}
+
+impl<T: Read> Read for Watched<'_, T> {
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        let bytes = self.inner.read(room)?;
+        self.count(bytes)
+    }
+}
+
+impl<T: Write> Write for Watched<'_, T> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let bytes = self.inner.write(bytes)?;
+        self.count(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}
