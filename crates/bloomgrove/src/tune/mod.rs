@@ -18,7 +18,9 @@
 //!
 //! Source: seed document 002, sections 4 and 6.
 
+pub mod genetic;
 pub mod math;
+pub mod pareto;
 mod sampling;
 
 pub use crate::hash::prime::{first_prime_from, is_prime};
