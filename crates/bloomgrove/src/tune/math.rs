@@ -60,13 +60,12 @@ pub fn items_for_fill(bits: u64, hashes: u32, fill: f64) -> f64 {
     -(bits as f64) / f64::from(hashes) * (-fill).ln_1p()
 }
 
-/// `H(p) = -p log2 p - (1 - p) log2 (1 - p)`: what a bit comes to on the wire that is set with
-/// chance p. 0 for a bit that is certain.
+/// The binary entropy H(p) in bits: what a bit that is set with chance `p` is worth at best.
 pub fn entropy(p: f64) -> f64 {
-    if !(p > 0.0 && p < 1.0) {
+    if p <= 0.0 || p >= 1.0 {
         return 0.0;
     }
-    // Of a small p, 1 - p loses the digits that count.
+    // `ln_1p` keeps its digits where p is tiny.
     -(p * p.ln() + (1.0 - p) * (-p).ln_1p()) / LN_2
 }
 
