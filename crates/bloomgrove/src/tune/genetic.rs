@@ -184,30 +184,9 @@ where
     let mut new: Vec<&Vec<u32>> = genomes.iter().filter(|g| !known.contains_key(*g)).collect();
     new.sort_unstable();
     new.dedup();
-    let next = AtomicUsize::new(0);
-    let work = || {
-        let mut done = Vec::new();
-        while let Some(genome) = new.get(next.fetch_add(1, Relaxed)) {
-            done.push(((*genome).clone(), evaluate(genome)));
-        }
-        done
-    };
-    let results = std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads.get().min(new.len()))
-            .map(|_| scope.spawn(work))
-            .collect();
-        let mut results = work();
-        for other in others {
-            // What panicked there goes on here.
-            results.extend(
-                other
-                    .join()
-                    .unwrap_or_else(|p| std::panic::resume_unwind(p)),
-            );
-        }
-        results
-    });
-    for (genome, objectives) in results {
+    let results = by_all(new.len(), threads, |at| evaluate(new[at]));
+    let new: Vec<Vec<u32>> = new.into_iter().cloned().collect();
+    for (genome, objectives) in new.into_iter().zip(results) {
         known.insert(genome, objectives?);
     }
     let found = genomes.iter().map(|genome| Found {
@@ -215,6 +194,37 @@ where
         objectives: known[genome].clone(),
     });
     Ok(found.collect())
+}
+
+/// What `work` makes of each number below `count`, in order; by several threads.
+pub(super) fn by_all<T: Send>(
+    count: usize,
+    threads: NonZero<usize>,
+    work: impl Fn(usize) -> T + Sync,
+) -> Vec<T> {
+    let next = AtomicUsize::new(0);
+    let share = || {
+        let numbers = std::iter::from_fn(|| Some(next.fetch_add(1, Relaxed)));
+        let mine = numbers.take_while(|&number| number < count);
+        mine.map(|number| (number, work(number))).collect()
+    };
+    let mut done: Vec<(usize, T)> = std::thread::scope(|scope| {
+        let others: Vec<_> = (1..threads.get().min(count))
+            .map(|_| scope.spawn(share))
+            .collect();
+        let mut done: Vec<_> = share();
+        for other in others {
+            // What panicked there goes on here.
+            done.extend(
+                other
+                    .join()
+                    .unwrap_or_else(|p| std::panic::resume_unwind(p)),
+            );
+        }
+        done
+    });
+    done.sort_unstable_by_key(|(number, _)| *number);
+    done.into_iter().map(|(_, made)| made).collect()
 }
 
 /// The best of all, each genome once: whole ranks as long as they fit, then those with most room.

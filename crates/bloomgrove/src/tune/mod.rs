@@ -22,6 +22,7 @@ pub mod genetic;
 pub mod math;
 pub mod pareto;
 mod sampling;
+pub mod search;
 
 pub use crate::hash::prime::{first_prime_from, is_prime};
 pub use sampling::{accuracy, bits_for_accuracy, leaf_size, tree_depth};
