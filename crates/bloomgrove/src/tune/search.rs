@@ -158,7 +158,11 @@ impl Default for Options {
 
 impl Options {
     /// A tree of synthetic keys: 64-bit numbers, never the same twice.
-    fn tree(&self, configuration: &Configuration, instance: u32) -> Result<BloomTree, Error> {
+    pub(super) fn tree(
+        &self,
+        configuration: &Configuration,
+        instance: u32,
+    ) -> Result<BloomTree, Error> {
         let mut tree = BloomTree::new(configuration.shape(self.items)?)?;
         let first = mix(self.seed).wrapping_add(u64::from(instance).wrapping_mul(self.items));
         for number in 0..self.items {
