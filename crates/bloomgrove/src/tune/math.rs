@@ -80,6 +80,24 @@ pub fn compressed_bits(bits: u64, hashes: u32, items: u64) -> f64 {
     bits as f64 * entropy(fill(bits, hashes, items))
 }
 
+/// How much [`compressed_bits`] varies from one set of n items to another: the standard deviation,
+/// as a share of them. The bits left empty vary as `m q (1 - (1 + c) q)`, where `c = k n / m` and
+/// `q = e^-c`.
+pub fn compressed_spread(bits: u64, hashes: u32, items: u64) -> f64 {
+    let m = bits as f64;
+    let c = f64::from(hashes) * items as f64 / m;
+    let q = (-c).exp();
+    let deviation = (m * q * (1.0 - (1.0 + c) * q)).max(0.0).sqrt();
+    // The derivative of m H(q) by the number of empty bits.
+    let each = ((1.0 - q) / q).log2().abs();
+    let coded = m * entropy(q);
+    if coded > 0.0 {
+        deviation * each / coded
+    } else {
+        0.0
+    }
+}
+
 /// The bits of a Golomb-coded set of n items at rate p: each item is a number below N, so chosen
 /// that a share p of the numbers is taken, and the gaps between the numbers are coded with the
 /// parameter that is best for them. Exact in expectation; the last gap is not sent.

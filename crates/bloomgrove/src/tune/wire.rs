@@ -27,6 +27,8 @@
 //! Cost: formulas for filters, and some hundred small trees: a second or two.
 
 use crate::bloom_tree::Shape;
+use crate::codec::Model;
+use crate::codec::bits::Plan;
 use crate::{Error, Layout, MAX_HASHES, Params};
 
 use super::{forest, math};
@@ -115,8 +117,12 @@ impl Structure {
 pub struct Candidate {
     /// What.
     pub structure: Structure,
-    /// Bytes of its message.
+    /// Bytes of its message, for an average set.
     pub wire_bytes: u64,
+    /// How much that varies from set to set: the standard deviation, as a share. With many bits
+    /// set and few items, size and rate both depend on luck: one is above its mean when the other
+    /// is below.
+    pub spread: f64,
     /// Bytes in the receiver's memory.
     pub memory_bytes: u64,
     /// How often an absent key is accepted.
@@ -128,17 +134,18 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    pub(super) fn new(structure: Structure, wire_bytes: u64, fpr: f64) -> Self {
+    pub(super) fn new(structure: Structure, wire_bytes: u64, spread: f64, fpr: f64) -> Self {
         let (bits, hashes) = match &structure {
             Structure::Tree(shape) => (shape.bits(), shape.hashes()),
             other => match other.params() {
                 Some(params) => (params.bits(), params.hashes().into()),
-                None => (8 * wire_bytes, 1),
+                None => (wire_bytes.saturating_mul(8), 1),
             },
         };
         Self {
             structure,
             wire_bytes,
+            spread,
             memory_bytes: 8 * bits.div_ceil(64),
             fpr,
             hashes,
@@ -178,19 +185,24 @@ impl Advice {
 /// Fewer hashes are worth this share of the bytes.
 const FEWER_WORTH: f64 = 0.01;
 /// The numbers of hashes that compressed filters are tried with.
-const HASHES: [u32; 13] = [1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 48, 64];
+const HASHES: [u32; 8] = [1, 2, 3, 4, 8, 16, 32, 64];
 /// No lower rate can be asked for: what it takes is no matter of bytes on a wire.
 const LOWEST: f64 = 1e-15;
 /// No higher rate is looked at when bytes are given.
 const HIGHEST: f64 = 0.999;
 
-/// What a message has around its frames, and a frame around its bytes; `codec::message`.
-const MESSAGE: u64 = 64;
-const FRAME: u64 = 8;
-/// How many bits go into a frame.
-const FRAME_BITS: u64 = 1 << 20;
+/// Bytes of a message beside its frames, and of a frame beside what is coded: heads, lengths,
+/// checksums, densities. FORMAT section 15.
+const MESSAGE: u64 = 44;
+const FRAME: u64 = 12;
 /// What the coder adds to the entropy.
 const CODER: f64 = 1.0005;
+/// Of bytes that are given, the share that is used, and room for a set that comes out larger than
+/// usual: so many standard deviations.
+const SAFE: f64 = 0.999;
+const SURE: f64 = 2.5;
+/// How much varies of a tree is not known before it is found.
+const TREE_SAFE: f64 = 0.99;
 
 /// What to send for `items` items.
 ///
@@ -218,7 +230,11 @@ pub fn advise(items: u64, goal: Goal, limits: &Limits) -> Result<Advice, Error> 
         let better = |found: &Candidate| known.is_none_or(|known| is_better(found, known, goal));
         candidates.extend(found.filter(better));
     }
-    candidates.extend(forest::trees(items, goal, limits)?);
+    let aim = match goal {
+        Goal::Fpr(_) => goal,
+        Goal::Bytes(bytes) => Goal::Bytes((bytes as f64 * TREE_SAFE) as u64),
+    };
+    candidates.extend(forest::trees(items, aim, limits)?);
     candidates.extend(reaching(goal, |fpr| Some(golomb(items, fpr))));
     candidates.extend(reaching(goal, |fpr| Some(information(items, fpr))));
     for candidate in &mut candidates {
@@ -273,9 +289,10 @@ fn is_better(one: &Candidate, other: &Candidate, goal: Goal) -> bool {
 fn reaching(goal: Goal, make: impl Fn(f64) -> Option<Candidate>) -> Option<Candidate> {
     let bytes = match goal {
         Goal::Fpr(fpr) => return make(fpr),
-        Goal::Bytes(bytes) => bytes,
+        Goal::Bytes(bytes) => bytes as f64 * SAFE,
     };
-    let fits = |ln: f64| make(ln.exp()).filter(|made| made.wire_bytes <= bytes);
+    let surely = |made: &Candidate| made.wire_bytes as f64 * (1.0 + SURE * made.spread) <= bytes;
+    let fits = |ln: f64| make(ln.exp()).filter(surely);
     let (mut low, mut high) = (LOWEST.ln(), HIGHEST.ln());
     if let Some(lowest) = fits(low) {
         return Some(lowest);
@@ -294,14 +311,18 @@ fn reaching(goal: Goal, make: impl Fn(f64) -> Option<Candidate>) -> Option<Candi
 
 /// The bytes of the message of a filter whose bits are set at a share of `fill`.
 fn message(bits: u64, fill: f64) -> u64 {
+    let ones = (bits as f64 * fill).round() as u64;
+    let frames = Plan::new(Model::default(), bits, ones.min(bits)).frames();
     let coded = (bits as f64 * math::entropy(fill) * CODER).min(bits as f64);
-    MESSAGE + FRAME * bits.div_ceil(FRAME_BITS) + (coded / 8.0).ceil() as u64
+    MESSAGE + FRAME * frames + (coded / 8.0).ceil() as u64
 }
 
 fn filter(plan: &super::Plan, structure: impl FnOnce(Params) -> Structure) -> Option<Candidate> {
     let fill = math::fill(plan.bits, plan.hashes, plan.items);
     let made = structure(plan.params().ok()?);
-    Some(Candidate::new(made, message(plan.bits, fill), plan.fpr))
+    let bytes = message(plan.bits, fill);
+    let spread = math::compressed_spread(plan.bits, plan.hashes, plan.items);
+    Some(Candidate::new(made, bytes, spread, plan.fpr))
 }
 
 fn standard(items: u64, fpr: f64) -> Option<Candidate> {
@@ -321,12 +342,12 @@ fn compressed(items: u64, hashes: u32, fpr: f64) -> Option<Candidate> {
 
 fn golomb(items: u64, fpr: f64) -> Candidate {
     let bytes = (math::golomb_bits(items, fpr) / 8.0).ceil() as u64;
-    Candidate::new(Structure::Golomb, MESSAGE + bytes, fpr)
+    Candidate::new(Structure::Golomb, MESSAGE + bytes, 0.0, fpr)
 }
 
 fn information(items: u64, fpr: f64) -> Candidate {
     let bytes = (math::information_bits(items, fpr) / 8.0).ceil() as u64;
-    Candidate::new(Structure::Information, bytes, fpr)
+    Candidate::new(Structure::Information, bytes, 0.0, fpr)
 }
 
 fn excluded(candidate: &Candidate, limits: &Limits) -> Option<String> {
@@ -413,33 +434,40 @@ fn why(candidates: &[Candidate], best: usize, goal: Goal) -> String {
         Structure::Standard(_) => parts.push("nothing else here is smaller by 1 %".to_owned()),
         _ => parts.extend(standard.map(|other| format!("a standard filter {}", versus(other)))),
     }
-    if let Structure::Compressed(params) = &best.structure {
-        let usual = standard.map_or(0, |standard| standard.hashes);
-        let bits = match u64::from(params.hashes()) < usual {
-            true => "0",
-            false => "1",
-        };
+    if let (Structure::Compressed(params), Some(standard)) = (&best.structure, standard) {
+        let (hashes, usual) = (u64::from(params.hashes()), standard.hashes);
+        let bit = if hashes < usual { 0 } else { 1 };
         parts.push(format!(
-            "with {} hashes instead of {usual} nearly all bits are {bits}, and a coder sends those \
-             for little",
-            params.hashes()
+            "with k = {hashes} instead of {usual} most bits are {bit}, and are coded in little"
         ));
     }
-    if let Some(tree) = tree
-        && !matches!(best.structure, Structure::Tree(_))
-    {
-        parts.push(format!(
-            "not a BloomTree: the best found {} and looks at {} bits for a key instead of {}",
+    match (&best.structure, tree) {
+        (Structure::Tree(_), _) => {
+            let other = |other: &&Candidate| {
+                matches!(other.structure, Structure::Compressed(_)) && other.is_possible()
+            };
+            let other = candidates.iter().find(other);
+            parts.extend(other.map(|other| {
+                format!(
+                    "a compressed filter, k = {}, {}",
+                    other.hashes,
+                    versus(other)
+                )
+            }));
+        }
+        (_, Some(tree)) => parts.push(format!(
+            "not a BloomTree: the best one {} and looks at {} bits for a key, not {}",
             versus(tree),
             tree.hashes,
             best.hashes
-        ));
+        )),
+        (_, None) => {}
     }
     let better = candidates.iter().take_while(|other| *other != best);
-    let barred = better.filter_map(|other| other.excluded.as_ref().map(|why| (other, why)));
-    if let Some((other, why)) = barred.into_iter().next() {
+    let mut barred = better.filter_map(|other| other.excluded.as_ref().map(|why| (other, why)));
+    if let Some((other, why)) = barred.next() {
         parts.push(format!(
-            "a {} with {} hashes would be smaller still, but {why}",
+            "a {}, k = {}, would be smaller still, but {why}",
             other.structure.name(),
             other.hashes
         ));
@@ -458,41 +486,165 @@ fn size(bytes: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+
     use super::*;
+    use crate::bloom_tree::{BloomTree, Coding};
+    use crate::hash::mix;
+    use crate::{Filter, codec};
+
+    const FPRS: [f64; 8] = [0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-5, 1e-6];
+
+    /// Really built: its bytes on the wire, and its rate.
+    fn made(structure: &Structure, items: u64, seed: u64) -> (f64, f64) {
+        let first = mix(seed);
+        let keys: Vec<u64> = (0..items).map(|i| mix(first.wrapping_add(i))).collect();
+        if let Structure::Tree(shape) = structure {
+            let mut tree = BloomTree::new(shape.clone()).unwrap();
+            tree.insert_batch(&keys);
+            let bytes = tree.compress(Coding::Context, io::sink()).unwrap();
+            return (bytes as f64, tree.expected_fpr());
+        }
+        let mut filter = Filter::new(structure.params().unwrap().clone()).unwrap();
+        filter.insert_batch(&keys);
+        let bytes = codec::compress(&filter, io::sink()).unwrap();
+        (bytes as f64, filter.expected_fpr())
+    }
+
+    /// So that tests need no gigabytes.
+    fn modest() -> Limits {
+        Limits {
+            memory: 1 << 26,
+            ..Limits::default()
+        }
+    }
 
     #[test]
-    fn look() {
-        for fpr in [0.6, 0.3, 0.1, 0.03, 0.01, 0.001, 1e-4, 1e-5, 1e-6] {
-            let start = std::time::Instant::now();
-            let items = 1_000_000;
-            let advice = advise(
-                items,
-                Goal::Fpr(fpr),
-                &Limits {
-                    depth: 4,
-                    ..Limits::default()
-                },
-            )
-            .unwrap();
-            println!("== {fpr} {:?}\n {}", start.elapsed(), advice.why);
-            for (i, c) in advice.candidates.iter().enumerate() {
-                println!(
-                    "{} {:20} k {:4} {:10} {:.3} b/i mem {:12} fpr {:.4e} {} {:?}",
-                    if i == advice.best { "*" } else { " " },
-                    c.structure.name(),
-                    c.hashes,
-                    c.wire_bytes,
-                    c.wire_bytes as f64 * 8.0 / items as f64,
-                    c.memory_bytes,
-                    c.fpr,
-                    if let Structure::Tree(shape) = &c.structure {
-                        shape.to_string()
-                    } else {
-                        String::new()
-                    },
-                    c.excluded
-                );
+    fn predicted_bytes_are_those_produced() {
+        for (items, fprs) in [
+            (100_000, &FPRS[..]),
+            (1_000_000, &[0.3, 0.03, 1e-3, 1e-6][..]),
+        ] {
+            for &fpr in fprs {
+                let advice = advise(items, Goal::Fpr(fpr), &modest()).unwrap();
+                for (at, candidate) in advice.candidates.iter().enumerate() {
+                    // Of the large ones that which is recommended.
+                    let wanted = items < 1_000_000 || at == advice.best;
+                    if !candidate.is_possible() || !wanted {
+                        continue;
+                    }
+                    let (bytes, real) = made(&candidate.structure, items, 7);
+                    let said = candidate.wire_bytes as f64;
+                    let what = format!("{items} items at {fpr}: {candidate:?}: {bytes}, {real}");
+                    assert!((said / bytes - 1.0).abs() < 0.02, "{what}");
+                    assert!((candidate.fpr / fpr - 1.0).abs() < 0.02, "{what}");
+                    assert!((real / fpr - 1.0).abs() < 0.15, "{what}");
+                }
             }
+        }
+    }
+
+    #[test]
+    fn of_few_items_the_mean_is_predicted_and_how_much_it_varies() {
+        let items = 10_000;
+        for fpr in FPRS {
+            let advice = advise(items, Goal::Fpr(fpr), &modest()).unwrap();
+            for candidate in advice.candidates.iter().filter(|c| c.is_possible()) {
+                let sets = 8;
+                let all = (1..=sets).map(|seed| made(&candidate.structure, items, seed));
+                let bytes: Vec<f64> = all.map(|(bytes, _)| bytes).collect();
+                let mean = bytes.iter().sum::<f64>() / bytes.len() as f64;
+                let said = candidate.wire_bytes as f64;
+                let what = format!("{fpr}: {candidate:?}: {mean} of {bytes:?}");
+                assert!((said / mean - 1.0).abs() < 0.015, "{what}");
+                let off = bytes.iter().map(|bytes| (bytes / said - 1.0).abs());
+                let most = off.fold(0.0, f64::max);
+                assert!(most < 0.015 + 3.0 * candidate.spread, "{what}: {most}");
+            }
+        }
+    }
+
+    #[test]
+    fn within_given_bytes_the_lowest_rate() {
+        for (items, by_item) in [(100_000, 2.0), (100_000, 9.0), (30_000, 20.0)] {
+            let budget = (items as f64 * by_item / 8.0) as u64;
+            let advice = advise(items, Goal::Bytes(budget), &modest()).unwrap();
+            assert!(advice.candidates.iter().map(|c| c.fpr).is_sorted());
+            let best = advice.best();
+            let (bytes, real) = made(&best.structure, items, 7);
+            assert!(bytes <= budget as f64, "{best:?}: {bytes} of {budget}");
+            assert!(
+                bytes >= budget as f64 * 0.98,
+                "{best:?}: {bytes} of {budget}"
+            );
+            assert!((real / best.fpr - 1.0).abs() < 0.1, "{best:?}: {real}");
+            // What was found for the bytes is found for its rate, too.
+            let back = advise(items, Goal::Fpr(best.fpr), &modest()).unwrap();
+            let ratio = back.best().wire_bytes as f64 / budget as f64;
+            assert!((0.96..1.0).contains(&ratio), "{ratio}");
+        }
+    }
+
+    #[test]
+    fn no_tree_is_recommended_where_memory_allows_the_rest() {
+        for fpr in [0.3, 0.1, 0.01, 1e-5] {
+            let limits = Limits {
+                memory: u64::MAX,
+                ..Limits::default()
+            };
+            let advice = advise(100_000, Goal::Fpr(fpr), &limits).unwrap();
+            assert!(matches!(advice.best().structure, Structure::Compressed(_)));
+            assert!(advice.why.contains("not a BloomTree"), "{}", advice.why);
+            // A coded filter is above the bound, and below what people send.
+            let bytes = |name: &str| {
+                let of = advice
+                    .candidates
+                    .iter()
+                    .find(|c| c.structure.name() == name);
+                of.unwrap().wire_bytes
+            };
+            let best = advice.best().wire_bytes;
+            assert!(bytes("information bound") < best && best < bytes("standard filter"));
+            assert!(bytes("standard filter") < bytes("blocked filter"));
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_shown_and_not_taken() {
+        let limits = Limits {
+            memory: 4_000_000,
+            hashes: 20,
+            depth: 2,
+        };
+        let advice = advise(1_000_000, Goal::Fpr(1e-3), &limits).unwrap();
+        let first = advice
+            .candidates
+            .iter()
+            .find(|c| c.structure.is_producible());
+        let why = first.unwrap().excluded.clone().unwrap();
+        assert!(why.contains("124.9 MB") && why.contains("4.0 MB"), "{why}");
+        assert!(advice.why.contains(&why), "{}", advice.why);
+        assert!(advice.best().memory_bytes <= limits.memory && advice.best().hashes <= 20);
+        let tight = Limits {
+            memory: 1000,
+            ..limits
+        };
+        let error = advise(1_000_000, Goal::Fpr(1e-3), &tight).unwrap_err();
+        assert!(error.to_string().contains("would do"), "{error}");
+    }
+
+    #[test]
+    fn impossible_wishes_say_why() {
+        for (items, goal, part) in [
+            (0, Goal::Fpr(0.1), "at least 1"),
+            (10, Goal::Fpr(0.0), "above 0"),
+            (10, Goal::Fpr(f64::NAN), "above 0"),
+            (10, Goal::Fpr(1e-17), "the lowest"),
+            (10, Goal::Bytes(20), "head"),
+            (u64::MAX, Goal::Fpr(0.1), "would do"),
+        ] {
+            let error = advise(items, goal, &Limits::default()).unwrap_err();
+            assert!(error.to_string().contains(part), "{error}");
         }
     }
 }
