@@ -206,6 +206,14 @@ impl Figure {
         )
     }
 
+    /// The figure drawn.
+    ///
+    /// # Errors
+    /// When it cannot be drawn.
+    pub fn svg(&self) -> Result<String> {
+        plot::svg(self)
+    }
+
     /// Writes `<id>.csv` and `<id>.svg` into the folder, and returns both paths.
     ///
     /// # Errors
