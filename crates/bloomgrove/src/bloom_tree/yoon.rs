@@ -1,0 +1,395 @@
+//! Yoon's Bloom tree (2014): which values go with this key, in one flat bit array.
+//!
+//! ```text
+//!   degree 2, 2 levels, 4 values             insert (x, 2): 2 is "1 0"
+//!
+//!   level 0        [ vertex 0 ]              vertex 0 takes x by its set 1
+//!                   0/      \1
+//!   level 1   [ vertex 1 ]  [ vertex 2 ]     vertex 2 takes x by its set 0
+//!              0/     \1     0/     \1
+//!   values     0       1     2       3
+//! ```
+//!
+//! Every vertex is a small Bloom filter with as many sets of hash functions as it has
+//! children. A pair (key, value) puts the key into each vertex on the way to the value, by
+//! the set of the child the way goes on with. Who looks a key up knows no value: at every
+//! vertex all sets are tried, and every child whose set says yes is visited. The key has
+//! the values that are arrived at; a wrong one needs a wrong yes at each vertex of its way.
+//!
+//! Source: Yoon, Son and Shin, "Bloom tree: a search tree based on Bloom filters for
+//! multiple-set membership testing", as told in seed document 004, section 2.4 and Table
+//! II. Neither gives sizes. Here all levels have the same number of bits, shared evenly by
+//! their vertices, since every pair sets as many bits on one level as on the next.
+//!
+//! As a set filter ([`insert_key`](YoonTree::insert_key), [`contains`](YoonTree::contains))
+//! it stands in Figure 13. Of what the value is to be there, the document says nothing. If
+//! it were one and the same for all, every vertex off its way would stay empty; so it is
+//! drawn by hashing the key. `contains` still tries all sets, as section 2.4 says ("any set
+//! of hash functions"), and is wrong at the rate of
+//! [`expected_fpr`](YoonTree::expected_fpr). Who asks only on the way to the value that the
+//! key hashes to ([`contains_drawn`](YoonTree::contains_drawn)) has a standard filter cut
+//! into pieces, and its rate.
+//!
+//! Cost: hashes * levels bits a pair to insert; a lookup tries hashes * degree bits at the
+//! most at each vertex it visits.
+//!
+//! Not for: sets without values. A [`Filter`](crate::Filter) of the same size is wrong less
+//! often by a factor of about the number of values.
+
+use crate::bits::{self, Words};
+use crate::hash::{Digest, GOLDEN, Hasher, Key, Xxh3Hasher, remix, scale};
+use crate::{Error, MAX_BITS, MAX_HASHES};
+
+/// Pairs of keys and values, kept in a tree of small filters.
+///
+/// ```
+/// use bloomgrove::bloom_tree::YoonTree;
+///
+/// // Four values, 6 hashes a vertex.
+/// let mut tree = YoonTree::new(4096, 2, 2, 6)?;
+/// tree.insert("alice", 2)?;
+/// assert_eq!(tree.lookup("alice"), [2]);
+/// assert!(tree.lookup("bob").is_empty());
+/// # Ok::<(), bloomgrove::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct YoonTree {
+    degree: u32,
+    hashes: u32,
+    levels: Vec<Level>,
+    words: Words,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Level {
+    /// Where its first vertex begins, in bits.
+    start: u64,
+    /// How many it has.
+    vertices: u64,
+    /// The number of the first, counted from the root through all levels.
+    first: u64,
+    /// Bits of each.
+    bits: u64,
+}
+
+/// A vertex: its level, and which of that level.
+#[derive(Clone, Copy)]
+struct Vertex {
+    level: usize,
+    index: u64,
+}
+
+impl YoonTree {
+    /// An empty tree of at most `bits` bits: each inner vertex with `degree` children and
+    /// `hashes` functions for each of them.
+    ///
+    /// # Errors
+    /// [`Error::Params`] for a degree below 2, no levels, hashes out of range, or fewer
+    /// bits than there are vertices; [`Error::OutOfMemory`].
+    pub fn new(bits: u64, degree: u32, levels: u32, hashes: u32) -> Result<Self, Error> {
+        if degree < 2 || levels == 0 || !(1..=MAX_HASHES).contains(&hashes) || bits > MAX_BITS {
+            return Err(Error::params(format!(
+                "a tree of degree {degree} with {levels} levels, {hashes} hashes and {bits} bits; \
+                 there must be 2 children, 1 level, 1 to {MAX_HASHES} hashes and at most \
+                 {MAX_BITS} bits"
+            )));
+        }
+        let share = bits / u64::from(levels);
+        let (mut start, mut vertices, mut first) = (0, 1u64, 0);
+        let mut made = Vec::new();
+        for level in 0..levels {
+            if vertices > share {
+                return Err(Error::params(format!(
+                    "level {level} of the tree has more vertices than its {share} bits; take \
+                     fewer levels or a lower degree"
+                )));
+            }
+            let bits = share / vertices;
+            made.push(Level {
+                start,
+                vertices,
+                first,
+                bits,
+            });
+            start += bits * vertices;
+            first += vertices;
+            // Saturation fails the test above, on the next level.
+            vertices = vertices.saturating_mul(u64::from(degree));
+        }
+        let words = usize::try_from(start.div_ceil(64));
+        let words = words.map_err(|_| Error::OutOfMemory { bytes: start / 8 })?;
+        Ok(Self {
+            degree,
+            hashes,
+            levels: made,
+            words: Words::zeroed(words)?,
+        })
+    }
+
+    /// How many values there are: they are numbered from 0.
+    pub fn values(&self) -> u64 {
+        let last = self.levels.last().map_or(0, |level| level.vertices);
+        last.saturating_mul(u64::from(self.degree))
+    }
+
+    /// Adds a pair.
+    ///
+    /// # Errors
+    /// [`Error::Params`] when there is no such value.
+    pub fn insert<K: Key + ?Sized>(&mut self, key: &K, value: u64) -> Result<(), Error> {
+        if value >= self.values() {
+            return Err(Error::params(format!(
+                "value {value} of a tree with {} values",
+                self.values()
+            )));
+        }
+        self.insert_digest(digest(key), value);
+        Ok(())
+    }
+
+    /// Adds a key with a value drawn by hashing it: the tree as a set filter.
+    pub fn insert_key<K: Key + ?Sized>(&mut self, key: &K) {
+        let digest = digest(key);
+        self.insert_digest(digest, self.drawn(digest));
+    }
+
+    /// The values of this key, rising. Those it was inserted with are always among them.
+    pub fn lookup<K: Key + ?Sized>(&self, key: &K) -> Vec<u64> {
+        let mut found = Vec::new();
+        self.visit(Self::ROOT, digest(key), &mut |value| {
+            found.push(value);
+            false
+        });
+        found
+    }
+
+    /// May the key be in, with whatever value? False is certain.
+    pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
+        self.visit(Self::ROOT, digest(key), &mut |_| true)
+    }
+
+    /// May the key have been added by [`insert_key`](Self::insert_key)? Looks only on the
+    /// way to the value that the key hashes to.
+    pub fn contains_drawn<K: Key + ?Sized>(&self, key: &K) -> bool {
+        let digest = digest(key);
+        let value = self.drawn(digest);
+        let mut way = self.way(value);
+        way.all(|(vertex, child)| {
+            let mut positions = self.positions(vertex, child, digest);
+            positions.all(|position| bits::get(self.words.as_ref(), position))
+        })
+    }
+
+    /// The bits, lowest first: level by level, vertex by vertex.
+    pub fn words(&self) -> &[u64] {
+        self.words.as_ref()
+    }
+
+    /// How many bits there are: up to a vertex' rounding those asked for.
+    pub fn bits(&self) -> u64 {
+        let last = self.levels.last();
+        last.map_or(0, |level| level.start + level.bits * level.vertices)
+    }
+
+    /// Bits and set bits of each level, the root's first.
+    pub fn levels(&self) -> Vec<(u64, u64)> {
+        let level = |level: &Level| {
+            let bits = level.bits * level.vertices;
+            (bits, self.ones(level.start, level.start + bits))
+        };
+        self.levels.iter().map(level).collect()
+    }
+
+    /// How often [`contains`](Self::contains) says yes to a key that was not inserted, for
+    /// the bits as they are. Exact for ideal hash functions: a vertex fails unless each of
+    /// its sets, or all that comes after it, says no.
+    pub fn expected_fpr(&self) -> f64 {
+        let mut below: Vec<f64> = Vec::new();
+        for level in self.levels.iter().rev() {
+            let rate = |index: u64| {
+                let start = level.start + index * level.bits;
+                let ones = self.ones(start, start + level.bits);
+                let set = (ones as f64 / level.bits as f64).powi(self.hashes as i32);
+                let no = (0..u64::from(self.degree)).map(|child| {
+                    let child = index * u64::from(self.degree) + child;
+                    // Behind the last level are the values.
+                    1.0 - set * below.get(child as usize).copied().unwrap_or(1.0)
+                });
+                1.0 - no.product::<f64>()
+            };
+            below = (0..level.vertices).map(rate).collect();
+        }
+        below[0]
+    }
+
+    const ROOT: Vertex = Vertex { level: 0, index: 0 };
+
+    fn drawn(&self, digest: Digest) -> u64 {
+        // Another function than any vertex has: those begin at GOLDEN times 1.
+        scale(remix(digest.lo), self.values())
+    }
+
+    fn insert_digest(&mut self, digest: Digest, value: u64) {
+        let way: Vec<_> = self.way(value).collect();
+        for (vertex, child) in way {
+            let positions: Vec<u64> = self.positions(vertex, child, digest).collect();
+            for position in positions {
+                bits::set(self.words.as_mut(), position);
+            }
+        }
+    }
+
+    /// The vertices on the way to a value, and the child the way goes on with.
+    fn way(&self, value: u64) -> impl Iterator<Item = (Vertex, u64)> + use<> {
+        let degree = u64::from(self.degree);
+        let mut behind = self.values();
+        (0..self.levels.len()).map(move |level| {
+            let index = value / behind;
+            behind /= degree;
+            (Vertex { level, index }, value / behind % degree)
+        })
+    }
+
+    /// Where a vertex looks for the key on behalf of one of its children.
+    fn positions(
+        &self,
+        vertex: Vertex,
+        child: u64,
+        digest: Digest,
+    ) -> impl Iterator<Item = u64> + use<> {
+        let level = self.levels[vertex.level];
+        let set = (level.first + vertex.index) * u64::from(self.degree) + child + 1;
+        let seed = remix(digest.lo.wrapping_add(set.wrapping_mul(digest.hi | 1)));
+        let start = level.start + vertex.index * level.bits;
+        (1..=u64::from(self.hashes)).map(move |i| {
+            let hash = remix(seed.wrapping_add(i.wrapping_mul(GOLDEN)));
+            start + scale(hash, level.bits)
+        })
+    }
+
+    /// Tells `found` of the values below a vertex, rising, until it has enough; then true.
+    fn visit(&self, vertex: Vertex, digest: Digest, found: &mut impl FnMut(u64) -> bool) -> bool {
+        let words = self.words.as_ref();
+        (0..u64::from(self.degree)).any(|child| {
+            let mut positions = self.positions(vertex, child, digest);
+            if !positions.all(|position| bits::get(words, position)) {
+                return false;
+            }
+            let next = Vertex {
+                level: vertex.level + 1,
+                index: vertex.index * u64::from(self.degree) + child,
+            };
+            if next.level == self.levels.len() {
+                found(next.index)
+            } else {
+                self.visit(next, digest, found)
+            }
+        })
+    }
+
+    /// Set bits from `start` up to `end`.
+    fn ones(&self, start: u64, end: u64) -> u64 {
+        let words = self.words.as_ref();
+        let below = |end: u64| (1u64 << (end % 64)) - 1;
+        let (first, last) = ((start / 64) as usize, (end / 64) as usize);
+        let count = |word: u64| u64::from(word.count_ones());
+        let partial = words.get(last).map_or(0, |word| count(word & below(end)));
+        let before = count(words[first] & below(start));
+        bits::count(&words[first..last]) + partial - before
+    }
+}
+
+fn digest<K: Key + ?Sized>(key: &K) -> Digest {
+    key.with_bytes(|bytes| Xxh3Hasher { seed: 0 }.digest(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeSet, HashMap};
+
+    use super::*;
+
+    #[test]
+    fn every_value_of_every_key_is_found() {
+        for (degree, levels) in [(2, 1), (2, 5), (3, 3), (10, 2)] {
+            let mut tree = YoonTree::new(50_000, degree, levels, 3).unwrap();
+            let mut pairs: HashMap<u64, BTreeSet<u64>> = HashMap::new();
+            for i in 0..2000u64 {
+                let (key, value) = (remix(i) % 1000, remix(i + 9000) % tree.values());
+                tree.insert(&key, value).unwrap();
+                pairs.entry(key).or_default().insert(value);
+            }
+            for (key, values) in &pairs {
+                let found: BTreeSet<u64> = tree.lookup(key).into_iter().collect();
+                assert!(values.is_subset(&found), "{degree} {levels}: {key}");
+                assert!(tree.contains(key));
+            }
+        }
+    }
+
+    #[test]
+    fn as_a_set_filter_it_is_wrong_as_often_as_the_formula_says() {
+        for (degree, levels, hashes) in [(2, 3, 3), (4, 2, 4), (2, 1, 5), (3, 4, 2)] {
+            let (items, queries) = (20_000u64, 400_000u64);
+            let mut tree = YoonTree::new(items * 16, degree, levels, hashes).unwrap();
+            for key in 0..items {
+                tree.insert_key(&key);
+            }
+            for key in 0..items {
+                assert!(tree.contains(&key) && tree.contains_drawn(&key));
+                assert!(!tree.lookup(&key).is_empty());
+            }
+            let absent = || items..items + queries;
+            let hits = absent().filter(|key| tree.contains(key)).count() as f64;
+            let p = tree.expected_fpr();
+            let (mean, deviation) = (p * queries as f64, (p * queries as f64).sqrt());
+            assert!(
+                (hits - mean).abs() < 4.0 * deviation,
+                "{degree} {levels}: {hits} for {mean}"
+            );
+            // One way of all: a product of the levels' own rates.
+            let fill = |&(bits, ones): &(u64, u64)| ones as f64 / bits as f64;
+            let fills = tree.levels();
+            let way: f64 = fills.iter().map(fill).product();
+            let mean = way.powi(hashes as i32) * queries as f64;
+            let hits = absent().filter(|key| tree.contains_drawn(key)).count() as f64;
+            assert!(
+                (hits - mean).abs() < 4.0 * mean.sqrt() + 3.0,
+                "{hits} {mean}"
+            );
+        }
+    }
+
+    #[test]
+    fn bits_and_levels_are_those_asked_for() {
+        let mut tree = YoonTree::new(1000, 3, 3, 2).unwrap();
+        assert_eq!(tree.values(), 27);
+        // 333 bits a level: 333, 3 * 111, 9 * 37.
+        assert_eq!(tree.bits(), 999);
+        assert_eq!(tree.expected_fpr(), 0.0);
+        for i in 0..500u64 {
+            tree.insert_key(&i);
+        }
+        let levels = tree.levels();
+        let ones: u64 = levels.iter().map(|level| level.1).sum();
+        assert_eq!(ones, bits::count(tree.words()));
+        assert!(levels.iter().all(|level| level.0 == 333 && level.1 > 200));
+    }
+
+    #[test]
+    fn impossible_trees_and_values_are_refused() {
+        for (bits, degree, levels, hashes) in [
+            (1000, 1, 2, 3),
+            (1000, 2, 0, 3),
+            (1000, 2, 2, 0),
+            (1000, 2, 60, 3),
+            (1 << 30, u32::MAX, 3, 3),
+            (u64::MAX, 2, 2, 3),
+            (0, 2, 1, 3),
+        ] {
+            assert!(YoonTree::new(bits, degree, levels, hashes).is_err());
+        }
+        let mut tree = YoonTree::new(1000, 2, 2, 3).unwrap();
+        assert!(tree.insert("x", 4).is_err() && tree.insert("x", 3).is_ok());
+    }
+}
