@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::{error, fmt, io};
 
 use crate::Params;
+use crate::bloom_tree::Shape;
 
 /// Why an operation could not be done.
 #[derive(Debug)]
@@ -17,6 +18,13 @@ pub enum Error {
         left: Box<Params>,
         /// The filter given to it.
         right: Box<Params>,
+    },
+    /// The trees have different shapes, so no set operation between them means anything.
+    DifferentTrees {
+        /// The tree acted on.
+        left: Box<Shape>,
+        /// The tree given to it.
+        right: Box<Shape>,
     },
     /// These parameters describe no filter.
     Params {
@@ -60,6 +68,27 @@ pub enum Error {
         found: &'static str,
         /// What was asked for.
         wanted: &'static str,
+    },
+    /// A message is damaged, cut short, or was never one.
+    Message {
+        /// Where, in bytes from its start.
+        offset: u64,
+        /// What is wrong there.
+        what: Cow<'static, str>,
+    },
+    /// A message holds more than the receiver allows.
+    TooLarge {
+        /// The bytes of memory that what it holds would take.
+        bytes: u64,
+        /// The bytes allowed.
+        limit: u64,
+    },
+    /// A delta made from other bits than those it should change.
+    OtherVersion {
+        /// The fingerprint of the bits it was made from.
+        wanted: u64,
+        /// The fingerprint of the bits given.
+        found: u64,
     },
     /// The index has no set of this name.
     UnknownSet {
@@ -145,6 +174,13 @@ impl Error {
         }
     }
 
+    pub(crate) fn message(offset: u64, what: impl Into<Cow<'static, str>>) -> Self {
+        Error::Message {
+            offset,
+            what: what.into(),
+        }
+    }
+
     pub(crate) fn io(doing: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Error::Io { doing, source }
     }
@@ -174,6 +210,11 @@ impl fmt::Display for Error {
                 "the filters cannot be combined, they differ in parameters:\n  one is {left}\n  \
                  the other is {right}\nbuild both with the same size, hashes, layout, family and seed"
             ),
+            Error::DifferentTrees { left, right } => write!(
+                f,
+                "the trees cannot be combined, they differ in shape:\n  one is {left}\n  \
+                 the other is {right}\nbuild both with the same levels, hashes, family and seed"
+            ),
             Error::Params { what } => write!(f, "not a possible filter: {what}"),
             Error::Unreachable { what } => write!(f, "no such filter: {what}"),
             Error::Unfoldable { what } => write!(f, "this filter cannot be folded: {what}"),
@@ -199,6 +240,21 @@ impl fmt::Display for Error {
             Error::WrongContent { found, wanted } => {
                 write!(f, "holds {found}, and {wanted} is needed here")
             }
+            Error::Message { offset, what } => write!(
+                f,
+                "not a whole message: at byte {offset}: {what}; have it sent again"
+            ),
+            Error::TooLarge { bytes, limit } => write!(
+                f,
+                "the message holds {bytes} bytes once it is expanded, and {limit} are allowed; if \
+                 you trust its sender, allow more (`--max-size`, or `codec::expand_within`)"
+            ),
+            Error::OtherVersion { wanted, found } => write!(
+                f,
+                "the delta was made from another version of this filter: it changes bits with the \
+                 fingerprint {wanted:016x}, and these have {found:016x}; apply the deltas in \
+                 their order, each once, or have the whole filter sent"
+            ),
             Error::UnknownSet { name } => write!(f, "the index has no set called {name}"),
             Error::DuplicateSet { name } => write!(
                 f,

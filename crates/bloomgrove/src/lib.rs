@@ -11,8 +11,10 @@
 //! | keys, and no idea how many | a filter that fits | [`Collector`] |
 //! | a filter in a file, of any size | is x in it? | [`MappedFilter`] |
 //! | more bits than memory | is x in it? | [`buffered::Filter`] |
+//! | one set, a slow link | is x in it, over there? | [`bloom_tree::BloomTree`] |
 //! | many sets | which hold x? | [`index::Index`] |
 //! | a filter, the set long gone | give me ten of them; give me all | [`sample::Sampler`], [`sample::Reconstruction`] |
+//! | a filter to send | fewer bytes; only what changed | [`codec`] |
 //! | a number of items and a rate | how many bits, which kind, why? | [`tune`] |
 //!
 //! ```
@@ -41,7 +43,9 @@ mod params;
 mod verify;
 
 pub mod bits;
+pub mod bloom_tree;
 pub mod buffered;
+pub mod codec;
 pub mod format;
 pub mod hash;
 pub mod index;

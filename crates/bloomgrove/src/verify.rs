@@ -13,16 +13,16 @@ use crate::format::{Content, Grove, Report, content_of};
 /// The first thing that is wrong.
 pub fn verify(path: impl AsRef<Path>) -> Result<Report, Error> {
     let path = path.as_ref();
-    match content_of(path)? {
+    let content = content_of(path)?;
+    let check: fn(&Grove) -> Result<(), Error> = match content {
         Content::Index => return crate::index::check_file(path),
         Content::Names => return crate::sample::check_file(path),
         Content::Paged => return crate::buffered::check_file(path),
-        Content::Filter => {}
-    }
-    let grove = Grove::open(path)?;
-    let check = || {
-        crate::filter::check_file(&grove)?;
-        grove.check_all()
+        Content::Filter => crate::filter::check_file,
+        Content::Tree => crate::bloom_tree::check_file,
     };
-    check().map_err(Error::in_file(path))
+    let grove = Grove::open(path, content)?;
+    check(&grove)
+        .and_then(|()| grove.check_all())
+        .map_err(Error::in_file(path))
 }

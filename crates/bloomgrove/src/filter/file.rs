@@ -38,9 +38,9 @@ impl Filter {
     /// # Errors
     /// When the file cannot be read, is damaged, or holds something else.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, Error> {
-        let grove = Grove::open(path.as_ref())?;
+        let grove = Grove::open(path.as_ref(), Content::Filter)?;
         let load = || {
-            let params = params_of(&grove)?;
+            let params = grove.params()?;
             checked(&grove, params, grove.load_words()?)
         };
         load().map_err(Error::in_file(grove.path()))
@@ -72,9 +72,9 @@ impl MappedFilter {
     /// # Errors
     /// When the file cannot be read, is damaged, or holds something else.
     pub fn map(path: impl AsRef<Path>) -> Result<Self, Error> {
-        let grove = Grove::open(path.as_ref())?;
+        let grove = Grove::open(path.as_ref(), Content::Filter)?;
         let map = || {
-            let params = params_of(&grove)?;
+            let params = grove.params()?;
             grove.expect_jumps();
             checked(&grove, params, grove.words()?)
         };
@@ -87,11 +87,6 @@ impl MappedFilter {
     pub fn expect_scan(&self) {
         self.words.expect_scan();
     }
-}
-
-fn params_of(grove: &Grove) -> Result<Params, Error> {
-    grove.expect(Content::Filter)?;
-    grove.params()
 }
 
 /// Puts the two together, if they fit.
@@ -108,5 +103,5 @@ fn checked<S: AsRef<[u64]>>(grove: &Grove, params: Params, words: S) -> Result<F
 /// The part of `verify` that knows filters.
 pub(crate) fn check_file(grove: &Grove) -> Result<(), Error> {
     Notes::of(grove)?;
-    checked(grove, params_of(grove)?, grove.words()?).map(|_| ())
+    checked(grove, grove.params()?, grove.words()?).map(|_| ())
 }

@@ -29,6 +29,8 @@ pub enum Content {
     Names,
     /// One filter in pages, larger than memory.
     Paged,
+    /// One BloomTree.
+    Tree,
 }
 
 impl Content {
@@ -39,6 +41,7 @@ impl Content {
             Content::Index => "an index",
             Content::Names => "an index of names",
             Content::Paged => "a buffered filter",
+            Content::Tree => "a tree",
         }
     }
 
@@ -47,12 +50,18 @@ impl Content {
         match kind {
             Kind::Bits => self != Content::Paged,
             Kind::Params | Kind::Notes => !self.grows(),
-            Kind::End => self == Content::Filter,
+            Kind::End => self.is_whole(),
+            Kind::Shape => self == Content::Tree,
             Kind::Plan => self == Content::Paged,
             Kind::Labels => self == Content::Index,
             Kind::Names => self == Content::Names,
             Kind::Manifest | Kind::Commit => self.grows(),
         }
+    }
+
+    /// Whether it is written once, with an END.
+    pub(super) fn is_whole(self) -> bool {
+        matches!(self, Content::Filter | Content::Tree)
     }
 
     /// Whether it has commits, and no END.
@@ -66,6 +75,7 @@ impl Content {
             Content::Index => 2,
             Content::Names => 3,
             Content::Paged => 4,
+            Content::Tree => 5,
         }
     }
 
@@ -75,6 +85,7 @@ impl Content {
             Content::Index,
             Content::Names,
             Content::Paged,
+            Content::Tree,
         ]
         .into_iter()
         .find(|content| content.code() == code)
@@ -92,6 +103,7 @@ pub(crate) enum Kind {
     Commit,
     Names,
     Plan,
+    Shape,
     End,
 }
 
@@ -106,6 +118,7 @@ impl Kind {
             Kind::Commit => "commit section",
             Kind::Names => "names section",
             Kind::Plan => "plan section",
+            Kind::Shape => "shape section",
             Kind::End => "end section",
         }
     }
@@ -120,6 +133,7 @@ impl Kind {
             Kind::Commit => 6,
             Kind::Names => 7,
             Kind::Plan => 8,
+            Kind::Shape => 9,
             Kind::End => 0xffff,
         }
     }
@@ -134,6 +148,7 @@ impl Kind {
             Kind::Commit,
             Kind::Names,
             Kind::Plan,
+            Kind::Shape,
             Kind::End,
         ]
         .into_iter()

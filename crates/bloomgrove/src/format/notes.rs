@@ -42,17 +42,21 @@ impl Notes {
         self.0.iter().map(|(name, value)| (&**name, &**value))
     }
 
-    /// The notes of a file that holds one filter, whole or in pages; empty if it has none.
+    /// The notes of a file that holds one filter, whole or in pages, or a tree; empty if it has none.
     ///
     /// # Errors
     /// When the file cannot be read or is damaged.
     pub fn of_file(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
-        if content_of(path)? == Content::Paged {
-            let (_, head) = paged::open(path, false).map_err(Error::in_file(path))?;
-            return Ok(head.notes);
-        }
-        Self::of(&Grove::open(path)?).map_err(Error::in_file(path))
+        let whole = match content_of(path)? {
+            Content::Paged => {
+                let (_, head) = paged::open(path, false).map_err(Error::in_file(path))?;
+                return Ok(head.notes);
+            }
+            Content::Tree => Content::Tree,
+            _ => Content::Filter,
+        };
+        Self::of(&Grove::open(path, whole)?).map_err(Error::in_file(path))
     }
 
     pub(crate) fn of(grove: &Grove) -> Result<Self, Error> {

@@ -25,21 +25,24 @@ pub(crate) struct Grove {
 }
 
 impl Grove {
-    /// Opens a file and checks everything but its bits.
-    pub(crate) fn open(path: &Path) -> Result<Self, Error> {
-        let open = || Self::of_file(path, open_file(path, File::options().read(true))?);
+    /// Opens a file that holds `wanted` and checks everything but its bits.
+    pub(crate) fn open(path: &Path, wanted: Content) -> Result<Self, Error> {
+        let open = || {
+            let file = open_file(path, File::options().read(true))?;
+            Self::of_file(path, file, wanted)
+        };
         open().map_err(Error::in_file(path))
     }
 
     /// As [`open`](Self::open), for a file that is open already; errors do not name it.
-    fn of_file(path: &Path, file: File) -> Result<Self, Error> {
+    fn of_file(path: &Path, file: File, wanted: Content) -> Result<Self, Error> {
         let map = FileMap::of(&file)?;
-        let (content, sections) = parse(map.bytes())?;
+        let sections = parse(map.bytes(), wanted)?;
         let grove = Self {
             path: path.to_owned(),
             file: Arc::new(file),
             map,
-            content,
+            content: wanted,
             sections,
         };
         grove.check_all_but_bits()?;
@@ -48,17 +51,6 @@ impl Grove {
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
-    }
-
-    /// The error of `Error::WrongContent`, unless the file holds `wanted`.
-    pub(crate) fn expect(&self, wanted: Content) -> Result<(), Error> {
-        if self.content == wanted {
-            return Ok(());
-        }
-        Err(Error::WrongContent {
-            found: self.content.name(),
-            wanted: wanted.name(),
-        })
     }
 
     /// The section of a kind, if the file has it. A file with two is damaged, and
@@ -199,13 +191,13 @@ impl Section {
 }
 
 /// Everything about a file that can be known without reading payloads.
-fn parse(file: &[u8]) -> Result<(Content, Vec<Section>), Error> {
+fn parse(file: &[u8], wanted: Content) -> Result<Vec<Section>, Error> {
     let content = header::decode_file(file)?;
-    if content != Content::Filter {
-        // It has no END; `growing` or `paged` reads it.
+    // What has no END is read by `growing` or `paged`.
+    if content != wanted || !content.is_whole() {
         return Err(Error::WrongContent {
             found: content.name(),
-            wanted: Content::Filter.name(),
+            wanted: wanted.name(),
         });
     }
     let mut sections: Vec<Section> = Vec::new();
@@ -236,7 +228,7 @@ fn parse(file: &[u8]) -> Result<(Content, Vec<Section>), Error> {
         return Err(corrupt("there are bytes after it"));
     }
     check_padding(file, at, &end)?;
-    Ok((content, sections))
+    Ok(sections)
 }
 
 /// That the bytes around the payload of a section, whose head is at `at`, are zero.

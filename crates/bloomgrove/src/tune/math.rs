@@ -60,6 +60,15 @@ pub fn items_for_fill(bits: u64, hashes: u32, fill: f64) -> f64 {
     -(bits as f64) / f64::from(hashes) * (-fill).ln_1p()
 }
 
+/// The binary entropy H(p) in bits: what a bit that is set with chance `p` is worth at best.
+pub fn entropy(p: f64) -> f64 {
+    if p <= 0.0 || p >= 1.0 {
+        return 0.0;
+    }
+    // `ln_1p` keeps its digits where p is tiny.
+    -(p * p.ln() + (1.0 - p) * (-p).ln_1p()) / LN_2
+}
+
 /// The rate of the blocked layout: the mean over how many items share a line. There are
 /// at most 16 hashes; more count as 16.
 pub fn blocked_fpr(bits: u64, hashes: u32, items: u64) -> f64 {

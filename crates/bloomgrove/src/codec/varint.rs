@@ -1,0 +1,67 @@
+//! Whole numbers in as few bytes as they need: seven bits to a byte, lowest first, the highest bit
+//! set in all but the last.
+
+use crate::Error;
+
+/// The most bytes that a number takes.
+pub(crate) const LONGEST: usize = 10;
+
+pub(crate) fn put(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// A number from its bytes, one by one. One spelling for each: zeros at the end are refused.
+pub(crate) fn read(mut next: impl FnMut() -> Result<u8, Error>) -> Result<u64, Error> {
+    let mut value = 0u64;
+    for at in 0..LONGEST {
+        let byte = next()?;
+        let bits = u64::from(byte & 0x7f);
+        let place = 7 * at as u32;
+        if (bits << place) >> place != bits || (byte == 0 && at > 0) {
+            break;
+        }
+        value |= bits << place;
+        if byte < 0x80 {
+            return Ok(value);
+        }
+    }
+    Err(Error::message(0, "a number is not spelled as it should be"))
+}
+
+/// Takes a number from the front of `bytes`.
+pub(crate) fn take(bytes: &mut &[u8]) -> Result<u64, Error> {
+    read(|| {
+        let (&first, rest) = bytes
+            .split_first()
+            .ok_or_else(|| Error::message(0, "it ends inside a number"))?;
+        *bytes = rest;
+        Ok(first)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_come_back_and_have_one_spelling() {
+        for value in [0, 1, 127, 128, 16383, 16384, u64::MAX >> 1, u64::MAX] {
+            let mut bytes = Vec::new();
+            put(&mut bytes, value);
+            let mut left = &bytes[..];
+            assert_eq!(take(&mut left).unwrap(), value);
+            assert!(left.is_empty());
+            for len in 0..bytes.len() {
+                assert!(take(&mut &bytes[..len]).is_err());
+            }
+        }
+        assert!(take(&mut &[0x80, 0x00][..]).is_err());
+        let mut long = vec![0xff; LONGEST - 1];
+        long.push(0x02);
+        assert!(take(&mut &long[..]).is_err());
+    }
+}
