@@ -91,7 +91,7 @@ impl Ranged for Scale {
         let (first, last) = (range.start.round() as i32, range.end.floor() as i32);
         let step = ((last - first) / MOST_POWERS + 1) as usize;
         let powers = (first..=last).rev().step_by(step);
-        powers.rev().map(f64::from).collect()
+        powers.map(f64::from).collect()
     }
 
     fn range(&self) -> std::ops::Range<f64> {

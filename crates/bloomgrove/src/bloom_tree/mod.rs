@@ -37,12 +37,14 @@ mod parallel;
 mod shape;
 mod size;
 mod walk;
+mod yoon;
 
 pub use accuracy::{Accuracy, Posterior};
 pub use file::MappedBloomTree;
 pub(crate) use file::check_file;
 pub use loads::loads;
 pub use shape::{Level, MAX_DEPTH, MAX_FILTER_BITS, MAX_FILTER_HASHES, Shape};
+pub use yoon::YoonTree;
 
 use crate::Error;
 use crate::bits::{self, Words};

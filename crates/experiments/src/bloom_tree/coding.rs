@@ -20,8 +20,16 @@ pub(super) fn run(_: Effort, progress: &mut Progress<'_>) -> Result<Report> {
     let at = |figure: &Figure, items: f64| figure.value(BY_LEVEL, items).unwrap_or(f64::NAN);
     let claim = |what: &str, paper, ours| -> Claim { claim("fig04a", what, paper, ours) };
     let mut claims = vec![
-        claim("compressed / stored, d = 3, by level, n = 2,000", 0.9, at(&figures[0], 2e3)),
-        claim("compressed / stored, d = 3, by level, n = 10,000", 0.4, at(&figures[0], 1e4)),
+        claim(
+            "compressed / stored, d = 3, by level, n = 2,000",
+            0.9,
+            at(&figures[0], 2e3),
+        ),
+        claim(
+            "compressed / stored, d = 3, by level, n = 10,000",
+            0.4,
+            at(&figures[0], 1e4),
+        ),
     ];
     let least = (4..=10).map(|thousands| at(&figures[1], f64::from(thousands) * 1e3));
     let mut four = claim(
@@ -52,10 +60,20 @@ fn curves(id: &'static str, shape: &Shape, progress: &mut Progress<'_>) -> Resul
         }
         let stored = shape.bits() as f64;
         let mut draw = |name, color, bits: f64| {
-            figure.draw(name, color, Stroke::Solid, thousands as f64 * 1e3, bits / stored);
+            figure.draw(
+                name,
+                color,
+                Stroke::Solid,
+                thousands as f64 * 1e3,
+                bits / stored,
+            );
         };
         draw(BY_LEVEL, 0, coded(&tree));
-        draw("by filter (ByBF), no delimiters", 1, tree.filter_entropy().iter().sum());
+        draw(
+            "by filter (ByBF), no delimiters",
+            1,
+            tree.filter_entropy().iter().sum(),
+        );
         draw("by context (ours)", 2, tree.context_entropy().iter().sum());
     }
     Ok(figure)

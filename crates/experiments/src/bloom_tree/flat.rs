@@ -35,7 +35,12 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
     }
     let at = |name, k| figure.value(name, k).unwrap_or(f64::NAN);
     let claims = vec![
-        claim("fig02", "k with the least rate at 8 bits an item", 5.0, f64::from(best.0)),
+        claim(
+            "fig02",
+            "k with the least rate at 8 bits an item",
+            5.0,
+            f64::from(best.0),
+        ),
         claim(
             "fig02",
             "compressed / stored at that k (\"no gains\")",

@@ -24,19 +24,32 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
     let mut claims = Vec::new();
     for (level, printed) in [(1, 4.0), (2, 2.0)] {
         let sum: u32 = loads[level].iter().sum();
-        let what = format!("items of a filter on level {}, mean (appendix B.4)", level + 1);
+        let what = format!(
+            "items of a filter on level {}, mean (appendix B.4)",
+            level + 1
+        );
         let mean = f64::from(sum) / loads[level].len() as f64;
         claims.push(claim("fig08a", &what, printed, mean));
     }
     for (level, printed) in [(1, 0.95), (2, 4.38), (3, 40.06)] {
-        let what = format!("CoV of P_a on level {}: deviation / geometric mean", level + 1);
+        let what = format!(
+            "CoV of P_a on level {}: deviation / geometric mean",
+            level + 1
+        );
         claims.push(claim("fig08c", &what, printed, variation(&ways, level)));
     }
     // Figure 3 and section 5.1.
     let example = 0.36 * 0.44 * 1.0 * 0.33f64.powi(4);
-    claims.push(claim("fig08c", "P_a of the query of section 5.1, in thousandths", 1.9, example * 1e3));
+    claims.push(claim(
+        "fig08c",
+        "P_a of the query of section 5.1, in thousandths",
+        1.9,
+        example * 1e3,
+    ));
     let mut printed = errors(&tree, &loads, |load, m, k| (1.0 - 1.0 / m).powf(load * k));
-    let mut meant = errors(&tree, &loads, |load, m, k| 1.0 - (1.0 - 1.0 / m).powf(load * k));
+    let mut meant = errors(&tree, &loads, |load, m, k| {
+        1.0 - (1.0 - 1.0 / m).powf(load * k)
+    });
     claims.extend(error_claims("as printed", &mut printed));
     claims.extend(error_claims("Eq. 1", &mut meant));
     Ok(Report {
@@ -57,7 +70,11 @@ fn name(level: usize) -> String {
 }
 
 fn items(loads: &[Vec<u32>]) -> Figure {
-    let mut figure = figure("fig08a", ("items x", false), ("share of filters with more than x", false));
+    let mut figure = figure(
+        "fig08a",
+        ("items x", false),
+        ("share of filters with more than x", false),
+    );
     for (level, loads) in loads.iter().enumerate().skip(1) {
         let mut loads: Vec<f64> = loads.iter().map(|load| f64::from(*load)).collect();
         for (x, share) in shares_above(&mut loads, (0..=MOST_LOAD).map(f64::from)) {
@@ -76,7 +93,11 @@ fn filled(tree: &BloomTree, level: usize) -> Vec<f64> {
 }
 
 fn fills(tree: &BloomTree) -> Figure {
-    let mut figure = figure("fig08b", ("fill x", false), ("share of filters at least so full", false));
+    let mut figure = figure(
+        "fig08b",
+        ("fill x", false),
+        ("share of filters at least so full", false),
+    );
     for level in 1..tree.shape().depth() {
         let mut fills = filled(tree, level);
         let bits = tree.shape().levels()[level].bits as u32;
@@ -100,7 +121,11 @@ fn products(ways: &[Posterior]) -> Figure {
         };
         let mut values: Vec<f64> = ways.iter().map(logarithm).collect();
         values.sort_by(f64::total_cmp);
-        let name = if level == levels { "all levels".to_owned() } else { name(level) };
+        let name = if level == levels {
+            "all levels".to_owned()
+        } else {
+            name(level)
+        };
         for i in 0..=QUANTILES {
             let share = i as f64 / QUANTILES as f64;
             let value = values[((values.len() - 1) as f64 * share) as usize].exp();
@@ -140,7 +165,11 @@ fn errors(
 }
 
 fn error_curves(id: &'static str, errors: &mut [Vec<f64>]) -> Figure {
-    let mut figure = figure(id, ("relative error x of the fill", false), ("share of filters above", false));
+    let mut figure = figure(
+        id,
+        ("relative error x of the fill", false),
+        ("share of filters above", false),
+    );
     for (i, errors) in errors.iter_mut().enumerate() {
         for (x, share) in shares_above(errors, (0..=20).map(|x| f64::from(x) / 20.0)) {
             figure.draw(&name(i + 1), i, Stroke::Solid, x, share);
@@ -150,14 +179,29 @@ fn error_curves(id: &'static str, errors: &mut [Vec<f64>]) -> Figure {
 }
 
 fn error_claims(how: &str, errors: &mut [Vec<f64>]) -> Vec<Claim> {
-    let mut above = |level: usize, limit: f64| {
-        shares_above(&mut errors[level], std::iter::once(limit))[0].1
+    let mut above =
+        |level: usize, limit: f64| shares_above(&mut errors[level], std::iter::once(limit))[0].1;
+    let figure = if how == "as printed" {
+        "fig18-printed"
+    } else {
+        "fig18"
     };
-    let figure = if how == "as printed" { "fig18-printed" } else { "fig18" };
     [
-        ("bottom filters with an error above .1, share (over)", 0.9, above(2, 0.1)),
-        ("filters of level 3 with an error above .4, share (over)", 0.6, above(1, 0.4)),
-        ("filters of level 2 with an error above .4, share (over)", 0.6, above(0, 0.4)),
+        (
+            "bottom filters with an error above .1, share (over)",
+            0.9,
+            above(2, 0.1),
+        ),
+        (
+            "filters of level 3 with an error above .4, share (over)",
+            0.6,
+            above(1, 0.4),
+        ),
+        (
+            "filters of level 2 with an error above .4, share (over)",
+            0.6,
+            above(0, 0.4),
+        ),
     ]
     .map(|(what, paper, ours)| claim(figure, &format!("{what}, {how}"), paper, ours))
     .to_vec()

@@ -64,7 +64,15 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
     }
     progress("figure 13: counting")?;
     let absent = super::setup::keys(effort.queries.min(ASKED), 2);
-    let head = ["filter", "M/n", "W/n", "geometric mean", "expected FPR", "measured FPR", "deviations off"];
+    let head = [
+        "filter",
+        "M/n",
+        "W/n",
+        "geometric mean",
+        "expected FPR",
+        "measured FPR",
+        "deviations off",
+    ];
     let mut table = table("fig13-full", &head);
     let counts = contenders.count(&absent)?;
     for (state, count) in contenders.states(effort)?.into_iter().zip(counts) {
@@ -170,13 +178,19 @@ impl Contenders {
         }];
         let levels = self.yoon.levels();
         let fill = |&(bits, ones): &(u64, u64)| ones as f64 / bits as f64;
-        let yoon_coded = levels.iter().map(|level| level.0 as f64 * entropy(fill(level))).sum();
+        let yoon_coded = levels
+            .iter()
+            .map(|level| level.0 as f64 * entropy(fill(level)))
+            .sum();
         let way: f64 = levels.iter().map(fill).product();
         let yoon = |name, expected| state(name, 1, expected, self.yoon.bits(), yoon_coded);
         states.push(yoon(YOON, self.yoon.expected_fpr()));
         states.push(State {
             stroke: Stroke::Dotted,
-            ..yoon("Yoon's tree, value known", way.powi(self.yoon_hashes as i32))
+            ..yoon(
+                "Yoon's tree, value known",
+                way.powi(self.yoon_hashes as i32),
+            )
         });
         for (i, bloofi) in self.bloofi.iter().enumerate() {
             let fills = bloofi.leaves.iter().map(Filter::fill);
@@ -185,12 +199,24 @@ impl Contenders {
             let no: f64 = fills.clone().map(|fill| 1.0 - fill.powi(hashes)).product();
             let coded = fills.map(|fill| bits * entropy(fill)).sum();
             let name = bloofi_name(bloofi.leaves.len() as u32);
-            states.push(state(&name, 2 + i, 1.0 - no, bloofi.nodes * bloofi.params.bits(), coded));
+            states.push(state(
+                &name,
+                2 + i,
+                1.0 - no,
+                bloofi.nodes * bloofi.params.bits(),
+                coded,
+            ));
         }
         let fill = self.flat.fill();
         let hashes = self.flat.params().hashes() as i32;
         let bits = self.flat.params().bits();
-        states.push(state("standard filter", 6, fill.powi(hashes), bits, bits as f64 * entropy(fill)));
+        states.push(state(
+            "standard filter",
+            6,
+            fill.powi(hashes),
+            bits,
+            bits as f64 * entropy(fill),
+        ));
         Ok(states)
     }
 
@@ -204,7 +230,9 @@ impl Contenders {
         for bloofi in &self.bloofi {
             let tree = bloofi.tree()?;
             let params = tree.params().clone();
-            counts.push(Count::of(absent, |key| !tree.which(&params.probe(key)).is_empty()));
+            counts.push(Count::of(absent, |key| {
+                !tree.which(&params.probe(key)).is_empty()
+            }));
         }
         counts.push(Count::of(absent, |key| self.flat.contains(key)));
         Ok(counts)
@@ -222,7 +250,9 @@ fn yoon_hashes(per_item: f64) -> u32 {
         let level = per_item / f64::from(LEVELS);
         let fill = 1.0 - (-f64::from(hashes) / level).exp();
         let set = fill.powi(hashes as i32);
-        (0..LEVELS).fold(1.0, |below, _| 1.0 - (1.0 - set * below).powi(DEGREE as i32))
+        (0..LEVELS).fold(1.0, |below, _| {
+            1.0 - (1.0 - set * below).powi(DEGREE as i32)
+        })
     };
     let all = (1..=16).map(|hashes| (hashes, rate(hashes)));
     let best = all.min_by(|a, b| a.1.total_cmp(&b.1));
@@ -259,6 +289,11 @@ impl Bloofi {
         let filters = self.leaves.iter().enumerate();
         let filters = filters.map(|(slot, leaf)| (slot as u32, leaf.as_borrowed()));
         let options = TreeOptions::default();
-        Ok(Tree::bulk(self.params.clone(), options, filters, BulkOrder::Fast)?)
+        Ok(Tree::bulk(
+            self.params.clone(),
+            options,
+            filters,
+            BulkOrder::Fast,
+        )?)
     }
 }

@@ -17,18 +17,30 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
     let figures = vec![
         sweep.items()?,
         sweep.depth()?,
-        sweep.by_depth("fig11c", "rho_1", &[0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0], |depth, x| {
-            Config::even(depth, x, 6, 4, 2)
-        })?,
-        sweep.by_depth("fig11d", "bits m_i of a filter below the root", &whole(2..=10), |depth, x| {
-            Config::even(depth, 0.5, 6, x as u64, 2)
-        })?,
-        sweep.by_depth("fig11e", "hash functions k_1 of the root", &whole(1..=12), |depth, x| {
-            Config::even(depth, 0.5, x as u32, 4, 2)
-        })?,
-        sweep.by_depth("fig11f", "hash functions k_i below the root", &whole(1..=4), |depth, x| {
-            Config::even(depth, 0.5, 6, 4, x as u32)
-        })?,
+        sweep.by_depth(
+            "fig11c",
+            "rho_1",
+            &[0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0],
+            |depth, x| Config::even(depth, x, 6, 4, 2),
+        )?,
+        sweep.by_depth(
+            "fig11d",
+            "bits m_i of a filter below the root",
+            &whole(2..=10),
+            |depth, x| Config::even(depth, 0.5, 6, x as u64, 2),
+        )?,
+        sweep.by_depth(
+            "fig11e",
+            "hash functions k_1 of the root",
+            &whole(1..=12),
+            |depth, x| Config::even(depth, 0.5, x as u32, 4, 2),
+        )?,
+        sweep.by_depth(
+            "fig11f",
+            "hash functions k_i below the root",
+            &whole(1..=4),
+            |depth, x| Config::even(depth, 0.5, 6, 4, x as u32),
+        )?,
     ];
     let [scale, _, _, _, first, below] = &figures[..] else {
         unreachable!("six figures were made above");
@@ -45,16 +57,66 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
         at(positions.last()) / at(positions.first())
     };
     let claims = vec![
-        claim("fig11a", "geometric mean, most items by fewest (\"does not vary\")", 1.0, ends("geometric mean, d = 4")),
-        claim("fig11a", "real rate, most items by fewest", 1.0, ends("real rate, d = 4")),
-        claim("fig11b", "bits of a three-level filter, m = 5, by m_1", 31.0, stored(3)),
-        claim("fig11b", "bits of a four-level filter, m = 5, by m_1", 146.0, stored(4)),
-        claim("fig11e", "k_1 with the least geometric mean, d = 4 (4 to 6)", 5.0, least(first, "geometric mean, d = 4")),
-        claim("fig11e", "k_1 with the least real rate, d = 4", 5.0, least(first, "real rate, d = 4")),
-        claim("fig11e", "k_1 with the least geometric mean, d = 3 (rises steadily)", 1.0, least(first, "geometric mean, d = 3")),
-        claim("fig11e", "k_1 with the least real rate, d = 3", 1.0, least(first, "real rate, d = 3")),
-        claim("fig11f", "k_i with the least geometric mean, d = 4", 2.0, least(below, "geometric mean, d = 4")),
-        claim("fig11f", "k_i with the least real rate, d = 4", 2.0, least(below, "real rate, d = 4")),
+        claim(
+            "fig11a",
+            "geometric mean, most items by fewest (\"does not vary\")",
+            1.0,
+            ends("geometric mean, d = 4"),
+        ),
+        claim(
+            "fig11a",
+            "real rate, most items by fewest",
+            1.0,
+            ends("real rate, d = 4"),
+        ),
+        claim(
+            "fig11b",
+            "bits of a three-level filter, m = 5, by m_1",
+            31.0,
+            stored(3),
+        ),
+        claim(
+            "fig11b",
+            "bits of a four-level filter, m = 5, by m_1",
+            146.0,
+            stored(4),
+        ),
+        claim(
+            "fig11e",
+            "k_1 with the least geometric mean, d = 4 (4 to 6)",
+            5.0,
+            least(first, "geometric mean, d = 4"),
+        ),
+        claim(
+            "fig11e",
+            "k_1 with the least real rate, d = 4",
+            5.0,
+            least(first, "real rate, d = 4"),
+        ),
+        claim(
+            "fig11e",
+            "k_1 with the least geometric mean, d = 3 (rises steadily)",
+            1.0,
+            least(first, "geometric mean, d = 3"),
+        ),
+        claim(
+            "fig11e",
+            "k_1 with the least real rate, d = 3",
+            1.0,
+            least(first, "real rate, d = 3"),
+        ),
+        claim(
+            "fig11f",
+            "k_i with the least geometric mean, d = 4",
+            2.0,
+            least(below, "geometric mean, d = 4"),
+        ),
+        claim(
+            "fig11f",
+            "k_i with the least real rate, d = 4",
+            2.0,
+            least(below, "real rate, d = 4"),
+        ),
     ];
     Ok(Report {
         figures,
@@ -80,12 +142,31 @@ struct Sweep<'a, 'p> {
 }
 
 impl Sweep<'_, '_> {
-    fn add(&mut self, figure: &mut Figure, config: &Config, items: u64, color: usize, x: f64) -> Result<()> {
+    fn add(
+        &mut self,
+        figure: &mut Figure,
+        config: &Config,
+        items: u64,
+        color: usize,
+        x: f64,
+    ) -> Result<()> {
         let depth = config.depth();
         (self.progress)(&format!("figure 11: {config}, {items} items"))?;
         let rates = rates(config, items, items, self.effort)?;
-        figure.draw(&format!("geometric mean, d = {depth}"), color, Stroke::Dashed, x, rates.geometric);
-        figure.draw(&format!("real rate, d = {depth}"), color, Stroke::Solid, x, rates.expected);
+        figure.draw(
+            &format!("geometric mean, d = {depth}"),
+            color,
+            Stroke::Dashed,
+            x,
+            rates.geometric,
+        );
+        figure.draw(
+            &format!("real rate, d = {depth}"),
+            color,
+            Stroke::Solid,
+            x,
+            rates.expected,
+        );
         Ok(())
     }
 
@@ -106,9 +187,20 @@ impl Sweep<'_, '_> {
         for depth in 2..=self.effort.most_depth {
             let rates = {
                 (self.progress)(&format!("figure 11: {depth} levels"))?;
-                rates(&usual(depth), self.effort.items, self.effort.items, self.effort)?
+                rates(
+                    &usual(depth),
+                    self.effort.items,
+                    self.effort.items,
+                    self.effort,
+                )?
             };
-            figure.draw("geometric mean", 0, Stroke::Dashed, depth as f64, rates.geometric);
+            figure.draw(
+                "geometric mean",
+                0,
+                Stroke::Dashed,
+                depth as f64,
+                rates.geometric,
+            );
             figure.draw("real rate", 0, Stroke::Solid, depth as f64, rates.expected);
         }
         Ok(figure)

@@ -22,7 +22,7 @@ pub(super) struct Config {
 }
 
 impl Config {
-    pub fn new(rho: f64, bits: &[u64], hashes: &[u32]) -> Self {
+    pub(super) fn new(rho: f64, bits: &[u64], hashes: &[u32]) -> Self {
         Self {
             rho,
             bits: bits.to_vec(),
@@ -31,23 +31,23 @@ impl Config {
     }
 
     /// The same m and k on all levels but the first, as in section 7.
-    pub fn even(depth: usize, rho: f64, first: u32, bits: u64, hashes: u32) -> Self {
+    pub(super) fn even(depth: usize, rho: f64, first: u32, bits: u64, hashes: u32) -> Self {
         let mut all = vec![first];
         all.resize(depth, hashes);
         Self::new(rho, &vec![bits; depth - 1], &all)
     }
 
-    pub fn depth(&self) -> usize {
+    pub(super) fn depth(&self) -> usize {
         self.hashes.len()
     }
 
     /// The shape for at most this many items.
-    pub fn shape(&self, most: u64) -> Result<Shape> {
+    pub(super) fn shape(&self, most: u64) -> Result<Shape> {
         Ok(Shape::for_items(most, self.rho, &self.bits, &self.hashes)?)
     }
 
     /// A tree for `most` items with these keys.
-    pub fn build(&self, most: u64, keys: &[u64]) -> Result<BloomTree> {
+    pub(super) fn build(&self, most: u64, keys: &[u64]) -> Result<BloomTree> {
         build(self.shape(most)?, keys)
     }
 }
@@ -102,14 +102,54 @@ pub(super) fn table_3() -> [Row; 8] {
         time: printed[6],
     };
     [
-        row(0.5, &[3], &[6, 1], [0.84, 0.33, 0.39, 0.096, 1.5, 6.0, 2.36]),
-        row(0.5, &[4, 3], &[5, 3, 2], [0.21, 0.43, 0.55, 0.21, 8.5, 25.0, 6.20]),
-        row(0.5, &[5, 3, 3], &[6, 3, 2, 2], [1.02e-5, 0.67, 0.71, 0.51, 33.0, 8.25, 5.93]),
-        row(0.5, &[4, 4, 2, 3], &[6, 3, 3, 1, 2], [2.01e-12, 0.93, 0.90, 0.67, 74.6, 6.15, 5.46]),
-        row(1.0, &[4], &[6, 3], [0.38, 0.38, 0.49, 0.20, 4.88, 12.0, 3.53]),
-        row(1.0, &[4, 3], &[6, 3, 2], [0.0026, 0.59, 0.69, 0.50, 16.6, 7.5, 4.46]),
-        row(1.0, &[4, 4, 5], &[6, 3, 3, 2], [2.55e-22, 0.91, 0.85, 0.87, 98.6, 1.86, 2.50]),
-        row(1.0, &[2, 4, 2, 7], &[4, 1, 3, 1, 1], [5.37e-13, 1.35, 1.30, 0.55, 139.0, 1.1, 1.13]),
+        row(
+            0.5,
+            &[3],
+            &[6, 1],
+            [0.84, 0.33, 0.39, 0.096, 1.5, 6.0, 2.36],
+        ),
+        row(
+            0.5,
+            &[4, 3],
+            &[5, 3, 2],
+            [0.21, 0.43, 0.55, 0.21, 8.5, 25.0, 6.20],
+        ),
+        row(
+            0.5,
+            &[5, 3, 3],
+            &[6, 3, 2, 2],
+            [1.02e-5, 0.67, 0.71, 0.51, 33.0, 8.25, 5.93],
+        ),
+        row(
+            0.5,
+            &[4, 4, 2, 3],
+            &[6, 3, 3, 1, 2],
+            [2.01e-12, 0.93, 0.90, 0.67, 74.6, 6.15, 5.46],
+        ),
+        row(
+            1.0,
+            &[4],
+            &[6, 3],
+            [0.38, 0.38, 0.49, 0.20, 4.88, 12.0, 3.53],
+        ),
+        row(
+            1.0,
+            &[4, 3],
+            &[6, 3, 2],
+            [0.0026, 0.59, 0.69, 0.50, 16.6, 7.5, 4.46],
+        ),
+        row(
+            1.0,
+            &[4, 4, 5],
+            &[6, 3, 3, 2],
+            [2.55e-22, 0.91, 0.85, 0.87, 98.6, 1.86, 2.50],
+        ),
+        row(
+            1.0,
+            &[2, 4, 2, 7],
+            &[4, 1, 3, 1, 1],
+            [5.37e-13, 1.35, 1.30, 0.55, 139.0, 1.1, 1.13],
+        ),
     ]
 }
 
@@ -200,7 +240,7 @@ pub(super) fn best_compressed(fpr: f64) -> f64 {
     sizes.fold(f64::INFINITY, f64::min)
 }
 
-/// How many of absent keys are accepted, in percent of nothing: a count and its queries.
+/// How many of how many keys were accepted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Count {
     pub hits: u64,
@@ -208,19 +248,26 @@ pub(super) struct Count {
 }
 
 impl Count {
-    pub fn of(keys: &[u64], accepts: impl Fn(&u64) -> bool) -> Self {
+    pub(super) fn of(keys: &[u64], accepts: impl Fn(&u64) -> bool) -> Self {
         Self {
             hits: keys.iter().filter(|key| accepts(key)).count() as u64,
             queries: keys.len() as u64,
         }
     }
 
-    pub fn rate(self) -> f64 {
+    pub(super) fn and(self, other: Self) -> Self {
+        Self {
+            hits: self.hits + other.hits,
+            queries: self.queries + other.queries,
+        }
+    }
+
+    pub(super) fn rate(self) -> f64 {
         self.hits as f64 / self.queries as f64
     }
 
     /// How far from this rate, in standard deviations.
-    pub fn off(self, rate: f64) -> f64 {
+    pub(super) fn off(self, rate: f64) -> f64 {
         let queries = self.queries as f64;
         (self.hits as f64 - rate * queries) / (rate * (1.0 - rate) * queries).sqrt()
     }
@@ -236,7 +283,10 @@ pub(super) fn small(value: f64) -> String {
 }
 
 /// Shares of `values` above each of a rising list of limits: a complementary distribution.
-pub(super) fn shares_above(values: &mut [f64], limits: impl Iterator<Item = f64>) -> Vec<(f64, f64)> {
+pub(super) fn shares_above(
+    values: &mut [f64],
+    limits: impl Iterator<Item = f64>,
+) -> Vec<(f64, f64)> {
     values.sort_by(f64::total_cmp);
     let above = |limit: f64| {
         let below = values.partition_point(|&value| value <= limit);

@@ -49,7 +49,9 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
         // The text speaks of d <= 4.
         let rows = table_3().map(|row| row.config.depth() <= 4);
         let kept = all.iter().zip(rows).filter(|(_, kept)| *kept);
-        kept.map(|(ratio, _)| *ratio).reduce(pick).unwrap_or(f64::NAN)
+        kept.map(|(ratio, _)| *ratio)
+            .reduce(pick)
+            .unwrap_or(f64::NAN)
     };
     let of_sbf = ratio(|m| 1.0 - m.coded / standard(m.geometric));
     let of_sbf_real = ratio(|m| 1.0 - m.coded / standard(m.expected));
@@ -64,8 +66,18 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
     ] {
         let least = format!("saved by d <= 4 against {what}, least");
         let most = format!("saved by d <= 4 against {what}, most");
-        claims.push(claim("table3-wire", &least, paper[0], shallow(all, f64::min)));
-        claims.push(claim("table3-wire", &most, paper[1], shallow(all, f64::max)));
+        claims.push(claim(
+            "table3-wire",
+            &least,
+            paper[0],
+            shallow(all, f64::min),
+        ));
+        claims.push(claim(
+            "table3-wire",
+            &most,
+            paper[1],
+            shallow(all, f64::max),
+        ));
     }
     Ok(Report {
         tables: vec![tables.rates, tables.wire, tables.hashing],
@@ -171,7 +183,11 @@ impl Tables {
             small(row.geometric),
             small(ours.geometric),
             small_digits(ours.expected),
-            if count.hits == 0 { "none seen".to_owned() } else { small_digits(count.rate()) },
+            if count.hits == 0 {
+                "none seen".to_owned()
+            } else {
+                small_digits(count.rate())
+            },
             format!("{} of {}", count.hits, count.queries),
             // A count of a few has no deviations to speak of.
             match count.queries as f64 * ours.expected >= 5.0 {
@@ -218,7 +234,11 @@ impl Tables {
         self.hashing.rows.push(vec![
             row.config.to_string(),
             small_digits(ours.expected),
-            if count.hits == 0 { "none seen".to_owned() } else { small_digits(count.rate()) },
+            if count.hits == 0 {
+                "none seen".to_owned()
+            } else {
+                small_digits(count.rate())
+            },
             small_digits(printed.rate()),
             format!("{} of {}", printed.hits, printed.queries),
             small(printed.rate() / ours.expected),
@@ -284,7 +304,10 @@ pub(super) fn times(effort: Effort, progress: &mut Progress<'_>) -> Result<Repor
         cells.extend(ratio.iter().map(|ratio| format!("{ratio:.2}")));
         cells.extend(best.iter().map(|best| format!("{:.0}", best[0])));
         table.rows.push(cells);
-        let what = format!("time of a query of a present key by that of an SBF, {}", row.config);
+        let what = format!(
+            "time of a query of a present key by that of an SBF, {}",
+            row.config
+        );
         claims.push(claim("table3-time", &what, row.time, ratio[0]));
     }
     Ok(Report {

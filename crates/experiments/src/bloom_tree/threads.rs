@@ -25,7 +25,10 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
     for round in 0..effort.rounds {
         for (i, best) in best.iter_mut().enumerate() {
             let threads = NonZero::<usize>::MIN.saturating_add(i);
-            progress(&format!("figure 6: {threads} threads (round {})", round + 1))?;
+            progress(&format!(
+                "figure 6: {threads} threads (round {})",
+                round + 1
+            ))?;
             let mut tree = BloomTree::new(shape.clone())?;
             // Memory is touched before the clock starts.
             tree.insert_batch(&keys);
@@ -33,11 +36,17 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
             let start = Instant::now();
             tree.insert_parallel(&keys, threads)?;
             best[0] = best[0].min(start.elapsed().as_secs_f64());
-            ensure!(tree.words() == serial.words(), "{threads} threads set other bits");
+            ensure!(
+                tree.words() == serial.words(),
+                "{threads} threads set other bits"
+            );
             let start = Instant::now();
             let found = tree.contains_parallel(&keys, threads);
             best[1] = best[1].min(start.elapsed().as_secs_f64());
-            ensure!(found.iter().all(|found| *found), "{threads} threads lost a key");
+            ensure!(
+                found.iter().all(|found| *found),
+                "{threads} threads lost a key"
+            );
         }
     }
     let mut figure = figure("fig06", ("threads", false), ("microseconds a key", false));
