@@ -11,7 +11,9 @@ mod output;
 mod paper;
 mod parallel;
 mod progress;
+mod questions;
 mod sample;
+mod tree;
 mod tune;
 mod units;
 mod which;
@@ -48,6 +50,9 @@ enum Noun {
     /// Build and ask filters larger than memory, on disk
     #[command(subcommand)]
     Buffered(buffered::Verb),
+    /// Build, ask, send and combine BloomTrees
+    #[command(subcommand)]
+    Tree(Box<tree::Verb>),
     /// Draw members of a filter at random, given the names that may be in it
     Sample(Box<sample::Sample>),
     /// List all members of a filter, given the names that may be in it
@@ -82,6 +87,7 @@ fn main() -> ExitCode {
         Noun::Filter(verb) => filter::run(verb),
         Noun::Index(verb) => index::run(verb),
         Noun::Buffered(verb) => buffered::run(verb),
+        Noun::Tree(verb) => tree::run(*verb),
         Noun::Sample(args) => sample::run(*args),
         Noun::Reconstruct(args) => sample::reconstruct(*args),
         Noun::Hash(verb) => hash::run(verb),
@@ -115,6 +121,7 @@ fn way_out(error: &anyhow::Error) -> String {
         Some(found) if found == Content::Index.name() => "index",
         Some(found) if found == Content::Names.name() => "sample",
         Some(found) if found == Content::Paged.name() => "buffered",
+        Some(found) if found == Content::Tree.name() => "tree",
         _ => return String::new(),
     };
     format!("; `bloomgrove {noun} info` says what is in it")

@@ -47,4 +47,4 @@ pub(crate) fn run(verb: Verb) -> Result<Outcome> {
 pub(crate) const KEYS_NOTE: &str = "keys";
 /// The note of an intersection: of how many filters it is one. Its fill says too many
 /// items, since some bits are common by chance.
-const INTERSECTION_NOTE: &str = "intersection-of";
+pub(crate) const INTERSECTION_NOTE: &str = "intersection-of";

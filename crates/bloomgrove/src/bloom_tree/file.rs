@@ -1,4 +1,4 @@
-//! Trees in `.grove` files: saved whole, loaded or mapped. FORMAT section 15.
+//! Trees in `.grove` files: saved whole, loaded or mapped. FORMAT section 16.
 
 use std::path::Path;
 

@@ -31,12 +31,14 @@
 //!   or more may pass. `bloomgrove tune wire` tells.
 
 mod accuracy;
+mod context;
 mod file;
 mod loads;
 mod parallel;
 mod shape;
 mod size;
 mod walk;
+mod wire;
 mod yoon;
 
 pub use accuracy::{Accuracy, Posterior};
@@ -44,6 +46,7 @@ pub use file::MappedBloomTree;
 pub(crate) use file::check_file;
 pub use loads::loads;
 pub use shape::{Level, MAX_DEPTH, MAX_FILTER_BITS, MAX_FILTER_HASHES, Shape};
+pub use wire::Coding;
 pub use yoon::YoonTree;
 
 use crate::Error;
@@ -171,6 +174,11 @@ impl<S: AsRef<[u64]>> BloomTree<S> {
         let root = self.shape.levels()[0];
         let fill = self.level_ones(0) as f64 / root.bits as f64;
         math::items_for_fill(root.bits, root.hashes, fill)
+    }
+
+    /// Shape and words.
+    pub fn into_parts(self) -> (Shape, S) {
+        (self.shape, self.words)
     }
 
     /// A copy with words of its own.

@@ -12,7 +12,6 @@
 use std::collections::BTreeMap;
 
 use super::BloomTree;
-use crate::bits;
 use crate::tune::math::entropy;
 
 /// How many filters of a level have this many ones, by the ones of the filters above.
@@ -71,50 +70,6 @@ impl<S: AsRef<[u64]>> BloomTree<S> {
             contexts.values().map(of_context).sum()
         };
         (0..self.shape.depth()).map(of_level).collect()
-    }
-
-    /// The filters of a level that lie below a set bit, counted.
-    pub(super) fn contexts(&self, level: usize) -> Contexts {
-        let mut contexts = Contexts::new();
-        let bits = self.shape.levels()[level].bits as usize;
-        self.each_below_ones(level, |context, _, pattern| {
-            let counts = contexts.entry(context).or_insert_with(|| vec![0; bits + 1]);
-            counts[pattern.count_ones() as usize] += 1;
-        });
-        contexts
-    }
-
-    /// Every filter of a level below the root that lies below a set bit, in order: the ones of
-    /// the filters above it, its number, its bits.
-    pub(super) fn each_below_ones(&self, level: usize, mut each: impl FnMut((u32, u32), u64, u64)) {
-        let above = self.shape.levels()[level - 1].bits;
-        let start = self.shape.start(level - 1);
-        for parent in 0..self.shape.filters(level - 1) {
-            // The root is too long to be a context, and is walked bit by bit.
-            let context = self.context(level, parent);
-            for filter in parent * above..(parent + 1) * above {
-                if bits::get(self.words(), start + filter) {
-                    each(context, filter, self.pattern(level, filter));
-                }
-            }
-        }
-    }
-
-    /// The ones of filter `parent` of the level above `level`, and of the one above that; 0
-    /// for the root.
-    pub(super) fn context(&self, level: usize, parent: u64) -> (u32, u32) {
-        if level == 1 {
-            return (0, 0);
-        }
-        let ones = self.pattern(level - 1, parent).count_ones();
-        let over = match level {
-            2 => 0,
-            _ => {
-                let grandparent = parent / self.shape.levels()[level - 2].bits;
-                self.pattern(level - 2, grandparent).count_ones()
-            }
-        };
-        (ones, over)
     }
 }
 

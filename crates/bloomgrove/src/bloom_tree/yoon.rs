@@ -210,12 +210,15 @@ impl YoonTree {
                 let start = level.start + index * level.bits;
                 let ones = self.ones(start, start + level.bits);
                 let set = (ones as f64 / level.bits as f64).powi(self.hashes as i32);
+                // The logarithm of the chance that all sets say no; `ln_1p` and `exp_m1` keep
+                // the digits of a tiny rate.
                 let no = (0..u64::from(self.degree)).map(|child| {
                     let child = index * u64::from(self.degree) + child;
                     // Behind the last level are the values.
-                    1.0 - set * below.get(child as usize).copied().unwrap_or(1.0)
+                    let behind = below.get(child as usize).copied().unwrap_or(1.0);
+                    (-set * behind).ln_1p()
                 });
-                1.0 - no.product::<f64>()
+                -no.sum::<f64>().exp_m1()
             };
             below = (0..level.vertices).map(rate).collect();
         }

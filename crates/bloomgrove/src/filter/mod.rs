@@ -181,6 +181,11 @@ impl<S: AsRef<[u64]> + AsMut<[u64]>> Filter<S> {
         })
     }
 
+    /// The bits, to be changed; those beyond the last stay zero.
+    pub(crate) fn words_mut(&mut self) -> &mut [u64] {
+        self.words.as_mut()
+    }
+
     /// Empties the filter.
     pub fn clear(&mut self) {
         self.words.as_mut().fill(0);

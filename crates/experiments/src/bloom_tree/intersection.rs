@@ -7,15 +7,18 @@
 //! ```
 //!
 //! Where the paper sets the same size by the smaller of W_A and W_B, here the bytes of both
-//! together are the same for trees and filters. Filters have the number of hash functions that
-//! suits the intersection best, compressed ones 1 to 3, and of those the best, with as large an
-//! array as these bytes allow once coded.
+//! together are the same for trees and filters. Standard filters have as many hash functions as
+//! suit the larger set (Eq. 3), and as a second curve as many as make the AND accept fewest items
+//! of neither set, which nobody can know before both sets are. Compressed ones have two, as the
+//! paper's, or the best of 1 to 3, and as large an array as these bytes allow once coded.
 
 use anyhow::{Result, ensure};
-use bloomgrove::Filter;
 use bloomgrove::bloom_tree::BloomTree;
+use bloomgrove::{Filter, MAX_HASHES};
 
-use super::setup::{Count, FEW, coded, entropy, filter, keys, small, three_levels};
+use super::setup::{
+    Count, FEW, INFINITE, coded, entropy, filter, hashes_for, keys, small, three_levels,
+};
 use super::{Effort, claim, figure, table};
 use crate::{Claim, Figure, Progress, Report, Stroke, Table};
 
@@ -118,6 +121,7 @@ pub(super) fn trace(effort: Effort, progress: &mut Progress<'_>) -> Result<Repor
 const TREE: &str = "BloomTree";
 const MEAN: &str = "BloomTree, geo. mean";
 const SBF: &str = "standard filter";
+const SBF_BEST: &str = "standard, k for this";
 const CBF: &str = "compressed, k = 1 to 3";
 const CBF_TWO: &str = "compressed, k = 2";
 
@@ -141,28 +145,25 @@ fn cost_table(id: &'static str) -> Table {
 /// How far below the other filters the tree is said to be, in powers of ten.
 fn claims(id: &'static str, figure: &Figure) -> Vec<Claim> {
     // "One to two orders of magnitude" in Figure 14, "several" and "orders" in 15 and 16.
-    let published = if id == "fig14" { 1.0 } else { 2.0 };
-    let x = match id {
-        "fig14" => 0.5,
-        "fig15" => 1.0,
-        _ => 2.0,
+    let (published, values) = match id {
+        "fig14" => (1.0, [0.1, 0.9]),
+        "fig15" => (2.0, [0.6, 1.0]),
+        _ => (2.0, [2.0, 20.0]),
     };
-    let at = |name: &str| figure.value(name, x).unwrap_or(f64::NAN);
-    let rivals = [SBF, CBF_TWO].into_iter();
-    let pairs = rivals.flat_map(|rival| [MEAN, TREE].map(|name| (rival, name)));
-    let claim = |(rival, name): (&str, &str)| {
-        let what = if name == MEAN {
-            "geometric mean"
-        } else {
-            "real rate"
-        };
-        let what = format!(
-            "powers of ten below the {rival}, {what}, {} = {x}",
-            figure.x.name
-        );
-        claim(id, &what, published, (at(rival) / at(name)).log10())
-    };
-    pairs.map(claim).collect()
+    let mut claims = Vec::new();
+    for x in values {
+        for rival in [SBF, CBF_TWO] {
+            for (kind, name) in [("geometric mean", MEAN), ("real rate", TREE)] {
+                let at = |name: &str| figure.value(name, x).unwrap_or(f64::NAN);
+                let orders = (at(rival) / at(name)).log10();
+                let what = format!("{id}: powers of ten below {rival}, {kind}, at {x}");
+                if orders.is_finite() {
+                    claims.push(claim(id, &what, published, orders));
+                }
+            }
+        }
+    }
+    claims
 }
 
 /// Two sets, by what each has alone.
@@ -171,6 +172,9 @@ struct Sets {
     a: Vec<u64>,
     b: Vec<u64>,
 }
+
+/// Bits and hashes of a filter.
+type Kind = (f64, u32);
 
 /// What one kind of filter makes of two sets.
 struct Outcome {
@@ -242,23 +246,26 @@ impl Sets {
     fn outcomes(&self, most: u64, effort: Effort) -> Result<Vec<Outcome>> {
         let absent = keys(effort.queries.min(ASKED), 4);
         let (tree, bits) = self.by_trees(most, &absent, effort)?;
-        let flat = |k: u32| (bits / 2.0, k);
-        let best = (1..=60)
-            .map(flat)
-            .min_by(|x, y| self.rate(*x).total_cmp(&self.rate(*y)));
+        let by_rate = |x: &Kind, y: &Kind| self.rate(*x).total_cmp(&self.rate(*y));
+        let larger = self.items().into_iter().fold(1.0, f64::max);
+        let half = bits / 2.0;
+        let usual = (half, hashes_for(half / larger));
+        let best = (1..=MAX_HASHES).map(|k| (half, k)).min_by(by_rate);
         let sparse = |k: u32| (self.sparse_bits(bits, k), k);
-        let few = (1..=FEW)
-            .map(sparse)
-            .min_by(|x, y| self.rate(*x).total_cmp(&self.rate(*y)));
+        let finite = |kind: &Kind| kind.0 / larger < INFINITE;
+        let few = (1..=FEW).map(sparse).filter(finite).min_by(by_rate);
+        let two = Some(sparse(2)).filter(finite);
         let mut outcomes = vec![tree];
-        let kinds = [
-            (SBF, 1, Stroke::Solid, best),
+        for (name, color, stroke, kind) in [
+            (SBF, 1, Stroke::Solid, Some(usual)),
+            (SBF_BEST, 1, Stroke::Dotted, best),
             (CBF, 2, Stroke::Solid, few),
-            (CBF_TWO, 3, Stroke::Dotted, Some(sparse(2))),
-        ];
-        for (name, color, stroke, kind) in kinds {
-            let (stored, hashes) = kind.unwrap_or((bits / 2.0, 1));
-            outcomes.push(self.by_filters(name, color, stroke, (stored, hashes), &absent)?);
+            (CBF_TWO, 3, Stroke::Dotted, two),
+        ] {
+            // A compressed filter of so many bytes may have no finite size.
+            if let Some(kind) = kind {
+                outcomes.push(self.by_filters(name, color, stroke, kind, &absent)?);
+            }
         }
         Ok(outcomes)
     }
@@ -319,7 +326,7 @@ impl Sets {
         name: &'static str,
         color: usize,
         stroke: Stroke,
-        (stored, hashes): (f64, u32),
+        (stored, hashes): Kind,
         absent: &[u64],
     ) -> Result<Outcome> {
         let items = self.items();
@@ -357,7 +364,7 @@ impl Sets {
 
     /// The rate of the AND of two filters of so many bits and hashes: a bit is set by a common
     /// item, or by one of each set.
-    fn rate(&self, (bits, hashes): (f64, u32)) -> f64 {
+    fn rate(&self, (bits, hashes): Kind) -> f64 {
         let fill = |own: &[u64]| filled(bits, hashes, own.len() as f64);
         let common = fill(&self.common);
         let both = common + (1.0 - common) * fill(&self.a) * fill(&self.b);

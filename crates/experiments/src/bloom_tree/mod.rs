@@ -129,7 +129,7 @@ pub struct Effort {
     pub queries: u64,
     /// Items of the trees whose time is taken.
     pub time_items: u64,
-    /// Ways through a tree that a geometric mean is taken over: N_b of Eq. 12.
+    /// Ways through a tree that a geometric mean is taken over: N_b of Eq. 12, there 5000.
     pub samples: u32,
     /// n_max of sections 5 to 7: figures 8, 9, 11 and 18.
     pub items: u64,
@@ -155,7 +155,7 @@ impl Effort {
         table_items: 1_000_000,
         queries: 10_000_000,
         time_items: 200_000,
-        samples: 5000,
+        samples: 20_000,
         items: 10_000,
         trees: 3,
         most_items: 1_000_000,

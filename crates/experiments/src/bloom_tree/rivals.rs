@@ -13,7 +13,7 @@ use bloomgrove::index::{BulkOrder, Tree, TreeOptions};
 use bloomgrove::{Filter, Params};
 
 use super::growth::LOADS;
-use super::setup::{Count, coded, entropy, filter, keys, small, three_levels};
+use super::setup::{Count, coded, entropy, filter, hashes_for, keys, small, three_levels};
 use super::{Effort, claim, figure, table};
 use crate::{Figure, Progress, Report, Stroke};
 
@@ -196,13 +196,14 @@ impl Contenders {
             let fills = bloofi.leaves.iter().map(Filter::fill);
             let bits = bloofi.params.bits() as f64;
             let hashes = bloofi.params.hashes() as i32;
-            let no: f64 = fills.clone().map(|fill| 1.0 - fill.powi(hashes)).product();
+            let no = fills.clone().map(|fill| (-fill.powi(hashes)).ln_1p());
+            let rate = -no.sum::<f64>().exp_m1();
             let coded = fills.map(|fill| bits * entropy(fill)).sum();
             let name = bloofi_name(bloofi.leaves.len() as u32);
             states.push(state(
                 &name,
                 2 + i,
-                1.0 - no,
+                rate,
                 bloofi.nodes * bloofi.params.bits(),
                 coded,
             ));
@@ -237,11 +238,6 @@ impl Contenders {
         counts.push(Count::of(absent, |key| self.flat.contains(key)));
         Ok(counts)
     }
-}
-
-/// As many functions as suit this many bits an item.
-fn hashes_for(bits: f64) -> u32 {
-    (bits * std::f64::consts::LN_2).round().max(1.0) as u32
 }
 
 /// The number of functions with which a full tree of Yoon's is wrong least often.

@@ -5,7 +5,8 @@ use std::fmt;
 
 use anyhow::{Result, ensure};
 use bloomgrove::bloom_tree::{BloomTree, Shape};
-use bloomgrove::{Filter, Params};
+pub(super) use bloomgrove::tune::math::entropy;
+use bloomgrove::{Filter, MAX_HASHES, Params};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
@@ -207,21 +208,20 @@ pub(super) fn coded(tree: &BloomTree) -> f64 {
     tree.level_entropy().iter().sum()
 }
 
-/// The entropy of a bit that is set with this chance, in bits.
-pub(super) fn entropy(p: f64) -> f64 {
-    let part = |p: f64| if p > 0.0 { -p * p.log2() } else { 0.0 };
-    // The difference from 1 is lost for tiny p, and its logarithm with it.
-    part(p) - (1.0 - p) * (-p).ln_1p() / std::f64::consts::LN_2
-}
-
 /// Bits an item in a standard filter of this rate (Eq. 14).
 pub(super) fn standard(fpr: f64) -> f64 {
     fpr.ln() / 0.6185f64.ln()
 }
 
-/// Hashes of that filter (Eq. 3).
+/// Hashes of that filter.
 pub(super) fn standard_hashes(fpr: f64) -> u32 {
     (-fpr.log2()).round().max(1.0) as u32
+}
+
+/// As many hashes as suit this many bits an item (Eq. 3).
+pub(super) fn hashes_for(bits: f64) -> u32 {
+    let best = (bits * std::f64::consts::LN_2).round();
+    best.clamp(1.0, f64::from(MAX_HASHES)) as u32
 }
 
 /// Bits an item of a compressed filter of this rate, in memory and coded.
@@ -230,6 +230,9 @@ pub(super) fn compressed(fpr: f64, hashes: u32) -> (f64, f64) {
     let stored = f64::from(hashes) / -(-fill).ln_1p();
     (stored, stored * entropy(fill))
 }
+
+/// A filter of more bits an item than this cannot be had.
+pub(super) const INFINITE: f64 = 1e6;
 
 /// The most hashes of a compressed filter: with few its array is sparse. The paper has two.
 pub(super) const FEW: u32 = 3;
@@ -273,10 +276,11 @@ impl Count {
     }
 }
 
-/// A rate or a chance, however small.
+/// A rate or a chance, however small; or a size.
 pub(super) fn small(value: f64) -> String {
     match value.abs() {
         0.0 => "0".to_owned(),
+        huge if huge >= 1e5 => format!("{value:.1e}"),
         large if large >= 0.01 => format!("{value:.3}"),
         _ => format!("{value:.2e}"),
     }

@@ -121,10 +121,11 @@ struct Tables {
     hashing: Table,
 }
 
-/// A number of two or three digits.
+/// A number of four digits.
 fn short(value: f64) -> String {
     match value {
-        value if value >= 9.95 => format!("{value:.1}"),
+        value if value >= 99.5 => format!("{value:.1}"),
+        value if value >= 9.95 => format!("{value:.2}"),
         value => format!("{value:.3}"),
     }
 }

@@ -1,0 +1,97 @@
+//! Keys to ask for, and their answers: what `filter check` and `tree check` share.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+use bloomgrove::format::Notes;
+use serde_json::json;
+
+use crate::Outcome;
+use crate::filter::KEYS_NOTE;
+use crate::keys::{self, KeyKind};
+use crate::output::{self, Output};
+
+// A comment here would become the help of the command.
+#[derive(clap::Args)]
+pub(crate) struct Questions {
+    /// Keys
+    #[arg(value_name = "KEY")]
+    keys: Vec<OsString>,
+    /// More keys, one to a line or from a column; - is standard input
+    #[arg(long, value_name = "FILE")]
+    keys_from: Vec<PathBuf>,
+    #[command(flatten)]
+    column: Option<keys::Column>,
+    /// Print nothing; the exit code tells
+    #[arg(short, long, conflicts_with = "json")]
+    quiet: bool,
+    /// Print one JSON object to a line
+    #[arg(long)]
+    json: bool,
+    /// How a key is read [default: as when the filter was built]
+    #[arg(long, value_enum)]
+    keys_as: Option<KeyKind>,
+}
+
+impl Questions {
+    /// That there is something to ask.
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.keys.is_empty() && self.keys_from.is_empty() {
+            bail!("no key to ask for: name one, or give a file with --keys-from");
+        }
+        if self.column.is_some() && self.keys_from.is_empty() {
+            bail!("--column means nothing without --keys-from");
+        }
+        Ok(())
+    }
+
+    /// Prints each key and what `contains` says of it.
+    pub(crate) fn ask(
+        self,
+        usual: KeyKind,
+        mut contains: impl FnMut(&[&[u8]]) -> Vec<bool>,
+    ) -> Result<Outcome> {
+        let kind = self.keys_as.unwrap_or(usual);
+        let mut output = Output::new();
+        let mut any = false;
+        let mut answer = |lines: &[&[u8]]| -> Result<()> {
+            let found = match kind {
+                KeyKind::Text => contains(lines),
+                KeyKind::Integer => {
+                    let keys = lines.iter().map(|line| kind.key(line));
+                    let keys = keys.collect::<Result<Vec<_>>>()?;
+                    contains(&keys.iter().map(Vec::as_slice).collect::<Vec<_>>())
+                }
+            };
+            for (line, found) in lines.iter().zip(found) {
+                any |= found;
+                if self.json {
+                    let key = output::json_bytes(line);
+                    output.json_line(&json!({ "key": key, "maybe": found }))?;
+                } else if !self.quiet {
+                    let word: &[u8] = if found { b"\tmaybe\n" } else { b"\tno\n" };
+                    output.bytes(&[line, word])?;
+                }
+            }
+            Ok(())
+        };
+        let given: Vec<Vec<u8>> = self.keys.into_iter().map(keys::from_argument).collect();
+        answer(&given.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
+        for file in &self.keys_from {
+            keys::read(file, self.column.as_ref(), None, &mut answer)?;
+        }
+        output.finish()?;
+        Ok(if any { Outcome::Yes } else { Outcome::No })
+    }
+}
+
+/// How the keys were read when a filter with these notes was built; one made by the library
+/// says nothing.
+pub(crate) fn kind_of(notes: &Notes) -> Option<KeyKind> {
+    match notes.get(KEYS_NOTE) {
+        Some("integer") => Some(KeyKind::Integer),
+        Some(_) => Some(KeyKind::Text),
+        None => None,
+    }
+}

@@ -1,0 +1,194 @@
+//! `bloomgrove tree build`: files of keys in, a tree out.
+
+use std::num::NonZero;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use bloomgrove::bloom_tree::{BloomTree, Coding, Shape};
+use bloomgrove::format::Notes;
+use serde_json::json;
+
+use super::{info, wire};
+use crate::filter::{KEYS_NOTE, hashing};
+use crate::keys::{self, KeyKind};
+use crate::output::Output;
+use crate::progress::Progress;
+use crate::{Outcome, units};
+
+/// Make a BloomTree from files of keys: one to a line, or those of a column
+///
+/// Files ending in .gz or .zst are unpacked; - is standard input. Without --items or --root-bits the
+/// keys are counted first, by reading the files twice. The default shape is the paper's for
+/// three levels; `tune tree` finds others, and `tune wire` says whether a tree pays at all.
+#[derive(clap::Args)]
+#[command(
+    mut_arg("layout", |arg| arg.hide(true)),
+    after_help = "Examples:\n  \
+    bloomgrove tree build users.txt -o users.grove\n  \
+    bloomgrove tree build users.txt -o users.tree --compressed --rho 0.5 --bits 5,3,3 --hashes 6,3,2,2"
+)]
+pub(crate) struct Args {
+    /// Files of keys
+    #[arg(required = true, value_name = "KEYS")]
+    inputs: Vec<PathBuf>,
+    /// The tree to write, whole or not at all
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// Write it compressed, to be sent
+    #[arg(long)]
+    compressed: bool,
+    #[command(flatten)]
+    column: Option<keys::Column>,
+    /// How many keys to make room for
+    #[arg(long, value_name = "N", value_parser = units::count, conflicts_with = "root_bits")]
+    items: Option<u64>,
+    /// Bits of the root for each key [default: 1]
+    #[arg(long, conflicts_with = "root_bits")]
+    rho: Option<f64>,
+    /// The bits of the root
+    #[arg(long, value_name = "BITS", value_parser = units::bits)]
+    root_bits: Option<u64>,
+    /// The bits of a filter on each level below the root
+    #[arg(
+        long,
+        value_name = "M,M...",
+        value_delimiter = ',',
+        default_value = "4,3"
+    )]
+    bits: Vec<u64>,
+    /// How many bits a key sets in a filter of each level, the root's first
+    #[arg(
+        long,
+        value_name = "K,K...",
+        value_delimiter = ',',
+        default_value = "6,3,2"
+    )]
+    hashes: Vec<u32>,
+    /// Cut the root into a part for each of its hash functions, to be built in parallel
+    #[arg(long)]
+    partitioned: bool,
+    /// How many threads insert [default: one for each processor]
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZero<usize>>,
+    #[command(flatten)]
+    hashing: hashing::Hashing,
+    /// How a line or value is read
+    #[arg(long, value_enum, default_value = "text")]
+    keys: KeyKind,
+    /// Print facts as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: Args) -> Result<Outcome> {
+    if args.hashing.possible_layout() == Some(bloomgrove::Layout::Blocked) {
+        bail!("--layout blocked: the root of a tree has the standard layout");
+    }
+    args.hashing.check()?;
+    let root = match (args.root_bits, args.items) {
+        (Some(bits), _) => bits,
+        (None, Some(items)) => root_for(items, &args)?,
+        (None, None) => root_for(count(&args)?, &args)?,
+    };
+    let shape = shape(root, &args)?;
+    let mut tree = BloomTree::new(shape)?;
+    let progress = Progress::bytes(keys::total_size(&args.inputs), "reading");
+    let threads = args.threads.unwrap_or_else(processors);
+    let mut count = 0;
+    for input in &args.inputs {
+        keys::read(input, args.column.as_ref(), Some(&progress), |lines| {
+            count += lines.len() as u64;
+            match args.keys {
+                KeyKind::Text => tree.insert_parallel(lines, threads)?,
+                KeyKind::Integer => {
+                    let keys = lines.iter().map(|line| args.keys.key(line));
+                    tree.insert_parallel(&keys.collect::<Result<Vec<_>>>()?, threads)?;
+                }
+            }
+            Ok(())
+        })?;
+    }
+    drop(progress);
+    let notes = Notes::new().with(KEYS_NOTE, args.keys.name());
+    let bytes = match args.compressed {
+        true => Some(wire::save(&tree, &notes, Coding::default(), &args.output)?),
+        false => {
+            tree.save_with(&args.output, &notes.with("inserted", count))?;
+            None
+        }
+    };
+    let mut output = Output::new();
+    if args.json {
+        let mut facts = info::json(&tree, 0);
+        facts["file"] = json!(args.output.to_string_lossy());
+        facts["inserted"] = json!(count);
+        facts["message_bytes"] = json!(bytes);
+        output.json(&facts)?;
+    } else {
+        let size = match bytes {
+            Some(bytes) => format!("{} compressed", units::size(bytes)),
+            None => units::size(tree.shape().words() as u64 * 8),
+        };
+        output.line(format_args!(
+            "{}: {} keys read, {size}, expected false positives {}",
+            args.output.display(),
+            units::grouped(count),
+            units::percent(tree.expected_fpr()),
+        ))?;
+    }
+    output.finish()?;
+    Ok(Outcome::Yes)
+}
+
+fn processors() -> NonZero<usize> {
+    std::thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN)
+}
+
+/// How many keys the files have.
+fn count(args: &Args) -> Result<u64> {
+    if args.inputs.iter().any(|input| input == Path::new("-")) {
+        bail!("standard input can be read only once: say with --items how many keys it has");
+    }
+    let progress = Progress::bytes(keys::total_size(&args.inputs), "counting");
+    let mut count = 0;
+    for input in &args.inputs {
+        keys::read(input, args.column.as_ref(), Some(&progress), |lines| {
+            count += lines.len() as u64;
+            Ok(())
+        })?;
+    }
+    // An empty set has a tree too.
+    Ok(count.max(1))
+}
+
+fn root_for(items: u64, args: &Args) -> Result<u64> {
+    let rho = args.rho.unwrap_or(1.0);
+    let bits = (items as f64 * rho).ceil();
+    if !(bits >= 1.0 && bits <= bloomgrove::MAX_BITS as f64) {
+        bail!(
+            "--rho {rho} for {items} keys is a root of {bits} bits; it must have 1 to {}",
+            bloomgrove::MAX_BITS
+        );
+    }
+    Ok(bits as u64)
+}
+
+fn shape(root: u64, args: &Args) -> Result<Shape> {
+    if args.hashes.len() != args.bits.len() + 1 {
+        bail!(
+            "--hashes has {} numbers and --bits {}: there must be one more, that of the root",
+            args.hashes.len(),
+            args.bits.len()
+        );
+    }
+    let bits = std::iter::once(root).chain(args.bits.iter().copied());
+    let levels: Vec<_> = bits.zip(args.hashes.iter().copied()).collect();
+    let shape = Shape::new(&levels)?
+        .with_family(args.hashing.family()?)?
+        .with_seed(args.hashing.seed())?
+        .with_derivation(args.hashing.derivation())?;
+    Ok(match args.partitioned {
+        true => shape.partitioned()?,
+        false => shape,
+    })
+}

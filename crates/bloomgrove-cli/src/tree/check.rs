@@ -1,0 +1,39 @@
+//! `bloomgrove tree check`: is this key in?
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+
+use super::open;
+use crate::keys::KeyKind;
+use crate::questions::{self, Questions};
+use crate::{Outcome, units};
+
+/// Ask a tree for keys
+///
+/// Prints each key and "maybe" or "no". A no is certain; a maybe is wrong at the tree's
+/// expected rate, which `tree info` tells. The tree may be compressed. Exit code 0 if any
+/// may be in, 1 if none is.
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  bloomgrove tree check users.tree ada grace")]
+pub(crate) struct Args {
+    /// The tree
+    #[arg(value_name = "TREE")]
+    tree: PathBuf,
+    #[command(flatten)]
+    questions: Questions,
+    /// Check every checksum first, as is always done up to 64 MB
+    #[arg(long)]
+    verify: bool,
+    /// The most memory that a compressed tree may take when it is expanded
+    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = units::bytes)]
+    memory: u64,
+}
+
+pub(crate) fn run(args: Args) -> Result<Outcome> {
+    args.questions.check()?;
+    let opened = open(&args.tree, args.verify, args.memory)?;
+    let kind = questions::kind_of(&opened.notes).unwrap_or(KeyKind::Text);
+    args.questions
+        .ask(kind, |keys| opened.tree.contains_batch(keys))
+}

@@ -1,0 +1,129 @@
+//! `bloomgrove tree intersect` and `union`: trees from trees.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use bloomgrove::Error;
+use bloomgrove::bloom_tree::{BloomTree, Coding};
+use bloomgrove::format::Notes;
+use serde_json::json;
+
+use super::{Bits, info, open, wire};
+use crate::filter::{INTERSECTION_NOTE, KEYS_NOTE};
+use crate::output::Output;
+use crate::{Outcome, interrupt, units};
+
+/// Combine trees that were built with the same levels, hashes, family and seed. They may be compressed.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Trees, two or more
+    #[arg(required = true, num_args = 2.., value_name = "TREE")]
+    trees: Vec<PathBuf>,
+    /// The tree to write, whole or not at all
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// Write it compressed, to be sent
+    #[arg(long)]
+    compressed: bool,
+    /// The most memory that a compressed tree may take when it is expanded
+    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = units::bytes)]
+    memory: u64,
+    /// Print facts as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn union(args: Args) -> Result<Outcome> {
+    let (tree, notes) = combine(&args, |tree, other| tree.union_with(other))?;
+    let items = tree.estimated_items();
+    write(&args, &tree, &notes, ("items", items))
+}
+
+/// An intersection says yes exactly if all trees do, and that is all there is to gain.
+pub(crate) fn intersect(args: Args) -> Result<Outcome> {
+    // Bits that two trees share by chance look like keys: judged by the union, before.
+    let mut common = Vec::new();
+    let (mut tree, notes) = combine(&args, |tree, other| {
+        let sum = tree.estimated_items() + other.estimated_items();
+        let mut union = tree.to_owned()?;
+        union.union_with(other)?;
+        common.push((sum - union.estimated_items()).max(0.0));
+        tree.intersect_with(other)
+    })?;
+    tree.prune();
+    let count = match common[..] {
+        [of_two] if of_two.is_finite() => ("common items", of_two),
+        _ => ("common items at most", tree.estimated_items()),
+    };
+    let notes = notes.with(INTERSECTION_NOTE, args.trees.len());
+    write(&args, &tree, &notes, count)
+}
+
+/// All trees put into the first by `with`, and the notes of the result.
+fn combine(
+    args: &Args,
+    mut with: impl FnMut(&mut BloomTree, &BloomTree<Bits>) -> Result<(), Error>,
+) -> Result<(BloomTree, Notes)> {
+    let (first, rest) = args.trees.split_first().context("no trees")?;
+    // What is combined is written out again under a right checksum, so it must be sound.
+    let opened = open(first, true, args.memory)?;
+    let mut tree = opened.tree.to_owned()?;
+    let keys = opened.notes.get(KEYS_NOTE).map(str::to_owned);
+    for path in rest {
+        interrupt::check()?;
+        let other = open(path, true, args.memory)?;
+        let (one, two) = (keys.as_deref(), other.notes.get(KEYS_NOTE));
+        // A tree made by the library does not say; it is taken to fit.
+        if let (Some(one), Some(two)) = (one, two)
+            && one != two
+        {
+            bail!(
+                "{} holds {one} keys and {} {two} keys: they share none",
+                first.display(),
+                path.display(),
+            );
+        }
+        with(&mut tree, &other.tree)
+            .with_context(|| format!("{} and {}", first.display(), path.display()))?;
+    }
+    let notes = keys
+        .iter()
+        .fold(Notes::new(), |notes, keys| notes.with(KEYS_NOTE, keys));
+    Ok((tree, notes))
+}
+
+fn write(
+    args: &Args,
+    tree: &BloomTree,
+    notes: &Notes,
+    (name, count): (&str, f64),
+) -> Result<Outcome> {
+    let bytes = match args.compressed {
+        true => Some(wire::save(tree, notes, Coding::default(), &args.output)?),
+        false => {
+            tree.save_with(&args.output, notes)?;
+            None
+        }
+    };
+    let mut output = Output::new();
+    if args.json {
+        let mut facts = info::json(tree, 0);
+        facts["file"] = json!(args.output.to_string_lossy());
+        facts[name.replace(' ', "_")] = json!(count.is_finite().then_some(count));
+        facts["message_bytes"] = json!(bytes);
+        output.json(&facts)?;
+    } else {
+        let size = match bytes {
+            Some(bytes) => format!("{} compressed", units::size(bytes)),
+            None => units::size(tree.shape().words() as u64 * 8),
+        };
+        output.line(format_args!(
+            "{}: {name} {}, {size}, expected false positives {}",
+            args.output.display(),
+            units::estimate(count),
+            units::percent(tree.expected_fpr()),
+        ))?;
+    }
+    output.finish()?;
+    Ok(Outcome::Yes)
+}

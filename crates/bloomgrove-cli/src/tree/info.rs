@@ -1,0 +1,213 @@
+//! `bloomgrove tree info`: all that a tree says about itself, its rates side by side.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use bloomgrove::bloom_tree::{Accuracy, BloomTree};
+use bloomgrove::tune::math;
+use serde_json::{Value, json};
+
+use super::open;
+use crate::filter::INTERSECTION_NOTE;
+use crate::output::Output;
+use crate::{Outcome, units};
+
+/// Say all about a tree: its levels, how often it is wrong, how few bytes it comes to
+///
+/// "Expected" is the rate at which absent keys are accepted, exact for this tree.
+/// "Measured" counts random absent keys. "Geometric mean" is what the paper reports: it is
+/// no rate, and always lower.
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  bloomgrove tree info users.grove --queries 10M")]
+pub(crate) struct Args {
+    /// The tree
+    #[arg(value_name = "TREE")]
+    tree: PathBuf,
+    /// How many absent keys to ask for
+    #[arg(long, value_name = "N", default_value = "1M", value_parser = units::count)]
+    queries: u64,
+    /// Also check every checksum
+    #[arg(long)]
+    verify: bool,
+    /// The most memory that a compressed tree may take when it is expanded
+    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = units::bytes)]
+    memory: u64,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: Args) -> Result<Outcome> {
+    let opened = open(&args.tree, args.verify, args.memory)?;
+    let tree = &opened.tree;
+    let mut output = Output::new();
+    if args.json {
+        let mut facts = json(tree, args.queries);
+        facts["file"] = json!(args.tree.to_string_lossy());
+        facts["message_bytes"] = json!(opened.message);
+        let notes = opened.notes.iter();
+        facts["notes"] = notes
+            .map(|(name, value)| (name.to_owned(), json!(value)))
+            .collect();
+        output.json(&facts)?;
+        output.finish()?;
+        return Ok(Outcome::Yes);
+    }
+    let shape = tree.shape();
+    let accuracy = tree.accuracy(args.queries, 0);
+    let sizes = Sizes::of(tree);
+    let at_most = match opened.notes.get(INTERSECTION_NOTE) {
+        Some(_) => "at most ",
+        None => "",
+    };
+    let items = tree.estimated_items();
+    let mut facts = vec![
+        ("file", args.tree.display().to_string()),
+        ("shape", shape.to_string()),
+        ("memory", units::size(shape.words() as u64 * 8)),
+        ("items", format!("{at_most}{}", units::estimate(items))),
+        ("hashes of a present key", shape.hashes().to_string()),
+        ("", String::new()),
+        (
+            "expected false positives",
+            units::percent(accuracy.expected),
+        ),
+        ("measured", measured(&accuracy)),
+        (
+            "geometric mean",
+            format!(
+                "{}, the paper's; no rate",
+                units::percent(accuracy.geometric)
+            ),
+        ),
+        ("", String::new()),
+        ("coded by context", sizes.shown(sizes.context, items)),
+        ("coded by level", sizes.shown(sizes.levels, items)),
+        ("standard filter", sizes.shown_standard(&accuracy, items)),
+    ];
+    if let Some(bytes) = opened.message {
+        facts.insert(3, ("message", units::size(bytes)));
+    }
+    facts.extend(
+        opened
+            .notes
+            .iter()
+            .map(|(name, value)| (name, value.to_owned())),
+    );
+    output.facts(&facts)?;
+    output.line("")?;
+    let head = [
+        "level",
+        "filters",
+        "bits",
+        "hashes",
+        "ones",
+        "by level",
+        "by filter",
+        "by context",
+    ];
+    output.table(&head, &levels(tree))?;
+    output.finish()?;
+    Ok(Outcome::Yes)
+}
+
+fn measured(accuracy: &Accuracy) -> String {
+    match accuracy.measured() {
+        None => "not asked for".into(),
+        Some(rate) => format!(
+            "{} ({} of {} absent keys)",
+            units::percent(rate),
+            units::grouped(accuracy.accepted),
+            units::grouped(accuracy.asked)
+        ),
+    }
+}
+
+/// What a tree comes to, in bits.
+struct Sizes {
+    levels: f64,
+    context: f64,
+}
+
+impl Sizes {
+    fn of<S: AsRef<[u64]>>(tree: &BloomTree<S>) -> Self {
+        Self {
+            levels: tree.level_entropy().iter().sum(),
+            context: tree.context_entropy().iter().sum(),
+        }
+    }
+
+    fn shown(&self, bits: f64, items: f64) -> String {
+        let size = units::size((bits / 8.0).ceil() as u64);
+        match items.is_finite() && items >= 1.0 {
+            true => format!("{size}, {:.2} bits a key", bits / items),
+            false => size,
+        }
+    }
+
+    /// The smallest filter of the same rate, for what it would take.
+    fn shown_standard(&self, accuracy: &Accuracy, items: f64) -> String {
+        if !(items.is_finite() && items >= 1.0 && accuracy.expected > 0.0) {
+            return "cannot be compared".into();
+        }
+        let bits = math::optimal_bits(items.round() as u64, accuracy.expected);
+        format!("{} at the expected rate", self.shown(bits, items))
+    }
+}
+
+fn levels<S: AsRef<[u64]>>(tree: &BloomTree<S>) -> Vec<Vec<String>> {
+    let shape = tree.shape();
+    let (by_level, by_filter) = (tree.level_entropy(), tree.filter_entropy());
+    let by_context = tree.context_entropy();
+    let bytes = |bits: f64| units::size((bits / 8.0).ceil() as u64);
+    let row = |level: usize| {
+        let bits = shape.level_bits(level);
+        vec![
+            (level + 1).to_string(),
+            units::grouped(shape.filters(level)),
+            units::grouped(shape.levels()[level].bits),
+            shape.levels()[level].hashes.to_string(),
+            units::percent(tree.level_ones(level) as f64 / bits as f64),
+            bytes(by_level[level]),
+            bytes(by_filter[level]),
+            bytes(by_context[level]),
+        ]
+    };
+    (0..shape.depth()).map(row).collect()
+}
+
+/// The facts of any tree, also of one just made.
+pub(super) fn json<S: AsRef<[u64]> + Sync>(tree: &BloomTree<S>, queries: u64) -> Value {
+    let shape = tree.shape();
+    let accuracy = tree.accuracy(queries, 0);
+    let items = tree.estimated_items();
+    let (by_level, by_filter) = (tree.level_entropy(), tree.filter_entropy());
+    let by_context = tree.context_entropy();
+    let levels = (0..shape.depth()).map(|level| {
+        json!({
+            "filters": shape.filters(level),
+            "bits": shape.levels()[level].bits,
+            "hashes": shape.levels()[level].hashes,
+            "ones": tree.level_ones(level),
+            "entropy_bits": by_level[level],
+            "filter_entropy_bits": by_filter[level],
+            "context_entropy_bits": by_context[level],
+        })
+    });
+    json!({
+        "levels": levels.collect::<Vec<_>>(),
+        "partitioned": shape.is_partitioned(),
+        "family": shape.root().family().name(),
+        "derivation": shape.root().derivation().name(),
+        "seed": shape.root().seed(),
+        "bits": shape.bits(),
+        "bytes": shape.words() * 8,
+        "hashes": shape.hashes(),
+        // JSON has no infinity: null when every bit of the root is set.
+        "estimated_items": items.is_finite().then_some(items),
+        "expected_fpr": accuracy.expected,
+        "geometric_mean": accuracy.geometric,
+        "measured_fpr": accuracy.measured(),
+        "queries": accuracy.asked,
+    })
+}

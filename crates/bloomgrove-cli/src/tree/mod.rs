@@ -1,0 +1,110 @@
+//! `bloomgrove tree ...`: one set as a BloomTree.
+
+mod build;
+mod check;
+mod combine;
+mod info;
+mod wire;
+
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use bloomgrove::bloom_tree::{BloomTree, MappedBloomTree};
+use bloomgrove::codec::Kind;
+use bloomgrove::format::Notes;
+use clap::Subcommand;
+
+use crate::Outcome;
+
+#[derive(Subcommand)]
+pub(crate) enum Verb {
+    Build(build::Args),
+    Check(check::Args),
+    Info(info::Args),
+    /// Make a tree of the keys that several share
+    #[command(
+        after_help = "Example:\n  bloomgrove tree intersect north.grove south.tree -o both.grove"
+    )]
+    Intersect(combine::Args),
+    /// Make the tree of all keys of several
+    #[command(
+        after_help = "Example:\n  bloomgrove tree union north.grove south.grove -o all.grove"
+    )]
+    Union(combine::Args),
+    Compress(wire::CompressArgs),
+    Expand(wire::ExpandArgs),
+}
+
+pub(crate) fn run(verb: Verb) -> Result<Outcome> {
+    match verb {
+        Verb::Build(args) => build::run(args),
+        Verb::Check(args) => check::run(args),
+        Verb::Info(args) => info::run(args),
+        Verb::Intersect(args) => combine::intersect(args),
+        Verb::Union(args) => combine::union(args),
+        Verb::Compress(args) => wire::compress(args),
+        Verb::Expand(args) => wire::expand(args),
+    }
+}
+
+/// The words of a tree, wherever they are.
+pub(crate) struct Bits(Box<dyn AsRef<[u64]> + Send + Sync>);
+
+impl AsRef<[u64]> for Bits {
+    fn as_ref(&self) -> &[u64] {
+        (*self.0).as_ref()
+    }
+}
+
+/// A tree from a file: mapped from a .grove file, or expanded from a message.
+pub(crate) struct Opened {
+    pub(crate) tree: BloomTree<Bits>,
+    pub(crate) notes: Notes,
+    /// The bytes of the message, if it was one.
+    pub(crate) message: Option<u64>,
+}
+
+/// Opens a tree, checks every checksum where that takes no time or `verify` says so, and
+/// expands it if it is compressed: then it must fit into `limit` bytes.
+pub(crate) fn open(path: &Path, verify: bool, limit: u64) -> Result<Opened> {
+    let size = std::fs::metadata(path).map_or(0, |about| about.len());
+    if message_of(path)?.is_some() {
+        let (tree, notes) = expand(path, limit)?;
+        let (shape, words) = tree.into_parts();
+        return Ok(Opened {
+            tree: BloomTree::from_words(shape, Bits(Box::new(words)))?,
+            notes,
+            message: Some(size),
+        });
+    }
+    if verify || size <= crate::filter::check::VERIFIED_ALWAYS {
+        bloomgrove::verify(path)?;
+    }
+    let (shape, words) = MappedBloomTree::map(path)?.into_parts();
+    Ok(Opened {
+        tree: BloomTree::from_words(shape, Bits(Box::new(words)))?,
+        notes: Notes::of_file(path)?,
+        message: None,
+    })
+}
+
+/// What kind of message a file is, if it is one.
+fn message_of(path: &Path) -> Result<Option<Kind>> {
+    let mut start = Vec::new();
+    let file = File::open(path).with_context(|| path.display().to_string())?;
+    file.take(16)
+        .read_to_end(&mut start)
+        .with_context(|| path.display().to_string())?;
+    Ok(Kind::of_start(&start))
+}
+
+fn expand(path: &Path, limit: u64) -> Result<(BloomTree, Notes)> {
+    let file = File::open(path).with_context(|| path.display().to_string())?;
+    if !file.metadata().is_ok_and(|about| about.is_file()) {
+        bail!("{}: this is not an ordinary file", path.display());
+    }
+    let tree = BloomTree::expand_within(BufReader::with_capacity(1 << 20, file), limit);
+    tree.with_context(|| path.display().to_string())
+}

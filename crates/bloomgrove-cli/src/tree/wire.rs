@@ -1,0 +1,132 @@
+//! `bloomgrove tree compress` and `expand`: trees to and from the wire.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use bloomgrove::bloom_tree::{BloomTree, Coding};
+use bloomgrove::format::Notes;
+use serde_json::json;
+
+use super::{expand as read, open};
+use crate::filter::KEYS_NOTE;
+use crate::output::Output;
+use crate::whole_file::WholeFile;
+use crate::{Outcome, units};
+
+/// Write a tree in as few bytes as it goes, to be sent
+///
+/// `tree check`, `info` and `intersect` read it as it is.
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  bloomgrove tree compress users.grove -o users.tree")]
+pub(crate) struct CompressArgs {
+    /// The tree
+    #[arg(value_name = "TREE")]
+    tree: PathBuf,
+    /// The file to write, whole or not at all
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// How: by the filters above each filter, or all bits of a level together as in the paper
+    #[arg(long, value_enum, default_value = "context")]
+    coding: CodingArg,
+    /// Print facts as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum CodingArg {
+    Context,
+    Levels,
+}
+
+/// Turn a compressed tree into a .grove file
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  bloomgrove tree expand users.tree -o users.grove")]
+pub(crate) struct ExpandArgs {
+    /// The compressed tree
+    #[arg(value_name = "MESSAGE")]
+    message: PathBuf,
+    /// The tree to write, whole or not at all
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// The most memory it may take
+    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = units::bytes)]
+    memory: u64,
+    /// Print facts as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn compress(args: CompressArgs) -> Result<Outcome> {
+    // What is sent is sent under a right checksum, so it must be sound to begin with.
+    let opened = open(&args.tree, true, u64::MAX)?;
+    let coding = match args.coding {
+        CodingArg::Context => Coding::Context,
+        CodingArg::Levels => Coding::Levels,
+    };
+    let tree = &opened.tree;
+    let notes = opened.notes.get(KEYS_NOTE);
+    let notes = notes.map_or_else(Notes::new, |keys| Notes::new().with(KEYS_NOTE, keys));
+    let bytes = save(tree, &notes, coding, &args.output)?;
+    let before = tree.shape().bits().div_ceil(8);
+    let items = tree.estimated_items();
+    let per_item = items
+        .is_finite()
+        .then(|| bytes as f64 * 8.0 / items.max(1.0));
+    let mut output = Output::new();
+    if args.json {
+        output.json(&json!({
+            "file": args.output.to_string_lossy(),
+            "coding": coding.name(),
+            "bytes_before": before,
+            "bytes": bytes,
+            "share": bytes as f64 / before as f64,
+            "bits_per_item": per_item,
+        }))?;
+    } else {
+        let per_item = per_item.map_or_else(String::new, |bits| format!(", {bits:.2} bits a key"));
+        output.line(format_args!(
+            "{}: {} of {}, {}{per_item}",
+            args.output.display(),
+            units::size(bytes),
+            units::size(before),
+            units::percent(bytes as f64 / before as f64),
+        ))?;
+    }
+    output.finish()?;
+    Ok(Outcome::Yes)
+}
+
+pub(crate) fn expand(args: ExpandArgs) -> Result<Outcome> {
+    let (tree, notes) = read(&args.message, args.memory)?;
+    tree.save_with(&args.output, &notes)?;
+    let size = tree.shape().words() as u64 * 8;
+    let mut output = Output::new();
+    if args.json {
+        output.json(&json!({
+            "file": args.output.to_string_lossy(),
+            "bytes": size,
+        }))?;
+    } else {
+        output.line(format_args!(
+            "{}: {}",
+            args.output.display(),
+            units::size(size)
+        ))?;
+    }
+    output.finish()?;
+    Ok(Outcome::Yes)
+}
+
+/// Writes a tree as a message, and says how many bytes that took.
+pub(super) fn save<S: AsRef<[u64]>>(
+    tree: &BloomTree<S>,
+    notes: &Notes,
+    coding: Coding,
+    path: &Path,
+) -> Result<u64> {
+    let mut file = WholeFile::create(path)?;
+    tree.compress_with(coding, notes, &mut file)
+        .with_context(|| path.display().to_string())?;
+    file.finish()
+}

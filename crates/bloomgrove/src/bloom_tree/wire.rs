@@ -1,0 +1,269 @@
+//! A tree as a message, in as few bytes as it goes: section 4.3.
+//!
+//! ```text
+//!   | shape | level 1: plan, bits | level 2: tables, filters | level 3: tables, filters | end |
+//! ```
+//!
+//! The root is coded as any bits are (`codec::bits`). The levels below it by context
+//! ([`Coding::Context`], see `context`), or as the paper does, all bits of a level under one
+//! density ([`Coding::Levels`]).
+//!
+//! Cost: one pass for the tables, one for the coding; memory for one frame beside the tree.
+//! FORMAT section 16 has every byte.
+
+use std::io::{Read, Write};
+
+use super::context::{Filters, Model, lay};
+use super::{BloomTree, Shape, field};
+use crate::Error;
+use crate::bits::Words;
+use crate::codec::LIMIT;
+use crate::codec::bits::{BitDecoder, BitEncoder, Model as BitModel, Plan};
+use crate::codec::filter::{put_notes, put_params, take_params};
+use crate::codec::message::{Kind, Reader, Writer};
+use crate::codec::symbols::{Decoder, Encoder};
+use crate::format::Notes;
+
+/// How the levels below the root are coded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Coding {
+    /// Each filter by the ones of the filters above it: the fewest bytes.
+    #[default]
+    Context,
+    /// All bits of a level under one density, as in the paper.
+    Levels,
+}
+
+impl Coding {
+    /// The name used on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Coding::Context => "context",
+            Coding::Levels => "levels",
+        }
+    }
+}
+
+/// Tags of frames. FORMAT section 16.
+const NOTES: u8 = 1;
+const BITS: u8 = 2;
+const PLAN: u8 = 3;
+const TABLES: u8 = 4;
+const FILTERS: u8 = 5;
+
+/// How many filters go into a frame: some tens of kilobytes.
+const FRAME: usize = 1 << 17;
+impl<S: AsRef<[u64]>> BloomTree<S> {
+    /// Writes the tree to `out` in as few bytes as `coding` needs, and returns how many. What
+    /// lies below bits that are not set, and no key asks for, is not sent by
+    /// [`Coding::Context`]; trees made by insertion, union and intersection have nothing there.
+    ///
+    /// ```
+    /// use bloomgrove::bloom_tree::{BloomTree, Coding, Shape};
+    ///
+    /// let mut tree = BloomTree::new(Shape::for_items(10_000, 1.0, &[4, 3], &[6, 3, 2])?)?;
+    /// tree.insert_batch(&(0..10_000u64).collect::<Vec<_>>());
+    /// let mut message = Vec::new();
+    /// let bytes = tree.compress(Coding::Context, &mut message)?;
+    /// assert!(bytes * 8 < tree.shape().bits() / 2);
+    /// assert!(BloomTree::expand(&message[..])? == tree);
+    /// # Ok::<(), bloomgrove::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn compress(&self, coding: Coding, out: impl Write) -> Result<u64, Error> {
+        self.compress_with(coding, &Notes::new(), out)
+    }
+
+    /// As [`compress`](Self::compress), with notes for whoever expands it.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn compress_with(
+        &self,
+        coding: Coding,
+        notes: &Notes,
+        out: impl Write,
+    ) -> Result<u64, Error> {
+        let mut head = Vec::new();
+        put_params(&mut head, self.shape.root());
+        head.extend(self.shape.to_bytes());
+        let mut writer = Writer::new(out, Kind::Tree, &head)?;
+        put_notes(&mut writer, notes)?;
+        for level in 0..self.shape.depth() {
+            match coding {
+                Coding::Context if level > 0 => self.send_filters(level, &mut writer)?,
+                _ => self.send_bits(level, &mut writer)?,
+            }
+        }
+        writer.finish()
+    }
+
+    /// A level as bits.
+    fn send_bits(&self, level: usize, writer: &mut Writer<impl Write>) -> Result<(), Error> {
+        let bits = self.shape.level_bits(level);
+        let plan = Plan::new(BitModel::Static, bits, self.level_ones(level));
+        let mut payload = Vec::new();
+        plan.write(&mut payload);
+        writer.frame(PLAN, &payload)?;
+        let (frames, words) = (plan.frames(), plan.frame_words() as u64);
+        let mut encoder = BitEncoder::new(plan);
+        let mut at = self.shape.start(level);
+        let end = at + bits;
+        for _ in 0..frames {
+            let next = (at + words * 64).min(end);
+            encoder.frame(&cut(self.words(), at, next), &mut payload);
+            writer.frame(BITS, &payload)?;
+            at = next;
+        }
+        Ok(())
+    }
+
+    /// A level as filters below set bits.
+    fn send_filters(&self, level: usize, writer: &mut Writer<impl Write>) -> Result<(), Error> {
+        let model = Model::of(self.shape.levels()[level].bits, &self.contexts(level));
+        let mut payload = Vec::new();
+        model.write(&mut payload);
+        writer.frame(TABLES, &payload)?;
+        let mut filters = Filters::of(&self.shape, level);
+        let mut left = self.level_ones(level - 1);
+        while left > 0 {
+            let mut encoder = Encoder::new();
+            for _ in 0..left.min(FRAME as u64) {
+                if let Some((filter, context)) = filters.next(self.words()) {
+                    model.put(&mut encoder, context, self.pattern(level, filter));
+                }
+            }
+            left -= left.min(FRAME as u64);
+            writer.frame(FILTERS, &encoder.finish())?;
+        }
+        Ok(())
+    }
+}
+
+impl BloomTree {
+    /// The tree of a message that [`compress`](Self::compress) has written, all of which is
+    /// checked.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] above [`codec::LIMIT`](crate::codec::LIMIT); [`Error::Message`],
+    /// [`Error::WrongContent`] and [`Error::Version`] for what is no message of a tree;
+    /// [`Error::OutOfMemory`]; [`Error::Io`].
+    pub fn expand(input: impl Read) -> Result<Self, Error> {
+        Self::expand_within(input, LIMIT).map(|(tree, _)| tree)
+    }
+
+    /// As [`expand`](Self::expand), with the notes that came with it, and up to `limit` bytes
+    /// of bits: whoever sends a few hundred can ask for terabytes.
+    ///
+    /// # Errors
+    /// As [`expand`](Self::expand).
+    pub fn expand_within(input: impl Read, limit: u64) -> Result<(Self, Notes), Error> {
+        let mut reader = Reader::open(input, Kind::Tree)?;
+        let shape = shape_of(reader.params()).map_err(|error| reader.locate(error))?;
+        let bytes = shape.bits().div_ceil(8);
+        if bytes > limit {
+            return Err(Error::TooLarge { bytes, limit });
+        }
+        let mut tree = BloomTree {
+            words: Words::zeroed(shape.words())?,
+            shape,
+        };
+        let mut payload = Vec::new();
+        let mut next = reader.next(&mut payload)?;
+        let mut notes = Notes::new();
+        if next == Some(NOTES) && !payload.is_empty() {
+            let found = Notes::from_bytes(&payload);
+            notes = found.ok_or_else(|| reader.damaged("the notes are no notes"))?;
+            next = reader.next(&mut payload)?;
+        }
+        for level in 0..tree.shape.depth() {
+            if level > 0 {
+                next = reader.next(&mut payload)?;
+            }
+            match next {
+                Some(PLAN) => tree.take_bits(level, &payload, &mut reader)?,
+                Some(TABLES) if level > 0 => tree.take_filters(level, &payload, &mut reader)?,
+                _ => return Err(reader.damaged("a level was expected here")),
+            }
+        }
+        reader.finish()?;
+        Ok((tree, notes))
+    }
+
+    fn take_bits(
+        &mut self,
+        level: usize,
+        mut plan: &[u8],
+        reader: &mut Reader<impl Read>,
+    ) -> Result<(), Error> {
+        let bits = self.shape.level_bits(level);
+        let plan = Plan::read(&mut plan, bits).map_err(|error| reader.locate(error))?;
+        let (frames, words) = (plan.frames(), plan.frame_words() as u64);
+        let mut decoder = BitDecoder::new(plan);
+        let mut payload = Vec::new();
+        let mut at = self.shape.start(level);
+        let end = at + bits;
+        let mut found = Vec::new();
+        for _ in 0..frames {
+            reader.expect(BITS, &mut payload)?;
+            let next = (at + words * 64).min(end);
+            found.clear();
+            found.resize((next - at).div_ceil(64) as usize, 0);
+            let frame = decoder.frame(&payload, &mut found);
+            frame.map_err(|error| reader.locate(error))?;
+            for (i, &word) in found.iter().enumerate() {
+                lay(self.words.as_mut(), at + i as u64 * 64, word);
+            }
+            at = next;
+        }
+        Ok(())
+    }
+
+    fn take_filters(
+        &mut self,
+        level: usize,
+        tables: &[u8],
+        reader: &mut Reader<impl Read>,
+    ) -> Result<(), Error> {
+        let bits = self.shape.levels()[level].bits;
+        let model = Model::read(bits, tables).map_err(|error| reader.locate(error))?;
+        let mut filters = Filters::of(&self.shape, level);
+        let mut left = self.level_ones(level - 1);
+        let mut payload = Vec::new();
+        let words = self.words.as_mut();
+        while left > 0 {
+            reader.expect(FILTERS, &mut payload)?;
+            let mut decoder = Decoder::new(&payload);
+            let mut take = || {
+                for _ in 0..left.min(FRAME as u64) {
+                    if let Some((filter, context)) = filters.next(words) {
+                        let pattern = model.get(&mut decoder, context)?;
+                        lay(words, self.shape.offset(level, filter), pattern);
+                    }
+                }
+                Ok(())
+            };
+            take().map_err(|error| reader.locate(error))?;
+            decoder.finish().map_err(|error| reader.locate(error))?;
+            left -= left.min(FRAME as u64);
+        }
+        Ok(())
+    }
+}
+
+/// The shape that the parameters of a message spell.
+fn shape_of(mut bytes: &[u8]) -> Result<Shape, Error> {
+    let root = take_params(&mut bytes)?;
+    Shape::from_bytes(root, bytes).map_err(|what| Error::message(0, what))
+}
+
+/// The bits from `start` to before `end` as words of their own.
+fn cut(words: &[u64], start: u64, end: u64) -> Vec<u64> {
+    let starts = (start..end).step_by(64);
+    starts
+        .map(|at| field(words, at, (end - at).min(64)))
+        .collect()
+}

@@ -1,0 +1,139 @@
+//! How dense bits are: one of 833 steps, the same on both sides, or learned on the way.
+//!
+//! ```text
+//!   step    0          ...  800 801 ... 831   832
+//!   chance  32 / 2^32  ...   8/32 ..  15.75/32  1/2     32 steps to each doubling
+//! ```
+//!
+//! Coding takes the chance of the rarer bit from these steps only, so that a table belongs to a step
+//! and two bytes name it. A chance that is off by a 64th of itself costs a ten-thousandth of the
+//! entropy at most.
+
+/// How many steps there are to a doubling.
+const STEPS: u32 = 32;
+
+/// The chance of the rarer bit: step number, 0 to [`Density::HALF`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Density(u16);
+
+impl Density {
+    /// One bit in two: the densest, as the other bit is the rarer one beyond it.
+    pub(super) const HALF: Density = Density(26 * STEPS as u16);
+
+    /// How many there are.
+    pub(super) const COUNT: usize = Self::HALF.0 as usize + 1;
+
+    /// The step for `rare` bits of `all`; the nearest one if there is none so low or high.
+    pub(super) fn of(rare: u64, all: u64) -> Self {
+        let chance = (u128::from(rare) << 32) / u128::from(all.max(1));
+        Self::of_chance(chance.min(1 << 31) as u32)
+    }
+
+    /// The step for a chance in parts of 2^32.
+    fn of_chance(chance: u32) -> Self {
+        let chance = u64::from(chance.max(STEPS));
+        let doubling = chance.ilog2() - STEPS.ilog2();
+        // Rounded; one past the last step of a doubling is the first of the next.
+        let step = ((chance << 1 >> doubling) + 1) / 2 - u64::from(STEPS);
+        Self((doubling * STEPS + step as u32) as u16).min(Self::HALF)
+    }
+
+    fn min(self, other: Self) -> Self {
+        Self(self.0.min(other.0))
+    }
+
+    /// The chance, in parts of 2^32.
+    pub(super) fn chance(self) -> u64 {
+        let step = u32::from(self.0);
+        u64::from(STEPS + step % STEPS) << (step / STEPS)
+    }
+
+    pub(super) fn number(self) -> u16 {
+        self.0
+    }
+
+    pub(super) fn from_number(number: u64) -> Option<Self> {
+        let number = u16::try_from(number).ok().map(Density)?;
+        (number.0 <= Self::HALF.0).then_some(number)
+    }
+}
+
+/// Bits of what came before, and how many of them were ones: from that, what to expect.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Learned {
+    bits: u64,
+    ones: u64,
+}
+
+impl Learned {
+    /// What is remembered: fewer bits follow a change sooner, more are a better estimate. Half a
+    /// million, or as many as have [`RARE`] of the rarer bit.
+    const BITS: u64 = 1 << 19;
+    const RARE: u64 = 512;
+
+    #[inline]
+    pub(super) fn add(&mut self, bits: u64, ones: u64) {
+        self.bits += bits;
+        self.ones += ones;
+        if self.bits >= Self::BITS && self.ones.min(self.bits - self.ones) >= Self::RARE {
+            self.bits /= 2;
+            self.ones /= 2;
+        }
+    }
+
+    /// The chance of a one, or of a zero if that is what is coded as rare.
+    #[inline]
+    pub(super) fn density(&self, zeros: bool) -> Density {
+        let rare = match zeros {
+            true => self.bits - self.ones,
+            false => self.ones,
+        };
+        // Half a rare bit in one more than were seen, before any was.
+        let (rare, all) = (2 * rare + 1, 2 * self.bits + 2);
+        match rare.checked_mul(1 << 32) {
+            Some(parts) => Density::of_chance((parts / all).min(1 << 31) as u32),
+            None => Density::of(rare, all),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_where_they_say() {
+        for number in 0..Density::COUNT as u64 {
+            let density = Density::from_number(number).unwrap();
+            assert_eq!(Density::of_chance(density.chance() as u32), density);
+        }
+        assert_eq!(Density::from_number(Density::COUNT as u64), None);
+        assert_eq!(Density::HALF.chance(), 1 << 31);
+        assert_eq!(Density::of(0, 0), Density(0));
+        assert_eq!(Density::of(0, 100), Density(0));
+        assert_eq!(Density::of(100, 100), Density::HALF);
+        assert_eq!(Density::of(u64::MAX / 4, u64::MAX).chance(), 1 << 30);
+    }
+
+    #[test]
+    fn the_nearest_step_is_near() {
+        let mut chance = 33u64;
+        while chance < 1 << 31 {
+            let found = Density::of_chance(chance as u32).chance() as f64;
+            let off = found / chance as f64;
+            assert!((off - 1.0).abs() <= 1.0 / 64.0, "{chance}: {off}");
+            chance += 1 + chance / 1000;
+        }
+    }
+
+    #[test]
+    fn learning_follows_a_change() {
+        let mut learned = Learned::default();
+        assert_eq!(learned.density(false), Density::HALF);
+        (0..100_000).for_each(|_| learned.add(64, 16));
+        assert_eq!(learned.density(false), Density::of(1, 4));
+        assert_eq!(learned.density(true), Density::HALF);
+        (0..100_000).for_each(|_| learned.add(64, 1));
+        assert_eq!(learned.density(false), Density::of(1, 64));
+    }
+}

@@ -1,0 +1,180 @@
+//! A filter as a message.
+//!
+//! ```text
+//!   | head: parameters, plan of frames | notes, if any | frame | frame | ... | end |
+//! ```
+//!
+//! Any family and layout; the filter that comes out has the same parameters and bits. It
+//! pays where the fill is far from a half: a filter with its best number of hashes is half full and
+//! cannot be made smaller, but one with *fewer hashes and more bits* is sparse, and once coded smaller than the best
+//! filter of the same rate.
+//!
+//! Source: Mitzenmacher, "Compressed Bloom filters"; the paper's section 2.3.
+//!
+//! Cost: two passes over the words (the first counts), one coded frame of memory. A filter
+//! larger than memory can be compressed from its map.
+
+use std::io::{Read, Write};
+
+use super::bits::{BitDecoder, BitEncoder, Model, Plan};
+use super::message::{Kind, Reader, Writer};
+use crate::bits::{self, Words};
+use crate::format::Notes;
+use crate::{Error, Filter, Params};
+
+/// The bytes of bits that [`expand`](expand()) makes at most: 1 GiB. Few bytes can stand for many bits, so
+/// whoever takes messages from strangers needs a limit that does not come from the message.
+pub const LIMIT: u64 = 1 << 30;
+
+/// Tags of frames. FORMAT section 15.
+pub(super) const NOTES: u8 = 1;
+pub(super) const BITS: u8 = 2;
+
+/// Writes a filter as a message, and says how many bytes it takes.
+///
+/// ```
+/// use bloomgrove::{Filter, Params, codec};
+///
+/// // One hash, many bits: sparse, and small once it is coded.
+/// let mut filter = Filter::new(Params::builder(1 << 20, 1).build()?)?;
+/// filter.insert_batch(&(0..10_000u64).collect::<Vec<_>>());
+///
+/// let mut message = Vec::new();
+/// let bytes = codec::compress(&filter, &mut message)?;
+/// assert_eq!(bytes, message.len() as u64);
+/// assert!(bytes < (1 << 20) / 8 / 10);
+///
+/// assert!(codec::expand(&message[..])? == filter);
+/// # Ok::<(), bloomgrove::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn compress<S: AsRef<[u64]>>(filter: &Filter<S>, out: impl Write) -> Result<u64, Error> {
+    compress_with(filter, Model::default(), &Notes::new(), out)
+}
+
+/// As [`compress`](compress()), with a certain model, and notes for the receiver.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn compress_with<S: AsRef<[u64]>>(
+    filter: &Filter<S>,
+    model: Model,
+    notes: &Notes,
+    out: impl Write,
+) -> Result<u64, Error> {
+    let words = filter.words();
+    let plan = Plan::new(model, filter.params().bits(), bits::count(words));
+    let mut head = Vec::new();
+    put_params(&mut head, filter.params());
+    plan.write(&mut head);
+    let mut message = Writer::new(out, Kind::Filter, &head)?;
+    put_notes(&mut message, notes)?;
+    let mut encoder = BitEncoder::new(plan.clone());
+    let mut coded = Vec::new();
+    for frame in words.chunks(plan.frame_words()) {
+        encoder.frame(frame, &mut coded);
+        message.frame(BITS, &coded)?;
+    }
+    message.finish()
+}
+
+/// Reads a filter from a message, all of which is checked.
+///
+/// # Errors
+/// [`Error::TooLarge`] above [`LIMIT`]; [`Error::Message`], [`Error::WrongContent`] and
+/// [`Error::Version`] for what is no message of a filter; [`Error::OutOfMemory`]; [`Error::Io`].
+pub fn expand(input: impl Read) -> Result<Filter, Error> {
+    expand_within(input, LIMIT).map(|(filter, _)| filter)
+}
+
+/// As [`expand`](expand()), with the notes that came with it, and up to `limit` bytes of bits.
+///
+/// # Errors
+/// As [`expand`](expand()).
+pub fn expand_within(input: impl Read, limit: u64) -> Result<(Filter, Notes), Error> {
+    let mut message = Reader::open(input, Kind::Filter)?;
+    let mut head = message.params();
+    let params = take_params(&mut head).map_err(|error| message.locate(error))?;
+    let plan = Plan::read(&mut head, params.bits()).map_err(|error| message.locate(error))?;
+    if !head.is_empty() {
+        return Err(message.damaged("the head is too long"));
+    }
+    let bytes = params.bits().div_ceil(64) * 8;
+    if bytes > limit {
+        return Err(Error::TooLarge { bytes, limit });
+    }
+    let mut coded = Vec::new();
+    let (notes, mut ready) = take_notes(&mut message, &mut coded)?;
+    let mut words = Words::zeroed(params.words())?;
+    let mut decoder = BitDecoder::new(plan.clone());
+    for frame in words.as_mut().chunks_mut(plan.frame_words()) {
+        if !std::mem::take(&mut ready) {
+            message.expect(BITS, &mut coded)?;
+        }
+        let decoded = decoder.frame(&coded, frame);
+        decoded.map_err(|error| message.locate(error))?;
+    }
+    message.finish()?;
+    Ok((Filter::from_words(params, words)?, notes))
+}
+
+pub(crate) fn put_notes<W: Write>(message: &mut Writer<W>, notes: &Notes) -> Result<(), Error> {
+    let bytes = notes.to_bytes();
+    match bytes.is_empty() {
+        true => Ok(()),
+        false => message.frame(NOTES, &bytes),
+    }
+}
+
+/// The notes, if the message has any; and whether the frame in `payload` is already the one
+/// behind them, which is of bits.
+pub(super) fn take_notes<R: Read>(
+    message: &mut Reader<R>,
+    payload: &mut Vec<u8>,
+) -> Result<(Notes, bool), Error> {
+    match message.next(payload)? {
+        Some(BITS) => Ok((Notes::new(), true)),
+        Some(NOTES) if !payload.is_empty() => {
+            let notes = Notes::from_bytes(payload);
+            let notes = notes.ok_or_else(|| message.damaged("the notes are no notes"))?;
+            Ok((notes, false))
+        }
+        _ => Err(message.damaged("bits or notes were expected here")),
+    }
+}
+
+/// Appends the bytes of FORMAT section 4 without their zeros: how many eights there are, and for each
+/// a byte that says which of its eight bytes follow.
+pub(crate) fn put_params(out: &mut Vec<u8>, params: &Params) {
+    let bytes = params.to_bytes();
+    let (eights, _) = bytes.as_chunks::<8>();
+    out.push(eights.len() as u8);
+    for eight in eights {
+        let there = (0..8).filter(|&i| eight[i] != 0);
+        out.push(there.map(|i| 1 << i).sum());
+        out.extend(eight.iter().filter(|&&byte| byte != 0));
+    }
+}
+
+pub(crate) fn take_params(bytes: &mut &[u8]) -> Result<Params, Error> {
+    let mut next = || {
+        let (&first, rest) = bytes
+            .split_first()
+            .ok_or_else(|| Error::message(0, "it ends inside the parameters"))?;
+        *bytes = rest;
+        Ok(first)
+    };
+    let mut spelled = Vec::new();
+    for _ in 0..next()? {
+        let there = next()?;
+        for i in 0..8 {
+            spelled.push(match there & (1 << i) {
+                0 => 0,
+                _ => next()?,
+            });
+        }
+    }
+    Params::from_bytes(&spelled).map_err(|what| Error::message(0, what))
+}
