@@ -43,8 +43,8 @@ fn label(axis: Axis, value: f64) -> String {
     let power = 10f64.powi(value.round() as i32);
     match whole {
         true if power >= 1.0 => format!("{power:.0}"),
-        true if power >= 1e-4 => format!("{power}"),
-        true => format!("{power:e}"),
+        true if value.round() >= -3.0 => format!("{power}"),
+        true => format!("1e{:.0}", value.round()),
         false => String::new(),
     }
 }

@@ -336,12 +336,11 @@ impl Sets {
             stroke,
             hashes: hashes.to_string(),
             stored: stored / items[0],
-            coded: items
-                .map(|n| coded_flat(stored, hashes, n))
-                .iter()
-                .sum::<f64>()
-                / 2.0
-                / items[0],
+            coded: match name {
+                // Sent as it is.
+                SBF | SBF_BEST => stored / items[0],
+                _ => self.coded((stored, hashes)) / 2.0 / items[0],
+            },
             geometric: None,
             expected: self.rate((stored, hashes)),
             counted: None,
@@ -371,22 +370,21 @@ impl Sets {
         both.powi(hashes as i32)
     }
 
+    /// What two filters come to once coded, together.
+    fn coded(&self, (bits, hashes): Kind) -> f64 {
+        let coded = |items: f64| bits * entropy(filled(bits, hashes, items));
+        self.items().map(coded).iter().sum()
+    }
+
     /// The size of a filter with so many hashes that comes, for both sets together, to this
     /// many bits once coded.
     fn sparse_bits(&self, coded: f64, hashes: u32) -> f64 {
-        let together = |bits: f64| -> f64 {
-            self.items()
-                .iter()
-                .map(|items| coded_flat(bits, hashes, *items))
-                .sum()
-        };
         let (mut low, mut high) = (1f64, 2f64.powi(200));
         while high / low > 1.0 + 1e-9 {
             let middle = (low * high).sqrt();
-            if together(middle) < coded {
-                low = middle
-            } else {
-                high = middle
+            match self.coded((middle, hashes)) < coded {
+                true => low = middle,
+                false => high = middle,
             }
         }
         low
@@ -395,9 +393,4 @@ impl Sets {
 
 fn filled(bits: f64, hashes: u32, items: f64) -> f64 {
     -(-f64::from(hashes) * items / bits).exp_m1()
-}
-
-/// What a filter comes to once coded.
-fn coded_flat(bits: f64, hashes: u32, items: f64) -> f64 {
-    bits * entropy(filled(bits, hashes, items))
 }

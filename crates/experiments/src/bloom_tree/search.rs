@@ -11,6 +11,9 @@ const FIRST: std::ops::RangeInclusive<u32> = 2..=8;
 const BITS: std::ops::RangeInclusive<u64> = 2..=8;
 const HASHES: std::ops::RangeInclusive<u32> = 1..=4;
 
+/// Trees that accept more absent keys than this are not drawn: they would be half the picture.
+const MOST_RATE: f64 = 0.95;
+
 /// One configuration with one of the two rates.
 #[derive(Clone)]
 struct Point {
@@ -142,7 +145,7 @@ fn draw(
     stroke: Stroke,
     points: &[Point],
 ) {
-    for point in points {
+    for point in points.iter().filter(|point| point.rate <= MOST_RATE) {
         sizes.draw(name, color, stroke, point.rate, point.coded);
         scores.draw(name, color, stroke, point.rate, point.score());
     }
