@@ -1,0 +1,498 @@
+//! What to send so that a set arrives in the fewest bytes: advice over every structure.
+//!
+//! ```text
+//!   items, and a rate or a number of bytes
+//!      |-- standard, blocked     about as many bits as they have: half of them are set
+//!      |-- compressed filters    m H(fill) bits: fewer hashes than usual leave most bits 0,
+//!      |                         many more make most 1, and either is coded in less
+//!      |-- BloomTrees            simulated: no formula has their rate
+//!      '-- for comparison        Golomb-coded set, n log2(1/p)
+//!             |
+//!             v
+//!   the cheapest that the receiver can bear, and why
+//! ```
+//!
+//! Sizes are those of whole messages, as `codec` makes them. Memory is what the receiver needs to
+//! ask questions: a filter coded in a few bits for an item may expand to thousands.
+//!
+//! A tree with one hash function in every filter below its root is a standard filter of
+//! m_1 m_2 .. bits and k_1 hashes, of the same rate and the same size once coded; such trees are
+//! not among the candidates. The others are smaller than the smallest standard filter where one
+//! absent key in ten or more may pass, but so are compressed filters, by more.
+//!
+//! Source: seed document 004, section 6, which searches among trees alone and compares with standard
+//! filters at the geometric mean; compressed filters after Mitzenmacher (2002), cited there with
+//! few hashes only.
+//!
+//! Cost: formulas for filters, and some hundred small trees: a second or two.
+
+use crate::bloom_tree::Shape;
+use crate::{Error, Layout, MAX_HASHES, Params};
+
+use super::{forest, math};
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Goal {
+    /// The fewest bytes at this false-positive rate.
+    Fpr(f64),
+    /// The lowest false-positive rate in so many bytes.
+    Bytes(u64),
+}
+
+/// What the receiver can bear.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Limits {
+    /// Bytes of memory for the structure once it is expanded.
+    pub memory: u64,
+    /// The most bits that a query for a present key may look at.
+    pub hashes: u64,
+    /// The most levels of a tree.
+    pub depth: usize,
+}
+
+impl Default for Limits {
+    /// 1 GiB, 64 hashes, and trees of two and three levels.
+    fn default() -> Self {
+        Self {
+            memory: 1 << 30,
+            hashes: MAX_HASHES.into(),
+            depth: 3,
+        }
+    }
+}
+
+/// Something that can be sent, or compared with.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Structure {
+    /// The smallest filter.
+    Standard(Params),
+    /// All bits of a key in one line.
+    Blocked(Params),
+    /// Fewer or more hashes than the smallest filter has, more bits, and smaller once coded.
+    Compressed(Params),
+    /// A tree, coded by context.
+    Tree(Shape),
+    /// Sorted hashes, their gaps coded. For comparison: it cannot be made here.
+    Golomb,
+    /// What no structure can go below. For comparison.
+    Information,
+}
+
+impl Structure {
+    /// In few words.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Structure::Standard(_) => "standard filter",
+            Structure::Blocked(_) => "blocked filter",
+            Structure::Compressed(_) => "compressed filter",
+            Structure::Tree(_) => "BloomTree",
+            Structure::Golomb => "Golomb-coded set",
+            Structure::Information => "information bound",
+        }
+    }
+
+    /// Whether this library makes it.
+    pub fn is_producible(&self) -> bool {
+        !matches!(self, Structure::Golomb | Structure::Information)
+    }
+
+    /// The parameters of a filter.
+    pub fn params(&self) -> Option<&Params> {
+        match self {
+            Structure::Standard(params)
+            | Structure::Blocked(params)
+            | Structure::Compressed(params) => Some(params),
+            _ => None,
+        }
+    }
+}
+
+/// A structure with what to expect of it.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Candidate {
+    /// What.
+    pub structure: Structure,
+    /// Bytes of its message.
+    pub wire_bytes: u64,
+    /// Bytes in the receiver's memory.
+    pub memory_bytes: u64,
+    /// How often an absent key is accepted.
+    pub fpr: f64,
+    /// How many bits a query for a present key looks at.
+    pub hashes: u64,
+    /// Why it is out of the question, if it is.
+    pub excluded: Option<String>,
+}
+
+impl Candidate {
+    pub(super) fn new(structure: Structure, wire_bytes: u64, fpr: f64) -> Self {
+        let (bits, hashes) = match &structure {
+            Structure::Tree(shape) => (shape.bits(), shape.hashes()),
+            other => match other.params() {
+                Some(params) => (params.bits(), params.hashes().into()),
+                None => (8 * wire_bytes, 1),
+            },
+        };
+        Self {
+            structure,
+            wire_bytes,
+            memory_bytes: 8 * bits.div_ceil(64),
+            fpr,
+            hashes,
+            excluded: None,
+        }
+    }
+
+    /// Whether it can be made and the limits allow it.
+    pub fn is_possible(&self) -> bool {
+        self.excluded.is_none() && self.structure.is_producible()
+    }
+}
+
+/// All candidates, and which to take.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Advice {
+    /// How many items it is about.
+    pub items: u64,
+    /// What was asked for.
+    pub goal: Goal,
+    /// The best first: fewest bytes, or lowest rate.
+    pub candidates: Vec<Candidate>,
+    /// The number of the one to take.
+    pub best: usize,
+    /// Why, in a sentence.
+    pub why: String,
+}
+
+impl Advice {
+    /// The one to take.
+    pub fn best(&self) -> &Candidate {
+        &self.candidates[self.best]
+    }
+}
+
+/// Fewer hashes are worth this share of the bytes.
+const FEWER_WORTH: f64 = 0.01;
+/// The numbers of hashes that compressed filters are tried with.
+const HASHES: [u32; 13] = [1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 48, 64];
+/// No lower rate can be asked for: what it takes is no matter of bytes on a wire.
+const LOWEST: f64 = 1e-15;
+/// No higher rate is looked at when bytes are given.
+const HIGHEST: f64 = 0.999;
+
+/// What a message has around its frames, and a frame around its bytes; `codec::message`.
+const MESSAGE: u64 = 64;
+const FRAME: u64 = 8;
+/// How many bits go into a frame.
+const FRAME_BITS: u64 = 1 << 20;
+/// What the coder adds to the entropy.
+const CODER: f64 = 1.0005;
+
+/// What to send for `items` items.
+///
+/// ```
+/// use bloomgrove::tune::wire::{Goal, Limits, Structure, advise};
+///
+/// let advice = advise(10_000, Goal::Fpr(0.01), &Limits::default())?;
+/// assert!(matches!(advice.best().structure, Structure::Compressed(_)));
+/// println!("{}", advice.why);
+/// # Ok::<(), bloomgrove::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Unreachable`] when the rate is out of range, the bytes too few for any message, or
+/// nothing keeps within the limits.
+pub fn advise(items: u64, goal: Goal, limits: &Limits) -> Result<Advice, Error> {
+    check(items, goal)?;
+    let standard = reaching(goal, |fpr| standard(items, fpr));
+    let mut candidates: Vec<Candidate> = standard.iter().cloned().collect();
+    candidates.extend(reaching(goal, |fpr| blocked(items, fpr)));
+    for hashes in HASHES {
+        let found = reaching(goal, |fpr| compressed(items, hashes, fpr));
+        // Those near the usual number of hashes have nothing left to be coded away.
+        let known = standard.as_ref();
+        let better = |found: &Candidate| known.is_none_or(|known| is_better(found, known, goal));
+        candidates.extend(found.filter(better));
+    }
+    candidates.extend(forest::trees(items, goal, limits)?);
+    candidates.extend(reaching(goal, |fpr| Some(golomb(items, fpr))));
+    candidates.extend(reaching(goal, |fpr| Some(information(items, fpr))));
+    for candidate in &mut candidates {
+        candidate.excluded = excluded(candidate, limits);
+    }
+    candidates.sort_by(|a, b| value(a, goal).total_cmp(&value(b, goal)));
+    let best = choose(&candidates, goal).ok_or_else(|| nothing_fits(&candidates, limits))?;
+    let why = why(&candidates, best, goal);
+    Ok(Advice {
+        items,
+        goal,
+        candidates,
+        best,
+        why,
+    })
+}
+
+fn check(items: u64, goal: Goal) -> Result<(), Error> {
+    let what = match goal {
+        Goal::Fpr(fpr) => {
+            super::check_target(items, fpr)?;
+            if fpr >= LOWEST {
+                return Ok(());
+            }
+            format!("a false-positive rate of {fpr:e}; the lowest here is {LOWEST:e}")
+        }
+        Goal::Bytes(bytes) => {
+            super::check_target(items, 0.5)?;
+            if bytes >= 2 * MESSAGE {
+                return Ok(());
+            }
+            format!("in {bytes} bytes, of which the head of a message alone takes {MESSAGE}")
+        }
+    };
+    Err(Error::Unreachable { what })
+}
+
+/// What is made small.
+fn value(candidate: &Candidate, goal: Goal) -> f64 {
+    match goal {
+        Goal::Fpr(_) => candidate.wire_bytes as f64,
+        Goal::Bytes(_) => candidate.fpr,
+    }
+}
+
+fn is_better(one: &Candidate, other: &Candidate, goal: Goal) -> bool {
+    value(one, goal) < value(other, goal)
+}
+
+/// What `make` makes at the rate asked for; or at the lowest rate at which it makes no more than
+/// the bytes asked for.
+fn reaching(goal: Goal, make: impl Fn(f64) -> Option<Candidate>) -> Option<Candidate> {
+    let bytes = match goal {
+        Goal::Fpr(fpr) => return make(fpr),
+        Goal::Bytes(bytes) => bytes,
+    };
+    let fits = |ln: f64| make(ln.exp()).filter(|made| made.wire_bytes <= bytes);
+    let (mut low, mut high) = (LOWEST.ln(), HIGHEST.ln());
+    if let Some(lowest) = fits(low) {
+        return Some(lowest);
+    }
+    let mut found = fits(high)?;
+    // To one in ten thousand of the rate.
+    while high - low > 1e-4 {
+        let middle = (low + high) / 2.0;
+        match fits(middle) {
+            Some(better) => (found, high) = (better, middle),
+            None => low = middle,
+        }
+    }
+    Some(found)
+}
+
+/// The bytes of the message of a filter whose bits are set at a share of `fill`.
+fn message(bits: u64, fill: f64) -> u64 {
+    let coded = (bits as f64 * math::entropy(fill) * CODER).min(bits as f64);
+    MESSAGE + FRAME * bits.div_ceil(FRAME_BITS) + (coded / 8.0).ceil() as u64
+}
+
+fn filter(plan: &super::Plan, structure: impl FnOnce(Params) -> Structure) -> Option<Candidate> {
+    let fill = math::fill(plan.bits, plan.hashes, plan.items);
+    let made = structure(plan.params().ok()?);
+    Some(Candidate::new(made, message(plan.bits, fill), plan.fpr))
+}
+
+fn standard(items: u64, fpr: f64) -> Option<Candidate> {
+    let plan = super::choose(items, fpr, Some(Layout::Standard), None).ok()?;
+    filter(&plan, Structure::Standard)
+}
+
+fn blocked(items: u64, fpr: f64) -> Option<Candidate> {
+    let plan = super::choose(items, fpr, Some(Layout::Blocked), None).ok()?;
+    filter(&plan, Structure::Blocked)
+}
+
+fn compressed(items: u64, hashes: u32, fpr: f64) -> Option<Candidate> {
+    let plan = super::standard_with(items, hashes, fpr).ok()?;
+    filter(&plan, Structure::Compressed)
+}
+
+fn golomb(items: u64, fpr: f64) -> Candidate {
+    let bytes = (math::golomb_bits(items, fpr) / 8.0).ceil() as u64;
+    Candidate::new(Structure::Golomb, MESSAGE + bytes, fpr)
+}
+
+fn information(items: u64, fpr: f64) -> Candidate {
+    let bytes = (math::information_bits(items, fpr) / 8.0).ceil() as u64;
+    Candidate::new(Structure::Information, bytes, fpr)
+}
+
+fn excluded(candidate: &Candidate, limits: &Limits) -> Option<String> {
+    if !candidate.structure.is_producible() {
+        None
+    } else if candidate.memory_bytes > limits.memory {
+        Some(format!(
+            "expands to {}, more than {} of memory",
+            size(candidate.memory_bytes),
+            size(limits.memory)
+        ))
+    } else if candidate.hashes > limits.hashes {
+        Some(format!(
+            "looks at {} bits, more than {}",
+            candidate.hashes, limits.hashes
+        ))
+    } else {
+        None
+    }
+}
+
+/// The best that is possible; or one that looks at fewer bits and is nearly as good.
+fn choose(candidates: &[Candidate], goal: Goal) -> Option<usize> {
+    let possible = || (0..candidates.len()).filter(|&at| candidates[at].is_possible());
+    let best = &candidates[possible().next()?];
+    let near = |at: &usize| {
+        let candidate = &candidates[*at];
+        match goal {
+            Goal::Fpr(_) => {
+                candidate.wire_bytes as f64 <= best.wire_bytes as f64 * (1.0 + FEWER_WORTH)
+            }
+            // Bytes go with the logarithm of the rate.
+            Goal::Bytes(_) => candidate.fpr.ln() <= best.fpr.ln() * (1.0 - FEWER_WORTH),
+        }
+    };
+    possible()
+        .filter(near)
+        .min_by_key(|&at| candidates[at].hashes)
+}
+
+fn nothing_fits(candidates: &[Candidate], limits: &Limits) -> Error {
+    let producible = candidates.iter().filter(|c| c.structure.is_producible());
+    let least = producible.map(|c| c.memory_bytes).min().unwrap_or(u64::MAX);
+    let what = if least > limits.memory {
+        format!(
+            "everything expands to more than the {} of memory allowed; {} would do",
+            size(limits.memory),
+            size(least)
+        )
+    } else {
+        format!("nothing looks at only {} bits; allow more", limits.hashes)
+    };
+    Error::Unreachable { what }
+}
+
+/// One sentence: what, by how much better than what people would send, and why not the others.
+fn why(candidates: &[Candidate], best: usize, goal: Goal) -> String {
+    let best = &candidates[best];
+    let first = |wanted: fn(&Structure) -> bool| {
+        candidates
+            .iter()
+            .find(|candidate| wanted(&candidate.structure))
+    };
+    let standard = first(|structure| matches!(structure, Structure::Standard(_)));
+    let tree = first(|structure| matches!(structure, Structure::Tree(_)));
+    let versus = |other: &Candidate| match goal {
+        Goal::Fpr(_) => {
+            let more = other.wire_bytes as f64 / best.wire_bytes as f64 - 1.0;
+            match more >= 0.0 {
+                true => format!("takes {:.1} % more bytes", more * 100.0),
+                false => format!("takes only {:.1} % fewer bytes", -more * 100.0),
+            }
+        }
+        Goal::Bytes(_) => {
+            let times = other.fpr / best.fpr;
+            match times >= 1.0 {
+                true => format!("accepts {times:.2} times as many absent keys"),
+                false => format!("accepts only {:.2} times fewer absent keys", 1.0 / times),
+            }
+        }
+    };
+    let mut parts = Vec::new();
+    match &best.structure {
+        Structure::Standard(_) => parts.push("nothing else here is smaller by 1 %".to_owned()),
+        _ => parts.extend(standard.map(|other| format!("a standard filter {}", versus(other)))),
+    }
+    if let Structure::Compressed(params) = &best.structure {
+        let usual = standard.map_or(0, |standard| standard.hashes);
+        let bits = match u64::from(params.hashes()) < usual {
+            true => "0",
+            false => "1",
+        };
+        parts.push(format!(
+            "with {} hashes instead of {usual} nearly all bits are {bits}, and a coder sends those \
+             for little",
+            params.hashes()
+        ));
+    }
+    if let Some(tree) = tree
+        && !matches!(best.structure, Structure::Tree(_))
+    {
+        parts.push(format!(
+            "not a BloomTree: the best found {} and looks at {} bits for a key instead of {}",
+            versus(tree),
+            tree.hashes,
+            best.hashes
+        ));
+    }
+    let better = candidates.iter().take_while(|other| *other != best);
+    let barred = better.filter_map(|other| other.excluded.as_ref().map(|why| (other, why)));
+    if let Some((other, why)) = barred.into_iter().next() {
+        parts.push(format!(
+            "a {} with {} hashes would be smaller still, but {why}",
+            other.structure.name(),
+            other.hashes
+        ));
+    }
+    parts.join("; ")
+}
+
+/// A size for people.
+fn size(bytes: u64) -> String {
+    let units = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
+    match units.iter().find(|(scale, _)| bytes as f64 >= *scale) {
+        Some((scale, unit)) => format!("{:.1} {unit}", bytes as f64 / scale),
+        None => format!("{bytes} B"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn look() {
+        for fpr in [0.6, 0.3, 0.1, 0.03, 0.01, 0.001, 1e-4, 1e-5, 1e-6] {
+            let start = std::time::Instant::now();
+            let items = 1_000_000;
+            let advice = advise(
+                items,
+                Goal::Fpr(fpr),
+                &Limits {
+                    depth: 4,
+                    ..Limits::default()
+                },
+            )
+            .unwrap();
+            println!("== {fpr} {:?}\n {}", start.elapsed(), advice.why);
+            for (i, c) in advice.candidates.iter().enumerate() {
+                println!(
+                    "{} {:20} k {:4} {:10} {:.3} b/i mem {:12} fpr {:.4e} {} {:?}",
+                    if i == advice.best { "*" } else { " " },
+                    c.structure.name(),
+                    c.hashes,
+                    c.wire_bytes,
+                    c.wire_bytes as f64 * 8.0 / items as f64,
+                    c.memory_bytes,
+                    c.fpr,
+                    if let Structure::Tree(shape) = &c.structure {
+                        shape.to_string()
+                    } else {
+                        String::new()
+                    },
+                    c.excluded
+                );
+            }
+        }
+    }
+}
