@@ -7,7 +7,8 @@
 //!   coding         by filter, by level  figure 4
 //!   threads        partitions           figure 6
 //!   levels         what filters hold    figures 8 and 18
-//!   search         two levels           figures 9 and 10
+//!   search         all of two levels    figure 9
+//!   bred           genetic search       figure 10
 //!   sensitivity    one parameter        figure 11
 //!   growth         filling up           figure 12
 //!   rivals         Bloofi and Yoon      figure 13
@@ -26,6 +27,7 @@
 //! Numbers in the text become [`Claim`]s. Figures 1, 3, 5 and 7 are drawings, and the curves
 //! were printed as pictures, of which we have the captions.
 
+mod bred;
 mod coding;
 mod flat;
 mod growth;
@@ -186,7 +188,7 @@ impl Effort {
 /// # Errors
 /// An unknown id, lack of memory, a key that is lost, or the error of `progress`.
 pub fn run(ids: &[String], effort: Effort, progress: &mut Progress<'_>) -> Result<Report> {
-    let groups: [(&[&str], Group<Effort>); 13] = [
+    let groups: [(&[&str], Group<Effort>); 14] = [
         (&["table3", "table3-wire", "table3-hashing"], table3::run),
         (&["table3-time"], table3::times),
         (&["means", "means-share"], means::run),
@@ -198,6 +200,7 @@ pub fn run(ids: &[String], effort: Effort, progress: &mut Progress<'_>) -> Resul
             levels::run,
         ),
         (&["fig09a", "fig09b", "fig09-front"], search::exhaustive),
+        (&["fig10a", "fig10b", "fig10-trees"], bred::run),
         (
             &["fig11a", "fig11b", "fig11c", "fig11d", "fig11e", "fig11f"],
             sensitivity::run,

@@ -1,4 +1,4 @@
-//! Figures 9 and 10: every configuration of two levels, and those that no other beats.
+//! Figure 9: every configuration of two levels, and those that no other beats.
 
 use anyhow::Result;
 
