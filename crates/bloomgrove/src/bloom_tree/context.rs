@@ -230,76 +230,84 @@ fn byte(bytes: &mut &[u8]) -> Result<u8, Error> {
     Ok(first)
 }
 
-/// The filters of a level that lie below set bits, in order, with their contexts.
+/// The filters of a level that lie below set bits, in order, with their contexts. Goes from one
+/// filter of the level above to the next, so that a context is looked up once for all below it.
 pub(super) struct Filters<'a> {
     shape: &'a Shape,
     level: usize,
-    /// The number of the next filter.
-    next: u64,
-    /// The filter above whose context was looked up last.
-    parent: Option<(u64, (u32, u32))>,
+    /// The bits of a filter above. The root, which is no context, is taken word by word.
+    width: u64,
+    /// The number of the next filter above, and of all of them.
+    parent: u64,
+    parents: u64,
+    /// Where the next filter above stands in the one over it, whose ones these are.
+    place: u64,
+    over: u32,
+    /// The filter that lies below the lowest bit of the current one above.
+    first: u64,
+    /// The bits of that one which are still to come.
+    left: u64,
+    context: (u32, u32),
 }
 
 impl<'a> Filters<'a> {
     pub(super) fn of(shape: &'a Shape, level: usize) -> Self {
+        let (width, parents) = match level {
+            1 => (64, shape.level_bits(0).div_ceil(64)),
+            _ => (shape.levels()[level - 1].bits, shape.filters(level - 1)),
+        };
         Self {
             shape,
             level,
-            next: 0,
-            parent: None,
+            width,
+            parent: 0,
+            parents,
+            place: 0,
+            over: 0,
+            first: 0,
+            left: 0,
+            context: (0, 0),
         }
     }
 
     /// The number of the next filter and its context, by the words of the levels above.
     #[inline]
     pub(super) fn next(&mut self, words: &[u64]) -> Option<(u64, (u32, u32))> {
-        let start = self.shape.start(self.level - 1);
-        let end = self.shape.start(self.level);
-        let mut at = start + self.next;
-        // Word by word over what is empty.
-        loop {
-            if at >= end {
-                self.next = end - start;
+        while self.left == 0 {
+            if self.parent == self.parents {
                 return None;
             }
-            let rest = words[(at >> 6) as usize] >> (at & 63);
-            if rest != 0 {
-                at += u64::from(rest.trailing_zeros());
-                break;
-            }
-            at = (at | 63) + 1;
+            self.above(words);
         }
-        if at >= end {
-            self.next = end - start;
-            return None;
-        }
-        let filter = at - start;
-        self.next = filter + 1;
-        Some((filter, self.context(words, filter)))
+        let filter = self.first + u64::from(self.left.trailing_zeros());
+        self.left &= self.left - 1;
+        Some((filter, self.context))
     }
 
+    /// Takes the next filter above.
     #[inline]
-    fn context(&mut self, words: &[u64], filter: u64) -> (u32, u32) {
-        if self.level == 1 {
-            return (0, 0);
-        }
-        let parent = filter / self.shape.levels()[self.level - 1].bits;
-        match self.parent {
-            Some((known, context)) if known == parent => context,
-            _ => {
-                let ones = |level: usize, filter| {
-                    let bits = self.shape.levels()[level].bits;
-                    super::field(words, self.shape.offset(level, filter), bits).count_ones()
-                };
-                let over = match self.level {
-                    2 => 0,
-                    level => ones(level - 2, parent / self.shape.levels()[level - 2].bits),
-                };
-                let context = (ones(self.level - 1, parent), over);
-                self.parent = Some((parent, context));
-                context
+    fn above(&mut self, words: &[u64]) {
+        let first = self.parent * self.width;
+        let offset = self.shape.start(self.level - 1) + first;
+        let bits = self.width.min(self.shape.start(self.level) - offset);
+        self.first = first;
+        self.left = super::field(words, offset, bits);
+        if self.level >= 3 {
+            let super::Level { bits, .. } = self.shape.levels()[self.level - 2];
+            if self.place == 0 {
+                let over = self.shape.offset(self.level - 2, self.parent / bits);
+                self.over = super::field(words, over, bits).count_ones();
             }
+            self.place = if self.place + 1 == bits {
+                0
+            } else {
+                self.place + 1
+            };
         }
+        if self.level >= 2 {
+            self.context = (self.left.count_ones(), self.over);
+        }
+        self.parent += 1;
     }
 }
 
