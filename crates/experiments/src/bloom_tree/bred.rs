@@ -11,6 +11,8 @@ use super::setup::small;
 use super::{Effort, claim, figure, table};
 use crate::{Progress, Report, Stroke};
 
+/// The paper's 100 rounds of 15 see all 196 trees. So few see half of them.
+const SHORT: u32 = 6;
 /// As in figure 9.
 const MOST_RATE: f64 = 0.95;
 
@@ -85,10 +87,10 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
             Ok((all, bred))
         });
         stopped?;
-        let (all, bred) = bred.context("figure 10")?;
+        let [all, bred, short] = bred.context("figure 10")?;
         for (front, how, stroke, color) in [
             (&all, "all", Stroke::Solid, kind.color),
-            (&bred, "bred", Stroke::Points, kind.color + 4),
+            (&short, "bred", Stroke::Points, kind.color + 4),
         ] {
             for tree in &front.evaluations {
                 let rate = (kind.rate)(tree);
@@ -99,23 +101,26 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
                 }
             }
         }
-        for tree in &bred.evaluations {
+        for tree in &short.evaluations {
             trees.rows.push(row(name, tree));
         }
         let found = |front: &Front| front.evaluations.len() as f64;
-        let lag = bred.lag(&all, kind.objective);
-        for (what, paper, ours) in [
-            (
-                "bred front by all, trees (fewer)",
-                1.0,
-                found(&bred) / found(&all),
-            ),
-            ("trees judged by breeding, of 196", 196.0, bred.tried as f64),
-            ("1 + how far the bred front lags (as good)", 1.0, 1.0 + lag),
-        ] {
-            claims.push(claim("fig10a", &format!("{what}, {name}"), paper, ours));
+        for (bred, rounds) in [(&bred, "100 rounds"), (&short, "6 rounds")] {
+            let lag = bred.lag(&all, kind.objective);
+            for (what, paper, ours) in [
+                (
+                    "trees on the bred front by those on the whole (fewer)",
+                    1.0,
+                    found(bred) / found(&all),
+                ),
+                ("trees judged by breeding, of 196", 196.0, bred.tried as f64),
+                ("1 + how far the bred front lags (as good)", 1.0, 1.0 + lag),
+            ] {
+                let what = format!("{what}, {rounds}, {name}");
+                claims.push(claim("fig10a", &what, paper, ours));
+            }
         }
-        let scores = bred.evaluations.iter().map(kind.score);
+        let scores = all.evaluations.iter().map(kind.score);
         let least = scores.fold(f64::INFINITY, f64::min);
         claims.push(claim("fig10b", &format!("least score, {name}"), 0.5, least));
     }

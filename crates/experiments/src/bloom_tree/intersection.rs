@@ -65,7 +65,8 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
         for &x in values {
             progress(&format!("{id}: {name} {x}"))?;
             for outcome in sets(x).outcomes(most, effort)? {
-                outcome.draw(&mut figure, x, |outcome| outcome.expected);
+                outcome.draw_mean(&mut figure, x);
+                outcome.draw(&mut figure, x, outcome.expected);
                 outcome.row(&mut all, id, x);
             }
         }
@@ -87,8 +88,9 @@ pub(super) fn trace(effort: Effort, progress: &mut Progress<'_>) -> Result<Repor
         progress(&format!("figure 17: {share} common"))?;
         let sets = Sets::new(items, items, (items as f64 * share) as u64);
         for outcome in sets.outcomes(items, effort)? {
-            outcome.draw(&mut neither, share, |outcome| outcome.neither());
-            outcome.draw(&mut one, share, |outcome| outcome.one());
+            outcome.draw_mean(&mut neither, share);
+            outcome.draw(&mut neither, share, outcome.neither());
+            outcome.draw(&mut one, share, outcome.one());
             outcome.row(&mut table, "fig17", share);
         }
     }
@@ -202,11 +204,14 @@ impl Outcome {
         self.counted.map_or(f64::NAN, |counted| counted[1].rate())
     }
 
-    fn draw(&self, figure: &mut Figure, x: f64, rate: impl Fn(&Self) -> f64) {
+    fn draw(&self, figure: &mut Figure, x: f64, rate: f64) {
+        figure.draw(self.name, self.color, self.stroke, x, rate);
+    }
+
+    fn draw_mean(&self, figure: &mut Figure, x: f64) {
         if let Some((geometric, _)) = self.geometric {
             figure.draw(MEAN, self.color, Stroke::Dashed, x, geometric);
         }
-        figure.draw(self.name, self.color, self.stroke, x, rate(self));
     }
 
     fn row(&self, table: &mut Table, figure: &str, x: f64) {

@@ -81,7 +81,10 @@ pub const FIGURES: [(&str, &str); 39] = [
     ("fig09-front", "Trees with d = 2 that no other beats"),
     ("fig10a", "Fronts: exhaustive and genetic, d = 2"),
     ("fig10b", "Fronts by a standard filter's bytes, d = 2"),
-    ("fig10-trees", "Trees that the genetic search found"),
+    (
+        "fig10-trees",
+        "Trees that the genetic search found in six rounds",
+    ),
     ("fig11a", "Rate vs number of items"),
     ("fig11b", "Rate vs depth"),
     ("fig11c", "Rate vs rho_1"),
@@ -106,14 +109,17 @@ pub const FIGURES: [(&str, &str); 39] = [
         "intersection",
         "Intersection: what each filter takes, and how often it is wrong",
     ),
-    ("fig17", "Intersection of 2 sets: items of neither, counted"),
+    (
+        "fig17",
+        "Two sets of random keys: items of neither, counted",
+    ),
     (
         "fig17-one",
-        "Intersection of 2 sets: items of one set only, counted",
+        "Two sets of random keys: items of one only, counted",
     ),
     (
         "fig17-cost",
-        "Intersection of 2 sets: what each filter takes",
+        "Two sets of random keys: what each filter takes",
     ),
     ("fig18", "Error of the fill foreseen by Eq. 1"),
     (
@@ -156,7 +162,7 @@ impl Effort {
     pub const DEFAULT: Self = Self {
         table_items: 1_000_000,
         queries: 10_000_000,
-        time_items: 200_000,
+        time_items: 500_000,
         samples: 20_000,
         items: 10_000,
         trees: 3,
@@ -171,7 +177,7 @@ impl Effort {
     /// gigabyte of memory.
     pub const FULL: Self = Self {
         table_items: 10_000_000,
-        time_items: 10_000_000,
+        time_items: 2_000_000,
         trees: 10,
         most_items: 10_000_000,
         set_items: 2_000_000,
