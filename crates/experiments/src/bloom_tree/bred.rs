@@ -79,15 +79,18 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
             }
         };
         let all = search::exhaustive(2, &[1.0], &options, |done, of| step("tree", done, of));
-        let bred = all.and_then(|all| {
+        let fronts = all.and_then(|all| {
             let how = genetic::Options::default();
-            let bred = search::bred(2, &[1.0], &options, &how, |done, of| {
-                step("round", done, of)
-            })?;
-            Ok((all, bred))
+            let short = genetic::Options {
+                rounds: SHORT,
+                ..how.clone()
+            };
+            let mut breed =
+                |how| search::bred(2, &[1.0], &options, how, |done, of| step("round", done, of));
+            Ok([all, breed(&how)?, breed(&short)?])
         });
         stopped?;
-        let [all, bred, short] = bred.context("figure 10")?;
+        let [all, bred, short] = fronts.context("figure 10")?;
         for (front, how, stroke, color) in [
             (&all, "all", Stroke::Solid, kind.color),
             (&short, "bred", Stroke::Points, kind.color + 4),
