@@ -13,11 +13,15 @@
 //!
 //! Not in the paper, which codes whole levels (section 4.3): FINDINGS has it 7 to 37 % smaller.
 
+use std::num::NonZero;
+use std::ops::Range;
+
 use super::size::Contexts;
 use super::{BloomTree, MAX_FILTER_BITS, Shape};
 use crate::Error;
 use crate::codec::symbols::{Decoder, Encoder, Parts, Table};
 use crate::codec::varint;
+use crate::threads::{by_all, processors};
 
 /// Up to here the bits of a filter are one symbol.
 const ONE_SYMBOL: u64 = 8;
@@ -237,12 +241,12 @@ pub(super) struct Filters<'a> {
     level: usize,
     /// The bits of a filter above. The root, which is no context, is taken word by word.
     width: u64,
-    /// The number of the next filter above, and of all of them.
+    /// The number of the next filter above, and of the first that is no longer looked at.
     parent: u64,
-    parents: u64,
-    /// Where the next filter above stands in the one over it, whose ones these are.
+    end: u64,
+    /// Where the next filter above stands in the one over it, whose ones these are, once known.
     place: u64,
-    over: u32,
+    over: Option<u32>,
     /// The filter that lies below the lowest bit of the current one above.
     first: u64,
     /// The bits of that one which are still to come.
@@ -251,19 +255,19 @@ pub(super) struct Filters<'a> {
 }
 
 impl<'a> Filters<'a> {
-    pub(super) fn of(shape: &'a Shape, level: usize) -> Self {
-        let (width, parents) = match level {
-            1 => (64, shape.level_bits(0).div_ceil(64)),
-            _ => (shape.levels()[level - 1].bits, shape.filters(level - 1)),
-        };
+    /// Those below the filters above whose numbers are in `parents`.
+    pub(super) fn below(shape: &'a Shape, level: usize, parents: Range<u64>) -> Self {
         Self {
             shape,
             level,
-            width,
-            parent: 0,
-            parents,
-            place: 0,
-            over: 0,
+            width: width_above(shape, level),
+            parent: parents.start,
+            end: parents.end,
+            place: match level {
+                1 | 2 => 0,
+                _ => parents.start % shape.levels()[level - 2].bits,
+            },
+            over: None,
             first: 0,
             left: 0,
             context: (0, 0),
@@ -274,7 +278,7 @@ impl<'a> Filters<'a> {
     #[inline]
     pub(super) fn next(&mut self, words: &[u64]) -> Option<(u64, (u32, u32))> {
         while self.left == 0 {
-            if self.parent == self.parents {
+            if self.parent == self.end {
                 return None;
             }
             self.above(words);
@@ -292,31 +296,81 @@ impl<'a> Filters<'a> {
         let bits = self.width.min(self.shape.start(self.level) - offset);
         self.first = first;
         self.left = super::field(words, offset, bits);
+        let mut over = 0;
         if self.level >= 3 {
             let super::Level { bits, .. } = self.shape.levels()[self.level - 2];
-            if self.place == 0 {
+            over = *self.over.get_or_insert_with(|| {
                 let over = self.shape.offset(self.level - 2, self.parent / bits);
-                self.over = super::field(words, over, bits).count_ones();
+                super::field(words, over, bits).count_ones()
+            });
+            self.place += 1;
+            if self.place == bits {
+                (self.place, self.over) = (0, None);
             }
-            self.place = if self.place + 1 == bits {
-                0
-            } else {
-                self.place + 1
-            };
         }
         if self.level >= 2 {
-            self.context = (self.left.count_ones(), self.over);
+            self.context = (self.left.count_ones(), over);
         }
         self.parent += 1;
     }
 }
 
-impl<S: AsRef<[u64]>> BloomTree<S> {
+/// The bits of a filter above a level. The root, which is no context, is taken word by word.
+fn width_above(shape: &Shape, level: usize) -> u64 {
+    match level {
+        1 => 64,
+        _ => shape.levels()[level - 1].bits,
+    }
+}
+
+/// How many filters, or words of the root, there are above a level.
+pub(super) fn parents(shape: &Shape, level: usize) -> u64 {
+    let width = width_above(shape, level);
+    shape.level_bits(level - 1).div_ceil(width)
+}
+
+/// The bits of a level that lie below these filters above it.
+pub(super) fn bits_below(shape: &Shape, level: usize, parents: &Range<u64>) -> Range<u64> {
+    let (start, end) = (shape.start(level), shape.start(level + 1));
+    let width = width_above(shape, level) * shape.levels()[level].bits;
+    let at = |parent: u64| start.saturating_add(parent.saturating_mul(width)).min(end);
+    at(parents.start)..at(parents.end)
+}
+
+impl<S: AsRef<[u64]> + Sync> BloomTree<S> {
     /// The filters of a level that lie below a set bit, counted by context and ones.
     pub(super) fn contexts(&self, level: usize) -> Contexts {
+        let all = parents(&self.shape, level);
+        // Threads take longer to begin than a small level to be counted.
+        let threads = if all < 1 << 14 {
+            NonZero::<usize>::MIN
+        } else {
+            processors()
+        };
+        let piece = all.div_ceil(threads.get() as u64).max(1);
+        let counted = by_all(threads.get(), threads, |number| {
+            let first = (number as u64 * piece).min(all);
+            self.count(level, first..(first + piece).min(all))
+        });
+        let width = MAX_FILTER_BITS as usize + 1;
+        let context = |slot: usize| ((slot / width) as u32, (slot % width) as u32);
+        let bits = self.shape.levels()[level].bits as usize;
+        let mut contexts = Contexts::new();
+        for (slot, counts) in counted.into_iter().flatten() {
+            let sum = contexts.entry(context(slot));
+            let sum = sum.or_insert_with(|| vec![0; bits + 1]);
+            sum.iter_mut()
+                .zip(counts)
+                .for_each(|(sum, count)| *sum += count);
+        }
+        contexts
+    }
+
+    /// As [`contexts`](Self::contexts), of those below some of the filters above.
+    fn count(&self, level: usize, parents: Range<u64>) -> Vec<(usize, Vec<u64>)> {
         let bits = self.shape.levels()[level].bits as usize;
         let mut counts = vec![Vec::new(); CONTEXTS];
-        let mut filters = Filters::of(&self.shape, level);
+        let mut filters = Filters::below(&self.shape, level, parents);
         while let Some((filter, context)) = filters.next(self.words()) {
             let counts: &mut Vec<u64> = &mut counts[slot(context)];
             if counts.is_empty() {
@@ -324,13 +378,8 @@ impl<S: AsRef<[u64]>> BloomTree<S> {
             }
             counts[self.pattern(level, filter).count_ones() as usize] += 1;
         }
-        let width = MAX_FILTER_BITS as usize + 1;
-        let context = |slot: usize| ((slot / width) as u32, (slot % width) as u32);
-        let used = counts
-            .into_iter()
-            .enumerate()
-            .filter(|(_, counts)| !counts.is_empty());
-        used.map(|(slot, counts)| (context(slot), counts)).collect()
+        let counts = counts.into_iter().enumerate();
+        counts.filter(|(_, counts)| !counts.is_empty()).collect()
     }
 }
 

@@ -15,11 +15,11 @@
 use std::io;
 use std::num::NonZero;
 
-use super::genetic;
 use super::search::{Configuration, Options};
 use super::wire::{Candidate, Goal, Limits, Structure};
 use crate::Error;
 use crate::bloom_tree::Coding;
+use crate::threads::by_all;
 
 /// Items of the trees that families are compared by, and of those that decide.
 const FEW: u64 = 4_000;
@@ -105,7 +105,7 @@ fn best(
     let many = Judge::new(items, MANY, limits, NEAR[1]);
     let judge = |judge: &Judge, families: &[Configuration]| -> Result<Vec<Sample>, Error> {
         let solve = |at: usize| judge.solve(&families[at], goal);
-        let solved = genetic::by_all(families.len(), judge.threads, solve);
+        let solved = by_all(families.len(), judge.threads, solve);
         let solved: Vec<_> = solved.into_iter().collect::<Result<_, _>>()?;
         let mut solved: Vec<Sample> = solved.into_iter().flatten().collect();
         solved.sort_by(|a, b| a.other(goal).total_cmp(&b.other(goal)));
@@ -124,7 +124,7 @@ fn best(
         return Ok(None);
     };
     // Once more by other keys: the mean is nearer to the truth, and it shows how much it varies.
-    let others = genetic::by_all(AGAIN as usize, many.threads, |at| {
+    let others = by_all(AGAIN as usize, many.threads, |at| {
         many.sample(best.configuration.clone(), 1 + at as u32)
     });
     let others = others.into_iter().collect::<Result<Vec<_>, _>>()?;

@@ -23,13 +23,13 @@
 use std::collections::{HashMap, VecDeque};
 use std::num::NonZero;
 use std::ops::{ControlFlow, RangeInclusive};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
 use super::pareto;
 use crate::Error;
+use crate::threads::by_all;
 
 /// How often a child that is known already is changed once more.
 const TRIES: usize = 10;
@@ -194,37 +194,6 @@ where
         objectives: known[genome].clone(),
     });
     Ok(found.collect())
-}
-
-/// What `work` makes of each number below `count`, in order; by several threads.
-pub(super) fn by_all<T: Send>(
-    count: usize,
-    threads: NonZero<usize>,
-    work: impl Fn(usize) -> T + Sync,
-) -> Vec<T> {
-    let next = AtomicUsize::new(0);
-    let share = || {
-        let numbers = std::iter::from_fn(|| Some(next.fetch_add(1, Relaxed)));
-        let mine = numbers.take_while(|&number| number < count);
-        mine.map(|number| (number, work(number))).collect()
-    };
-    let mut done: Vec<(usize, T)> = std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads.get().min(count))
-            .map(|_| scope.spawn(share))
-            .collect();
-        let mut done: Vec<_> = share();
-        for other in others {
-            // What panicked there goes on here.
-            done.extend(
-                other
-                    .join()
-                    .unwrap_or_else(|p| std::panic::resume_unwind(p)),
-            );
-        }
-        done
-    });
-    done.sort_unstable_by_key(|(number, _)| *number);
-    done.into_iter().map(|(_, made)| made).collect()
 }
 
 /// The best of all, each genome once: whole ranks as long as they fit, then those with most room.

@@ -27,6 +27,7 @@ use super::{genetic, math, pareto};
 use crate::Error;
 use crate::bloom_tree::{BloomTree, Shape};
 use crate::hash::mix;
+use crate::threads::by_all;
 
 /// C1: the hash functions of the root.
 pub const ROOT_HASHES: RangeInclusive<u32> = 2..=8;
@@ -351,7 +352,7 @@ pub fn exhaustive(
     while (values.len() as u64) < possible {
         let first = values.len() as u64;
         let count = step.min(possible - first);
-        let judged = genetic::by_all(count as usize, options.threads, |at| {
+        let judged = by_all(count as usize, options.threads, |at| {
             let genes = space.genes(first + at as u64);
             options.values(&space.configuration(&genes))
         });
@@ -407,7 +408,7 @@ fn finish(
     rounds: Option<u32>,
 ) -> Result<Front, Error> {
     let evaluate = |at: usize| options.evaluate(&space.configuration(&genes[at]));
-    let evaluations = genetic::by_all(genes.len(), options.threads, evaluate);
+    let evaluations = by_all(genes.len(), options.threads, evaluate);
     Ok(Front {
         evaluations: evaluations.into_iter().collect::<Result<_, _>>()?,
         tried,
