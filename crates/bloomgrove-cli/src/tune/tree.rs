@@ -279,9 +279,13 @@ fn write_csv(path: &Path, front: &Front) -> Result<()> {
     Ok(())
 }
 
+/// Lower rates are not drawn: nobody needs them, and deep trees have hundreds of bits for them.
+const LOWEST: f64 = 1e-12;
+
 fn figure(front: &Front) -> Figure {
     let trees = || front.evaluations.iter();
     let series = |name: &str, color, stroke, mut points: Vec<(f64, f64)>| {
+        points.retain(|point| point.0 >= LOWEST);
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
         Series {
             name: name.to_owned(),

@@ -191,9 +191,9 @@ const LOWEST: f64 = 1e-15;
 /// No higher rate is looked at when bytes are given.
 const HIGHEST: f64 = 0.999;
 
-/// Bytes of a message beside its frames, and of a frame beside what is coded: heads, lengths,
-/// checksums, densities. FORMAT section 15.
-const MESSAGE: u64 = 44;
+/// Bytes of a message beside its frames, a short note among them, and of a frame beside what is
+/// coded: heads, lengths, checksums, densities. FORMAT section 15.
+const MESSAGE: u64 = 56;
 const FRAME: u64 = 12;
 /// What the coder adds to the entropy.
 const CODER: f64 = 1.0005;
@@ -455,12 +455,16 @@ fn why(candidates: &[Candidate], best: usize, goal: Goal) -> String {
                 )
             }));
         }
-        (_, Some(tree)) => parts.push(format!(
-            "not a BloomTree: the best one {} and looks at {} bits for a key, not {}",
-            versus(tree),
-            tree.hashes,
-            best.hashes
-        )),
+        (_, Some(tree)) => {
+            let at = match tree.hashes == best.hashes {
+                true => String::new(),
+                false => format!(", with {} hashes for a key", tree.hashes),
+            };
+            parts.push(format!(
+                "not a BloomTree: the best one {}{at}",
+                versus(tree)
+            ));
+        }
         (_, None) => {}
     }
     let better = candidates.iter().take_while(|other| *other != best);

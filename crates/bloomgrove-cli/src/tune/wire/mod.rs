@@ -245,7 +245,7 @@ fn commands(candidate: &Candidate) -> Vec<String> {
         let bits: Vec<_> = levels[1..].iter().map(|l| l.bits.to_string()).collect();
         let hashes: Vec<_> = levels.iter().map(|l| l.hashes.to_string()).collect();
         return vec![format!(
-            "bloomgrove tree build KEYS -o SET.tree --compressed --root-bits {} --bits {} --hashes \
+            "bloomgrove tree build KEYS -o SET.msg --compressed --root-bits {} --bits {} --hashes \
              {}{}",
             levels[0].bits,
             bits.join(","),
@@ -264,7 +264,7 @@ fn commands(candidate: &Candidate) -> Vec<String> {
             params.layout().name(),
             hash(params.family())
         ),
-        "bloomgrove filter compress SET.grove -o SET.wire".to_owned(),
+        "bloomgrove filter compress SET.grove -o SET.msg".to_owned(),
     ]
 }
 
