@@ -10,6 +10,7 @@
 //!   list them ([`sample`]).
 //! * `buffered`: a filter on disk with `32, 64` MB of memory against filters in memory, single
 //!   random reads and a memory map ([`buffered`]).
+//! * `tree`: BloomTrees against a standard filter, with one thread and several, to the wire and back ([`tree`]).
 //! * `disk`: pages of `4, 512, 2048` KB read and changed by threads and by a ring of requests
 //!   ([`disk`]).
 //! * `codec`: bits of 13 densities, filters and deltas, compressed, beside zstd and gzip ([`codec`]).
@@ -22,6 +23,7 @@ mod index;
 mod race;
 mod rivals;
 mod sample;
+mod tree;
 
 use clap::Parser;
 use serde_json::json;
@@ -41,6 +43,8 @@ enum Args {
     Sample(sample::Args),
     /// A filter on disk against filters in memory
     Buffered(buffered::Args),
+    /// BloomTrees: speed, threads, the wire
+    Tree(tree::Args),
     /// Threads that wait for the disk against a ring of requests
     Disk(disk::Args),
     /// Compressed bits, filters and deltas: size against entropy, and speed
@@ -80,6 +84,7 @@ fn main() -> Result<(), bloomgrove::Error> {
         Args::Index(args) => index::run(&args),
         Args::Sample(args) => sample::run(&args),
         Args::Buffered(args) => buffered::run(&args),
+        Args::Tree(args) => tree::run(&args),
         Args::Disk(args) => disk::run(&args),
         Args::Codec(args) => codec::run(&args),
     }

@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Write, stderr};
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use bloomgrove_experiments::{Progress, Report, bloofi, buffered, sampling};
+use bloomgrove_experiments::{Progress, Report, bloofi, bloom_tree, buffered, sampling};
 use clap::Subcommand;
 
 use crate::output::Output;
@@ -20,6 +20,8 @@ pub(crate) enum Verb {
     Sampling(SamplingArgs),
     /// Buffered filters on disk: figures 1, 3 and 4, and what the text says
     Buffered(BufferedArgs),
+    /// BloomTree, a tree to be sent in fewer bytes: table III, figures 2, 4, 6 and 8 to 18
+    Bloomtree(BloomTreeArgs),
 }
 
 /// Run the experiments of the Bloofi paper, print what comes out beside what was
@@ -67,6 +69,20 @@ pub(crate) struct BufferedArgs {
     folder: PathBuf,
 }
 
+/// Run the experiments of the BloomTree paper, print what comes out beside what was
+/// published, and write a CSV file for each table and figure and a plot for each figure.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    bloomgrove paper bloomtree\n  \
+    bloomgrove paper bloomtree table3 table3-wire --full --out bloomtree-full")]
+pub(crate) struct BloomTreeArgs {
+    #[command(flatten)]
+    shared: Args,
+    /// Ten million items in place of a million: takes half an hour and a gigabyte of memory
+    #[arg(long)]
+    full: bool,
+}
+
 #[derive(clap::Args)]
 struct Args {
     /// Which figures, as `paper list` names them [default: all]
@@ -106,15 +122,25 @@ pub(crate) fn run(verb: Verb) -> Result<Outcome> {
                 buffered::run(ids, effort, &args.folder, progress)
             })
         }
+        Verb::Bloomtree(args) => {
+            let effort = match args.full {
+                true => bloom_tree::Effort::FULL,
+                false => bloom_tree::Effort::DEFAULT,
+            };
+            run_paper("bloomtree", &args.shared, |ids, progress| {
+                bloom_tree::run(ids, effort, progress)
+            })
+        }
     }
 }
 
 fn list() -> Result<Outcome> {
     let mut output = Output::new();
-    let papers: [(&str, &[(&str, &str)]); 3] = [
+    let papers: [(&str, &[(&str, &str)]); 4] = [
         ("bloofi", &bloofi::FIGURES),
         ("sampling", &sampling::FIGURES),
         ("buffered", &buffered::FIGURES),
+        ("bloomtree", &bloom_tree::FIGURES),
     ];
     let rows = papers.iter().flat_map(|(paper, figures)| {
         let row = |(id, title): &(&str, &str)| {

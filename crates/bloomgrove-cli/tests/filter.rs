@@ -226,6 +226,7 @@ fn wrong_flags_say_what_and_what_to_do() {
         ("paper bloofi fig99", vec!["no fig99", "paper list"]),
         ("paper sampling fig02", vec!["no fig02", "paper list"]),
         ("paper buffered fig02", vec!["no fig02", "paper list"]),
+        ("paper bloomtree fig01", vec!["no fig01", "paper list"]),
         ("frobnicate", vec!["frobnicate"]),
     ] {
         shop.run(line).fails_with(&parts);
@@ -435,6 +436,7 @@ fn every_verb_has_help_with_an_example() {
         "paper bloofi",
         "paper sampling",
         "paper buffered",
+        "paper bloomtree",
     ] {
         let said = shop.run(&format!("{verb} --help")).ends(0);
         assert!(said.out.contains("Example"), "{verb}");

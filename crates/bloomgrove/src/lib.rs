@@ -40,6 +40,7 @@
 mod error;
 mod filter;
 mod params;
+mod threads;
 mod verify;
 
 pub mod bits;

@@ -13,7 +13,7 @@ const CODINGS: [Coding; 2] = [Coding::Context, Coding::Levels];
 fn built(shape: Shape, items: u64) -> BloomTree {
     let keys: Vec<u64> = (0..items).collect();
     let mut tree = BloomTree::new(shape).unwrap();
-    tree.insert_parallel(&keys, 2.try_into().unwrap()).unwrap();
+    tree.insert_parallel(&keys, 2.try_into().unwrap());
     tree
 }
 

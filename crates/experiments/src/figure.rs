@@ -16,6 +16,8 @@ pub enum Stroke {
     Dashed,
     /// A line of dots.
     Dotted,
+    /// Points without a line: in any order, and with several for one x.
+    Points,
 }
 
 /// One curve.
@@ -206,6 +208,14 @@ impl Figure {
         )
     }
 
+    /// The figure drawn.
+    ///
+    /// # Errors
+    /// When it cannot be drawn.
+    pub fn svg(&self) -> Result<String> {
+        plot::svg(self)
+    }
+
     /// Writes `<id>.csv` and `<id>.svg` into the folder, and returns both paths.
     ///
     /// # Errors
@@ -237,7 +247,9 @@ pub(crate) fn number(value: f64) -> String {
         format!("{value:.0}")
     } else if value.abs() >= 0.1 {
         format!("{value:.2}")
-    } else {
+    } else if value.abs() >= 1e-4 {
         format!("{value:.6}")
+    } else {
+        format!("{value:.2e}")
     }
 }

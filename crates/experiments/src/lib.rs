@@ -8,6 +8,7 @@
 //! A new paper adds a folder here and an arm in `bloomgrove paper`.
 
 pub mod bloofi;
+pub mod bloom_tree;
 pub mod buffered;
 mod figure;
 pub mod memory;

@@ -9,6 +9,8 @@ use crate::figure::{Axis, Figure, Stroke, number};
 const SIZE: (u32, u32) = (860, 440);
 /// The legend stands to the right of this, where it hides no curve.
 const LEGEND: u32 = 650;
+/// More powers of ten than this would stand too close on an axis: some stay without a line.
+const MOST_POWERS: i32 = 12;
 /// Told apart in print and by the colour-blind (after Okabe and Ito).
 const COLORS: [RGBColor; 7] = [
     RGBColor(0, 114, 178),
@@ -41,7 +43,8 @@ fn label(axis: Axis, value: f64) -> String {
     let power = 10f64.powi(value.round() as i32);
     match whole {
         true if power >= 1.0 => format!("{power:.0}"),
-        true => format!("{power}"),
+        true if value.round() >= -3.0 => format!("{power}"),
+        true => format!("1e{:.0}", value.round()),
         false => String::new(),
     }
 }
@@ -85,9 +88,10 @@ impl Ranged for Scale {
         }
         let range = self.inner.range();
         // A range may end between two powers; the one beyond it is not on the chart.
-        (range.start.round() as i32..=range.end.floor() as i32)
-            .map(f64::from)
-            .collect()
+        let (first, last) = (range.start.round() as i32, range.end.floor() as i32);
+        let step = ((last - first) / MOST_POWERS + 1) as usize;
+        let powers = (first..=last).rev().step_by(step);
+        powers.map(f64::from).collect()
     }
 
     fn range(&self) -> std::ops::Range<f64> {
@@ -149,6 +153,8 @@ fn draw(figure: &Figure, svg: &mut String) -> Result<(), Failure> {
         let y = 56 + 22 * i as i32;
         let sample = [(4, y), (24, y)];
         let style = color.stroke_width(2);
+        // Dots on a curve of many points hide how it is drawn.
+        let few = series.points.len() <= 40;
         match series.stroke {
             Stroke::Solid => {
                 chart.draw_series(LineSeries::new(line.clone(), style))?;
@@ -165,9 +171,13 @@ fn draw(figure: &Figure, svg: &mut String) -> Result<(), Failure> {
                     legend.draw(&Circle::new((x, y), 2, color.filled()))?;
                 }
             }
+            Stroke::Points => legend.draw(&Circle::new((14, y), 3, color.filled()))?,
         }
-        let dot = |at| Circle::new(at, 3, color.filled());
-        chart.draw_series(line.map(dot))?;
+        let size = if few { 3 } else { 2 };
+        let dot = |at| Circle::new(at, size, color.filled());
+        if few || series.stroke == Stroke::Points {
+            chart.draw_series(line.map(dot))?;
+        }
         legend.draw(&Text::new(
             series.name.as_str(),
             (32, y - 6),

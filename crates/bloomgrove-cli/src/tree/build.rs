@@ -99,10 +99,10 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         keys::read(input, args.column.as_ref(), Some(&progress), |lines| {
             count += lines.len() as u64;
             match args.keys {
-                KeyKind::Text => tree.insert_parallel(lines, threads)?,
+                KeyKind::Text => tree.insert_parallel(lines, threads),
                 KeyKind::Integer => {
                     let keys = lines.iter().map(|line| args.keys.key(line));
-                    tree.insert_parallel(&keys.collect::<Result<Vec<_>>>()?, threads)?;
+                    tree.insert_parallel(&keys.collect::<Result<Vec<_>>>()?, threads);
                 }
             }
             Ok(())

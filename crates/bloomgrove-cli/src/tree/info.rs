@@ -130,7 +130,7 @@ struct Sizes {
 }
 
 impl Sizes {
-    fn of<S: AsRef<[u64]>>(tree: &BloomTree<S>) -> Self {
+    fn of<S: AsRef<[u64]> + Sync>(tree: &BloomTree<S>) -> Self {
         Self {
             levels: tree.level_entropy().iter().sum(),
             context: tree.context_entropy().iter().sum(),
@@ -155,7 +155,7 @@ impl Sizes {
     }
 }
 
-fn levels<S: AsRef<[u64]>>(tree: &BloomTree<S>) -> Vec<Vec<String>> {
+fn levels<S: AsRef<[u64]> + Sync>(tree: &BloomTree<S>) -> Vec<Vec<String>> {
     let shape = tree.shape();
     let (by_level, by_filter) = (tree.level_entropy(), tree.filter_entropy());
     let by_context = tree.context_entropy();

@@ -119,7 +119,7 @@ pub(crate) fn expand(args: ExpandArgs) -> Result<Outcome> {
 }
 
 /// Writes a tree as a message, and says how many bytes that took.
-pub(super) fn save<S: AsRef<[u64]>>(
+pub(super) fn save<S: AsRef<[u64]> + Sync>(
     tree: &BloomTree<S>,
     notes: &Notes,
     coding: Coding,

@@ -2,11 +2,18 @@
 
 mod accuracy;
 mod size;
+mod tree;
+mod wire;
+
+use std::io::Write;
+use std::path::Path;
 
 use anyhow::Result;
+use bloomgrove_experiments::Figure;
 use clap::Subcommand;
 
 use crate::Outcome;
+use crate::whole_file::WholeFile;
 
 #[derive(Subcommand)]
 pub(crate) enum Verb {
@@ -14,11 +21,39 @@ pub(crate) enum Verb {
     Size(size::Args),
     /// Find bits for filters whose items are to be got back out
     Accuracy(accuracy::Args),
+    Tree(tree::Args),
+    Wire(wire::Args),
 }
 
 pub(crate) fn run(verb: Verb) -> Result<Outcome> {
     match verb {
         Verb::Size(args) => size::run(&args),
         Verb::Accuracy(args) => accuracy::run(&args),
+        Verb::Tree(args) => tree::run(&args),
+        Verb::Wire(args) => wire::run(&args),
     }
+}
+
+/// A rate as a fraction: those of trees go down to 1e-20.
+fn rate(rate: f64) -> String {
+    match rate {
+        0.0 => "0".into(),
+        _ if rate < 0.001 => format!("{rate:.2e}"),
+        _ => format!("{rate:.4}"),
+    }
+}
+
+/// One size by another.
+fn ratio(ratio: f64) -> String {
+    match ratio.is_finite() {
+        true => format!("{ratio:.2}"),
+        false => String::new(),
+    }
+}
+
+fn write_svg(path: &Path, figure: &Figure) -> Result<()> {
+    let mut file = WholeFile::create(path)?;
+    file.write_all(figure.svg()?.as_bytes())?;
+    file.finish()?;
+    Ok(())
 }

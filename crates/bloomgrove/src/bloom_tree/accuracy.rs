@@ -29,21 +29,20 @@
 //! What comes near the paper's figures, and is done here, is section 6.3.3: from filter to
 //! filter along set bits only.
 
-use std::num::NonZero;
+use std::fmt;
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::{fmt, thread};
 
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
 use super::BloomTree;
 use crate::bits;
+use crate::threads::{by_all, processors};
 
 /// How many query ways the paper takes for a geometric mean (N_b of Eq. 12).
 const SAMPLES: u32 = 5000;
-/// The root is summed up in this many pieces, whatever the number of threads: the same tree
-/// has the same rate everywhere, to the last digit.
+/// Work is done in this many pieces, whatever the number of threads: the same tree has the
+/// same rate everywhere, to the last digit.
 const PIECES: u64 = 64;
 
 /// The three answers to "how often is it wrong?", always together.
@@ -144,24 +143,15 @@ impl<S: AsRef<[u64]> + Sync> BloomTree<S> {
     /// How many of `queries` random 64-bit keys the tree accepts. They are taken as absent:
     /// the chance that one of n items is among them is n queries / 2^64.
     pub fn count_accepted(&self, queries: u64, seed: u64) -> u64 {
-        let threads = thread::available_parallelism().map_or(1, NonZero::get) as u64;
-        let share = queries.div_ceil(threads.max(1));
-        let count = |from: u64| {
+        let share = queries.div_ceil(PIECES).max(1);
+        let pieces = queries.div_ceil(share) as usize;
+        let counts = by_all(pieces, processors(), |number| {
+            let from = number as u64 * share;
             let mut random = Xoshiro256PlusPlus::seed_from_u64(seed ^ 0xab5e_0000 ^ from);
-            let to = (from + share).min(queries);
-            (from..to)
-                .filter(|_| self.contains(&random.random::<u64>()))
-                .count() as u64
-        };
-        thread::scope(|scope| {
-            let froms = (0..threads).map(|thread| thread * share);
-            let froms = froms.take_while(|from| *from < queries);
-            let counts: Vec<_> = froms.map(|from| scope.spawn(move || count(from))).collect();
-            let joined = counts.into_iter().map(|count| count.join());
-            joined
-                .map(|count| count.expect("asking does not panic"))
-                .sum()
-        })
+            let keys = (from..(from + share).min(queries)).map(|_| random.random::<u64>());
+            keys.filter(|key| self.contains(key)).count() as u64
+        });
+        counts.iter().sum()
     }
 }
 
@@ -193,37 +183,18 @@ impl<'a> Recursion<'a> {
         let bits = (range.end - range.start) as f64;
         let piece = (range.end - range.start).div_ceil(PIECES).max(1);
         let pieces = (range.end - range.start).div_ceil(piece) as usize;
-        let next = AtomicUsize::new(0);
-        let work = || {
-            let mut done = Vec::new();
-            loop {
-                let number = next.fetch_add(1, Ordering::Relaxed);
-                if number >= pieces {
-                    return done;
+        let done = by_all(pieces, processors(), |number| {
+            let first = range.start + number as u64 * piece;
+            let mut sums = none(hashes);
+            for bit in first..(first + piece).min(range.end) {
+                if bits::get(self.words, bit) {
+                    add(&mut sums, self.below(1, bit) / bits);
                 }
-                let first = range.start + number as u64 * piece;
-                let mut sums = none(hashes);
-                for bit in first..(first + piece).min(range.end) {
-                    if bits::get(self.words, bit) {
-                        add(&mut sums, self.below(1, bit) / bits);
-                    }
-                }
-                done.push((number, sums));
             }
-        };
-        let threads = thread::available_parallelism()
-            .map_or(1, NonZero::get)
-            .min(pieces);
-        let mut done: Vec<_> = thread::scope(|scope| {
-            let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-            let joined = workers.into_iter().map(|worker| worker.join());
-            joined
-                .flat_map(|done| done.expect("summing does not panic"))
-                .collect()
+            sums
         });
-        done.sort_by_key(|(number, _)| *number);
-        done.iter()
-            .fold(none(hashes), |sums, (_, piece)| product(&sums, piece))
+        let none = none(hashes);
+        done.iter().fold(none, |sums, piece| product(&sums, piece))
     }
 
     /// The chance that filter number `filter` of a level, and all below it, accept.

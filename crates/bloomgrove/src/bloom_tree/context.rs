@@ -13,11 +13,15 @@
 //!
 //! Not in the paper, which codes whole levels (section 4.3): FINDINGS has it 7 to 37 % smaller.
 
+use std::num::NonZero;
+use std::ops::Range;
+
 use super::size::Contexts;
 use super::{BloomTree, MAX_FILTER_BITS, Shape};
 use crate::Error;
 use crate::codec::symbols::{Decoder, Encoder, Parts, Table};
 use crate::codec::varint;
+use crate::threads::{by_all, processors};
 
 /// Up to here the bits of a filter are one symbol.
 const ONE_SYMBOL: u64 = 8;
@@ -230,85 +234,143 @@ fn byte(bytes: &mut &[u8]) -> Result<u8, Error> {
     Ok(first)
 }
 
-/// The filters of a level that lie below set bits, in order, with their contexts.
+/// The filters of a level that lie below set bits, in order, with their contexts. Goes from one
+/// filter of the level above to the next, so that a context is looked up once for all below it.
 pub(super) struct Filters<'a> {
     shape: &'a Shape,
     level: usize,
-    /// The number of the next filter.
-    next: u64,
-    /// The filter above whose context was looked up last.
-    parent: Option<(u64, (u32, u32))>,
+    /// The bits of a filter above. The root, which is no context, is taken word by word.
+    width: u64,
+    /// The number of the next filter above, and of the first that is no longer looked at.
+    parent: u64,
+    end: u64,
+    /// Where the next filter above stands in the one over it, whose ones these are, once known.
+    place: u64,
+    over: Option<u32>,
+    /// The filter that lies below the lowest bit of the current one above.
+    first: u64,
+    /// The bits of that one which are still to come.
+    left: u64,
+    context: (u32, u32),
 }
 
 impl<'a> Filters<'a> {
-    pub(super) fn of(shape: &'a Shape, level: usize) -> Self {
+    /// Those below the filters above whose numbers are in `parents`.
+    pub(super) fn below(shape: &'a Shape, level: usize, parents: Range<u64>) -> Self {
         Self {
             shape,
             level,
-            next: 0,
-            parent: None,
+            width: width_above(shape, level),
+            parent: parents.start,
+            end: parents.end,
+            place: match level {
+                1 | 2 => 0,
+                _ => parents.start % shape.levels()[level - 2].bits,
+            },
+            over: None,
+            first: 0,
+            left: 0,
+            context: (0, 0),
         }
     }
 
     /// The number of the next filter and its context, by the words of the levels above.
     #[inline]
     pub(super) fn next(&mut self, words: &[u64]) -> Option<(u64, (u32, u32))> {
-        let start = self.shape.start(self.level - 1);
-        let end = self.shape.start(self.level);
-        let mut at = start + self.next;
-        // Word by word over what is empty.
-        loop {
-            if at >= end {
-                self.next = end - start;
+        while self.left == 0 {
+            if self.parent == self.end {
                 return None;
             }
-            let rest = words[(at >> 6) as usize] >> (at & 63);
-            if rest != 0 {
-                at += u64::from(rest.trailing_zeros());
-                break;
-            }
-            at = (at | 63) + 1;
+            self.above(words);
         }
-        if at >= end {
-            self.next = end - start;
-            return None;
-        }
-        let filter = at - start;
-        self.next = filter + 1;
-        Some((filter, self.context(words, filter)))
+        let filter = self.first + u64::from(self.left.trailing_zeros());
+        self.left &= self.left - 1;
+        Some((filter, self.context))
     }
 
+    /// Takes the next filter above.
     #[inline]
-    fn context(&mut self, words: &[u64], filter: u64) -> (u32, u32) {
-        if self.level == 1 {
-            return (0, 0);
-        }
-        let parent = filter / self.shape.levels()[self.level - 1].bits;
-        match self.parent {
-            Some((known, context)) if known == parent => context,
-            _ => {
-                let ones = |level: usize, filter| {
-                    let bits = self.shape.levels()[level].bits;
-                    super::field(words, self.shape.offset(level, filter), bits).count_ones()
-                };
-                let over = match self.level {
-                    2 => 0,
-                    level => ones(level - 2, parent / self.shape.levels()[level - 2].bits),
-                };
-                let context = (ones(self.level - 1, parent), over);
-                self.parent = Some((parent, context));
-                context
+    fn above(&mut self, words: &[u64]) {
+        let first = self.parent * self.width;
+        let offset = self.shape.start(self.level - 1) + first;
+        let bits = self.width.min(self.shape.start(self.level) - offset);
+        self.first = first;
+        self.left = super::field(words, offset, bits);
+        let mut over = 0;
+        if self.level >= 3 {
+            let super::Level { bits, .. } = self.shape.levels()[self.level - 2];
+            over = *self.over.get_or_insert_with(|| {
+                let over = self.shape.offset(self.level - 2, self.parent / bits);
+                super::field(words, over, bits).count_ones()
+            });
+            self.place += 1;
+            if self.place == bits {
+                (self.place, self.over) = (0, None);
             }
         }
+        if self.level >= 2 {
+            self.context = (self.left.count_ones(), over);
+        }
+        self.parent += 1;
     }
 }
 
-impl<S: AsRef<[u64]>> BloomTree<S> {
+/// The bits of a filter above a level. The root, which is no context, is taken word by word.
+fn width_above(shape: &Shape, level: usize) -> u64 {
+    match level {
+        1 => 64,
+        _ => shape.levels()[level - 1].bits,
+    }
+}
+
+/// How many filters, or words of the root, there are above a level.
+pub(super) fn parents(shape: &Shape, level: usize) -> u64 {
+    let width = width_above(shape, level);
+    shape.level_bits(level - 1).div_ceil(width)
+}
+
+/// The bits of a level that lie below these filters above it.
+pub(super) fn bits_below(shape: &Shape, level: usize, parents: &Range<u64>) -> Range<u64> {
+    let (start, end) = (shape.start(level), shape.start(level + 1));
+    let width = width_above(shape, level) * shape.levels()[level].bits;
+    let at = |parent: u64| start.saturating_add(parent.saturating_mul(width)).min(end);
+    at(parents.start)..at(parents.end)
+}
+
+impl<S: AsRef<[u64]> + Sync> BloomTree<S> {
     /// The filters of a level that lie below a set bit, counted by context and ones.
     pub(super) fn contexts(&self, level: usize) -> Contexts {
+        let all = parents(&self.shape, level);
+        // Threads take longer to begin than a small level to be counted.
+        let threads = if all < 1 << 14 {
+            NonZero::<usize>::MIN
+        } else {
+            processors()
+        };
+        let piece = all.div_ceil(threads.get() as u64).max(1);
+        let counted = by_all(threads.get(), threads, |number| {
+            let first = (number as u64 * piece).min(all);
+            self.count(level, first..(first + piece).min(all))
+        });
+        let width = MAX_FILTER_BITS as usize + 1;
+        let context = |slot: usize| ((slot / width) as u32, (slot % width) as u32);
+        let bits = self.shape.levels()[level].bits as usize;
+        let mut contexts = Contexts::new();
+        for (slot, counts) in counted.into_iter().flatten() {
+            let sum = contexts.entry(context(slot));
+            let sum = sum.or_insert_with(|| vec![0; bits + 1]);
+            sum.iter_mut()
+                .zip(counts)
+                .for_each(|(sum, count)| *sum += count);
+        }
+        contexts
+    }
+
+    /// As [`contexts`](Self::contexts), of those below some of the filters above.
+    fn count(&self, level: usize, parents: Range<u64>) -> Vec<(usize, Vec<u64>)> {
         let bits = self.shape.levels()[level].bits as usize;
         let mut counts = vec![Vec::new(); CONTEXTS];
-        let mut filters = Filters::of(&self.shape, level);
+        let mut filters = Filters::below(&self.shape, level, parents);
         while let Some((filter, context)) = filters.next(self.words()) {
             let counts: &mut Vec<u64> = &mut counts[slot(context)];
             if counts.is_empty() {
@@ -316,13 +378,8 @@ impl<S: AsRef<[u64]>> BloomTree<S> {
             }
             counts[self.pattern(level, filter).count_ones() as usize] += 1;
         }
-        let width = MAX_FILTER_BITS as usize + 1;
-        let context = |slot: usize| ((slot / width) as u32, (slot % width) as u32);
-        let used = counts
-            .into_iter()
-            .enumerate()
-            .filter(|(_, counts)| !counts.is_empty());
-        used.map(|(slot, counts)| (context(slot), counts)).collect()
+        let counts = counts.into_iter().enumerate();
+        counts.filter(|(_, counts)| !counts.is_empty()).collect()
     }
 }
 

@@ -39,6 +39,7 @@ mod shape;
 mod size;
 mod walk;
 mod wire;
+mod yoon;
 
 pub use accuracy::{Accuracy, Posterior};
 pub use file::MappedBloomTree;
@@ -46,6 +47,7 @@ pub(crate) use file::check_file;
 pub use loads::loads;
 pub use shape::{Level, MAX_DEPTH, MAX_FILTER_BITS, MAX_FILTER_HASHES, Shape};
 pub use wire::Coding;
+pub use yoon::YoonTree;
 
 use crate::Error;
 use crate::bits::{self, Words};

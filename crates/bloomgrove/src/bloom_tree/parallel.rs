@@ -1,27 +1,26 @@
 //! One tree, several threads: section 4.4.
 //!
 //! ```text
-//!   root       | part 1      | part 2      |        a part for each hash function of the root
-//!   level 2    | below part 1| below part 2|        each part is whole words on every level
-//!   threads      take part after part, and put every key into it
+//!   root       | thread 1       | thread 2       |      a range of bits for each thread
+//!   level 2    | below thread 1's | below thread 2's |
+//!   every thread looks at every key, and puts in what lies in its range
 //! ```
 //!
-//! The parts of a [partitioned](Shape::partitioned) tree share no word, so nothing is locked.
-//! Each thread hashes every key; that is a few nanoseconds beside the dozens of bits it sets. Of any
-//! other tree the keys are shared out and bits set by atomic operations. Either way the bits
-//! are those that one thread would set, in whatever order they come.
+//! No two threads touch the same bits, so nothing is locked; a word on the border of two ranges is
+//! kept apart and put in at the end. Each thread hashes every key; that is a few
+//! nanoseconds beside the dozens of bits it sets. The bits are those that one thread would set.
 //!
-//! Asking is sharing out the keys, for every tree: the paper asks the parts at the same time and
-//! so asks all of them even when the first says no.
+//! The paper gives a thread some of the k_1 parts of a [partitioned](Shape::partitioned) root.
+//! Ranges need no parts, work for every tree and number of threads, and are equally long.
+//!
+//! Asking is sharing out the keys: the paper asks the parts at the same time and so
+//! asks all of them even when the first says no.
 
 use std::num::NonZero;
-use std::sync::Mutex;
-use std::{mem, thread};
+use std::{ops, thread};
 
 use super::walk::{Place, Visit, Way};
 use super::{BloomTree, Shape, each_word};
-use crate::Error;
-use crate::bits::{SharedWords, Words};
 use crate::hash::Key;
 
 impl BloomTree {
@@ -34,72 +33,34 @@ impl BloomTree {
     /// let keys: Vec<u64> = (0..1000).collect();
     /// let (mut one, mut four) = (BloomTree::new(shape.clone())?, BloomTree::new(shape)?);
     /// one.insert_batch(&keys);
-    /// four.insert_parallel(&keys, 4.try_into()?)?;
+    /// four.insert_parallel(&keys, 4.try_into()?);
     /// assert!(one == four);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    ///
-    /// # Errors
-    /// [`Error::OutOfMemory`], before anything is changed.
-    pub fn insert_parallel<K: Key + Sync>(
-        &mut self,
-        keys: &[K],
-        threads: NonZero<usize>,
-    ) -> Result<(), Error> {
+    pub fn insert_parallel<K: Key + Sync>(&mut self, keys: &[K], threads: NonZero<usize>) {
         if threads.get() == 1 {
             self.insert_batch(keys);
-        } else if self.shape.is_partitioned() {
-            self.insert_by_parts(keys, threads);
-        } else {
-            self.insert_shared(keys, threads)?;
+            return;
         }
-        Ok(())
-    }
-
-    fn insert_by_parts<K: Key + Sync>(&mut self, keys: &[K], threads: NonZero<usize>) {
         let shape = &self.shape;
-        let parts = Mutex::new(parts(shape, self.words.as_mut()));
-        let work = || {
-            loop {
-                // Taken out in a statement of its own, or the lock would be held for the work.
-                let next = parts
-                    .lock()
-                    .unwrap_or_else(|poison| poison.into_inner())
-                    .pop();
-                let Some(mut part) = next else { return };
-                let number = part.number;
-                for key in keys {
-                    key.with_bytes(|bytes| Way::new(shape, bytes).visit_part(number, &mut part));
-                }
-            }
-        };
+        let mut ranges = ranges(shape, self.words.as_mut(), threads);
         thread::scope(|scope| {
-            for _ in 0..threads.get().min(shape.levels()[0].hashes as usize) {
-                scope.spawn(work);
-            }
-        });
-    }
-
-    fn insert_shared<K: Key + Sync>(
-        &mut self,
-        keys: &[K],
-        threads: NonZero<usize>,
-    ) -> Result<(), Error> {
-        let empty = Words::zeroed(0)?;
-        let words = SharedWords::new(mem::replace(&mut self.words, empty));
-        let shape = &self.shape;
-        thread::scope(|scope| {
-            for keys in keys.chunks(keys.len().div_ceil(threads.get()).max(1)) {
-                let mut set = SetShared(&words);
-                scope.spawn(move || {
+            for range in &mut ranges {
+                scope.spawn(|| {
                     for key in keys {
-                        key.with_bytes(|bytes| Way::new(shape, bytes).visit(&mut set));
+                        key.with_bytes(|bytes| {
+                            let roots = range.roots.clone();
+                            Way::new(shape, bytes).visit_range(&roots, range);
+                        });
                     }
                 });
             }
         });
-        self.words = words.into_words();
-        Ok(())
+        let borders: Vec<_> = ranges.into_iter().flat_map(Range::borders).collect();
+        let words = self.words.as_mut();
+        for (word, bits) in borders {
+            words[word] |= bits;
+        }
     }
 }
 
@@ -125,68 +86,89 @@ impl<S: AsRef<[u64]> + Sync> BloomTree<S> {
     }
 }
 
-struct SetShared<'a>(&'a SharedWords);
-
-impl Visit for SetShared<'_> {
-    #[inline(always)]
-    fn root(&mut self, position: u64) -> bool {
-        self.0.set((position >> 6) as usize, 1 << (position & 63));
-        true
-    }
-
-    #[inline(always)]
-    fn filter(&mut self, place: Place) -> bool {
-        each_word(place.offset, place.mask, |word, mask| {
-            self.0.set(word, mask);
-        });
-        true
-    }
+/// The words of a range of root bits and of all that lies below it.
+struct Range<'a> {
+    /// The root bits.
+    roots: ops::Range<u64>,
+    levels: Vec<Part<'a>>,
 }
 
-/// The words of one part of the root and of all that lies below it.
+/// The words of a range on one level.
 struct Part<'a> {
-    number: u64,
-    /// By level: the first bit in the one array, and the words from there on.
-    levels: Vec<(u64, &'a mut [u64])>,
+    /// The number of the first word, which the range before may have a share in.
+    start: usize,
+    first: u64,
+    inner: &'a mut [u64],
+    /// The word behind those, in which the next range begins.
+    last: u64,
 }
 
-/// The words of a tree, by part.
-fn parts<'a>(shape: &Shape, words: &'a mut [u64]) -> Vec<Part<'a>> {
-    let count = u64::from(shape.levels()[0].hashes);
-    let mut parts: Vec<_> = (0..count)
-        .map(|number| Part {
-            number,
+impl Part<'_> {
+    #[inline(always)]
+    fn or(&mut self, word: usize, mask: u64) {
+        match word - self.start {
+            0 => self.first |= mask,
+            more => *self.inner.get_mut(more - 1).unwrap_or(&mut self.last) |= mask,
+        }
+    }
+}
+
+impl Range<'_> {
+    /// The words on its borders, and what to put into them.
+    fn borders(self) -> impl Iterator<Item = (usize, u64)> {
+        let words = self.levels.into_iter().flat_map(|part| {
+            let last = part.start + 1 + part.inner.len();
+            [(part.start, part.first), (last, part.last)]
+        });
+        words.filter(|(_, bits)| *bits != 0)
+    }
+}
+
+/// The words of a tree, by ranges of its root, as many as there are threads.
+fn ranges<'a>(shape: &Shape, words: &'a mut [u64], threads: NonZero<usize>) -> Vec<Range<'a>> {
+    let roots = shape.level_bits(0);
+    let count = (threads.get() as u64).min(roots);
+    let cut = |number: u64| (u128::from(roots) * u128::from(number) / u128::from(count)) as u64;
+    let mut ranges: Vec<_> = (0..count)
+        .map(|number| Range {
+            roots: cut(number)..cut(number + 1),
             levels: Vec::with_capacity(shape.depth()),
         })
         .collect();
-    let mut rest = words;
-    for level in 0..shape.depth() {
-        // Whole words: the root has a multiple of 64 bits for each part, and so has every level.
-        let bits = shape.level_bits(level) / count;
-        for part in &mut parts {
-            let (mine, others) = rest.split_at_mut((bits / 64) as usize);
-            part.levels
-                .push((shape.start(level) + part.number * bits, mine));
-            rest = others;
+    // From the end, so that the border of a range goes to it and not to the one before.
+    let mut before = words;
+    for level in (0..shape.depth()).rev() {
+        let below = shape.level_bits(level) / roots;
+        for range in ranges.iter_mut().rev() {
+            let start = ((shape.start(level) + range.roots.start * below) / 64) as usize;
+            let (others, mine) = before.split_at_mut(start.min(before.len()));
+            range.levels.push(Part {
+                start,
+                first: 0,
+                // None at all if the range behind begins in the same word.
+                inner: mine.get_mut(1..).unwrap_or_default(),
+                last: 0,
+            });
+            before = others;
         }
     }
-    parts
+    for range in &mut ranges {
+        range.levels.reverse();
+    }
+    ranges
 }
 
-impl Visit for Part<'_> {
+impl Visit for Range<'_> {
     #[inline(always)]
     fn root(&mut self, position: u64) -> bool {
-        let (start, words) = &mut self.levels[0];
-        crate::bits::set(words, position - *start);
+        self.levels[0].or((position >> 6) as usize, 1 << (position & 63));
         true
     }
 
     #[inline(always)]
     fn filter(&mut self, place: Place) -> bool {
-        let (start, words) = &mut self.levels[place.level];
-        each_word(place.offset - *start, place.mask, |word, mask| {
-            words[word] |= mask;
-        });
+        let part = &mut self.levels[place.level];
+        each_word(place.offset, place.mask, |word, mask| part.or(word, mask));
         true
     }
 }

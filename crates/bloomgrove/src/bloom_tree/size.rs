@@ -17,7 +17,7 @@ use crate::tune::math::entropy;
 /// How many filters of a level have this many ones, by the ones of the filters above.
 pub(super) type Contexts = BTreeMap<(u32, u32), Vec<u64>>;
 
-impl<S: AsRef<[u64]>> BloomTree<S> {
+impl<S: AsRef<[u64]> + Sync> BloomTree<S> {
     /// The bits each level comes to when all its filters are coded together: Eq. 7. In the
     /// paper's text the equation is garbled; a level's size is its bits times the entropy of
     /// its fill.

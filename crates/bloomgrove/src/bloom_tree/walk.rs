@@ -9,7 +9,10 @@
 //! One mixing for each filter, however many hash functions it has. The bits of a filter
 //! come as a mask, so that two functions that give the same bit are one.
 
+use std::ops::Range;
+
 use super::Shape;
+use crate::MAX_HASHES;
 use crate::bits::Walk as _;
 use crate::hash::{
     AnyHasher, Derivation, Digest, Family, GOLDEN, Hasher, Independent, KirschMitzenmacher, Start,
@@ -63,33 +66,43 @@ impl<'a> Way<'a> {
     /// The deep levels are the emptier ones, so an absent key is found out sooner than level by level.
     #[inline]
     pub(super) fn visit(self, visit: &mut impl Visit) -> bool {
-        self.roots(|_, position| visit.root(position))
-            && (self.shape.depth() == 1 || self.roots(|_, position| self.below(1, position, visit)))
+        self.roots(|position| visit.root(position))
+            && (self.shape.depth() == 1 || self.roots(|position| self.below(1, position, visit)))
     }
 
-    /// As [`visit`](Self::visit), for the bits of one part of the root only.
-    pub(super) fn visit_part(self, part: u64, visit: &mut impl Visit) -> bool {
-        self.roots(|number, position| {
-            number != part
-                || (visit.root(position)
-                    && (self.shape.depth() == 1 || self.below(1, position, visit)))
-        })
+    /// As [`visit`](Self::visit), for the root bits of a range and what lies below them.
+    #[inline]
+    pub(super) fn visit_range(self, roots: &Range<u64>, visit: &mut impl Visit) {
+        // Sorted out without a branch, which would be guessed wrong every other time.
+        let mut mine = [0; MAX_HASHES as usize];
+        let mut count = 0;
+        self.roots(|position| {
+            mine[count] = position;
+            count += usize::from(roots.contains(&position));
+            true
+        });
+        for &position in &mine[..count] {
+            visit.root(position);
+            if self.shape.depth() > 1 {
+                self.below(1, position, visit);
+            }
+        }
     }
 
-    /// The number of each hash function of the root, and its position.
+    /// The position of each hash function of the root.
     #[inline(always)]
-    fn roots(self, mut each: impl FnMut(u64, u64) -> bool) -> bool {
+    fn roots(self, mut each: impl FnMut(u64) -> bool) -> bool {
         let bits = self.shape.part_bits();
         let part = if self.shape.is_partitioned() { bits } else { 0 };
         let hashes = u64::from(self.shape.levels()[0].hashes);
         match self.shape.root().derivation() {
             Derivation::Independent => {
                 let mut walk = Independent::start(self.digest, bits);
-                (0..hashes).all(|i| each(i, i * part + walk.next(bits)))
+                (0..hashes).all(|i| each(i * part + walk.next(bits)))
             }
             Derivation::KirschMitzenmacher => {
                 let mut walk = KirschMitzenmacher::start(self.digest, bits);
-                (0..hashes).all(|i| each(i, i * part + walk.next(bits)))
+                (0..hashes).all(|i| each(i * part + walk.next(bits)))
             }
         }
     }

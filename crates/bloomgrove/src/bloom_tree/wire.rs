@@ -8,12 +8,14 @@
 //! ([`Coding::Context`], see `context`), or as the paper does, all bits of a level under one
 //! density ([`Coding::Levels`]).
 //!
-//! Cost: one pass for the tables, one for the coding; memory for one frame beside the tree.
+//! Cost: one pass for the tables, one for the coding, by all processors; memory for a frame of each
+//! beside the tree.
 //! FORMAT section 16 has every byte.
 
 use std::io::{Read, Write};
+use std::ops::Range;
 
-use super::context::{Filters, Model, lay};
+use super::context::{Filters, Model, bits_below, lay, parents};
 use super::{BloomTree, Shape, field};
 use crate::Error;
 use crate::bits::Words;
@@ -23,6 +25,7 @@ use crate::codec::filter::{put_notes, put_params, take_params};
 use crate::codec::message::{Kind, Reader, Writer};
 use crate::codec::symbols::{Decoder, Encoder};
 use crate::format::Notes;
+use crate::threads::{by_all, processors};
 
 /// How the levels below the root are coded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,9 +55,11 @@ const PLAN: u8 = 3;
 const TABLES: u8 = 4;
 const FILTERS: u8 = 5;
 
-/// How many filters go into a frame: some tens of kilobytes.
-const FRAME: usize = 1 << 17;
-impl<S: AsRef<[u64]>> BloomTree<S> {
+/// How many filters a frame is to have at least: some tens of kilobytes.
+const FRAME: u64 = 1 << 16;
+/// The most filters above whose filters go into one frame, as a power of two.
+const WIDEST: u8 = 48;
+impl<S: AsRef<[u64]> + Sync> BloomTree<S> {
     /// Writes the tree to `out` in as few bytes as `coding` needs, and returns how many. What
     /// lies below bits that are not set, and no key asks for, is not sent by
     /// [`Coding::Context`]; trees made by insertion, union and intersection have nothing there.
@@ -121,23 +126,27 @@ impl<S: AsRef<[u64]>> BloomTree<S> {
         Ok(())
     }
 
-    /// A level as filters below set bits.
+    /// A level as filters below set bits. Frames are coded by all processors.
     fn send_filters(&self, level: usize, writer: &mut Writer<impl Write>) -> Result<(), Error> {
         let model = Model::of(self.shape.levels()[level].bits, &self.contexts(level));
-        let mut payload = Vec::new();
+        let frames = Frames::for_ones(&self.shape, level, self.level_ones(level - 1));
+        let mut payload = vec![frames.width];
         model.write(&mut payload);
         writer.frame(TABLES, &payload)?;
-        let mut filters = Filters::of(&self.shape, level);
-        let mut left = self.level_ones(level - 1);
-        while left > 0 {
-            let mut encoder = Encoder::new();
-            for _ in 0..left.min(FRAME as u64) {
-                if let Some((filter, context)) = filters.next(self.words()) {
+        for batch in frames.batches() {
+            let count = (batch.end - batch.start) as usize;
+            let coded = by_all(count, processors(), |number| {
+                let parents = frames.parents(batch.start + number as u64);
+                let mut filters = Filters::below(&self.shape, level, parents);
+                let mut encoder = Encoder::new();
+                while let Some((filter, context)) = filters.next(self.words()) {
                     model.put(&mut encoder, context, self.pattern(level, filter));
                 }
+                encoder.finish()
+            });
+            for coded in coded {
+                writer.frame(FILTERS, &coded)?;
             }
-            left -= left.min(FRAME as u64);
-            writer.frame(FILTERS, &encoder.finish())?;
         }
         Ok(())
     }
@@ -214,9 +223,7 @@ impl BloomTree {
             found.resize((next - at).div_ceil(64) as usize, 0);
             let frame = decoder.frame(&payload, &mut found);
             frame.map_err(|error| reader.locate(error))?;
-            for (i, &word) in found.iter().enumerate() {
-                lay(self.words.as_mut(), at + i as u64 * 64, word);
-            }
+            lay_all(self.words.as_mut(), at, &found);
             at = next;
         }
         Ok(())
@@ -228,29 +235,95 @@ impl BloomTree {
         tables: &[u8],
         reader: &mut Reader<impl Read>,
     ) -> Result<(), Error> {
-        let bits = self.shape.levels()[level].bits;
+        let shape = &self.shape;
+        let (&width, tables) = tables
+            .split_first()
+            .filter(|(width, _)| **width <= WIDEST)
+            .ok_or_else(|| reader.damaged("a level of no frames"))?;
+        let bits = shape.levels()[level].bits;
         let model = Model::read(bits, tables).map_err(|error| reader.locate(error))?;
-        let mut filters = Filters::of(&self.shape, level);
-        let mut left = self.level_ones(level - 1);
-        let mut payload = Vec::new();
-        let words = self.words.as_mut();
-        while left > 0 {
-            reader.expect(FILTERS, &mut payload)?;
-            let mut decoder = Decoder::new(&payload);
-            let mut take = || {
-                for _ in 0..left.min(FRAME as u64) {
-                    if let Some((filter, context)) = filters.next(words) {
-                        let pattern = model.get(&mut decoder, context)?;
-                        lay(words, self.shape.offset(level, filter), pattern);
-                    }
+        let frames = Frames::new(shape, level, width);
+        for batch in frames.batches() {
+            let mut payloads = Vec::new();
+            for _ in batch.clone() {
+                let mut payload = Vec::new();
+                reader.expect(FILTERS, &mut payload)?;
+                payloads.push(payload);
+            }
+            let words = self.words.as_ref();
+            let found = by_all(payloads.len(), processors(), |number| {
+                let parents = frames.parents(batch.start + number as u64);
+                let range = bits_below(shape, level, &parents);
+                let mut found = Words::zeroed((range.end - range.start).div_ceil(64) as usize)?;
+                let mut decoder = Decoder::new(&payloads[number]);
+                let mut filters = Filters::below(shape, level, parents);
+                while let Some((filter, context)) = filters.next(words) {
+                    let pattern = model.get(&mut decoder, context)?;
+                    let offset = shape.offset(level, filter) - range.start;
+                    lay(found.as_mut(), offset, pattern);
                 }
-                Ok(())
-            };
-            take().map_err(|error| reader.locate(error))?;
-            decoder.finish().map_err(|error| reader.locate(error))?;
-            left -= left.min(FRAME as u64);
+                decoder.finish()?;
+                Ok((range.start, found))
+            });
+            for found in found {
+                let (start, found) = found.map_err(|error| reader.locate(error))?;
+                lay_all(self.words.as_mut(), start, found.as_ref());
+            }
         }
         Ok(())
+    }
+}
+
+/// How the filters of a level are cut into frames: those below so many filters above.
+struct Frames {
+    /// How many filters above, as a power of two.
+    width: u8,
+    parents: u64,
+}
+
+impl Frames {
+    fn new(shape: &Shape, level: usize, width: u8) -> Self {
+        Self {
+            width,
+            parents: parents(shape, level),
+        }
+    }
+
+    /// So that a frame has enough filters, where `ones` lie below set bits.
+    fn for_ones(shape: &Shape, level: usize, ones: u64) -> Self {
+        let mut frames = Self::new(shape, level, 10);
+        let parents = u128::from(frames.parents.max(1));
+        let filters = |width: u8| (u128::from(ones) << width) / parents;
+        while filters(frames.width) < FRAME.into() && frames.count() > 1 {
+            frames.width += 1;
+        }
+        frames
+    }
+
+    fn count(&self) -> u64 {
+        self.parents.div_ceil(1 << self.width)
+    }
+
+    fn parents(&self, frame: u64) -> Range<u64> {
+        let first = frame << self.width;
+        first..(first + (1 << self.width)).min(self.parents)
+    }
+
+    /// The numbers of the frames that are worked on at once.
+    fn batches(&self) -> impl Iterator<Item = Range<u64>> {
+        let at_once = processors().get() as u64;
+        let count = self.count();
+        (0..count.div_ceil(at_once)).map(move |batch| {
+            let first = batch * at_once;
+            first..(first + at_once).min(count)
+        })
+    }
+}
+
+/// Lays bits at bit `offset` of empty ones.
+fn lay_all(words: &mut [u64], offset: u64, bits: &[u64]) {
+    for (i, &word) in bits.iter().enumerate() {
+        lay(words, offset + i as u64 * 64, word);
     }
 }
 

@@ -69,6 +69,64 @@ pub fn entropy(p: f64) -> f64 {
     -(p * p.ln() + (1.0 - p) * (-p).ln_1p()) / LN_2
 }
 
+/// `n log2(1/p)`: the fewest bits in which n items can be told from all others at rate p, by
+/// whatever structure.
+pub fn information_bits(items: u64, fpr: f64) -> f64 {
+    -(items as f64) * fpr.log2()
+}
+
+/// `m H(fill)`: the bits of a standard filter of n items once it is coded.
+pub fn compressed_bits(bits: u64, hashes: u32, items: u64) -> f64 {
+    bits as f64 * entropy(fill(bits, hashes, items))
+}
+
+/// How much [`compressed_bits`] varies from one set of n items to another: the standard deviation,
+/// as a share of them. The bits left empty vary as `m q (1 - (1 + c) q)`, where `c = k n / m` and
+/// `q = e^-c`.
+pub fn compressed_spread(bits: u64, hashes: u32, items: u64) -> f64 {
+    let m = bits as f64;
+    let c = f64::from(hashes) * items as f64 / m;
+    let q = (-c).exp();
+    let deviation = (m * q * (1.0 - (1.0 + c) * q)).max(0.0).sqrt();
+    // The derivative of m H(q) by the number of empty bits.
+    let each = ((1.0 - q) / q).log2().abs();
+    let coded = m * entropy(q);
+    if coded > 0.0 {
+        deviation * each / coded
+    } else {
+        0.0
+    }
+}
+
+/// The bits of a Golomb-coded set of n items at rate p: each item is a number below N, so chosen
+/// that a share p of the numbers is taken, and the gaps between the numbers are coded with the
+/// parameter that is best for them. Exact in expectation; the last gap is not sent.
+pub fn golomb_bits(items: u64, fpr: f64) -> f64 {
+    // Two items with the same number are sent once: N p numbers, and not n.
+    let range = -(items as f64) / (-fpr).ln_1p();
+    range * fpr * golomb_length(golomb_parameter(fpr), fpr)
+}
+
+/// The best Golomb parameter M for gaps between numbers of which a share p is taken: the least
+/// with `q^M + q^(M + 1) <= 1`, where q = 1 - p (Gallager and Van Voorhis).
+pub fn golomb_parameter(fpr: f64) -> u64 {
+    let q = (-fpr).ln_1p();
+    // q^M (1 + q) <= 1
+    let exact = -q.exp().ln_1p() / q;
+    (exact.ceil() as u64).max(1)
+}
+
+/// The mean length of the Golomb code of a gap: the quotient by M in unary, and the remainder in
+/// `log2 M` bits rounded down for the small and up for the large.
+fn golomb_length(parameter: u64, fpr: f64) -> f64 {
+    let power = |exponent: u64| (exponent as f64 * (-fpr).ln_1p()).exp();
+    let all = power(parameter);
+    let floor = parameter.ilog2();
+    let short = (2u64 << floor) - parameter;
+    let long = (power(short) - all) / (1.0 - all);
+    1.0 + all / (1.0 - all) + f64::from(floor) + long
+}
+
 /// The rate of the blocked layout: the mean over how many items share a line. There are
 /// at most 16 hashes; more count as 16.
 pub fn blocked_fpr(bits: u64, hashes: u32, items: u64) -> f64 {

@@ -18,8 +18,13 @@
 //!
 //! Source: seed document 002, sections 4 and 6.
 
+mod forest;
+pub mod genetic;
 pub mod math;
+pub mod pareto;
 mod sampling;
+pub mod search;
+pub mod wire;
 
 pub use crate::hash::prime::{first_prime_from, is_prime};
 pub use sampling::{accuracy, bits_for_accuracy, leaf_size, tree_depth};
@@ -173,6 +178,19 @@ pub fn standard(items: u64, fpr: f64) -> Result<Plan, Error> {
         .into_iter()
         .find(|(_, bits)| *bits <= least * FEWER_WORTH)
         .expect("the least is among them");
+    sized(items, hashes, bits, fpr)
+}
+
+/// The smallest standard filter with this number of hash functions, of a family that has enough
+/// bits.
+fn standard_with(items: u64, hashes: u32, fpr: f64) -> Result<Plan, Error> {
+    check_target(items, fpr)?;
+    let mut plan = sized(items, hashes, math::standard_bits(items, hashes, fpr), fpr)?;
+    plan.family = default_family(items, fpr).0;
+    Ok(plan)
+}
+
+fn sized(items: u64, hashes: u32, bits: f64, fpr: f64) -> Result<Plan, Error> {
     let mut bits = whole_words(bits, items)?;
     // The formula is an approximation for small filters: grow until it holds.
     while math::standard_fpr(bits, hashes, items) > fpr {

@@ -112,6 +112,83 @@ fn fill_and_its_inverse() {
     assert_eq!(math::items_for_fill(100, 3, 0.0), 0.0);
 }
 
+/// The bits of `x` in a Golomb code, one by one.
+fn golomb_code(x: u64, parameter: u64) -> Vec<bool> {
+    let mut code = vec![true; (x / parameter) as usize];
+    code.push(false);
+    let (rest, floor) = (x % parameter, parameter.ilog2());
+    let short = (2u64 << floor) - parameter;
+    let (value, width) = match rest < short {
+        true => (rest, floor),
+        false => (rest + short, floor + 1),
+    };
+    code.extend((0..width).rev().map(|i| value >> i & 1 == 1));
+    code
+}
+
+#[test]
+fn golomb_sizes_are_those_of_codes_really_written() {
+    use rand::{RngExt, SeedableRng, rngs::Xoshiro256PlusPlus};
+    let items = 50_000u64;
+    for fpr in [0.3, 0.1, 0.01, 1e-3, 1e-6] {
+        let range = (-(items as f64) / (-fpr as f64).ln_1p()).round() as u64;
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(3);
+        let mut taken: Vec<u64> = (0..items).map(|_| random.random_range(0..range)).collect();
+        taken.sort_unstable();
+        taken.dedup();
+        // A share p of the numbers is taken, which is then the rate.
+        let share = taken.len() as f64 / range as f64;
+        assert!((share / fpr - 1.0).abs() < 0.01, "{fpr}: {share}");
+        let length = |parameter: u64| -> u64 {
+            let firsts = std::iter::once(taken[0]);
+            let gaps = firsts.chain(taken.windows(2).map(|two| two[1] - two[0] - 1));
+            gaps.map(|gap| golomb_code(gap, parameter).len() as u64)
+                .sum()
+        };
+        let best = math::golomb_parameter(fpr);
+        let (real, said) = (length(best) as f64, math::golomb_bits(items, fpr));
+        assert!(
+            (said / real - 1.0).abs() < 0.005,
+            "{fpr}: {said} for {real}"
+        );
+        // No other parameter does better, but for chance.
+        for other in [best / 2, best - best / 4, best + 1 + best / 4, best * 2] {
+            let other = length(other.max(1)) as f64;
+            assert!(real <= other * 1.002, "{fpr}: {real} and {other}");
+        }
+    }
+}
+
+#[test]
+fn compressed_sizes_are_those_of_the_literature() {
+    // H(p) / -ln(1 - p) bits for an item with one hash: always below the standard filter's, and
+    // always above the bound.
+    for fpr in [0.3, 0.1, 0.01, 1e-3, 1e-6] {
+        let items = 1_000_000;
+        let bits = math::standard_bits(items, 1, fpr).round() as u64;
+        let coded = math::compressed_bits(bits, 1, items);
+        let per_item = math::entropy(fpr) / -(-fpr as f64).ln_1p();
+        assert!(
+            (coded / items as f64 / per_item - 1.0).abs() < 1e-3,
+            "{fpr}"
+        );
+        assert!(coded < math::optimal_bits(items, fpr));
+        assert!(coded > math::information_bits(items, fpr));
+        // Golomb codes are nearly as good.
+        let golomb = math::golomb_bits(items, fpr);
+        assert!(
+            golomb > coded && golomb < coded * 1.05,
+            "{fpr}: {golomb} {coded}"
+        );
+    }
+    assert_eq!((math::entropy(0.0), math::entropy(1.0)), (0.0, 0.0));
+    assert!((math::entropy(0.5) - 1.0).abs() < 1e-15);
+    assert!((math::entropy(0.11) - 0.4999).abs() < 1e-3);
+    // log2(1/p) + 1/ln 2 bits for each one of few.
+    let few = math::entropy(1e-12) / 1e-12;
+    assert!((few - (1e12f64.log2() + 1.4427)).abs() < 1e-3, "{few}");
+}
+
 #[test]
 fn the_blocked_rate_of_one_line_is_that_of_its_load() {
     // All items in the one line: no mean to take.

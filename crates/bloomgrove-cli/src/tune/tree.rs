@@ -1,0 +1,349 @@
+//! `bloomgrove tune tree`: which BloomTrees are worth having.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use bloomgrove::tune::search::{self, Evaluation, Front, Objective, Options};
+use bloomgrove::tune::{genetic, math};
+use bloomgrove_experiments::{Axis, Figure, Series, Stroke};
+use serde_json::{Value, json};
+
+use super::{rate, ratio};
+use crate::output::Output;
+use crate::progress::Progress;
+use crate::whole_file::WholeFile;
+use crate::{Outcome, interrupt, units};
+
+/// Find the BloomTrees that no other betters in both rate and bytes on the wire.
+///
+/// Prints the front: false positives are what absent keys meet; geometric is the mean that the paper
+/// calls a probability, which is no rate. Bits are for each key: on the wire coded level by
+/// level as in the paper, or by context as `tree build --compressed` does, and in memory. by standard is the
+/// context-coded size by that of the smallest standard filter of the same rate; in the paper's way,
+/// the level-coded size by that of a standard filter whose rate is the geometric mean.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    bloomgrove tune tree\n  \
+    bloomgrove tune tree --depth 4 --rho 0.5 --rho 1 --svg front.svg\n  \
+    bloomgrove tune tree --objective geometric --search genetic")]
+pub(crate) struct Args {
+    /// How many keys each tree is built from, to judge it
+    #[arg(long, default_value = "10k", value_parser = units::count)]
+    items: u64,
+    /// How many levels
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(2..=6))]
+    depth: u8,
+    /// Bits of the root for each key; may be given several times
+    #[arg(long, default_value = "1", value_delimiter = ',')]
+    rho: Vec<f64>,
+    /// What to make small
+    #[arg(long, value_enum, default_value = "exact")]
+    objective: ObjectiveArg,
+    /// Try all, or breed [default: all for two levels]
+    #[arg(long, value_enum)]
+    search: Option<SearchArg>,
+    /// How many rounds to breed at most
+    #[arg(long, default_value_t = 100)]
+    rounds: u32,
+    /// How many to keep from round to round
+    #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u16).range(2..=1000))]
+    population: u16,
+    /// How many trees to judge each by
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    instances: u32,
+    /// Where chance begins
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Write the front as CSV
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+    /// Draw it
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum ObjectiveArg {
+    /// The rate at which absent keys are accepted, and context-coded bits
+    Exact,
+    /// The paper's geometric mean, and level-coded bits
+    Geometric,
+}
+
+#[derive(Clone, Copy, PartialEq, clap::ValueEnum)]
+enum SearchArg {
+    Exhaustive,
+    Genetic,
+}
+
+pub(crate) fn run(args: &Args) -> Result<Outcome> {
+    anyhow::ensure!(args.items > 0, "say how many keys, at least 1");
+    let front = search(args)?;
+    if let Some(path) = &args.csv {
+        write_csv(path, &front)?;
+    }
+    if let Some(path) = &args.svg {
+        super::write_svg(path, &figure(&front))?;
+    }
+    let mut output = Output::new();
+    if args.json {
+        output.json(&facts(args, &front))?;
+    } else {
+        let rows: Vec<_> = front.evaluations.iter().map(row).collect();
+        output.table(&HEAD, &rows)?;
+        output.line("")?;
+        for line in summary(&front) {
+            output.line(line)?;
+        }
+    }
+    output.finish()?;
+    Ok(Outcome::Yes)
+}
+
+fn search(args: &Args) -> Result<Front> {
+    let options = Options {
+        items: args.items,
+        instances: args.instances,
+        objective: match args.objective {
+            ObjectiveArg::Exact => Objective::Exact,
+            ObjectiveArg::Geometric => Objective::Geometric,
+        },
+        seed: args.seed,
+        ..Options::default()
+    };
+    let progress = Progress::share("judging trees");
+    let step = |done: u64, all: u64| {
+        progress.at(done, all);
+        match interrupt::was_asked() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    };
+    let depth = usize::from(args.depth);
+    let usual = match depth {
+        2 => SearchArg::Exhaustive,
+        _ => SearchArg::Genetic,
+    };
+    Ok(match args.search.unwrap_or(usual) {
+        SearchArg::Exhaustive => search::exhaustive(depth, &args.rho, &options, step)?,
+        SearchArg::Genetic => {
+            let how = genetic::Options {
+                population: args.population.into(),
+                rounds: args.rounds,
+                seed: args.seed,
+                ..genetic::Options::default()
+            };
+            search::bred(depth, &args.rho, &options, &how, step)?
+        }
+    })
+}
+
+const HEAD: [&str; 11] = [
+    "rho",
+    "m",
+    "k",
+    "false positives",
+    "geometric",
+    "by level",
+    "by context",
+    "memory",
+    "hashes",
+    "by standard",
+    "paper's way",
+];
+
+fn row(tree: &Evaluation) -> Vec<String> {
+    let of = &tree.configuration;
+    vec![
+        of.rho.to_string(),
+        list(&of.bits),
+        list(&of.hashes),
+        rate(tree.expected_fpr),
+        rate(tree.geometric_fpr),
+        format!("{:.2}", tree.level_bits),
+        format!("{:.2}", tree.context_bits),
+        format!("{:.2}", tree.storage_bits),
+        tree.hashes.to_string(),
+        ratio(tree.ratio()),
+        ratio(tree.published_ratio()),
+    ]
+}
+
+fn list(numbers: &[impl ToString]) -> String {
+    let all: Vec<_> = numbers.iter().map(ToString::to_string).collect();
+    all.join(",")
+}
+
+/// What the front says.
+fn summary(front: &Front) -> Vec<String> {
+    let judged = format!(
+        "{} of {} configurations judged{}, {} on the front",
+        units::grouped(front.tried),
+        units::grouped(front.possible),
+        match front.rounds {
+            Some(rounds) => format!(" in {rounds} rounds"),
+            None => String::new(),
+        },
+        front.evaluations.len()
+    );
+    // Whoever accepts nearly everything needs no filter.
+    let useful = front.evaluations.iter();
+    let useful = useful.filter(|tree| tree.expected_fpr < 0.9);
+    let best = useful.min_by(|a, b| a.ratio().total_cmp(&b.ratio()));
+    let best = best.map(|tree| {
+        format!(
+            "smallest by a standard filter of the same rate: m {}, k {}, {} of it at {}; measured in \
+             the paper's way it would seem {}\nwhether a tree is what to send, and not a \
+             compressed filter: `bloomgrove tune wire --items N --fpr P`",
+            list(&tree.configuration.bits),
+            list(&tree.configuration.hashes),
+            ratio(tree.ratio()),
+            rate(tree.expected_fpr),
+            ratio(tree.published_ratio()),
+        )
+    });
+    std::iter::once(judged).chain(best).collect()
+}
+
+fn facts(args: &Args, front: &Front) -> Value {
+    let tree = |tree: &Evaluation| {
+        json!({
+            "rho": tree.configuration.rho,
+            "bits": tree.configuration.bits,
+            "hashes": tree.configuration.hashes,
+            "expected_fpr": tree.expected_fpr,
+            "geometric_fpr": tree.geometric_fpr,
+            "level_bits_per_item": tree.level_bits,
+            "context_bits_per_item": tree.context_bits,
+            "storage_bits_per_item": tree.storage_bits,
+            "hashes_per_key": tree.hashes,
+            "by_standard": finite(tree.ratio()),
+            "by_standard_as_published": finite(tree.published_ratio()),
+        })
+    };
+    json!({
+        "items": args.items,
+        "depth": args.depth,
+        "tried": front.tried,
+        "possible": front.possible,
+        "rounds": front.rounds,
+        "front": front.evaluations.iter().map(tree).collect::<Vec<_>>(),
+    })
+}
+
+/// A tree full of ones has no ratio.
+fn finite(value: f64) -> Option<f64> {
+    value.is_finite().then_some(value)
+}
+
+fn write_csv(path: &Path, front: &Front) -> Result<()> {
+    let mut writer = csv::Writer::from_writer(WholeFile::create(path)?);
+    writer.write_record([
+        "rho",
+        "m",
+        "k",
+        "expected_fpr",
+        "geometric_fpr",
+        "level_bits_per_item",
+        "context_bits_per_item",
+        "storage_bits_per_item",
+        "hashes_per_key",
+        "by_standard",
+        "by_standard_as_published",
+    ])?;
+    for tree in &front.evaluations {
+        let mut row = vec![
+            tree.configuration.rho.to_string(),
+            list(&tree.configuration.bits),
+            list(&tree.configuration.hashes),
+        ];
+        let numbers = [
+            tree.expected_fpr,
+            tree.geometric_fpr,
+            tree.level_bits,
+            tree.context_bits,
+            tree.storage_bits,
+            tree.hashes as f64,
+            tree.ratio(),
+            tree.published_ratio(),
+        ];
+        row.extend(numbers.map(|number| number.to_string()));
+        writer.write_record(row)?;
+    }
+    let file = writer.into_inner().map_err(|error| error.into_error())?;
+    file.finish()?;
+    Ok(())
+}
+
+/// Lower rates are not drawn: nobody needs them, and deep trees have hundreds of bits for them.
+const LOWEST: f64 = 1e-12;
+
+fn figure(front: &Front) -> Figure {
+    let trees = || front.evaluations.iter();
+    let series = |name: &str, color, stroke, mut points: Vec<(f64, f64)>| {
+        points.retain(|point| point.0 >= LOWEST);
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        Series {
+            name: name.to_owned(),
+            color,
+            stroke,
+            points,
+        }
+    };
+    let real = || trees().map(|tree| tree.expected_fpr);
+    let of = |bits: fn(f64) -> f64| real().map(|fpr| (fpr, bits(fpr))).collect();
+    Figure {
+        id: "front",
+        title: "BloomTrees that none betters",
+        x: Axis {
+            name: "false positives",
+            log: true,
+        },
+        y: Axis {
+            name: "bits for each key on the wire",
+            log: false,
+        },
+        series: vec![
+            series(
+                "trees, by context",
+                0,
+                Stroke::Solid,
+                trees()
+                    .map(|tree| (tree.expected_fpr, tree.context_bits))
+                    .collect(),
+            ),
+            series(
+                "trees, by level",
+                0,
+                Stroke::Dashed,
+                trees()
+                    .map(|tree| (tree.expected_fpr, tree.level_bits))
+                    .collect(),
+            ),
+            series(
+                "the same at geometric means",
+                1,
+                Stroke::Dotted,
+                trees()
+                    .map(|tree| (tree.geometric_fpr, tree.level_bits))
+                    .collect(),
+            ),
+            series(
+                "standard filter",
+                2,
+                Stroke::Solid,
+                of(|fpr| math::optimal_bits(1, fpr)),
+            ),
+            series(
+                "information bound",
+                6,
+                Stroke::Dotted,
+                of(|fpr| math::information_bits(1, fpr)),
+            ),
+        ],
+    }
+}

@@ -1,0 +1,180 @@
+//! `bloomgrove tune tree` and `tune wire`, as a user runs them.
+
+mod support;
+
+use support::{Shop, json, lines};
+
+#[test]
+fn the_front_of_trees_is_printed_written_and_drawn() {
+    let shop = Shop::new();
+    let said = shop
+        .run("tune tree --items 1000 --csv front.csv --svg front.svg")
+        .ends(0);
+    assert!(said.out.starts_with("rho  m "), "{}", said.out);
+    assert!(said.out.contains("196 of 196 configurations judged"));
+    assert!(said.out.contains("in the paper's way it would seem"));
+    let csv = std::fs::read_to_string(shop.path("front.csv")).unwrap();
+    assert!(csv.starts_with("rho,m,k,expected_fpr,geometric_fpr,"));
+    let svg = std::fs::read_to_string(shop.path("front.svg")).unwrap();
+    assert!(svg.contains("trees, by context") && svg.ends_with("</svg>\n"));
+
+    let facts = json(&shop.run("tune tree --items 1000 --json").ends(0));
+    let front = facts["front"].as_array().unwrap();
+    assert_eq!(front.len() + 1, csv.lines().count());
+    for pair in front.windows(2) {
+        let of = |at: usize, name: &str| pair[at][name].as_f64().unwrap();
+        // By rising rate, and so by falling size: else one would better the other.
+        assert!(of(0, "expected_fpr") <= of(1, "expected_fpr"));
+        assert!(of(0, "context_bits_per_item") >= of(1, "context_bits_per_item"));
+        // The paper's mean is never above the rate.
+        assert!(of(0, "geometric_fpr") <= of(0, "expected_fpr") * 1.001);
+    }
+}
+
+#[test]
+fn trees_are_bred_by_the_papers_objective_too() {
+    let shop = Shop::new();
+    let line =
+        "tune tree --items 500 --depth 3 --rho 0.5,1 --rounds 3 --objective geometric --json";
+    let facts = json(&shop.run(line).ends(0));
+    assert_eq!(
+        (&facts["rounds"], &facts["possible"]),
+        (&3.into(), &10976.into())
+    );
+    assert!(facts["tried"].as_u64().unwrap() <= 60);
+    assert_eq!(facts, json(&shop.run(line).ends(0)));
+    let other = json(&shop.run(&format!("{line} --seed 2")).ends(0));
+    assert_ne!(facts["front"], other["front"]);
+}
+
+#[test]
+fn what_no_search_can_do_is_said() {
+    let shop = Shop::new();
+    shop.run("tune tree --depth 4 --search exhaustive")
+        .fails_with(&["153664 configurations", "genetic"]);
+    shop.run("tune tree --rho 0").fails_with(&["above 0"]);
+    shop.run("tune tree --items 0").fails_with(&["at least 1"]);
+    shop.run("tune tree --depth 9").fails_with(&["--depth"]);
+}
+
+/// What is recommended is made by the commands that are printed, and has the bytes that were
+/// predicted.
+#[test]
+fn the_commands_make_what_was_predicted() {
+    let shop = Shop::new();
+    shop.write("keys.txt", lines((0..30_000).map(|i| format!("user-{i}"))));
+    for limits in [
+        "--fpr 0.2",
+        "--fpr 1e-3",
+        "--fpr 1e-4 --memory 20MB",
+        "--fpr 0.3 --hashes 4",
+    ] {
+        let facts = json(
+            &shop
+                .run(&format!("tune wire --items 30k {limits} --json"))
+                .ends(0),
+        );
+        let commands = facts["commands"].as_array().unwrap();
+        for command in commands {
+            let line = command.as_str().unwrap();
+            let line = line.replace("bloomgrove ", "").replace("KEYS", "keys.txt");
+            shop.run(&line).ends(0);
+        }
+        let said = facts["recommended"]["wire_bytes"].as_f64().unwrap();
+        let made = std::fs::metadata(shop.path("SET.msg")).unwrap().len() as f64;
+        assert!(
+            (said / made - 1.0).abs() < 0.02,
+            "{limits}: {said} for {made}"
+        );
+        for name in ["SET.msg", "SET.grove"] {
+            let _ = std::fs::remove_file(shop.path(name));
+        }
+    }
+}
+
+/// Where the sparse filter is too large once expanded, a tree may be what to send.
+#[test]
+fn a_tree_is_recommended_where_it_is_the_smallest() {
+    let shop = Shop::new();
+    shop.write("keys.txt", lines((0..30_000).map(|i| format!("user-{i}"))));
+    let facts = json(
+        &shop
+            .run("tune wire --items 30k --fpr 1e-4 --memory 25MB --json")
+            .ends(0),
+    );
+    let best = &facts["recommended"];
+    assert_eq!(best["structure"], "BloomTree", "{facts}");
+    let smaller = &facts["candidates"].as_array().unwrap()[1];
+    assert!(
+        smaller["excluded"]
+            .as_str()
+            .unwrap()
+            .contains("more than 25.0 MB")
+    );
+    let command = facts["commands"][0].as_str().unwrap();
+    let line = command
+        .replace("bloomgrove ", "")
+        .replace("KEYS", "keys.txt");
+    shop.run(&line).ends(0);
+    let made = std::fs::metadata(shop.path("SET.msg")).unwrap().len() as f64;
+    let said = best["wire_bytes"].as_f64().unwrap();
+    assert!((said / made - 1.0).abs() < 0.02, "{said} for {made}");
+}
+
+#[test]
+fn advice_is_printed_tried_written_and_drawn() {
+    let shop = Shop::new();
+    let said = shop.run("tune wire --items 20k --fpr 1% --try").ends(0);
+    for part in [
+        "information bound",
+        "Golomb-coded set",
+        "standard filter",
+        "blocked filter",
+        "take a compressed filter with k = 1: a standard filter takes",
+        "not a BloomTree",
+        "bloomgrove filter build KEYS",
+        "bytes; ",
+        "absent keys accepted",
+    ] {
+        assert!(said.out.contains(part), "no {part:?} in {}", said.out);
+    }
+    let said = shop
+        .run("tune wire --items 20k --fpr 0.3,1e-3 --csv w.csv --svg w.svg")
+        .ends(0);
+    assert_eq!(said.out.lines().count(), 3, "{}", said.out);
+    let csv = std::fs::read_to_string(shop.path("w.csv")).unwrap();
+    assert_eq!(
+        csv.lines().filter(|line| line.contains(",true,")).count(),
+        2
+    );
+    let svg = std::fs::read_to_string(shop.path("w.svg")).unwrap();
+    assert!(svg.contains("information bound"));
+}
+
+#[test]
+fn bytes_are_kept_within() {
+    let shop = Shop::new();
+    let line = "tune wire --items 30k --bytes 25kB --try --svg memory.svg --json";
+    let facts = json(&shop.run(line).ends(0));
+    assert_eq!(facts["target_bytes"], 25_000);
+    let made = facts["tried"]["wire_bytes"].as_u64().unwrap();
+    assert!((24_000..=25_000).contains(&made), "{made}");
+    let (asked, accepted) = (&facts["tried"]["asked"], &facts["tried"]["accepted"]);
+    let rate = accepted.as_f64().unwrap() / asked.as_f64().unwrap();
+    let said = facts["recommended"]["fpr"].as_f64().unwrap();
+    assert!((rate / said - 1.0).abs() < 0.15, "{rate} for {said}");
+}
+
+#[test]
+fn wishes_that_nothing_fulfils_say_what_would() {
+    let shop = Shop::new();
+    shop.run("tune wire --items 1M --fpr 1e-3 --memory 1kB")
+        .fails_with(&["1.0 kB of memory allowed", "would do"]);
+    shop.run("tune wire --items 1M --bytes 50")
+        .fails_with(&["head of a message"]);
+    shop.run("tune wire --items 1M").fails_with(&["--fpr"]);
+    shop.run("tune wire --items 1M --fpr 0.1 --bytes 1MB")
+        .fails_with(&["--bytes"]);
+    shop.run("tune wire --items 0 --fpr 0.1")
+        .fails_with(&["at least 1"]);
+}
