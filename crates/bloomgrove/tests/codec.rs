@@ -318,8 +318,6 @@ fn deltas_cost_the_entropy_of_what_changed() {
     let old = filled(&params, 900_000);
     for keys in [902_000, 910_000, 950_000] {
         let new = filled(&params, keys);
-        let mut changed = Filter::new(params.clone()).unwrap();
-        changed.union_with(&new).unwrap();
         let words: Vec<u64> = old
             .words()
             .iter()
@@ -454,8 +452,8 @@ mod by_the_format {
                 let mut weight = 1u128 << 62;
                 for bit in 0..8 {
                     let set = bit < byte.count_ones();
-                    weight =
-                        weight * u128::from(if set { chance } else { (1 << 32) - chance }) >> 32;
+                    let chance = if set { chance } else { (1 << 32) - chance };
+                    weight = (weight * u128::from(chance)) >> 32;
                 }
                 weight.max(1) as u64
             };
