@@ -1,4 +1,5 @@
-//! How big, which kind, and why. Pure arithmetic: nothing here touches a filter.
+//! How big, which kind, and why. Arithmetic, but for BloomTrees: no formula has their rate, so
+//! [`search`] and [`wire`] build small ones.
 //!
 //! ```text
 //!   items, rate --> standard: k = about log2(1/p), m = -k n / ln(1 - p^(1/k))
