@@ -78,7 +78,7 @@ pub(crate) struct BufferedArgs {
 pub(crate) struct BloomTreeArgs {
     #[command(flatten)]
     shared: Args,
-    /// Ten million items in place of a million: takes half an hour and a gigabyte of memory
+    /// Ten million items in place of a million: takes several times as long, and 500 MB of memory
     #[arg(long)]
     full: bool,
 }

@@ -67,7 +67,6 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         ("memory", units::size(shape.words() as u64 * 8)),
         ("items", format!("{at_most}{}", units::estimate(items))),
         ("hashes of a present key", shape.hashes().to_string()),
-        ("", String::new()),
         (
             "expected false positives",
             units::percent(accuracy.expected),
@@ -80,7 +79,6 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
                 units::percent(accuracy.geometric)
             ),
         ),
-        ("", String::new()),
         ("coded by context", sizes.shown(sizes.context, items)),
         ("coded by level", sizes.shown(sizes.levels, items)),
         ("standard filter", sizes.shown_standard(&accuracy, items)),

@@ -34,7 +34,7 @@ impl Density {
         let chance = u64::from(chance.max(STEPS));
         let doubling = chance.ilog2() - STEPS.ilog2();
         // Rounded; one past the last step of a doubling is the first of the next.
-        let step = ((chance << 1 >> doubling) + 1) / 2 - u64::from(STEPS);
+        let step = (chance << 1 >> doubling).div_ceil(2) - u64::from(STEPS);
         Self((doubling * STEPS + step as u32) as u16).min(Self::HALF)
     }
 

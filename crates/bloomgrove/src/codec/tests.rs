@@ -116,12 +116,12 @@ proptest! {
         cut in 0u64..64,
     ) {
         let mut words = words;
-        for i in 0..words.len() {
+        for word in &mut words {
             for step in 0..thin {
-                words[i] &= words[i].rotate_left(7 * step + 11);
+                *word &= word.rotate_left(7 * step + 11);
             }
             if flip {
-                words[i] = !words[i];
+                *word = !*word;
             }
         }
         let mut bits = words.len() as u64 * 64;
@@ -152,7 +152,7 @@ proptest! {
             let words = bits.div_ceil(64) as usize;
             if let Ok(found) = decode(&plan, std::slice::from_ref(&coded), words) {
                 let beyond = found[words - 1].checked_shr((bits % 64) as u32);
-                prop_assert!(bits % 64 == 0 || beyond == Some(0));
+                prop_assert!(bits.is_multiple_of(64) || beyond == Some(0));
             }
         }
     }

@@ -173,8 +173,8 @@ impl Effort {
         thread_items: 1_000_000,
         rounds: 3,
     };
-    /// Ten million items, and as many packets as the paper has: takes half an hour and a
-    /// gigabyte of memory.
+    /// Ten million items, and as many keys in place of packets as the paper has: takes several
+    /// times as long.
     pub const FULL: Self = Self {
         table_items: 10_000_000,
         time_items: 2_000_000,
