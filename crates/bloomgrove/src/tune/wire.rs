@@ -18,14 +18,16 @@
 //! A tree with one hash function in every filter below its root is a standard filter of
 //! m_1 m_2 .. bits and k_1 hashes, of the same rate and the same size once coded; such trees are
 //! not among the candidates. Of the others the best lies between the smallest standard filter and
-//! the best compressed one at every rate from .3 to 1e-6, and comes first only where memory or
-//! hashes are too few for that one. (`bloomgrove tune wire --items 100k --fpr 0.3,0.1,...` prints it.)
+//! the best compressed one at each of the rates .3, .1, .03, .01, 1e-3, 1e-4, 1e-5 and 1e-6, if there
+//! is memory for that one. (`bloomgrove tune wire --items 100k --fpr 0.3,0.1,...` prints it.)
 //!
 //! Source: seed document 004, section 6, which searches among trees alone and compares with standard
 //! filters at the geometric mean; compressed filters after Mitzenmacher (2002), cited there with
 //! few hashes only.
 //!
 //! Cost: formulas for filters, and some hundred small trees: a second or two.
+
+mod choice;
 
 use crate::bloom_tree::Shape;
 use crate::codec::Model;
@@ -183,8 +185,6 @@ impl Advice {
     }
 }
 
-/// Fewer hashes are worth this share of the bytes.
-const FEWER_WORTH: f64 = 0.01;
 /// The numbers of hashes that compressed filters are tried with.
 const HASHES: [u32; 8] = [1, 2, 3, 4, 8, 16, 32, 64];
 /// No lower rate can be asked for: what it takes is no matter of bytes on a wire.
@@ -242,8 +242,9 @@ pub fn advise(items: u64, goal: Goal, limits: &Limits) -> Result<Advice, Error> 
         candidate.excluded = excluded(candidate, limits);
     }
     candidates.sort_by(|a, b| value(a, goal).total_cmp(&value(b, goal)));
-    let best = choose(&candidates, goal).ok_or_else(|| nothing_fits(&candidates, limits))?;
-    let why = why(&candidates, best, goal);
+    let best =
+        choice::choose(&candidates, goal).ok_or_else(|| nothing_fits(&candidates, limits))?;
+    let why = choice::why(&candidates, best, goal);
     Ok(Advice {
         items,
         goal,
@@ -370,25 +371,6 @@ fn excluded(candidate: &Candidate, limits: &Limits) -> Option<String> {
     }
 }
 
-/// The best that is possible; or one that looks at fewer bits and is nearly as good.
-fn choose(candidates: &[Candidate], goal: Goal) -> Option<usize> {
-    let possible = || (0..candidates.len()).filter(|&at| candidates[at].is_possible());
-    let best = &candidates[possible().next()?];
-    let near = |at: &usize| {
-        let candidate = &candidates[*at];
-        match goal {
-            Goal::Fpr(_) => {
-                candidate.wire_bytes as f64 <= best.wire_bytes as f64 * (1.0 + FEWER_WORTH)
-            }
-            // Bytes go with the logarithm of the rate.
-            Goal::Bytes(_) => candidate.fpr.ln() <= best.fpr.ln() * (1.0 - FEWER_WORTH),
-        }
-    };
-    possible()
-        .filter(near)
-        .min_by_key(|&at| candidates[at].hashes)
-}
-
 fn nothing_fits(candidates: &[Candidate], limits: &Limits) -> Error {
     let producible = candidates.iter().filter(|c| c.structure.is_producible());
     let least = producible.map(|c| c.memory_bytes).min().unwrap_or(u64::MAX);
@@ -402,82 +384,6 @@ fn nothing_fits(candidates: &[Candidate], limits: &Limits) -> Error {
         format!("nothing looks at only {} bits; allow more", limits.hashes)
     };
     Error::Unreachable { what }
-}
-
-/// One sentence: what, by how much better than what people would send, and why not the others.
-fn why(candidates: &[Candidate], best: usize, goal: Goal) -> String {
-    let best = &candidates[best];
-    let first = |wanted: fn(&Structure) -> bool| {
-        candidates
-            .iter()
-            .find(|candidate| wanted(&candidate.structure))
-    };
-    let standard = first(|structure| matches!(structure, Structure::Standard(_)));
-    let tree = first(|structure| matches!(structure, Structure::Tree(_)));
-    let versus = |other: &Candidate| match goal {
-        Goal::Fpr(_) => {
-            let more = other.wire_bytes as f64 / best.wire_bytes as f64 - 1.0;
-            match more >= 0.0 {
-                true => format!("takes {:.1} % more bytes", more * 100.0),
-                false => format!("takes only {:.1} % fewer bytes", -more * 100.0),
-            }
-        }
-        Goal::Bytes(_) => {
-            let times = other.fpr / best.fpr;
-            match times >= 1.0 {
-                true => format!("accepts {times:.2} times as many absent keys"),
-                false => format!("accepts only {:.2} times fewer absent keys", 1.0 / times),
-            }
-        }
-    };
-    let mut parts = Vec::new();
-    match &best.structure {
-        Structure::Standard(_) => parts.push("nothing else here is smaller by 1 %".to_owned()),
-        _ => parts.extend(standard.map(|other| format!("a standard filter {}", versus(other)))),
-    }
-    if let (Structure::Compressed(params), Some(standard)) = (&best.structure, standard) {
-        let (hashes, usual) = (u64::from(params.hashes()), standard.hashes);
-        let bit = if hashes < usual { 0 } else { 1 };
-        parts.push(format!(
-            "with k = {hashes} instead of {usual} most bits are {bit}, and are coded in little"
-        ));
-    }
-    match (&best.structure, tree) {
-        (Structure::Tree(_), _) => {
-            let other = |other: &&Candidate| {
-                matches!(other.structure, Structure::Compressed(_)) && other.is_possible()
-            };
-            let other = candidates.iter().find(other);
-            parts.extend(other.map(|other| {
-                format!(
-                    "a compressed filter, k = {}, {}",
-                    other.hashes,
-                    versus(other)
-                )
-            }));
-        }
-        (_, Some(tree)) => {
-            let at = match tree.hashes == best.hashes {
-                true => String::new(),
-                false => format!(", with {} hashes for a key", tree.hashes),
-            };
-            parts.push(format!(
-                "not a BloomTree: the best one {}{at}",
-                versus(tree)
-            ));
-        }
-        (_, None) => {}
-    }
-    let better = candidates.iter().take_while(|other| *other != best);
-    let mut barred = better.filter_map(|other| other.excluded.as_ref().map(|why| (other, why)));
-    if let Some((other, why)) = barred.next() {
-        parts.push(format!(
-            "a {}, k = {}, would be smaller still, but {why}",
-            other.structure.name(),
-            other.hashes
-        ));
-    }
-    parts.join("; ")
 }
 
 /// A size for people.
