@@ -8,6 +8,7 @@ mod support;
 
 use std::path::Path;
 
+use bloomgrove::bloom_tree::{self, BloomTree, Coding, MappedBloomTree};
 use bloomgrove::format::Notes;
 use bloomgrove::index::{Index, IndexFile, Shape};
 use bloomgrove::{Error, Filter, MappedFilter, Params};
@@ -47,6 +48,24 @@ fn open_everything(path: &Path) {
         }
     }
     let _ = Index::open_checked(path);
+    if let Ok(tree) = MappedBloomTree::map(path) {
+        let _ = (keys.map(|key| tree.contains(key)), tree.estimated_items());
+        // Rates and sizes look at every filter, of which a small file may claim many.
+        let _ = tree.accuracy(10, 1);
+        let mut message = Vec::new();
+        for coding in [Coding::Context, Coding::Levels] {
+            message.clear();
+            tree.compress(coding, &mut message).unwrap();
+            let back = BloomTree::expand(&message[..]).unwrap();
+            assert_eq!(
+                keys.map(|key| back.contains(key)),
+                keys.map(|key| tree.contains(key))
+            );
+        }
+        if let Ok(loaded) = BloomTree::load(path) {
+            assert!(loaded == tree);
+        }
+    }
 }
 
 fn samples() -> Vec<Vec<u8>> {
@@ -71,6 +90,11 @@ fn samples() -> Vec<Vec<u8>> {
     file.commit().unwrap();
     file.remove("one").unwrap();
     file.commit().unwrap();
+    samples.push(std::fs::read(&path).unwrap());
+    let shape = bloom_tree::Shape::new(&[(50, 2), (4, 2), (3, 1)]).unwrap();
+    let mut tree = BloomTree::new(shape).unwrap();
+    tree.insert("key");
+    tree.save(&path).unwrap();
     samples.push(std::fs::read(&path).unwrap());
     samples
 }
