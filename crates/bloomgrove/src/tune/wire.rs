@@ -194,14 +194,14 @@ const HIGHEST: f64 = 0.999;
 
 /// Bytes of a message beside its frames, a short note among them, and of a frame beside what is
 /// coded: heads, lengths, checksums, densities. FORMAT section 15.
-const MESSAGE: u64 = 56;
+const MESSAGE: u64 = 64;
 const FRAME: u64 = 12;
 /// What the coder adds to the entropy.
 const CODER: f64 = 1.0005;
 /// Of bytes that are given, the share that is used, and room for a set that comes out larger than
 /// usual: so many standard deviations.
 const SAFE: f64 = 0.999;
-const SURE: f64 = 2.5;
+const SURE: f64 = 3.5;
 /// How much varies of a tree is not known before it is found.
 const TREE_SAFE: f64 = 0.99;
 
@@ -221,6 +221,14 @@ const TREE_SAFE: f64 = 0.99;
 /// nothing keeps within the limits.
 pub fn advise(items: u64, goal: Goal, limits: &Limits) -> Result<Advice, Error> {
     check(items, goal)?;
+    if let Goal::Bytes(bytes) = goal
+        && standard(items, LOWEST).is_some_and(|lowest| lowest.wire_bytes <= bytes)
+    {
+        let mut advice = advise(items, Goal::Fpr(LOWEST), limits)?;
+        advice.goal = goal;
+        advice.why = format!("so many bytes allow any rate there is here; {}", advice.why);
+        return Ok(advice);
+    }
     let standard = reaching(goal, |fpr| standard(items, fpr));
     let mut candidates: Vec<Candidate> = standard.iter().cloned().collect();
     candidates.extend(reaching(goal, |fpr| blocked(items, fpr)));
@@ -232,14 +240,14 @@ pub fn advise(items: u64, goal: Goal, limits: &Limits) -> Result<Advice, Error> 
         candidates.extend(found.filter(better));
     }
     let aim = match goal {
-        Goal::Fpr(_) => goal,
+        Goal::Fpr(fpr) => Goal::Fpr(fpr * TREE_SAFE),
         Goal::Bytes(bytes) => Goal::Bytes((bytes as f64 * TREE_SAFE) as u64),
     };
     candidates.extend(forest::trees(items, aim, limits)?);
     candidates.extend(reaching(goal, |fpr| Some(golomb(items, fpr))));
     candidates.extend(reaching(goal, |fpr| Some(information(items, fpr))));
     for candidate in &mut candidates {
-        candidate.excluded = excluded(candidate, limits);
+        candidate.excluded = excluded(candidate, goal, limits);
     }
     candidates.sort_by(|a, b| value(a, goal).total_cmp(&value(b, goal)));
     let best =
@@ -265,7 +273,7 @@ fn check(items: u64, goal: Goal) -> Result<(), Error> {
         }
         Goal::Bytes(bytes) => {
             super::check_target(items, 0.5)?;
-            if bytes >= 2 * MESSAGE {
+            if bytes >= MESSAGE + 8 {
                 return Ok(());
             }
             format!("in {bytes} bytes, of which the head of a message alone takes {MESSAGE}")
@@ -352,9 +360,11 @@ fn information(items: u64, fpr: f64) -> Candidate {
     Candidate::new(Structure::Information, bytes, 0.0, fpr)
 }
 
-fn excluded(candidate: &Candidate, limits: &Limits) -> Option<String> {
+fn excluded(candidate: &Candidate, goal: Goal, limits: &Limits) -> Option<String> {
     if !candidate.structure.is_producible() {
         None
+    } else if matches!(goal, Goal::Fpr(fpr) if candidate.fpr > fpr * 1.0001) {
+        Some(format!("accepts {:.3e} of absent keys", candidate.fpr))
     } else if candidate.memory_bytes > limits.memory {
         Some(format!(
             "expands to {}, more than {} of memory",
@@ -386,13 +396,9 @@ fn nothing_fits(candidates: &[Candidate], limits: &Limits) -> Error {
     Error::Unreachable { what }
 }
 
-/// A size for people.
+/// Exact: rounded, what would do might not do.
 fn size(bytes: u64) -> String {
-    let units = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
-    match units.iter().find(|(scale, _)| bytes as f64 >= *scale) {
-        Some((scale, unit)) => format!("{:.1} {unit}", bytes as f64 / scale),
-        None => format!("{bytes} B"),
-    }
+    format!("{bytes} bytes")
 }
 
 #[cfg(test)]
