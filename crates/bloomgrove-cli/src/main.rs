@@ -7,6 +7,7 @@ mod hash;
 mod index;
 mod interrupt;
 mod keys;
+mod message_file;
 mod output;
 mod paper;
 mod parallel;

@@ -169,6 +169,103 @@ fn every_cut_and_flip_of_a_message_is_noticed() {
     }
 }
 
+/// The parts of a message: head, frames, end, each without its sum.
+fn parts(message: &[u8]) -> Vec<Vec<u8>> {
+    let number = |at: &mut usize| {
+        let mut value = 0u64;
+        for place in 0.. {
+            let byte = message[*at];
+            *at += 1;
+            value |= u64::from(byte & 0x7f) << (7 * place);
+            if byte < 0x80 {
+                break;
+            }
+        }
+        value
+    };
+    let (mut parts, mut at) = (Vec::new(), 0);
+    while at < message.len() {
+        let start = at;
+        at += if start == 0 { 6 } else { 1 };
+        match start > 0 && message[start] == 0 {
+            true => _ = (number(&mut at), number(&mut at)),
+            false => at += number(&mut at) as usize,
+        }
+        parts.push(message[start..at].to_vec());
+        at += 4;
+    }
+    parts
+}
+
+/// The message of these parts, with right sums.
+fn sealed(parts: &[Vec<u8>]) -> Vec<u8> {
+    let (mut message, mut sum) = (Vec::new(), 0);
+    for part in parts {
+        sum = xxhash_rust::xxh3::xxh3_64_with_seed(part, sum);
+        message.extend(part);
+        message.extend((sum as u32).to_le_bytes());
+    }
+    message
+}
+
+/// Behind right checksums, so that shapes, plans, tables and coded filters are reached.
+#[test]
+fn hostile_messages_with_right_sums_are_an_error_or_a_tree() {
+    let samples: Vec<_> = [
+        Shape::new(&[(100, 2), (4, 2), (3, 2), (3, 1)]).unwrap(),
+        Shape::new(&[(64, 2), (12, 3)]).unwrap(),
+        Shape::new(&[(1000, 3), (8, 2)]).unwrap(),
+    ]
+    .into_iter()
+    .flat_map(|shape| {
+        let tree = built(shape, 40);
+        CODINGS.map(|coding| parts(&message(&tree, coding)))
+    })
+    .collect();
+    assert!(
+        samples
+            .iter()
+            .all(|parts| BloomTree::expand(&sealed(parts)[..]).is_ok())
+    );
+    let (mut errors, mut trees) = (0, 0);
+    bolero::check!()
+        .with_type::<(u8, Vec<(u8, u8, u8)>)>()
+        .with_iterations(20_000)
+        .for_each(|(sample, changes)| {
+            let mut parts = samples[usize::from(*sample) % samples.len()].clone();
+            for (part, byte, value) in changes {
+                let count = parts.len();
+                let part = &mut parts[usize::from(*part) % count];
+                let len = part.len();
+                part[usize::from(*byte) % len] = *value;
+            }
+            // More than this a tree of a few hundred bytes may not take.
+            match BloomTree::expand_within(&sealed(&parts)[..], 1 << 24) {
+                Ok((tree, _)) => _ = tree.contains("key"),
+                Err(error) => assert!(!error.to_string().is_empty()),
+            }
+        });
+    // Single changes of every byte, for a start.
+    for parts in &samples {
+        for (part, byte) in (0..parts.len()).flat_map(|p| (0..parts[p].len()).map(move |b| (p, b)))
+        {
+            for flip in [1, 0x10, 0x80, 0xff] {
+                let mut parts = parts.clone();
+                parts[part][byte] ^= flip;
+                match BloomTree::expand_within(&sealed(&parts)[..], 1 << 24) {
+                    Ok(_) => trees += 1,
+                    Err(_) => errors += 1,
+                }
+            }
+        }
+    }
+    // Both happen, or nothing behind the checksums was reached.
+    assert!(
+        trees > 100 && errors > 100,
+        "{trees} trees, {errors} errors"
+    );
+}
+
 #[test]
 fn what_is_announced_is_not_allocated() {
     let huge = Shape::new(&[(1 << 40, 3), (4, 2)]).unwrap();

@@ -8,6 +8,7 @@ mod support;
 
 use std::path::Path;
 
+use bloomgrove::bloom_tree::{self, BloomTree, Coding, MappedBloomTree};
 use bloomgrove::format::Notes;
 use bloomgrove::index::{Index, IndexFile, Shape};
 use bloomgrove::{Error, Filter, MappedFilter, Params};
@@ -47,6 +48,23 @@ fn open_everything(path: &Path) {
         }
     }
     let _ = Index::open_checked(path);
+    if let Ok(tree) = MappedBloomTree::map(path) {
+        let _ = (keys.map(|key| tree.contains(key)), tree.estimated_items());
+        let _ = tree.expected_fpr();
+        let mut message = Vec::new();
+        for coding in [Coding::Context, Coding::Levels] {
+            message.clear();
+            tree.compress(coding, &mut message).unwrap();
+            let back = BloomTree::expand(&message[..]).unwrap();
+            assert_eq!(
+                keys.map(|key| back.contains(key)),
+                keys.map(|key| tree.contains(key))
+            );
+        }
+        if let Ok(loaded) = BloomTree::load(path) {
+            assert!(loaded == tree);
+        }
+    }
 }
 
 fn samples() -> Vec<Vec<u8>> {
@@ -65,6 +83,12 @@ fn samples() -> Vec<Vec<u8>> {
         index.save(&path).unwrap();
         samples.push(std::fs::read(&path).unwrap());
     }
+    let shape = bloom_tree::Shape::new(&[(50, 2), (4, 2), (3, 1)]).unwrap();
+    let mut tree = BloomTree::new(shape).unwrap();
+    tree.insert("key");
+    let file = folder.path().join("tree");
+    tree.save(&file).unwrap();
+    samples.push(std::fs::read(&file).unwrap());
     // And one that has grown, and has lost a set.
     let mut file = IndexFile::open(&path).unwrap();
     file.add("three", &filter).unwrap();

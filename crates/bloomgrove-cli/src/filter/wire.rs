@@ -1,7 +1,6 @@
 //! `bloomgrove filter compress`, `expand`, `delta` and `apply`: filters to and from the wire.
 
-use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -12,9 +11,7 @@ use serde_json::{Value, json};
 
 use super::info;
 use crate::output::Output;
-use crate::progress::Progress;
-use crate::whole_file::WholeFile;
-use crate::{Outcome, interrupt, units};
+use crate::{Outcome, message_file, units};
 
 /// Write a filter in as few bytes as its bits are worth, to be sent
 ///
@@ -126,16 +123,19 @@ pub(crate) fn compress(args: CompressArgs) -> Result<Outcome> {
     refuse_inputs(&args.output, &[&args.filter])?;
     let filter = sound(&args.filter)?;
     let notes = Notes::of_file(&args.filter)?;
-    let bytes = write_message(&args.output, "compressing", |out| {
+    let bytes = message_file::write(&args.output, "compressing", |out| {
         codec::compress_with(&filter, args.model.model(), &notes, out)
     })?;
+    if message_file::is_stream(&args.output) {
+        return Ok(Outcome::Yes);
+    }
     let size = Size::of(&filter, bytes);
     size.print(&args.output, filter.estimated_items(), args.json)
 }
 
 pub(crate) fn expand(args: ExpandArgs) -> Result<Outcome> {
     refuse_inputs(&args.output, &[&args.message])?;
-    let (filter, notes) = read_message(&args.message, "expanding", |input| {
+    let (filter, notes) = message_file::read(&args.message, "expanding", |input| {
         codec::expand_within(input, args.memory)
     })?;
     save(&filter, &notes, &args.output, args.json)
@@ -145,10 +145,13 @@ pub(crate) fn delta(args: DeltaArgs) -> Result<Outcome> {
     refuse_inputs(&args.output, &[&args.old, &args.new])?;
     let (old, new) = (sound(&args.old)?, sound(&args.new)?);
     let notes = Notes::of_file(&args.new)?;
-    let bytes = write_message(&args.output, "comparing", |out| {
+    let bytes = message_file::write(&args.output, "comparing", |out| {
         codec::delta_with(&old, &new, args.model.model(), &notes, out)
     })
     .with_context(|| format!("{} and {}", args.old.display(), args.new.display()))?;
+    if message_file::is_stream(&args.output) {
+        return Ok(Outcome::Yes);
+    }
     let changed = bloomgrove::bits::hamming(old.words(), new.words());
     let size = Size::new(new.params().bits(), changed, bytes);
     let mut output = Output::new();
@@ -171,7 +174,7 @@ pub(crate) fn delta(args: DeltaArgs) -> Result<Outcome> {
 pub(crate) fn apply(args: ApplyArgs) -> Result<Outcome> {
     refuse_inputs(&args.output, &[&args.delta])?;
     let mut filter = Filter::load(&args.filter)?;
-    let notes = read_message(&args.delta, "applying", |input| {
+    let notes = message_file::read(&args.delta, "applying", |input| {
         codec::apply(&mut filter, input)
     })?;
     save(&filter, &notes, &args.output, args.json)
@@ -290,70 +293,4 @@ fn refuse_inputs(output: &Path, inputs: &[&PathBuf]) -> Result<()> {
         }
     }
     Ok(())
-}
-
-fn write_message(
-    path: &Path,
-    doing: &'static str,
-    write: impl FnOnce(Watched<WholeFile>) -> Result<u64, bloomgrove::Error>,
-) -> Result<u64> {
-    let mut file = WholeFile::create(path)?;
-    write(Watched {
-        inner: &mut file,
-        progress: &Progress::bytes(0, doing),
-    })?;
-    file.finish()
-}
-
-fn read_message<T>(
-    path: &Path,
-    doing: &'static str,
-    read: impl FnOnce(Watched<io::BufReader<File>>) -> Result<T, bloomgrove::Error>,
-) -> Result<T> {
-    let shown = || path.display().to_string();
-    let about = fs::metadata(path).with_context(shown)?;
-    if !about.is_file() {
-        bail!("{}: this is not an ordinary file", shown());
-    }
-    let file = File::open(path).with_context(shown)?;
-    let mut file = io::BufReader::with_capacity(1 << 16, file);
-    read(Watched {
-        inner: &mut file,
-        progress: &Progress::bytes(about.len(), doing),
-    })
-    .with_context(shown)
-}
-
-/// Bytes on their way, counted by a bar, until somebody presses Ctrl-C.
-struct Watched<'a, T> {
-    inner: &'a mut T,
-    progress: &'a Progress,
-}
-
-impl<T> Watched<'_, T> {
-    fn count(&self, bytes: usize) -> io::Result<usize> {
-        if interrupt::was_asked() {
-            return Err(io::Error::other("interrupted; nothing was changed"));
-        }
-        self.progress.add(bytes as u64);
-        Ok(bytes)
-    }
-}
-
-impl<T: Read> Read for Watched<'_, T> {
-    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
-        let bytes = self.inner.read(room)?;
-        self.count(bytes)
-    }
-}
-
-impl<T: Write> Write for Watched<'_, T> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let bytes = self.inner.write(bytes)?;
-        self.count(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.inner.flush()
-    }
 }

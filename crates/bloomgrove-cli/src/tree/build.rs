@@ -4,6 +4,7 @@ use std::num::NonZero;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
+use bloomgrove::Collector;
 use bloomgrove::bloom_tree::{BloomTree, Coding, Shape};
 use bloomgrove::format::Notes;
 use serde_json::json;
@@ -18,7 +19,7 @@ use crate::{Outcome, units};
 /// Make a BloomTree from files of keys: one to a line, or those of a column
 ///
 /// Files ending in .gz or .zst are unpacked; - is standard input. Without --items or --root-bits the
-/// keys are counted first, by reading the files twice. The default shape is the paper's for
+/// distinct keys are counted first, by reading the files twice. The default shape is the paper's for
 /// three levels; `tune tree` finds others, and `tune wire` says whether a tree pays at all.
 #[derive(clap::Args)]
 #[command(
@@ -119,7 +120,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     };
     let mut output = Output::new();
     if args.json {
-        let mut facts = info::json(&tree, 0);
+        let mut facts = info::json(&tree, 0)?;
         facts["file"] = json!(args.output.to_string_lossy());
         facts["inserted"] = json!(count);
         facts["message_bytes"] = json!(bytes);
@@ -135,6 +136,14 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
             units::grouped(count),
             units::percent(tree.expected_fpr()),
         ))?;
+        if let Some(items) = args.items
+            && tree.estimated_items() > items as f64 * 1.1
+        {
+            output.line(format_args!(
+                "note: more keys than it was sized for; build it again with --items {}",
+                tree.estimated_items().min(count as f64) as u64
+            ))?;
+        }
     }
     output.finish()?;
     Ok(Outcome::Yes)
@@ -144,21 +153,23 @@ fn processors() -> NonZero<usize> {
     std::thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN)
 }
 
-/// How many keys the files have.
+/// How many distinct keys the files have.
 fn count(args: &Args) -> Result<u64> {
     if args.inputs.iter().any(|input| input == Path::new("-")) {
         bail!("standard input can be read only once: say with --items how many keys it has");
     }
     let progress = Progress::bytes(keys::total_size(&args.inputs), "counting");
-    let mut count = 0;
+    let mut collector = Collector::new(0.01)?;
     for input in &args.inputs {
         keys::read(input, args.column.as_ref(), Some(&progress), |lines| {
-            count += lines.len() as u64;
-            Ok(())
+            lines
+                .iter()
+                .try_for_each(|line| Ok(collector.insert(*line)?))
         })?;
     }
-    // An empty set has a tree too.
-    Ok(count.max(1))
+    // To a fraction of a percent. An empty set has a tree too.
+    let count = collector.finish()?.estimated_items().round();
+    Ok((count as u64).max(1))
 }
 
 fn root_for(items: u64, args: &Args) -> Result<u64> {

@@ -78,7 +78,7 @@ fn combine(
             && one != two
         {
             bail!(
-                "{} holds {one} keys and {} {two} keys: they share none",
+                "{} holds {one} keys and {} {two} keys: a key of one is never one of the other",
                 first.display(),
                 path.display(),
             );
@@ -107,7 +107,7 @@ fn write(
     };
     let mut output = Output::new();
     if args.json {
-        let mut facts = info::json(tree, 0);
+        let mut facts = info::json(tree, 0)?;
         facts["file"] = json!(args.output.to_string_lossy());
         facts[name.replace(' ', "_")] = json!(count.is_finite().then_some(count));
         facts["message_bytes"] = json!(bytes);

@@ -6,17 +6,14 @@ mod combine;
 mod info;
 mod wire;
 
-use std::fs::File;
-use std::io::{BufReader, Read};
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
 use bloomgrove::bloom_tree::{BloomTree, MappedBloomTree};
-use bloomgrove::codec::Kind;
 use bloomgrove::format::Notes;
 use clap::Subcommand;
 
-use crate::Outcome;
+use crate::{Outcome, message_file};
 
 #[derive(Subcommand)]
 pub(crate) enum Verb {
@@ -70,7 +67,7 @@ pub(crate) struct Opened {
 /// expands it if it is compressed: then it must fit into `limit` bytes.
 pub(crate) fn open(path: &Path, verify: bool, limit: u64) -> Result<Opened> {
     let size = std::fs::metadata(path).map_or(0, |about| about.len());
-    if message_of(path)?.is_some() {
+    if message_file::is_stream(path) || message_file::kind_of(path)?.is_some() {
         let (tree, notes) = expand(path, limit)?;
         let (shape, words) = tree.into_parts();
         return Ok(Opened {
@@ -90,21 +87,8 @@ pub(crate) fn open(path: &Path, verify: bool, limit: u64) -> Result<Opened> {
     })
 }
 
-/// What kind of message a file is, if it is one.
-fn message_of(path: &Path) -> Result<Option<Kind>> {
-    let mut start = Vec::new();
-    let file = File::open(path).with_context(|| path.display().to_string())?;
-    file.take(16)
-        .read_to_end(&mut start)
-        .with_context(|| path.display().to_string())?;
-    Ok(Kind::of_start(&start))
-}
-
 fn expand(path: &Path, limit: u64) -> Result<(BloomTree, Notes)> {
-    let file = File::open(path).with_context(|| path.display().to_string())?;
-    if !file.metadata().is_ok_and(|about| about.is_file()) {
-        bail!("{}: this is not an ordinary file", path.display());
-    }
-    let tree = BloomTree::expand_within(BufReader::with_capacity(1 << 20, file), limit);
-    tree.with_context(|| path.display().to_string())
+    message_file::read(path, "expanding", |input| {
+        BloomTree::expand_within(input, limit)
+    })
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use bloomgrove::bloom_tree::{BloomTree, Coding};
 use bloomgrove::format::Notes;
 use serde_json::json;
@@ -10,8 +10,7 @@ use serde_json::json;
 use super::{expand as read, open};
 use crate::filter::KEYS_NOTE;
 use crate::output::Output;
-use crate::whole_file::WholeFile;
-use crate::{Outcome, units};
+use crate::{Outcome, message_file, units};
 
 /// Write a tree in as few bytes as it goes, to be sent
 ///
@@ -68,6 +67,9 @@ pub(crate) fn compress(args: CompressArgs) -> Result<Outcome> {
     let notes = opened.notes.get(KEYS_NOTE);
     let notes = notes.map_or_else(Notes::new, |keys| Notes::new().with(KEYS_NOTE, keys));
     let bytes = save(tree, &notes, coding, &args.output)?;
+    if message_file::is_stream(&args.output) {
+        return Ok(Outcome::Yes);
+    }
     let before = tree.shape().bits().div_ceil(8);
     let items = tree.estimated_items();
     let per_item = items
@@ -125,8 +127,7 @@ pub(super) fn save<S: AsRef<[u64]> + Sync>(
     coding: Coding,
     path: &Path,
 ) -> Result<u64> {
-    let mut file = WholeFile::create(path)?;
-    tree.compress_with(coding, notes, &mut file)
-        .with_context(|| path.display().to_string())?;
-    file.finish()
+    message_file::write(path, "compressing", |out| {
+        tree.compress_with(coding, notes, out)
+    })
 }

@@ -196,9 +196,10 @@ fn summary(front: &Front) -> Vec<String> {
     let best = useful.min_by(|a, b| a.ratio().total_cmp(&b.ratio()));
     let best = best.map(|tree| {
         format!(
-            "smallest by a standard filter of the same rate: m {}, k {}, {} of it at {}; measured in \
+            "smallest by a standard filter of the same rate, below .9: rho {}, m {}, k {}, {} of it at {}; measured in \
              the paper's way it would seem {}\nwhether a tree is what to send, and not a \
              compressed filter: `bloomgrove tune wire --items N --fpr P`",
+            tree.configuration.rho,
             list(&tree.configuration.bits),
             list(&tree.configuration.hashes),
             ratio(tree.ratio()),
@@ -271,7 +272,8 @@ fn write_csv(path: &Path, front: &Front) -> Result<()> {
             tree.ratio(),
             tree.published_ratio(),
         ];
-        row.extend(numbers.map(|number| number.to_string()));
+        let spelled = |number: f64| finite(number).map_or_else(String::new, |n| n.to_string());
+        row.extend(numbers.map(spelled));
         writer.write_record(row)?;
     }
     let file = writer.into_inner().map_err(|error| error.into_error())?;

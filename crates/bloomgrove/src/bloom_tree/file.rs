@@ -91,7 +91,7 @@ impl Shape {
     /// A sentence on what is wrong with them.
     pub(crate) fn from_bytes(root: Params, bytes: &[u8]) -> Result<Self, String> {
         let (Some((&[depth, partitioned], lower)), true) =
-            (bytes.split_first_chunk(), bytes.len() % 2 == 0)
+            (bytes.split_first_chunk(), bytes.len().is_multiple_of(2))
         else {
             return Err(format!("{} bytes, which is no shape", bytes.len()));
         };

@@ -216,6 +216,31 @@ fn parts_of_the_root_have_one_bit_of_each_key() {
 }
 
 #[test]
+fn items_are_counted_also_where_the_root_is_full() {
+    let shapes = [
+        Shape::for_items(20_000, 1.0, &[4, 3], &[6, 3, 2]).unwrap(),
+        Shape::for_items(20_000, 0.5, &[5, 3, 3], &[6, 3, 2, 2]).unwrap(),
+        Shape::for_items(20_000, 0.5, &[5, 3, 3], &[12, 3, 2, 2]).unwrap(),
+        Shape::for_items(20_000, 8.0, &[], &[5]).unwrap(),
+    ];
+    for shape in shapes
+        .iter()
+        .cloned()
+        .chain(shapes.clone().map(|s| s.partitioned().unwrap()))
+    {
+        for items in [0u64, 1000, 20_000] {
+            let tree = built(&shape, &(0..items).collect::<Vec<_>>());
+            let off = (tree.estimated_items() - items as f64).abs();
+            assert!(
+                off <= items as f64 * 0.03,
+                "{shape}: {} of {items}",
+                tree.estimated_items()
+            );
+        }
+    }
+}
+
+#[test]
 fn the_three_answers_agree_as_they_should() {
     let keys: Vec<u64> = (0..20_000).collect();
     let shape = Shape::for_items(20_000, 1.0, &[4, 3], &[6, 3, 2]).unwrap();

@@ -16,9 +16,10 @@ use std::io::{Read, Write};
 use std::ops::Range;
 
 use super::context::{Filters, Model, bits_below, lay, parents};
-use super::{BloomTree, Shape, field};
+use super::size::Contexts;
+use super::{BloomTree, Shape, each_word, field};
 use crate::Error;
-use crate::bits::Words;
+use crate::bits::{self, Words};
 use crate::codec::LIMIT;
 use crate::codec::bits::{BitDecoder, BitEncoder, Model as BitModel, Plan};
 use crate::codec::filter::{put_notes, put_params, take_params};
@@ -92,6 +93,17 @@ impl<S: AsRef<[u64]> + Sync> BloomTree<S> {
         notes: &Notes,
         out: impl Write,
     ) -> Result<u64, Error> {
+        let contexts: Vec<Contexts> = match coding {
+            Coding::Context => (1..self.shape.depth())
+                .map(|level| self.contexts(level))
+                .collect(),
+            Coding::Levels => Vec::new(),
+        };
+        let mut levels = contexts.iter().zip(1..);
+        if levels.any(|(contexts, level)| ones(contexts) != self.level_ones(level)) {
+            // The receiver, who does not get the bit above, could not tell whose filter it is.
+            return self.without_orphans()?.compress_with(coding, notes, out);
+        }
         let mut head = Vec::new();
         put_params(&mut head, self.shape.root());
         head.extend(self.shape.to_bytes());
@@ -99,7 +111,9 @@ impl<S: AsRef<[u64]> + Sync> BloomTree<S> {
         put_notes(&mut writer, notes)?;
         for level in 0..self.shape.depth() {
             match coding {
-                Coding::Context if level > 0 => self.send_filters(level, &mut writer)?,
+                Coding::Context if level > 0 => {
+                    self.send_filters(level, &contexts[level - 1], &mut writer)?;
+                }
                 _ => self.send_bits(level, &mut writer)?,
             }
         }
@@ -127,8 +141,13 @@ impl<S: AsRef<[u64]> + Sync> BloomTree<S> {
     }
 
     /// A level as filters below set bits. Frames are coded by all processors.
-    fn send_filters(&self, level: usize, writer: &mut Writer<impl Write>) -> Result<(), Error> {
-        let model = Model::of(self.shape.levels()[level].bits, &self.contexts(level));
+    fn send_filters(
+        &self,
+        level: usize,
+        contexts: &Contexts,
+        writer: &mut Writer<impl Write>,
+    ) -> Result<(), Error> {
+        let model = Model::of(self.shape.levels()[level].bits, contexts);
         let frames = Frames::for_ones(&self.shape, level, self.level_ones(level - 1));
         let mut payload = vec![frames.width];
         model.write(&mut payload);
@@ -149,6 +168,25 @@ impl<S: AsRef<[u64]> + Sync> BloomTree<S> {
             }
         }
         Ok(())
+    }
+}
+
+impl<S: AsRef<[u64]>> BloomTree<S> {
+    /// A copy without what lies below bits that are not set.
+    fn without_orphans(&self) -> Result<BloomTree, Error> {
+        let mut tree = self.to_owned()?;
+        for level in 1..self.shape.depth() {
+            let bits = self.shape.levels()[level].bits;
+            let words = tree.words.as_mut();
+            for filter in 0..self.shape.filters(level) {
+                if !bits::get(words, self.shape.start(level - 1) + filter) {
+                    let offset = self.shape.offset(level, filter);
+                    let pattern = field(words, offset, bits);
+                    each_word(offset, pattern, |word, mask| words[word] &= !mask);
+                }
+            }
+        }
+        Ok(tree)
     }
 }
 
@@ -325,6 +363,17 @@ fn lay_all(words: &mut [u64], offset: u64, bits: &[u64]) {
     for (i, &word) in bits.iter().enumerate() {
         lay(words, offset + i as u64 * 64, word);
     }
+}
+
+/// How many bits the counted filters have set.
+fn ones(contexts: &Contexts) -> u64 {
+    let of = |counts: &Vec<u64>| {
+        (0..)
+            .zip(counts)
+            .map(|(ones, count)| ones * count)
+            .sum::<u64>()
+    };
+    contexts.values().map(of).sum()
 }
 
 /// The shape that the parameters of a message spell.

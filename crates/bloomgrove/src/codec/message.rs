@@ -200,12 +200,18 @@ impl<R: Read> Reader<R> {
         let (magic, rest) = head.split_at(MAGIC.len());
         if crate::format::is_grove(&head) {
             return Err(Error::WrongContent {
-                found: "a .grove file (see `bloomgrove filter compress`)",
+                found: match wanted {
+                    Kind::Tree => "a .grove file (see `bloomgrove tree compress`)",
+                    _ => "a .grove file (see `bloomgrove filter compress`)",
+                },
                 wanted: wanted.name(),
             });
         }
         if magic != MAGIC {
-            return Err(Error::message(0, "it does not begin as a message does"));
+            return Err(Error::WrongContent {
+                found: "something that is no message of ours",
+                wanted: wanted.name(),
+            });
         }
         // Before the sum: a later version may have another head.
         if rest[0] > VERSION {

@@ -18,14 +18,16 @@
 //! A tree with one hash function in every filter below its root is a standard filter of
 //! m_1 m_2 .. bits and k_1 hashes, of the same rate and the same size once coded; such trees are
 //! not among the candidates. Of the others the best lies between the smallest standard filter and
-//! the best compressed one at every rate from .3 to 1e-6, and comes first only where memory or
-//! hashes are too few for that one. (`bloomgrove tune wire --items 100k --fpr 0.3,0.1,...` prints it.)
+//! the best compressed one at each of the rates .3, .1, .03, .01, 1e-3, 1e-4, 1e-5 and 1e-6, if there
+//! is memory for that one. (`bloomgrove tune wire --items 100k --fpr 0.3,0.1,...` prints it.)
 //!
 //! Source: seed document 004, section 6, which searches among trees alone and compares with standard
 //! filters at the geometric mean; compressed filters after Mitzenmacher (2002), cited there with
 //! few hashes only.
 //!
 //! Cost: formulas for filters, and some hundred small trees: a second or two.
+
+mod choice;
 
 use crate::bloom_tree::Shape;
 use crate::codec::Model;
@@ -183,8 +185,6 @@ impl Advice {
     }
 }
 
-/// Fewer hashes are worth this share of the bytes.
-const FEWER_WORTH: f64 = 0.01;
 /// The numbers of hashes that compressed filters are tried with.
 const HASHES: [u32; 8] = [1, 2, 3, 4, 8, 16, 32, 64];
 /// No lower rate can be asked for: what it takes is no matter of bytes on a wire.
@@ -194,14 +194,14 @@ const HIGHEST: f64 = 0.999;
 
 /// Bytes of a message beside its frames, a short note among them, and of a frame beside what is
 /// coded: heads, lengths, checksums, densities. FORMAT section 15.
-const MESSAGE: u64 = 56;
+const MESSAGE: u64 = 64;
 const FRAME: u64 = 12;
 /// What the coder adds to the entropy.
 const CODER: f64 = 1.0005;
 /// Of bytes that are given, the share that is used, and room for a set that comes out larger than
 /// usual: so many standard deviations.
 const SAFE: f64 = 0.999;
-const SURE: f64 = 2.5;
+const SURE: f64 = 3.5;
 /// How much varies of a tree is not known before it is found.
 const TREE_SAFE: f64 = 0.99;
 
@@ -221,6 +221,14 @@ const TREE_SAFE: f64 = 0.99;
 /// nothing keeps within the limits.
 pub fn advise(items: u64, goal: Goal, limits: &Limits) -> Result<Advice, Error> {
     check(items, goal)?;
+    if let Goal::Bytes(bytes) = goal
+        && standard(items, LOWEST).is_some_and(|lowest| lowest.wire_bytes <= bytes)
+    {
+        let mut advice = advise(items, Goal::Fpr(LOWEST), limits)?;
+        advice.goal = goal;
+        advice.why = format!("so many bytes allow any rate there is here; {}", advice.why);
+        return Ok(advice);
+    }
     let standard = reaching(goal, |fpr| standard(items, fpr));
     let mut candidates: Vec<Candidate> = standard.iter().cloned().collect();
     candidates.extend(reaching(goal, |fpr| blocked(items, fpr)));
@@ -232,18 +240,19 @@ pub fn advise(items: u64, goal: Goal, limits: &Limits) -> Result<Advice, Error> 
         candidates.extend(found.filter(better));
     }
     let aim = match goal {
-        Goal::Fpr(_) => goal,
+        Goal::Fpr(fpr) => Goal::Fpr(fpr * TREE_SAFE),
         Goal::Bytes(bytes) => Goal::Bytes((bytes as f64 * TREE_SAFE) as u64),
     };
     candidates.extend(forest::trees(items, aim, limits)?);
     candidates.extend(reaching(goal, |fpr| Some(golomb(items, fpr))));
     candidates.extend(reaching(goal, |fpr| Some(information(items, fpr))));
     for candidate in &mut candidates {
-        candidate.excluded = excluded(candidate, limits);
+        candidate.excluded = excluded(candidate, goal, limits);
     }
     candidates.sort_by(|a, b| value(a, goal).total_cmp(&value(b, goal)));
-    let best = choose(&candidates, goal).ok_or_else(|| nothing_fits(&candidates, limits))?;
-    let why = why(&candidates, best, goal);
+    let best =
+        choice::choose(&candidates, goal).ok_or_else(|| nothing_fits(&candidates, limits))?;
+    let why = choice::why(&candidates, best, goal);
     Ok(Advice {
         items,
         goal,
@@ -264,7 +273,7 @@ fn check(items: u64, goal: Goal) -> Result<(), Error> {
         }
         Goal::Bytes(bytes) => {
             super::check_target(items, 0.5)?;
-            if bytes >= 2 * MESSAGE {
+            if bytes >= MESSAGE + 8 {
                 return Ok(());
             }
             format!("in {bytes} bytes, of which the head of a message alone takes {MESSAGE}")
@@ -351,9 +360,11 @@ fn information(items: u64, fpr: f64) -> Candidate {
     Candidate::new(Structure::Information, bytes, 0.0, fpr)
 }
 
-fn excluded(candidate: &Candidate, limits: &Limits) -> Option<String> {
+fn excluded(candidate: &Candidate, goal: Goal, limits: &Limits) -> Option<String> {
     if !candidate.structure.is_producible() {
         None
+    } else if matches!(goal, Goal::Fpr(fpr) if candidate.fpr > fpr * 1.0001) {
+        Some(format!("accepts {:.3e} of absent keys", candidate.fpr))
     } else if candidate.memory_bytes > limits.memory {
         Some(format!(
             "expands to {}, more than {} of memory",
@@ -368,25 +379,6 @@ fn excluded(candidate: &Candidate, limits: &Limits) -> Option<String> {
     } else {
         None
     }
-}
-
-/// The best that is possible; or one that looks at fewer bits and is nearly as good.
-fn choose(candidates: &[Candidate], goal: Goal) -> Option<usize> {
-    let possible = || (0..candidates.len()).filter(|&at| candidates[at].is_possible());
-    let best = &candidates[possible().next()?];
-    let near = |at: &usize| {
-        let candidate = &candidates[*at];
-        match goal {
-            Goal::Fpr(_) => {
-                candidate.wire_bytes as f64 <= best.wire_bytes as f64 * (1.0 + FEWER_WORTH)
-            }
-            // Bytes go with the logarithm of the rate.
-            Goal::Bytes(_) => candidate.fpr.ln() <= best.fpr.ln() * (1.0 - FEWER_WORTH),
-        }
-    };
-    possible()
-        .filter(near)
-        .min_by_key(|&at| candidates[at].hashes)
 }
 
 fn nothing_fits(candidates: &[Candidate], limits: &Limits) -> Error {
@@ -404,252 +396,10 @@ fn nothing_fits(candidates: &[Candidate], limits: &Limits) -> Error {
     Error::Unreachable { what }
 }
 
-/// One sentence: what, by how much better than what people would send, and why not the others.
-fn why(candidates: &[Candidate], best: usize, goal: Goal) -> String {
-    let best = &candidates[best];
-    let first = |wanted: fn(&Structure) -> bool| {
-        candidates
-            .iter()
-            .find(|candidate| wanted(&candidate.structure))
-    };
-    let standard = first(|structure| matches!(structure, Structure::Standard(_)));
-    let tree = first(|structure| matches!(structure, Structure::Tree(_)));
-    let versus = |other: &Candidate| match goal {
-        Goal::Fpr(_) => {
-            let more = other.wire_bytes as f64 / best.wire_bytes as f64 - 1.0;
-            match more >= 0.0 {
-                true => format!("takes {:.1} % more bytes", more * 100.0),
-                false => format!("takes only {:.1} % fewer bytes", -more * 100.0),
-            }
-        }
-        Goal::Bytes(_) => {
-            let times = other.fpr / best.fpr;
-            match times >= 1.0 {
-                true => format!("accepts {times:.2} times as many absent keys"),
-                false => format!("accepts only {:.2} times fewer absent keys", 1.0 / times),
-            }
-        }
-    };
-    let mut parts = Vec::new();
-    match &best.structure {
-        Structure::Standard(_) => parts.push("nothing else here is smaller by 1 %".to_owned()),
-        _ => parts.extend(standard.map(|other| format!("a standard filter {}", versus(other)))),
-    }
-    if let (Structure::Compressed(params), Some(standard)) = (&best.structure, standard) {
-        let (hashes, usual) = (u64::from(params.hashes()), standard.hashes);
-        let bit = if hashes < usual { 0 } else { 1 };
-        parts.push(format!(
-            "with k = {hashes} instead of {usual} most bits are {bit}, and are coded in little"
-        ));
-    }
-    match (&best.structure, tree) {
-        (Structure::Tree(_), _) => {
-            let other = |other: &&Candidate| {
-                matches!(other.structure, Structure::Compressed(_)) && other.is_possible()
-            };
-            let other = candidates.iter().find(other);
-            parts.extend(other.map(|other| {
-                format!(
-                    "a compressed filter, k = {}, {}",
-                    other.hashes,
-                    versus(other)
-                )
-            }));
-        }
-        (_, Some(tree)) => {
-            let at = match tree.hashes == best.hashes {
-                true => String::new(),
-                false => format!(", with {} hashes for a key", tree.hashes),
-            };
-            parts.push(format!(
-                "not a BloomTree: the best one {}{at}",
-                versus(tree)
-            ));
-        }
-        (_, None) => {}
-    }
-    let better = candidates.iter().take_while(|other| *other != best);
-    let mut barred = better.filter_map(|other| other.excluded.as_ref().map(|why| (other, why)));
-    if let Some((other, why)) = barred.next() {
-        parts.push(format!(
-            "a {}, k = {}, would be smaller still, but {why}",
-            other.structure.name(),
-            other.hashes
-        ));
-    }
-    parts.join("; ")
-}
-
-/// A size for people.
+/// Exact: rounded, what would do might not do.
 fn size(bytes: u64) -> String {
-    let units = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
-    match units.iter().find(|(scale, _)| bytes as f64 >= *scale) {
-        Some((scale, unit)) => format!("{:.1} {unit}", bytes as f64 / scale),
-        None => format!("{bytes} B"),
-    }
+    format!("{bytes} bytes")
 }
 
 #[cfg(test)]
-mod tests {
-    use std::io;
-
-    use super::*;
-    use crate::bloom_tree::{BloomTree, Coding};
-    use crate::hash::mix;
-    use crate::{Filter, codec};
-
-    const FPRS: [f64; 8] = [0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-5, 1e-6];
-
-    /// Really built: its bytes on the wire, and its rate.
-    fn made(structure: &Structure, items: u64, seed: u64) -> (f64, f64) {
-        let first = mix(seed);
-        let keys: Vec<u64> = (0..items).map(|i| mix(first.wrapping_add(i))).collect();
-        if let Structure::Tree(shape) = structure {
-            let mut tree = BloomTree::new(shape.clone()).unwrap();
-            tree.insert_batch(&keys);
-            let bytes = tree.compress(Coding::Context, io::sink()).unwrap();
-            return (bytes as f64, tree.expected_fpr());
-        }
-        let mut filter = Filter::new(structure.params().unwrap().clone()).unwrap();
-        filter.insert_batch(&keys);
-        let bytes = codec::compress(&filter, io::sink()).unwrap();
-        (bytes as f64, filter.expected_fpr())
-    }
-
-    /// So that tests need no gigabytes.
-    fn modest() -> Limits {
-        Limits {
-            memory: 1 << 26,
-            ..Limits::default()
-        }
-    }
-
-    #[test]
-    fn predicted_bytes_are_those_produced() {
-        for (items, fprs) in [
-            (100_000, &FPRS[..]),
-            (1_000_000, &[0.3, 0.03, 1e-3, 1e-6][..]),
-        ] {
-            for &fpr in fprs {
-                let advice = advise(items, Goal::Fpr(fpr), &modest()).unwrap();
-                for (at, candidate) in advice.candidates.iter().enumerate() {
-                    // Of the large ones that which is recommended.
-                    let wanted = items < 1_000_000 || at == advice.best;
-                    if !candidate.is_possible() || !wanted {
-                        continue;
-                    }
-                    let (bytes, real) = made(&candidate.structure, items, 7);
-                    let said = candidate.wire_bytes as f64;
-                    let what = format!("{items} items at {fpr}: {candidate:?}: {bytes}, {real}");
-                    assert!((said / bytes - 1.0).abs() < 0.02, "{what}");
-                    assert!((candidate.fpr / fpr - 1.0).abs() < 0.02, "{what}");
-                    assert!((real / fpr - 1.0).abs() < 0.15, "{what}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn of_few_items_the_mean_is_predicted_and_how_much_it_varies() {
-        let items = 10_000;
-        for fpr in FPRS {
-            let advice = advise(items, Goal::Fpr(fpr), &modest()).unwrap();
-            for candidate in advice.candidates.iter().filter(|c| c.is_possible()) {
-                let sets = 8;
-                let all = (1..=sets).map(|seed| made(&candidate.structure, items, seed));
-                let bytes: Vec<f64> = all.map(|(bytes, _)| bytes).collect();
-                let mean = bytes.iter().sum::<f64>() / bytes.len() as f64;
-                let said = candidate.wire_bytes as f64;
-                let what = format!("{fpr}: {candidate:?}: {mean} of {bytes:?}");
-                assert!((said / mean - 1.0).abs() < 0.015, "{what}");
-                let off = bytes.iter().map(|bytes| (bytes / said - 1.0).abs());
-                let most = off.fold(0.0, f64::max);
-                assert!(most < 0.015 + 3.0 * candidate.spread, "{what}: {most}");
-            }
-        }
-    }
-
-    #[test]
-    fn within_given_bytes_the_lowest_rate() {
-        for (items, by_item) in [(100_000, 2.0), (100_000, 9.0), (30_000, 20.0)] {
-            let budget = (items as f64 * by_item / 8.0) as u64;
-            let advice = advise(items, Goal::Bytes(budget), &modest()).unwrap();
-            assert!(advice.candidates.iter().map(|c| c.fpr).is_sorted());
-            let best = advice.best();
-            let (bytes, real) = made(&best.structure, items, 7);
-            assert!(bytes <= budget as f64, "{best:?}: {bytes} of {budget}");
-            assert!(
-                bytes >= budget as f64 * 0.98,
-                "{best:?}: {bytes} of {budget}"
-            );
-            assert!((real / best.fpr - 1.0).abs() < 0.1, "{best:?}: {real}");
-            // What was found for the bytes is found for its rate, too.
-            let back = advise(items, Goal::Fpr(best.fpr), &modest()).unwrap();
-            let ratio = back.best().wire_bytes as f64 / budget as f64;
-            assert!((0.96..1.0).contains(&ratio), "{ratio}");
-        }
-    }
-
-    #[test]
-    fn no_tree_is_recommended_where_memory_allows_the_rest() {
-        for fpr in [0.3, 0.1, 0.01, 1e-5] {
-            let limits = Limits {
-                memory: u64::MAX,
-                ..Limits::default()
-            };
-            let advice = advise(100_000, Goal::Fpr(fpr), &limits).unwrap();
-            assert!(matches!(advice.best().structure, Structure::Compressed(_)));
-            assert!(advice.why.contains("not a BloomTree"), "{}", advice.why);
-            // A coded filter is above the bound, and below what people send.
-            let bytes = |name: &str| {
-                let of = advice
-                    .candidates
-                    .iter()
-                    .find(|c| c.structure.name() == name);
-                of.unwrap().wire_bytes
-            };
-            let best = advice.best().wire_bytes;
-            assert!(bytes("information bound") < best && best < bytes("standard filter"));
-            assert!(bytes("standard filter") < bytes("blocked filter"));
-        }
-    }
-
-    #[test]
-    fn what_does_not_fit_is_shown_and_not_taken() {
-        let limits = Limits {
-            memory: 4_000_000,
-            hashes: 20,
-            depth: 2,
-        };
-        let advice = advise(1_000_000, Goal::Fpr(1e-3), &limits).unwrap();
-        let first = advice
-            .candidates
-            .iter()
-            .find(|c| c.structure.is_producible());
-        let why = first.unwrap().excluded.clone().unwrap();
-        assert!(why.contains("124.9 MB") && why.contains("4.0 MB"), "{why}");
-        assert!(advice.why.contains(&why), "{}", advice.why);
-        assert!(advice.best().memory_bytes <= limits.memory && advice.best().hashes <= 20);
-        let tight = Limits {
-            memory: 1000,
-            ..limits
-        };
-        let error = advise(1_000_000, Goal::Fpr(1e-3), &tight).unwrap_err();
-        assert!(error.to_string().contains("would do"), "{error}");
-    }
-
-    #[test]
-    fn impossible_wishes_say_why() {
-        for (items, goal, part) in [
-            (0, Goal::Fpr(0.1), "at least 1"),
-            (10, Goal::Fpr(0.0), "above 0"),
-            (10, Goal::Fpr(f64::NAN), "above 0"),
-            (10, Goal::Fpr(1e-17), "the lowest"),
-            (10, Goal::Bytes(20), "head"),
-            (u64::MAX, Goal::Fpr(0.1), "would do"),
-        ] {
-            let error = advise(items, goal, &Limits::default()).unwrap_err();
-            assert!(error.to_string().contains(part), "{error}");
-        }
-    }
-}
+mod tests;

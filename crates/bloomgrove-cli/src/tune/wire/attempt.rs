@@ -3,14 +3,18 @@
 use std::io;
 
 use anyhow::{Result, bail};
+use bloomgrove::Filter;
 use bloomgrove::bloom_tree::{BloomTree, Coding};
+use bloomgrove::codec::{self, Model};
+use bloomgrove::format::Notes;
 use bloomgrove::tune::wire::{Candidate, Structure};
-use bloomgrove::{Filter, codec};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
 use super::rate;
+use crate::filter::KEYS_NOTE;
+use crate::keys::KeyKind;
 use crate::{interrupt, units};
 
 /// Keys are made and asked for in portions of this many.
@@ -30,6 +34,8 @@ pub(super) struct Attempt {
 
 impl Attempt {
     pub(super) fn of(candidate: &Candidate, items: u64) -> Result<Self> {
+        // As the commands leave them.
+        let notes = Notes::new().with(KEYS_NOTE, KeyKind::Text.name());
         let queries = (ENOUGH / candidate.fpr).min(MOST) as u64;
         match &candidate.structure {
             Structure::Tree(shape) => {
@@ -40,7 +46,7 @@ impl Attempt {
                     accepted += count(&tree.contains_batch(keys));
                 })?;
                 Ok(Self {
-                    bytes: tree.compress(Coding::default(), io::sink())?,
+                    bytes: tree.compress_with(Coding::default(), &notes, io::sink())?,
                     expected: tree.expected_fpr(),
                     asked: queries,
                     accepted,
@@ -60,7 +66,12 @@ impl Attempt {
                     accepted += count(answers);
                 })?;
                 Ok(Self {
-                    bytes: codec::compress(&filter, io::sink())?,
+                    bytes: codec::compress_with(
+                        &filter,
+                        Model::default(),
+                        &notes.with("inserted", items),
+                        io::sink(),
+                    )?,
                     expected: filter.expected_fpr(),
                     asked: queries,
                     accepted,

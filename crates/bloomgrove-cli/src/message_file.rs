@@ -1,0 +1,113 @@
+//! Messages in files, or on standard input and output: `-`.
+
+use std::fs::{self, File};
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use bloomgrove::codec::Kind;
+
+use crate::interrupt;
+use crate::progress::Progress;
+use crate::whole_file::WholeFile;
+
+/// Whether a path stands for standard input or output.
+pub(crate) fn is_stream(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+/// Writes a message, whole or not at all, unless it goes to standard output; returns its bytes. Only a message is
+/// replaced: anything else was meant to be kept.
+pub(crate) fn write(
+    path: &Path,
+    doing: &'static str,
+    write: impl FnOnce(Watched<&mut dyn Write>) -> Result<u64, bloomgrove::Error>,
+) -> Result<u64> {
+    let progress = &Progress::bytes(0, doing);
+    if is_stream(path) {
+        let mut out = BufWriter::new(io::stdout().lock());
+        let inner: &mut dyn Write = &mut out;
+        let bytes = write(Watched { inner, progress })?;
+        out.flush()?;
+        return Ok(bytes);
+    }
+    let kept = fs::metadata(path).is_ok_and(|about| about.is_file() && about.len() > 0);
+    if kept && kind_of(path)?.is_none() {
+        bail!(
+            "{}: this is no compressed filter, tree or delta, and would be lost; remove it or \
+             name another",
+            path.display()
+        );
+    }
+    let mut file = WholeFile::create(path)?;
+    let inner: &mut dyn Write = &mut file;
+    write(Watched { inner, progress })?;
+    file.finish()
+}
+
+/// What `read` makes of a message.
+pub(crate) fn read<T>(
+    path: &Path,
+    doing: &'static str,
+    read: impl FnOnce(Watched<&mut dyn Read>) -> Result<T, bloomgrove::Error>,
+) -> Result<T> {
+    if is_stream(path) {
+        let progress = &Progress::bytes(0, doing);
+        let _waiting = interrupt::Waiting::new();
+        let mut input = BufReader::with_capacity(1 << 16, io::stdin().lock());
+        let inner: &mut dyn Read = &mut input;
+        return read(Watched { inner, progress }).context("standard input");
+    }
+    let shown = || path.display().to_string();
+    let about = fs::metadata(path).with_context(shown)?;
+    if !about.is_file() {
+        bail!("{}: this is not an ordinary file", shown());
+    }
+    let file = File::open(path).with_context(shown)?;
+    let mut file = BufReader::with_capacity(1 << 16, file);
+    let inner: &mut dyn Read = &mut file;
+    let progress = &Progress::bytes(about.len(), doing);
+    read(Watched { inner, progress }).with_context(shown)
+}
+
+/// What kind of message a file is, if it is one.
+pub(crate) fn kind_of(path: &Path) -> Result<Option<Kind>> {
+    let mut start = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(16).read_to_end(&mut start));
+    read.with_context(|| path.display().to_string())?;
+    Ok(Kind::of_start(&start))
+}
+
+/// Bytes on their way, counted by a bar, until somebody presses Ctrl-C.
+pub(crate) struct Watched<'a, T> {
+    inner: T,
+    progress: &'a Progress,
+}
+
+impl<T> Watched<'_, T> {
+    fn count(&self, bytes: usize) -> io::Result<usize> {
+        if interrupt::was_asked() {
+            return Err(io::Error::other("interrupted; nothing was changed"));
+        }
+        self.progress.add(bytes as u64);
+        Ok(bytes)
+    }
+}
+
+impl<T: Read> Read for Watched<'_, T> {
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        let bytes = self.inner.read(room)?;
+        self.count(bytes)
+    }
+}
+
+impl<T: Write> Write for Watched<'_, T> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let bytes = self.inner.write(bytes)?;
+        self.count(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}

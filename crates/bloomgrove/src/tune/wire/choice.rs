@@ -1,0 +1,109 @@
+//! Which candidate to take, and why.
+
+use super::{Candidate, Goal, Structure};
+
+/// Fewer hashes are worth this share of the bytes.
+const FEWER_WORTH: f64 = 0.01;
+/// So many times less memory is worth that share of them.
+const MEMORY_TIMES: u64 = 8;
+const MEMORY_WORTH: f64 = 0.03;
+
+/// The best that is possible; or one that looks at fewer bits, or needs far less memory, and is
+/// nearly as good.
+pub(super) fn choose(candidates: &[Candidate], goal: Goal) -> Option<usize> {
+    let possible = || (0..candidates.len()).filter(|&at| candidates[at].is_possible());
+    let best = &candidates[possible().next()?];
+    let near = |at: &usize, share: f64| {
+        let candidate = &candidates[*at];
+        match goal {
+            Goal::Fpr(_) => candidate.wire_bytes as f64 <= best.wire_bytes as f64 * (1.0 + share),
+            // Bytes go with the logarithm of the rate.
+            Goal::Bytes(_) => candidate.fpr.ln() <= best.fpr.ln() * (1.0 - share),
+        }
+    };
+    let nearest = possible().filter(|at| near(at, FEWER_WORTH));
+    let chosen = nearest.min_by_key(|&at| candidates[at].hashes)?;
+    let most = candidates[chosen].memory_bytes / MEMORY_TIMES;
+    let lighter = |at: &usize| near(at, MEMORY_WORTH) && candidates[*at].memory_bytes <= most;
+    Some(possible().find(lighter).unwrap_or(chosen))
+}
+
+/// One sentence: what, by how much better than what people would send, and why not the others.
+pub(super) fn why(candidates: &[Candidate], best: usize, goal: Goal) -> String {
+    let best = &candidates[best];
+    let first = |wanted: fn(&Structure) -> bool| {
+        candidates
+            .iter()
+            .find(|candidate| wanted(&candidate.structure))
+    };
+    let standard = first(|structure| matches!(structure, Structure::Standard(_)));
+    let tree = first(|structure| matches!(structure, Structure::Tree(_)));
+    let versus = |other: &Candidate| match goal {
+        Goal::Fpr(_) => {
+            let more = other.wire_bytes as f64 / best.wire_bytes as f64 - 1.0;
+            match more >= 0.0 {
+                true => format!("takes {:.1} % more bytes", more * 100.0),
+                false => format!("takes only {:.1} % fewer bytes", -more * 100.0),
+            }
+        }
+        Goal::Bytes(_) => {
+            let times = other.fpr / best.fpr;
+            match times >= 1.0 {
+                true => format!("accepts {times:.2} times as many absent keys"),
+                false => format!("accepts only {:.2} times fewer absent keys", 1.0 / times),
+            }
+        }
+    };
+    let mut parts = Vec::new();
+    match &best.structure {
+        Structure::Standard(_) => parts.push("nothing else here is smaller by 1 %".to_owned()),
+        _ => parts.extend(standard.map(|other| format!("a standard filter {}", versus(other)))),
+    }
+    if let (Structure::Compressed(params), Some(standard)) = (&best.structure, standard) {
+        let (hashes, usual) = (u64::from(params.hashes()), standard.hashes);
+        let bit = if hashes < usual { 0 } else { 1 };
+        parts.push(format!(
+            "with k = {hashes} instead of {usual} most bits are {bit}, and are coded in little"
+        ));
+    }
+    match (&best.structure, tree) {
+        (Structure::Tree(_), _) => {
+            let other = |other: &&Candidate| {
+                matches!(other.structure, Structure::Compressed(_)) && other.is_possible()
+            };
+            let other = candidates.iter().find(other);
+            parts.extend(other.map(|other| {
+                format!(
+                    "a compressed filter, k = {}, {}",
+                    other.hashes,
+                    versus(other)
+                )
+            }));
+        }
+        (_, Some(tree)) => {
+            let mut at = String::new();
+            if tree.hashes != best.hashes {
+                at = format!(", with {} hashes for a key", tree.hashes);
+            }
+            let times = tree.memory_bytes / best.memory_bytes.max(1);
+            if times >= MEMORY_TIMES {
+                at = format!("{at}, in {times} times the memory");
+            }
+            parts.push(format!(
+                "not a BloomTree: the best one {}{at}",
+                versus(tree)
+            ));
+        }
+        (_, None) => {}
+    }
+    let better = candidates.iter().take_while(|other| *other != best);
+    let mut barred = better.filter_map(|other| other.excluded.as_ref().map(|why| (other, why)));
+    if let Some((other, why)) = barred.next() {
+        parts.push(format!(
+            "a {}, k = {}, would be smaller still, but {why}",
+            other.structure.name(),
+            other.hashes
+        ));
+    }
+    parts.join("; ")
+}
