@@ -191,7 +191,8 @@ fn extreme_values_in_every_word_are_an_error_or_an_answer() {
 fn indexes_cut_anywhere_are_as_they_were_or_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("cut.grove");
-    for sample in &samples()[1..] {
+    // Byte 10 is what a file holds: 2 is an index.
+    for sample in samples().iter().filter(|sample| sample[10] == 2) {
         // Where commits end: a section of kind 6 and the 64 bytes of its payload.
         let is_commit = |at: &usize| sample[*at..].starts_with(b"SECT\x06\0");
         let ends = (64..sample.len()).step_by(64).filter(is_commit);
