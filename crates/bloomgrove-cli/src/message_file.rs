@@ -31,6 +31,12 @@ pub(crate) fn write(
         out.flush()?;
         return Ok(bytes);
     }
+    if path.starts_with("/dev") {
+        bail!(
+            "{}: name an ordinary file, or - for standard output",
+            path.display()
+        );
+    }
     let kept = fs::metadata(path).is_ok_and(|about| about.is_file() && about.len() > 0);
     if kept && kind_of(path)?.is_none() {
         bail!(
@@ -72,6 +78,10 @@ pub(crate) fn read<T>(
 
 /// What kind of message a file is, if it is one.
 pub(crate) fn kind_of(path: &Path) -> Result<Option<Kind>> {
+    // A pipe would keep us waiting; whoever opens it next says what is wrong.
+    if !fs::metadata(path).is_ok_and(|about| about.is_file()) {
+        return Ok(None);
+    }
     let mut start = Vec::new();
     let read = File::open(path).and_then(|file| file.take(16).read_to_end(&mut start));
     read.with_context(|| path.display().to_string())?;

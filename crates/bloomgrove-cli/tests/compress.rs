@@ -139,7 +139,7 @@ fn the_wrong_file_is_named_with_the_right_verb() {
         ),
         (
             "filter expand text -o c.grove",
-            &["text", "does not begin as a message"],
+            &["text", "no message of ours"],
         ),
         ("filter expand missing -o c.grove", &["missing"]),
         ("filter expand . -o c.grove", &["not an ordinary file"]),

@@ -247,7 +247,7 @@ impl fmt::Display for Error {
             Error::TooLarge { bytes, limit } => write!(
                 f,
                 "the message holds {bytes} bytes once it is expanded, and {limit} are allowed; if \
-                 you trust its sender, allow more memory for it"
+                 you trust its sender, allow more (`--memory`)"
             ),
             Error::OtherVersion { wanted, found } => write!(
                 f,

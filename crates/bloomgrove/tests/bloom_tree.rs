@@ -283,6 +283,37 @@ fn what_is_announced_is_not_allocated() {
     assert!(BloomTree::new(huge).is_err() || cfg!(target_os = "linux"));
 }
 
+/// Bits below bits that are not set, which no key asks for, as a file may have them.
+#[test]
+fn orphans_do_not_confuse_the_receiver() {
+    let shape = Shape::new(&[(64, 1), (2, 1), (2, 1)]).unwrap();
+    for seed in 0..500u64 {
+        let keys: Vec<u64> = (0..20).map(|i| seed * 1000 + i).collect();
+        let mut tree = BloomTree::new(shape.clone()).unwrap();
+        tree.insert_batch(&keys);
+        let (shape, words) = tree.into_parts();
+        let mut words = words.as_ref().to_vec();
+        let bare = (0..64).find(|bit| words[0] >> bit & 1 == 0).unwrap();
+        // A bit of its filter on level 2, and one of the filter below that.
+        for bit in [64 + 2 * bare, 64 + 128 + 4 * bare] {
+            words[bit / 64] |= 1 << (bit % 64);
+        }
+        let tree = BloomTree::from_words(shape, words).unwrap();
+        for coding in CODINGS {
+            let mut message = Vec::new();
+            tree.compress(coding, &mut message).unwrap();
+            let back = BloomTree::expand(&message[..]).unwrap();
+            for key in keys.iter().copied().chain(0..200) {
+                assert_eq!(
+                    back.contains(&key),
+                    tree.contains(&key),
+                    "{coding:?} {seed}"
+                );
+            }
+        }
+    }
+}
+
 #[test]
 fn notes_travel_along() {
     let tree = built(Shape::new(&[(100, 2), (4, 2)]).unwrap(), 10);

@@ -47,12 +47,12 @@ pub(crate) fn intersect(args: Args) -> Result<Outcome> {
         let sum = tree.estimated_items() + other.estimated_items();
         let mut union = tree.to_owned()?;
         union.union_with(other)?;
-        common.push((sum - union.estimated_items()).max(0.0));
+        common.push(sum - union.estimated_items());
         tree.intersect_with(other)
     })?;
     tree.prune();
     let count = match common[..] {
-        [of_two] if of_two.is_finite() => ("common items", of_two),
+        [of_two] if of_two.is_finite() => ("common items", of_two.max(0.0)),
         _ => ("common items at most", tree.estimated_items()),
     };
     let notes = notes.with(INTERSECTION_NOTE, args.trees.len());

@@ -63,6 +63,12 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         None => "",
     };
     let items = tree.estimated_items();
+    // An upper bound is nothing to divide by.
+    let divisor = if at_most.is_empty() {
+        items
+    } else {
+        f64::INFINITY
+    };
     let mut facts = vec![
         ("file", args.tree.display().to_string()),
         ("shape", shape.to_string()),
@@ -81,9 +87,9 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
                 units::percent(accuracy.geometric)
             ),
         ),
-        ("coded by context", sizes.shown(sizes.context, items)),
-        ("coded by level", sizes.shown(sizes.levels, items)),
-        ("standard filter", sizes.shown_standard(&accuracy, items)),
+        ("coded by context", sizes.shown(sizes.context, divisor)),
+        ("coded by level", sizes.shown(sizes.levels, divisor)),
+        ("standard filter", sizes.shown_standard(&accuracy, divisor)),
     ];
     if let Some(bytes) = opened.message {
         facts.insert(3, ("message", units::size(bytes)));

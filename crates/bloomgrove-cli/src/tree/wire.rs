@@ -8,7 +8,6 @@ use bloomgrove::format::Notes;
 use serde_json::json;
 
 use super::{expand as read, open};
-use crate::filter::KEYS_NOTE;
 use crate::output::Output;
 use crate::{Outcome, message_file, units};
 
@@ -64,9 +63,7 @@ pub(crate) fn compress(args: CompressArgs) -> Result<Outcome> {
         CodingArg::Levels => Coding::Levels,
     };
     let tree = &opened.tree;
-    let notes = opened.notes.get(KEYS_NOTE);
-    let notes = notes.map_or_else(Notes::new, |keys| Notes::new().with(KEYS_NOTE, keys));
-    let bytes = save(tree, &notes, coding, &args.output)?;
+    let bytes = save(tree, &opened.notes, coding, &args.output)?;
     if message_file::is_stream(&args.output) {
         return Ok(Outcome::Yes);
     }

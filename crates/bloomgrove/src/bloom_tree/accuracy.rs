@@ -41,8 +41,8 @@ use crate::threads::{by_all, processors};
 
 /// How many query ways the paper takes for a geometric mean (N_b of Eq. 12).
 const SAMPLES: u32 = 5000;
-/// Work is done in this many pieces, whatever the number of threads: the same tree has the
-/// same rate everywhere, to the last digit.
+/// Work is done in this many pieces, so that the same tree has the same rate, to the last digit,
+/// with any number of threads.
 const PIECES: u64 = 64;
 
 /// The three answers to "how often is it wrong?", always together.

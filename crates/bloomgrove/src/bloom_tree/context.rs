@@ -142,7 +142,7 @@ impl Model {
             let context = (context[0], context[1]);
             let table = Table::read(bytes)?;
             // One spelling: rising contexts, and a table for exactly the numbers that can be.
-            if table.len() > bits as usize + 1
+            if table.len() != bits as usize + 1
                 || tables.last().is_some_and(|last| last.0 >= context)
             {
                 return Err(wrong());

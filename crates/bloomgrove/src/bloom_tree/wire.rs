@@ -56,10 +56,10 @@ const PLAN: u8 = 3;
 const TABLES: u8 = 4;
 const FILTERS: u8 = 5;
 
-/// How many filters a frame is to have at least: some tens of kilobytes.
-const FRAME: u64 = 1 << 16;
-/// The most filters above whose filters go into one frame, as a power of two.
-const WIDEST: u8 = 48;
+/// The most bits of a level in one frame. Its filters could not be coded so badly that they do
+/// not fit into a frame of a message, and a reader has room for them.
+const FRAME: u64 = 1 << 22;
+
 impl<S: AsRef<[u64]> + Sync> BloomTree<S> {
     /// Writes the tree to `out` in as few bytes as `coding` needs, and returns how many. What
     /// lies below bits that are not set, and no key asks for, is not sent by
@@ -148,8 +148,8 @@ impl<S: AsRef<[u64]> + Sync> BloomTree<S> {
         writer: &mut Writer<impl Write>,
     ) -> Result<(), Error> {
         let model = Model::of(self.shape.levels()[level].bits, contexts);
-        let frames = Frames::for_ones(&self.shape, level, self.level_ones(level - 1));
-        let mut payload = vec![frames.width];
+        let frames = Frames::of(&self.shape, level);
+        let mut payload = Vec::new();
         model.write(&mut payload);
         writer.frame(TABLES, &payload)?;
         for batch in frames.batches() {
@@ -247,7 +247,11 @@ impl BloomTree {
         reader: &mut Reader<impl Read>,
     ) -> Result<(), Error> {
         let bits = self.shape.level_bits(level);
-        let plan = Plan::read(&mut plan, bits).map_err(|error| reader.locate(error))?;
+        let found = Plan::read(&mut plan, bits).map_err(|error| reader.locate(error))?;
+        if !plan.is_empty() {
+            return Err(reader.damaged("the plan is too long"));
+        }
+        let plan = found;
         let (frames, words) = (plan.frames(), plan.frame_words() as u64);
         let mut decoder = BitDecoder::new(plan);
         let mut payload = Vec::new();
@@ -274,13 +278,9 @@ impl BloomTree {
         reader: &mut Reader<impl Read>,
     ) -> Result<(), Error> {
         let shape = &self.shape;
-        let (&width, tables) = tables
-            .split_first()
-            .filter(|(width, _)| **width <= WIDEST)
-            .ok_or_else(|| reader.damaged("a level of no frames"))?;
         let bits = shape.levels()[level].bits;
         let model = Model::read(bits, tables).map_err(|error| reader.locate(error))?;
-        let frames = Frames::new(shape, level, width);
+        let frames = Frames::of(shape, level);
         for batch in frames.batches() {
             let mut payloads = Vec::new();
             for _ in batch.clone() {
@@ -315,27 +315,17 @@ impl BloomTree {
 /// How the filters of a level are cut into frames: those below so many filters above.
 struct Frames {
     /// How many filters above, as a power of two.
-    width: u8,
+    width: u32,
     parents: u64,
 }
 
 impl Frames {
-    fn new(shape: &Shape, level: usize, width: u8) -> Self {
+    fn of(shape: &Shape, level: usize) -> Self {
+        let one = bits_below(shape, level, &(0..1));
         Self {
-            width,
+            width: (FRAME / (one.end - one.start)).max(1).ilog2(),
             parents: parents(shape, level),
         }
-    }
-
-    /// So that a frame has enough filters, where `ones` lie below set bits.
-    fn for_ones(shape: &Shape, level: usize, ones: u64) -> Self {
-        let mut frames = Self::new(shape, level, 10);
-        let parents = u128::from(frames.parents.max(1));
-        let filters = |width: u8| (u128::from(ones) << width) / parents;
-        while filters(frames.width) < FRAME.into() && frames.count() > 1 {
-            frames.width += 1;
-        }
-        frames
     }
 
     fn count(&self) -> u64 {

@@ -14,7 +14,7 @@
 //!
 //! Source: none of the papers; their protocols send whole filters.
 //!
-//! Cost: making one takes two passes over both filters, and memory for a frame (8 MB at most) and its code.
+//! Cost: making one takes three passes over both filters, and memory for a frame (8 MB at most) and its code.
 //! Applying one takes two decodings, for which the coded frames are kept, as long as all of them.
 
 use std::io::{Read, Write};

@@ -172,7 +172,10 @@ pub(crate) fn take_params(bytes: &mut &[u8]) -> Result<Params, Error> {
         for i in 0..8 {
             spelled.push(match there & (1 << i) {
                 0 => 0,
-                _ => next()?,
+                _ => match next()? {
+                    0 => return Err(Error::message(0, "a zero that is not left out")),
+                    byte => byte,
+                },
             });
         }
     }

@@ -107,10 +107,7 @@ impl<W: Write> Writer<W> {
     /// Begins a message.
     ///
     /// # Errors
-    /// [`Error::Io`].
-    ///
-    /// # Panics
-    /// If the parameters are longer than [`LONGEST`].
+    /// [`Error::Io`]; [`Error::Unsupported`] for parameters longer than [`LONGEST`].
     pub(crate) fn new(out: W, kind: Kind, params: &[u8]) -> Result<Self, Error> {
         let mut writer = Self {
             out,
@@ -127,10 +124,10 @@ impl<W: Write> Writer<W> {
     /// Adds a frame.
     ///
     /// # Errors
-    /// [`Error::Io`].
+    /// [`Error::Io`]; [`Error::Unsupported`] for a payload longer than [`LONGEST`].
     ///
     /// # Panics
-    /// If the payload is longer than [`LONGEST`], or the tag is 0, the end's.
+    /// If the tag is 0, the end's.
     pub(crate) fn frame(&mut self, tag: u8, payload: &[u8]) -> Result<(), Error> {
         assert_ne!(tag, END, "a frame tagged as the end");
         self.frames += 1;
@@ -138,7 +135,11 @@ impl<W: Write> Writer<W> {
     }
 
     fn part(&mut self, mut head: Vec<u8>, payload: &[u8]) -> Result<(), Error> {
-        assert!(payload.len() <= LONGEST, "a frame of {}", payload.len());
+        if payload.len() > LONGEST {
+            return Err(Error::Unsupported {
+                what: "a part of a message longer than 16 MiB; take shorter notes",
+            });
+        }
         varint::put(&mut head, payload.len() as u64);
         self.send(&[&head, payload])
     }
@@ -214,6 +215,9 @@ impl<R: Read> Reader<R> {
             });
         }
         // Before the sum: a later version may have another head.
+        if rest[0] == 0 {
+            return Err(Error::message(0, "there is no version 0"));
+        }
         if rest[0] > VERSION {
             return Err(Error::Version {
                 found: rest[0].into(),

@@ -56,7 +56,7 @@ pub(super) fn why(candidates: &[Candidate], best: usize, goal: Goal) -> String {
     };
     let mut parts = Vec::new();
     match &best.structure {
-        Structure::Standard(_) => parts.push("nothing else here is smaller by 1 %".to_owned()),
+        Structure::Standard(_) => parts.push("nothing else here is better by 1 %".to_owned()),
         _ => parts.extend(standard.map(|other| format!("a standard filter {}", versus(other)))),
     }
     if let (Structure::Compressed(params), Some(standard)) = (&best.structure, standard) {
@@ -100,7 +100,7 @@ pub(super) fn why(candidates: &[Candidate], best: usize, goal: Goal) -> String {
     let mut barred = better.filter_map(|other| other.excluded.as_ref().map(|why| (other, why)));
     if let Some((other, why)) = barred.next() {
         parts.push(format!(
-            "a {}, k = {}, would be smaller still, but {why}",
+            "a {}, k = {}, would be better still, but {why}",
             other.structure.name(),
             other.hashes
         ));
