@@ -92,6 +92,9 @@ fn sent_and_received() {
         .ends(0);
     let read = |name: &str| std::fs::read(shop.path(name)).unwrap();
     assert!(read("direct.tree") == read("north.tree"));
+    // Through pipes, too.
+    let line = "$BLOOMGROVE tree compress north.grove -o - | $BLOOMGROVE tree check - doc-0";
+    assert_eq!(shop.shell(line).ends(0).out, "doc-0\tmaybe\n");
     let said = shop.run("tree info north.tree").ends(0);
     assert!(said.out.contains("message"), "{}", said.out);
 }
@@ -221,6 +224,20 @@ fn what_is_wrong_is_said() {
         "tree compress north.grove -o north.grove",
         &["would be lost"],
     );
+    fails(
+        "tree compress north.grove -o north.txt",
+        &["north.txt", "would be lost"],
+    );
+    fails(
+        "tree build north.txt --compressed -o north.txt",
+        &["would be lost"],
+    );
+    fails(
+        "tree compress north.grove -o /dev/stdout",
+        &["- for standard output"],
+    );
+    shop.shell("mkfifo pipe");
+    fails("tree check pipe x", &["not an ordinary file"]);
     let good = std::fs::read(shop.path("north.tree")).unwrap();
     shop.write("cut.tree", &good[..good.len() / 2]);
     fails("tree check cut.tree x", &["cut.tree", "cut short"]);

@@ -110,11 +110,13 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         })?;
     }
     drop(progress);
-    let notes = Notes::new().with(KEYS_NOTE, args.keys.name());
+    let notes = Notes::new()
+        .with(KEYS_NOTE, args.keys.name())
+        .with("inserted", count);
     let bytes = match args.compressed {
         true => Some(wire::save(&tree, &notes, Coding::default(), &args.output)?),
         false => {
-            tree.save_with(&args.output, &notes.with("inserted", count))?;
+            tree.save_with(&args.output, &notes)?;
             None
         }
     };

@@ -35,7 +35,9 @@ pub(super) struct Attempt {
 impl Attempt {
     pub(super) fn of(candidate: &Candidate, items: u64) -> Result<Self> {
         // As the commands leave them.
-        let notes = Notes::new().with(KEYS_NOTE, KeyKind::Text.name());
+        let notes = Notes::new()
+            .with(KEYS_NOTE, KeyKind::Text.name())
+            .with("inserted", items);
         let queries = (ENOUGH / candidate.fpr).min(MOST) as u64;
         match &candidate.structure {
             Structure::Tree(shape) => {
@@ -66,12 +68,7 @@ impl Attempt {
                     accepted += count(answers);
                 })?;
                 Ok(Self {
-                    bytes: codec::compress_with(
-                        &filter,
-                        Model::default(),
-                        &notes.with("inserted", items),
-                        io::sink(),
-                    )?,
+                    bytes: codec::compress_with(&filter, Model::default(), &notes, io::sink())?,
                     expected: filter.expected_fpr(),
                     asked: queries,
                     accepted,
