@@ -170,7 +170,7 @@ fn one(output: &mut Output, answer: &Answer) -> Result<()> {
 fn many(output: &mut Output, answers: &[Answer]) -> Result<()> {
     let mut head = vec![
         "rate",
-        "cheapest",
+        "take",
         "hashes",
         "wire",
         "bits/key",
