@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use bloomgrove::codec::{self, Model};
 use bloomgrove::format::Notes;
+use bloomgrove::tune::math;
 use bloomgrove::{Filter, MappedFilter};
 use serde_json::{Value, json};
 
@@ -204,17 +205,10 @@ impl Size {
 
     /// For `bits`, of which `ones` are set.
     fn new(bits: u64, ones: u64, after: u64) -> Self {
-        let worth = |part: u64| match part {
-            0 => 0.0,
-            _ => {
-                let share = part as f64 / bits as f64;
-                -share * share.log2()
-            }
-        };
         Self {
             before: bits.div_ceil(64) * 8,
             after,
-            least: (worth(ones) + worth(bits - ones)) * bits as f64 / 8.0,
+            least: math::entropy(ones as f64 / bits as f64) * bits as f64 / 8.0,
         }
     }
 
