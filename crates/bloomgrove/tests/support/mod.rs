@@ -2,7 +2,8 @@
 
 #![allow(dead_code)]
 
-use bloomgrove::{Affine, Derivation, Family, Layout, Params};
+use bloomgrove::{Affine, Derivation, Family, Filter, Layout, Params};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// Keys that look random and never repeat.
 pub(crate) fn scatter(i: u64) -> u64 {
@@ -99,4 +100,52 @@ pub(crate) fn reseal(bytes: &mut [u8]) {
         }
         at = (end as usize).next_multiple_of(64);
     }
+}
+
+/// A filter of so many keys.
+pub(crate) fn filled(params: &Params, keys: u64) -> Filter {
+    let mut filter = Filter::new(params.clone()).unwrap();
+    filter.insert_batch(&(0..keys).map(scatter).collect::<Vec<_>>());
+    filter
+}
+
+/// The parts of a message without their sums, found as FORMAT.md says; the last one is the end.
+pub(crate) fn parts(message: &[u8]) -> Vec<Vec<u8>> {
+    let mut parts = Vec::new();
+    let mut at = 0;
+    while at < message.len() {
+        let start = at;
+        let tag = message[at];
+        at += if start == 0 { 6 } else { 1 };
+        let mut numbers = Vec::new();
+        for _ in 0..if start > 0 && tag == 0 { 2 } else { 1 } {
+            let mut number = 0usize;
+            for place in 0.. {
+                number |= usize::from(message[at] & 0x7f) << (7 * place);
+                at += 1;
+                if message[at - 1] < 0x80 {
+                    break;
+                }
+            }
+            numbers.push(number);
+        }
+        if let [len] = numbers[..] {
+            at += len;
+        }
+        parts.push(message[start..at].to_vec());
+        at += 4;
+    }
+    parts
+}
+
+/// A message of these parts, with right sums.
+pub(crate) fn sealed(parts: &[Vec<u8>]) -> Vec<u8> {
+    let mut sum = 0;
+    let mut message = Vec::new();
+    for part in parts {
+        sum = xxh3_64_with_seed(part, sum);
+        message.extend(part);
+        message.extend((sum as u32).to_le_bytes());
+    }
+    message
 }
