@@ -2,4 +2,11 @@
 
 pub mod access;
 pub mod config;
+pub mod front;
+pub mod guard;
+pub mod limit;
+pub mod listen;
+pub mod observe;
+pub mod refusal;
+pub mod tls;
 pub mod units;
