@@ -16,13 +16,14 @@
 //! [`GRACE`] to finish.
 
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::Router;
 use metrics::counter;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
@@ -44,6 +45,29 @@ const OTHER_FILES: u64 = 128;
 
 /// How many refused connections are told why at a time; further ones are just closed.
 const TOLD_WHY: usize = 64;
+
+/// How many connections may wait to be accepted. Where there is no room the system drops them
+/// without a word, and the client tries again a second later.
+const WAITING: u32 = 4096;
+
+/// Listens on this address.
+///
+/// # Errors
+///
+/// The address and what is wrong with it.
+pub fn bind(addr: SocketAddr) -> io::Result<TcpListener> {
+    let bind = || {
+        let socket = match addr {
+            SocketAddr::V4(_) => TcpSocket::new_v4(),
+            SocketAddr::V6(_) => TcpSocket::new_v6(),
+        }?;
+        // Else a restart would have to wait for the connections of before.
+        socket.set_reuseaddr(true)?;
+        socket.bind(addr)?;
+        socket.listen(WAITING)
+    };
+    bind().map_err(|error| io::Error::new(error.kind(), format!("listen on {addr}: {error}")))
+}
 
 /// Serves one listener until `stop` says true, or its sender is gone.
 ///
