@@ -215,7 +215,11 @@ pub(crate) fn machine_memory() -> u64 {
     let container =
         text("/sys/fs/cgroup/memory.max").and_then(|text| text.trim().parse::<u64>().ok());
     // Where neither can be told (another system): as small as machines are.
-    machine.into_iter().chain(container).min().unwrap_or(4 << 30)
+    machine
+        .into_iter()
+        .chain(container)
+        .min()
+        .unwrap_or(4 << 30)
 }
 
 #[cfg(test)]

@@ -2,4 +2,6 @@
 
 pub mod access;
 pub mod config;
+pub mod coordinator;
+mod process;
 pub mod units;
