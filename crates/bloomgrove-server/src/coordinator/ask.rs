@@ -12,6 +12,7 @@ use bloomgrove_client::api;
 use super::Coordinator;
 use super::catalog::{Catalog, Entry};
 use super::refusal::Refusal;
+use crate::observe::process;
 
 /// Keys asked for while the lock is held: a change waits for so many at most.
 const CHUNK: usize = 512;
@@ -213,7 +214,6 @@ impl Coordinator {
 
     /// The state of it all.
     pub fn status(&self) -> api::Status {
-        let process = crate::process::usage();
         let catalog = self.shared.read();
         let segments = catalog.index.segments_info().into_iter();
         let segments = segments.map(|segment| api::Segment {
@@ -235,8 +235,9 @@ impl Coordinator {
             version: self.shared.version.load(Relaxed),
             segments: segments.collect(),
             totals: self.totals(),
-            cpu_seconds: process.cpu_seconds,
-            resident_bytes: process.resident_bytes,
+            cpu_seconds: process::cpu_seconds(),
+            resident_bytes: process::resident_bytes(),
+            examples: Vec::new(),
         }
     }
 
