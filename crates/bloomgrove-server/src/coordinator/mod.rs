@@ -47,8 +47,8 @@ use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
 
 use catalog::Catalog;
-use change::{About, Bits, Change};
 pub use change::Done;
+use change::{About, Bits, Change};
 pub use refusal::Refusal;
 use store::Store;
 use writer::Job;
@@ -159,8 +159,17 @@ impl Coordinator {
 
     /// Ends after all changes that were sent are made. Later ones are refused; questions are not.
     pub fn close(&self) {
-        drop(self.jobs.lock().unwrap_or_else(PoisonError::into_inner).take());
-        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(
+            self.jobs
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take(),
+        );
+        let writer = self
+            .writer
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
         if let Some(writer) = writer {
             // It ends the process rather than panic.
             let _ = writer.join();
@@ -263,7 +272,11 @@ impl Coordinator {
     ) -> Result<Done, Refusal> {
         self.check_keys(keys.len())?;
         loop {
-            let params = self.shared.read().get(name).map(|entry| entry.params.clone());
+            let params = self
+                .shared
+                .read()
+                .get(name)
+                .map(|entry| entry.params.clone());
             let params = params.ok_or_else(|| Refusal::not_found(name))?;
             let mut positions = Vec::with_capacity(keys.len() * params.hashes() as usize);
             for key in keys {
@@ -392,7 +405,11 @@ impl Coordinator {
 
     async fn change(&self, change: Change) -> Result<Done, Refusal> {
         let stopping = || Refusal::new(Code::Busy, "the server is stopping; try again later");
-        let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let jobs = self
+            .jobs
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
         let (reply, answer) = oneshot::channel();
         let sent = jobs.ok_or_else(stopping)?.send(Job { change, reply }).await;
         sent.map_err(|_| stopping())?;
