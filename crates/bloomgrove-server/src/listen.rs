@@ -15,7 +15,7 @@
 //! To stop: no more connections are accepted, idle ones are closed, requests under way have
 //! [`GRACE`] to finish.
 
-use std::io;
+use std::io::{self, IsTerminal};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -237,7 +237,8 @@ pub fn raise_file_limit() {
 }
 
 /// Says true on the first SIGTERM or SIGINT, and ends the process on the second. Run it beside
-/// the server.
+/// the server. SIGHUP means that the terminal is gone, if there is one; else it is for
+/// [certificates](crate::tls).
 ///
 /// # Errors
 ///
@@ -245,10 +246,15 @@ pub fn raise_file_limit() {
 pub async fn stop_on_signals(stop: watch::Sender<bool>) -> io::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut hangup = signal(SignalKind::hangup())?;
+    let at_terminal = io::stderr().is_terminal();
     for again in [false, true] {
-        let name = tokio::select! {
-            _ = terminate.recv() => "SIGTERM",
-            _ = interrupt.recv() => "SIGINT",
+        let name = loop {
+            tokio::select! {
+                _ = terminate.recv() => break "SIGTERM",
+                _ = interrupt.recv() => break "SIGINT",
+                _ = hangup.recv() => if at_terminal { break "SIGHUP" },
+            }
         };
         if again {
             tracing::warn!(signal = name, "ending at once");

@@ -137,7 +137,11 @@ pub fn router(app: App) -> Router {
         })
         .method_not_allowed_fallback(async || {
             let detail = "this path does not take this method; /openapi.json tells which it takes";
-            respond(problem(StatusCode::METHOD_NOT_ALLOWED, Code::Method, detail))
+            respond(problem(
+                StatusCode::METHOD_NOT_ALLOWED,
+                Code::Method,
+                detail,
+            ))
         })
         .with_state(app)
 }
