@@ -1,1 +1,4 @@
 //! The coordinator.
+
+pub mod demo;
+pub mod page;
