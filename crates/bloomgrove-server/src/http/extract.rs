@@ -184,7 +184,9 @@ impl<S: Send + Sync> FromRequest<S> for Binary {
 /// The type of the body, without parameters.
 fn media_type(headers: &HeaderMap) -> String {
     let value = headers.get(header::CONTENT_TYPE);
-    let value = value.and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let value = value
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
     let media = value.split(';').next().unwrap_or_default();
     media.trim().to_ascii_lowercase()
 }

@@ -88,7 +88,10 @@ pub(super) async fn download(
 /// What is said of a set with its filter.
 #[derive(Debug, Default, IntoParams)]
 #[into_params(parameter_in = Query)]
-#[allow(dead_code, reason = "described here, and read by hand: a tag may stand there more than once")]
+#[allow(
+    dead_code,
+    reason = "described here, and read by hand: a tag may stand there more than once"
+)]
 pub(super) struct ReplaceQuery {
     /// A label; may be given more than once. The labels of a set that is there stay if there is none.
     tag: Option<Vec<String>>,
@@ -105,11 +108,14 @@ impl ReplaceQuery {
                 "tag" => read.tag.get_or_insert_default().push(value.into_owned()),
                 "expires_in" => {
                     let detail = || format!("expires_in is {value:?}, and no number of seconds");
-                    let seconds = value.parse().map_err(|_| Refused::new(Code::Invalid, detail()))?;
+                    let seconds = value
+                        .parse()
+                        .map_err(|_| Refused::new(Code::Invalid, detail()))?;
                     read.expires_in = Some(seconds);
                 }
                 other => {
-                    let detail = format!("there is no {other:?} here; there are tag and expires_in");
+                    let detail =
+                        format!("there is no {other:?} here; there are tag and expires_in");
                     return Err(Refused::new(Code::Invalid, detail));
                 }
             }
@@ -140,7 +146,9 @@ pub(super) async fn replace(
     let query = ReplaceQuery::read(query.as_deref())?;
     let reader = coordinator.clone();
     let filter = app.search(move || reader.read_filter(&bytes)).await??;
-    let done = coordinator.put(&name, filter, query.tag, query.expires_in).await?;
+    let done = coordinator
+        .put(&name, filter, query.tag, query.expires_in)
+        .await?;
     let status = match done.made {
         true => StatusCode::CREATED,
         false => StatusCode::OK,

@@ -61,6 +61,12 @@ impl App {
         }))
     }
 
+    /// Whether it shows data to explore.
+    #[must_use]
+    pub fn is_demo(&self) -> bool {
+        !self.0.examples.is_empty()
+    }
+
     /// Begins to answer.
     pub fn start(&self, coordinator: Arc<Coordinator>) {
         // There is only one start.
@@ -137,7 +143,11 @@ pub fn router(app: App) -> Router {
         })
         .method_not_allowed_fallback(async || {
             let detail = "this path does not take this method; /openapi.json tells which it takes";
-            respond(problem(StatusCode::METHOD_NOT_ALLOWED, Code::Method, detail))
+            respond(problem(
+                StatusCode::METHOD_NOT_ALLOWED,
+                Code::Method,
+                detail,
+            ))
         })
         .with_state(app)
 }

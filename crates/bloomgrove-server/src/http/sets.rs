@@ -1,9 +1,7 @@
 //! Sets: what there are, how they are made, changed and filled.
 
 use axum::Json as Answer;
-use bloomgrove_client::api::{
-    AddItems, ChangeSet, CreateSet, Key, Set, SetList, Updated,
-};
+use bloomgrove_client::api::{AddItems, ChangeSet, CreateSet, Key, Set, SetList, Updated};
 use http::StatusCode;
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -139,4 +137,3 @@ pub(super) fn updated(done: Done) -> Updated {
         changed_bits: done.changed_bits,
     }
 }
-
