@@ -15,7 +15,7 @@ import { bytes, count, duration, element, plural, share } from "./page/words.js"
 
 const EVERY = 2000;
 // Picture and table follow changes, but not each of a thousand a second.
-const REDRAW_EVERY = 6000;
+const REDRAW_EVERY = 4000;
 const CELLS = 2000;
 
 const at = (id) => document.getElementById(id);
@@ -127,11 +127,11 @@ function clearSearch() {
 document.addEventListener("keydown", (event) => {
   const typing = event.target.closest("input, textarea");
   if (event.ctrlKey || event.metaKey || event.altKey || at("details").open) return;
-  if (event.key === "/" && !typing && !at("main").hidden) {
+  if (event.key === "/" && !typing && !at("content").hidden) {
     event.preventDefault();
     input.focus();
     input.select();
-  } else if (event.key === "Escape" && !at("main").hidden) {
+  } else if (event.key === "Escape" && !at("content").hidden) {
     clearSearch();
   } else if (event.key === "ArrowDown" && event.target === input) {
     const first = at("answer-names").querySelector("a, summary");
@@ -266,7 +266,7 @@ function wantKey(why) {
   at("state").textContent = "locked";
   at("alarm").hidden = !again;
   if (again) at("alarm").textContent = why;
-  at("main").hidden = true;
+  at("content").hidden = true;
   at("forget-key").hidden = true;
   details.hide();
   if (!at("key-form").hidden) return;
@@ -294,7 +294,7 @@ async function unlock() {
     if (error.status === 401) return wantKey(error.message);
   }
   at("key-form").hidden = true;
-  at("main").hidden = false;
+  at("content").hidden = false;
   start();
   input.focus();
 }
