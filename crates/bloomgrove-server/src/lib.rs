@@ -1,1 +1,5 @@
 //! The coordinator.
+
+pub mod access;
+pub mod config;
+pub mod units;
