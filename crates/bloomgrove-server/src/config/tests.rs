@@ -31,6 +31,7 @@ fn the_sample_has_every_setting_with_its_default() {
                 body: Some(_),
                 keys: Some(_),
                 memory: Some(_),
+                filter: Some(_),
                 request_time: Some(_),
                 header_time: Some(_),
                 idle_time: Some(_),

@@ -61,6 +61,12 @@ impl App {
         }))
     }
 
+    /// Whether it shows data to explore.
+    #[must_use]
+    pub fn is_demo(&self) -> bool {
+        !self.0.examples.is_empty()
+    }
+
     /// Begins to answer.
     pub fn start(&self, coordinator: Arc<Coordinator>) {
         // There is only one start.
