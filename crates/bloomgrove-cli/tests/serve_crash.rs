@@ -135,7 +135,10 @@ impl Acknowledged {
             .collect();
         for some in all.chunks(10_000) {
             let request = WhichRequest {
-                keys: some.iter().map(|(_, key)| Key::from(key.as_str())).collect(),
+                keys: some
+                    .iter()
+                    .map(|(_, key)| Key::from(key.as_str()))
+                    .collect(),
                 ..WhichRequest::default()
             };
             let which = client.which(&request).await.unwrap();
@@ -193,8 +196,14 @@ async fn nothing_acknowledged_is_missing_after_a_hundred_kills() {
     for writer in &writers {
         writer.check(&served.client).await;
     }
-    assert!(keys > 1000, "only {keys} keys were acknowledged: that tests little");
-    assert!(interrupted > KILLS, "kills that nobody noticed test nothing");
+    assert!(
+        keys > 1000,
+        "only {keys} keys were acknowledged: that tests little"
+    );
+    assert!(
+        interrupted > KILLS,
+        "kills that nobody noticed test nothing"
+    );
 }
 
 /// A file that may not grow any more stands for a full disk: the same error, at the same places.
@@ -204,7 +213,8 @@ async fn on_a_full_disk_changes_are_refused_questions_go_on_and_nothing_is_lost(
     let program = env!("CARGO_BIN_EXE_bloomgrove");
     let mut command = Command::new("bash");
     // Without the trap the system ends who writes more.
-    let script = "trap '' XFSZ; ulimit -S -f 8192; exec \"$0\" serve --data data --listen 127.0.0.1:0";
+    let script =
+        "trap '' XFSZ; ulimit -S -f 8192; exec \"$0\" serve --data data --listen 127.0.0.1:0";
     command
         .args(["-c", script, program])
         .current_dir(shop.path(""));
@@ -218,7 +228,10 @@ async fn on_a_full_disk_changes_are_refused_questions_go_on_and_nothing_is_lost(
     };
     let mut sets = 0;
     let problem = loop {
-        match client.put_filter(&format!("set-{sets:04}"), &held(sets)).await {
+        match client
+            .put_filter(&format!("set-{sets:04}"), &held(sets))
+            .await
+        {
             Ok(_) => sets += 1,
             Err(error) => break error.problem().expect("an answer of the server").clone(),
         }
