@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Everything that must hold before a change lands: format, lints, all tests (library,
-# command line, README, rival benchmark) and the documentation's links.
+# command line, README, rival benchmark, the page in a browser) and the documentation's links.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -13,3 +13,4 @@ if cargo clippy --version >/dev/null 2>&1; then
 fi
 RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --quiet
 cargo test --workspace
+tests/browser/run.sh

@@ -113,6 +113,8 @@ pub struct Limits {
     pub keys: usize,
     /// Bytes that all filters may take in memory.
     pub memory: u64,
+    /// Bytes that one filter may take in memory: a few bytes on the wire can stand for many.
+    pub filter: u64,
     /// From the end of a request's head to its answer.
     pub request_time: Duration,
     /// From the first byte of a request's head to its last; also for a TLS handshake.
@@ -129,6 +131,7 @@ impl Default for Limits {
             body: 64 << 20,
             keys: 100_000,
             memory: Amount::Share(0.5).bytes(),
+            filter: 256 << 20,
             request_time: Duration::from_secs(30),
             header_time: Duration::from_secs(10),
             idle_time: Duration::from_secs(75),
@@ -143,6 +146,7 @@ impl Limits {
             ("body", self.body == 0),
             ("keys", self.keys == 0),
             ("memory", self.memory == 0),
+            ("filter", self.filter == 0),
             ("request_time", self.request_time.is_zero()),
             ("header_time", self.header_time.is_zero()),
             ("idle_time", self.idle_time.is_zero()),
@@ -215,7 +219,11 @@ pub(crate) fn machine_memory() -> u64 {
     let container =
         text("/sys/fs/cgroup/memory.max").and_then(|text| text.trim().parse::<u64>().ok());
     // Where neither can be told (another system): as small as machines are.
-    machine.into_iter().chain(container).min().unwrap_or(4 << 30)
+    machine
+        .into_iter()
+        .chain(container)
+        .min()
+        .unwrap_or(4 << 30)
 }
 
 #[cfg(test)]

@@ -30,6 +30,9 @@ pub struct Status {
     pub cpu_seconds: f64,
     /// Bytes of memory of the process, where that can be told.
     pub resident_bytes: Option<u64>,
+    /// Keys to try, when the server shows demo data.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub examples: Vec<String>,
 }
 
 /// Filters of equal parameters in one layout.

@@ -34,9 +34,7 @@ impl FromStr for Amount {
     fn from_str(text: &str) -> Result<Self, String> {
         let help = "write memory as 4GiB or 500MB, or as a share of the machine's such as 50%";
         let Some(percent) = text.trim().strip_suffix('%') else {
-            return units::bytes(text)
-                .map(Self::Bytes)
-                .map_err(|_| help.into());
+            return units::bytes(text).map(Self::Bytes).map_err(|_| help.into());
         };
         let percent: f64 = percent.trim().parse().map_err(|_| help)?;
         (percent > 0.0 && percent <= 100.0)

@@ -36,6 +36,8 @@ pub struct LimitSettings {
     pub keys: Option<u64>,
     #[serde(deserialize_with = "read::amount")]
     pub memory: Option<Amount>,
+    #[serde(deserialize_with = "read::bytes")]
+    pub filter: Option<u64>,
     #[serde(deserialize_with = "read::duration")]
     pub request_time: Option<Duration>,
     #[serde(deserialize_with = "read::duration")]
@@ -99,6 +101,7 @@ impl Settings {
                 body: self.limits.body.or(other.limits.body),
                 keys: self.limits.keys.or(other.limits.keys),
                 memory: self.limits.memory.or(other.limits.memory),
+                filter: self.limits.filter.or(other.limits.filter),
                 request_time: self.limits.request_time.or(other.limits.request_time),
                 header_time: self.limits.header_time.or(other.limits.header_time),
                 idle_time: self.limits.idle_time.or(other.limits.idle_time),
@@ -139,6 +142,7 @@ impl Settings {
                 body: limits.body.unwrap_or(usual.limits.body),
                 keys: limits.keys.map_or(usual.limits.keys, many),
                 memory: limits.memory.map_or(usual.limits.memory, Amount::bytes),
+                filter: limits.filter.unwrap_or(usual.limits.filter),
                 request_time: limits.request_time.unwrap_or(usual.limits.request_time),
                 header_time: limits.header_time.unwrap_or(usual.limits.header_time),
                 idle_time: limits.idle_time.unwrap_or(usual.limits.idle_time),

@@ -31,16 +31,16 @@ fn the_sample_has_every_setting_with_its_default() {
                 body: Some(_),
                 keys: Some(_),
                 memory: Some(_),
+                filter: Some(_),
                 request_time: Some(_),
                 header_time: Some(_),
                 idle_time: Some(_),
                 connections: Some(_),
             },
-        tls:
-            TlsSettings {
-                cert: Some(_),
-                key: Some(_),
-            },
+        tls: TlsSettings {
+            cert: Some(_),
+            key: Some(_),
+        },
         log:
             LogSettings {
                 level: Some(_),
@@ -91,7 +91,11 @@ fn what_is_wrong_in_a_file_is_named_with_its_line() {
         ("[limits]\nidle_time = -1", 2, "60s"),
         ("listen = ['localhost']", 1, "socket address"),
         ("[log]\nformat = 'xml'", 2, "xml"),
-        ("[[keys]]\nname = 'a'\nrole = 'root'\nsha256 = ''", 3, "root"),
+        (
+            "[[keys]]\nname = 'a'\nrole = 'root'\nsha256 = ''",
+            3,
+            "root",
+        ),
         ("[[keys]]\nname = 'a'\nrole = 'read'", 1, "sha256"),
         ("data = 'x", 1, "string"),
     ] {

@@ -9,9 +9,10 @@ use std::time::Instant;
 use bloomgrove::index;
 use bloomgrove_client::api;
 
+use super::Coordinator;
 use super::catalog::{Catalog, Entry};
 use super::refusal::Refusal;
-use super::Coordinator;
+use crate::observe::process;
 
 /// Keys asked for while the lock is held: a change waits for so many at most.
 const CHUNK: usize = 512;
@@ -43,8 +44,7 @@ impl Only<'_> {
 
     fn takes(&self, catalog: &Catalog, name: &str) -> bool {
         name.starts_with(self.prefix)
-            && (self.tag.is_none()
-                || catalog.get(name).is_some_and(|entry| self.has_tag(entry)))
+            && (self.tag.is_none() || catalog.get(name).is_some_and(|entry| self.has_tag(entry)))
     }
 }
 
@@ -177,7 +177,10 @@ impl Coordinator {
         let each = catalog.len().div_ceil(most).max(1);
         let mut cells: Vec<api::Cell> = Vec::new();
         for (at, (name, entry)) in catalog.range("", None).enumerate() {
-            let ones = catalog.index.get(name.as_bytes()).map_or(0, |set| set.ones());
+            let ones = catalog
+                .index
+                .get(name.as_bytes())
+                .map_or(0, |set| set.ones());
             let fill = ones as f64 / entry.params.bits() as f64;
             match cells.last_mut().filter(|_| at % each != 0) {
                 Some(cell) => {
@@ -211,7 +214,6 @@ impl Coordinator {
 
     /// The state of it all.
     pub fn status(&self) -> api::Status {
-        let process = crate::observe::process::usage();
         let catalog = self.shared.read();
         let segments = catalog.index.segments_info().into_iter();
         let segments = segments.map(|segment| api::Segment {
@@ -233,15 +235,20 @@ impl Coordinator {
             version: self.shared.version.load(Relaxed),
             segments: segments.collect(),
             totals: self.totals(),
-            cpu_seconds: process.cpu_seconds,
-            resident_bytes: process.resident_bytes,
+            cpu_seconds: process::cpu_seconds(),
+            resident_bytes: process::resident_bytes(),
+            examples: Vec::new(),
         }
     }
 
     /// The snapshots, the newest last.
     pub fn snapshots(&self) -> api::Snapshots {
         let mut snapshots = Vec::new();
-        for file in std::fs::read_dir(self.snapshots_folder()).into_iter().flatten().flatten() {
+        for file in std::fs::read_dir(self.snapshots_folder())
+            .into_iter()
+            .flatten()
+            .flatten()
+        {
             let (Ok(name), Ok(about)) = (file.file_name().into_string(), file.metadata()) else {
                 continue;
             };

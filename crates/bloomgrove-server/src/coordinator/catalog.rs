@@ -146,7 +146,11 @@ impl Catalog {
         if let Some(at) = entry.expires {
             self.expiring.insert((at, name.clone()));
         }
-        match self.params.iter_mut().find(|(known, _)| *known == entry.params) {
+        match self
+            .params
+            .iter_mut()
+            .find(|(known, _)| *known == entry.params)
+        {
             Some((_, sets)) => *sets += 1,
             None => self.params.push((entry.params.clone(), 1)),
         }
@@ -160,7 +164,11 @@ impl Catalog {
         if let Some(at) = entry.expires {
             self.expiring.remove(&(at, name.clone()));
         }
-        if let Some((_, sets)) = self.params.iter_mut().find(|(known, _)| *known == entry.params) {
+        if let Some((_, sets)) = self
+            .params
+            .iter_mut()
+            .find(|(known, _)| *known == entry.params)
+        {
             *sets -= 1;
         }
         self.params.retain(|(_, sets)| *sets > 0);

@@ -41,7 +41,10 @@ pub(super) fn load(store: &Store, limits: &Limits) -> Result<(Catalog, u64)> {
             let (to_expand, expanded) = (to_expand.clone(), expanded.clone());
             scope.spawn(move || {
                 loop {
-                    let set = to_expand.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                    let set = to_expand
+                        .lock()
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .recv();
                     let Ok(set) = set else { break };
                     if expanded.send(expand(set)).is_err() {
                         break;
@@ -67,7 +70,9 @@ pub(super) fn load(store: &Store, limits: &Limits) -> Result<(Catalog, u64)> {
             }
         }
         drop(ready);
-        reader.join().map_err(|_| anyhow::anyhow!("reading the store panicked"))?
+        reader
+            .join()
+            .map_err(|_| anyhow::anyhow!("reading the store panicked"))?
     })?;
     Ok((catalog, version))
 }

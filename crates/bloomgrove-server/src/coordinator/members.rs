@@ -83,7 +83,7 @@ impl Coordinator {
         let seed = request.seed.unwrap_or_else(rand::random);
         let options = Options::new().draws(count).memory(MEMORY).seed(seed);
         let deadline = Instant::now() + self.shared.limits.time;
-        let mut sampler = Sampler::with(asked.query()?, &names, options)?;
+        let mut sampler = Sampler::with(asked.query()?, &names, &options)?;
         sampler.watch(|_, _| until(deadline));
         let drawn = match request.distinct {
             true => sampler.draw_distinct(count as usize),
@@ -110,7 +110,7 @@ impl Coordinator {
         let asked = self.asked(&request.expression)?;
         let names = namespace(&request.names, request.spelling)?;
         let options = Options::new().memory(MEMORY);
-        let reconstruction = Reconstruction::with(asked.query()?, &names, options)?;
+        let reconstruction = Reconstruction::with(asked.query()?, &names, &options)?;
         let deadline = Instant::now() + self.shared.limits.time;
         let (mut members, mut complete, mut in_time) = (Vec::new(), true, true);
         let work = reconstruction.run(|found| {

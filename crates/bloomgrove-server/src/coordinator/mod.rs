@@ -41,20 +41,23 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Context;
-use bloomgrove::{Filter, codec};
+use bloomgrove::{Error, Filter, codec};
 use bloomgrove_client::api::{self, Code, Key};
 use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
 
 use catalog::Catalog;
-use change::{About, Bits, Change};
 pub use change::Done;
+use change::{About, Bits, Change};
 pub use refusal::Refusal;
 use store::Store;
 use writer::Job;
 
 /// Changes that wait for the writer at most; more clients wait with theirs.
 const QUEUE: usize = 1024;
+const SNAPSHOTS: &str = "snapshots";
+/// How the names of files begin that nobody needs after a restart.
+const TEMPORARY: &str = ".temporary-";
 
 /// How much the coordinator takes on.
 #[derive(Clone, Copy, Debug)]
@@ -132,6 +135,9 @@ impl Coordinator {
         std::fs::create_dir_all(folder)
             .with_context(|| format!("{}: making the data folder", folder.display()))?;
         let store = Store::open(folder, restore)?;
+        // Only who has the store may: another server may be at work here.
+        tidy(folder);
+        tidy(&folder.join(SNAPSHOTS));
         let (catalog, version) = load::load(&store, &limits)?;
         let shared = Arc::new(Shared {
             folder: folder.to_owned(),
@@ -159,8 +165,17 @@ impl Coordinator {
 
     /// Ends after all changes that were sent are made. Later ones are refused; questions are not.
     pub fn close(&self) {
-        drop(self.jobs.lock().unwrap_or_else(PoisonError::into_inner).take());
-        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(
+            self.jobs
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take(),
+        );
+        let writer = self
+            .writer
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
         if let Some(writer) = writer {
             // It ends the process rather than panic.
             let _ = writer.join();
@@ -263,7 +278,11 @@ impl Coordinator {
     ) -> Result<Done, Refusal> {
         self.check_keys(keys.len())?;
         loop {
-            let params = self.shared.read().get(name).map(|entry| entry.params.clone());
+            let params = self
+                .shared
+                .read()
+                .get(name)
+                .map(|entry| entry.params.clone());
             let params = params.ok_or_else(|| Refusal::not_found(name))?;
             let mut positions = Vec::with_capacity(keys.len() * params.hashes() as usize);
             for key in keys {
@@ -343,13 +362,40 @@ impl Coordinator {
         Ok((catalog.index.filter(name)?, entry.version))
     }
 
-    /// A filter from the bytes of a message, within the limits.
+    /// A filter from bytes: those of a `.grove` file, or of a message.
     ///
     /// # Errors
-    /// What is no message of a filter, or one too large.
-    pub fn expand(&self, message: &[u8]) -> Result<Filter, Refusal> {
-        let (filter, _) = codec::expand_within(message, self.shared.limits.filter)?;
-        Ok(filter)
+    /// What is neither, or too large.
+    pub fn read_filter(&self, bytes: &[u8]) -> Result<Filter, Refusal> {
+        if codec::Kind::of_start(bytes).is_some() {
+            let (filter, _) = codec::expand_within(bytes, self.shared.limits.filter)?;
+            return Ok(filter);
+        }
+        let file = self.temporary()?;
+        std::fs::write(&file, bytes).map_err(storage)?;
+        Filter::load(&file).map_err(|error| match error {
+            // The name of the file means nothing to who sent it.
+            Error::InFile { source, .. } => Refusal::from(*source),
+            error => error.into(),
+        })
+    }
+
+    /// The bytes of a `.grove` file.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn to_grove(&self, filter: &Filter) -> Result<Vec<u8>, Refusal> {
+        let file = self.temporary()?;
+        filter.save(&file)?;
+        std::fs::read(&file).map_err(storage)
+    }
+
+    /// A file that is gone when it is dropped, or at the next start.
+    fn temporary(&self) -> Result<tempfile::TempPath, Refusal> {
+        let file = tempfile::Builder::new()
+            .prefix(TEMPORARY)
+            .tempfile_in(&self.shared.folder);
+        Ok(file.map_err(storage)?.into_temp_path())
     }
 
     /// Writes everything to a new file in the folder `snapshots`, while serving.
@@ -382,7 +428,7 @@ impl Coordinator {
 
     /// The folder of snapshots.
     pub fn snapshots_folder(&self) -> PathBuf {
-        self.shared.folder.join("snapshots")
+        self.shared.folder.join(SNAPSHOTS)
     }
 
     /// The data folder.
@@ -392,7 +438,11 @@ impl Coordinator {
 
     async fn change(&self, change: Change) -> Result<Done, Refusal> {
         let stopping = || Refusal::new(Code::Busy, "the server is stopping; try again later");
-        let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let jobs = self
+            .jobs
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
         let (reply, answer) = oneshot::channel();
         let sent = jobs.ok_or_else(stopping)?.send(Job { change, reply }).await;
         sent.map_err(|_| stopping())?;
@@ -433,6 +483,24 @@ impl Drop for AbortOnPanic {
     fn drop(&mut self) {
         if std::thread::panicking() {
             std::process::abort();
+        }
+    }
+}
+
+fn storage(error: std::io::Error) -> Refusal {
+    let detail = format!("the disk of the server refuses: {error}; nothing was changed");
+    Refusal::new(Code::Storage, detail)
+}
+
+/// Removes what a process that was killed has left behind.
+fn tidy(folder: &Path) {
+    for file in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = file.file_name();
+        let is_ours = name
+            .to_str()
+            .is_some_and(|name| name.starts_with(TEMPORARY));
+        if is_ours && let Err(error) = std::fs::remove_file(file.path()) {
+            tracing::warn!(%error, file = ?file.path(), "cannot be removed");
         }
     }
 }

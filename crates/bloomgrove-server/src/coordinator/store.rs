@@ -194,7 +194,7 @@ impl Store {
         let read = self.opened()?.begin_read()?;
         let folder = to.parent().context("a snapshot needs a folder")?;
         let file = tempfile::Builder::new()
-            .prefix(".snapshot-")
+            .prefix(super::TEMPORARY)
             .tempfile_in(folder)?;
         let copy = Database::builder()
             .set_cache_size(CHUNK)

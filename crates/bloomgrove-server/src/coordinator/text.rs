@@ -19,7 +19,9 @@ pub(super) fn name(name: &str) -> Result<Arc<str>, Refusal> {
     plain("a name", name, MOST_NAME)?;
     // In a path they stand for folders, whoever reads it: clients and proxies take them away.
     if name == "." || name == ".." {
-        return Err(Refusal::invalid(format!("{name:?} cannot be the name of a set")));
+        return Err(Refusal::invalid(format!(
+            "{name:?} cannot be the name of a set"
+        )));
     }
     Ok(name.into())
 }
@@ -99,7 +101,11 @@ fn written(params: &api::Params) -> Result<Params, Refusal> {
         None | Some("independent") => builder.derivation(Derivation::Independent),
         Some("kirsch-mitzenmacher") => builder.derivation(Derivation::KirschMitzenmacher),
         Some(other) => {
-            return Err(unknown("derivation", other, "independent or kirsch-mitzenmacher"));
+            return Err(unknown(
+                "derivation",
+                other,
+                "independent or kirsch-mitzenmacher",
+            ));
         }
     };
     Ok(builder.seed(params.seed.unwrap_or(0)).build()?)

@@ -110,7 +110,10 @@ impl Batch {
             .flat_map(|(prepared, _)| std::mem::take(&mut prepared.writes))
             .collect();
         if let Err(error) = shared.store.commit(&writes, self.version) {
-            tracing::error!("the store refused {} changes: {error:#}", self.prepared.len());
+            tracing::error!(
+                "the store refused {} changes: {error:#}",
+                self.prepared.len()
+            );
             let detail = format!(
                 "the change could not be written, and was not made: {error:#}; see to the disk of \
                  the server, and send it again"
@@ -122,9 +125,14 @@ impl Batch {
         }
         shared.version.store(self.version, Relaxed);
         shared.totals.commits.fetch_add(1, Relaxed);
-        shared.totals.changes.fetch_add(self.prepared.len() as u64, Relaxed);
+        shared
+            .totals
+            .changes
+            .fetch_add(self.prepared.len() as u64, Relaxed);
         for (prepared, reply) in self.prepared {
-            let Some(effect) = prepared.effect else { continue };
+            let Some(effect) = prepared.effect else {
+                continue;
+            };
             // One at a time, so that readers come between.
             let applied = shared.write().apply(effect);
             if let Err(error) = applied {

@@ -1,0 +1,313 @@
+// Puts the parts of the page together. What is asked and which set is open stand in the address, so
+// that "back" works and a search can be sent to somebody:
+//
+//   #key=doc-00042                          one key
+//   #key=a&key=b&prefix=galway&tag=orders   two keys, some of the sets
+//   #key=doc-00042&set=galway%2Forders      with a set open
+
+import { makeDetails } from "./page/details.js";
+import { makeFigures } from "./page/figures.js";
+import { makePicture } from "./page/picture.js";
+import { keysOf, makeSearch } from "./page/search.js";
+import { encode, get, key } from "./page/server.js";
+import { makeSets } from "./page/sets.js";
+import { bytes, count, duration, element, plural, share } from "./page/words.js";
+
+const EVERY = 2000;
+// Picture and table follow changes, but not each of a thousand a second.
+const REDRAW_EVERY = 4000;
+const CELLS = 2000;
+
+const at = (id) => document.getElementById(id);
+const searchForm = at("search-form");
+const input = at("key-input");
+
+// ---- the address
+
+function addressState() {
+  const words = new URLSearchParams(location.hash.slice(1).replaceAll("+", "%2B"));
+  const text = (name) => words.get(name) ?? "";
+  return { keys: words.getAll("key").filter((one) => one !== ""), prefix: text("prefix"), tag: text("tag"), set: text("set") };
+}
+
+function address({ keys, prefix, tag, set }) {
+  const words = keys.map((one) => `key=${encode(one)}`);
+  if (prefix) words.push(`prefix=${encode(prefix)}`);
+  if (tag) words.push(`tag=${encode(tag)}`);
+  if (set) words.push(`set=${encode(set)}`);
+  return `#${words.join("&")}`;
+}
+
+/** The address with another set open, or none. */
+function withSet(set) {
+  return address({ ...addressState(), set });
+}
+
+let askedFor = null;
+
+function follow() {
+  const state = addressState();
+  if (state.set) details.open(state.set);
+  else details.hide();
+  const question = address({ ...state, set: "" });
+  if (question === askedFor) return;
+  askedFor = question;
+  fillIn(state);
+  at("answer-none").hidden = state.keys.length > 0;
+  if (state.keys.length) search.ask(state);
+  else search.clear();
+}
+
+function fillIn({ keys, prefix, tag }) {
+  const many = keys.length > 1;
+  input.value = many ? "" : (keys[0] ?? "");
+  searchForm.elements.keys.value = many ? keys.join("\n") : "";
+  searchForm.elements.prefix.value = prefix;
+  searchForm.elements.tag.value = tag;
+  if (many || prefix || tag) at("more").open = true;
+}
+
+// ---- the parts
+
+const picture = makePicture({
+  canvas: at("picture"),
+  says: at("picture-says"),
+  summary: at("picture-summary"),
+  open: (name) => { location.hash = withSet(name); },
+});
+const search = makeSearch({
+  place: at("answer-names"),
+  summary: at("answer-summary"),
+  cost: at("answer-cost"),
+  mark: picture.mark,
+  link: withSet,
+  report,
+});
+const sets = makeSets({
+  form: at("sets-form"),
+  body: at("sets"),
+  says: at("sets-says"),
+  before: at("sets-before"),
+  next: at("sets-next"),
+  link: withSet,
+  report,
+});
+const details = makeDetails({
+  dialog: at("details"),
+  title: at("details-title"),
+  facts: at("details-facts"),
+  tags: at("details-tags"),
+  commands: at("details-commands"),
+  says: at("details-says"),
+  buttons: document.querySelectorAll("#details [data-form]"),
+  close: () => { location.hash = withSet(""); },
+  report,
+});
+const figures = makeFigures(at("figures"));
+
+searchForm.addEventListener("submit", (event) => {
+  event.preventDefault();
+  const { keys, prefix, tag } = searchForm.elements;
+  const asked = [...keysOf(keys.value), ...(input.value === "" ? [] : [input.value])];
+  const hash = address({ keys: asked, prefix: prefix.value, tag: tag.value, set: "" });
+  // Asked once more, the same may have another answer.
+  askedFor = null;
+  if (location.hash === hash || (location.hash === "" && hash === "#")) follow();
+  else location.hash = hash;
+});
+
+function clearSearch() {
+  searchForm.reset();
+  if (addressState().keys.length) location.hash = address({ keys: [], set: "" });
+  input.focus();
+}
+
+// ---- the keyboard
+
+document.addEventListener("keydown", (event) => {
+  const typing = event.target.closest("input, textarea");
+  if (event.ctrlKey || event.metaKey || event.altKey || at("details").open) return;
+  if (event.key === "/" && !typing && !at("content").hidden) {
+    event.preventDefault();
+    input.focus();
+    input.select();
+  } else if (event.key === "Escape" && !at("content").hidden) {
+    clearSearch();
+  } else if (event.key === "ArrowDown" && event.target === input) {
+    const first = at("answer-names").querySelector("a, summary");
+    if (first) event.preventDefault();
+    first?.focus();
+  } else if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+    step(event, event.key === "ArrowDown" ? 1 : -1);
+  } else if (event.key === "Enter" && event.target.id === "keys-input" && event.shiftKey) {
+    event.preventDefault();
+    searchForm.requestSubmit();
+  }
+});
+
+/** Up and down a list of sets; up from the first goes back to the search. */
+function step(event, by) {
+  const list = event.target.closest("[data-arrows]");
+  if (!list || event.target.tagName !== "A") return;
+  const links = [...list.querySelectorAll("a")];
+  const next = links.indexOf(event.target) + by;
+  event.preventDefault();
+  if (next < 0 && list.closest("#answer-names")) input.focus();
+  else links[Math.max(0, Math.min(links.length - 1, next))].focus();
+}
+
+// ---- the state of the server
+
+let timer = 0;
+let seen = "";
+let seenAt = 0;
+let lost = false;
+
+/** What went wrong anywhere: a missing key and a missing server concern the whole page. */
+function report(error) {
+  if (error.status === 401) wantKey(error.message);
+  else if (error.status === 0) lose();
+}
+
+function lose() {
+  lost = true;
+  at("alarm").textContent = "The server cannot be reached. Trying again every two seconds; what you see is from before.";
+  at("alarm").hidden = false;
+  at("state").textContent = "not connected";
+  document.body.dataset.state = "lost";
+}
+
+async function poll() {
+  clearTimeout(timer);
+  if (document.hidden || document.body.dataset.state === "key") return;
+  try {
+    const state = await get("/v1/status");
+    showState(state);
+  } catch (error) {
+    if (error.status === 401) return wantKey(error.message);
+    figures.add(null, performance.now() / 1000);
+    if (error.status === 0) lose();
+    else tellTrouble(error);
+  }
+  clearTimeout(timer);
+  timer = setTimeout(poll, EVERY);
+}
+
+function tellTrouble(error) {
+  at("alarm").textContent = error.message;
+  at("alarm").hidden = false;
+  document.body.dataset.state = "trouble";
+}
+
+function showState(state) {
+  const now = performance.now();
+  at("alarm").hidden = true;
+  document.body.dataset.state = "live";
+  at("state").textContent = `${plural(state.sets, "set")} · ${bytes(state.bytes)} of filters · up ${duration(state.uptime)}`;
+  at("program").textContent = `Bloomgrove ${state.program}`;
+  figures.add(state, now / 1000);
+  showExamples(state.examples ?? []);
+  showSegments(state.segments);
+  const mark = `${state.sets} ${state.version} ${state.totals.changes}`;
+  if (lost || (mark !== seen && (now - seenAt > REDRAW_EVERY || seen === ""))) {
+    const back = lost;
+    seen = mark;
+    seenAt = now;
+    lost = false;
+    reload(back);
+  }
+}
+
+async function reload(askAgain) {
+  sets.load();
+  try {
+    picture.show(await get(`/v1/picture?cells=${CELLS}`));
+  } catch (error) {
+    report(error);
+  }
+  if (!askAgain) return;
+  askedFor = null;
+  follow();
+}
+
+function showExamples(keys) {
+  const place = at("examples");
+  const links = keys.slice(0, 3);
+  place.hidden = links.length === 0;
+  if (place.dataset.keys === JSON.stringify(links)) return;
+  place.dataset.keys = JSON.stringify(links);
+  place.replaceChildren("Try ", ...links.flatMap((one) => [element("a", { href: address({ keys: [one] }) }, one), " "]));
+}
+
+function showSegments(segments) {
+  const place = at("segments");
+  place.hidden = segments.length === 0;
+  if (!place.open && place.dataset.made) return;
+  place.dataset.made = "yes";
+  place.querySelector("ul").replaceChildren(
+    ...segments.map((one) =>
+      element(
+        "li",
+        {},
+        element("strong", {}, `${plural(one.sets, "set")}, ${one.shape}`),
+        `: ${count(one.bits)} bits, ${plural(one.hashes, "hash", "hashes")}, ${bytes(one.bytes)}, ${share(one.density)} of bits set. ${one.reason}`,
+      ),
+    ),
+  );
+}
+
+// ---- the key
+
+function wantKey(why) {
+  clearTimeout(timer);
+  const again = key.get() !== null;
+  key.forget();
+  document.body.dataset.state = "key";
+  at("state").textContent = "locked";
+  at("alarm").hidden = !again;
+  if (again) at("alarm").textContent = why;
+  at("content").hidden = true;
+  at("forget-key").hidden = true;
+  details.hide();
+  if (!at("key-form").hidden) return;
+  at("key-form").hidden = false;
+  at("access-key").focus();
+}
+
+at("key-form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  key.set(at("access-key").value.trim());
+  at("access-key").value = "";
+  unlock();
+});
+
+at("forget-key").addEventListener("click", () => {
+  key.forget();
+  // All that the key opened goes with it.
+  location.reload();
+});
+
+async function unlock() {
+  try {
+    await get("/v1/status");
+  } catch (error) {
+    if (error.status === 401) return wantKey(error.message);
+  }
+  at("key-form").hidden = true;
+  at("content").hidden = false;
+  start();
+  input.focus();
+}
+
+function start() {
+  at("forget-key").hidden = key.get() === null;
+  document.body.dataset.state = "live";
+  seen = "";
+  askedFor = null;
+  follow();
+  poll();
+}
+
+window.addEventListener("hashchange", follow);
+document.addEventListener("visibilitychange", poll);
+start();

@@ -1,0 +1,104 @@
+// One set: what its filter is like, how far to trust it, and how to take it along.
+
+import { download, get, key, setPath } from "./server.js";
+import { bytes, count, element, fillBar, figure, items, moment, nameOf } from "./words.js";
+
+export function makeDetails({ dialog, title, facts, tags, commands, says, buttons, close, report }) {
+  let shown = null;
+
+  async function open(name) {
+    if (shown === name) return;
+    shown = name;
+    title.replaceChildren(nameOf(name));
+    facts.replaceChildren();
+    tags.replaceChildren();
+    commands.replaceChildren();
+    says.textContent = "";
+    if (!dialog.open) dialog.showModal();
+    dialog.scrollTop = 0;
+    try {
+      const set = await get(setPath(name));
+      if (shown === name) show(set);
+    } catch (error) {
+      if (shown === name) says.textContent = error.message;
+      report(error);
+    }
+  }
+
+  function hide() {
+    shown = null;
+    if (dialog.open) dialog.close();
+  }
+
+  function show(set) {
+    const { params } = set;
+    const kind = [params.layout ?? "standard", params.derivation ?? "independent", params.family ?? "xxh3", `seed ${params.seed ?? 0}`];
+    const rows = [
+      ["Items", `about ${items(set.items)}`],
+      ["Says yes by mistake", set.expected_fpr > 0 ? `${figure(set.expected_fpr)} (one in ${count(1 / set.expected_fpr)})` : "never: it is empty"],
+      ["Filter", `${count(params.bits)} bits (${bytes(set.bytes)}), ${params.hashes} for each key`],
+      ["Kind", kind.join(", ")],
+      ["Bits set", fillBar(set.fill)],
+      ["Version", count(set.version)],
+      ["Made", moment(set.created)],
+      ["Changed", moment(set.changed)],
+    ];
+    if (set.expires) rows.push(["Goes", moment(set.expires)]);
+    facts.replaceChildren(...rows.map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value))));
+    tags.replaceChildren(...set.tags.map((tag) => element("li", { class: "tag" }, nameOf(tag))));
+    showCommands(set.name);
+  }
+
+  function showCommands(name) {
+    const address = `'${location.origin}${setPath(name)}`;
+    // The key itself is never written out: lines get pasted into other places.
+    const header = key.get() ? ' -H "Authorization: Bearer $BLOOMGROVE_KEY"' : "";
+    const lines = [
+      ["Look at it", `curl${header} ${address}'`],
+      ["Take its filter along", `curl${header} -o ${file(name, "grove")} ${address}/filter?form=grove'`],
+      ["Add two keys", `printf 'one-key\\nanother-key\\n' | curl${header} -H 'Content-Type: text/plain' --data-binary @- ${address}/items'`],
+    ];
+    commands.replaceChildren(...lines.map(([about, line]) => command(about, line)));
+  }
+
+  function command(about, line) {
+    const copy = element("button", { type: "button", class: "quiet", "aria-label": `Copy: ${about}` }, "Copy");
+    copy.addEventListener("click", async () => {
+      try {
+        await navigator.clipboard.writeText(line);
+        says.textContent = "Copied.";
+      } catch {
+        // Not on plain http from elsewhere: then the line is selected, ready for Ctrl+C.
+        getSelection().selectAllChildren(code);
+        says.textContent = "Selected: copy it with Ctrl+C.";
+      }
+    });
+    const code = element("code", { tabindex: "0", role: "region", "aria-label": about }, line);
+    return element("li", {}, element("span", { class: "label" }, about), element("span", { class: "line" }, code, copy));
+  }
+
+  /** A name for the file: of the set's, what every system takes. */
+  function file(name, ending) {
+    const plain = name.replace(/[^A-Za-z0-9._-]+/g, "_").replace(/^[._-]+/, "").slice(0, 80);
+    return `${plain || "set"}.${ending}`;
+  }
+
+  for (const button of buttons) {
+    const { form, ending } = button.dataset;
+    button.addEventListener("click", async () => {
+      const name = shown;
+      says.textContent = "Fetching …";
+      try {
+        const size = await download(`${setPath(name)}/filter?form=${form}`, file(name, ending));
+        says.textContent = `Saved ${file(name, ending)}, ${bytes(size)}.`;
+      } catch (error) {
+        says.textContent = error.message;
+        report(error);
+      }
+    });
+  }
+  // Esc and the button close it; the address bar is told, so that "back" opens it again.
+  dialog.addEventListener("close", () => shown !== null && close());
+  dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
+  return { open, hide };
+}

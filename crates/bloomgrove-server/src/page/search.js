@@ -1,0 +1,130 @@
+// The search: which sets may hold these keys, and what the answer cost.
+
+import { post } from "./server.js";
+import { count, element, figure, nameOf, plural } from "./words.js";
+
+// As many names as the server is asked for, and as are shown before "show more".
+const NAMES = 5000;
+const SHOWN = 60;
+
+/** One key a line; empty lines are nothing. */
+export function keysOf(text) {
+  return text.split(/\r?\n/).filter((line) => line !== "");
+}
+
+export function makeSearch({ place, summary, cost, mark, link, report }) {
+  let running = null;
+
+  function clear() {
+    running?.abort();
+    place.replaceChildren();
+    cost.replaceChildren();
+    cost.hidden = true;
+    summary.textContent = "";
+    mark(null);
+  }
+
+  async function ask({ keys, prefix, tag }) {
+    running?.abort();
+    const mine = new AbortController();
+    running = mine;
+    summary.textContent = "Asking …";
+    place.setAttribute("aria-busy", "true");
+    const request = { keys, limit: NAMES, explain: true };
+    if (prefix) request.prefix = prefix;
+    if (tag) request.tag = tag;
+    try {
+      const answer = await post("/v1/which", request, { signal: mine.signal });
+      show(keys, answer, { prefix, tag });
+    } catch (error) {
+      if (mine.signal.aborted) return;
+      clear();
+      summary.textContent = `No answer: ${error.message}`;
+      report(error);
+    } finally {
+      if (running === mine) place.removeAttribute("aria-busy");
+    }
+  }
+
+  function show(keys, { answers, cost: spent }, { prefix, tag }) {
+    const all = spent?.sets ?? 0;
+    mark(answers.flatMap((answer) => answer.sets ?? []));
+    const only = [tag && ["tagged ", nameOf(tag)], prefix && ["named ", nameOf(prefix), "…"]].filter(Boolean);
+    const among = only.flatMap((words, at) => [at ? " and " : " ", ...words]);
+    if (keys.length === 1) {
+      summary.replaceChildren(...sentence(keys[0], answers[0].count, all, among));
+      place.replaceChildren(list(answers[0]));
+    } else {
+      const found = answers.filter((answer) => answer.count > 0).length;
+      summary.replaceChildren(
+        element("strong", {}, `${count(found)} of ${plural(keys.length, "key")}`),
+        " may be in one of ", plural(all, "set"), ...among, ". The others certainly are in none.",
+      );
+      place.replaceChildren(...keys.map((key, at) => ofOne(key, answers[at])));
+    }
+    showCost(spent, keys.length);
+  }
+
+  function sentence(key, found, all, among) {
+    const rest = Math.max(0, all - found);
+    if (found === 0) {
+      return [element("strong", {}, "No set"), ...among, " holds ", nameOf(key), `. All ${plural(all, "filter")} say so, and a no is certain.`];
+    }
+    const others = rest === 1 ? "The other one certainly does not." : `The other ${count(rest)} certainly do not.`;
+    return [
+      element("strong", {}, `${count(found)} of ${plural(all, "set")}`),
+      ...among, " may hold ", nameOf(key), ". ", rest ? others : "",
+    ];
+  }
+
+  function list({ count: found, sets = [] }) {
+    const items = element("ul", { class: "names", "data-arrows": "" });
+    const box = element("div", {}, items);
+    const add = (until) => {
+      for (const name of sets.slice(items.children.length, until)) {
+        items.append(element("li", {}, element("a", { href: link(name) }, nameOf(name))));
+      }
+    };
+    add(SHOWN);
+    if (sets.length > SHOWN) {
+      const more = element("button", { type: "button", class: "quiet" }, `Show all ${count(sets.length)}`);
+      more.addEventListener("click", () => {
+        const next = items.children.length;
+        add(sets.length);
+        more.remove();
+        items.children[next].firstChild.focus();
+      });
+      box.append(more);
+    }
+    if (found > sets.length) box.append(element("p", { class: "note" }, `The first ${count(sets.length)} by name, of ${count(found)}.`));
+    return box;
+  }
+
+  function ofOne(key, answer) {
+    const words = answer.count === 0 ? "in none" : `maybe in ${plural(answer.count, "set")}`;
+    if (answer.count === 0) return element("p", { class: "one-key none" }, nameOf(key), element("span", { class: "note" }, words));
+    const names = element("details", { class: "one-key" }, element("summary", {}, nameOf(key), element("span", { class: "note" }, words)));
+    // Thousands of keys with thousands of names: made when they are looked at.
+    names.addEventListener("toggle", () => names.children.length === 1 && names.append(list(answer)));
+    return names;
+  }
+
+  function showCost(spent, keys) {
+    cost.hidden = !spent;
+    if (!spent) return;
+    const wrong = spent.expected_false;
+    const facts = [
+      ["Filters tested", count(spent.filters_tested), keys > 1 ? `for ${plural(keys, "key")}` : "64 at a time where they lie so"],
+      ["Words read", count(spent.words_read), "of 64 bits"],
+      ["Time", `${figure(spent.microseconds)} µs`, "to search, in the server"],
+      ["Named by mistake", figure(wrong), "sets, on average, for a key that none holds"],
+    ];
+    cost.replaceChildren(
+      ...facts.map(([name, value, note]) =>
+        element("div", {}, element("dt", {}, name), element("dd", {}, element("span", { class: "value" }, value), element("span", { class: "note" }, note))),
+      ),
+    );
+  }
+
+  return { ask, clear };
+}

@@ -1,0 +1,275 @@
+// The page with the demo's data, as somebody meets it who has just started the server.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+
+import { close, open } from "./browser.mjs";
+import { Server } from "./server.mjs";
+
+let server;
+before(async () => { server = await Server.start(); });
+after(async () => {
+  await server?.stop();
+  await close();
+});
+
+test("a newcomer clicks an example and sees which sets hold it", async () => {
+  const page = await open(server.address);
+  await page.ready();
+  await page.says("#state", /^1,008 sets · 1\.\d+ MB of filters · up /);
+  assert.deepEqual(await page.texts("#examples a"), ["doc-00042", "doc-09042", "doc-99999"]);
+  await page.click("#examples a");
+  await page.says("#answer-summary", /^13 of 1,008 sets may hold doc-00042\. The other 995 certainly do not\.$/);
+  const names = await page.texts("#answer-names a");
+  assert.equal(names.length, 13);
+  assert.ok(names.includes("galway/orders/2026-11-06"));
+  await page.marked(13);
+  await page.says("#picture-summary", /1,008 sets in 1,008 cells.* 13 cells answered the search\.$/);
+  const cost = await page.texts("#answer-cost dt");
+  assert.deepEqual(cost, ["Filters tested", "Words read", "Time", "Named by mistake"]);
+  const [tested, words, time, wrong] = await page.texts("#answer-cost .value");
+  assert.equal(tested, "1,008");
+  assert.match(words, /^[1-9][\d,]*$/);
+  assert.match(time, /^[\d.,]+ µs$/);
+  assert.ok(Number(wrong) > 0 && Number(wrong) < 1, wrong);
+  await page.done();
+});
+
+test("a search stands in the address, and back and forward work", async () => {
+  const page = await open(`${server.address}/#key=doc-00042`);
+  await page.says("#answer-summary", /^13 of/);
+  assert.equal(await page.$eval("#key-input", (input) => input.value), "doc-00042");
+  await page.ready();
+  await page.marked(13);
+  await page.fill("#key-input", "doc-99999");
+  await page.click("#search-form button");
+  await page.says("#answer-summary", /^No set holds doc-99999\. All 1,008 filters say so, and a no is certain\.$/);
+  await page.marked(0);
+  assert.equal(new URL(page.url()).hash, "#key=doc-99999");
+  await page.goBack();
+  await page.says("#answer-summary", /^13 of/);
+  assert.equal(await page.$eval("#key-input", (input) => input.value), "doc-00042");
+  await page.goForward();
+  await page.says("#answer-summary", /^No set/);
+  // Signs that mean something in an address come through.
+  await page.fill("#key-input", "a+b & c=d #é%20");
+  await page.keyboard.press("Enter");
+  await page.says("#answer-summary", /holds a\+b & c=d #é%20\./);
+  await page.reload();
+  await page.says("#answer-summary", /holds a\+b & c=d #é%20\./);
+  await page.done();
+});
+
+test("everything can be done by keyboard", async () => {
+  const page = await open(server.address);
+  await page.ready();
+  await page.keyboard.press("/");
+  assert.equal(await page.focused(), "key-input");
+  await page.keyboard.type("doc-09042");
+  await page.keyboard.press("Enter");
+  const said = await page.says("#answer-summary", /^\d+ of 1,008 sets/);
+  const count = parseInt(said, 10);
+  assert.ok(count > 200, said);
+  await page.marked(count);
+  await page.keyboard.press("ArrowDown");
+  const names = await page.texts("#answer-names a");
+  assert.equal(await page.focused(), names[0]);
+  await page.keyboard.press("ArrowDown");
+  assert.equal(await page.focused(), names[1]);
+  await page.keyboard.press("ArrowUp");
+  await page.keyboard.press("ArrowUp");
+  assert.equal(await page.focused(), "key-input");
+  // A set opens with Enter and closes with Esc, and the search is still there.
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Enter");
+  await page.waitForSelector("#details[open]");
+  await page.says("#details-facts", /Says yes by mistake/);
+  await page.keyboard.press("Escape");
+  await page.waitForSelector("#details:not([open])");
+  await page.says("#answer-summary", /^\d+ of 1,008 sets/);
+  await page.waitForFunction(() => !location.hash.includes("set="));
+  // A slash in a text is a slash.
+  await page.focus("#sets-prefix");
+  await page.keyboard.type("galway/");
+  assert.equal(await page.$eval("#sets-prefix", (input) => input.value), "galway/");
+  await page.focus("#key-input");
+  await page.keyboard.press("Escape");
+  await page.marked(0);
+  assert.equal(await page.$eval("#key-input", (input) => input.value), "");
+  assert.equal(await page.focused(), "key-input");
+  assert.equal(await page.$eval("#answer-summary", (summary) => summary.textContent), "");
+  await page.done();
+});
+
+test("long answers are shown in part, and in full on demand", async () => {
+  const page = await open(`${server.address}/#key=doc-09042`);
+  const count = parseInt(await page.says("#answer-summary", /^\d+ of/), 10);
+  assert.equal((await page.texts("#answer-names a")).length, 60);
+  await page.click("#answer-names button");
+  assert.equal((await page.texts("#answer-names a")).length, count);
+  await page.done();
+});
+
+test("many keys are asked at once, among some of the sets", async () => {
+  const page = await open(server.address);
+  await page.ready();
+  await page.click("#more summary");
+  await page.type("#keys-input", "doc-00042\ndoc-09042\n\ndoc-99999");
+  await page.type("#search-tag", "europe");
+  await page.type("#search-prefix", "galway/");
+  await page.click("#search-form button");
+  await page.says("#answer-summary", /^2 of 3 keys may be in one of 84 sets tagged europe and named galway\/…\. The others certainly are in none\.$/);
+  const keys = await page.texts("#answer-names .one-key");
+  assert.equal(keys.length, 3);
+  assert.equal(keys[0], "doc-00042maybe in 8 sets");
+  assert.equal(keys[2], "doc-99999in none");
+  await page.click("#answer-names summary");
+  await page.waitForFunction(() => document.querySelectorAll("#answer-names a").length === 8);
+  const shared = page.url();
+  const other = await open(shared);
+  await other.says("#answer-summary", /^2 of 3 keys/);
+  assert.equal(await other.$eval("#keys-input", (input) => input.value), "doc-00042\ndoc-09042\ndoc-99999");
+  await other.done();
+  await page.done();
+});
+
+test("the picture tells what each cell is", async () => {
+  const page = await open(`${server.address}/#key=doc-00042`);
+  await page.ready();
+  await page.marked(13);
+  await page.focus("#picture");
+  await page.keyboard.press("ArrowRight");
+  await page.says("#picture-says", /^bergen\/claims\/2026-11-01 · \d+ % full · does not hold the key$/);
+  await page.keyboard.press("ArrowRight");
+  await page.says("#picture-says", /^bergen\/claims\/2026-11-02 /);
+  await page.keyboard.press("End");
+  await page.says("#picture-says", /^quito\/permits\/2026-11-14 /);
+  await page.keyboard.press("Home");
+  await page.keyboard.press("ArrowDown");
+  const below = await page.says("#picture-says", /^bergen\/(?!claims\/2026-11-01)/);
+  await page.keyboard.press("Enter");
+  await page.says("#details-title", new RegExp(`^${below.split(" ")[0]}$`));
+  await page.keyboard.press("Escape");
+  await page.waitForSelector("#details:not([open])");
+  // By pointer: the first cell is right of the labels.
+  const box = await (await page.$("#picture")).boundingBox();
+  await page.mouse.move(box.x + 82, box.y + 6);
+  await page.says("#picture-says", /^bergen\/claims\/2026-11-01 /);
+  await page.mouse.click(box.x + 82, box.y + 6);
+  await page.says("#details-title", /^bergen\/claims\/2026-11-01$/);
+  await page.done();
+});
+
+test("the table goes page by page and can be filtered", async () => {
+  const page = await open(server.address);
+  await page.ready();
+  await page.says("#sets-says", /^1 to 20 of 1,008 sets$/);
+  const first = await page.texts("#sets th a");
+  assert.equal(first.length, 20);
+  assert.equal(first[0], "bergen/claims/2026-11-01");
+  assert.ok(await page.$eval("#sets-before", (button) => button.disabled));
+  await page.click("#sets-next");
+  await page.says("#sets-says", /^21 to 40 of 1,008 sets$/);
+  assert.equal((await page.texts("#sets th a"))[0], "bergen/invoices/2026-11-07");
+  await page.click("#sets-before");
+  await page.says("#sets-says", /^1 to 20/);
+  assert.deepEqual(await page.texts("#sets th a"), first);
+  await page.type("#sets-prefix", "pune/offers/");
+  await page.says("#sets-says", /^1 to 14 of those; 1,008 sets in all$/);
+  assert.ok((await page.texts("#sets th a")).every((name) => name.startsWith("pune/offers/")));
+  assert.ok(await page.$eval("#sets-next", (button) => button.disabled));
+  await page.type("#sets-tag", "europe");
+  await page.says("#sets-says", /^No set is like that\.$/);
+  await page.keyboard.press("Escape");
+  await page.says("#sets-says", /^1 to 14/);
+  await page.fill("#sets-prefix", "");
+  await page.says("#sets-says", /^1 to 20 of 1,008 sets$/);
+  // A tag is a filter too.
+  await page.click("#sets .tag");
+  await page.says("#sets-says", /of those/);
+  const tag = await page.$eval("#sets-tag", (input) => input.value);
+  assert.ok((await page.$$eval("#sets tr", (rows, wanted) => rows.filter((row) => ![...row.querySelectorAll(".tag")].some((one) => one.textContent === wanted)), tag)).length === 0);
+  await page.focus("#sets th a");
+  await page.keyboard.press("ArrowDown");
+  assert.equal(await page.focused(), (await page.texts("#sets th a"))[1]);
+  await page.done();
+});
+
+test("figures are drawn while the page is looked at, and only then", async () => {
+  const page = await open(`${server.address}/#key=doc-00042`);
+  await page.ready();
+  assert.deepEqual(await page.texts("#figures .label"), ["Keys asked", "Changes", "Processor", "Memory", "Sets"]);
+  await page.waitForFunction(() => [...document.querySelectorAll("#figures .curve")].every((curve) => curve.getAttribute("d").includes("L")));
+  // Each search is one more key asked, until the next reading of the figures sees it.
+  await page.waitForFunction(() => {
+    document.querySelector("#search-form").requestSubmit();
+    return document.querySelector("#figures .value").textContent !== "0";
+  }, { polling: 100 });
+  await page.says("#figures li:nth-child(4) .value", /^[\d.]+ [MG]B$/);
+  await page.says("#figures li:nth-child(5) .value", /^1,008$/);
+  let asked = 0;
+  page.on("request", (request) => { asked += request.url().endsWith("/v1/status") ? 1 : 0; });
+  const hide = (hidden) => page.evaluate((value) => {
+    Object.defineProperty(document, "hidden", { value, configurable: true });
+    document.dispatchEvent(new Event("visibilitychange"));
+  }, hidden);
+  await page.waitForResponse((response) => response.url().endsWith("/v1/status"));
+  await hide(true);
+  asked = 0;
+  // Longer than from one question to the next.
+  await new Promise((resolve) => setTimeout(resolve, 3000));
+  assert.equal(asked, 0);
+  await hide(false);
+  await page.waitForResponse((response) => response.url().endsWith("/v1/status"));
+  await page.done();
+});
+
+test("changes show without a reload", async () => {
+  const page = await open(server.address);
+  await page.ready();
+  await server.send("POST", "/v1/sets", JSON.stringify({ name: "aachen/new", items: 100 }));
+  await page.says("#sets-says", /^1 to 20 of 1,009 sets$/);
+  await page.says("#sets tr th a", /^aachen\/new$/);
+  await page.waitForFunction(() => document.querySelector("#picture").dataset.cells === "1009");
+  await server.send("DELETE", "/v1/sets/aachen%2Fnew");
+  await page.says("#sets-says", /^1 to 20 of 1,008 sets$/);
+  await page.done();
+});
+
+test("wide, narrow, light and dark: it fits, and axe finds nothing", async () => {
+  for (const [name, options] of [
+    ["search", {}],
+    ["narrow", { width: 360, height: 740 }],
+    ["dark", { dark: true }],
+  ]) {
+    const page = await open(server.address, options);
+    await page.ready();
+    await page.fits();
+    await page.accessible();
+    await page.click("#examples a");
+    await page.says("#answer-summary", /^13 of/);
+    await page.marked(13);
+    if (process.env.SCREENSHOTS && name !== "dark") await traffic(page);
+    await page.fits();
+    await page.accessible();
+    if (name !== "dark") await page.screenshot_as(name);
+    const paper = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+    assert.equal(paper, options.dark ? "rgb(15, 21, 18)" : "rgb(246, 248, 245)");
+    await page.click("#answer-names a");
+    await page.says("#details-facts", /Says yes by mistake/);
+    await page.fits();
+    await page.accessible();
+    if (name === "dark") await page.screenshot_as("set");
+    await page.done();
+  }
+});
+
+/** So that the charts of a picture show something: as many keys as it takes, for half a minute. */
+async function traffic(page) {
+  for (let round = 0; round < 15; round += 1) {
+    const keys = Array.from({ length: 300 + 200 * (round % 4) + 90 * (round % 3) }, (_, at) => `doc-${at}`);
+    await server.send("POST", "/v1/which", JSON.stringify({ keys, count_only: true }));
+    await server.send("POST", "/v1/sets/oslo%2Foffers%2F2026-11-01/items", JSON.stringify({ keys: keys.slice(0, round % 2) }));
+    await page.waitForResponse((response) => response.url().endsWith("/v1/status"));
+  }
+}
