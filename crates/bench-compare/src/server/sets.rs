@@ -31,7 +31,9 @@ pub(super) fn key(set: usize, item: u64) -> String {
 /// The filter of a set with so many items.
 fn filter(set: usize, items: u64) -> Result<Filter, Error> {
     let mut filter = Filter::new(Params::builder(BITS, HASHES).build()?)?;
-    (0..items).for_each(|item| filter.insert(&key(set, item)));
+    for item in 0..items {
+        filter.insert(&key(set, item));
+    }
     Ok(filter)
 }
 
