@@ -154,7 +154,9 @@ impl Task<'_> {
     fn print(&mut self, line: &[u8], answer: &api::Answer) -> Result<()> {
         self.any |= answer.count > 0;
         let names = answer.sets.iter().flatten();
-        let names: Vec<&[u8]> = names.map(String::as_bytes).collect();
+        let mut names: Vec<&[u8]> = names.map(String::as_bytes).collect();
+        // As local answers are; a server names them as it finds them.
+        names.sort_unstable();
         let all_named = self.form.count || self.form.quiet || names.len() as u64 == answer.count;
         self.cut += u64::from(!all_named);
         self.form
