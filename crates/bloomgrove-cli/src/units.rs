@@ -1,69 +1,34 @@
 //! Numbers as people write them: 1e6, 10M, 1_000_000, 32MB, 4GiB.
 
-use std::time::Duration;
-
-/// A count: digits, underscores, an exponent, or k, M, G, T for thousands.
-pub(crate) fn count(text: &str) -> Result<u64, String> {
-    let help = "write a whole number such as 1000000, 1_000_000, 1e6 or 1M";
-    // Names may be any number of 64 bits: those that are written out are taken exactly.
-    let clean = text.trim().replace('_', "");
-    if let Ok(number) = clean.parse()
-        && clean.starts_with(|c: char| c.is_ascii_digit())
-    {
-        return Ok(number);
-    }
-    let (number, unit) = split(text).ok_or(help)?;
-    let scale = match unit {
-        "" => 1.0,
-        "k" | "K" => 1e3,
-        "M" => 1e6,
-        "G" => 1e9,
-        "T" => 1e12,
-        other => return Err(format!("{other:?} is no unit of count; {help}")),
-    };
-    whole(number * scale).ok_or_else(|| help.to_owned())
-}
+// What the settings of the server are written in, too.
+pub(crate) use bloomgrove_server::units::{bytes, count, duration};
+use bloomgrove_server::units::{scaled, whole};
 
 /// A number of bits, said in bits (10M, 1e7, 4Gbit) or in bytes (32MB, 4GiB, 100B).
 pub(crate) fn bits(text: &str) -> Result<u64, String> {
     let help = "write bits as 1e7 or 10Mbit, or bytes as 100B, 32MB or 4GiB";
-    let (number, unit) = split(text).ok_or(help)?;
-    let scale = match unit {
-        "" | "bit" | "bits" => 1.0,
-        "k" | "kbit" => 1e3,
-        "M" | "Mbit" => 1e6,
-        "G" | "Gbit" => 1e9,
-        "B" => 8.0,
-        "kB" | "KB" => 8e3,
-        "MB" => 8e6,
-        "GB" => 8e9,
-        "TB" => 8e12,
-        "KiB" => 8.0 * 1024.0,
-        "MiB" => 8.0 * 1_048_576.0,
-        "GiB" => 8.0 * 1_073_741_824.0,
-        "TiB" => 8.0 * 1_099_511_627_776.0,
-        other => return Err(format!("{other:?} is no unit of size; {help}")),
-    };
-    whole(number * scale).ok_or_else(|| help.to_owned())
-}
-
-/// A number of bytes: 500MB, 1GiB, 1e9.
-pub(crate) fn bytes(text: &str) -> Result<u64, String> {
-    let help = "write bytes as 1e9, 500MB or 1GiB";
-    let (number, unit) = split(text).ok_or(help)?;
-    let scale = match unit {
-        "" | "B" => 1.0,
-        "k" | "kB" | "KB" => 1e3,
-        "M" | "MB" => 1e6,
-        "G" | "GB" => 1e9,
-        "T" | "TB" => 1e12,
-        "KiB" => 1024.0,
-        "MiB" => 1_048_576.0,
-        "GiB" => 1_073_741_824.0,
-        "TiB" => 1_099_511_627_776.0,
-        other => return Err(format!("{other:?} is no unit of size; {help}")),
-    };
-    whole(number * scale).ok_or_else(|| help.to_owned())
+    let units = [
+        ("", 1.0),
+        ("bit", 1.0),
+        ("bits", 1.0),
+        ("k", 1e3),
+        ("kbit", 1e3),
+        ("M", 1e6),
+        ("Mbit", 1e6),
+        ("G", 1e9),
+        ("Gbit", 1e9),
+        ("B", 8.0),
+        ("kB", 8e3),
+        ("KB", 8e3),
+        ("MB", 8e6),
+        ("GB", 8e9),
+        ("TB", 8e12),
+        ("KiB", 8.0 * 1024.0),
+        ("MiB", 8.0 * 1_048_576.0),
+        ("GiB", 8.0 * 1_073_741_824.0),
+        ("TiB", 8.0 * 1_099_511_627_776.0),
+    ];
+    whole(scaled(text, "size", &units, help)?).ok_or_else(|| help.to_owned())
 }
 
 /// A rate: a fraction such as 0.01 or 1e-4, or a percentage such as 1%.
@@ -76,39 +41,6 @@ pub(crate) fn rate(text: &str) -> Result<f64, String> {
     rate.ok()
         .filter(|rate| *rate > 0.0 && *rate < 1.0)
         .ok_or_else(|| help.to_owned())
-}
-
-/// A length of time: 60, 60s, 5min, 1h.
-pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    let help = "write seconds as 60 or 60s, or 5min, or 1h";
-    let (number, unit) = split(text).ok_or(help)?;
-    let scale = match unit {
-        "" | "s" => 1.0,
-        "m" | "min" => 60.0,
-        "h" => 3600.0,
-        other => return Err(format!("{other:?} is no unit of time; {help}")),
-    };
-    Duration::try_from_secs_f64(number * scale).map_err(|_| help.to_owned())
-}
-
-/// The number and what follows it.
-fn split(text: &str) -> Option<(f64, &str)> {
-    let clean = text.trim();
-    // The longest prefix that is a number: `1e6` is one, and so is the 1 of `1GiB`.
-    (1..=clean.len())
-        .rev()
-        .filter(|&end| clean.is_char_boundary(end))
-        .find_map(|end| {
-            let (number, unit) = clean.split_at(end);
-            let digits = number.starts_with(|c: char| c.is_ascii_digit());
-            let number = number.replace('_', "").parse().ok()?;
-            digits.then_some((number, unit.trim()))
-        })
-}
-
-/// The value if it is whole and fits; beyond 2^53 every float is whole.
-fn whole(value: f64) -> Option<u64> {
-    (value.fract() == 0.0 && (0.0..1.8e19).contains(&value)).then_some(value as u64)
 }
 
 /// `12345678` as `12,345,678`.
@@ -165,6 +97,8 @@ pub(crate) fn estimate(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]

@@ -79,6 +79,14 @@ pub fn sets() -> impl Iterator<Item = Result<DemoSet, Error>> {
     })
 }
 
+/// The name of the first set, by which a folder with the demo is known.
+pub fn first_name() -> String {
+    places()
+        .next()
+        .map(|place| place.name())
+        .unwrap_or_default()
+}
+
 /// Keys worth trying: one that a few sets hold, one that many hold, one that none does.
 pub fn examples() -> Vec<String> {
     ["doc-00042", "doc-09042", "doc-99999"]

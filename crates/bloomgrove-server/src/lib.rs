@@ -1,4 +1,55 @@
-//! The coordinator.
+//! The coordinator: a server that knows which sets hold what.
+//!
+//! ```text
+//!   connections   listen, tls
+//!        |
+//!   every request front: ids and the log, keys (guard, access), limits (limit)
+//!        |
+//!   paths         http: parse, call, render;  page: for people;  observe: for operators
+//!        |
+//!   commands      coordinator: sets, questions, changes; nothing in it knows HTTP
+//! ```
+//!
+//! [`Server`] puts the parts together; `bloomgrove serve` runs one. In a program of one's own:
+//!
+//! ```
+//! use bloomgrove_server::{Config, Server};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> anyhow::Result<()> {
+//! let folder = tempfile::tempdir()?;
+//! let config = Config {
+//!     data: folder.path().into(),
+//!     listen: vec!["127.0.0.1:0".parse()?],
+//!     ..Config::default()
+//! };
+//! let server = Server::bind(config).await?;
+//! let address = server.addresses()[0];
+//! let stop = server.stopper();
+//! let running = tokio::spawn(server.run());
+//! // ... ask http://{address}/ ...
+//! # let _ = address;
+//! stop.send_replace(true);
+//! running.await??;
+//! # Ok(())
+//! # }
+//! ```
 
+pub mod access;
+pub mod config;
+pub mod coordinator;
 pub mod demo;
+pub mod front;
+pub mod guard;
+pub mod http;
+pub mod limit;
+pub mod listen;
+pub mod observe;
 pub mod page;
+pub mod refusal;
+mod serve;
+pub mod tls;
+pub mod units;
+
+pub use config::Config;
+pub use serve::{Server, run};

@@ -71,7 +71,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let own = format!("set-{}", key / items);
         assert!(sets.iter().any(|set| set.name() == own.as_bytes()));
     }
-    let expected = index.explain(&u64::MAX).1.expected_false;
+    let expected = index.expected_false();
     let wrong = (named - keys.len()) as f64 / keys.len() as f64;
     println!("named by mistake {wrong:.2} sets a key, {expected:.2} expected");
     drop(answers);

@@ -115,6 +115,15 @@ pub enum Error {
         /// Why, and what would open it.
         what: String,
     },
+    /// An expression of filters cannot be read.
+    Expression {
+        /// The expression.
+        text: String,
+        /// The number of the character, counted from 1.
+        at: usize,
+        /// What is wrong there.
+        what: String,
+    },
     /// The caller wanted no more.
     Interrupted,
     /// A scope of an index that has since been laid out anew.
@@ -268,6 +277,15 @@ impl fmt::Display for Error {
                  from names spelled otherwise (integers as text, or as numbers)?"
             ),
             Error::Closed { what } => write!(f, "there is no such way to the members: {what}"),
+            Error::Expression { text, at, what } => {
+                // Nobody reads more than the start of a long one.
+                let start = text
+                    .char_indices()
+                    .nth(200)
+                    .map_or(text.len(), |(end, _)| end);
+                let more = if start < text.len() { "..." } else { "" };
+                write!(f, "in {}{more}, at character {at}: {what}", &text[..start])
+            }
             Error::Interrupted => write!(f, "interrupted; nothing was changed"),
             Error::Stale => write!(
                 f,

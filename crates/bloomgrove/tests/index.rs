@@ -55,7 +55,7 @@ fn a_million_inserted_keys_are_found_in_every_layout() {
         let rate = expected_false / sets as f64;
         assert_rate(wrong, absent.len() as u64 * sets, rate, shape.name());
         // What an answer says of itself.
-        let said = index.explain(&absent[0]).1.expected_false;
+        let said = index.expected_false();
         assert!((said / expected_false - 1.0).abs() < 1e-9);
         for (i, key) in keys.iter().enumerate().step_by(50) {
             let own = i as u64 / items;
@@ -270,4 +270,56 @@ fn readers_miss_nothing_while_a_writer_works() {
         done.store(true, Relaxed);
     });
     shared.into_inner().assert_invariants();
+}
+
+#[test]
+fn missing_bits_are_those_an_update_would_set() {
+    let params = Params::builder(1000, 3).build().unwrap();
+    let mut index = Index::mixed();
+    let mut filter = Filter::new(params.clone()).unwrap();
+    filter.insert("a");
+    index.add("set", &filter).unwrap();
+    let mut more = Filter::new(params).unwrap();
+    more.insert("a");
+    assert!(index.missing_bits("set", more.ones()).unwrap().is_empty());
+    more.insert("b");
+    let missing = index.missing_bits("set", more.ones()).unwrap();
+    let wanted: Vec<u64> = more
+        .ones()
+        .filter(|&bit| !filter.ones().any(|own| own == bit))
+        .collect();
+    assert!(!wanted.is_empty());
+    assert_eq!(missing, wanted);
+    index.set_bits("set", &missing).unwrap();
+    assert!(index.filter("set").unwrap() == more);
+    assert_eq!(index.get("set").unwrap().ones(), more.count_ones());
+    index.assert_invariants();
+
+    assert!(index.missing_bits("set", [1000]).is_err());
+    assert!(index.set_bits("set", &[7, 1000]).is_err());
+    assert!(
+        index.filter("set").unwrap() == more,
+        "changed by what was refused"
+    );
+}
+
+#[test]
+fn sets_of_ever_other_parameters_leave_nothing_behind() {
+    let mut index = Index::mixed();
+    let keep = Params::builder(640, 3).build().unwrap();
+    let mut kept = Filter::new(keep).unwrap();
+    kept.insert("kept");
+    index.add("kept", &kept).unwrap();
+    let before = index.bytes();
+    for bits in 1000..1100 {
+        let mut filter = Filter::new(Params::builder(bits, 3).build().unwrap()).unwrap();
+        filter.insert("passing");
+        index.add("passing", &filter).unwrap();
+        assert_eq!(index.count("passing"), 1);
+        index.remove("passing").unwrap();
+        index.assert_invariants();
+    }
+    assert_eq!(index.count("kept"), 1);
+    assert_eq!(index.bytes(), before);
+    assert!(index.params().count() <= 2);
 }

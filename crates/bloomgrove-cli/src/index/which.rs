@@ -213,7 +213,9 @@ const SAMPLE: usize = 100;
 fn explain(view: &View<'_>, keys: &[Vec<u8>], took: Duration) {
     let figures = keys.iter().take(SAMPLE).map(|key| view.explain(key).1);
     let figures: Vec<Figures> = figures.collect();
-    let Some(last) = figures.last() else { return };
+    if figures.is_empty() {
+        return;
+    }
     let mean = |of: fn(&Figures) -> u64| {
         let sum: u64 = figures.iter().map(of).sum();
         units::grouped(sum / figures.len() as u64)
@@ -224,7 +226,7 @@ fn explain(view: &View<'_>, keys: &[Vec<u8>], took: Duration) {
         took.as_nanos() / keys.len() as u128,
         mean(|figures| figures.filters_tested),
         mean(|figures| figures.words_read),
-        short(last.expected_false),
+        short(view.expected_false()),
     ));
 }
 

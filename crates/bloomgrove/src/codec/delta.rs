@@ -152,6 +152,19 @@ pub fn apply<S: AsRef<[u64]> + AsMut<[u64]>>(
     Ok(notes)
 }
 
+/// The fingerprints that a delta carries: of the bits it was made from, and of those it makes. A
+/// filter refused with [`Error::OtherVersion`] whose own fingerprint is the second has had the
+/// delta already.
+///
+/// # Errors
+/// [`Error::Message`], [`Error::WrongContent`] and [`Error::Version`] for what is no delta;
+/// [`Error::Io`].
+pub fn delta_fingerprints(input: impl Read) -> Result<(u64, u64), Error> {
+    let message = Reader::open(input, Kind::Delta)?;
+    let head = Head::read(&mut message.params()).map_err(|error| message.locate(error))?;
+    Ok((head.old, head.new))
+}
+
 /// What the head of a delta says.
 struct Head {
     params: crate::Params,

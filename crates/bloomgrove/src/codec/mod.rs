@@ -34,7 +34,7 @@ pub(crate) mod symbols;
 pub(crate) mod varint;
 
 pub use bits::Model;
-pub use delta::{apply, delta, delta_with};
+pub use delta::{apply, delta, delta_fingerprints, delta_with};
 pub use filter::{LIMIT, compress, compress_with, expand, expand_within};
 pub use message::Kind;
 

@@ -164,7 +164,11 @@ impl Collector {
     }
 
     fn filter_for(&self, items: u64) -> Result<Filter, Error> {
-        let items = if self.in_steps { step(items) } else { items };
+        let items = if self.in_steps {
+            tune::step(items)
+        } else {
+            items
+        };
         let plan = tune::choose(items.max(1), self.fpr, self.layout, Some(Family::Xxh3))?;
         let params = crate::Params::builder(plan.bits, plan.hashes)
             .layout(plan.layout)
@@ -186,16 +190,6 @@ impl Collector {
         }
         Ok(())
     }
-}
-
-/// The smallest step that is not below `items`: four of them to each power of two.
-fn step(items: u64) -> u64 {
-    const LEAST: u64 = 32;
-    if items <= LEAST {
-        return LEAST;
-    }
-    let quarter = 1 << ((items - 1).ilog2() - 2);
-    items.next_multiple_of(quarter)
 }
 
 fn sort(hashes: &mut Vec<u64>) {
@@ -331,7 +325,7 @@ mod tests {
     /// A disk that was full for a while: a run is half written, and then written again.
     #[test]
     fn steps_are_few_and_cost_a_quarter_at_most() {
-        let mut steps: Vec<u64> = (1..100_000).map(step).collect();
+        let mut steps: Vec<u64> = (1..100_000).map(tune::step).collect();
         for (items, &step) in (1..).zip(&steps) {
             assert!(
                 step >= items && step <= (items * 5 / 4).max(32),

@@ -10,7 +10,7 @@ use super::work::{Batch, Work};
 use super::{Class, Index};
 use crate::bits;
 use crate::hash::Positions;
-use crate::{Error, Key, Layout, Params, tune};
+use crate::{Error, Key, Params, tune};
 
 /// Keys whose memory is asked for at once: more reads than a core keeps under way.
 const BATCH: usize = 32;
@@ -40,16 +40,14 @@ impl Scope {
     }
 }
 
-/// What an answer cost, and how far to trust it.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+/// What an answer cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Figures {
     /// Filters that were tested, 64 at a time where they lie so.
     pub filters_tested: u64,
     /// Words of 64 bits that were read.
     pub words_read: u64,
-    /// How many sets are expected in the answer by mistake, for a key that none holds.
-    pub expected_false: f64,
 }
 
 /// An index, or the part of it in a [`Scope`].
@@ -148,6 +146,14 @@ impl Index {
         self.view().explain(key)
     }
 
+    /// How many sets are expected in an answer by mistake, for a key that none holds: the sum
+    /// over all filters of how often each accepts what it does not hold.
+    ///
+    /// Cost: one look at every label.
+    pub fn expected_false(&self) -> f64 {
+        self.view().expected_false()
+    }
+
     /// The sets for which `keep` says true.
     ///
     /// ```
@@ -233,7 +239,6 @@ impl<'a> View<'a> {
         let figures = Figures {
             filters_tested: work.tested,
             words_read: work.words,
-            expected_false: self.expected_false(),
         };
         (sets, figures)
     }
@@ -276,26 +281,15 @@ impl<'a> View<'a> {
         counts
     }
 
-    /// Sums over all filters how often each accepts what it does not hold.
-    fn expected_false(&self) -> f64 {
-        let rate = |params: &Params, ones: u64| {
-            let (bits, hashes) = (params.bits(), params.hashes());
-            let fill = ones as f64 / bits as f64;
-            match params.layout() {
-                Layout::Standard => fill.powi(hashes as i32),
-                layout => {
-                    let items = tune::math::items_for_fill(bits, hashes, fill);
-                    tune::expected_fpr(layout, bits, hashes, items as u64)
-                }
-            }
-        };
+    /// As [`Index::expected_false`].
+    pub fn expected_false(&self) -> f64 {
         let mut sum = 0.0;
         for (c, Class { params, .. }) in self.index.classes.iter().enumerate() {
             for (segment, live) in self.segments_of(c) {
                 let slots = bits::ones(live).map(|slot| slot as usize);
                 let live = slots.filter(|&slot| bits::get(segment.live(), slot as u64));
                 sum += live
-                    .map(|slot| rate(params, segment.label(slot).ones()))
+                    .map(|slot| tune::fpr_of_ones(params, segment.label(slot).ones()))
                     .sum::<f64>();
             }
         }
@@ -328,6 +322,9 @@ impl<'a> View<'a> {
             if !go_on {
                 break;
             }
+            if class.segments.is_empty() {
+                continue;
+            }
             with_positions(&class.params, key, |positions| {
                 for (segment, live) in self.segments_of(c).filter(|(_, live)| !live.is_empty()) {
                     work += segment.search(positions, live, |word, found| {
@@ -352,7 +349,10 @@ impl<'a> View<'a> {
         scratch: &mut Scratch,
         mut each: impl FnMut(usize, &'a Segment, usize, u64),
     ) {
-        for (c, Class { params, .. }) in self.index.classes.iter().enumerate() {
+        for (c, Class { params, segments }) in self.index.classes.iter().enumerate() {
+            if segments.is_empty() {
+                continue;
+            }
             scratch.positions.clear();
             for key in keys {
                 key.with_bytes(|bytes| {

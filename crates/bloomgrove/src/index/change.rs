@@ -165,6 +165,50 @@ impl Index {
         self.segment_mut(place).set_bits(place.slot, positions)
     }
 
+    /// Of these bits of a filter, those that the set does not have, rising, each once: what an
+    /// update would change. Of a set made of slices, of the newest.
+    ///
+    /// # Errors
+    /// [`Error::UnknownSet`]; [`Error::Params`] for a bit that the filter does not have.
+    pub fn missing_bits(
+        &self,
+        name: impl AsRef<[u8]>,
+        positions: impl IntoIterator<Item = u64>,
+    ) -> Result<Vec<u64>, Error> {
+        let place = self.newest(name.as_ref())?;
+        let class = &self.classes[place.class];
+        let bits = class.params.bits();
+        let mut missing = Vec::new();
+        for position in positions {
+            if position >= bits {
+                return Err(no_bit(position, bits));
+            }
+            if !class.segments[place.segment].has_bit(place.slot, position) {
+                missing.push(position);
+            }
+        }
+        missing.sort_unstable();
+        missing.dedup();
+        Ok(missing)
+    }
+
+    /// Sets bits of a set's filter; of a set made of slices, of the newest.
+    ///
+    /// # Errors
+    /// [`Error::UnknownSet`]; [`Error::Params`] for a bit that the filter does not have;
+    /// [`Error::OutOfMemory`].
+    pub fn set_bits(&mut self, name: impl AsRef<[u8]>, positions: &[u64]) -> Result<(), Error> {
+        let name = name.as_ref();
+        let place = self.newest(name)?;
+        let bits = self.classes[place.class].params.bits();
+        if let Some(&position) = positions.iter().find(|&&position| position >= bits) {
+            return Err(no_bit(position, bits));
+        }
+        let place = self.make_open(name, place)?;
+        let positions = positions.iter().copied();
+        self.segment_mut(place).set_bits(place.slot, positions)
+    }
+
     /// Gives a set another filter, which may have other parameters if the index is mixed.
     /// Its number and tag stay.
     ///
@@ -282,11 +326,22 @@ impl Index {
         let class = match self.class_of(filter.params()) {
             Some(class) => class,
             None => {
-                self.classes.push(Class {
+                let class = Class {
                     params: filter.params().clone(),
                     segments: Vec::new(),
-                });
-                self.classes.len() - 1
+                };
+                // One that has lost all its sets makes room for another.
+                let empty = |class: &Class| class.segments.is_empty();
+                match self.classes.iter().position(empty) {
+                    Some(at) => {
+                        self.classes[at] = class;
+                        at
+                    }
+                    None => {
+                        self.classes.push(class);
+                        self.classes.len() - 1
+                    }
+                }
             }
         };
         let segments = &mut self.classes[class].segments;
@@ -334,6 +389,15 @@ impl Index {
         if let Some(directory) = self.directory.get_mut() {
             directory.remove(name, id, slice);
             self.len = directory.len();
+        }
+        // Sets of ever other parameters that come and go must not leave their memory behind.
+        let segments = &mut self.classes[place.class].segments;
+        if segments
+            .iter()
+            .all(|segment| segment.len() == 0 && segment.is_open())
+        {
+            segments.clear();
+            self.epoch = fresh_epoch();
         }
         Ok(())
     }
@@ -400,6 +464,10 @@ impl Index {
     pub(super) fn segment_mut(&mut self, place: Place) -> &mut Segment {
         &mut self.classes[place.class].segments[place.segment]
     }
+}
+
+fn no_bit(position: u64, bits: u64) -> Error {
+    Error::params(format!("bit {position} of a filter that has {bits}"))
 }
 
 pub(super) fn duplicate(name: &[u8]) -> Error {

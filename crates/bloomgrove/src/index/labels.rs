@@ -110,6 +110,11 @@ impl<'a> Set<'a> {
         self.texts().1
     }
 
+    /// How many bits of its filter are set.
+    pub fn ones(&self) -> u64 {
+        self.label().ones()
+    }
+
     /// Of a set made of time slices, the one that was found.
     pub fn slice(&self) -> Option<u64> {
         Some(self.label().slice()).filter(|&slice| slice != NO_SLICE)

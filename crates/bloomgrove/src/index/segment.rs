@@ -190,6 +190,10 @@ impl Segment {
         Ok(())
     }
 
+    pub(super) fn has_bit(&self, slot: usize, position: u64) -> bool {
+        self.body.get(slot, position)
+    }
+
     /// Sets bits of a filter, in a segment that is open.
     pub(super) fn set_bits(
         &mut self,

@@ -17,6 +17,7 @@
 //! | integers of a range, a list, texts | [`Namespace`] |
 //! | many filters of the same names | a [`NameIndex`], built once |
 //! | one filter, or an expression of filters | [`Query`] |
+//! | such an expression as text | [`Expression`] |
 //! | a wish for a few members | [`Sampler`] |
 //! | a wish for all | [`Reconstruction`] |
 //! | a sampler to judge | [`Uniformity`], [`Calibration`] |
@@ -33,6 +34,7 @@
 
 mod baselines;
 mod candidates;
+mod expression;
 mod name_index;
 mod namespace;
 mod operations;
@@ -45,6 +47,7 @@ mod tree;
 mod uniform;
 
 pub use baselines::{Bits, HashInvert, dictionary_attack, dictionary_sample};
+pub use expression::Expression;
 pub(crate) use name_index::check_file;
 pub use name_index::{IndexOptions, NameIndex, Progress};
 pub use namespace::{Form, Name, Namespace, Spelling};

@@ -161,6 +161,33 @@ pub fn expected_fpr(layout: Layout, bits: u64, hashes: u32, items: u64) -> f64 {
     }
 }
 
+/// How often a filter of which so many bits are set accepts an absent key. Of the blocked layout as
+/// if its lines were filled by chance: [`Filter::expected_fpr`](crate::Filter::expected_fpr)
+/// looks at them.
+pub fn fpr_of_ones(params: &Params, ones: u64) -> f64 {
+    let (bits, hashes) = (params.bits(), params.hashes());
+    let fill = ones as f64 / bits as f64;
+    match params.layout() {
+        Layout::Standard => fill.powi(hashes as i32),
+        layout => {
+            let items = math::items_for_fill(bits, hashes, fill);
+            expected_fpr(layout, bits, hashes, items as u64)
+        }
+    }
+}
+
+/// A number of items to size a filter for: the next of few steps, up to a quarter more than asked.
+/// Filters of many sets then have few different sizes, as a mixed
+/// [`Index`](crate::index::Index) wants.
+pub fn step(items: u64) -> u64 {
+    const LEAST: u64 = 32;
+    if items <= LEAST {
+        return LEAST;
+    }
+    let quarter = 1 << ((items - 1).ilog2() - 2);
+    items.checked_next_multiple_of(quarter).unwrap_or(items)
+}
+
 /// The smallest standard filter.
 ///
 /// # Errors

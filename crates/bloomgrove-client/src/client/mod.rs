@@ -1,0 +1,209 @@
+//! A server, from here: a method for everything that it does.
+//!
+//! ```text
+//!   sets.rs     list, make, change, remove
+//!   filters.rs  filters up and down, whole and as what changed; keys
+//!   ask.rs      which sets hold a key, what is in them, how the server is
+//!   mod.rs      a request is sent, its answer read: up to the limit, and checked
+//! ```
+//!
+//! Nothing is sent twice: what may be repeated safely (all but making and renaming a set), the
+//! caller can repeat.
+
+mod ask;
+mod filters;
+mod sets;
+
+use std::fmt;
+use std::sync::Arc;
+
+use reqwest::header::CONTENT_TYPE;
+use reqwest::{Method, RequestBuilder, Response};
+use serde::de::DeserializeOwned;
+
+pub use filters::PutOptions;
+pub use sets::{ListRequest, Listing};
+
+use crate::api::Problem;
+use crate::{ClientBuilder, Error};
+
+/// A server. Copies share their connections.
+#[derive(Clone)]
+pub struct Client {
+    pub(crate) http: reqwest::Client,
+    pub(crate) server: Arc<str>,
+    pub(crate) answer_limit: u64,
+    pub(crate) filter_limit: u64,
+}
+
+/// So much of an answer that is no JSON is shown.
+const SHOWN: usize = 200;
+
+impl Client {
+    /// The server at this address, such as `http://127.0.0.1:7711`. Nothing is sent yet.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if this is no address.
+    pub fn new(url: impl Into<String>) -> Result<Self, Error> {
+        Self::builder(url).build()
+    }
+
+    /// The same, with a key, authorities, limits.
+    pub fn builder(url: impl Into<String>) -> ClientBuilder {
+        ClientBuilder::new(url)
+    }
+
+    /// The address of the server.
+    pub fn server(&self) -> &str {
+        &self.server
+    }
+
+    fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        self.http.request(method, format!("{}{path}", self.server))
+    }
+
+    /// A request about a set; `rest` is what follows its name.
+    fn about(&self, method: Method, name: &str, rest: &str) -> Result<RequestBuilder, Error> {
+        Ok(self.request(method, &format!("/v1/sets/{}{rest}", in_path(name)?)))
+    }
+
+    /// Sends a request; an answer that is a problem is an error.
+    async fn send(&self, request: RequestBuilder) -> Result<Response, Error> {
+        let sent = request.send().await;
+        let response = sent.map_err(|source| self.transport(source))?;
+        let status = response.status();
+        if status.is_success() {
+            return Ok(response);
+        }
+        let is_problem = response
+            .headers()
+            .get(CONTENT_TYPE)
+            .is_some_and(|kind| kind.as_bytes().starts_with(b"application/problem+json"));
+        let body = self.body(response, self.answer_limit).await?;
+        match serde_json::from_slice::<Problem>(&body) {
+            Ok(problem) if is_problem => Err(Error::Problem(problem)),
+            _ => Err(self.answer(status.as_u16(), start_of(&body))),
+        }
+    }
+
+    /// Sends a request whose answer is JSON.
+    async fn json<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<T, Error> {
+        let response = self.send(request).await?;
+        self.read(response).await
+    }
+
+    async fn read<T: DeserializeOwned>(&self, response: Response) -> Result<T, Error> {
+        let status = response.status().as_u16();
+        let body = self.body(response, self.answer_limit).await?;
+        serde_json::from_slice(&body)
+            .map_err(|error| self.answer(status, format!("{error}, in: {}", start_of(&body))))
+    }
+
+    /// The body, unless it is larger than allowed: whatever the server says of its length, no
+    /// more than that is held.
+    async fn body(&self, mut response: Response, limit: u64) -> Result<Vec<u8>, Error> {
+        let status = response.status().as_u16();
+        let too_large = || {
+            self.answer(
+                status,
+                format!("it has more than the {limit} bytes that are allowed"),
+            )
+        };
+        let expected = response.content_length().unwrap_or(0);
+        if expected > limit {
+            return Err(too_large());
+        }
+        let mut body = Vec::new();
+        while let Some(part) = response
+            .chunk()
+            .await
+            .map_err(|source| self.transport(source))?
+        {
+            if (body.len() + part.len()) as u64 > limit {
+                return Err(too_large());
+            }
+            body.extend_from_slice(&part);
+        }
+        Ok(body)
+    }
+
+    fn transport(&self, source: reqwest::Error) -> Error {
+        Error::Transport {
+            url: self.server.to_string(),
+            source,
+        }
+    }
+
+    fn answer(&self, status: u16, what: impl Into<String>) -> Error {
+        Error::Answer {
+            url: self.server.to_string(),
+            status,
+            what: what.into(),
+        }
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client")
+            .field("server", &self.server)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A name as one part of a path: all but letters, digits and `-_~.` is written as its bytes.
+fn in_path(name: &str) -> Result<String, Error> {
+    if matches!(name, "" | "." | "..") {
+        // What they are in every address: nothing, this folder, the one above.
+        return Err(Error::invalid(format!(
+            "{name:?} is no name of a set; take another"
+        )));
+    }
+    let mut path = String::with_capacity(name.len());
+    for byte in name.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'~' | b'.' => {
+                path.push(char::from(byte));
+            }
+            other => path.push_str(&format!("%{other:02X}")),
+        }
+    }
+    Ok(path)
+}
+
+/// The start of an answer, fit to be shown.
+fn start_of(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&body[..body.len().min(SHOWN)]);
+    let text: String = text
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect();
+    match text.trim() {
+        "" => "it is empty".to_owned(),
+        text => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_path;
+
+    #[test]
+    fn names_are_one_part_of_a_path() {
+        for (name, path) in [
+            ("galway", "galway"),
+            ("site/galway", "site%2Fgalway"),
+            ("100% sure?", "100%25%20sure%3F"),
+            ("%2F", "%252F"),
+            ("göl", "g%C3%B6l"),
+            ("a.b-c_d~e", "a.b-c_d~e"),
+            ("...", "..."),
+            ("../x", "..%2Fx"),
+        ] {
+            assert_eq!(in_path(name).unwrap(), path);
+        }
+        for name in ["", ".", ".."] {
+            assert!(in_path(name).is_err(), "{name}");
+        }
+    }
+}

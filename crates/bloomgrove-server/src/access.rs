@@ -1,0 +1,437 @@
+//! Keys, and what they allow.
+//!
+//! ```text
+//! admin   everything; snapshots
+//! write   ask everything; change sets whose names begin with the key's prefix
+//! read    ask everything
+//! ```
+//!
+//! The server keeps the SHA-256 of each key, never the key. Keys are random (32 bytes, see
+//! [`new_key`]), so a plain hash is enough: there is no dictionary to try. All entries are
+//! compared in constant time, so an answer's time tells nothing of how near a guess was.
+//!
+//! A server without keys allows everything; it listens on loopback only
+//! ([`Config::check`](crate::config::Config::check)).
+
+use std::fmt;
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
+
+/// What a key is for; each includes those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Ask.
+    Read,
+    /// Ask, and change sets whose names begin with the key's prefix.
+    Write,
+    /// Everything.
+    Admin,
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Admin => "admin",
+        })
+    }
+}
+
+impl std::str::FromStr for Role {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "read" => Ok(Self::Read),
+            "write" => Ok(Self::Write),
+            "admin" => Ok(Self::Admin),
+            other => Err(format!("{other:?} is no role; write read, write or admin")),
+        }
+    }
+}
+
+/// One key of the configuration.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KeyEntry {
+    /// Whose it is: for the log.
+    pub name: String,
+    /// What it is for.
+    pub role: Role,
+    /// The SHA-256 of the key, in 64 hexadecimal digits.
+    pub sha256: String,
+    /// Of a write key: how the names of the sets begin that it may change.
+    #[serde(default)]
+    pub prefix: String,
+}
+
+impl std::str::FromStr for KeyEntry {
+    type Err = String;
+
+    /// `NAME:ROLE:SHA256[:PREFIX]`, as on the command line.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut parts = text.splitn(4, ':');
+        let (Some(name), Some(role), Some(sha256)) = (parts.next(), parts.next(), parts.next())
+        else {
+            return Err("write a key as NAME:ROLE:SHA256 or NAME:write:SHA256:PREFIX".into());
+        };
+        Ok(Self {
+            name: name.into(),
+            role: role.parse()?,
+            sha256: sha256.into(),
+            prefix: parts.next().unwrap_or_default().into(),
+        })
+    }
+}
+
+/// A new key: `bg_` and 32 random bytes.
+///
+/// # Errors
+///
+/// When the system gives no random bytes.
+pub fn new_key() -> Result<String, String> {
+    let mut bytes = [0; 32];
+    rustls::crypto::ring::default_provider()
+        .secure_random
+        .fill(&mut bytes)
+        .map_err(|_| "the system gives no random bytes")?;
+    Ok(format!("bg_{}", URL_SAFE_NO_PAD.encode(bytes)))
+}
+
+/// What is kept of a key: its SHA-256 in hexadecimal digits.
+#[must_use]
+pub fn hash_of(key: &str) -> String {
+    let digits = Sha256::digest(key.as_bytes());
+    digits.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// All keys that the server knows.
+#[derive(Debug)]
+pub struct Access {
+    keys: Vec<([u8; 32], Caller)>,
+}
+
+impl Access {
+    /// No keys: everybody may do everything.
+    #[must_use]
+    pub fn open() -> Self {
+        Self { keys: Vec::new() }
+    }
+
+    /// These keys; without any, the same as [`open`](Self::open).
+    ///
+    /// # Errors
+    ///
+    /// Which entry is wrong, and why.
+    pub fn new(entries: &[KeyEntry]) -> Result<Self, String> {
+        let mut keys: Vec<([u8; 32], Caller)> = Vec::with_capacity(entries.len());
+        for entry in entries {
+            let KeyEntry { name, role, .. } = entry;
+            let wrong = |what: String| Err(format!("key {name:?}: {what}"));
+            if name.is_empty() {
+                return wrong("a key needs a name, by which the log tells who asked".into());
+            }
+            let Some(hash) = digest(&entry.sha256) else {
+                return wrong(
+                    "`sha256` must be 64 hexadecimal digits; `bloomgrove serve key` makes a key \
+                     and prints its entry"
+                        .into(),
+                );
+            };
+            if *role != Role::Write && !entry.prefix.is_empty() {
+                return wrong(format!(
+                    "a prefix says what may be changed, so only a write key has one; this is of \
+                     role {role}"
+                ));
+            }
+            for (other, caller) in &keys {
+                if caller.name() == name {
+                    return wrong("there are two keys of this name".into());
+                }
+                if *other == hash {
+                    return wrong(format!("it is the same key as {:?}", caller.name()));
+                }
+            }
+            let caller = Caller {
+                name: name.as_str().into(),
+                role: *role,
+                prefix: entry.prefix.as_str().into(),
+            };
+            keys.push((hash, caller));
+        }
+        Ok(Self { keys })
+    }
+
+    /// Whether everybody may do everything.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.keys.is_empty()
+    }
+
+    /// Whose key it is.
+    ///
+    /// # Errors
+    ///
+    /// When keys are needed and this is none of them.
+    pub fn who(&self, key: Option<&str>) -> Result<Caller, Denied> {
+        if self.is_open() {
+            return Ok(Caller::anybody());
+        }
+        let hash: [u8; 32] = Sha256::digest(key.ok_or(Denied::NoKey)?.as_bytes()).into();
+        let mut found = u64::MAX;
+        // All of them, whichever is right.
+        for (place, (known, _)) in (0u64..).zip(&self.keys) {
+            let same: Choice = known.ct_eq(&hash);
+            found.conditional_assign(&place, same);
+        }
+        let found = usize::try_from(found).ok();
+        found
+            .and_then(|place| self.keys.get(place))
+            .map(|(_, caller)| caller.clone())
+            .ok_or(Denied::UnknownKey)
+    }
+}
+
+/// 64 hexadecimal digits.
+fn digest(text: &str) -> Option<[u8; 32]> {
+    let mut hash = [0; 32];
+    if text.len() != 64 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return None;
+    }
+    for (i, byte) in hash.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(text.get(2 * i..2 * i + 2)?, 16).ok()?;
+    }
+    Some(hash)
+}
+
+/// Who asks.
+#[derive(Clone, Debug)]
+pub struct Caller {
+    name: Arc<str>,
+    role: Role,
+    prefix: Arc<str>,
+}
+
+impl Caller {
+    /// Whoever talks to a server without keys.
+    #[must_use]
+    pub fn anybody() -> Self {
+        Self {
+            name: "anybody".into(),
+            role: Role::Admin,
+            prefix: "".into(),
+        }
+    }
+
+    /// The name of the key: for the log.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// May ask.
+    ///
+    /// # Errors
+    ///
+    /// Never: every key may. It is asked all the same, so that no command forgets to.
+    pub fn may_read(&self) -> Result<(), Denied> {
+        self.needs(Role::Read)
+    }
+
+    /// May make, change or remove the set of this name.
+    ///
+    /// # Errors
+    ///
+    /// When the key is for reading, or for other names.
+    pub fn may_write(&self, set: &str) -> Result<(), Denied> {
+        self.needs(Role::Write)?;
+        if set.starts_with(&*self.prefix) {
+            Ok(())
+        } else {
+            Err(Denied::Prefix {
+                key: self.name().into(),
+                prefix: (*self.prefix).into(),
+                set: set.into(),
+            })
+        }
+    }
+
+    /// May do what concerns the whole server.
+    ///
+    /// # Errors
+    ///
+    /// When the key is of another role.
+    pub fn may_administer(&self) -> Result<(), Denied> {
+        self.needs(Role::Admin)
+    }
+
+    fn needs(&self, needed: Role) -> Result<(), Denied> {
+        if self.role >= needed {
+            Ok(())
+        } else {
+            Err(Denied::Role {
+                key: self.name().into(),
+                has: self.role,
+                needed,
+            })
+        }
+    }
+}
+
+/// Why not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Denied {
+    /// The request carries no key.
+    NoKey,
+    /// The key is none of ours.
+    UnknownKey,
+    /// The key is for less.
+    Role {
+        /// The name of the key.
+        key: String,
+        /// What it is for.
+        has: Role,
+        /// What would be needed.
+        needed: Role,
+    },
+    /// The key is for sets of other names.
+    Prefix {
+        /// The name of the key.
+        key: String,
+        /// How the names begin that it may change.
+        prefix: String,
+        /// The set that was to be changed.
+        set: String,
+    },
+}
+
+impl Denied {
+    /// Whether another key is needed (401), rather than this one not being enough (403).
+    #[must_use]
+    pub fn is_unauthorized(&self) -> bool {
+        matches!(self, Self::NoKey | Self::UnknownKey)
+    }
+}
+
+impl fmt::Display for Denied {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoKey => write!(
+                f,
+                "this server wants a key: send it as `Authorization: Bearer KEY`"
+            ),
+            Self::UnknownKey => write!(
+                f,
+                "this server does not know the key; whoever runs it makes one with \
+                 `bloomgrove serve key`"
+            ),
+            Self::Role { key, has, needed } => write!(
+                f,
+                "the key {key:?} is of role {has}, and this needs role {needed}"
+            ),
+            Self::Prefix { key, prefix, set } => write!(
+                f,
+                "the key {key:?} may change only sets whose names begin with {prefix:?}, and \
+                 {set:?} does not"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for Denied {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(name: &str, role: Role, key: &str, prefix: &str) -> KeyEntry {
+        KeyEntry {
+            name: name.into(),
+            role,
+            sha256: hash_of(key),
+            prefix: prefix.into(),
+        }
+    }
+
+    #[test]
+    fn each_role_includes_the_ones_before() {
+        let access = Access::new(&[
+            entry("page", Role::Read, "r", ""),
+            entry("galway", Role::Write, "w", "site/galway"),
+            entry("boss", Role::Admin, "a", ""),
+        ])
+        .unwrap();
+        for (key, write_inside, write_outside, administer) in [
+            ("r", false, false, false),
+            ("w", true, false, false),
+            ("a", true, true, true),
+        ] {
+            let caller = access.who(Some(key)).unwrap();
+            assert!(caller.may_read().is_ok());
+            assert_eq!(caller.may_write("site/galway/1").is_ok(), write_inside);
+            assert_eq!(caller.may_write("site/cork/1").is_ok(), write_outside);
+            assert_eq!(caller.may_administer().is_ok(), administer);
+        }
+        assert_eq!(access.who(None).unwrap_err(), Denied::NoKey);
+        assert_eq!(access.who(Some("x")).unwrap_err(), Denied::UnknownKey);
+        assert_eq!(access.who(Some("")).unwrap_err(), Denied::UnknownKey);
+    }
+
+    #[test]
+    fn without_keys_everything_is_allowed() {
+        let access = Access::new(&[]).unwrap();
+        assert!(access.is_open());
+        let anybody = access.who(None).unwrap();
+        assert!(anybody.may_write("any").is_ok() && anybody.may_administer().is_ok());
+    }
+
+    #[test]
+    fn wrong_entries_are_named() {
+        let good = entry("one", Role::Read, "1", "");
+        for (bad, word) in [
+            (entry("", Role::Read, "2", ""), "needs a name"),
+            (entry("one", Role::Read, "2", ""), "two keys"),
+            (entry("two", Role::Read, "1", ""), "same key"),
+            (entry("two", Role::Read, "2", "site/"), "only a write key"),
+            (
+                KeyEntry {
+                    sha256: "zz".repeat(32),
+                    ..entry("two", Role::Read, "2", "")
+                },
+                "64 hexadecimal",
+            ),
+        ] {
+            let error = Access::new(&[good.clone(), bad]).unwrap_err();
+            assert!(error.contains(word), "{error}");
+        }
+    }
+
+    #[test]
+    fn keys_on_the_command_line() {
+        let hash = hash_of("1");
+        assert_eq!(hash.len(), 64);
+        let read: KeyEntry = format!("page:read:{hash}").parse().unwrap();
+        assert_eq!(read, entry("page", Role::Read, "1", ""));
+        let write: KeyEntry = format!("x:write:{hash}:site:1").parse().unwrap();
+        assert_eq!(write.prefix, "site:1");
+        assert!("page:read".parse::<KeyEntry>().is_err());
+        assert!(format!("page:root:{hash}").parse::<KeyEntry>().is_err());
+    }
+
+    #[test]
+    fn new_keys_differ_and_are_known_by_their_hash() {
+        let (one, two) = (new_key().unwrap(), new_key().unwrap());
+        assert_ne!(one, two);
+        let access = Access::new(&[entry("one", Role::Admin, &one, "")]).unwrap();
+        assert_eq!(access.who(Some(&one)).unwrap().name(), "one");
+        assert!(access.who(Some(&two)).is_err());
+    }
+}

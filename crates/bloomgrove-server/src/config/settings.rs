@@ -1,0 +1,164 @@
+//! What one source says: flags and environment, or a file.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::read::{self, Amount};
+use super::{Config, Limits, LogFormat, LogOptions, TlsFiles};
+use crate::access::KeyEntry;
+
+/// What one source says; see [`Config`] for the meaning of each.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[expect(missing_docs, reason = "the fields are those of Config")]
+pub struct Settings {
+    pub data: Option<PathBuf>,
+    pub listen: Option<Vec<SocketAddr>>,
+    pub demo: Option<bool>,
+    pub restore: Option<PathBuf>,
+    pub limits: LimitSettings,
+    pub tls: TlsSettings,
+    pub log: LogSettings,
+    pub keys: Option<Vec<KeyEntry>>,
+}
+
+/// What one source says of [`Limits`].
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[expect(missing_docs, reason = "the fields are those of Limits")]
+pub struct LimitSettings {
+    #[serde(deserialize_with = "read::bytes")]
+    pub body: Option<u64>,
+    #[serde(deserialize_with = "read::count")]
+    pub keys: Option<u64>,
+    #[serde(deserialize_with = "read::amount")]
+    pub memory: Option<Amount>,
+    #[serde(deserialize_with = "read::bytes")]
+    pub filter: Option<u64>,
+    #[serde(deserialize_with = "read::duration")]
+    pub request_time: Option<Duration>,
+    #[serde(deserialize_with = "read::duration")]
+    pub header_time: Option<Duration>,
+    #[serde(deserialize_with = "read::duration")]
+    pub idle_time: Option<Duration>,
+    #[serde(deserialize_with = "read::count")]
+    pub connections: Option<u64>,
+}
+
+/// What one source says of [`TlsFiles`].
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[expect(missing_docs, reason = "the fields are those of TlsFiles")]
+pub struct TlsSettings {
+    pub cert: Option<PathBuf>,
+    pub key: Option<PathBuf>,
+}
+
+/// What one source says of [`LogOptions`].
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[expect(missing_docs, reason = "the fields are those of LogOptions")]
+pub struct LogSettings {
+    pub level: Option<String>,
+    pub format: Option<LogFormat>,
+    #[serde(deserialize_with = "read::duration")]
+    pub slow: Option<Duration>,
+}
+
+impl Settings {
+    /// What this file says.
+    ///
+    /// # Errors
+    ///
+    /// The file, the line and what is wrong there.
+    pub fn from_file(path: &Path) -> Result<Self, String> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| format!("configuration {}: {error}", path.display()))?;
+        Self::from_toml(&text).map_err(|error| format!("configuration {}{error}", path.display()))
+    }
+
+    /// What this text says; errors begin with the line.
+    pub(super) fn from_toml(text: &str) -> Result<Self, String> {
+        toml::from_str(text).map_err(|error| {
+            let line = error.span().and_then(|span| text.get(..span.start));
+            let line = line.map(|before| format!(", line {}", before.matches('\n').count() + 1));
+            format!("{}: {}", line.unwrap_or_default(), error.message())
+        })
+    }
+
+    /// What this says, and what `other` says where this says nothing. Lists are not mixed.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            data: self.data.or(other.data),
+            listen: self.listen.or(other.listen),
+            demo: self.demo.or(other.demo),
+            restore: self.restore.or(other.restore),
+            limits: LimitSettings {
+                body: self.limits.body.or(other.limits.body),
+                keys: self.limits.keys.or(other.limits.keys),
+                memory: self.limits.memory.or(other.limits.memory),
+                filter: self.limits.filter.or(other.limits.filter),
+                request_time: self.limits.request_time.or(other.limits.request_time),
+                header_time: self.limits.header_time.or(other.limits.header_time),
+                idle_time: self.limits.idle_time.or(other.limits.idle_time),
+                connections: self.limits.connections.or(other.limits.connections),
+            },
+            tls: TlsSettings {
+                cert: self.tls.cert.or(other.tls.cert),
+                key: self.tls.key.or(other.tls.key),
+            },
+            log: LogSettings {
+                level: self.log.level.or(other.log.level),
+                format: self.log.format.or(other.log.format),
+                slow: self.log.slow.or(other.log.slow),
+            },
+            keys: self.keys.or(other.keys),
+        }
+    }
+
+    /// The whole configuration, checked.
+    ///
+    /// # Errors
+    ///
+    /// What does not go together.
+    pub fn into_config(self) -> Result<Config, String> {
+        let usual = Config::default();
+        let many = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
+        let tls = match (self.tls.cert, self.tls.key) {
+            (None, None) => None,
+            (Some(cert), Some(key)) => Some(TlsFiles { cert, key }),
+            (Some(_), None) => return Err("TLS needs the key of the certificate, too".into()),
+            (None, Some(_)) => return Err("TLS needs the certificate of the key, too".into()),
+        };
+        let limits = self.limits;
+        let config = Config {
+            data: self.data.unwrap_or(usual.data),
+            listen: self.listen.unwrap_or(usual.listen),
+            limits: Limits {
+                body: limits.body.unwrap_or(usual.limits.body),
+                keys: limits.keys.map_or(usual.limits.keys, many),
+                memory: limits.memory.map_or(usual.limits.memory, Amount::bytes),
+                filter: limits.filter.unwrap_or(usual.limits.filter),
+                request_time: limits.request_time.unwrap_or(usual.limits.request_time),
+                header_time: limits.header_time.unwrap_or(usual.limits.header_time),
+                idle_time: limits.idle_time.unwrap_or(usual.limits.idle_time),
+                connections: limits.connections.map_or(usual.limits.connections, many),
+            },
+            tls,
+            keys: self.keys.unwrap_or(usual.keys),
+            log: LogOptions {
+                level: self.log.level.unwrap_or(usual.log.level),
+                format: self.log.format.unwrap_or(usual.log.format),
+                slow: self.log.slow.unwrap_or(usual.log.slow),
+            },
+            demo: self.demo.unwrap_or(usual.demo),
+            restore: self.restore.or(usual.restore),
+        };
+        config.check()?;
+        Ok(config)
+    }
+}

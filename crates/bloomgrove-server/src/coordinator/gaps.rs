@@ -1,0 +1,76 @@
+//! Bits that were set, in few bytes: rising positions, each as its distance to the one before in
+//! LEB128. FORMAT.md section 17.
+
+use anyhow::{Result, bail};
+
+/// Appends rising positions.
+pub(super) fn put(out: &mut Vec<u8>, positions: &[u64]) {
+    let mut before = 0;
+    for &position in positions {
+        let mut gap = position - before;
+        before = position;
+        while gap >= 0x80 {
+            out.push(gap as u8 | 0x80);
+            gap >>= 7;
+        }
+        out.push(gap as u8);
+    }
+}
+
+/// The positions, which must rise and be below `bits`.
+pub(super) fn take(bytes: &[u8], bits: u64) -> Result<Vec<u64>> {
+    let mut positions: Vec<u64> = Vec::new();
+    let (mut gap, mut shift) = (0u64, 0);
+    for &byte in bytes {
+        if shift > 56 {
+            bail!("a distance between bits is too large");
+        }
+        gap |= u64::from(byte & 0x7f) << shift;
+        shift += 7;
+        if byte & 0x80 == 0 {
+            let before = positions.last().copied();
+            let position = before.unwrap_or(0) + gap;
+            if position >= bits || before.is_some_and(|before| before >= position) {
+                bail!("bit {position} is out of order, or beyond the {bits} that there are");
+            }
+            positions.push(position);
+            (gap, shift) = (0, 0);
+        }
+    }
+    if shift != 0 {
+        bail!("it ends inside a number");
+    }
+    Ok(positions)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_come_back() {
+        for positions in [
+            vec![],
+            vec![0],
+            vec![0, 1, 127, 128, 16_384, (1 << 56) - 1],
+            (0..1000).map(|i| i * i).collect(),
+        ] {
+            let mut bytes = Vec::new();
+            put(&mut bytes, &positions);
+            assert_eq!(take(&bytes, 1 << 56).unwrap(), positions);
+        }
+    }
+
+    #[test]
+    fn what_is_no_list_of_bits_is_refused() {
+        for (bytes, bits) in [
+            (&[0x80][..], 100),
+            (&[5, 0], 100),
+            (&[100], 100),
+            (&[99, 1], 100),
+            (&[0xff; 12], u64::MAX),
+        ] {
+            assert!(take(bytes, bits).is_err(), "{bytes:?}");
+        }
+    }
+}

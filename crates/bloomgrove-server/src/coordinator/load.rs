@@ -1,0 +1,121 @@
+//! Reading the store at the start: one thread reads, the others expand filters, one lays them out.
+
+use std::sync::mpsc;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::{Context, Result};
+use bloomgrove::{Filter, codec};
+
+use super::Limits;
+use super::catalog::{Catalog, Effect, Entry, Stored};
+use super::change::set_all;
+use super::gaps;
+use super::store::{Loaded, Store};
+
+/// Sets on their way from one thread to the next at most.
+const AHEAD: usize = 256;
+
+/// A set that can be put into the catalog.
+struct Ready {
+    name: Arc<str>,
+    filter: Filter,
+    entry: Entry,
+}
+
+/// Everything that the store has, and the version that was last given.
+pub(super) fn load(store: &Store, limits: &Limits) -> Result<(Catalog, u64)> {
+    let mut catalog = Catalog::new();
+    let (found, to_expand) = mpsc::sync_channel::<Loaded>(AHEAD);
+    let (expanded, ready) = mpsc::sync_channel::<Result<Ready>>(AHEAD);
+    // Gone with the last of those who take from it, so that the reader notices.
+    let to_expand = Arc::new(Mutex::new(to_expand));
+    let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get());
+    let version = std::thread::scope(|scope| {
+        let reader = scope.spawn(move || {
+            store.load(|set| {
+                // If nobody takes it any more, who was to take it tells why.
+                found.send(set).ok().context("stopped")
+            })
+        });
+        for _ in 0..threads {
+            let (to_expand, expanded) = (to_expand.clone(), expanded.clone());
+            scope.spawn(move || {
+                loop {
+                    let set = to_expand
+                        .lock()
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .recv();
+                    let Ok(set) = set else { break };
+                    if expanded.send(expand(set)).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        drop((expanded, to_expand));
+        for set in &ready {
+            let Ready {
+                name,
+                filter,
+                mut entry,
+            } = set?;
+            entry.params = catalog.share(filter.params());
+            catalog.apply(Effect::Add(name, filter, entry))?;
+            if catalog.index.bytes() > limits.memory {
+                anyhow::bail!(
+                    "the sets of this folder take more than the {} bytes of memory that are \
+                     allowed; allow more (`limits.memory`)",
+                    limits.memory
+                );
+            }
+        }
+        drop(ready);
+        reader
+            .join()
+            .map_err(|_| anyhow::anyhow!("reading the store panicked"))?
+    })?;
+    Ok((catalog, version))
+}
+
+fn expand(set: Loaded) -> Result<Ready> {
+    let Loaded {
+        id,
+        record,
+        filter: message,
+        deltas,
+    } = set;
+    let damaged = || format!("the set {} cannot be read from the store", record.name);
+    // What is in the store was within the limits when it came.
+    let (mut filter, _) = codec::expand_within(&message[..], u64::MAX).with_context(damaged)?;
+    let mut entry = Entry {
+        id,
+        params: Arc::new(filter.params().clone()),
+        tags: record.tags.clone(),
+        version: record.version,
+        whole: record.whole,
+        created: record.created,
+        changed: record.changed,
+        expires: record.expires,
+        stored: Stored {
+            filter_bytes: message.len() as u64,
+            deltas: deltas.len() as u64,
+            delta_bytes: deltas.iter().map(|(_, bytes)| bytes.len() as u64).sum(),
+        },
+    };
+    let mut all = Vec::new();
+    for (version, bytes) in &deltas {
+        let (time, positions) = bytes.split_first_chunk().with_context(damaged)?;
+        all.extend(gaps::take(positions, filter.params().bits()).with_context(damaged)?);
+        entry.version = entry.version.max(*version);
+        entry.changed = entry.changed.max(u64::from_le_bytes(*time));
+    }
+    if !all.is_empty() {
+        set_all(&mut filter, &all)?;
+    }
+    let name = record.name.as_str().into();
+    Ok(Ready {
+        name,
+        filter,
+        entry,
+    })
+}

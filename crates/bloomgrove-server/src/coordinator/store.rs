@@ -1,0 +1,302 @@
+//! The store: everything that survives, in one redb file.
+//!
+//! ```text
+//!   sets      id              -> what is known of the set, as JSON
+//!   filters   id              -> its bits, as a message of FORMAT.md section 15
+//!   deltas    id, version     -> time, and the bits that were set then, as gaps
+//!   meta      "version", "format"
+//! ```
+//!
+//! A commit is on disk when it returns. After a write that failed (a full disk) the file is opened
+//! anew for the next one: what was committed is there, what was not is not.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::{Context, Result, bail};
+use redb::{
+    Database, DatabaseError, Durability, ReadableDatabase, ReadableTable, TableDefinition,
+    WriteTransaction,
+};
+use serde::{Deserialize, Serialize};
+
+const SETS: TableDefinition<u64, &[u8]> = TableDefinition::new("sets");
+const FILTERS: TableDefinition<u64, &[u8]> = TableDefinition::new("filters");
+const DELTAS: TableDefinition<(u64, u64), &[u8]> = TableDefinition::new("deltas");
+const META: TableDefinition<&str, u64> = TableDefinition::new("meta");
+
+/// FORMAT.md section 17.
+const FORMAT: u64 = 1;
+/// What redb may keep in memory. The state is in memory anyway; this is for writing.
+const CACHE: usize = 64 << 20;
+/// After a restore versions go on from here: clients may know versions that the
+/// snapshot does not, and none of those may be given again.
+const RESTORED: u64 = 1 << 32;
+/// Copied in one transaction of a snapshot: so much is in memory at once.
+const CHUNK: usize = 8 << 20;
+
+/// What is kept of a set besides its bits.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Record {
+    pub(super) name: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) tags: Vec<String>,
+    /// Of its last description; deltas have their own.
+    pub(super) version: u64,
+    pub(super) whole: u64,
+    pub(super) created: u64,
+    pub(super) changed: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) expires: Option<u64>,
+}
+
+/// One thing to write.
+#[derive(Debug)]
+pub(super) enum Write {
+    Set(u64, Record),
+    /// The whole filter: deltas before it go.
+    Filter(u64, Vec<u8>),
+    Delta {
+        id: u64,
+        version: u64,
+        bytes: Vec<u8>,
+    },
+    Remove(u64),
+}
+
+/// A set as the store has it.
+#[derive(Debug)]
+pub(super) struct Loaded {
+    pub(super) id: u64,
+    pub(super) record: Record,
+    pub(super) filter: Vec<u8>,
+    /// By version.
+    pub(super) deltas: Vec<(u64, Vec<u8>)>,
+}
+
+#[derive(Debug)]
+pub(super) struct Store {
+    path: PathBuf,
+    /// None after a failure, until it can be opened again.
+    database: Mutex<Option<Arc<Database>>>,
+}
+
+impl Store {
+    /// Opens the store of a data folder, which is made if there is none; of a snapshot, if one is
+    /// given, and then there must be none.
+    pub(super) fn open(folder: &Path, restore: Option<&Path>) -> Result<Self> {
+        let path = folder.join("store.redb");
+        if let Some(snapshot) = restore {
+            copy_snapshot(snapshot, &path)?;
+        }
+        let store = Self {
+            database: Mutex::new(None),
+            path,
+        };
+        let database = store.opened()?;
+        store.prepare(&database, restore.is_some())?;
+        Ok(store)
+    }
+
+    /// Sees that the tables are there and of a format that is known.
+    fn prepare(&self, database: &Database, restored: bool) -> Result<()> {
+        let path = self.path.display();
+        let write = database.begin_write().context("writing to the store")?;
+        {
+            let mut meta = write.open_table(META)?;
+            let format = meta.get("format")?.map(|format| format.value());
+            match format {
+                None => {
+                    meta.insert("format", FORMAT)?;
+                    meta.insert("version", 0)?;
+                }
+                Some(FORMAT) => {}
+                Some(other) => bail!(
+                    "{path}: written in format {other}, and this build reads {FORMAT}; use a \
+                     newer bloomgrove"
+                ),
+            }
+            if restored {
+                let version = meta.get("version")?.map_or(0, |version| version.value());
+                meta.insert("version", version + RESTORED)?;
+            }
+            write.open_table(SETS)?;
+            write.open_table(FILTERS)?;
+            write.open_table(DELTAS)?;
+        }
+        write.commit().with_context(|| format!("{path}: writing"))
+    }
+
+    /// The database, opened again if it was closed after a failure.
+    fn opened(&self) -> Result<Arc<Database>> {
+        let mut slot = self.database.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(database) = &*slot {
+            return Ok(database.clone());
+        }
+        let path = self.path.display();
+        let opened = Database::builder().set_cache_size(CACHE).create(&self.path);
+        let database = opened.map_err(|error| match error {
+            DatabaseError::DatabaseAlreadyOpen => anyhow::anyhow!(
+                "{path}: another process has this data folder open; stop it, or take another folder"
+            ),
+            error => anyhow::Error::new(error).context(format!("{path}: opening the store")),
+        })?;
+        Ok(slot.insert(Arc::new(database)).clone())
+    }
+
+    /// Calls `each` with every set; says which version was given last.
+    pub(super) fn load(&self, mut each: impl FnMut(Loaded) -> Result<()>) -> Result<u64> {
+        let read = self.opened()?.begin_read()?;
+        let (sets, filters) = (read.open_table(SETS)?, read.open_table(FILTERS)?);
+        let deltas = read.open_table(DELTAS)?;
+        for set in sets.iter()? {
+            let (id, record) = set?;
+            let id = id.value();
+            let record: Record = serde_json::from_slice(record.value())
+                .with_context(|| format!("what the store says of set {id} cannot be read"))?;
+            let filter = filters.get(id)?.map(|filter| filter.value().to_vec());
+            let filter =
+                filter.with_context(|| format!("the filter of {} is missing", record.name))?;
+            let own = deltas.range((id, 0)..=(id, u64::MAX))?;
+            let own = own.map(|delta| {
+                let (key, bytes) = delta?;
+                Ok((key.value().1, bytes.value().to_vec()))
+            });
+            each(Loaded {
+                id,
+                record,
+                filter,
+                deltas: own.collect::<Result<_>>()?,
+            })?;
+        }
+        let version = read.open_table(META)?.get("version")?;
+        Ok(version.map_or(0, |version| version.value()))
+    }
+
+    /// Writes all of it or nothing. When this returns, it is on disk.
+    pub(super) fn commit(&self, writes: &[Write], version: u64) -> Result<()> {
+        let committed = self.opened().and_then(|database| {
+            let mut write = database.begin_write()?;
+            write.set_durability(Durability::Immediate)?;
+            put(&write, writes, version)?;
+            Ok(write.commit()?)
+        });
+        if committed.is_err() {
+            // After a failed write redb refuses all others; the file itself is whole.
+            *self.database.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        }
+        committed
+    }
+
+    /// Copies everything as of now to a new file, while others write; says how many bytes.
+    pub(super) fn snapshot(&self, to: &Path) -> Result<u64> {
+        let read = self.opened()?.begin_read()?;
+        let folder = to.parent().context("a snapshot needs a folder")?;
+        let file = tempfile::Builder::new()
+            .prefix(super::TEMPORARY)
+            .tempfile_in(folder)?;
+        let copy = Database::builder()
+            .set_cache_size(CHUNK)
+            .create_file(file.reopen()?)?;
+        copy_table(&read, &copy, SETS, |bytes| bytes.len())?;
+        copy_table(&read, &copy, FILTERS, |bytes| bytes.len())?;
+        copy_table(&read, &copy, DELTAS, |bytes| bytes.len())?;
+        copy_table(&read, &copy, META, |_| 8)?;
+        // The last commit is the first that waits for the disk, and orders all before it.
+        copy.begin_write()?.commit()?;
+        drop(copy);
+        file.as_file().sync_all()?;
+        let bytes = file.as_file().metadata()?.len();
+        file.persist_noclobber(to)?;
+        std::fs::File::open(folder)?.sync_all()?;
+        Ok(bytes)
+    }
+
+    /// Bytes on disk.
+    pub(super) fn bytes(&self) -> u64 {
+        std::fs::metadata(&self.path).map_or(0, |about| about.len())
+    }
+}
+
+fn put(write: &WriteTransaction, writes: &[Write], version: u64) -> Result<()> {
+    let mut sets = write.open_table(SETS)?;
+    let mut filters = write.open_table(FILTERS)?;
+    let mut deltas = write.open_table(DELTAS)?;
+    let mut clear = |id: u64| deltas.retain_in((id, 0)..=(id, u64::MAX), |_, _| false);
+    for write in writes {
+        match write {
+            Write::Set(id, record) => {
+                sets.insert(id, serde_json::to_vec(record)?.as_slice())?;
+            }
+            Write::Filter(id, message) => {
+                filters.insert(id, message.as_slice())?;
+                clear(*id)?;
+            }
+            Write::Remove(id) => {
+                sets.remove(id)?;
+                filters.remove(id)?;
+                clear(*id)?;
+            }
+            Write::Delta { .. } => {}
+        }
+    }
+    for write in writes {
+        if let Write::Delta { id, version, bytes } = write {
+            deltas.insert((*id, *version), bytes.as_slice())?;
+        }
+    }
+    write.open_table(META)?.insert("version", version)?;
+    Ok(())
+}
+
+/// Copies a table, some megabytes to a transaction.
+fn copy_table<K: redb::Key + 'static, V: redb::Value + 'static>(
+    from: &redb::ReadTransaction,
+    to: &Database,
+    table: TableDefinition<K, V>,
+    size: impl Fn(&V::SelfType<'_>) -> usize,
+) -> Result<()> {
+    let from = from.open_table(table)?;
+    let mut rows = from.iter()?.peekable();
+    loop {
+        let mut write = to.begin_write()?;
+        write.set_durability(Durability::None)?;
+        {
+            let mut into = write.open_table(table)?;
+            let mut bytes = 0;
+            while bytes < CHUNK
+                && let Some(row) = rows.next()
+            {
+                let (key, value) = row?;
+                bytes += size(&value.value()) + 64;
+                into.insert(key.value(), value.value())?;
+            }
+        }
+        write.commit()?;
+        if rows.peek().is_none() {
+            return Ok(());
+        }
+    }
+}
+
+/// Puts a snapshot where the store will be, if there is none.
+fn copy_snapshot(snapshot: &Path, to: &Path) -> Result<()> {
+    if to.exists() {
+        bail!(
+            "{}: there is a store already, and restoring {} would lose it; restore into an \
+             empty data folder",
+            to.display(),
+            snapshot.display()
+        );
+    }
+    let copy = || -> io::Result<()> {
+        let folder = to.parent().unwrap_or(Path::new("."));
+        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        io::copy(&mut std::fs::File::open(snapshot)?, &mut file)?;
+        file.as_file().sync_all()?;
+        file.persist_noclobber(to)?;
+        Ok(())
+    };
+    copy().with_context(|| format!("restoring {}", snapshot.display()))
+}

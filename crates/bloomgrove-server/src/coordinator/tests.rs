@@ -1,0 +1,612 @@
+//! The coordinator against a model: what was acknowledged is there, also after a restart.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bloomgrove::{Filter, Params, codec};
+use bloomgrove_client::api::{
+    ChangeSet, Code, CreateSet, EstimateRequest, Key, Member, Names, ReconstructRequest,
+    SampleRequest, Spelling, WhichRequest,
+};
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+use super::*;
+
+fn open(folder: &TempDir) -> Coordinator {
+    Coordinator::open(folder.path(), None, Limits::default()).unwrap()
+}
+
+/// All that is asked here is answered at once or by a thread: no runtime is needed.
+fn wait<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap()
+        .block_on(future)
+}
+
+fn params() -> Params {
+    Params::builder(2000, 3).build().unwrap()
+}
+
+fn filter(keys: &[&str]) -> Filter {
+    let mut filter = Filter::new(params()).unwrap();
+    keys.iter().for_each(|key| _ = filter.insert(*key));
+    filter
+}
+
+fn keys(keys: &[&str]) -> Vec<Key> {
+    keys.iter().copied().map(Key::from).collect()
+}
+
+fn holders(coordinator: &Coordinator, key: &str) -> Vec<String> {
+    let request = WhichRequest {
+        keys: keys(&[key]),
+        ..WhichRequest::default()
+    };
+    let mut answers = coordinator.which(&request).unwrap().answers;
+    let answer = answers.remove(0);
+    let sets = answer.sets.unwrap();
+    assert_eq!(sets.len() as u64, answer.count);
+    sets
+}
+
+fn put(coordinator: &Coordinator, name: &str, held: &[&str]) -> u64 {
+    let done = wait(coordinator.put(name, filter(held), None, None));
+    done.unwrap().version
+}
+
+fn code<T: std::fmt::Debug>(result: Result<T, Refusal>) -> Code {
+    result.unwrap_err().code
+}
+
+#[test]
+fn sets_come_change_and_go() {
+    let folder = tempfile::tempdir().unwrap();
+    let coordinator = open(&folder);
+    let wanted = CreateSet {
+        name: "a".into(),
+        items: Some(100),
+        tags: vec!["x".into(), "w".into(), "x".into()],
+        ..CreateSet::default()
+    };
+    let set = wait(coordinator.create(wanted.clone())).unwrap();
+    assert_eq!(
+        (set.tags, set.ones),
+        (vec!["w".to_owned(), "x".to_owned()], 0)
+    );
+    assert_eq!(code(wait(coordinator.create(wanted))), Code::Exists);
+
+    let done = wait(coordinator.insert("a", &keys(&["one", "two"]), None)).unwrap();
+    assert!(done.version > set.version && done.changed_bits > 0);
+    assert_eq!(holders(&coordinator, "one"), ["a"]);
+    assert!(holders(&coordinator, "three").is_empty());
+
+    let rename = ChangeSet {
+        name: Some("b".into()),
+        ..ChangeSet::default()
+    };
+    let renamed = wait(coordinator.describe("a", rename)).unwrap();
+    assert_eq!(renamed.version, done.version);
+    assert_eq!(holders(&coordinator, "one"), ["b"]);
+    assert_eq!(code(coordinator.info("a")), Code::NotFound);
+
+    wait(coordinator.delete("b")).unwrap();
+    assert!(holders(&coordinator, "one").is_empty());
+    assert_eq!(code(wait(coordinator.delete("b"))), Code::NotFound);
+    let again = wait(coordinator.insert("b", &keys(&["one"]), None));
+    assert_eq!(code(again), Code::NotFound);
+}
+
+#[test]
+fn versions_say_what_an_update_builds_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let coordinator = open(&folder);
+    let first = put(&coordinator, "a", &["one"]);
+    let add = |key: &str, base| wait(coordinator.insert("a", &keys(&[key]), base));
+    let second = add("two", Some(first)).unwrap();
+    assert!(second.version > first);
+    // Sent again, as when the answer was lost.
+    let repeated = add("two", Some(first)).unwrap();
+    assert_eq!(
+        (repeated.version, repeated.changed_bits),
+        (second.version, 0)
+    );
+    // Another writer, who has not seen the second: nothing of either is lost.
+    let third = add("three", Some(first)).unwrap();
+    assert!(third.version > second.version);
+    for key in ["one", "two", "three"] {
+        assert_eq!(holders(&coordinator, key), ["a"], "{key}");
+    }
+    // Something that never came.
+    let refusal = add("four", Some(third.version + 1)).unwrap_err();
+    assert_eq!(
+        (refusal.code, refusal.version),
+        (Code::SendWhole, Some(third.version))
+    );
+    assert!(holders(&coordinator, "four").is_empty());
+    // Made for a filter that is no longer there, also after a delete.
+    let whole = put(&coordinator, "a", &["five"]);
+    assert_eq!(code(add("four", Some(third.version))), Code::SendWhole);
+    add("four", Some(whole)).unwrap();
+    wait(coordinator.delete("a")).unwrap();
+    let anew = put(&coordinator, "a", &[]);
+    assert!(anew > whole);
+    assert_eq!(code(add("four", Some(whole))), Code::SendWhole);
+}
+
+#[test]
+fn deltas_are_applied_once_to_the_bits_they_were_made_from() {
+    let folder = tempfile::tempdir().unwrap();
+    let coordinator = open(&folder);
+    let delta = |old: &[&str], new: &[&str]| {
+        let mut message = Vec::new();
+        codec::delta(&filter(old), &filter(new), &mut message).unwrap();
+        Bytes::from(message)
+    };
+    let send = |message: &Bytes| wait(coordinator.delta("a", message.clone(), None));
+    let grown = delta(&["one"], &["one", "two"]);
+    assert_eq!(code(send(&grown)), Code::NotFound);
+    let first = put(&coordinator, "a", &["one"]);
+    let done = send(&grown).unwrap();
+    assert!(done.version > first && done.changed_bits > 0);
+    let again = send(&grown).unwrap();
+    assert_eq!((again.version, again.changed_bits), (done.version, 0));
+    // One that takes bits away.
+    let other = send(&delta(&["one", "two"], &["three"])).unwrap();
+    assert!(other.changed_bits > 0);
+    assert_eq!(holders(&coordinator, "three"), ["a"]);
+    assert!(coordinator.filter("a").unwrap().0 == filter(&["three"]));
+    let refusal = send(&grown).unwrap_err();
+    assert_eq!(
+        (refusal.code, refusal.version),
+        (Code::SendWhole, Some(other.version))
+    );
+    assert_eq!(code(send(&Bytes::from_static(b"nothing"))), Code::Invalid);
+}
+
+#[test]
+fn a_merge_wants_equal_parameters() {
+    let folder = tempfile::tempdir().unwrap();
+    let coordinator = open(&folder);
+    put(&coordinator, "a", &["one"]);
+    wait(coordinator.merge("a", filter(&["two"]), None)).unwrap();
+    assert_eq!(holders(&coordinator, "two"), ["a"]);
+    let other = Filter::new(Params::builder(2001, 3).build().unwrap()).unwrap();
+    assert_eq!(
+        code(wait(coordinator.merge("a", other, None))),
+        Code::Incompatible
+    );
+    // Nearly all bits at once, which goes another way.
+    let all = Filter::from_words(
+        params(),
+        vec![!0 >> 1; 31]
+            .into_iter()
+            .chain([0xff])
+            .collect::<Vec<u64>>(),
+    );
+    let mut most = Filter::new(params()).unwrap();
+    most.union_with(&all.unwrap()).unwrap();
+    let base = coordinator.info("a").unwrap().version;
+    let done = wait(coordinator.merge("a", most, Some(base))).unwrap();
+    assert_eq!(coordinator.info("a").unwrap().version, done.version);
+    assert_eq!(holders(&coordinator, "two"), ["a"]);
+    // It was no new whole, so older updates still fit.
+    wait(coordinator.insert("a", &keys(&["three"]), Some(base))).unwrap();
+}
+
+#[test]
+fn names_tags_and_sizes_that_cannot_be_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let coordinator = open(&folder);
+    let good = CreateSet {
+        name: "good".into(),
+        items: Some(10),
+        ..CreateSet::default()
+    };
+    let long = "n".repeat(501);
+    for name in ["", ".", "..", "line\nbreak", "\u{7f}", &long] {
+        let bad = CreateSet {
+            name: name.into(),
+            ..good.clone()
+        };
+        assert_eq!(
+            code(wait(coordinator.create(bad))),
+            Code::Invalid,
+            "{name:?}"
+        );
+    }
+    let size = |bits: u64, hashes| CreateSet {
+        items: None,
+        params: Some(api::Params {
+            bits,
+            hashes,
+            ..api::Params::default()
+        }),
+        ..good.clone()
+    };
+    for (bad, why) in [
+        (size(1 << 60, 3), Code::Invalid),
+        (size(1 << 47, 3), Code::TooLarge),
+        (size(0, 3), Code::Invalid),
+        (size(100, 0), Code::Invalid),
+        (size(100, 65), Code::Invalid),
+        (
+            CreateSet {
+                items: Some(u64::MAX),
+                ..good.clone()
+            },
+            Code::TooLarge,
+        ),
+        (
+            CreateSet {
+                fpr: Some(1.5),
+                ..good.clone()
+            },
+            Code::Invalid,
+        ),
+        (
+            CreateSet {
+                items: None,
+                ..good.clone()
+            },
+            Code::Invalid,
+        ),
+        (
+            CreateSet {
+                tags: vec![String::new()],
+                ..good.clone()
+            },
+            Code::Invalid,
+        ),
+        (
+            CreateSet {
+                expires_in: Some(u64::MAX),
+                ..good.clone()
+            },
+            Code::Invalid,
+        ),
+    ] {
+        let told = format!("{bad:?}");
+        let refusal = wait(coordinator.create(bad)).unwrap_err();
+        let expected = matches!(refusal.code, Code::Invalid | Code::TooLarge);
+        assert!(
+            refusal.code == why || told.contains("items: Some(1844") && expected,
+            "{told}: {refusal:?}"
+        );
+    }
+    assert!(coordinator.is_empty());
+}
+
+#[test]
+fn memory_has_an_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let limits = Limits {
+        memory: 10_000,
+        ..Limits::default()
+    };
+    let coordinator = Coordinator::open(folder.path(), None, limits).unwrap();
+    let mut sets = 0;
+    let refusal = loop {
+        match wait(coordinator.put(&format!("set-{sets}"), filter(&["one"]), None, None)) {
+            Ok(_) => sets += 1,
+            Err(refusal) => break refusal,
+        }
+    };
+    assert_eq!(refusal.code, Code::Memory);
+    assert!((10..100).contains(&sets), "{sets} sets");
+    assert_eq!(holders(&coordinator, "one").len(), sets);
+    // What there is can still be changed.
+    wait(coordinator.insert("set-0", &keys(&["two"]), None)).unwrap();
+}
+
+#[test]
+fn sets_go_when_their_time_has_come() {
+    let folder = tempfile::tempdir().unwrap();
+    let coordinator = open(&folder);
+    wait(coordinator.put("short", filter(&["one"]), None, Some(1))).unwrap();
+    wait(coordinator.put("saved", filter(&["one"]), None, Some(1))).unwrap();
+    put(&coordinator, "long", &["one"]);
+    let forever = ChangeSet {
+        expires_in: Some(0),
+        ..ChangeSet::default()
+    };
+    assert_eq!(
+        wait(coordinator.describe("saved", forever))
+            .unwrap()
+            .expires,
+        None
+    );
+    std::thread::sleep(Duration::from_millis(2100));
+    assert_eq!(wait(coordinator.expire()), 1);
+    assert_eq!(holders(&coordinator, "one"), ["saved", "long"]);
+    drop(coordinator);
+    assert_eq!(holders(&open(&folder), "one").len(), 2);
+}
+
+#[test]
+fn questions_can_be_restricted_counted_and_explained() {
+    let folder = tempfile::tempdir().unwrap();
+    let coordinator = open(&folder);
+    for (name, tag) in [("a/1", "x"), ("a/2", "y"), ("b/1", "x")] {
+        let tags = Some(vec![tag.to_owned()]);
+        wait(coordinator.put(name, filter(&["key"]), tags, None)).unwrap();
+    }
+    let ask = |prefix: Option<&str>, tag: Option<&str>, limit, count_only| {
+        let request = WhichRequest {
+            keys: keys(&["key", "none"]),
+            prefix: prefix.map(str::to_owned),
+            tag: tag.map(str::to_owned),
+            limit,
+            count_only,
+            explain: true,
+        };
+        let which = coordinator.which(&request).unwrap();
+        assert_eq!((which.answers.len(), which.answers[1].count), (2, 0));
+        let cost = which.cost.unwrap();
+        assert!(cost.filters_tested > 0 && cost.microseconds > 0.0);
+        (which.answers[0].clone(), cost.sets)
+    };
+    let names = |answer: api::Answer| answer.sets.unwrap();
+    assert_eq!(names(ask(Some("a/"), None, None, false).0), ["a/1", "a/2"]);
+    assert_eq!(names(ask(None, Some("x"), None, false).0), ["a/1", "b/1"]);
+    assert_eq!(ask(Some("a/"), Some("x"), None, false).1, 1);
+    let (few, sets) = ask(None, None, Some(1), false);
+    assert_eq!((few.count, few.sets.unwrap().len(), sets), (3, 1, 3));
+    let (counted, _) = ask(None, None, None, true);
+    assert_eq!((counted.count, counted.sets), (3, None));
+}
+
+#[test]
+fn lists_come_in_pages() {
+    let folder = tempfile::tempdir().unwrap();
+    let coordinator = open(&folder);
+    let names: Vec<String> = (0..25).map(|i| format!("set-{i:02}")).collect();
+    for name in names.iter().rev() {
+        put(&coordinator, name, &[]);
+    }
+    put(&coordinator, "other", &[]);
+    let (mut after, mut seen) = (None::<String>, Vec::new());
+    loop {
+        let page = coordinator.list("set-", None, after.as_deref(), Some(10));
+        assert_eq!(page.total, 26);
+        seen.extend(page.sets.into_iter().map(|set| set.name));
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    assert_eq!(seen, names);
+    assert_eq!(
+        coordinator.list("", None, Some("set-24"), None).sets.len(),
+        0
+    );
+    let picture = coordinator.picture(Some(5));
+    assert_eq!(picture.cells.iter().map(|cell| cell.sets).sum::<u64>(), 26);
+    assert!(picture.cells.len() <= 5);
+}
+
+#[test]
+fn members_come_back_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let coordinator = open(&folder);
+    let large = CreateSet {
+        name: "a".into(),
+        items: Some(1000),
+        fpr: Some(1e-6),
+        ..CreateSet::default()
+    };
+    let other = CreateSet {
+        name: "b".into(),
+        ..large.clone()
+    };
+    wait(coordinator.create(large)).unwrap();
+    wait(coordinator.create(other)).unwrap();
+    let numbers = |range: std::ops::Range<u32>| -> Vec<Key> {
+        range.map(|number| Key::from(number.to_string())).collect()
+    };
+    wait(coordinator.insert("a", &numbers(0..300), None)).unwrap();
+    wait(coordinator.insert("b", &numbers(200..500), None)).unwrap();
+    let estimate = |expression: &str| {
+        let expression = expression.to_owned();
+        coordinator
+            .estimate(&EstimateRequest { expression })
+            .map(|estimate| estimate.items.unwrap())
+    };
+    assert!((estimate("a").unwrap() - 300.0).abs() < 10.0);
+    assert!((estimate("a & b").unwrap() - 100.0).abs() < 15.0);
+    assert!((estimate("a | b").unwrap() - 500.0).abs() < 15.0);
+    assert_eq!(code(estimate("a & c")), Code::NotFound);
+    assert_eq!(code(estimate("a &")), Code::Invalid);
+    let request = ReconstructRequest {
+        expression: "a & b".into(),
+        names: Names::Range(0, 100_000),
+        spelling: Spelling::Decimal,
+        limit: None,
+    };
+    let found = coordinator.reconstruct(&request).unwrap();
+    let wanted: Vec<Member> = (200..300).map(Member::Number).collect();
+    assert!(found.complete && found.members == wanted);
+    let first = coordinator.reconstruct(&ReconstructRequest {
+        limit: Some(10),
+        ..request
+    });
+    let first = first.unwrap();
+    assert!(!first.complete && first.members.len() == 10);
+    let drawn = coordinator.sample(&SampleRequest {
+        expression: "a & b".into(),
+        names: Names::Texts((0..1000).map(|number| number.to_string()).collect()),
+        spelling: Spelling::Decimal,
+        count: 50,
+        distinct: true,
+        seed: None,
+    });
+    let drawn: BTreeSet<u64> = drawn
+        .unwrap()
+        .members
+        .into_iter()
+        .map(|member| match member {
+            Member::Text(text) => text.parse().unwrap(),
+            Member::Number(number) => panic!("{number} is no text"),
+        })
+        .collect();
+    assert!(drawn.len() == 50 && drawn.iter().all(|number| (200..300).contains(number)));
+}
+
+#[test]
+fn a_snapshot_is_the_state_of_its_moment_and_versions_go_on_above_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let coordinator = open(&folder);
+    put(&coordinator, "a", &["one"]);
+    let base = wait(coordinator.insert("a", &keys(&["two"]), None))
+        .unwrap()
+        .version;
+    let snapshot = coordinator.snapshot().unwrap();
+    let listed = coordinator.snapshots().snapshots;
+    assert_eq!(listed, [snapshot.clone()]);
+    let later = wait(coordinator.insert("a", &keys(&["three"]), None))
+        .unwrap()
+        .version;
+    let file = coordinator.snapshots_folder().join(&snapshot.file);
+
+    let elsewhere = tempfile::tempdir().unwrap();
+    let restored = Coordinator::open(elsewhere.path(), Some(&file), Limits::default()).unwrap();
+    assert_eq!(holders(&restored, "two"), ["a"]);
+    assert!(holders(&restored, "three").is_empty());
+    // Who has sent "three" builds on a version that this server never had.
+    let lost = wait(restored.insert("a", &keys(&["four"]), Some(later)));
+    assert_eq!(code(lost), Code::SendWhole);
+    let next = wait(restored.insert("a", &keys(&["four"]), Some(base))).unwrap();
+    assert!(next.version > later);
+
+    let refused = Coordinator::open(folder.path(), Some(&file), Limits::default());
+    let told = refused.unwrap_err().to_string();
+    assert!(told.contains("empty data folder"), "{told}");
+}
+
+#[test]
+fn one_process_at_a_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let _coordinator = open(&folder);
+    let told = Coordinator::open(folder.path(), None, Limits::default()).unwrap_err();
+    assert!(told.to_string().contains("another process"), "{told:#}");
+}
+
+#[test]
+fn a_filter_that_grows_by_single_keys_is_stored_anew_now_and_then() {
+    let folder = tempfile::tempdir().unwrap();
+    let coordinator = open(&folder);
+    let wanted = CreateSet {
+        name: "a".into(),
+        items: Some(10_000),
+        ..CreateSet::default()
+    };
+    wait(coordinator.create(wanted)).unwrap();
+    for i in 0..1200 {
+        wait(coordinator.insert("a", &keys(&[&format!("key-{i}")]), None)).unwrap();
+    }
+    let deltas = coordinator.shared.read().get("a").unwrap().stored.deltas;
+    assert!(deltas < 1000, "{deltas} deltas");
+    let (before, version) = coordinator.filter("a").unwrap();
+    drop(coordinator);
+    let again = open(&folder);
+    let (after, same) = again.filter("a").unwrap();
+    assert!(before == after && version == same);
+    assert_eq!(again.shared.read().get("a").unwrap().stored.deltas, deltas);
+}
+
+/// What can be done, at random.
+#[derive(Clone, Debug)]
+enum Step {
+    Put(u8, Vec<u16>),
+    Insert(u8, Vec<u16>),
+    Merge(u8, Vec<u16>),
+    Rename(u8, u8),
+    Delete(u8),
+    Reopen,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let set = 0..8u8;
+    let some = || prop::collection::vec(0..400u16, 0..20);
+    prop_oneof![
+        3 => (set.clone(), some()).prop_map(|(set, keys)| Step::Put(set, keys)),
+        5 => (set.clone(), some()).prop_map(|(set, keys)| Step::Insert(set, keys)),
+        3 => (set.clone(), some()).prop_map(|(set, keys)| Step::Merge(set, keys)),
+        2 => (set.clone(), set.clone()).prop_map(|(old, new)| Step::Rename(old, new)),
+        1 => set.prop_map(Step::Delete),
+        1 => Just(Step::Reopen),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Against plain filters by name: the same sets with the same bits, before and after a restart.
+    #[test]
+    fn it_holds_what_a_list_of_filters_holds(steps in prop::collection::vec(step(), 1..60)) {
+        let folder = tempfile::tempdir().unwrap();
+        let mut coordinator = open(&folder);
+        let mut model: BTreeMap<String, Filter> = BTreeMap::new();
+        let name = |set: u8| format!("set-{set}");
+        let filled = |keys: &[u16]| {
+            let mut filter = Filter::new(params()).unwrap();
+            keys.iter().for_each(|key| _ = filter.insert(key.to_string().as_str()));
+            filter
+        };
+        for step in steps {
+            match step {
+                Step::Put(set, keys) => {
+                    wait(coordinator.put(&name(set), filled(&keys), None, None)).unwrap();
+                    model.insert(name(set), filled(&keys));
+                }
+                Step::Insert(set, keys) => {
+                    let sent: Vec<Key> = keys.iter().map(|key| Key::from(key.to_string())).collect();
+                    let done = wait(coordinator.insert(&name(set), &sent, None));
+                    prop_assert_eq!(done.is_ok(), model.contains_key(&name(set)));
+                    if let Some(held) = model.get_mut(&name(set)) {
+                        held.union_with(&filled(&keys)).unwrap();
+                    }
+                }
+                Step::Merge(set, keys) => {
+                    let done = wait(coordinator.merge(&name(set), filled(&keys), None));
+                    prop_assert_eq!(done.is_ok(), model.contains_key(&name(set)));
+                    if let Some(held) = model.get_mut(&name(set)) {
+                        held.union_with(&filled(&keys)).unwrap();
+                    }
+                }
+                Step::Rename(old, new) => {
+                    let change = ChangeSet { name: Some(name(new)), ..ChangeSet::default() };
+                    let done = wait(coordinator.describe(&name(old), change));
+                    let free = old == new || !model.contains_key(&name(new));
+                    prop_assert_eq!(done.is_ok(), model.contains_key(&name(old)) && free);
+                    if done.is_ok() && let Some(held) = model.remove(&name(old)) {
+                        model.insert(name(new), held);
+                    }
+                }
+                Step::Delete(set) => {
+                    let done = wait(coordinator.delete(&name(set)));
+                    prop_assert_eq!(done.is_ok(), model.remove(&name(set)).is_some());
+                }
+                Step::Reopen => {
+                    drop(coordinator);
+                    coordinator = open(&folder);
+                }
+            }
+        }
+        for _ in 0..2 {
+            prop_assert_eq!(coordinator.len(), model.len());
+            coordinator.shared.read().index.assert_invariants();
+            for (name, held) in &model {
+                prop_assert!(coordinator.filter(name).unwrap().0 == *held, "{}", name);
+            }
+            for key in (0..400).step_by(7).map(|key: u16| key.to_string()) {
+                let wanted = model.iter().filter(|(_, held)| held.contains(key.as_str()));
+                let wanted: BTreeSet<String> = wanted.map(|(name, _)| name.clone()).collect();
+                let found: BTreeSet<String> = holders(&coordinator, &key).into_iter().collect();
+                prop_assert_eq!(found, wanted);
+            }
+            drop(coordinator);
+            coordinator = open(&folder);
+        }
+    }
+}

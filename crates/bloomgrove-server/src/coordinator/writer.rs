@@ -1,0 +1,147 @@
+//! The writer: one thread through which all changes go.
+//!
+//! ```text
+//!   changes --> check against what is there --> commit together --> memory --> answers
+//!               (a batch has each set once)     (waits for disk)
+//! ```
+//!
+//! Changes that come while the disk is waited for go together in the next commit, so that many
+//! clients do not wait for each other. Memory is changed after the disk: what anybody is told or
+//! finds is never lost. When the disk refuses, nothing of the batch has happened.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use bloomgrove_client::api::Code;
+use tokio::sync::{mpsc, oneshot};
+
+use super::change::{Change, Done, Prepared, Present};
+use super::refusal::Refusal;
+use super::{Shared, now};
+
+/// Changes in one commit at most: a reader waits for one of them, the disk for all.
+const BATCH: usize = 64;
+
+/// A change, and who waits for it.
+#[derive(Debug)]
+pub(super) struct Job {
+    pub(super) change: Change,
+    pub(super) reply: oneshot::Sender<Result<Done, Refusal>>,
+}
+
+/// Changes that can be made, and who waits for them.
+struct Batch {
+    version: u64,
+    prepared: Vec<(Prepared, oneshot::Sender<Result<Done, Refusal>>)>,
+    names: HashSet<Arc<str>>,
+    /// Memory that they add.
+    bytes: u64,
+}
+
+/// Takes changes until nobody can send any more.
+pub(super) fn run(shared: &Shared, mut jobs: mpsc::Receiver<Job>) {
+    let mut waiting: Option<Job> = None;
+    while let Some(first) = waiting.take().or_else(|| jobs.blocking_recv()) {
+        let mut batch = Batch {
+            version: shared.version.load(Relaxed),
+            prepared: Vec::new(),
+            names: HashSet::new(),
+            bytes: 0,
+        };
+        let mut next = Some(first);
+        while let Some(job) = next {
+            if job.change.names().any(|name| batch.names.contains(name)) {
+                // It must see what the batch does to its set.
+                waiting = Some(job);
+                break;
+            }
+            batch.take(shared, job);
+            next = match batch.prepared.len() < BATCH {
+                true => jobs.try_recv().ok(),
+                false => None,
+            };
+        }
+        batch.commit(shared);
+    }
+}
+
+impl Batch {
+    /// Prepares a change, or tells why it cannot be made.
+    fn take(&mut self, shared: &Shared, Job { change, reply }: Job) {
+        let names: Vec<Arc<str>> = change.names().cloned().collect();
+        let bytes = change.bytes();
+        let catalog = shared.read();
+        let used = catalog.index.bytes() + self.bytes;
+        if bytes > 0 && used.saturating_add(bytes) > shared.limits.memory {
+            let limit = shared.limits.memory;
+            let detail = format!(
+                "filters take {used} bytes, and with {bytes} more they would take more than the \
+                 {limit} that are allowed; delete sets, or allow more (`limits.memory`)"
+            );
+            let _ = reply.send(Err(Refusal::new(Code::Memory, detail)));
+            return;
+        }
+        let present = Present {
+            catalog: &catalog,
+            now: now(),
+            version: self.version + 1,
+        };
+        match present.prepare(change) {
+            Ok(prepared) if prepared.effect.is_some() => {
+                self.version = present.version;
+                self.bytes += bytes;
+                self.names.extend(names);
+                self.prepared.push((prepared, reply));
+            }
+            // Nothing to write: it was so before. Who is gone needs no answer, here and below.
+            Ok(prepared) => drop(reply.send(Ok(prepared.done))),
+            Err(refusal) => drop(reply.send(Err(refusal))),
+        }
+    }
+
+    /// Writes all, and then does all in memory, and then answers.
+    fn commit(mut self, shared: &Shared) {
+        if self.prepared.is_empty() {
+            return;
+        }
+        let prepared = self.prepared.iter_mut();
+        let writes: Vec<_> = prepared
+            .flat_map(|(prepared, _)| std::mem::take(&mut prepared.writes))
+            .collect();
+        if let Err(error) = shared.store.commit(&writes, self.version) {
+            tracing::error!(
+                "the store refused {} changes: {error:#}",
+                self.prepared.len()
+            );
+            let detail = format!(
+                "the change could not be written, and was not made: {error:#}; see to the disk of \
+                 the server, and send it again"
+            );
+            for (_, reply) in self.prepared {
+                let _ = reply.send(Err(Refusal::new(Code::Storage, detail.clone())));
+            }
+            return;
+        }
+        shared.version.store(self.version, Relaxed);
+        shared.totals.commits.fetch_add(1, Relaxed);
+        shared
+            .totals
+            .changes
+            .fetch_add(self.prepared.len() as u64, Relaxed);
+        for (prepared, reply) in self.prepared {
+            let Some(effect) = prepared.effect else {
+                continue;
+            };
+            // One at a time, so that readers come between.
+            let applied = shared.write().apply(effect);
+            if let Err(error) = applied {
+                // The store has it and memory has not: answers would lack it. Starting anew
+                // brings both together.
+                tracing::error!("memory cannot follow the store: {error}; stopping");
+                std::process::abort();
+            }
+            let _ = reply.send(Ok(prepared.done));
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! What stands before every handler, from the outside in:
+//!
+//! ```text
+//! observe::request   an id, the time it takes, a line in the log
+//! panics             become a 500, and the server goes on
+//! guard              the key becomes a Caller, or 401; foreign pages get 403
+//! limit              too large, too slow, too many at a time
+//! the handler
+//! ```
+
+use std::any::Any;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::middleware::from_fn_with_state;
+use axum::response::Response;
+use bloomgrove_client::api::Code;
+use http::StatusCode;
+use tower_http::catch_panic::CatchPanicLayer;
+
+use crate::access::Access;
+use crate::config::Limits;
+use crate::guard;
+use crate::limit::{self, Enforce};
+use crate::observe::request;
+use crate::refusal::{problem, respond};
+
+/// Puts all of it before the routes of `router`, and before what it answers to unknown paths.
+/// A request that takes longer than `slow` is logged.
+pub fn before(router: Router, access: Arc<Access>, limits: &Limits, slow: Duration) -> Router {
+    // The last layer is the outermost.
+    router
+        // Ours holds whatever the handlers read with.
+        .layer(DefaultBodyLimit::disable())
+        .layer(from_fn_with_state(
+            Enforce::new(limits.clone()),
+            limit::enforce,
+        ))
+        .layer(from_fn_with_state(access, guard::admit))
+        .layer(CatchPanicLayer::custom(panicked))
+        .layer(from_fn_with_state(slow, request::watch))
+}
+
+fn panicked(panic: Box<dyn Any + Send>) -> Response {
+    let what = panic.downcast_ref::<&str>().copied();
+    let what = what.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    tracing::error!(panic = what.unwrap_or("?"), "a request panicked");
+    respond(problem(
+        StatusCode::INTERNAL_SERVER_ERROR,
+        Code::Internal,
+        "something is wrong inside the server; its log tells more under the id of this request",
+    ))
+}

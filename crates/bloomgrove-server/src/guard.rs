@@ -1,0 +1,198 @@
+//! Who is let in: the key of a request becomes a [`Caller`], or the request is refused.
+//!
+//! The [`Caller`] is an extension of the request; what it may do, each command asks itself.
+//! Some paths are [open](is_open_path): whether the server is well, and the page, which asks
+//! for the key.
+//!
+//! A server without keys listens on loopback, where every page in the browser of this machine
+//! can reach it, too. So there the request must be meant for this machine by name (`Host`; a
+//! page that was rebound to 127.0.0.1 has its own) and, if a page sent it, by one of ours
+//! (`Origin`). With keys, that is no danger: browsers do not send them by themselves.
+
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::Response;
+use bloomgrove_client::api::{Code, Problem};
+use http::{HeaderMap, StatusCode, Uri, header};
+
+use crate::access::{Access, Caller, Denied};
+use crate::refusal::{problem, respond};
+
+/// The middleware.
+pub async fn admit(
+    State(access): State<Arc<Access>>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let caller = match caller(&access, &request) {
+        Ok(caller) => caller,
+        Err(problem) => return respond(problem),
+    };
+    let Some(caller) = caller else {
+        return next.run(request).await;
+    };
+    request.extensions_mut().insert(caller.clone());
+    let mut response = next.run(request).await;
+    // For the log.
+    response.extensions_mut().insert(caller);
+    response
+}
+
+fn caller(access: &Access, request: &Request) -> Result<Option<Caller>, Problem> {
+    if access.is_open() {
+        meant_for_us(request.uri(), request.headers())?;
+    }
+    if is_open_path(request.uri().path()) && !access.is_open() {
+        return Ok(None);
+    }
+    Ok(Some(access.who(key(request.headers())?)?))
+}
+
+/// Paths that need no key.
+#[must_use]
+pub fn is_open_path(path: &str) -> bool {
+    matches!(path, "/" | "/app.js" | "/style.css" | "/livez" | "/readyz")
+}
+
+/// The key of `Authorization: Bearer KEY`.
+fn key(headers: &HeaderMap) -> Result<Option<&str>, Denied> {
+    let Some(value) = headers.get(header::AUTHORIZATION) else {
+        return Ok(None);
+    };
+    let text = value.to_str().map_err(|_| Denied::UnknownKey)?;
+    match text.split_once(' ') {
+        Some((scheme, key)) if scheme.eq_ignore_ascii_case("bearer") => Ok(Some(key.trim())),
+        _ => Err(Denied::NoKey),
+    }
+}
+
+/// On a server without keys: the request names this machine, and no foreign page sent it.
+fn meant_for_us(uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
+    let refuse = |detail: String| Err(problem(StatusCode::FORBIDDEN, Code::Forbidden, detail));
+    let header = headers.get(header::HOST).map(|host| host.to_str());
+    let host = match (uri.authority(), header) {
+        (Some(authority), _) => authority.as_str(),
+        (None, Some(Ok(host))) => host,
+        _ => "",
+    };
+    if !is_loopback(host) {
+        return refuse(format!(
+            "this server has no keys, so it answers only requests for localhost, 127.0.0.1 or \
+             [::1], and not for {host:?}; configure keys to use other names"
+        ));
+    }
+    let Some(origin) = headers.get(header::ORIGIN) else {
+        return Ok(());
+    };
+    let origin = origin.to_str().unwrap_or_default();
+    let page = origin.split_once("://").map(|(_, page)| page);
+    if page.is_some_and(|page| page.eq_ignore_ascii_case(host)) {
+        return Ok(());
+    }
+    refuse(format!(
+        "this server has no keys, so it takes no requests from web pages of other servers, and \
+         {origin:?} is not {host:?}; configure keys to allow that"
+    ))
+}
+
+/// A name or address of this machine, with or without a port.
+fn is_loopback(host: &str) -> bool {
+    let name = match host.strip_prefix('[') {
+        Some(rest) => {
+            let Some((address, port)) = rest.split_once(']') else {
+                return false;
+            };
+            let address: Result<Ipv6Addr, _> = address.parse();
+            return is_port(port) && address.is_ok_and(|address| address.is_loopback());
+        }
+        None => match host.split_once(':') {
+            Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+            Some(_) => return false,
+            None => host,
+        },
+    };
+    let address: Result<IpAddr, _> = name.parse();
+    name.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
+}
+
+/// Nothing, or a colon and digits.
+fn is_port(text: &str) -> bool {
+    let digits = text.strip_prefix(':');
+    text.is_empty() || digits.is_some_and(|port| port.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loopback_has_a_few_names() {
+        for good in [
+            "localhost",
+            "LOCALHOST:7117",
+            "127.0.0.1:80",
+            "127.1.2.3",
+            "[::1]",
+            "[::1]:7117",
+        ] {
+            assert!(is_loopback(good), "{good}");
+        }
+        for bad in [
+            "",
+            "evil.example",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example",
+            "evil.example:127.0.0.1",
+            "localhost:80:evil.example",
+            "[::1]evil.example",
+            "[::2]",
+            "[::1",
+            "0.0.0.0",
+            "192.168.0.1",
+            "user@localhost",
+        ] {
+            assert!(!is_loopback(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn pages_of_others_are_refused() {
+        let ask = |host: &str, origin: Option<&str>| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::HOST, host.parse().unwrap());
+            if let Some(origin) = origin {
+                headers.insert(header::ORIGIN, origin.parse().unwrap());
+            }
+            meant_for_us(&"/v1/sets".parse().unwrap(), &headers).is_ok()
+        };
+        assert!(ask("localhost:7117", None));
+        assert!(ask("localhost:7117", Some("http://localhost:7117")));
+        assert!(!ask("localhost:7117", Some("http://localhost:3000")));
+        assert!(!ask("localhost:7117", Some("http://evil.example")));
+        assert!(!ask("localhost:7117", Some("null")));
+        assert!(!ask("evil.example", Some("http://evil.example")));
+        assert!(!ask("evil.example", None));
+        assert!(meant_for_us(&"/".parse().unwrap(), &HeaderMap::new()).is_err());
+        let absolute = "http://evil.example/v1/sets".parse().unwrap();
+        let mut headers = HeaderMap::new();
+        headers.insert(header::HOST, "localhost".parse().unwrap());
+        assert!(meant_for_us(&absolute, &headers).is_err());
+    }
+
+    #[test]
+    fn a_key_is_a_bearer_token() {
+        let of = |value: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::AUTHORIZATION, value.parse().unwrap());
+            key(&headers).map(|key| key.map(str::to_owned))
+        };
+        assert_eq!(of("Bearer abc"), Ok(Some("abc".into())));
+        assert_eq!(of("bearer  abc "), Ok(Some("abc".into())));
+        assert_eq!(of("Basic abc"), Err(Denied::NoKey));
+        assert_eq!(of("abc"), Err(Denied::NoKey));
+        assert_eq!(key(&HeaderMap::new()), Ok(None));
+    }
+}

@@ -1,0 +1,192 @@
+//! What handlers get: the coordinator, who calls, and what was sent. All of them refuse in the same form.
+
+use std::sync::Arc;
+
+use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use axum::http::request::Parts;
+use bloomgrove_client::api::{Code, Key};
+use bytes::Bytes;
+use http::{HeaderMap, header};
+use serde::de::DeserializeOwned;
+
+use super::App;
+use super::answer::Refused;
+use crate::access::Caller;
+use crate::coordinator::Coordinator;
+use crate::limit::read_body;
+
+/// The coordinator, once it is ready.
+pub(super) struct Ready(pub(super) Arc<Coordinator>);
+
+impl FromRequestParts<App> for Ready {
+    type Rejection = Refused;
+
+    async fn from_request_parts(_: &mut Parts, app: &App) -> Result<Self, Refused> {
+        let coordinator = app.coordinator().cloned().map(Ready);
+        let starting = "the server is starting and still reads its sets; try again in a moment";
+        coordinator.ok_or_else(|| Refused::new(Code::Busy, starting))
+    }
+}
+
+impl App {
+    /// Does what takes long on a thread of its own; not too many at a time.
+    pub(super) async fn search<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Refused> {
+        let stopped = |_| Refused::new(Code::Internal, "the work was broken off");
+        let permit = self.0.searches.clone().acquire_owned().await;
+        let permit = permit.map_err(|_| Refused::new(Code::Busy, "the server is stopping"))?;
+        let work = tokio::task::spawn_blocking(move || {
+            let _permit = permit;
+            work()
+        });
+        work.await.map_err(stopped)
+    }
+
+    pub(super) fn examples(&self) -> &[String] {
+        &self.0.examples
+    }
+}
+
+/// Who calls: somebody who may read, at least.
+pub(super) struct Reader;
+
+impl<S: Sync> FromRequestParts<S> for Reader {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refused> {
+        caller(parts)?.may_read()?;
+        Ok(Self)
+    }
+}
+
+/// Who calls; each change asks whether it may.
+pub(super) struct Who(pub(super) Caller);
+
+impl<S: Sync> FromRequestParts<S> for Who {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refused> {
+        caller(parts).map(Self)
+    }
+}
+
+fn caller(parts: &Parts) -> Result<Caller, Refused> {
+    // `guard` has put it there, unless the path was not meant to be guarded.
+    let caller = parts.extensions.get::<Caller>().cloned();
+    caller.ok_or_else(|| Refused::new(Code::Unauthorized, "nobody knows who asks"))
+}
+
+/// The set that a path names.
+pub(super) struct Name(pub(super) String);
+
+impl<S: Send + Sync> FromRequestParts<S> for Name {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refused> {
+        let path = Path::<String>::from_request_parts(parts, state).await;
+        let Path(name) = path.map_err(|error| Refused::new(Code::Invalid, error.body_text()))?;
+        Ok(Self(name))
+    }
+}
+
+/// What stands behind `?` in the path.
+pub(super) struct Asked<T>(pub(super) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Asked<T> {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refused> {
+        let query = Query::<T>::from_request_parts(parts, state).await;
+        let Query(query) = query.map_err(|error| Refused::new(Code::Invalid, error.body_text()))?;
+        Ok(Self(query))
+    }
+}
+
+/// A body of JSON.
+pub(super) struct Json<T>(pub(super) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
+    type Rejection = Refused;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Refused> {
+        if media_type(request.headers()) != "application/json" {
+            let detail = "the body must be JSON; send it with `Content-Type: application/json`";
+            return Err(Refused::new(Code::MediaType, detail));
+        }
+        let body = read_body(request.into_body()).await?;
+        json(&body).map(Self)
+    }
+}
+
+fn json<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refused> {
+    serde_json::from_slice(body).map_err(|error| {
+        let detail = format!("the body is not the JSON that is wanted here: {error}");
+        Refused::new(Code::Invalid, detail)
+    })
+}
+
+/// A body of keys: JSON of some type that has them, or plain text, a key to a line.
+pub(super) struct Keys<T>(pub(super) T);
+
+impl<T: DeserializeOwned + From<Vec<Key>>, S: Send + Sync> FromRequest<S> for Keys<T> {
+    type Rejection = Refused;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Refused> {
+        let is_text = match media_type(request.headers()).as_str() {
+            "application/json" => false,
+            "text/plain" => true,
+            _ => {
+                let detail = "keys come as JSON (`Content-Type: application/json`) or one to a line \
+                              (`Content-Type: text/plain`)";
+                return Err(Refused::new(Code::MediaType, detail));
+            }
+        };
+        let body = read_body(request.into_body()).await?;
+        match is_text {
+            true => Ok(Self(lines(&body).into())),
+            false => json(&body).map(Self),
+        }
+    }
+}
+
+/// A key to a line; the line ends are no part of it, and empty lines are no keys.
+fn lines(body: &[u8]) -> Vec<Key> {
+    let lines = body.split(|&byte| byte == b'\n');
+    lines
+        .map(|line| line.strip_suffix(b"\r").unwrap_or(line))
+        .filter(|line| !line.is_empty())
+        .map(|line| Key::from(line.to_vec()))
+        .collect()
+}
+
+/// A body of bytes.
+pub(super) struct Binary(pub(super) Bytes);
+
+impl<S: Send + Sync> FromRequest<S> for Binary {
+    type Rejection = Refused;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Refused> {
+        let media = media_type(request.headers());
+        let ours = media.starts_with("application/vnd.bloomgrove.");
+        if !ours && media != "application/octet-stream" && !media.is_empty() {
+            let detail = format!(
+                "a filter comes as bytes, with `Content-Type: application/octet-stream`, and not \
+                 as {media}"
+            );
+            return Err(Refused::new(Code::MediaType, detail));
+        }
+        Ok(Self(read_body(request.into_body()).await?))
+    }
+}
+
+/// The type of the body, without parameters.
+fn media_type(headers: &HeaderMap) -> String {
+    let value = headers.get(header::CONTENT_TYPE);
+    let value = value
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
+    let media = value.split(';').next().unwrap_or_default();
+    media.trim().to_ascii_lowercase()
+}

@@ -1,0 +1,183 @@
+//! Filters as bytes: up and down, whole and in part.
+
+use axum::Json as Answer;
+use axum::extract::{RawQuery, State};
+use axum::http::HeaderName;
+use axum::response::{IntoResponse, Response};
+use bloomgrove::codec;
+use bloomgrove_client::api::{Code, MEDIA_GROVE, MEDIA_MESSAGE, Updated};
+use http::{StatusCode, header};
+use serde::Deserialize;
+use utoipa::{IntoParams, ToSchema};
+
+use super::App;
+use super::answer::{Refusals, Refused};
+use super::extract::{Asked, Binary, Name, Reader, Ready, Who};
+use super::sets::{UpdateQuery, updated};
+use crate::coordinator::Refusal;
+
+/// The version of what was sent.
+const VERSION: HeaderName = HeaderName::from_static("x-bloomgrove-version");
+
+#[derive(Clone, Copy, Debug, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Form {
+    /// Coded: few bytes.
+    #[default]
+    Message,
+    /// A file that `bloomgrove filter` opens as it is.
+    Grove,
+}
+
+/// In which form.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct DownloadQuery {
+    /// `message` (default) or `grove`.
+    #[serde(default)]
+    #[param(inline)]
+    form: Form,
+}
+
+/// Sends the filter of a set
+#[utoipa::path(get, path = "/v1/sets/{name}/filter", tag = "sets",
+    params(("name" = String, Path), DownloadQuery),
+    responses(
+        (status = 200, description = "The filter", body = Vec<u8>,
+            content_type = "application/octet-stream",
+            headers(("x-bloomgrove-version" = u64, description = "The version of the set"))),
+        Refusals),
+    security((), ("key" = [])))]
+pub(super) async fn download(
+    _: Reader,
+    State(app): State<App>,
+    Ready(coordinator): Ready,
+    Name(name): Name,
+    Asked(query): Asked<DownloadQuery>,
+) -> Result<Response, Refused> {
+    let (media, ending) = match query.form {
+        Form::Message => (MEDIA_MESSAGE, "msg"),
+        Form::Grove => (MEDIA_GROVE, "grove"),
+    };
+    // What a browser calls the file: plain letters, whatever the set is called.
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+    let file: String = name.chars().map(plain).take(100).collect();
+    let file = format!("attachment; filename=\"{file}.{ending}\"");
+    let made = app.search(move || -> Result<_, Refusal> {
+        let (filter, version) = coordinator.filter(&name)?;
+        let bytes = match query.form {
+            Form::Grove => coordinator.to_grove(&filter)?,
+            Form::Message => {
+                let mut message = Vec::new();
+                codec::compress(&filter, &mut message)?;
+                message
+            }
+        };
+        Ok((bytes, version))
+    });
+    let (bytes, version) = made.await??;
+    let headers = [
+        (header::CONTENT_TYPE, media.to_owned()),
+        (header::CONTENT_DISPOSITION, file),
+        (VERSION, version.to_string()),
+    ];
+    Ok((headers, bytes).into_response())
+}
+
+/// What is said of a set with its filter.
+#[derive(Debug, Default, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[allow(
+    dead_code,
+    reason = "described here, and read by hand: a tag may stand there more than once"
+)]
+pub(super) struct ReplaceQuery {
+    /// A label; may be given more than once. The labels of a set that is there stay if there is none.
+    tag: Option<Vec<String>>,
+    /// Seconds until the set goes by itself.
+    #[param(minimum = 1)]
+    expires_in: Option<u64>,
+}
+
+impl ReplaceQuery {
+    fn read(query: Option<&str>) -> Result<Self, Refused> {
+        let mut read = Self::default();
+        for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
+            match name.as_ref() {
+                "tag" => read.tag.get_or_insert_default().push(value.into_owned()),
+                "expires_in" => {
+                    let detail = || format!("expires_in is {value:?}, and no number of seconds");
+                    let seconds = value
+                        .parse()
+                        .map_err(|_| Refused::new(Code::Invalid, detail()))?;
+                    read.expires_in = Some(seconds);
+                }
+                other => {
+                    let detail =
+                        format!("there is no {other:?} here; there are tag and expires_in");
+                    return Err(Refused::new(Code::Invalid, detail));
+                }
+            }
+        }
+        Ok(read)
+    }
+}
+
+/// Gives a set a whole filter, and makes the set if there is none
+#[utoipa::path(put, path = "/v1/sets/{name}/filter", tag = "sets",
+    params(("name" = String, Path), ReplaceQuery),
+    request_body(content = Vec<u8>, content_type = "application/octet-stream",
+        description = "A `.grove` file, or a coded filter (FORMAT.md section 15)"),
+    responses(
+        (status = 200, description = "Replaced", body = Updated),
+        (status = 201, description = "Made", body = Updated),
+        Refusals),
+    security((), ("key" = [])))]
+pub(super) async fn replace(
+    Who(who): Who,
+    State(app): State<App>,
+    Ready(coordinator): Ready,
+    Name(name): Name,
+    RawQuery(query): RawQuery,
+    Binary(bytes): Binary,
+) -> Result<(StatusCode, Answer<Updated>), Refused> {
+    who.may_write(&name)?;
+    let query = ReplaceQuery::read(query.as_deref())?;
+    let reader = coordinator.clone();
+    let filter = app.search(move || reader.read_filter(&bytes)).await??;
+    let done = coordinator
+        .put(&name, filter, query.tag, query.expires_in)
+        .await?;
+    let status = match done.made {
+        true => StatusCode::CREATED,
+        false => StatusCode::OK,
+    };
+    Ok((status, Answer(updated(done))))
+}
+
+/// Adds all of a filter to a set, or applies a delta
+#[utoipa::path(post, path = "/v1/sets/{name}/filter", tag = "sets",
+    params(("name" = String, Path), UpdateQuery),
+    request_body(content = Vec<u8>, content_type = "application/octet-stream",
+        description = "A `.grove` file or a coded filter, to be added; or a delta (FORMAT.md section 15), \
+            to be applied to the bits it was made from"),
+    responses((status = 200, body = Updated), Refusals), security((), ("key" = [])))]
+pub(super) async fn merge(
+    Who(who): Who,
+    State(app): State<App>,
+    Ready(coordinator): Ready,
+    Name(name): Name,
+    Asked(query): Asked<UpdateQuery>,
+    Binary(bytes): Binary,
+) -> Result<Answer<Updated>, Refused> {
+    who.may_write(&name)?;
+    let done = if codec::Kind::of_start(&bytes) == Some(codec::Kind::Delta) {
+        coordinator.delta(&name, bytes, query.base).await?
+    } else {
+        let reader = coordinator.clone();
+        let filter = app.search(move || reader.read_filter(&bytes)).await??;
+        coordinator.merge(&name, filter, query.base).await?
+    };
+    Ok(Answer(updated(done)))
+}

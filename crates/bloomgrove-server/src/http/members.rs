@@ -1,0 +1,50 @@
+//! What is in the sets?
+
+use axum::Json as Answer;
+use axum::extract::State;
+use bloomgrove_client::api::{
+    Estimate, EstimateRequest, ReconstructRequest, Reconstruction, Sample, SampleRequest,
+};
+
+use super::App;
+use super::answer::{Refusals, Refused};
+use super::extract::{Json, Reader, Ready};
+
+/// Estimates how many items an expression of sets holds
+#[utoipa::path(post, path = "/v1/estimate", tag = "questions", request_body = EstimateRequest,
+    responses((status = 200, body = Estimate), Refusals), security((), ("key" = [])))]
+pub(super) async fn estimate(
+    _: Reader,
+    State(app): State<App>,
+    Ready(coordinator): Ready,
+    Json(request): Json<EstimateRequest>,
+) -> Result<Answer<Estimate>, Refused> {
+    let estimate = app.search(move || coordinator.estimate(&request));
+    Ok(Answer(estimate.await??))
+}
+
+/// Draws members of an expression of sets at random, each with the same chance
+#[utoipa::path(post, path = "/v1/sample", tag = "questions", request_body = SampleRequest,
+    responses((status = 200, body = Sample), Refusals), security((), ("key" = [])))]
+pub(super) async fn sample(
+    _: Reader,
+    State(app): State<App>,
+    Ready(coordinator): Ready,
+    Json(request): Json<SampleRequest>,
+) -> Result<Answer<Sample>, Refused> {
+    let sample = app.search(move || coordinator.sample(&request));
+    Ok(Answer(sample.await??))
+}
+
+/// Lists all members of an expression of sets
+#[utoipa::path(post, path = "/v1/reconstruct", tag = "questions", request_body = ReconstructRequest,
+    responses((status = 200, body = Reconstruction), Refusals), security((), ("key" = [])))]
+pub(super) async fn reconstruct(
+    _: Reader,
+    State(app): State<App>,
+    Ready(coordinator): Ready,
+    Json(request): Json<ReconstructRequest>,
+) -> Result<Answer<Reconstruction>, Refused> {
+    let members = app.search(move || coordinator.reconstruct(&request));
+    Ok(Answer(members.await??))
+}

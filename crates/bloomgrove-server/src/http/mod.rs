@@ -1,0 +1,153 @@
+//! HTTP: handlers that parse, call the coordinator and render, and the document that describes them.
+//!
+//! | file | paths |
+//! |---|---|
+//! | `sets.rs` | `/v1/sets`, `/v1/sets/{name}`, `/v1/sets/{name}/items` |
+//! | `filters.rs` | `/v1/sets/{name}/filter` |
+//! | `which.rs` | `/v1/which` |
+//! | `members.rs` | `/v1/estimate`, `/v1/sample`, `/v1/reconstruct` |
+//! | `state.rs` | `/v1/status`, `/v1/picture`, `/v1/snapshots` |
+//! | `extract.rs` | what handlers get: the coordinator, bodies, queries, names |
+//! | `answer.rs` | what they give: refusals as problems |
+//!
+//! What stands before every handler (keys, limits, ids, the log) is in `front.rs`.
+
+mod answer;
+mod extract;
+mod filters;
+mod members;
+mod sets;
+mod state;
+mod which;
+
+use std::sync::{Arc, OnceLock};
+
+use axum::Router;
+use axum::routing::get;
+use bloomgrove_client::api::Code;
+use http::StatusCode;
+use tokio::sync::Semaphore;
+use utoipa::OpenApi;
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::coordinator::Coordinator;
+use crate::refusal::{problem, respond};
+
+/// What handlers share.
+#[derive(Clone, Debug)]
+pub struct App(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    /// Set when everything has been read.
+    coordinator: OnceLock<Arc<Coordinator>>,
+    /// Searches that take long wait for each other here, and not for questions.
+    searches: Arc<Semaphore>,
+    /// Keys to try.
+    examples: Vec<String>,
+}
+
+impl App {
+    /// Without a coordinator yet: everything is answered with "starting" until there is one.
+    #[must_use]
+    pub fn new(examples: Vec<String>) -> Self {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        Self(Arc::new(Inner {
+            coordinator: OnceLock::new(),
+            searches: Arc::new(Semaphore::new(threads)),
+            examples,
+        }))
+    }
+
+    /// Whether it shows data to explore.
+    #[must_use]
+    pub fn is_demo(&self) -> bool {
+        !self.0.examples.is_empty()
+    }
+
+    /// Begins to answer.
+    pub fn start(&self, coordinator: Arc<Coordinator>) {
+        // There is only one start.
+        let _ = self.0.coordinator.set(coordinator);
+    }
+
+    /// The coordinator, once it has read everything.
+    #[must_use]
+    pub fn coordinator(&self) -> Option<&Arc<Coordinator>> {
+        self.0.coordinator.get()
+    }
+}
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Bloomgrove",
+        description = "Which of my sets contain this item? Sets are kept as Bloom filters, so a set \
+            that is not named certainly does not hold the key, and one that is named may.\n\n\
+            A change is answered when it is on disk. Refusals are `application/problem+json`.",
+        license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0")
+    ),
+    tags(
+        (name = "sets", description = "What sets there are, and what they hold"),
+        (name = "questions", description = "Which sets hold a key, and what is in them"),
+        (name = "server", description = "The server itself")
+    )
+)]
+struct Document;
+
+fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::with_openapi(Document::openapi())
+        .routes(routes!(sets::list, sets::create))
+        .routes(routes!(sets::info, sets::change, sets::delete))
+        .routes(routes!(sets::add_items))
+        .routes(routes!(filters::download, filters::replace, filters::merge))
+        .routes(routes!(which::ask, which::ask_one))
+        .routes(routes!(members::estimate))
+        .routes(routes!(members::sample))
+        .routes(routes!(members::reconstruct))
+        .routes(routes!(state::status))
+        .routes(routes!(state::picture))
+        .routes(routes!(state::make_snapshot, state::snapshots))
+}
+
+/// The OpenAPI document.
+#[must_use]
+pub fn document() -> utoipa::openapi::OpenApi {
+    let (_, mut document) = routes().split_for_parts();
+    let bearer = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build();
+    let components = document.components.get_or_insert_default();
+    components.add_security_scheme("key", SecurityScheme::Http(bearer));
+    document
+}
+
+/// The document as it is served and stored: `docs/openapi.json`.
+///
+/// # Errors
+/// None in practice: it is made of texts and numbers.
+pub fn document_text() -> Result<String, serde_json::Error> {
+    Ok(serde_json::to_string_pretty(&document())? + "\n")
+}
+
+/// All paths of the API.
+pub fn router(app: App) -> Router {
+    let (router, _) = routes().split_for_parts();
+    let document = document_text().unwrap_or_default();
+    let document = move || async move { ([("content-type", "application/json")], document) };
+    router
+        .route("/openapi.json", get(document))
+        .fallback(async || {
+            let detail = "there is nothing at this path; /openapi.json tells what there is";
+            respond(problem(StatusCode::NOT_FOUND, Code::NotFound, detail))
+        })
+        .method_not_allowed_fallback(async || {
+            let detail = "this path does not take this method; /openapi.json tells which it takes";
+            respond(problem(
+                StatusCode::METHOD_NOT_ALLOWED,
+                Code::Method,
+                detail,
+            ))
+        })
+        .with_state(app)
+}

@@ -1,0 +1,139 @@
+//! Sets: what there are, how they are made, changed and filled.
+
+use axum::Json as Answer;
+use bloomgrove_client::api::{AddItems, ChangeSet, CreateSet, Key, Set, SetList, Updated};
+use http::StatusCode;
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use super::answer::{Refusals, Refused};
+use super::extract::{Asked, Json, Keys, Name, Reader, Ready, Who};
+use crate::coordinator::Done;
+
+/// Which sets to list.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct ListQuery {
+    /// Only sets whose names begin so.
+    #[serde(default)]
+    prefix: String,
+    /// Only sets with this tag.
+    tag: Option<String>,
+    /// Only sets whose names come behind this one: the `next` of the list before.
+    after: Option<String>,
+    /// At most so many: 100 by default, and never more than 1000.
+    limit: Option<usize>,
+}
+
+/// Lists sets by name
+#[utoipa::path(get, path = "/v1/sets", tag = "sets", params(ListQuery),
+    responses((status = 200, body = SetList), Refusals), security((), ("key" = [])))]
+pub(super) async fn list(
+    _: Reader,
+    Ready(coordinator): Ready,
+    Asked(query): Asked<ListQuery>,
+) -> Answer<SetList> {
+    let (tag, after) = (query.tag.as_deref(), query.after.as_deref());
+    Answer(coordinator.list(&query.prefix, tag, after, query.limit))
+}
+
+/// Makes an empty set
+#[utoipa::path(post, path = "/v1/sets", tag = "sets", request_body = CreateSet,
+    responses((status = 201, body = Set), Refusals), security((), ("key" = [])))]
+pub(super) async fn create(
+    Who(who): Who,
+    Ready(coordinator): Ready,
+    Json(wanted): Json<CreateSet>,
+) -> Result<(StatusCode, Answer<Set>), Refused> {
+    who.may_write(&wanted.name)?;
+    let set = coordinator.create(wanted).await?;
+    Ok((StatusCode::CREATED, Answer(set)))
+}
+
+/// Tells what is known of a set
+#[utoipa::path(get, path = "/v1/sets/{name}", tag = "sets", params(("name" = String, Path)),
+    responses((status = 200, body = Set), Refusals), security((), ("key" = [])))]
+pub(super) async fn info(
+    _: Reader,
+    Ready(coordinator): Ready,
+    Name(name): Name,
+) -> Result<Answer<Set>, Refused> {
+    Ok(Answer(coordinator.info(&name)?))
+}
+
+/// Renames a set, gives it other tags, or another end
+#[utoipa::path(patch, path = "/v1/sets/{name}", tag = "sets", params(("name" = String, Path)),
+    request_body = ChangeSet, responses((status = 200, body = Set), Refusals),
+    security((), ("key" = [])))]
+pub(super) async fn change(
+    Who(who): Who,
+    Ready(coordinator): Ready,
+    Name(name): Name,
+    Json(wanted): Json<ChangeSet>,
+) -> Result<Answer<Set>, Refused> {
+    who.may_write(&name)?;
+    if let Some(new) = &wanted.name {
+        who.may_write(new)?;
+    }
+    Ok(Answer(coordinator.describe(&name, wanted).await?))
+}
+
+/// Deletes a set
+#[utoipa::path(delete, path = "/v1/sets/{name}", tag = "sets", params(("name" = String, Path)),
+    responses((status = 204), Refusals), security((), ("key" = [])))]
+pub(super) async fn delete(
+    Who(who): Who,
+    Ready(coordinator): Ready,
+    Name(name): Name,
+) -> Result<StatusCode, Refused> {
+    who.may_write(&name)?;
+    coordinator.delete(&name).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// What an update builds on.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct UpdateQuery {
+    /// The version of the set that the update builds on. One that the set has passed is
+    /// harmless; one that it has not reached, or that was replaced as a whole since, is refused
+    /// with `send_whole`.
+    pub(super) base: Option<u64>,
+}
+
+impl From<Vec<Key>> for AddItemsBody {
+    fn from(keys: Vec<Key>) -> Self {
+        Self(AddItems { keys })
+    }
+}
+
+/// Keys in either form.
+#[derive(Deserialize)]
+#[serde(transparent)]
+pub(super) struct AddItemsBody(AddItems);
+
+/// Adds keys to a set
+#[utoipa::path(post, path = "/v1/sets/{name}/items", tag = "sets",
+    params(("name" = String, Path), UpdateQuery),
+    request_body(content((AddItems = "application/json"), (String = "text/plain"))),
+    responses((status = 200, body = Updated), Refusals), security((), ("key" = [])))]
+pub(super) async fn add_items(
+    Who(who): Who,
+    Ready(coordinator): Ready,
+    Name(name): Name,
+    Asked(query): Asked<UpdateQuery>,
+    Keys(AddItemsBody(items)): Keys<AddItemsBody>,
+) -> Result<Answer<Updated>, Refused> {
+    who.may_write(&name)?;
+    let done = coordinator.insert(&name, &items.keys, query.base).await?;
+    Ok(Answer(updated(done)))
+}
+
+pub(super) fn updated(done: Done) -> Updated {
+    Updated {
+        version: done.version,
+        changed_bits: done.changed_bits,
+    }
+}

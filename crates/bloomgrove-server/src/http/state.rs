@@ -1,0 +1,71 @@
+//! The server itself: its state, its picture, its snapshots.
+
+use axum::Json as Answer;
+use axum::extract::State;
+use bloomgrove_client::api::{Picture, Snapshot, Snapshots, Status};
+use http::StatusCode;
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use super::App;
+use super::answer::{Refusals, Refused};
+use super::extract::{Asked, Reader, Ready, Who};
+
+/// Tells the state of the server
+#[utoipa::path(get, path = "/v1/status", tag = "server",
+    responses((status = 200, body = Status), Refusals), security((), ("key" = [])))]
+pub(super) async fn status(
+    _: Reader,
+    State(app): State<App>,
+    Ready(coordinator): Ready,
+) -> Answer<Status> {
+    let mut status = coordinator.status();
+    status.examples = app.examples().to_vec();
+    Answer(status)
+}
+
+/// How fine a picture.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct PictureQuery {
+    /// At most so many cells: 2000 by default, and never more than 20000.
+    cells: Option<usize>,
+}
+
+/// Shows all sets as cells, by name, with their fill
+#[utoipa::path(get, path = "/v1/picture", tag = "server", params(PictureQuery),
+    responses((status = 200, body = Picture), Refusals), security((), ("key" = [])))]
+pub(super) async fn picture(
+    _: Reader,
+    State(app): State<App>,
+    Ready(coordinator): Ready,
+    Asked(query): Asked<PictureQuery>,
+) -> Result<Answer<Picture>, Refused> {
+    let picture = app.search(move || coordinator.picture(query.cells));
+    Ok(Answer(picture.await?))
+}
+
+/// Writes a snapshot into the data folder, while serving
+#[utoipa::path(post, path = "/v1/snapshots", tag = "server",
+    responses((status = 201, body = Snapshot), Refusals), security((), ("key" = [])))]
+pub(super) async fn make_snapshot(
+    Who(who): Who,
+    State(app): State<App>,
+    Ready(coordinator): Ready,
+) -> Result<(StatusCode, Answer<Snapshot>), Refused> {
+    who.may_administer()?;
+    let snapshot = app.search(move || coordinator.snapshot()).await??;
+    Ok((StatusCode::CREATED, Answer(snapshot)))
+}
+
+/// Lists the snapshots
+#[utoipa::path(get, path = "/v1/snapshots", tag = "server",
+    responses((status = 200, body = Snapshots), Refusals), security((), ("key" = [])))]
+pub(super) async fn snapshots(
+    Who(who): Who,
+    Ready(coordinator): Ready,
+) -> Result<Answer<Snapshots>, Refused> {
+    who.may_administer()?;
+    Ok(Answer(coordinator.snapshots()))
+}

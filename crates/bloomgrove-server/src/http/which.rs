@@ -1,0 +1,87 @@
+//! Which sets hold a key?
+
+use axum::Json as Answer;
+use axum::extract::State;
+use bloomgrove_client::api::{Key, Which, WhichRequest};
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use super::App;
+use super::answer::{Refusals, Refused};
+use super::extract::{Asked, Keys, Reader, Ready};
+
+/// More keys than this are asked for on a thread of their own, so that nobody waits for them.
+const FEW: usize = 32;
+
+/// A question in either form.
+#[derive(Deserialize)]
+#[serde(transparent)]
+pub(super) struct WhichBody(WhichRequest);
+
+impl From<Vec<Key>> for WhichBody {
+    fn from(keys: Vec<Key>) -> Self {
+        Self(WhichRequest {
+            keys,
+            ..WhichRequest::default()
+        })
+    }
+}
+
+/// Tells which sets may hold each of the keys
+#[utoipa::path(post, path = "/v1/which", tag = "questions",
+    request_body(content((WhichRequest = "application/json"), (String = "text/plain"))),
+    responses((status = 200, body = Which), Refusals), security((), ("key" = [])))]
+pub(super) async fn ask(
+    _: Reader,
+    State(app): State<App>,
+    Ready(coordinator): Ready,
+    Keys(WhichBody(request)): Keys<WhichBody>,
+) -> Result<Answer<Which>, Refused> {
+    let few = request.keys.len() <= FEW && !request.explain;
+    let which = match few {
+        true => coordinator.which(&request)?,
+        false => app.search(move || coordinator.which(&request)).await??,
+    };
+    Ok(Answer(which))
+}
+
+/// One key, and which sets to ask about.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct WhichQuery {
+    /// The key, as text.
+    key: String,
+    /// Only sets whose names begin so.
+    prefix: Option<String>,
+    /// Only sets with this tag.
+    tag: Option<String>,
+    /// Names of at most so many sets; 1000 by default. The count is of all.
+    limit: Option<u64>,
+    /// No names, only how many.
+    #[serde(default)]
+    count_only: bool,
+    /// Say what the answer cost.
+    #[serde(default)]
+    explain: bool,
+}
+
+/// Tells which sets may hold one key
+#[utoipa::path(get, path = "/v1/which", tag = "questions", params(WhichQuery),
+    responses((status = 200, body = Which), Refusals), security((), ("key" = [])))]
+pub(super) async fn ask_one(
+    reader: Reader,
+    app: State<App>,
+    ready: Ready,
+    Asked(query): Asked<WhichQuery>,
+) -> Result<Answer<Which>, Refused> {
+    let request = WhichRequest {
+        keys: vec![Key::Text(query.key)],
+        prefix: query.prefix,
+        tag: query.tag,
+        limit: query.limit,
+        count_only: query.count_only,
+        explain: query.explain,
+    };
+    ask(reader, app, ready, Keys(WhichBody(request))).await
+}

@@ -1,0 +1,323 @@
+//! One connection: its stream, its bodies, its time limits.
+
+use std::convert::Infallible;
+use std::future::poll_fn;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::response::Response;
+use bytes::Bytes;
+use hyper::body::{Body as _, Frame, Incoming, SizeHint};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use metrics::gauge;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::{Instant, sleep_until};
+use tower::Service;
+
+use super::House;
+use super::pulse::{Phase, Pulse};
+use crate::observe::metrics::CONNECTIONS;
+use crate::observe::request::Peer;
+
+/// The longest head of a request: a key in the address may be long.
+const LONGEST_HEAD: usize = 64 << 10;
+
+/// How long the rest of a refused body is read, so that the client gets to see the refusal.
+const LINGER: Duration = Duration::from_secs(2);
+
+pub(super) struct Connection {
+    stream: Watched,
+    peer: SocketAddr,
+}
+
+impl Connection {
+    pub(super) fn new(stream: TcpStream, peer: SocketAddr, place: OwnedSemaphorePermit) -> Self {
+        // Answers are small and somebody waits for them. If it cannot be set: slower.
+        let _ = stream.set_nodelay(true);
+        gauge!(CONNECTIONS).increment(1.0);
+        let stream = Watched {
+            inner: Some((stream, place)),
+            pulse: Arc::new(Pulse::new()),
+        };
+        Self { stream, peer }
+    }
+
+    pub(super) async fn run(self, house: Arc<House>) {
+        let Self { stream, peer } = self;
+        let pulse = stream.pulse.clone();
+        let Some(tls) = &house.tls else {
+            return converse(stream, peer, pulse, &house).await;
+        };
+        let acceptor = tls.acceptor();
+        let mut stop = house.stop.clone();
+        let handshake = tokio::time::timeout(house.limits.header_time, acceptor.accept(stream));
+        let stream = tokio::select! {
+            handshake = handshake => match handshake {
+                Ok(Ok(stream)) => stream,
+                Ok(Err(error)) => {
+                    tracing::debug!(%peer, %error, "TLS handshake failed");
+                    return;
+                }
+                Err(_) => {
+                    tracing::debug!(%peer, "TLS handshake took too long");
+                    return;
+                }
+            },
+            _ = stop.wait_for(|stop| *stop) => return,
+        };
+        pulse.enter(Phase::Idle);
+        converse(stream, peer, pulse, &house).await;
+    }
+}
+
+/// Requests and answers, until one side has enough.
+async fn converse<S>(stream: S, peer: SocketAddr, pulse: Arc<Pulse>, house: &House)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let service = service_fn(|request: hyper::Request<Incoming>| {
+        let pulse = pulse.clone();
+        let mut router = house.router.clone();
+        async move {
+            pulse.enter(Phase::Busy);
+            // What the handler does not read is unread.
+            pulse.set_unread(!request.body().is_end_stream());
+            let mut request = request.map(|body| {
+                Body::new(Heard {
+                    body,
+                    pulse: pulse.clone(),
+                })
+            });
+            request.extensions_mut().insert(Peer(peer));
+            let response: Response = match router.call(request).await {
+                Ok(response) => response,
+                Err(never) => match never {},
+            };
+            pulse.enter(Phase::Answer);
+            Ok::<_, Infallible>(response.map(|body| Said { body, pulse }))
+        }
+    });
+    // The head's time is kept by the pulse: hyper's own limit would count idling, too.
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(None)
+        .max_buf_size(LONGEST_HEAD)
+        .pipeline_flush(true)
+        .serve_connection(TokioIo::new(stream), service);
+    let mut connection = pin!(connection);
+    let (mut stop, mut ended) = (house.stop.clone(), house.ended.clone());
+    let mut stop = pin!(stop.wait_for(|stop| *stop));
+    let mut ended = pin!(ended.wait_for(|ended| *ended));
+    let mut stopping = false;
+    let mut armed = pulse.deadline(&house.limits);
+    let mut timer = pin!(sleep_until(armed.unwrap_or_else(Instant::now)));
+    poll_fn(|cx| {
+        if let Poll::Ready(result) = connection.as_mut().poll(cx) {
+            if let Err(error) = result {
+                tracing::debug!(%peer, %error, "connection broke");
+            }
+            return Poll::Ready(());
+        }
+        if ended.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(());
+        }
+        if !stopping && stop.as_mut().poll(cx).is_ready() {
+            stopping = true;
+            // Else hyper would wait for the first request.
+            if pulse.phase() == Phase::Idle && !pulse.was_asked() {
+                return Poll::Ready(());
+            }
+            connection.as_mut().graceful_shutdown();
+            // It must look again by itself.
+            cx.waker().wake_by_ref();
+        }
+        let deadline = pulse.deadline(&house.limits);
+        if deadline != armed {
+            armed = deadline;
+            if let Some(deadline) = deadline {
+                timer.as_mut().reset(deadline);
+            }
+        }
+        if armed.is_some() && timer.as_mut().poll(cx).is_ready() {
+            tracing::debug!(%peer, phase = ?pulse.phase(), "connection took too long");
+            return Poll::Ready(());
+        }
+        Poll::Pending
+    })
+    .await;
+}
+
+/// The stream, which tells the pulse what moves. It keeps the connection's place.
+struct Watched {
+    /// Taken when dropped.
+    inner: Option<(TcpStream, OwnedSemaphorePermit)>,
+    pulse: Arc<Pulse>,
+}
+
+impl Watched {
+    fn stream(&mut self) -> io::Result<Pin<&mut TcpStream>> {
+        match &mut self.inner {
+            Some((stream, _)) => Ok(Pin::new(stream)),
+            None => Err(io::ErrorKind::NotConnected.into()),
+        }
+    }
+
+    fn wrote(&self, written: &Poll<io::Result<usize>>) {
+        // Idle, too: the end of an answer may lie in buffers when its body is gone.
+        let answers = matches!(self.pulse.phase(), Phase::Answer | Phase::Idle);
+        if answers && matches!(written, Poll::Ready(Ok(1..))) {
+            self.pulse.touch();
+        }
+    }
+}
+
+impl AsyncRead for Watched {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let read = self.stream()?.poll_read(cx, buffer);
+        if buffer.filled().len() > before && self.pulse.phase() == Phase::Idle {
+            self.pulse.enter(Phase::Head);
+        }
+        read
+    }
+}
+
+impl AsyncWrite for Watched {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        data: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = self.stream()?.poll_write(cx, data);
+        self.wrote(&written);
+        written
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        data: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = self.stream()?.poll_write_vectored(cx, data);
+        self.wrote(&written);
+        written
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.stream()?.poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.stream()?.poll_shutdown(cx)
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        gauge!(CONNECTIONS).decrement(1.0);
+        let Some((stream, place)) = self.inner.take() else {
+            return;
+        };
+        // Outside of a runtime (it is being shut down) there is nobody to linger.
+        if self.pulse.is_unread()
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            runtime.spawn(async move {
+                linger(stream, LINGER).await;
+                drop(place);
+            });
+        }
+    }
+}
+
+/// Closes a connection whose client is still sending. Closed at once, the system would tell the
+/// client only that it was cut off, and throw away the answer that says why.
+pub(super) async fn linger(mut stream: TcpStream, time: Duration) {
+    let rest = async {
+        stream.shutdown().await?;
+        let mut buffer = vec![0; 16 << 10];
+        while stream.read(&mut buffer).await? > 0 {}
+        io::Result::Ok(())
+    };
+    // However it ends, the stream is closed.
+    let _ = tokio::time::timeout(time, rest).await;
+}
+
+/// The body of a request, which tells the pulse when it is all there.
+struct Heard {
+    body: Incoming,
+    pulse: Arc<Pulse>,
+}
+
+impl hyper::body::Body for Heard {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let frame = Pin::new(&mut self.body).poll_frame(cx);
+        if matches!(frame, Poll::Ready(None)) || self.body.is_end_stream() {
+            self.pulse.set_unread(false);
+        }
+        frame
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// The body of an answer, which tells the pulse when it has gone.
+struct Said {
+    body: Body,
+    pulse: Arc<Pulse>,
+}
+
+impl hyper::body::Body for Said {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl Drop for Said {
+    fn drop(&mut self) {
+        self.pulse.enter(Phase::Idle);
+    }
+}

@@ -1,0 +1,97 @@
+//! TLS, and new certificates.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bloomgrove_server::config::{Limits, TlsFiles};
+use bloomgrove_server::tls::Tls;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+use tokio::io::AsyncWriteExt;
+use tokio_rustls::TlsConnector;
+
+use crate::support::{Running, Wanted, closes, read_answer, start};
+
+/// Writes a new certificate and its key.
+fn renew(folder: &Path) -> (TlsFiles, CertificateDer<'static>) {
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let files = TlsFiles {
+        cert: folder.join("cert.pem"),
+        key: folder.join("key.pem"),
+    };
+    std::fs::write(&files.cert, made.cert.pem()).unwrap();
+    std::fs::write(&files.key, made.signing_key.serialize_pem()).unwrap();
+    (files, made.cert.der().clone())
+}
+
+/// Asks over TLS, trusting only this certificate.
+async fn ask(server: &Running, trusted: &CertificateDer<'static>) -> Result<u16, String> {
+    let mut roots = RootCertStore::empty();
+    roots.add(trusted.clone()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let connector = TlsConnector::from(Arc::new(config));
+    let name = ServerName::try_from("localhost").unwrap();
+    let stream = connector.connect(name, server.connect().await).await;
+    let mut stream = stream.map_err(|error| error.to_string())?;
+    let request = b"GET /livez HTTP/1.1\r\nhost: localhost\r\n\r\n";
+    stream.write_all(request).await.unwrap();
+    Ok(read_answer(&mut stream).await.unwrap().status)
+}
+
+#[tokio::test]
+async fn a_new_certificate_is_used_without_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let (files, first) = renew(folder.path());
+    let tls = Tls::load(&files).unwrap();
+    let fresh = tokio::spawn(tls.clone().keep_fresh(Duration::from_millis(50)));
+    let server = start(Wanted {
+        tls: Some(tls),
+        ..Wanted::default()
+    })
+    .await;
+    assert_eq!(ask(&server, &first).await, Ok(200));
+
+    // One that is no good changes nothing.
+    std::fs::write(&files.cert, "not a certificate").unwrap();
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(ask(&server, &first).await, Ok(200));
+
+    let (_, second) = renew(folder.path());
+    let start = Instant::now();
+    while ask(&server, &second).await.is_err() {
+        assert!(start.elapsed() < Duration::from_secs(15));
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert!(ask(&server, &first).await.is_err(), "the first is gone");
+    fresh.abort();
+}
+
+#[tokio::test]
+async fn a_handshake_that_does_not_come_is_cut_off() {
+    let folder = tempfile::tempdir().unwrap();
+    let (files, trusted) = renew(folder.path());
+    let server = start(Wanted {
+        tls: Some(Tls::load(&files).unwrap()),
+        limits: Limits {
+            header_time: Duration::from_millis(300),
+            ..Limits::default()
+        },
+        ..Wanted::default()
+    })
+    .await;
+    let mut silent = server.connect().await;
+    let mut plain = server.connect().await;
+    plain.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
+    let start = Instant::now();
+    assert!(closes(&mut silent).await);
+    assert!(start.elapsed() < Duration::from_secs(15));
+    // Told by a TLS alert, or just closed; either way the others go on.
+    drop(plain);
+    assert_eq!(ask(&server, &trusted).await, Ok(200));
+}
