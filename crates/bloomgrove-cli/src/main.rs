@@ -14,6 +14,7 @@ mod parallel;
 mod progress;
 mod questions;
 mod sample;
+mod serve;
 mod tree;
 mod tune;
 mod units;
@@ -58,6 +59,8 @@ enum Noun {
     Sample(Box<sample::Sample>),
     /// List all members of a filter, given the names that may be in it
     Reconstruct(Box<sample::Reconstruct>),
+    /// Keep sets and answer over HTTP which of them hold a key
+    Serve(Box<serve::Args>),
     /// Measure the hash families
     #[command(subcommand)]
     Hash(hash::Verb),
@@ -82,7 +85,10 @@ enum Outcome {
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    interrupt::catch();
+    // The server finishes what is under way, and hears signals by itself.
+    if !matches!(args.noun, Noun::Serve(_)) {
+        interrupt::catch();
+    }
     let result = match args.noun {
         Noun::Which(args) => which::run(args),
         Noun::Filter(verb) => filter::run(verb),
@@ -91,6 +97,7 @@ fn main() -> ExitCode {
         Noun::Tree(verb) => tree::run(*verb),
         Noun::Sample(args) => sample::run(*args),
         Noun::Reconstruct(args) => sample::reconstruct(*args),
+        Noun::Serve(args) => serve::run(*args),
         Noun::Hash(verb) => hash::run(verb),
         Noun::Tune(verb) => tune::run(verb),
         Noun::Paper(verb) => paper::run(verb),

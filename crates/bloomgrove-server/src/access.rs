@@ -72,6 +72,21 @@ pub struct KeyEntry {
     pub prefix: String,
 }
 
+impl KeyEntry {
+    /// As it stands in the configuration file.
+    #[must_use]
+    pub fn to_toml(&self) -> String {
+        let quoted = |text: &str| toml::Value::from(text).to_string();
+        let mut text = format!("[[keys]]\nname = {}\n", quoted(&self.name));
+        text.push_str(&format!("role = \"{}\"\n", self.role));
+        if !self.prefix.is_empty() {
+            text.push_str(&format!("prefix = {}\n", quoted(&self.prefix)));
+        }
+        text.push_str(&format!("sha256 = \"{}\"\n", self.sha256));
+        text
+    }
+}
+
 impl std::str::FromStr for KeyEntry {
     type Err = String;
 
@@ -424,6 +439,19 @@ mod tests {
         assert_eq!(write.prefix, "site:1");
         assert!("page:read".parse::<KeyEntry>().is_err());
         assert!(format!("page:root:{hash}").parse::<KeyEntry>().is_err());
+    }
+
+    #[test]
+    fn an_entry_is_read_as_it_was_written() {
+        for prefix in ["", "site/galway/", "a \"quoted\" \\ prefix\n"] {
+            let written = entry("the 'one'", Role::Write, "1", prefix);
+            #[derive(Deserialize)]
+            struct File {
+                keys: Vec<KeyEntry>,
+            }
+            let file: File = toml::from_str(&written.to_toml()).unwrap();
+            assert_eq!(file.keys, [written]);
+        }
     }
 
     #[test]

@@ -15,14 +15,15 @@
 //! To stop: no more connections are accepted, idle ones are closed, requests under way have
 //! [`GRACE`] to finish.
 
-use std::io;
+use std::io::{self, IsTerminal};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::Router;
 use metrics::counter;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
@@ -44,6 +45,29 @@ const OTHER_FILES: u64 = 128;
 
 /// How many refused connections are told why at a time; further ones are just closed.
 const TOLD_WHY: usize = 64;
+
+/// How many connections may wait to be accepted. Where there is no room the system drops them
+/// without a word, and the client tries again a second later.
+const WAITING: u32 = 4096;
+
+/// Listens on this address.
+///
+/// # Errors
+///
+/// The address and what is wrong with it.
+pub fn bind(addr: SocketAddr) -> io::Result<TcpListener> {
+    let bind = || {
+        let socket = match addr {
+            SocketAddr::V4(_) => TcpSocket::new_v4(),
+            SocketAddr::V6(_) => TcpSocket::new_v6(),
+        }?;
+        // Else a restart would have to wait for the connections of before.
+        socket.set_reuseaddr(true)?;
+        socket.bind(addr)?;
+        socket.listen(WAITING)
+    };
+    bind().map_err(|error| io::Error::new(error.kind(), format!("listen on {addr}: {error}")))
+}
 
 /// Serves one listener until `stop` says true, or its sender is gone.
 ///
@@ -213,7 +237,8 @@ pub fn raise_file_limit() {
 }
 
 /// Says true on the first SIGTERM or SIGINT, and ends the process on the second. Run it beside
-/// the server.
+/// the server. SIGHUP means that the terminal is gone, if there is one; else it is for
+/// [certificates](crate::tls).
 ///
 /// # Errors
 ///
@@ -221,10 +246,15 @@ pub fn raise_file_limit() {
 pub async fn stop_on_signals(stop: watch::Sender<bool>) -> io::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut hangup = signal(SignalKind::hangup())?;
+    let at_terminal = io::stderr().is_terminal();
     for again in [false, true] {
-        let name = tokio::select! {
-            _ = terminate.recv() => "SIGTERM",
-            _ = interrupt.recv() => "SIGINT",
+        let name = loop {
+            tokio::select! {
+                _ = terminate.recv() => break "SIGTERM",
+                _ = interrupt.recv() => break "SIGINT",
+                _ = hangup.recv() => if at_terminal { break "SIGHUP" },
+            }
         };
         if again {
             tracing::warn!(signal = name, "ending at once");

@@ -140,42 +140,15 @@ impl Server {
         let stopped = self.stop.subscribe();
         let serving = listen::serve_all(self.listeners, router, self.tls, &limits, stopped);
 
-        let mut stopping = self.stop.subscribe();
-        let (own, ready) = (app.clone(), health.clone());
-        let starting = async move {
-            let opened = tokio::task::spawn_blocking(move || open(&config)).await?;
-            let coordinator = Arc::new(opened?);
-            if coordinator.is_empty() && !own.is_demo() {
-                tracing::info!("there are no sets yet");
-            }
-            if own.is_demo() && coordinator.is_empty() {
-                fill(&coordinator).await?;
-            }
-            own.start(coordinator.clone());
-            ready.set_ready(true);
-            // Not ready from the first sign of the end on, while requests are finished.
-            loop {
-                tokio::select! {
-                    _ = stopping.wait_for(|stop| *stop) => break,
-                    () = tokio::time::sleep(EXPIRE) => {
-                        let gone = coordinator.expire().await;
-                        if gone > 0 {
-                            tracing::info!(sets = gone, "expired");
-                        }
-                    }
-                }
-            }
-            ready.set_ready(false);
-            Ok(())
-        };
+        let started = start(config, app.clone(), health, self.stop.subscribe());
         let stop = self.stop.clone();
-        let starting = async move {
-            let ended: Result<()> = starting.await;
+        let started = async move {
+            let ended = started.await;
             // Without a store there is nothing to serve.
             stop.send_replace(true);
             ended
         };
-        let (served, started) = tokio::join!(serving, starting);
+        let (served, started) = tokio::join!(serving, started);
         beside.shutdown().await;
         if let Some(coordinator) = app.coordinator().cloned() {
             tokio::task::spawn_blocking(move || coordinator.close()).await?;
@@ -184,6 +157,36 @@ impl Server {
         started?;
         Ok(served?)
     }
+}
+
+/// Reads the store, is ready then, and looks after expiry until the server is stopped.
+async fn start(
+    config: Arc<Config>,
+    app: App,
+    health: Health,
+    mut stop: watch::Receiver<bool>,
+) -> Result<()> {
+    let opened = tokio::task::spawn_blocking(move || open(&config)).await?;
+    let coordinator = Arc::new(opened?);
+    if app.is_demo() && coordinator.is_empty() {
+        fill(&coordinator).await?;
+    }
+    app.start(coordinator.clone());
+    health.set_ready(true);
+    loop {
+        tokio::select! {
+            () = async { drop(stop.wait_for(|stop| *stop).await) } => break,
+            () = tokio::time::sleep(EXPIRE) => {
+                let gone = coordinator.expire().await;
+                if gone > 0 {
+                    tracing::info!(sets = gone, "expired");
+                }
+            }
+        }
+    }
+    // From the first sign of the end on, while requests are finished.
+    health.set_ready(false);
+    Ok(())
 }
 
 /// Reads the store; seconds, for a hundred thousand sets.

@@ -16,7 +16,7 @@ use bloomgrove_server::refusal::respond;
 use bloomgrove_server::tls::Tls;
 use bloomgrove_server::{front, listen, observe};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -44,7 +44,7 @@ pub(crate) async fn start(wanted: Wanted) -> Running {
     health.set_ready(true);
     let router = handlers().merge(health.router());
     let router = front::before(router, access, &wanted.limits, Duration::from_secs(1));
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let listener = listen::bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let addr = listener.local_addr().unwrap();
     let (stop, stopped) = watch::channel(false);
     let task = tokio::spawn(async move {

@@ -1,0 +1,362 @@
+//! `bloomgrove serve`: the coordinator; and `bloomgrove serve key`, which makes keys for it.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow};
+use bloomgrove_server::access::{Access, KeyEntry, Role, hash_of, new_key};
+use bloomgrove_server::config::{
+    Amount, LimitSettings, LogFormat, LogSettings, Settings, TlsSettings,
+};
+use bloomgrove_server::observe::logs;
+
+use crate::output::Output;
+use crate::{Outcome, units};
+
+/// Keep sets and answer over HTTP which of them hold a key
+///
+/// One program, one folder of data. It listens on this machine only, and elsewhere once there
+/// are keys (`bloomgrove serve key`). A flag wins over its environment variable, and that over
+/// the configuration file. SIGTERM or Ctrl-C: requests under way are finished.
+#[derive(clap::Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "Examples:\n  \
+        bloomgrove serve --demo\n  \
+        bloomgrove serve --data /var/lib/bloomgrove --memory 4GiB\n  \
+        bloomgrove serve --config /etc/bloomgrove/bloomgrove.toml --log-format json"
+)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    verb: Option<Verb>,
+    #[command(flatten)]
+    flags: Flags,
+}
+
+#[derive(clap::Subcommand)]
+enum Verb {
+    /// Make a key, and the entry of the configuration file that lets it in
+    Key(KeyArgs),
+}
+
+#[derive(clap::Args)]
+struct Flags {
+    /// The configuration file (TOML); deploy/bloomgrove.toml has every setting
+    #[arg(long, value_name = "FILE", env = "BLOOMGROVE_CONFIG")]
+    config: Option<PathBuf>,
+    /// The folder with everything that is kept [default: bloomgrove-data]
+    #[arg(long, value_name = "DIR", env = "BLOOMGROVE_DATA")]
+    data: Option<PathBuf>,
+    /// Where to listen; may be repeated [default: 127.0.0.1:7117]
+    #[arg(
+        long,
+        value_name = "ADDR",
+        env = "BLOOMGROVE_LISTEN",
+        value_delimiter = ','
+    )]
+    listen: Option<Vec<SocketAddr>>,
+    /// Begin with data to explore
+    #[arg(
+        long,
+        value_name = "BOOL",
+        env = "BLOOMGROVE_DEMO",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true"
+    )]
+    demo: Option<bool>,
+    /// Begin with what is in this snapshot
+    #[arg(long, value_name = "SNAPSHOT", env = "BLOOMGROVE_RESTORE")]
+    restore: Option<PathBuf>,
+    #[command(flatten)]
+    limits: LimitFlags,
+    #[command(flatten)]
+    tls: TlsFlags,
+    /// A key that is let in, by its hash; may be repeated
+    #[arg(
+        long = "key",
+        value_name = "NAME:ROLE:SHA256[:PREFIX]",
+        env = "BLOOMGROVE_KEYS",
+        value_delimiter = ',',
+        help_heading = "Access"
+    )]
+    keys: Option<Vec<KeyEntry>>,
+    #[command(flatten)]
+    log: LogFlags,
+}
+
+#[derive(clap::Args)]
+#[command(next_help_heading = "Limits")]
+struct LimitFlags {
+    /// Memory for filters: bytes, or a share of the machine's [default: 50%]
+    #[arg(long, value_name = "SIZE", env = "BLOOMGROVE_MEMORY")]
+    memory: Option<Amount>,
+    /// Bytes of one request's body [default: 64MiB]
+    #[arg(long, value_name = "SIZE", env = "BLOOMGROVE_MAX_BODY", value_parser = units::bytes)]
+    max_body: Option<u64>,
+    /// Keys in one request [default: 100000]
+    #[arg(long, value_name = "COUNT", env = "BLOOMGROVE_MAX_KEYS", value_parser = units::count)]
+    max_keys: Option<u64>,
+    /// Connections at a time [default: 20000]
+    #[arg(
+        long,
+        value_name = "COUNT",
+        env = "BLOOMGROVE_MAX_CONNECTIONS",
+        value_parser = units::count
+    )]
+    max_connections: Option<u64>,
+    /// From the end of a request's head to its answer [default: 30s]
+    #[arg(
+        long,
+        value_name = "TIME",
+        env = "BLOOMGROVE_REQUEST_TIME",
+        value_parser = units::duration
+    )]
+    request_time: Option<Duration>,
+    /// For a request's head to come [default: 10s]
+    #[arg(
+        long,
+        value_name = "TIME",
+        env = "BLOOMGROVE_HEADER_TIME",
+        value_parser = units::duration
+    )]
+    header_time: Option<Duration>,
+    /// For a connection on which nothing happens [default: 75s]
+    #[arg(
+        long,
+        value_name = "TIME",
+        env = "BLOOMGROVE_IDLE_TIME",
+        value_parser = units::duration
+    )]
+    idle_time: Option<Duration>,
+}
+
+#[derive(clap::Args)]
+#[command(next_help_heading = "TLS")]
+struct TlsFlags {
+    /// The chain of certificates, PEM; read again when it changes
+    #[arg(long, value_name = "FILE", env = "BLOOMGROVE_TLS_CERT")]
+    tls_cert: Option<PathBuf>,
+    /// The private key, PEM
+    #[arg(long, value_name = "FILE", env = "BLOOMGROVE_TLS_KEY")]
+    tls_key: Option<PathBuf>,
+}
+
+#[derive(clap::Args)]
+#[command(next_help_heading = "Logs")]
+struct LogFlags {
+    /// error, warn, info, debug, trace, or directives for each part [default: info]
+    #[arg(long, value_name = "LEVEL", env = "BLOOMGROVE_LOG")]
+    log: Option<String>,
+    /// pretty or json [default: pretty]
+    #[arg(long, value_name = "FORMAT", env = "BLOOMGROVE_LOG_FORMAT")]
+    log_format: Option<LogFormat>,
+    /// Log requests that take longer than this [default: 1s]
+    #[arg(long, value_name = "TIME", env = "BLOOMGROVE_SLOW", value_parser = units::duration)]
+    slow: Option<Duration>,
+}
+
+impl Flags {
+    /// What flags and environment say, and the file where they say nothing.
+    fn settings(self) -> Result<Settings> {
+        let file = match &self.config {
+            Some(path) => Settings::from_file(path).map_err(anyhow::Error::msg)?,
+            None => Settings::default(),
+        };
+        let flags = Settings {
+            data: self.data,
+            listen: self.listen,
+            demo: self.demo,
+            restore: self.restore,
+            limits: LimitSettings {
+                body: self.limits.max_body,
+                keys: self.limits.max_keys,
+                memory: self.limits.memory,
+                request_time: self.limits.request_time,
+                header_time: self.limits.header_time,
+                idle_time: self.limits.idle_time,
+                connections: self.limits.max_connections,
+            },
+            tls: TlsSettings {
+                cert: self.tls.tls_cert,
+                key: self.tls.tls_key,
+            },
+            log: LogSettings {
+                level: self.log.log,
+                format: self.log.log_format,
+                slow: self.log.slow,
+            },
+            keys: self.keys,
+        };
+        Ok(flags.or(file))
+    }
+}
+
+pub(crate) fn run(args: Args) -> Result<Outcome> {
+    if let Some(Verb::Key(args)) = args.verb {
+        return make_key(args);
+    }
+    let config = args
+        .flags
+        .settings()?
+        .into_config()
+        .map_err(|e| anyhow!(e))?;
+    logs::start(&config.log).map_err(|error| anyhow!(error))?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("threads for the server")?;
+    let result = runtime.block_on(bloomgrove_server::run(config));
+    // What is on disk is complete; nobody waits for questions that are still worked on.
+    runtime.shutdown_background();
+    result.map(|()| Outcome::Yes)
+}
+
+/// Make a key, and the entry of the configuration file that lets it in
+///
+/// The key is shown this once: the server keeps only its SHA-256. Clients send it as
+/// `Authorization: Bearer KEY`.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    bloomgrove serve key --role admin\n  \
+    bloomgrove serve key --role write --prefix site/galway/ --name galway")]
+struct KeyArgs {
+    /// read, write or admin; each includes those before it
+    #[arg(long)]
+    role: Role,
+    /// Of a write key: how the names of the sets begin that it may change [default: all]
+    #[arg(long, default_value = "", hide_default_value = true)]
+    prefix: String,
+    /// Whose it is: for the log [default: the role and a number]
+    #[arg(long)]
+    name: Option<String>,
+}
+
+fn make_key(args: KeyArgs) -> Result<Outcome> {
+    let key = new_key().map_err(|error| anyhow!(error))?;
+    let sha256 = hash_of(&key);
+    let usual = || format!("{}-{}", args.role, sha256.get(..6).unwrap_or_default());
+    let entry = KeyEntry {
+        name: args.name.unwrap_or_else(usual),
+        role: args.role,
+        sha256,
+        prefix: args.prefix,
+    };
+    Access::new(std::slice::from_ref(&entry)).map_err(|error| anyhow!(error))?;
+    let mut output = Output::new();
+    output.line("The key, shown this once:\n")?;
+    output.line(format_args!("  {key}\n"))?;
+    output.line("Its entry in the configuration file of the server:\n")?;
+    output.line(entry.to_toml())?;
+    output.finish()?;
+    Ok(Outcome::Yes)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn settings(line: &[&str]) -> Result<Settings> {
+        let line = Line::try_parse_from([&["serve"], line].concat())?;
+        line.args.flags.settings()
+    }
+
+    #[test]
+    fn every_setting_has_a_flag_that_wins_over_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("b.toml");
+        let text =
+            "data = 'file'\ndemo = true\n[limits]\nbody = 7\nkeys = 8\n[log]\nlevel = 'warn'";
+        std::fs::write(&file, text).unwrap();
+        let file = file.to_str().unwrap();
+        let key = format!("a:write:{}:site/", hash_of("k"));
+        let got = settings(&[
+            "--config",
+            file,
+            "--data",
+            "flag",
+            "--listen",
+            "127.0.0.1:1,[::1]:2",
+            "--demo=false",
+            "--restore",
+            "s",
+            "--memory",
+            "25%",
+            "--max-body",
+            "1MiB",
+            "--max-connections",
+            "1k",
+            "--request-time",
+            "5s",
+            "--header-time",
+            "6",
+            "--idle-time",
+            "1min",
+            "--tls-cert",
+            "c",
+            "--tls-key",
+            "k",
+            "--key",
+            &key,
+            "--log-format",
+            "json",
+            "--slow",
+            "2s",
+        ])
+        .unwrap();
+        let seconds = |count| Some(Duration::from_secs(count));
+        let wanted = Settings {
+            data: Some("flag".into()),
+            listen: Some(vec![
+                "127.0.0.1:1".parse().unwrap(),
+                "[::1]:2".parse().unwrap(),
+            ]),
+            demo: Some(false),
+            restore: Some("s".into()),
+            limits: LimitSettings {
+                body: Some(1 << 20),
+                keys: Some(8),
+                memory: Some(Amount::Share(0.25)),
+                request_time: seconds(5),
+                header_time: seconds(6),
+                idle_time: seconds(60),
+                connections: Some(1000),
+            },
+            tls: TlsSettings {
+                cert: Some("c".into()),
+                key: Some("k".into()),
+            },
+            log: LogSettings {
+                level: Some("warn".into()),
+                format: Some(LogFormat::Json),
+                slow: seconds(2),
+            },
+            keys: Some(vec![key.parse().unwrap()]),
+        };
+        assert_eq!(got, wanted);
+        assert_eq!(settings(&["--demo"]).unwrap().demo, Some(true));
+    }
+
+    #[test]
+    fn wrong_flags_say_what_to_write() {
+        for (line, word) in [
+            (&["--max-body", "much"][..], "1GiB"),
+            (&["--listen", "localhost"], "socket address"),
+            (&["--log-format", "xml"], "pretty or json"),
+            (&["--key", "a:b"], "NAME:ROLE:SHA256"),
+            (&["--config", "no/such.toml"], "no/such.toml"),
+        ] {
+            let error = format!("{:#}", settings(line).err().unwrap());
+            assert!(error.contains(word), "{error}");
+        }
+    }
+}
