@@ -92,6 +92,9 @@ struct LimitFlags {
     /// Memory for filters: bytes, or a share of the machine's [default: 50%]
     #[arg(long, value_name = "SIZE", env = "BLOOMGROVE_MEMORY")]
     memory: Option<Amount>,
+    /// Memory for one filter [default: 256MiB]
+    #[arg(long, value_name = "SIZE", env = "BLOOMGROVE_MAX_FILTER", value_parser = units::bytes)]
+    max_filter: Option<u64>,
     /// Bytes of one request's body [default: 64MiB]
     #[arg(long, value_name = "SIZE", env = "BLOOMGROVE_MAX_BODY", value_parser = units::bytes)]
     max_body: Option<u64>,
@@ -173,6 +176,7 @@ impl Flags {
                 body: self.limits.max_body,
                 keys: self.limits.max_keys,
                 memory: self.limits.memory,
+                filter: self.limits.max_filter,
                 request_time: self.limits.request_time,
                 header_time: self.limits.header_time,
                 idle_time: self.limits.idle_time,
@@ -291,6 +295,8 @@ mod tests {
             "s",
             "--memory",
             "25%",
+            "--max-filter",
+            "2MiB",
             "--max-body",
             "1MiB",
             "--max-connections",
@@ -326,6 +332,7 @@ mod tests {
                 body: Some(1 << 20),
                 keys: Some(8),
                 memory: Some(Amount::Share(0.25)),
+                filter: Some(2 << 20),
                 request_time: seconds(5),
                 header_time: seconds(6),
                 idle_time: seconds(60),

@@ -19,6 +19,7 @@ use bloomgrove_client::api::{Code, Problem};
 use http::{HeaderMap, StatusCode, Uri, header};
 
 use crate::access::{Access, Caller, Denied};
+use crate::page;
 use crate::refusal::{problem, respond};
 
 /// The middleware.
@@ -54,7 +55,7 @@ fn caller(access: &Access, request: &Request) -> Result<Option<Caller>, Problem>
 /// Paths that need no key.
 #[must_use]
 pub fn is_open_path(path: &str) -> bool {
-    matches!(path, "/" | "/app.js" | "/style.css" | "/livez" | "/readyz")
+    matches!(path, "/livez" | "/readyz") || page::has(path)
 }
 
 /// The key of `Authorization: Bearer KEY`.

@@ -54,19 +54,16 @@ const WAITING: u32 = 4096;
 ///
 /// # Errors
 ///
-/// The address and what is wrong with it.
+/// When the address is taken, or not of this machine.
 pub fn bind(addr: SocketAddr) -> io::Result<TcpListener> {
-    let bind = || {
-        let socket = match addr {
-            SocketAddr::V4(_) => TcpSocket::new_v4(),
-            SocketAddr::V6(_) => TcpSocket::new_v6(),
-        }?;
-        // Else a restart would have to wait for the connections of before.
-        socket.set_reuseaddr(true)?;
-        socket.bind(addr)?;
-        socket.listen(WAITING)
-    };
-    bind().map_err(|error| io::Error::new(error.kind(), format!("listen on {addr}: {error}")))
+    let socket = match addr {
+        SocketAddr::V4(_) => TcpSocket::new_v4(),
+        SocketAddr::V6(_) => TcpSocket::new_v6(),
+    }?;
+    // Else a restart would have to wait for the connections of before.
+    socket.set_reuseaddr(true)?;
+    socket.bind(addr)?;
+    socket.listen(WAITING)
 }
 
 /// Serves one listener until `stop` says true, or its sender is gone.

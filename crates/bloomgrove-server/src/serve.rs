@@ -69,8 +69,7 @@ impl Server {
         let tls = tls.map_err(anyhow::Error::msg)?;
         let (mut listeners, mut addresses) = (Vec::new(), Vec::new());
         for address in &config.listen {
-            let listener = TcpListener::bind(address).await;
-            let listener = listener.with_context(|| {
+            let listener = listen::bind(*address).with_context(|| {
                 format!("cannot listen on {address}; is another server there? take another port")
             })?;
             addresses.push(listener.local_addr()?);
@@ -113,6 +112,9 @@ impl Server {
     pub async fn run(self) -> Result<()> {
         metrics::start();
         listen::raise_file_limit();
+        for url in self.urls() {
+            tracing::info!(url, "listening");
+        }
         let config = Arc::new(self.config);
         if config.shows_keys() {
             tracing::warn!(

@@ -50,6 +50,11 @@ const FILES: [(&str, &str, &str); 10] = [
     ("/page/words.js", SCRIPT, include_str!("words.js")),
 ];
 
+/// Whether this is the path of one of the page's files.
+pub(crate) fn has(path: &str) -> bool {
+    FILES.iter().any(|(own, ..)| *own == path)
+}
+
 /// Serves the page and its files.
 pub fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
     FILES

@@ -42,7 +42,7 @@ async fn without_a_key_only_open_paths_answer() {
         assert_eq!(server.get(path).await.status, 200, "{path}");
     }
     // The page is served by others; here it is enough that nobody asks for a key.
-    for path in ["/", "/app.js", "/style.css"] {
+    for path in ["/", "/app.js", "/style.css", "/page/server.js"] {
         assert_eq!(server.get(path).await.status, 404, "{path}");
     }
 }
