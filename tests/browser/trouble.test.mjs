@@ -107,6 +107,25 @@ function checkLine(line, base, name) {
   assert.ok(!existsSync("owned"), line);
 }
 
+test("a server without sets says so", async () => {
+  const empty = await Server.start({ demo: false });
+  try {
+    const page = await open(`${empty.address}/#key=anything`);
+    await page.says("#state", /^0 sets/);
+    await page.says("#sets-says", /^There are no sets yet\.$/);
+    await page.says("#picture-summary", /^There are no sets yet\.$/);
+    await page.says("#answer-summary", /^There are no sets to ask/);
+    assert.ok(await page.$eval("#examples", (examples) => examples.hidden));
+    await page.accessible();
+    // The first set appears by itself.
+    await empty.send("POST", "/v1/sets", JSON.stringify({ name: "first", items: 10 }));
+    await page.says("#sets th a", /^first$/);
+    await page.done();
+  } finally {
+    await empty.stop();
+  }
+});
+
 test("a set that is gone is said to be gone", async () => {
   const page = await open(`${server.address}/#set=no-such-set`);
   page.allow(/404/);
