@@ -13,6 +13,7 @@
 //! * `tree`: BloomTrees against a standard filter, with one thread and several, to the wire and back ([`tree`]).
 //! * `disk`: pages of `4, 512, 2048` KB read and changed by threads and by a ring of requests
 //!   ([`disk`]).
+//! * `server`: a server with `1e3, 1e4, 1e5` sets, asked over HTTP while deltas arrive ([`server`]).
 //! * `codec`: bits of 13 densities, filters and deltas, compressed, beside zstd and gzip ([`codec`]).
 
 mod batches;
@@ -23,7 +24,10 @@ mod index;
 mod race;
 mod rivals;
 mod sample;
+mod server;
 mod tree;
+
+use std::error::Error;
 
 use clap::Parser;
 use serde_json::json;
@@ -49,6 +53,11 @@ enum Args {
     Disk(disk::Args),
     /// Compressed bits, filters and deltas: size against entropy, and speed
     Codec(codec::Args),
+    /// A server under load: keys a second, waiting times, processor time
+    Server(server::Args),
+    /// The server that is loaded
+    #[command(hide = true)]
+    ServeForLoad(server::ServeArgs),
 }
 
 #[derive(clap::Args)]
@@ -74,20 +83,22 @@ enum Race {
     Large,
 }
 
-fn main() -> Result<(), bloomgrove::Error> {
+fn main() -> Result<(), Box<dyn Error>> {
     match Args::parse() {
         Args::Filters(args) => {
             filters(&args);
-            Ok(())
         }
-        Args::Batches(args) => batches::run(&args),
-        Args::Index(args) => index::run(&args),
-        Args::Sample(args) => sample::run(&args),
-        Args::Buffered(args) => buffered::run(&args),
-        Args::Tree(args) => tree::run(&args),
-        Args::Disk(args) => disk::run(&args),
-        Args::Codec(args) => codec::run(&args),
+        Args::Batches(args) => batches::run(&args)?,
+        Args::Index(args) => index::run(&args)?,
+        Args::Sample(args) => sample::run(&args)?,
+        Args::Buffered(args) => buffered::run(&args)?,
+        Args::Tree(args) => tree::run(&args)?,
+        Args::Disk(args) => disk::run(&args)?,
+        Args::Codec(args) => codec::run(&args)?,
+        Args::Server(args) => server::run(&args)?,
+        Args::ServeForLoad(args) => server::serve(&args)?,
     }
+    Ok(())
 }
 
 fn filters(args: &Filters) {

@@ -13,6 +13,7 @@ mod paper;
 mod parallel;
 mod progress;
 mod questions;
+mod remote;
 mod sample;
 mod serve;
 mod tree;
@@ -49,6 +50,8 @@ enum Noun {
     /// Build, ask and change indexes of many sets
     #[command(subcommand)]
     Index(index::Verb),
+    /// Ask, fill and look after a server: the same verbs, for sets that it has
+    Remote(Box<remote::Args>),
     /// Build and ask filters larger than memory, on disk
     #[command(subcommand)]
     Buffered(buffered::Verb),
@@ -93,6 +96,7 @@ fn main() -> ExitCode {
         Noun::Which(args) => which::run(args),
         Noun::Filter(verb) => filter::run(verb),
         Noun::Index(verb) => index::run(verb),
+        Noun::Remote(args) => remote::run(*args),
         Noun::Buffered(verb) => buffered::run(verb),
         Noun::Tree(verb) => tree::run(*verb),
         Noun::Sample(args) => sample::run(*args),

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
+use bloomgrove_server::Server;
 use bloomgrove_server::access::{Access, KeyEntry, Role, hash_of, new_key};
 use bloomgrove_server::config::{
     Amount, LimitSettings, LogFormat, LogSettings, Settings, TlsSettings,
@@ -211,7 +212,15 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         .enable_all()
         .build()
         .context("threads for the server")?;
-    let result = runtime.block_on(bloomgrove_server::run(config));
+    let result = runtime.block_on(async {
+        let server = Server::bind(config).await?;
+        let mut output = Output::new();
+        for url in server.urls() {
+            output.line(format_args!("listening on {url}"))?;
+        }
+        output.finish()?;
+        bloomgrove_server::run(server).await
+    });
     // What is on disk is complete; nobody waits for questions that are still worked on.
     runtime.shutdown_background();
     result.map(|()| Outcome::Yes)

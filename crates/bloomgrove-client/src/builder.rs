@@ -15,11 +15,11 @@ use crate::{Client, Error};
 /// use std::time::Duration;
 /// use bloomgrove_client::Client;
 ///
-/// let client = Client::builder("https://groves.example.org:7711")
+/// let client = Client::builder("https://groves.example.org:7117")
 ///     .key("a-secret")
 ///     .timeout(Duration::from_secs(10))
 ///     .build()?;
-/// assert_eq!(client.server(), "https://groves.example.org:7711");
+/// assert_eq!(client.server(), "https://groves.example.org:7117");
 /// # Ok::<(), bloomgrove_client::Error>(())
 /// ```
 #[derive(Clone)]
@@ -147,7 +147,7 @@ impl std::fmt::Debug for ClientBuilder {
 fn address(text: &str) -> Result<Url, Error> {
     let wrong = |what: &str| {
         Error::invalid(format!(
-            "{text}: {what}; write the server as http://127.0.0.1:7711 or https://its.name"
+            "{text}: {what}; write the server as http://127.0.0.1:7117 or https://its.name"
         ))
     };
     let url = Url::parse(text).map_err(|error| wrong(&error.to_string()))?;
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn addresses_are_checked_before_anything_is_sent() {
         for text in [
-            "http://127.0.0.1:7711",
+            "http://127.0.0.1:7117",
             "https://[::1]:1/",
             "http://a/grove/",
         ] {
@@ -184,8 +184,8 @@ mod tests {
             assert_eq!(client.server(), text.trim_end_matches('/'));
         }
         for (text, part) in [
-            ("127.0.0.1:7711", "write the server as"),
-            ("localhost:7711", "no address of a web server"),
+            ("127.0.0.1:7117", "write the server as"),
+            ("localhost:7117", "no address of a web server"),
             ("ftp://a", "no address of a web server"),
             ("http://me:secret@a", "no user"),
             ("http://a/?x=1", "ends before"),
@@ -221,10 +221,10 @@ mod tests {
     #[test]
     fn loopback_needs_no_proxy() {
         for (text, loopback) in [
-            ("http://127.0.0.1:7711", true),
+            ("http://127.0.0.1:7117", true),
             ("http://127.8.8.8", true),
             ("http://localhost", true),
-            ("http://[::1]:7711", true),
+            ("http://[::1]:7117", true),
             ("http://10.0.0.1", false),
             ("http://localhost.example.org", false),
         ] {

@@ -11,7 +11,7 @@
 //! use bloomgrove_client::api::WhichRequest;
 //!
 //! # async fn ask() -> Result<(), Box<dyn std::error::Error>> {
-//! let client = Client::new("http://127.0.0.1:7711")?;
+//! let client = Client::new("http://127.0.0.1:7117")?;
 //!
 //! let mut galway = Filter::new(Params::for_items(1000, 0.01)?)?;
 //! galway.insert_batch(&["heron", "gull"]);

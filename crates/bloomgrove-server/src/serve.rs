@@ -1,6 +1,5 @@
 //! The whole: binds, reads the store, serves, and ends in order.
 
-use std::io::Write;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -33,13 +32,8 @@ const RELOAD: Duration = Duration::from_secs(5);
 /// Serves until SIGTERM or SIGINT.
 ///
 /// # Errors
-/// When it cannot start: the configuration, the data folder or an address.
-pub async fn run(config: Config) -> Result<()> {
-    let server = Server::bind(config).await?;
-    for url in server.urls() {
-        // People point a browser there, programs read the port; nobody may be listening to this.
-        let _ = writeln!(std::io::stdout(), "listening on {url}");
-    }
+/// A data folder that cannot be used.
+pub async fn run(server: Server) -> Result<()> {
     let stop = server.stopper();
     let signals = tokio::spawn(listen::stop_on_signals(stop));
     let ended = server.run().await;

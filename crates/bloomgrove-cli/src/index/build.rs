@@ -17,7 +17,7 @@ use crate::progress::Progress;
 use crate::{Outcome, interrupt, parallel, units};
 
 /// The rate of filters, unless another is asked for.
-const USUAL_FPR: f64 = 0.001;
+pub(crate) const USUAL_FPR: f64 = 0.001;
 /// Filters in memory before they go to disk, unless more or less is asked for.
 const MEMORY: u64 = 256 << 20;
 /// Added sets are made safe, and reported, as often as takes no more than a tenth of the time.
@@ -302,7 +302,7 @@ struct Added {
 }
 
 /// Filters are made to be half full; much more of their bits are set only by mistake.
-pub(super) const OVERFULL: f64 = 0.75;
+pub(crate) const OVERFULL: f64 = 0.75;
 
 impl Added {
     fn new(complete: bool) -> Self {

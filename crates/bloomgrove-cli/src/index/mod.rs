@@ -1,12 +1,12 @@
 //! `bloomgrove index`: many sets in one file.
 
-mod build;
+pub(crate) mod build;
 mod change;
 mod draw;
 mod info;
 pub(crate) mod open;
-mod sources;
-mod which;
+pub(crate) mod sources;
+pub(crate) mod which;
 
 use anyhow::Result;
 

@@ -19,15 +19,15 @@ const MEMORY: usize = 32 << 20;
 
 /// One set, or in an index many.
 #[derive(Debug)]
-pub(super) struct Source {
-    pub(super) name: Vec<u8>,
-    pub(super) path: PathBuf,
-    pub(super) size: u64,
-    pub(super) kind: SourceKind,
+pub(crate) struct Source {
+    pub(crate) name: Vec<u8>,
+    pub(crate) path: PathBuf,
+    pub(crate) size: u64,
+    pub(crate) kind: SourceKind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum SourceKind {
+pub(crate) enum SourceKind {
     Keys,
     Filter,
     Index,
@@ -36,7 +36,7 @@ pub(super) enum SourceKind {
 /// The sets that paths name. A file is called as it was named; one found in a folder, by its
 /// path in there; a filter without its ending. False if something could not be looked at; it
 /// has been reported.
-pub(super) fn find(paths: &[PathBuf]) -> (Vec<Source>, bool) {
+pub(crate) fn find(paths: &[PathBuf]) -> (Vec<Source>, bool) {
     let mut sources = Vec::new();
     let mut complete = true;
     let mut failed = |what: &dyn std::fmt::Display| {
@@ -119,7 +119,7 @@ impl Source {
 
     /// That its keys were read as those of the index are: a number that was hashed as text
     /// would never be found as a number.
-    pub(super) fn check_keys(&self, wanted: KeyKind) -> Result<()> {
+    pub(crate) fn check_keys(&self, wanted: KeyKind) -> Result<()> {
         let notes = match self.kind {
             SourceKind::Keys => return Ok(()),
             SourceKind::Filter => Notes::of_file(&self.path)?,
@@ -137,7 +137,7 @@ impl Source {
     }
 
     /// The filter of this set.
-    pub(super) fn filter(&self, how: &How, progress: &Progress) -> Result<Filter> {
+    pub(crate) fn filter(&self, how: &How, progress: &Progress) -> Result<Filter> {
         if self.kind == SourceKind::Filter {
             self.check_keys(how.kind)?;
             let filter = MappedFilter::map(&self.path)?.to_owned()?;
@@ -179,13 +179,13 @@ impl Source {
 }
 
 /// How keys become filters.
-pub(super) struct How {
-    pub(super) sizing: Sizing,
-    pub(super) kind: KeyKind,
-    pub(super) column: Option<Column>,
+pub(crate) struct How {
+    pub(crate) sizing: Sizing,
+    pub(crate) kind: KeyKind,
+    pub(crate) column: Option<Column>,
 }
 
-pub(super) enum Sizing {
+pub(crate) enum Sizing {
     /// All filters alike.
     Equal(Params),
     /// Each as large as its set needs at this rate, in steps.
@@ -194,7 +194,7 @@ pub(super) enum Sizing {
 
 impl Sizing {
     /// As the filters of an index are.
-    pub(super) fn of(file: &IndexFile, default_fpr: f64) -> Result<Self> {
+    pub(crate) fn of(file: &IndexFile, default_fpr: f64) -> Result<Self> {
         match file.params().next() {
             Some(params) if !file.is_mixed() => Ok(Sizing::Equal(params.clone())),
             _ => super::open::fpr_of(file.notes(), default_fpr).map(Sizing::Own),

@@ -63,7 +63,7 @@ pub(crate) struct Args {
 
 /// With --quiet, the first set that may hold a key ends the reading of more.
 #[derive(Debug)]
-struct Enough;
+pub(crate) struct Enough;
 
 impl std::fmt::Display for Enough {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -164,28 +164,57 @@ fn print_one(
     key: &[u8],
     sets: &[Set<'_>],
 ) -> Result<()> {
-    if args.quiet {
-        return Ok(());
-    }
     let mut names: Vec<&[u8]> = sets.iter().map(|set| set.name()).collect();
     names.sort_unstable();
-    if args.json {
-        let mut line = json!({ "key": output::json_bytes(key), "count": names.len() });
-        if !args.count {
-            line["sets"] = names.iter().map(|name| output::json_bytes(name)).collect();
+    let form = Form {
+        quiet: args.quiet,
+        json: args.json,
+        count: args.count,
+        many,
+    };
+    form.print(output, key, names.len() as u64, &names)
+}
+
+/// How answers are printed, wherever they come from.
+#[derive(Clone, Copy)]
+pub(crate) struct Form {
+    pub(crate) quiet: bool,
+    pub(crate) json: bool,
+    pub(crate) count: bool,
+    /// Every line begins with its key.
+    pub(crate) many: bool,
+}
+
+impl Form {
+    /// The sets that may hold a key: how many, and their names.
+    pub(crate) fn print(
+        self,
+        output: &mut Output,
+        key: &[u8],
+        count: u64,
+        names: &[&[u8]],
+    ) -> Result<()> {
+        if self.quiet {
+            return Ok(());
         }
-        return output.json_line(&line);
+        if self.json {
+            let mut line = json!({ "key": output::json_bytes(key), "count": count });
+            if !self.count {
+                line["sets"] = names.iter().map(|name| output::json_bytes(name)).collect();
+            }
+            return output.json_line(&line);
+        }
+        let lead: &[&[u8]] = if self.many { &[key, b"\t"] } else { &[] };
+        if self.count {
+            output.bytes(lead)?;
+            return output.line(count);
+        }
+        for name in names {
+            output.bytes(lead)?;
+            output.bytes(&[name, b"\n"])?;
+        }
+        Ok(())
     }
-    let lead: &[&[u8]] = if many { &[key, b"\t"] } else { &[] };
-    if args.count {
-        output.bytes(lead)?;
-        return output.line(names.len());
-    }
-    for name in names {
-        output.bytes(lead)?;
-        output.bytes(&[name, b"\n"])?;
-    }
-    Ok(())
 }
 
 fn print_counts(output: &mut Output, args: &Args, found: &[(Set<'_>, usize)]) -> Result<()> {
@@ -230,7 +259,7 @@ fn explain(view: &View<'_>, keys: &[Vec<u8>], took: Duration) {
     ));
 }
 
-fn short(count: f64) -> String {
+pub(crate) fn short(count: f64) -> String {
     match count {
         count if count >= 0.01 => format!("{count:.2}"),
         count => format!("{count:.1e}"),

@@ -10,7 +10,7 @@ mod draw;
 mod explain;
 mod expression;
 mod index;
-mod names;
+pub(crate) mod names;
 mod paper;
 mod reconstruct;
 

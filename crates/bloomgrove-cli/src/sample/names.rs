@@ -70,7 +70,7 @@ enum Source {
 }
 
 /// A range as people write it: `0..10M` without its end, `0..=9` with it.
-pub(super) fn range(text: &str) -> Result<Range<u64>, String> {
+pub(crate) fn range(text: &str) -> Result<Range<u64>, String> {
     let help = "write a range of integers as 0..10M, or 0..=9 with its end";
     let (start, end) = text.split_once("..").ok_or(help)?;
     let start = match start.trim() {
@@ -91,7 +91,7 @@ pub(super) fn range(text: &str) -> Result<Range<u64>, String> {
 }
 
 /// Whether somebody who wrote this can only have meant a range, right or wrong.
-fn is_range(text: &str) -> bool {
+pub(crate) fn is_range(text: &str) -> bool {
     let number = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
     text.split_once("..").is_some_and(|(start, end)| {
         let end = end.trim_start_matches(['=', ' ']);

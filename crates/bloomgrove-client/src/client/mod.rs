@@ -40,7 +40,7 @@ pub struct Client {
 const SHOWN: usize = 200;
 
 impl Client {
-    /// The server at this address, such as `http://127.0.0.1:7711`. Nothing is sent yet.
+    /// The server at this address, such as `http://127.0.0.1:7117`. Nothing is sent yet.
     ///
     /// # Errors
     /// [`Error::Invalid`] if this is no address.

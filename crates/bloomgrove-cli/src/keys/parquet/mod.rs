@@ -20,7 +20,7 @@
 
 mod footer;
 mod pages;
-mod values;
+pub(super) mod values;
 
 use std::fs::File;
 use std::panic::{self, AssertUnwindSafe};

@@ -226,7 +226,12 @@ fn decimal(number: i128, scale: usize, key: &mut Vec<u8>) -> Result<()> {
     Ok(write!(key, "{sign}{whole}.{part:0scale$}")?)
 }
 
-fn timestamp(value: i64, per_second: i64, utc: bool, key: &mut Vec<u8>) -> Result<()> {
+pub(in crate::keys) fn timestamp(
+    value: i64,
+    per_second: i64,
+    utc: bool,
+    key: &mut Vec<u8>,
+) -> Result<()> {
     let (second, part) = (value.div_euclid(per_second), value.rem_euclid(per_second));
     date(second.div_euclid(86_400), key)?;
     let second = second.rem_euclid(86_400);

@@ -1,0 +1,118 @@
+//! The server as a process of its own, on a processor of its own.
+//!
+//! The tool starts itself again with a hidden verb. The child says where it listens, and ends when
+//! its input does: with the tool, however that ends.
+
+use std::error::Error;
+use std::io::{BufRead, BufReader, Read};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use bloomgrove_server::{Config, Server};
+use rustix::thread::{CpuSet, sched_setaffinity};
+
+use super::wire::{Result, Wire, render};
+
+/// What the tool runs itself as.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    data: PathBuf,
+    core: usize,
+}
+
+/// How often to ask whether a server is ready.
+const EVERY: Duration = Duration::from_millis(2);
+/// A server that takes longer to start or to stop is broken.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// This process and all threads that it starts from now on run on one processor.
+pub(super) fn pin(core: usize) -> Result<()> {
+    let mut cores = CpuSet::new();
+    cores.set(core);
+    Ok(sched_setaffinity(None, &cores)?)
+}
+
+/// Serves until standard input ends.
+pub(crate) fn serve(args: &Args) -> std::result::Result<(), Box<dyn Error>> {
+    pin(args.core).map_err(|error| error.to_string())?;
+    let config = Config {
+        data: args.data.clone(),
+        listen: vec!["127.0.0.1:0".parse()?],
+        ..Config::default()
+    };
+    // As many threads as processors: one.
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(async {
+        let server = Server::bind(config).await?;
+        println!("{}", server.addresses()[0]);
+        let stop = server.stopper();
+        std::thread::spawn(move || {
+            let _ = std::io::stdin().read_to_end(&mut Vec::new());
+            stop.send_replace(true);
+        });
+        Ok(server.run().await?)
+    })
+}
+
+/// A server that runs.
+pub(super) struct Process {
+    child: Child,
+    pub(super) address: SocketAddr,
+}
+
+impl Process {
+    /// Starts a server; says how many seconds it took until it was ready.
+    pub(super) fn start(data: &Path, core: usize) -> Result<(Self, f64)> {
+        let started = Instant::now();
+        let mut child = Command::new(std::env::current_exe()?)
+            .arg("serve-for-load")
+            .arg(data)
+            .arg(core.to_string())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let mut line = String::new();
+        let output = child.stdout.take().ok_or("no output")?;
+        BufReader::new(output).read_line(&mut line)?;
+        let address = line.trim().parse()?;
+        let process = Self { child, address };
+        let ready = render("GET", "/readyz", "", b"");
+        let mut wire = Wire::open(address)?;
+        while wire.ask(&ready)?.status != 200 {
+            if started.elapsed() > PATIENCE {
+                return Err("the server is not ready".into());
+            }
+            std::thread::sleep(EVERY);
+        }
+        Ok((process, started.elapsed().as_secs_f64()))
+    }
+
+    /// Stops it in order; says how many seconds that took.
+    pub(super) fn stop(mut self) -> Result<f64> {
+        let started = Instant::now();
+        drop(self.child.stdin.take());
+        loop {
+            if let Some(status) = self.child.try_wait()? {
+                return match status.success() {
+                    true => Ok(started.elapsed().as_secs_f64()),
+                    false => Err(format!("the server ended with {status}").into()),
+                };
+            }
+            if started.elapsed() > PATIENCE {
+                return Err("the server does not stop".into());
+            }
+            std::thread::sleep(EVERY);
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

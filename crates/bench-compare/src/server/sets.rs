@@ -1,0 +1,99 @@
+//! The sets of the Bloofi paper: filters of 100,992 bits and 7 hashes, 100 items in each; as
+//! requests that fill a server, change it and ask it.
+
+use bloomgrove::{Error, Filter, Params, codec};
+use bloomgrove_client::api::MEDIA_MESSAGE;
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt, SeedableRng};
+use serde_json::json;
+
+use super::wire::render;
+
+pub(super) const BITS: u64 = 100_992;
+pub(super) const HASHES: u32 = 7;
+pub(super) const ITEMS: u64 = 100;
+/// Names begin with one of so many prefixes.
+const PREFIXES: usize = 100;
+
+pub(super) fn name(set: usize) -> String {
+    format!("{}{set:06}", prefix(set))
+}
+
+/// What the name of a set begins with; a hundredth of all sets share it.
+pub(super) fn prefix(set: usize) -> String {
+    format!("site-{:02}-", set % PREFIXES)
+}
+
+pub(super) fn key(set: usize, item: u64) -> String {
+    format!("item-{set}-{item}")
+}
+
+/// The filter of a set with so many items.
+fn filter(set: usize, items: u64) -> Result<Filter, Error> {
+    let mut filter = Filter::new(Params::builder(BITS, HASHES).build()?)?;
+    for item in 0..items {
+        filter.insert(&key(set, item));
+    }
+    Ok(filter)
+}
+
+/// Sends the whole filter of a set.
+pub(super) fn put(set: usize) -> Result<Vec<u8>, Error> {
+    let mut message = Vec::new();
+    codec::compress(&filter(set, ITEMS)?, &mut message)?;
+    let path = format!("/v1/sets/{}/filter", name(set));
+    Ok(render("PUT", &path, MEDIA_MESSAGE, &message))
+}
+
+/// Sends what changes when a set of so many items gets one more.
+pub(super) fn delta(set: usize, items: u64) -> Result<Vec<u8>, Error> {
+    let (old, new) = (filter(set, items)?, filter(set, items + 1)?);
+    let mut message = Vec::new();
+    codec::delta(&old, &new, &mut message)?;
+    let path = format!("/v1/sets/{}/filter", name(set));
+    Ok(render("POST", &path, MEDIA_MESSAGE, &message))
+}
+
+/// A question, and what its answer must have in it.
+pub(super) struct Question {
+    pub(super) request: Vec<u8>,
+    /// The first key, and the set that holds it.
+    pub(super) wanted: Vec<u8>,
+    pub(super) keys: usize,
+}
+
+/// So many questions of so many keys. Every other key is in a set, the first one too; the others
+/// are in none. Scoped ones are about the sets that share a prefix with the first key's.
+pub(super) fn questions(sets: usize, count: usize, keys: usize, scoped: bool) -> Vec<Question> {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(keys as u64);
+    let question = |_| {
+        let first = random.random_range(0..sets);
+        let mut asked = Vec::with_capacity(keys);
+        for i in 0..keys {
+            let set = match i {
+                0 => first,
+                _ => random.random_range(0..sets),
+            };
+            let item = random.random_range(0..ITEMS);
+            asked.push(match i % 2 {
+                0 => key(set, item),
+                _ => format!("none-{set}-{item}"),
+            });
+        }
+        let mut body = json!({ "keys": asked });
+        if scoped {
+            body["prefix"] = json!(prefix(first));
+        }
+        Question {
+            request: render(
+                "POST",
+                "/v1/which",
+                "application/json",
+                body.to_string().as_bytes(),
+            ),
+            wanted: format!("\"{}\"", name(first)).into_bytes(),
+            keys,
+        }
+    };
+    (0..count).map(question).collect()
+}

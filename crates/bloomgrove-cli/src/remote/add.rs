@@ -1,0 +1,380 @@
+//! `bloomgrove remote add` and `remote update`: filters, built here and sent coded.
+//!
+//! ```text
+//!   files --all processors--> filters --coded--> several on their way at once --> server
+//! ```
+//!
+//! The server answers when a set is on disk; what is on its way at the same time shares the
+//! waiting.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use bloomgrove::codec::{self, Kind};
+use bloomgrove::format::{Content, content_of};
+use bloomgrove::index::Index;
+use bloomgrove::{Collector, Filter, MappedFilter, Params, tune};
+use bloomgrove_client::api::{Code, MEDIA_MESSAGE, Updated};
+use bloomgrove_client::{Client, Error, PutOptions};
+use serde_json::json;
+use tokio::task::JoinHandle;
+
+use super::change::{seconds, warn_if_overfull};
+use super::connect::Remote;
+use crate::index::build::{OVERFULL, USUAL_FPR};
+use crate::index::sources::{self, How, Sizing, Source, SourceKind};
+use crate::keys::{Column, KeyKind};
+use crate::output::{Output, complain};
+use crate::progress::Progress;
+use crate::{Outcome, interrupt, message_file, parallel, units};
+
+/// Requests on their way at once, and bytes in them.
+const AHEAD: usize = 16;
+const AHEAD_BYTES: usize = 32 << 20;
+
+/// Add sets to a server.
+///
+/// Every file is a set and every line of it a key; with --column, every value of that column of
+/// a .csv, .tsv or .parquet file. Files ending in .gz or .zst are unpacked. A .grove file is a
+/// filter, or an index of which all sets are taken. Of a folder, all files in and below it,
+/// except hidden ones and indexes.
+///
+/// Filters are built here, and only they are sent. Without --items or --bits, every filter is
+/// as large as its set needs at the rate --fpr. Every set is named when it is safely on the
+/// server's disk.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    bloomgrove remote add logs/ --prefix logs/\n  \
+    bloomgrove remote add orders.parquet --column customer_id --tag orders --replace")]
+pub(super) struct Add {
+    /// Files of keys, filters, indexes, or folders
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// Call the set this, if it is only one
+    #[arg(long, conflicts_with = "prefix")]
+    name: Option<String>,
+    /// Put this before all names
+    #[arg(long, value_name = "TEXT")]
+    prefix: Option<String>,
+    /// A label for all of them; may be given several times
+    #[arg(long, value_name = "TAG")]
+    tag: Vec<String>,
+    /// When they go by themselves, from now: 30min, 24h
+    #[arg(long, value_name = "TIME", value_parser = units::duration)]
+    expires: Option<Duration>,
+    /// Replace sets that are there, instead of refusing
+    #[arg(long)]
+    replace: bool,
+    /// How often a set that does not hold a key may be named [default: 0.001]
+    #[arg(long, value_parser = units::rate, conflicts_with = "bits")]
+    fpr: Option<f64>,
+    /// Make all filters large enough for this many keys
+    #[arg(long, value_parser = units::count, conflicts_with = "bits")]
+    items: Option<u64>,
+    /// Make all filters this large, in bits (1e7) or bytes (32MB); then --hashes too
+    #[arg(long, value_parser = units::bits, requires = "hashes")]
+    bits: Option<u64>,
+    /// How many bits each key sets
+    #[arg(long, requires = "bits")]
+    hashes: Option<u32>,
+    #[command(flatten)]
+    column: Option<Column>,
+    /// How a line is read
+    #[arg(long, value_enum, default_value = "text")]
+    keys: KeyKind,
+    /// Print one JSON object for each set
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn add(remote: &Remote, args: Add) -> Result<Outcome> {
+    let (mut sources, complete) = sources::find(&args.paths);
+    if let Some(name) = &args.name {
+        match &mut sources[..] {
+            [one] if one.kind != SourceKind::Index => one.name = name.clone().into_bytes(),
+            _ => bail!("--name is for one set, and {} were given", sources.len()),
+        }
+    }
+    let how = How {
+        sizing: sizing(&args)?,
+        kind: args.keys,
+        column: args.column,
+    };
+    let mut adding = Adding {
+        remote,
+        prefix: args.prefix.unwrap_or_default(),
+        options: PutOptions {
+            tags: args.tag,
+            expires_in: args.expires.map(seconds),
+        },
+        replace: args.replace,
+        json: args.json,
+        ahead: VecDeque::new(),
+        bytes: 0,
+        output: Output::new(),
+        complete,
+        overfull: 0,
+    };
+    let progress = Progress::bytes(sources.iter().map(|source| source.size).sum(), "adding");
+    let read = |source: &Source| match source.kind {
+        SourceKind::Index => source.check_keys(how.kind).map(|()| None),
+        _ => coded(&source.filter(&how, &progress)?).map(Some),
+    };
+    let taken = parallel::each(&sources, read, |source, coded| {
+        match coded {
+            Ok(Some(coded)) => adding.send(&source.name, coded)?,
+            Ok(None) => adding.send_index(source)?,
+            Err(_) if interrupt::was_asked() => {}
+            Err(error) => {
+                complain(format_args!("{error:#}"));
+                adding.complete = false;
+            }
+        }
+        Ok(())
+    });
+    // What is on its way arrives, also if something failed.
+    let sent = adding.finish(0);
+    drop(progress);
+    taken.and(sent)?;
+    if interrupt::was_asked() {
+        bail!("interrupted; what was named as added is there");
+    }
+    if adding.overfull > 0 {
+        complain(format_args!(
+            "{} more keys than made for, and will often be named by mistake: add them with more \
+             --items or --bits",
+            match adding.overfull {
+                1 => "1 set has".to_owned(),
+                sets => format!("{} sets have", units::grouped(sets)),
+            }
+        ));
+    }
+    adding.output.finish()?;
+    Ok(match adding.complete {
+        true => Outcome::Yes,
+        false => Outcome::Incomplete,
+    })
+}
+
+fn sizing(args: &Add) -> Result<Sizing> {
+    if let (Some(bits), Some(hashes)) = (args.bits, args.hashes) {
+        return Ok(Sizing::Equal(Params::builder(bits, hashes).build()?));
+    }
+    let fpr = args.fpr.unwrap_or(USUAL_FPR);
+    if let Some(items) = args.items {
+        return Ok(Sizing::Equal(tune::recommend(items, fpr)?.params()?));
+    }
+    // Before anything is read.
+    Collector::new(fpr)?;
+    Ok(Sizing::Own(fpr))
+}
+
+/// A filter, ready to be sent.
+struct Coded {
+    message: Vec<u8>,
+    overfull: bool,
+}
+
+fn coded(filter: &Filter) -> Result<Coded> {
+    let mut message = Vec::new();
+    codec::compress(filter, &mut message)?;
+    Ok(Coded {
+        message,
+        overfull: filter.fill() > OVERFULL && filter.params().bits() > 1,
+    })
+}
+
+struct Adding<'r> {
+    remote: &'r Remote,
+    prefix: String,
+    options: PutOptions,
+    replace: bool,
+    json: bool,
+    /// What was sent and is not yet answered, in order.
+    ahead: VecDeque<Sent>,
+    /// In all of them.
+    bytes: usize,
+    output: Output,
+    complete: bool,
+    overfull: u64,
+}
+
+struct Sent {
+    name: String,
+    bytes: usize,
+    answer: JoinHandle<Result<(Updated, bool), Error>>,
+}
+
+impl Adding<'_> {
+    fn send(&mut self, name: &[u8], coded: Coded) -> Result<()> {
+        let Ok(name) = std::str::from_utf8(name) else {
+            complain(format_args!(
+                "{}: a name on a server is text, and this is none; give another with --name",
+                String::from_utf8_lossy(name)
+            ));
+            self.complete = false;
+            return Ok(());
+        };
+        let name = format!("{}{name}", self.prefix);
+        self.overfull += u64::from(coded.overfull);
+        self.finish(AHEAD - 1)?;
+        let bytes = coded.message.len();
+        let work = put(
+            self.remote.client.clone(),
+            name.clone(),
+            coded.message,
+            self.options.clone(),
+            self.replace,
+        );
+        self.bytes += bytes;
+        self.ahead.push_back(Sent {
+            name,
+            bytes,
+            answer: self.remote.start(work),
+        });
+        Ok(())
+    }
+
+    fn send_index(&mut self, source: &Source) -> Result<()> {
+        let index = Index::open(&source.path)?;
+        let mut names: Vec<&[u8]> = index.sets().map(|set| set.name()).collect();
+        names.sort_unstable();
+        names.dedup();
+        for name in names {
+            interrupt::check()?;
+            let filter = index.filter(name);
+            let filter = filter.with_context(|| source.path.display().to_string())?;
+            self.send(name, coded(&filter)?)?;
+        }
+        Ok(())
+    }
+
+    /// Waits until no more than so many are on their way, and reports those that arrived.
+    fn finish(&mut self, left: usize) -> Result<()> {
+        while self.ahead.len() > left || self.bytes > AHEAD_BYTES {
+            let Some(sent) = self.ahead.pop_front() else {
+                break;
+            };
+            self.bytes -= sent.bytes;
+            match self.remote.wait_for(sent.answer)? {
+                Ok((updated, made)) => {
+                    let done = if made { "added" } else { "replaced" };
+                    match self.json {
+                        true => self
+                            .output
+                            .json_line(&json!({ done: sent.name, "version": updated.version }))?,
+                        false => self.output.line(format_args!("{done} {}", sent.name))?,
+                    }
+                    // Ctrl-C must not lose it.
+                    self.output.flush()?;
+                }
+                Err(error) if is_of_one_set(&error) => {
+                    complain(format_args!("{}: {error}", sent.name));
+                    self.complete = false;
+                }
+                Err(error) => return Err(error).context(sent.name),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether other sets may still be taken.
+fn is_of_one_set(error: &Error) -> bool {
+    matches!(
+        error.code(),
+        Some(
+            Code::Invalid
+                | Code::Exists
+                | Code::Forbidden
+                | Code::Incompatible
+                | Code::SendWhole
+                | Code::TooLarge
+        )
+    ) || matches!(error, Error::Invalid { .. })
+}
+
+/// Sends one set, unless it is there and shall stay.
+async fn put(
+    client: Client,
+    name: String,
+    message: Vec<u8>,
+    options: PutOptions,
+    replace: bool,
+) -> Result<(Updated, bool), Error> {
+    if !replace {
+        match client.set(&name).await {
+            Ok(_) => {
+                return Err(Error::Invalid {
+                    what: "there is a set of this name already; --replace replaces it, and \
+                           `remote update` adds to it"
+                        .into(),
+                });
+            }
+            Err(error) if error.code() == Some(Code::NotFound) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    client
+        .put_bytes(&name, MEDIA_MESSAGE, message, &options)
+        .await
+}
+
+/// Add all that filters hold to a set, or apply what changed.
+///
+/// A file is a filter (.grove), one that was compressed (`filter compress`), or a delta (`filter
+/// delta`) from the version that the server has. Filters must have the parameters of the set.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    bloomgrove remote update site/galway today.grove\n  \
+    bloomgrove remote update site/galway tuesday.delta --base 1041")]
+pub(super) struct Update {
+    /// The set
+    #[arg(value_name = "SET")]
+    set: String,
+    /// Filters or deltas
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// The version that the first was made from: refused if the set has been replaced since
+    #[arg(long, value_name = "VERSION")]
+    base: Option<u64>,
+}
+
+pub(super) fn update(remote: &Remote, args: Update) -> Result<Outcome> {
+    let (client, mut base) = (&remote.client, args.base);
+    let mut changed = 0;
+    for path in &args.files {
+        let shown = || path.display().to_string();
+        let updated = match message_file::kind_of(path)? {
+            Some(Kind::Filter | Kind::Delta) => {
+                let message = std::fs::read(path).with_context(shown)?;
+                remote.wait(client.merge_bytes(&args.set, message, base))
+            }
+            Some(other) => bail!("{}: this is {}, and no filter", shown(), other.name()),
+            None if content_of(path).is_ok_and(|content| content == Content::Filter) => {
+                let filter = MappedFilter::map(path)?;
+                remote.wait(client.merge(&args.set, &filter, base))
+            }
+            None => bail!(
+                "{}: this is neither a filter nor a delta; `remote insert {} --keys-from` adds \
+                 the keys of a file",
+                shown(),
+                args.set
+            ),
+        };
+        let updated = updated.with_context(shown)?;
+        changed += updated.changed_bits;
+        base = args.base.map(|_| updated.version);
+    }
+    warn_if_overfull(remote, &args.set)?;
+    let mut output = Output::new();
+    output.line(format_args!(
+        "updated {}: {} changed",
+        args.set,
+        units::counted(changed, "bit")
+    ))?;
+    output.finish()?;
+    Ok(Outcome::Yes)
+}

@@ -1,0 +1,281 @@
+//! `bloomgrove remote estimate`, `sample` and `reconstruct`: what is in the sets.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use bloomgrove_client::api::{self, Member, Names, ReconstructRequest, SampleRequest, Spelling};
+use serde_json::json;
+
+use super::connect::Remote;
+use crate::keys::{self, Column, KeyKind};
+use crate::output::{Output, complain};
+use crate::sample::names::{is_range, range};
+use crate::whole_file::WholeFile;
+use crate::{Outcome, units};
+
+/// Estimate how many items sets hold, judged by their bits.
+///
+/// SETS is a set, or sets joined in one argument by & (items of both) and | (items of either),
+/// with parentheses; & binds tighter. A name with one of these in it stands in double quotes.
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  \
+    bloomgrove remote estimate 'site/galway & (site/pune | site/quito)'")]
+pub(super) struct Estimate {
+    /// The set, or an expression such as 'a & (b | c)'
+    #[arg(value_name = "SETS")]
+    sets: String,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn estimate(remote: &Remote, args: Estimate) -> Result<Outcome> {
+    let estimate = remote.wait(remote.client.estimate(&args.sets))?;
+    let mut output = Output::new();
+    match args.json {
+        true => output.json(&serde_json::to_value(&estimate)?)?,
+        false => output.line(units::estimate(estimate.items.unwrap_or(f64::INFINITY)))?,
+    }
+    output.finish()?;
+    Ok(Outcome::Yes)
+}
+
+// A comment here would become the help of the command: these are the names that may be in.
+#[derive(clap::Args)]
+struct Namespace {
+    /// The names that may be in them: a range such as 0..10M (without its end; 0..=9 has it), or
+    /// a file
+    #[arg(long, value_name = "NAMES")]
+    namespace: String,
+    /// How names are spelled in the filters
+    #[arg(long, value_enum, value_name = "KIND", default_value = "text")]
+    names_as: KeyKind,
+    #[command(flatten)]
+    column: Option<Column>,
+}
+
+/// Names in one request: more would not be taken.
+const MOST_NAMES: usize = 5_000_000;
+
+impl Namespace {
+    fn read(&self) -> Result<(Names, Spelling)> {
+        let spelling = match self.names_as {
+            KeyKind::Text => Spelling::Decimal,
+            KeyKind::Integer => Spelling::U64,
+        };
+        let path = Path::new(&self.namespace);
+        if self.namespace != "-" && !path.exists() {
+            if !is_range(&self.namespace) {
+                bail!(
+                    "{}: no such file; names are a range such as 0..10M, or a file with one name \
+                     to a line",
+                    self.namespace
+                );
+            }
+            let range = range(&self.namespace).map_err(anyhow::Error::msg)?;
+            return Ok((Names::Range(range.start, range.end), spelling));
+        }
+        let names = match self.names_as {
+            KeyKind::Text => Names::Texts(self.list(path, |line| {
+                let text = std::str::from_utf8(line).context("a name is not text in UTF-8")?;
+                Ok(text.to_owned())
+            })?),
+            KeyKind::Integer => {
+                let mut numbers = self.list(path, keys::number)?;
+                numbers.sort_unstable();
+                numbers.dedup();
+                Names::Integers(numbers)
+            }
+        };
+        Ok((names, spelling))
+    }
+
+    fn list<T>(&self, path: &Path, name: impl Fn(&[u8]) -> Result<T>) -> Result<Vec<T>> {
+        let mut names = Vec::new();
+        keys::read(path, self.column.as_ref(), None, |lines| {
+            if names.len() + lines.len() > MOST_NAMES {
+                bail!(
+                    "these are more names than one sends to a server; download the filter, and \
+                     use `bloomgrove sample` or `bloomgrove reconstruct`"
+                );
+            }
+            for line in lines {
+                names.push(name(line)?);
+            }
+            Ok(())
+        })?;
+        Ok(names)
+    }
+}
+
+/// Draw members of sets at random, given the names that may be in them.
+///
+/// SETS is what it is for `bloomgrove remote estimate`. Every name that is accepted is drawn
+/// with the same chance; the same one may come again. Exit code 0, or 1 if no name is accepted.
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  \
+    bloomgrove remote sample 'site/galway & site/pune' --namespace 0..10M -n 5 --seed 1")]
+pub(super) struct Sample {
+    /// The set, or an expression such as 'a & (b | c)'
+    #[arg(value_name = "SETS")]
+    sets: String,
+    #[command(flatten)]
+    names: Namespace,
+    /// How many to draw
+    #[arg(short = 'n', long, value_name = "COUNT", value_parser = units::count, default_value = "10")]
+    draws: u64,
+    /// Draw different ones; all there are, if there are fewer
+    #[arg(long)]
+    distinct: bool,
+    /// Where randomness starts: the same seed draws the same members [default: any]
+    #[arg(long, value_name = "NUMBER")]
+    seed: Option<u64>,
+    /// Say on standard error what is done and why, and what it took
+    #[arg(short, long)]
+    explain: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn sample(remote: &Remote, args: Sample) -> Result<Outcome> {
+    let (names, spelling) = args.names.read()?;
+    let sample = remote.wait(remote.client.sample(&SampleRequest {
+        expression: args.sets.clone(),
+        names,
+        spelling,
+        count: args.draws,
+        distinct: args.distinct,
+        seed: args.seed,
+    }))?;
+    let mut output = Output::new();
+    if args.json {
+        let mut answer = json!({ "sets": args.sets, "drawn": sample.members });
+        if args.explain {
+            answer["method"] = json!(sample.method);
+            answer["tests"] = json!(sample.tests);
+        }
+        output.json(&answer)?;
+    } else {
+        for member in &sample.members {
+            output.line(shown(member))?;
+        }
+    }
+    output.finish()?;
+    let drawn = sample.members.len() as u64;
+    if args.distinct && (1..args.draws).contains(&drawn) {
+        let all = units::counted(drawn, "member");
+        complain(format_args!("there are no more: {all} in all"));
+    }
+    if args.explain && !args.json {
+        explain(&sample.method, sample.tests);
+    }
+    Ok(found(drawn))
+}
+
+fn found(members: u64) -> Outcome {
+    match members {
+        0 => Outcome::No,
+        _ => Outcome::Yes,
+    }
+}
+
+fn shown(member: &Member) -> String {
+    match member {
+        Member::Number(number) => number.to_string(),
+        Member::Text(text) => text.clone(),
+    }
+}
+
+fn explain(method: &str, tests: u64) {
+    crate::output::explain(&[
+        ("method", method.to_owned()),
+        ("tests", units::counted(tests, "name")),
+    ]);
+}
+
+/// List all members of sets, given the names that may be in them.
+///
+/// Prints every name that is accepted and no other: all that were put in, if they are among the
+/// names, and some false positives (--explain says how many to expect). Exit code 0, or 1 if no
+/// name is accepted, or 2 if there are more members than --limit.
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  \
+    bloomgrove remote reconstruct site/galway --namespace names.txt -o members.txt")]
+pub(super) struct Reconstruct {
+    /// The set, or an expression such as 'a & (b | c)'
+    #[arg(value_name = "SETS")]
+    sets: String,
+    #[command(flatten)]
+    names: Namespace,
+    /// Write the members to this file, whole or not at all
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// At most so many [default: 100000]
+    #[arg(long, value_name = "COUNT", value_parser = units::count)]
+    limit: Option<u64>,
+    /// Print how many there are, instead of which
+    #[arg(short, long, conflicts_with = "output")]
+    count: bool,
+    /// Say on standard error what is done and why, and what it took
+    #[arg(short, long)]
+    explain: bool,
+    /// Print one JSON object for each member
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn reconstruct(remote: &Remote, args: Reconstruct) -> Result<Outcome> {
+    let (names, spelling) = args.names.read()?;
+    let answer = remote.wait(remote.client.reconstruct(&ReconstructRequest {
+        expression: args.sets.clone(),
+        names,
+        spelling,
+        limit: args.limit,
+    }))?;
+    let line = |member: &Member| match args.json {
+        true => json!({ "member": member }).to_string(),
+        false => shown(member),
+    };
+    match &args.output {
+        Some(path) => {
+            let mut file = WholeFile::create(path)?;
+            for member in &answer.members {
+                writeln!(file, "{}", line(member)).with_context(|| path.display().to_string())?;
+            }
+            file.finish()?;
+        }
+        None => {
+            let mut output = Output::new();
+            if args.count {
+                output.line(answer.members.len())?;
+            } else {
+                for member in &answer.members {
+                    output.line(line(member))?;
+                }
+            }
+            output.finish()?;
+        }
+    }
+    if args.explain {
+        explain(&answer.method, answer.tests);
+        if let Some(accuracy) = answer.accuracy {
+            let share = units::percent(accuracy);
+            crate::output::explain(&[("accuracy", format!("about {share} are items"))]);
+        }
+    }
+    Ok(outcome(&answer))
+}
+
+fn outcome(answer: &api::Reconstruction) -> Outcome {
+    if answer.complete {
+        return found(answer.members.len() as u64);
+    }
+    complain(format_args!(
+        "there are more members than these {}; --limit lists more, and `remote download` with \
+         `bloomgrove reconstruct` all of them",
+        units::grouped(answer.members.len() as u64)
+    ));
+    Outcome::Incomplete
+}

@@ -1,0 +1,98 @@
+//! `bloomgrove remote`: a server, by the verbs that files have.
+//!
+//! ```text
+//!   which.rs     which sets hold a key
+//!   add.rs       sets from files, their filters built here
+//!   change.rs    keys into sets, other names, tags, ends
+//!   look.rs      what is there
+//!   members.rs   what is in the sets
+//!   connect.rs   where the server is, and who asks
+//! ```
+//!
+//! Keys and filters are read and printed by the same code as those of local files.
+
+mod add;
+mod change;
+mod connect;
+mod look;
+mod members;
+mod which;
+
+use anyhow::Result;
+
+use self::connect::Connection;
+use crate::Outcome;
+
+/// Ask, fill and look after a server.
+///
+/// Every verb takes the server's address and key from the environment, or by --server and
+/// --key-file. Exit codes are those of the local verbs.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    bloomgrove remote add logs/ --prefix logs/ --tag november\n  \
+    bloomgrove remote which doc-00042\n  \
+    BLOOMGROVE_SERVER=https://groves.example.org bloomgrove remote list")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    connection: Connection,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(clap::Subcommand)]
+enum Verb {
+    /// Say which sets may hold a key
+    Which(which::Which),
+    /// Add sets from files of keys, filters and indexes
+    Add(add::Add),
+    /// Make an empty set
+    Create(change::Create),
+    /// Add keys to a set
+    Insert(change::Insert),
+    /// Add all that filters hold to a set, or what changed
+    Update(add::Update),
+    /// Remove sets
+    Remove(change::Remove),
+    /// Give a set another name
+    Rename(change::Rename),
+    /// Give a set other tags
+    Tag(change::Tag),
+    /// Say when a set goes by itself
+    Expire(change::Expire),
+    /// List the sets
+    List(look::List),
+    /// Say how a set is, or the server
+    Info(look::Info),
+    /// Write the filter of a set to a file
+    Download(look::Download),
+    /// Estimate how many items sets hold
+    Estimate(members::Estimate),
+    /// Draw members of sets at random, given the names that may be in them
+    Sample(members::Sample),
+    /// List all members of sets, given the names that may be in them
+    Reconstruct(members::Reconstruct),
+    /// Have the server write a copy of all that it knows
+    Snapshot(look::Snapshot),
+}
+
+pub(crate) fn run(args: Args) -> Result<Outcome> {
+    let remote = args.connection.open()?;
+    match args.verb {
+        Verb::Which(args) => which::run(&remote, args),
+        Verb::Add(args) => add::add(&remote, args),
+        Verb::Create(args) => change::create(&remote, args),
+        Verb::Insert(args) => change::insert(&remote, args),
+        Verb::Update(args) => add::update(&remote, args),
+        Verb::Remove(args) => change::remove(&remote, args),
+        Verb::Rename(args) => change::rename(&remote, args),
+        Verb::Tag(args) => change::tag(&remote, args),
+        Verb::Expire(args) => change::expire(&remote, args),
+        Verb::List(args) => look::list(&remote, args),
+        Verb::Info(args) => look::info(&remote, args),
+        Verb::Download(args) => look::download(&remote, args),
+        Verb::Estimate(args) => members::estimate(&remote, args),
+        Verb::Sample(args) => members::sample(&remote, args),
+        Verb::Reconstruct(args) => members::reconstruct(&remote, args),
+        Verb::Snapshot(args) => look::snapshot(&remote, args),
+    }
+}

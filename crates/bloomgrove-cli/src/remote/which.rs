@@ -1,0 +1,202 @@
+//! `bloomgrove remote which`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+use bloomgrove_client::api::{self, WhichRequest};
+
+use super::connect::{Remote, key};
+use crate::index::which::{Enough, Form, short};
+use crate::keys::{self, Column, KeyKind};
+use crate::output::{Output, complain};
+use crate::{Outcome, units};
+
+/// Say which sets of a server may hold a key.
+///
+/// A set not named does not hold the key; a named one may not hold it either, at the rate of
+/// its filter (--explain tells how many such are to be expected). Exit code 0 if any set may
+/// hold any key, 1 if none does.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    bloomgrove remote which doc-00042\n  \
+    bloomgrove remote which --keys-from wanted.txt --prefix logs/ --count")]
+pub(super) struct Which {
+    /// Keys
+    #[arg(value_name = "KEY")]
+    keys: Vec<OsString>,
+    /// More keys, one to a line or from a column; - is standard input
+    #[arg(long, value_name = "FILE")]
+    keys_from: Vec<PathBuf>,
+    #[command(flatten)]
+    column: Option<Column>,
+    /// How a line is read
+    #[arg(long = "keys", value_enum, default_value = "text")]
+    kind: KeyKind,
+    /// Only sets whose name begins so
+    #[arg(long, value_name = "TEXT")]
+    prefix: Option<String>,
+    /// Only sets with this tag
+    #[arg(long, value_name = "TAG")]
+    tag: Option<String>,
+    /// Name at most so many sets for each key [default: 1000]
+    #[arg(long, value_name = "COUNT", value_parser = units::count, conflicts_with = "count")]
+    limit: Option<u64>,
+    /// Print how many sets, instead of which
+    #[arg(short, long)]
+    count: bool,
+    /// Print nothing; the exit code tells
+    #[arg(short, long, conflicts_with_all = ["json", "count"])]
+    quiet: bool,
+    /// Print one JSON object for each key
+    #[arg(long)]
+    json: bool,
+    /// Say on standard error what the answer cost, and how many sets may be named by mistake
+    #[arg(short, long)]
+    explain: bool,
+}
+
+/// Keys asked at once: their answers are held in memory.
+const CHUNK: usize = 1000;
+/// Bytes of keys asked at once; a server takes no more than its limit of a body.
+const CHUNK_BYTES: usize = 4 << 20;
+
+pub(super) fn run(remote: &Remote, mut args: Which) -> Result<Outcome> {
+    if args.keys.is_empty() && args.keys_from.is_empty() {
+        bail!("no key to ask for: name one, or give a file with --keys-from");
+    }
+    let given: Vec<Vec<u8>> = std::mem::take(&mut args.keys)
+        .into_iter()
+        .map(keys::from_argument)
+        .collect();
+    let mut task = Task {
+        remote,
+        form: Form {
+            quiet: args.quiet,
+            json: args.json,
+            count: args.count,
+            many: given.len() > 1 || !args.keys_from.is_empty(),
+        },
+        args: &args,
+        output: Output::new(),
+        any: false,
+        cut: 0,
+    };
+    let mut ask_all = || {
+        task.ask(&given.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
+        let mut files = args.keys_from.iter();
+        files.try_for_each(|file| {
+            keys::read(file, args.column.as_ref(), None, |lines| task.ask(lines))
+        })
+    };
+    match ask_all() {
+        Err(error) if error.is::<Enough>() => {}
+        done => done?,
+    }
+    let (any, cut) = (task.any, task.cut);
+    task.output.finish()?;
+    if cut > 0 {
+        complain(format_args!(
+            "{} more sets than are named; --limit names more, --count counts them",
+            match cut {
+                1 => "1 key may be in".to_owned(),
+                keys => format!("{} keys may be in", units::grouped(keys)),
+            }
+        ));
+    }
+    Ok(if any { Outcome::Yes } else { Outcome::No })
+}
+
+struct Task<'t> {
+    remote: &'t Remote,
+    args: &'t Which,
+    form: Form,
+    output: Output,
+    any: bool,
+    /// Keys of which not all sets were named.
+    cut: u64,
+}
+
+impl Task<'_> {
+    fn ask(&mut self, mut lines: &[&[u8]]) -> Result<()> {
+        while !lines.is_empty() {
+            let count = chunk(lines);
+            let (now, later) = lines.split_at(count);
+            self.ask_chunk(now)?;
+            lines = later;
+        }
+        Ok(())
+    }
+
+    fn ask_chunk(&mut self, lines: &[&[u8]]) -> Result<()> {
+        let keys = lines.iter().map(|line| key(self.args.kind, line));
+        let question = WhichRequest {
+            keys: keys.collect::<Result<_>>()?,
+            prefix: self.args.prefix.clone(),
+            tag: self.args.tag.clone(),
+            limit: self.args.limit,
+            count_only: self.form.count || self.form.quiet,
+            explain: self.args.explain,
+        };
+        let which = self.remote.wait(self.remote.client.which(&question))?;
+        for (line, answer) in lines.iter().zip(&which.answers) {
+            self.print(line, answer)?;
+        }
+        if let Some(cost) = &which.cost {
+            explain(cost, lines.len() as u64);
+        }
+        if self.form.quiet && self.any {
+            bail!(Enough);
+        }
+        Ok(())
+    }
+
+    fn print(&mut self, line: &[u8], answer: &api::Answer) -> Result<()> {
+        self.any |= answer.count > 0;
+        let names = answer.sets.iter().flatten();
+        let mut names: Vec<&[u8]> = names.map(String::as_bytes).collect();
+        // As local answers are; a server names them as it finds them.
+        names.sort_unstable();
+        let all_named = self.form.count || self.form.quiet || names.len() as u64 == answer.count;
+        self.cut += u64::from(!all_named);
+        self.form
+            .print(&mut self.output, line, answer.count, &names)
+    }
+}
+
+/// How many of the lines to ask for at once.
+pub(super) fn chunk(lines: &[&[u8]]) -> usize {
+    let mut bytes = 0;
+    let fitting = lines.iter().take(CHUNK).take_while(|line| {
+        bytes += line.len();
+        bytes <= CHUNK_BYTES
+    });
+    fitting.count().max(1)
+}
+
+fn explain(cost: &api::Cost, keys: u64) {
+    complain(format_args!(
+        "{:.0} ns a key in the server, of {}; {} filters tested and {} words read; for a key that \
+         none holds, {} sets are named by mistake",
+        cost.microseconds * 1000.0 / keys as f64,
+        units::counted(cost.sets, "set"),
+        units::grouped(cost.filters_tested / keys),
+        units::grouped(cost.words_read / keys),
+        short(cost.expected_false),
+    ));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_are_small_in_keys_and_in_bytes() {
+        let long = vec![b'x'; CHUNK_BYTES / 2];
+        assert_eq!(chunk(&[b"a", b"b"]), 2);
+        assert_eq!(chunk(&vec![&b"a"[..]; 5000]), CHUNK);
+        assert_eq!(chunk(&[&long[..], &long, &long]), 2);
+        let longest = vec![b'x'; 2 * CHUNK_BYTES];
+        assert_eq!(chunk(&[&longest[..], b"a"]), 1);
+    }
+}
