@@ -121,6 +121,15 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
 }
 
 fn json<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refused> {
+    // Serde would take an array for a struct: its fields in their order, without names.
+    if body
+        .trim_ascii_start()
+        .first()
+        .is_some_and(|&first| first != b'{')
+    {
+        let detail = "the body must be a JSON object, in { and }";
+        return Err(Refused::new(Code::Invalid, detail));
+    }
     serde_json::from_slice(body).map_err(|error| {
         let detail = format!("the body is not the JSON that is wanted here: {error}");
         Refused::new(Code::Invalid, detail)

@@ -44,8 +44,9 @@ pub(super) struct DownloadQuery {
 #[utoipa::path(get, path = "/v1/sets/{name}/filter", tag = "sets",
     params(("name" = String, Path), DownloadQuery),
     responses(
-        (status = 200, description = "The filter", body = Vec<u8>,
-            content_type = "application/octet-stream",
+        (status = 200, description = "The filter",
+            content((Vec<u8> = "application/vnd.bloomgrove.message"),
+                (Vec<u8> = "application/vnd.bloomgrove.grove")),
             headers(("x-bloomgrove-version" = u64, description = "The version of the set"))),
         Refusals),
     security((), ("key" = [])))]
