@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bloomgrove::{Filter, Params, codec};
 use bloomgrove_client::api::{
-    ChangeSet, Code, CreateSet, EstimateRequest, Key, Member, Names, ReconstructRequest,
+    self, ChangeSet, Code, CreateSet, EstimateRequest, Key, Member, Names, ReconstructRequest,
     SampleRequest, Spelling, WhichRequest,
 };
+use bytes::Bytes;
 use proptest::prelude::*;
 use tempfile::TempDir;
 
