@@ -91,6 +91,19 @@ impl<S: Send + Sync> FromRequestParts<S> for Name {
     }
 }
 
+/// The set that a path names, which the caller may change: seen before any body is read.
+pub(super) struct Writable(pub(super) String);
+
+impl<S: Send + Sync> FromRequestParts<S> for Writable {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refused> {
+        let Name(name) = Name::from_request_parts(parts, state).await?;
+        caller(parts)?.may_write(&name)?;
+        Ok(Self(name))
+    }
+}
+
 /// What stands behind `?` in the path.
 pub(super) struct Asked<T>(pub(super) T);
 
