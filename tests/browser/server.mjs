@@ -7,15 +7,17 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
 
 const program = process.env.PROGRAM;
 assert.ok(program, "PROGRAM is not set: start the tests with run.sh");
 
 export class Server {
   /** With `key`, nobody may do anything without it. */
-  static async start({ key } = {}) {
+  static async start({ key, demo = true } = {}) {
     const server = new Server();
     server.key = key;
+    server.demo = demo;
     server.folder = await mkdtemp(join(tmpdir(), "bloomgrove-page-"));
     server.listen = "127.0.0.1:0";
     await server.run();
@@ -23,7 +25,8 @@ export class Server {
   }
 
   async run() {
-    const options = ["serve", "--demo", "--data", join(this.folder, "data"), "--listen", this.listen];
+    const options = ["serve", "--data", join(this.folder, "data"), "--listen", this.listen];
+    if (this.demo) options.push("--demo");
     if (this.key) {
       const sha256 = createHash("sha256").update(this.key).digest("hex");
       const config = join(this.folder, "server.toml");
@@ -45,6 +48,7 @@ export class Server {
     this.address = address;
     // Started again, it is found where it was.
     this.listen = new URL(address).host;
+    while (!(await fetch(`${address}/readyz`)).ok) await sleep(20);
   }
 
   /** Ends the process, as a crash would. */

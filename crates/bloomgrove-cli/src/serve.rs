@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
+use bloomgrove_server::Server;
 use bloomgrove_server::access::{Access, KeyEntry, Role, hash_of, new_key};
 use bloomgrove_server::config::{
     Amount, LimitSettings, LogFormat, LogSettings, Settings, TlsSettings,
@@ -56,7 +57,7 @@ struct Flags {
         value_delimiter = ','
     )]
     listen: Option<Vec<SocketAddr>>,
-    /// Begin with data to explore
+    /// Begin with data to explore, kept only if --data says where
     #[arg(
         long,
         value_name = "BOOL",
@@ -201,17 +202,38 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     if let Some(Verb::Key(args)) = args.verb {
         return make_key(args);
     }
-    let config = args
-        .flags
-        .settings()?
-        .into_config()
-        .map_err(|e| anyhow!(e))?;
+    let mut settings = args.flags.settings()?;
+    let demo = settings.demo == Some(true);
+    // A demo leaves nothing behind, unless it is told where.
+    let passing = match demo && settings.data.is_none() {
+        true => Some(tempfile::tempdir().context("a folder for the demo")?),
+        false => None,
+    };
+    if let Some(folder) = &passing {
+        settings.data = Some(folder.path().into());
+    }
+    let config = settings.into_config().map_err(|error| anyhow!(error))?;
     logs::start(&config.log).map_err(|error| anyhow!(error))?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .context("threads for the server")?;
-    let result = runtime.block_on(bloomgrove_server::run(config));
+    let result = runtime.block_on(async {
+        let server = Server::bind(config).await?;
+        let mut output = Output::new();
+        for url in server.urls() {
+            output.line(format_args!("listening on {url}"))?;
+        }
+        if demo {
+            let tries = bloomgrove_server::demo::examples().join(", ");
+            output.line(format_args!("open it in a browser; keys to try: {tries}"))?;
+        }
+        if passing.is_some() {
+            output.line("what you change is gone when it ends; --data DIR keeps it")?;
+        }
+        output.finish()?;
+        bloomgrove_server::run(server).await
+    });
     // What is on disk is complete; nobody waits for questions that are still worked on.
     runtime.shutdown_background();
     result.map(|()| Outcome::Yes)

@@ -3,7 +3,8 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, ChildStderr, Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// The command, without what the environment of the tests may say.
@@ -25,7 +26,8 @@ fn output(command: &mut Command) -> Output {
 
 struct Running {
     child: Child,
-    log: BufReader<ChildStderr>,
+    /// Reads what it logs, so that it never waits for us.
+    log: Option<JoinHandle<String>>,
     addr: String,
 }
 
@@ -43,6 +45,13 @@ impl Running {
                 break url.strip_prefix("http://").unwrap().to_owned();
             }
         };
+        let log = std::thread::spawn(move || {
+            let mut rest = String::new();
+            // Whatever could be read.
+            let _ = log.read_to_string(&mut rest);
+            rest
+        });
+        let log = Some(log);
         let running = Self { child, log, addr };
         let start = Instant::now();
         while running.get("/readyz", "").0 != 200 {
@@ -81,8 +90,7 @@ impl Running {
     /// Its exit code and the rest of its log, after a polite request to end.
     fn stop(mut self) -> (Option<i32>, String) {
         self.signal("TERM");
-        let mut rest = String::new();
-        self.log.read_to_string(&mut rest).unwrap();
+        let rest = self.log.take().unwrap().join().unwrap();
         (self.child.wait().unwrap().code(), rest)
     }
 }

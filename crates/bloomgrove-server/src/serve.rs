@@ -32,9 +32,8 @@ const RELOAD: Duration = Duration::from_secs(5);
 /// Serves until SIGTERM or SIGINT.
 ///
 /// # Errors
-/// When it cannot start: the configuration, the data folder or an address.
-pub async fn run(config: Config) -> Result<()> {
-    let server = Server::bind(config).await?;
+/// A data folder that cannot be used.
+pub async fn run(server: Server) -> Result<()> {
     let stop = server.stopper();
     let signals = tokio::spawn(listen::stop_on_signals(stop));
     let ended = server.run().await;

@@ -383,7 +383,7 @@ async fn snapshots_are_made_while_serving_and_restored_at_the_start() {
     let snapshot = running.client.snapshot().await.unwrap();
     assert_eq!(
         running.client.snapshots().await.unwrap().snapshots,
-        [snapshot.clone()]
+        std::slice::from_ref(&snapshot)
     );
     running.client.remove("a").await.unwrap();
     let folder = running.stop().await;
@@ -408,7 +408,7 @@ async fn everything_wrong_is_refused_with_what_to_do() {
         .unwrap();
     let json = Some("application/json");
     let bytes = Some("application/octet-stream");
-    let keys = format!("{{\"keys\":[{}]}}", vec!["\"k\""; 11].join(","));
+    let keys = format!("{{\"keys\":[{}]}}", ["\"k\""; 11].join(","));
     for (method, path, media, body, code) in [
         (M::POST, "/v1/which", json, "{", Code::Invalid),
         (M::POST, "/v1/which", json, "[]", Code::Invalid),

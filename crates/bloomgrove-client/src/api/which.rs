@@ -19,8 +19,10 @@ pub struct WhichRequest {
     /// Only sets with this tag.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
-    /// Names of at most so many sets for each key; 1000 by default. Counts are of all.
+    /// Names of at most so many sets for each key, 1000 by default, and of a million for all keys.
+    /// Counts are of all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(maximum = 100_000))]
     pub limit: Option<u64>,
     /// No names, only how many.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -16,9 +16,10 @@ use crate::observe::process;
 
 /// Keys asked for while the lock is held: a change waits for so many at most.
 const CHUNK: usize = 512;
-/// Names in the answer to one key, and to all keys of a request.
+/// Names in the answer to one key, usually and at most, and to all keys of a request.
 const NAMES: u64 = 1000;
-const MOST_NAMES: u64 = 1_000_000;
+const MOST_NAMES: u64 = 100_000;
+const MOST_NAMES_IN_ALL: usize = 1_000_000;
 /// Sets in a list.
 const LIST: usize = 100;
 const MOST_LIST: usize = 1000;
@@ -64,9 +65,14 @@ impl Coordinator {
             prefix: request.prefix.as_deref().unwrap_or_default(),
             tag: request.tag.as_deref(),
         };
-        let limit = request.limit.unwrap_or(NAMES).min(NAMES) as usize;
+        let limit = request.limit.unwrap_or(NAMES);
+        if limit > MOST_NAMES {
+            let detail = format!("limit is {limit}; it may be {MOST_NAMES} at most");
+            return Err(Refusal::invalid(detail));
+        }
+        let limit = limit as usize;
         let mut answers = Vec::with_capacity(request.keys.len());
-        let mut left = MOST_NAMES as usize;
+        let mut left = MOST_NAMES_IN_ALL;
         let started = Instant::now();
         for keys in request.keys.chunks(CHUNK) {
             let catalog = self.shared.read();

@@ -8,8 +8,8 @@ use bloomgrove::{Filter, codec};
 
 use super::Limits;
 use super::catalog::{Catalog, Effect, Entry, Stored};
-use super::change::set_all;
 use super::gaps;
+use super::prepare::set_all;
 use super::store::{Loaded, Store};
 
 /// Sets on their way from one thread to the next at most.

@@ -67,10 +67,11 @@ pub(super) fn expiry(seconds: u64) -> Result<u64, Refusal> {
 pub(super) fn params(wanted: &api::CreateSet) -> Result<Params, Refusal> {
     match (&wanted.params, wanted.items, wanted.fpr) {
         (Some(params), None, None) => written(params),
+        (None, Some(0), _) => Err(Refusal::invalid("a set is made for 1 item at least")),
         (None, Some(items), fpr) => {
             // Steps, so that sets share parameters. Blocked filters of one size lie as well
             // as standard ones, but are less exact: there is no single filter to be fast here.
-            let plan = tune::standard(tune::step(items.max(1)), fpr.unwrap_or(0.01))?;
+            let plan = tune::standard(tune::step(items), fpr.unwrap_or(0.01))?;
             Ok(plan.params()?)
         }
         _ => Err(Refusal::invalid(

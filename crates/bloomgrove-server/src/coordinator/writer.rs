@@ -16,7 +16,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use bloomgrove_client::api::Code;
 use tokio::sync::{mpsc, oneshot};
 
-use super::change::{Change, Done, Prepared, Present};
+use super::change::{Change, Done, Prepared};
+use super::prepare::Present;
 use super::refusal::Refusal;
 use super::{Shared, now};
 

@@ -91,6 +91,19 @@ impl<S: Send + Sync> FromRequestParts<S> for Name {
     }
 }
 
+/// The set that a path names, which the caller may change: seen before any body is read.
+pub(super) struct Writable(pub(super) String);
+
+impl<S: Send + Sync> FromRequestParts<S> for Writable {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refused> {
+        let Name(name) = Name::from_request_parts(parts, state).await?;
+        caller(parts)?.may_write(&name)?;
+        Ok(Self(name))
+    }
+}
+
 /// What stands behind `?` in the path.
 pub(super) struct Asked<T>(pub(super) T);
 
@@ -121,6 +134,15 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
 }
 
 fn json<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refused> {
+    // Serde would take an array for a struct: its fields in their order, without names.
+    if body
+        .trim_ascii_start()
+        .first()
+        .is_some_and(|&first| first != b'{')
+    {
+        let detail = "the body must be a JSON object, in { and }";
+        return Err(Refused::new(Code::Invalid, detail));
+    }
     serde_json::from_slice(body).map_err(|error| {
         let detail = format!("the body is not the JSON that is wanted here: {error}");
         Refused::new(Code::Invalid, detail)

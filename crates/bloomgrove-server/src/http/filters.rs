@@ -12,7 +12,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::App;
 use super::answer::{Refusals, Refused};
-use super::extract::{Asked, Binary, Name, Reader, Ready, Who};
+use super::extract::{Asked, Binary, Name, Reader, Ready, Writable};
 use super::sets::{UpdateQuery, updated};
 use crate::coordinator::Refusal;
 
@@ -44,8 +44,9 @@ pub(super) struct DownloadQuery {
 #[utoipa::path(get, path = "/v1/sets/{name}/filter", tag = "sets",
     params(("name" = String, Path), DownloadQuery),
     responses(
-        (status = 200, description = "The filter", body = Vec<u8>,
-            content_type = "application/octet-stream",
+        (status = 200, description = "The filter",
+            content((Vec<u8> = "application/vnd.bloomgrove.message"),
+                (Vec<u8> = "application/vnd.bloomgrove.grove")),
             headers(("x-bloomgrove-version" = u64, description = "The version of the set"))),
         Refusals),
     security((), ("key" = [])))]
@@ -135,14 +136,12 @@ impl ReplaceQuery {
         Refusals),
     security((), ("key" = [])))]
 pub(super) async fn replace(
-    Who(who): Who,
+    Writable(name): Writable,
     State(app): State<App>,
     Ready(coordinator): Ready,
-    Name(name): Name,
     RawQuery(query): RawQuery,
     Binary(bytes): Binary,
 ) -> Result<(StatusCode, Answer<Updated>), Refused> {
-    who.may_write(&name)?;
     let query = ReplaceQuery::read(query.as_deref())?;
     let reader = coordinator.clone();
     let filter = app.search(move || reader.read_filter(&bytes)).await??;
@@ -164,14 +163,12 @@ pub(super) async fn replace(
             to be applied to the bits it was made from"),
     responses((status = 200, body = Updated), Refusals), security((), ("key" = [])))]
 pub(super) async fn merge(
-    Who(who): Who,
+    Writable(name): Writable,
     State(app): State<App>,
     Ready(coordinator): Ready,
-    Name(name): Name,
     Asked(query): Asked<UpdateQuery>,
     Binary(bytes): Binary,
 ) -> Result<Answer<Updated>, Refused> {
-    who.may_write(&name)?;
     let done = if codec::Kind::of_start(&bytes) == Some(codec::Kind::Delta) {
         coordinator.delta(&name, bytes, query.base).await?
     } else {

@@ -24,7 +24,7 @@ use std::sync::{Arc, OnceLock};
 
 use axum::Router;
 use axum::routing::get;
-use bloomgrove_client::api::Code;
+use bloomgrove_client::api::{Code, Problem};
 use http::StatusCode;
 use tokio::sync::Semaphore;
 use utoipa::OpenApi;
@@ -89,6 +89,7 @@ impl App {
             A change is answered when it is on disk. Refusals are `application/problem+json`.",
         license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0")
     ),
+    components(schemas(Problem)),
     tags(
         (name = "sets", description = "What sets there are, and what they hold"),
         (name = "questions", description = "Which sets hold a key, and what is in them"),

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::answer::{Refusals, Refused};
-use super::extract::{Asked, Json, Keys, Name, Reader, Ready, Who};
+use super::extract::{Asked, Json, Keys, Name, Reader, Ready, Who, Writable};
 use crate::coordinator::Done;
 
 /// Which sets to list.
@@ -68,11 +68,10 @@ pub(super) async fn info(
     security((), ("key" = [])))]
 pub(super) async fn change(
     Who(who): Who,
+    Writable(name): Writable,
     Ready(coordinator): Ready,
-    Name(name): Name,
     Json(wanted): Json<ChangeSet>,
 ) -> Result<Answer<Set>, Refused> {
-    who.may_write(&name)?;
     if let Some(new) = &wanted.name {
         who.may_write(new)?;
     }
@@ -83,11 +82,9 @@ pub(super) async fn change(
 #[utoipa::path(delete, path = "/v1/sets/{name}", tag = "sets", params(("name" = String, Path)),
     responses((status = 204), Refusals), security((), ("key" = [])))]
 pub(super) async fn delete(
-    Who(who): Who,
+    Writable(name): Writable,
     Ready(coordinator): Ready,
-    Name(name): Name,
 ) -> Result<StatusCode, Refused> {
-    who.may_write(&name)?;
     coordinator.delete(&name).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -120,13 +117,11 @@ pub(super) struct AddItemsBody(AddItems);
     request_body(content((AddItems = "application/json"), (String = "text/plain"))),
     responses((status = 200, body = Updated), Refusals), security((), ("key" = [])))]
 pub(super) async fn add_items(
-    Who(who): Who,
+    Writable(name): Writable,
     Ready(coordinator): Ready,
-    Name(name): Name,
     Asked(query): Asked<UpdateQuery>,
     Keys(AddItemsBody(items)): Keys<AddItemsBody>,
 ) -> Result<Answer<Updated>, Refused> {
-    who.may_write(&name)?;
     let done = coordinator.insert(&name, &items.keys, query.base).await?;
     Ok(Answer(updated(done)))
 }

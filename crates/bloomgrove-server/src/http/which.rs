@@ -57,6 +57,7 @@ pub(super) struct WhichQuery {
     /// Only sets with this tag.
     tag: Option<String>,
     /// Names of at most so many sets; 1000 by default. The count is of all.
+    #[param(maximum = 100_000)]
     limit: Option<u64>,
     /// No names, only how many.
     #[serde(default)]

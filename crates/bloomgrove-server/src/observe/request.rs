@@ -91,11 +91,13 @@ fn finish(mut measure: Measure, response: &mut Response, slow: Duration) {
     let reason = response.extensions().get::<Reason>();
     let reason = reason.map(|Reason(reason)| reason.as_str());
     let status = status.as_u16();
-    if status >= 500 {
+    // That a server is not ready yet is an answer, and asked for every few seconds.
+    let failed = status >= 500 && measure.route != "/readyz";
+    if failed {
         tracing::warn!(status, ms, key, reason, "failed");
     } else if time >= slow {
         tracing::warn!(status, ms, key, reason, "slow");
-    } else if status >= 400 {
+    } else if (400..500).contains(&status) {
         tracing::info!(status, ms, key, reason, "refused");
     } else {
         tracing::debug!(status, ms, key, "answered");

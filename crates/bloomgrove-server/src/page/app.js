@@ -161,7 +161,7 @@ function step(event, by) {
 let timer = 0;
 let seen = "";
 let seenAt = 0;
-let lost = false;
+let lost = false; // whether what was asked may have found no answer
 
 /** What went wrong anywhere: a missing key and a missing server concern the whole page. */
 function report(error) {
@@ -194,6 +194,7 @@ async function poll() {
 }
 
 function tellTrouble(error) {
+  lost = true;
   at("alarm").textContent = error.message;
   at("alarm").hidden = false;
   document.body.dataset.state = "trouble";

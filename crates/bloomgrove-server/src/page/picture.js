@@ -7,8 +7,10 @@
 import { nameOf, plural, share } from "./words.js";
 
 const MOST_BANDS = 24;
-const LABEL_WIDTH = 76;
-const HEIGHT = { wide: 372, narrow: 420 };
+const LABEL_FONT = "12px system-ui, sans-serif";
+const LABEL_MOST = 110;
+const LABEL_GAP = 12;
+const HEIGHT = { wide: 400, narrow: 420 };
 const LARGEST_CELL = 22;
 const SMALLEST_CELL = 4;
 
@@ -54,11 +56,12 @@ function bandsOf(cells) {
 }
 
 /** The largest cells with which all fit, in rows of equal length. */
-function arrange(cells, width, most) {
+function arrange(cells, width, most, measure) {
   const bands = bandsOf(cells);
-  const left = bands.length > 1 ? LABEL_WIDTH : 0;
+  const labels = bands.map((band) => measure(band.label ?? ""));
+  const left = bands.length > 1 ? Math.ceil(Math.min(LABEL_MOST, width / 4, Math.max(...labels)) + LABEL_GAP) : 0;
   const gap = bands.length > 1 ? 4 : 0;
-  const longest = Math.max(...bands.map((band) => band.count));
+  const longest = Math.max(1, ...bands.map((band) => band.count));
   for (let size = LARGEST_CELL; ; size -= 0.5) {
     const fitting = Math.max(1, Math.floor((width - left) / size));
     const columns = Math.max(1, Math.ceil(longest / Math.ceil(longest / fitting)));
@@ -96,6 +99,11 @@ export function makePicture({ canvas, says, summary, open }) {
     };
   }
 
+  function measure(text) {
+    context.font = LABEL_FONT;
+    return context.measureText(text).width;
+  }
+
   function rectangle(index) {
     const band = plan.bands.findLast((one) => one.start <= index);
     const at = index - band.start;
@@ -108,7 +116,7 @@ export function makePicture({ canvas, says, summary, open }) {
   function draw() {
     const width = canvas.parentElement.clientWidth;
     if (!width) return;
-    plan = arrange(cells, width, width < 480 ? HEIGHT.narrow : HEIGHT.wide);
+    plan = arrange(cells, width, width < 480 ? HEIGHT.narrow : HEIGHT.wide, measure);
     const dense = window.devicePixelRatio || 1;
     canvas.width = Math.round(width * dense);
     canvas.height = Math.round(plan.height * dense);
@@ -151,13 +159,13 @@ export function makePicture({ canvas, says, summary, open }) {
 
   function labels(palette) {
     if (!plan.left) return;
-    context.font = "12px system-ui, sans-serif";
+    context.font = LABEL_FONT;
     context.textBaseline = "top";
     for (const { label, y } of plan.bands) {
       if (label === null) continue;
       context.fillStyle = palette.quiet;
       let text = label;
-      while (text.length > 1 && context.measureText(text).width > plan.left - 10) text = `${text.slice(0, -2)}…`;
+      while (text.length > 1 && measure(text) > plan.left - LABEL_GAP + 1) text = `${text.slice(0, -2)}…`;
       context.fillText(text, 0, y + Math.max(0, Math.min(2, plan.size / 2 - 6)));
     }
   }

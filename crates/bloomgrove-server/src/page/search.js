@@ -67,6 +67,7 @@ export function makeSearch({ place, summary, cost, mark, link, report }) {
 
   function sentence(key, found, all, among) {
     const rest = Math.max(0, all - found);
+    if (all === 0) return ["There are no sets to ask", ...among, "."];
     if (found === 0) {
       return [element("strong", {}, "No set"), ...among, " holds ", nameOf(key), `. All ${plural(all, "filter")} say so, and a no is certain.`];
     }

@@ -86,6 +86,8 @@ async fn without_keys_foreign_pages_are_refused() {
     for (headers, status) in [
         (&[own.as_str()][..], 200),
         (&[&own, &own_page], 200),
+        (&[&own, "authorization: Bearer"], 200),
+        (&[&own, "authorization: Basic eDp5"], 200),
         (&[&own, "origin: http://evil.example"], 403),
         (&[&own, "origin: null"], 403),
         (&["host: evil.example"], 403),

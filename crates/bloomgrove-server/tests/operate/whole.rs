@@ -37,11 +37,15 @@ async fn stop(server: Running) {
     ended.expect("it ends").unwrap().unwrap();
 }
 
-/// A JSON body, with a key.
+/// A JSON body, or bytes for a filter, with a key.
 async fn send(server: &Running, who: &str, method: &str, path: &str, body: &str) -> Answer {
+    let media = match path.ends_with("/filter") {
+        true => "application/octet-stream",
+        false => "application/json",
+    };
     let text = format!(
         "{method} {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer key of {who}\r\n\
-         content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+         content-type: {media}\r\ncontent-length: {}\r\n\r\n{body}",
         body.len()
     );
     server.send(&text).await

@@ -1,0 +1,309 @@
+//! Every change, as callers see it: checked here as far as that needs no look at the sets, made by the
+//! writer, and answered when it is on disk. Also filters as bytes, and snapshots.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, PoisonError};
+
+use bloomgrove::{Error, Filter, codec};
+use bloomgrove_client::api::{self, Code, Key};
+use bytes::Bytes;
+use tokio::sync::oneshot;
+
+use super::change::{About, Bits, Change, Done};
+use super::refusal::Refusal;
+use super::writer::Job;
+use super::{Coordinator, SNAPSHOTS, TEMPORARY, now, text};
+
+impl Coordinator {
+    /// Makes an empty set.
+    ///
+    /// # Errors
+    /// A name that is taken or impossible, parameters that are impossible or too large.
+    pub async fn create(&self, wanted: api::CreateSet) -> Result<api::Set, Refusal> {
+        let params = text::params(&wanted)?;
+        self.check_filter(params.words() as u64 * 8)?;
+        let name = text::name(&wanted.name)?;
+        let about = About {
+            tags: Some(text::tags(wanted.tags)?),
+            expires: wanted.expires_in.map(text::expiry).transpose()?,
+        };
+        let change = Change::Create {
+            name: name.clone(),
+            params,
+            about,
+        };
+        self.change(change).await?;
+        self.info(&name)
+    }
+
+    /// Gives a set a whole filter; makes the set if there is none.
+    ///
+    /// # Errors
+    /// An impossible name, too much memory.
+    pub async fn put(
+        &self,
+        name: &str,
+        filter: Filter,
+        tags: Option<Vec<String>>,
+        expires_in: Option<u64>,
+    ) -> Result<Done, Refusal> {
+        self.check_filter(filter.params().words() as u64 * 8)?;
+        let about = About {
+            tags: tags.map(text::tags).transpose()?,
+            expires: expires_in.map(text::expiry).transpose()?,
+        };
+        let name = text::name(name)?;
+        let change = Change::Put {
+            name,
+            filter,
+            about,
+        };
+        self.change(change).await
+    }
+
+    /// Adds all of a filter to a set.
+    ///
+    /// # Errors
+    /// No such set, other parameters, or a `base` that does not fit.
+    pub async fn merge(
+        &self,
+        name: &str,
+        filter: Filter,
+        base: Option<u64>,
+    ) -> Result<Done, Refusal> {
+        let change = Change::Or {
+            name: name.into(),
+            params: Arc::new(filter.params().clone()),
+            bits: Bits::of(filter),
+            base,
+        };
+        self.change(change).await
+    }
+
+    /// Applies a delta, a message of [`codec::delta`], to a set.
+    ///
+    /// # Errors
+    /// No such set, or other bits than it was made from.
+    pub async fn delta(
+        &self,
+        name: &str,
+        message: Bytes,
+        base: Option<u64>,
+    ) -> Result<Done, Refusal> {
+        let name = name.into();
+        let change = Change::Delta {
+            name,
+            message,
+            base,
+        };
+        self.change(change).await
+    }
+
+    /// Adds keys to a set.
+    ///
+    /// # Errors
+    /// No such set, too many keys, or a `base` that does not fit.
+    pub async fn insert(
+        &self,
+        name: &str,
+        keys: &[Key],
+        base: Option<u64>,
+    ) -> Result<Done, Refusal> {
+        self.check_keys(keys.len())?;
+        loop {
+            let params = self
+                .shared
+                .read()
+                .get(name)
+                .map(|entry| entry.params.clone());
+            let params = params.ok_or_else(|| Refusal::not_found(name))?;
+            let mut positions = Vec::with_capacity(keys.len() * params.hashes() as usize);
+            for key in keys {
+                positions.extend_from_slice(params.probe(key).positions());
+            }
+            let change = Change::Or {
+                name: name.into(),
+                params,
+                bits: Bits::Few(positions),
+                base,
+            };
+            match self.change(change).await {
+                // Its filter was replaced by one of other parameters in between.
+                Err(refusal) if refusal.code == Code::Incompatible => continue,
+                Ok(done) => {
+                    let added = &self.shared.totals.keys_added;
+                    added.fetch_add(keys.len() as u64, Relaxed);
+                    return Ok(done);
+                }
+                refused => return refused,
+            }
+        }
+    }
+
+    /// Renames, tags, or sets the end of a set.
+    ///
+    /// # Errors
+    /// No such set, or a name that is taken or impossible.
+    pub async fn describe(&self, name: &str, wanted: api::ChangeSet) -> Result<api::Set, Refusal> {
+        let new_name = wanted.name.as_deref().map(text::name).transpose()?;
+        let expires = match wanted.expires_in {
+            Some(0) => Some(0),
+            seconds => seconds.map(text::expiry).transpose()?,
+        };
+        let shown = new_name.clone();
+        let change = Change::Describe {
+            name: name.into(),
+            new_name,
+            about: About {
+                tags: wanted.tags.map(text::tags).transpose()?,
+                expires,
+            },
+        };
+        self.change(change).await?;
+        self.info(shown.as_deref().unwrap_or(name))
+    }
+
+    /// Deletes a set.
+    ///
+    /// # Errors
+    /// No such set.
+    pub async fn delete(&self, name: &str) -> Result<(), Refusal> {
+        self.change(Change::Delete { name: name.into() }).await?;
+        Ok(())
+    }
+
+    /// Deletes the sets whose time has come; says how many.
+    pub async fn expire(&self) -> usize {
+        let due = self.shared.read().due(now());
+        let mut gone = 0;
+        for name in due {
+            match self.change(Change::Expire { name }).await {
+                Ok(_) => gone += 1,
+                Err(refusal) => tracing::warn!("a set could not be expired: {refusal}"),
+            }
+        }
+        gone
+    }
+
+    /// The filter of a set, and its version.
+    ///
+    /// # Errors
+    /// No such set; not enough memory.
+    pub fn filter(&self, name: &str) -> Result<(Filter, u64), Refusal> {
+        let catalog = self.shared.read();
+        let entry = catalog.get(name).ok_or_else(|| Refusal::not_found(name))?;
+        Ok((catalog.index.filter(name)?, entry.version))
+    }
+
+    /// A filter from bytes: those of a `.grove` file, or of a message.
+    ///
+    /// # Errors
+    /// What is neither, or too large.
+    pub fn read_filter(&self, bytes: &[u8]) -> Result<Filter, Refusal> {
+        if codec::Kind::of_start(bytes).is_some() {
+            let (filter, _) = codec::expand_within(bytes, self.shared.limits.filter)?;
+            return Ok(filter);
+        }
+        let file = self.temporary()?;
+        std::fs::write(&file, bytes).map_err(storage)?;
+        Filter::load(&file).map_err(|error| match error {
+            // The name of the file means nothing to who sent it.
+            Error::InFile { source, .. } => Refusal::from(*source),
+            error => error.into(),
+        })
+    }
+
+    /// The bytes of a `.grove` file.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn to_grove(&self, filter: &Filter) -> Result<Vec<u8>, Refusal> {
+        let file = self.temporary()?;
+        filter.save(&file)?;
+        std::fs::read(&file).map_err(storage)
+    }
+
+    /// A file that is gone when it is dropped, or at the next start.
+    fn temporary(&self) -> Result<tempfile::TempPath, Refusal> {
+        let file = tempfile::Builder::new()
+            .prefix(TEMPORARY)
+            .tempfile_in(&self.shared.folder);
+        Ok(file.map_err(storage)?.into_temp_path())
+    }
+
+    /// Writes everything to a new file in the folder `snapshots`, while serving.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn snapshot(&self) -> Result<api::Snapshot, Refusal> {
+        let storage = |error: anyhow::Error| {
+            let detail = format!("the snapshot could not be written: {error:#}");
+            Refusal::new(Code::Storage, detail)
+        };
+        let folder = self.snapshots_folder();
+        let (created, version) = (now(), self.shared.version.load(Relaxed));
+        let make = || {
+            std::fs::create_dir_all(&folder)?;
+            let mut file = format!("{created}-{version}.redb");
+            // Two in the same second: the first is as good, and stays.
+            if folder.join(&file).exists() {
+                file = format!("{created}-{version}-{:08x}.redb", rand::random::<u32>());
+            }
+            let bytes = self.shared.store.snapshot(&folder.join(&file))?;
+            Ok(api::Snapshot {
+                file,
+                bytes,
+                created,
+            })
+        };
+        make().map_err(storage)
+    }
+
+    /// The folder of snapshots.
+    pub fn snapshots_folder(&self) -> PathBuf {
+        self.shared.folder.join(SNAPSHOTS)
+    }
+
+    /// The data folder.
+    pub fn folder(&self) -> &Path {
+        &self.shared.folder
+    }
+
+    async fn change(&self, change: Change) -> Result<Done, Refusal> {
+        let stopping = || Refusal::new(Code::Busy, "the server is stopping; try again later");
+        let jobs = self
+            .jobs
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        let (reply, answer) = oneshot::channel();
+        let sent = jobs.ok_or_else(stopping)?.send(Job { change, reply }).await;
+        sent.map_err(|_| stopping())?;
+        answer.await.map_err(|_| stopping())?
+    }
+
+    pub(super) fn check_keys(&self, keys: usize) -> Result<(), Refusal> {
+        let limit = self.shared.limits.keys;
+        match keys > limit {
+            true => Err(Refusal::new(
+                Code::TooLarge,
+                format!("{keys} keys, and a request takes {limit} at most; send them in parts"),
+            )),
+            false => Ok(()),
+        }
+    }
+
+    fn check_filter(&self, bytes: u64) -> Result<(), Refusal> {
+        let limit = self.shared.limits.filter;
+        match bytes > limit {
+            true => Err(bloomgrove::Error::TooLarge { bytes, limit }.into()),
+            false => Ok(()),
+        }
+    }
+}
+
+fn storage(error: std::io::Error) -> Refusal {
+    let detail = format!("the disk of the server refuses: {error}; nothing was changed");
+    Refusal::new(Code::Storage, detail)
+}

@@ -1,0 +1,355 @@
+//! What each change does: checked against what is there, as what to write and what to do in memory.
+//!
+//! ```text
+//!   command --prepare--> writes for the store, an effect on the catalog, an answer
+//! ```
+//!
+//! A version is given to every change of bits, from one counter for all sets, so that no two
+//! states ever have the same. An update names the version it builds on:
+//!
+//! ```text
+//!   base        the set is           then
+//!   none        anything             applied
+//!   = version                        applied
+//!   < version   of the same whole    applied: setting bits twice is harmless, so repeats and
+//!                                    updates of several writers are
+//!   < version   replaced since       refused: it was made for other bits
+//!   > version                        refused: something between is missing
+//! ```
+
+use std::sync::Arc;
+
+use bloomgrove::{Error, Filter, codec};
+use bloomgrove_client::api::Code;
+
+use super::catalog::{Catalog, Effect, Entry, Stored};
+use super::change::{About, Bits, Change, DENSE, Done, Prepared};
+use super::gaps;
+use super::refusal::Refusal;
+use super::store::{Record, Write};
+
+/// Bits that were set since the whole filter was stored may take so many bytes, or as many as
+/// that filter, before it is stored anew.
+const MOST_DELTA_BYTES: u64 = 4096;
+const MOST_DELTAS: u64 = 1000;
+/// Different parameters: each costs every question.
+const MOST_KINDS: usize = 1000;
+
+/// What a change is checked against.
+pub(super) struct Present<'a> {
+    pub(super) catalog: &'a Catalog,
+    /// Seconds since 1970.
+    pub(super) now: u64,
+    /// The version that a change of bits gets.
+    pub(super) version: u64,
+}
+
+impl Present<'_> {
+    pub(super) fn prepare(&self, change: Change) -> Result<Prepared, Refusal> {
+        match change {
+            Change::Create {
+                name,
+                params,
+                about,
+            } => {
+                if self.catalog.get(&name).is_some() {
+                    return Err(Refusal::exists(&name));
+                }
+                self.put(name, Filter::new(params)?, about)
+            }
+            Change::Put {
+                name,
+                filter,
+                about,
+            } => self.put(name, filter, about),
+            Change::Or {
+                name,
+                params,
+                bits,
+                base,
+            } => {
+                let entry = self.entry(&name)?;
+                if *entry.params != *params {
+                    let (left, right) = (entry.params.as_ref().clone(), params.as_ref().clone());
+                    let (left, right) = (Box::new(left), Box::new(right));
+                    return Err(Error::Incompatible { left, right }.into());
+                }
+                check_base(&name, entry, base)?;
+                self.or(name.clone(), entry, bits)
+            }
+            Change::Delta {
+                name,
+                message,
+                base,
+            } => self.delta(name, &message, base),
+            Change::Describe {
+                name,
+                new_name,
+                about,
+            } => self.redescribe(name, new_name, about),
+            Change::Delete { name } => {
+                let entry = self.entry(&name)?;
+                Ok(self.remove(name.clone(), entry))
+            }
+            Change::Expire { name } => match self.catalog.get(&name) {
+                Some(entry) if entry.expires.is_some_and(|at| at <= self.now) => {
+                    Ok(self.remove(name.clone(), entry))
+                }
+                Some(entry) => Ok(Prepared::nothing(entry)),
+                None => Err(Refusal::not_found(&name)),
+            },
+        }
+    }
+
+    fn entry(&self, name: &str) -> Result<&Entry, Refusal> {
+        let entry = self.catalog.get(name);
+        entry.ok_or_else(|| Refusal::not_found(name))
+    }
+
+    /// A whole filter.
+    fn put(&self, name: Arc<str>, filter: Filter, about: About) -> Result<Prepared, Refusal> {
+        let old = self.catalog.get(&name);
+        let params = self.catalog.share(filter.params());
+        let is_new_kind = Arc::strong_count(&params) == 1;
+        if is_new_kind && self.catalog.kinds() >= MOST_KINDS {
+            return Err(Refusal::invalid(format!(
+                "the server has sets of {MOST_KINDS} different sizes or hashings, and each costs every \
+                 question; make this one with the parameters of another"
+            )));
+        }
+        let message = message_of(&filter)?;
+        let mut entry = Entry {
+            id: old.map_or(self.version, |old| old.id),
+            params,
+            tags: old.map(|old| old.tags.clone()).unwrap_or_default(),
+            version: self.version,
+            whole: self.version,
+            created: old.map_or(self.now, |old| old.created),
+            changed: self.now,
+            expires: old.and_then(|old| old.expires),
+            stored: Stored {
+                filter_bytes: message.len() as u64,
+                ..Stored::default()
+            },
+        };
+        about.tell(&mut entry);
+        let done = Done {
+            version: self.version,
+            changed_bits: filter.count_ones(),
+            made: old.is_none(),
+        };
+        let writes = vec![
+            Write::Set(entry.id, record(&name, &entry)),
+            Write::Filter(entry.id, message),
+        ];
+        let effect = match old {
+            None => Effect::Add(name, filter, entry),
+            Some(_) => Effect::Replace(name, filter, entry),
+        };
+        Ok(Prepared {
+            writes,
+            effect: Some(effect),
+            done,
+        })
+    }
+
+    /// Bits to set.
+    fn or(&self, name: Arc<str>, entry: &Entry, bits: Bits) -> Result<Prepared, Refusal> {
+        let positions = match bits {
+            Bits::Few(positions) => positions,
+            Bits::Many(filter) => {
+                let mut union = self.catalog.index.filter(name.as_bytes())?;
+                let before = union.count_ones();
+                union.union_with(&filter)?;
+                return self.whole(name, entry, union, before);
+            }
+        };
+        let index = &self.catalog.index;
+        let positions = index.missing_bits(name.as_bytes(), positions)?;
+        if positions.is_empty() {
+            return Ok(Prepared::nothing(entry));
+        }
+        let mut bytes = self.now.to_le_bytes().to_vec();
+        gaps::put(&mut bytes, &positions);
+        let mut entry = entry.clone();
+        (entry.version, entry.changed) = (self.version, self.now);
+        entry.stored.deltas += 1;
+        entry.stored.delta_bytes += bytes.len() as u64;
+        let full = entry.stored.filter_bytes.max(MOST_DELTA_BYTES);
+        let writes = if entry.stored.delta_bytes > full || entry.stored.deltas > MOST_DELTAS {
+            let mut filter = index.filter(name.as_bytes())?;
+            set_all(&mut filter, &positions)?;
+            let message = message_of(&filter)?;
+            entry.stored = Stored {
+                filter_bytes: message.len() as u64,
+                ..Stored::default()
+            };
+            vec![
+                Write::Set(entry.id, record(&name, &entry)),
+                Write::Filter(entry.id, message),
+            ]
+        } else {
+            vec![Write::Delta {
+                id: entry.id,
+                version: self.version,
+                bytes,
+            }]
+        };
+        Ok(Prepared {
+            writes,
+            done: Done {
+                version: self.version,
+                changed_bits: positions.len() as u64,
+                made: false,
+            },
+            effect: Some(Effect::SetBits(name, positions, entry)),
+        })
+    }
+
+    /// A filter that has all bits of the old one: not a new whole, so other updates still fit.
+    fn whole(
+        &self,
+        name: Arc<str>,
+        entry: &Entry,
+        union: Filter,
+        ones_before: u64,
+    ) -> Result<Prepared, Refusal> {
+        let changed_bits = union.count_ones() - ones_before;
+        if changed_bits == 0 {
+            return Ok(Prepared::nothing(entry));
+        }
+        let whole = entry.whole;
+        let mut prepared = self.put(name.clone(), union, About::default())?;
+        prepared.done.changed_bits = changed_bits;
+        if let Some(Effect::Replace(_, _, entry)) = &mut prepared.effect {
+            entry.whole = whole;
+            prepared.writes[0] = Write::Set(entry.id, record(&name, entry));
+        }
+        Ok(prepared)
+    }
+
+    /// A delta: of the bits it was made from, or refused; nothing, if it was applied before.
+    fn delta(
+        &self,
+        name: Arc<str>,
+        message: &[u8],
+        base: Option<u64>,
+    ) -> Result<Prepared, Refusal> {
+        let entry = self.entry(&name)?;
+        check_base(&name, entry, base)?;
+        let old = self.catalog.index.filter(name.as_bytes())?;
+        let mut new = old.to_owned()?;
+        match codec::apply(&mut new, message) {
+            Ok(_) => {}
+            Err(error @ Error::OtherVersion { found, .. }) => {
+                if codec::delta_fingerprints(message)?.1 == found {
+                    return Ok(Prepared::nothing(entry));
+                }
+                let mut refusal = Refusal::from(error);
+                refusal.version = Some(entry.version);
+                return Err(refusal);
+            }
+            Err(error) => return Err(error.into()),
+        }
+        let mut union = old.to_owned()?;
+        union.union_with(&new)?;
+        if union == new {
+            // It only sets bits, as deltas of growing sets do.
+            let (before, after) = (old.count_ones(), new.count_ones());
+            if after - before < new.params().bits() / DENSE {
+                let words = old.words().iter().zip(new.words());
+                let fresh: Vec<u64> = words.map(|(old, new)| new & !old).collect();
+                let fresh = Filter::from_words(new.params().clone(), fresh)?;
+                return self.or(name, entry, Bits::Few(fresh.ones().collect()));
+            }
+            return self.whole(name, entry, new, before);
+        }
+        let changed_bits = union.count_ones() * 2 - old.count_ones() - new.count_ones();
+        let mut prepared = self.put(name, new, About::default())?;
+        prepared.done.changed_bits = changed_bits;
+        Ok(prepared)
+    }
+
+    fn redescribe(
+        &self,
+        name: Arc<str>,
+        new_name: Option<Arc<str>>,
+        about: About,
+    ) -> Result<Prepared, Refusal> {
+        let mut entry = self.entry(&name)?.clone();
+        let new = new_name.unwrap_or_else(|| name.clone());
+        if new != name && self.catalog.get(&new).is_some() {
+            return Err(Refusal::exists(&new));
+        }
+        about.tell(&mut entry);
+        entry.changed = self.now;
+        Ok(Prepared {
+            writes: vec![Write::Set(entry.id, record(&new, &entry))],
+            done: Done {
+                version: entry.version,
+                ..Done::default()
+            },
+            effect: Some(Effect::Describe(name, new, entry)),
+        })
+    }
+
+    fn remove(&self, name: Arc<str>, entry: &Entry) -> Prepared {
+        Prepared {
+            writes: vec![Write::Remove(entry.id)],
+            effect: Some(Effect::Remove(name)),
+            done: Done {
+                version: entry.version,
+                ..Done::default()
+            },
+        }
+    }
+}
+
+fn check_base(name: &str, entry: &Entry, base: Option<u64>) -> Result<(), Refusal> {
+    let now = entry.version;
+    let detail = match base {
+        Some(base) if base > now => format!(
+            "the update builds on version {base} of {name}, and the server has {now}: something \
+             between is missing; send the whole filter"
+        ),
+        Some(base) if base < entry.whole => format!(
+            "the update builds on version {base} of {name}, whose filter was replaced in version \
+             {}; send the whole filter",
+            entry.whole
+        ),
+        _ => return Ok(()),
+    };
+    Err(Refusal {
+        version: Some(now),
+        ..Refusal::new(Code::SendWhole, detail)
+    })
+}
+
+fn record(name: &str, entry: &Entry) -> Record {
+    Record {
+        name: name.to_owned(),
+        tags: entry.tags.clone(),
+        version: entry.version,
+        whole: entry.whole,
+        created: entry.created,
+        changed: entry.changed,
+        expires: entry.expires,
+    }
+}
+
+/// A filter as it is stored.
+fn message_of(filter: &Filter) -> Result<Vec<u8>, Refusal> {
+    let mut message = Vec::new();
+    codec::compress(filter, &mut message)?;
+    Ok(message)
+}
+
+/// Sets bits of a filter.
+pub(super) fn set_all(filter: &mut Filter, positions: &[u64]) -> Result<(), Error> {
+    let mut words = vec![0u64; filter.params().words()];
+    for &position in positions {
+        words[(position / 64) as usize] |= 1 << (position % 64);
+    }
+    let more = Filter::from_words(filter.params().clone(), words)?;
+    filter.union_with(&more)
+}

@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# Sends what the OpenAPI document allows, and what it does not, to a real server: none of it may
+# be answered with a 5xx (but "starting" and "no room"), or with anything but what the document says.
+#
+#   tests/api/run.sh                  builds the tool, tests its API
+#   tests/api/run.sh PROGRAM          tests the API of this program
+#
+# Takes schemathesis from PyPI into a virtual environment of its own, once.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+target=${CARGO_TARGET_DIR:-$root/target}
+
+program=${1:-}
+if [ -z "$program" ]; then
+    cargo build --quiet --manifest-path "$root/Cargo.toml" -p bloomgrove-cli
+    program=$target/debug/bloomgrove
+fi
+
+tools=$target/api-test
+if ! cmp -s "$here/requirements.txt" "$tools/installed"; then
+    rm -rf "$tools"
+    python3 -m venv "$tools"
+    "$tools/bin/pip" install --quiet --disable-pip-version-check -r "$here/requirements.txt"
+    cp "$here/requirements.txt" "$tools/installed"
+fi
+
+folder=$(mktemp -d)
+server=
+finish() {
+    [ -z "$server" ] || kill "$server" 2>/dev/null || true
+    [ -z "$server" ] || wait "$server" 2>/dev/null || true
+    rm -rf "$folder"
+}
+trap finish EXIT
+
+# Small limits, so that impossible wishes are met with a refusal and not with work.
+"$program" serve --data "$folder/data" --listen 127.0.0.1:0 --memory 256MiB --max-filter 4MiB \
+    --log warn >"$folder/out" 2>"$folder/log" &
+server=$!
+url=
+for _ in $(seq 200); do
+    url=$(sed -n 's/^listening on \(http[^ ]*\)$/\1/p' "$folder/out" | head -n 1)
+    [ -z "$url" ] || break
+    kill -0 "$server" 2>/dev/null || { cat "$folder/log" >&2; exit 1; }
+    sleep 0.05
+done
+
+# Something to find, to change and to delete.
+for name in a b; do
+    curl -sSf -X POST "$url/v1/sets" -H 'content-type: application/json' \
+        -d "{\"name\":\"$name\",\"items\":100}" >/dev/null
+done
+
+cd "$folder"
+"$tools/bin/schemathesis" --config-file "$here/schemathesis.toml" run "$url/openapi.json"
+kill -0 "$server" || { echo "the server has died" >&2; cat "$folder/log" >&2; exit 1; }
+if grep -i panicked "$folder/log" >&2; then
+    exit 1
+fi
