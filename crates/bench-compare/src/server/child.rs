@@ -82,12 +82,13 @@ impl Process {
         let process = Self { child, address };
         let ready = render("GET", "/readyz", "", b"");
         let mut wire = Wire::open(address)?;
-        while wire.ask(&ready)?.status != 200 {
+        while wire.ask(&ready)?.status == 503 {
             if started.elapsed() > PATIENCE {
                 return Err("the server is not ready".into());
             }
             std::thread::sleep(EVERY);
         }
+        wire.expect(200, &ready)?;
         Ok((process, started.elapsed().as_secs_f64()))
     }
 

@@ -115,7 +115,7 @@ pub(super) fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
 
 /// A request, rendered.
 pub(super) fn render(method: &str, path: &str, media: &str, body: &[u8]) -> Vec<u8> {
-    let mut request = format!("{method} {path} HTTP/1.1\r\nhost: bench\r\n").into_bytes();
+    let mut request = format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\n").into_bytes();
     if method != "GET" {
         let head = format!(
             "content-type: {media}\r\ncontent-length: {}\r\n",
