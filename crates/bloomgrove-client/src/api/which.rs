@@ -49,7 +49,7 @@ pub struct Which {
 pub struct Answer {
     /// How many.
     pub count: u64,
-    /// Their names, up to the limit; left out when only the count was asked for.
+    /// Their names in order, up to the limit; left out when only the count was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sets: Option<Vec<String>>,
 }

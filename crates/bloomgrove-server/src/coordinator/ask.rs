@@ -78,14 +78,16 @@ impl Coordinator {
             let catalog = self.shared.read();
             for sets in catalog.index.which_many(keys).iter() {
                 let names = sets.iter().map(text);
-                let mut names = names.filter(|name| only.is_all() || only.takes(&catalog, name));
+                let names = names.filter(|name| only.is_all() || only.takes(&catalog, name));
                 let (count, sets) = if request.count_only {
                     (names.count(), None)
                 } else {
-                    let shown = names.by_ref().take(limit.min(left)).map(str::to_owned);
-                    let shown: Vec<String> = shown.collect();
+                    let mut names: Vec<&str> = names.collect();
+                    names.sort_unstable();
+                    let shown = names.iter().take(limit.min(left));
+                    let shown: Vec<String> = shown.map(|name| name.to_string()).collect();
                     left -= shown.len();
-                    (shown.len() + names.count(), Some(shown))
+                    (names.len(), Some(shown))
                 };
                 answers.push(api::Answer {
                     count: count as u64,

@@ -319,7 +319,7 @@ fn sets_go_when_their_time_has_come() {
     );
     std::thread::sleep(Duration::from_millis(2100));
     assert_eq!(wait(coordinator.expire()), 1);
-    assert_eq!(holders(&coordinator, "one"), ["saved", "long"]);
+    assert_eq!(holders(&coordinator, "one"), ["long", "saved"]);
     drop(coordinator);
     assert_eq!(holders(&open(&folder), "one").len(), 2);
 }
