@@ -13,4 +13,5 @@ if cargo clippy --version >/dev/null 2>&1; then
 fi
 RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --quiet
 cargo test --workspace
+tests/api/run.sh
 tests/browser/run.sh
