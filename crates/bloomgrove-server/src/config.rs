@@ -13,6 +13,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use bloomgrove_client::api::MOST_KEYS;
+
 use crate::access::{Access, KeyEntry};
 
 mod read;
@@ -157,6 +159,12 @@ impl Limits {
                     "the limit `{name}` is 0, which would refuse everything"
                 ));
             }
+        }
+        if self.keys > MOST_KEYS {
+            return Err(format!(
+                "the limit `keys` is {}, and no request takes more than {MOST_KEYS}",
+                self.keys
+            ));
         }
         Ok(())
     }

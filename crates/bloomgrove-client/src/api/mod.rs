@@ -16,7 +16,7 @@ mod server;
 mod sets;
 mod which;
 
-pub use key::Key;
+pub use key::{Key, MOST_KEYS};
 pub use members::{
     Estimate, EstimateRequest, Member, Names, ReconstructRequest, Reconstruction, Sample,
     SampleRequest, Spelling,

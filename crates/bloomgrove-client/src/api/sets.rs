@@ -96,6 +96,7 @@ pub struct ChangeSet {
 #[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct AddItems {
     /// The keys.
+    #[serde(deserialize_with = "super::key::some")]
     pub keys: Vec<Key>,
 }
 

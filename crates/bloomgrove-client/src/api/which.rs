@@ -12,6 +12,7 @@ use super::Key;
 #[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct WhichRequest {
     /// The keys.
+    #[serde(deserialize_with = "super::key::some")]
     pub keys: Vec<Key>,
     /// Only sets whose names begin so.
     #[serde(default, skip_serializing_if = "Option::is_none")]

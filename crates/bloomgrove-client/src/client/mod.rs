@@ -7,8 +7,8 @@
 //!   mod.rs      a request is sent, its answer read: up to the limit, and checked
 //! ```
 //!
-//! Nothing is sent twice: what may be repeated safely (all but making and renaming a set), the
-//! caller can repeat.
+//! Nothing is sent twice. The caller can repeat questions and updates; a whole filter sent again takes
+//! away what others have added since.
 
 mod ask;
 mod filters;

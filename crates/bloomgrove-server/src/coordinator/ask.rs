@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
 use bloomgrove::index;
-use bloomgrove_client::api;
+use bloomgrove_client::api::{self, Code};
 
 use super::Coordinator;
 use super::catalog::{Catalog, Entry};
@@ -49,6 +49,16 @@ impl Only<'_> {
     }
 }
 
+fn in_time(deadline: Instant) -> Result<(), Refusal> {
+    match Instant::now() < deadline {
+        true => Ok(()),
+        false => Err(Refusal::new(
+            Code::Timeout,
+            "it took longer than the server allows; ask for fewer keys at a time",
+        )),
+    }
+}
+
 /// A set's name, which was text when it came.
 fn text<'a>(set: &index::Set<'a>) -> &'a str {
     std::str::from_utf8(set.name()).unwrap_or_default()
@@ -74,7 +84,9 @@ impl Coordinator {
         let mut answers = Vec::with_capacity(request.keys.len());
         let mut left = MOST_NAMES_IN_ALL;
         let started = Instant::now();
+        let deadline = started + self.shared.limits.time;
         for keys in request.keys.chunks(CHUNK) {
+            in_time(deadline)?;
             let catalog = self.shared.read();
             for sets in catalog.index.which_many(keys).iter() {
                 let names = sets.iter().map(text);
@@ -101,17 +113,26 @@ impl Coordinator {
         totals.keys_asked.fetch_add(keys, Relaxed);
         let named = answers.iter().map(|answer| answer.count).sum();
         totals.sets_named.fetch_add(named, Relaxed);
-        let cost = request.explain.then(|| api::Cost {
-            microseconds,
-            ..self.cost(&request.keys, only)
-        });
+        let mut cost = None;
+        if request.explain {
+            cost = Some(api::Cost {
+                microseconds,
+                ..self.cost(&request.keys, only, deadline)?
+            });
+        }
         Ok(api::Which { answers, cost })
     }
 
     /// What asking for these keys costs: by asking again, and looking at every set.
-    fn cost(&self, keys: &[api::Key], only: Only<'_>) -> api::Cost {
+    fn cost(
+        &self,
+        keys: &[api::Key],
+        only: Only<'_>,
+        deadline: Instant,
+    ) -> Result<api::Cost, Refusal> {
         let mut cost = api::Cost::default();
         for keys in keys.chunks(CHUNK) {
+            in_time(deadline)?;
             let catalog = self.shared.read();
             for key in keys {
                 let (_, figures) = catalog.index.explain(key);
@@ -128,7 +149,7 @@ impl Coordinator {
         if let Ok(view) = catalog.index.within(&scope) {
             cost.expected_false = view.expected_false();
         }
-        cost
+        Ok(cost)
     }
 
     /// Sets by name: those behind `after`, of this prefix, with this tag.

@@ -58,6 +58,8 @@ pub(super) struct Catalog {
     entries: BTreeMap<Arc<str>, Entry>,
     /// By time, those that will go by themselves.
     expiring: BTreeSet<(u64, Arc<str>)>,
+    /// What all sets take, by [`size_of_set`].
+    bytes: u64,
     /// Parameters in use, and by how many sets: most share theirs.
     params: Vec<(Arc<Params>, usize)>,
 }
@@ -68,6 +70,7 @@ impl Catalog {
             index: Index::mixed(),
             entries: BTreeMap::new(),
             expiring: BTreeSet::new(),
+            bytes: 0,
             params: Vec::new(),
         }
     }
@@ -98,6 +101,11 @@ impl Catalog {
     pub(super) fn due(&self, now: u64) -> Vec<Arc<str>> {
         let due = self.expiring.iter().take_while(|(at, _)| *at <= now);
         due.map(|(_, name)| name.clone()).collect()
+    }
+
+    /// What all sets take, by [`size_of_set`].
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// How many different parameters there are.
@@ -154,6 +162,7 @@ impl Catalog {
             Some((_, sets)) => *sets += 1,
             None => self.params.push((entry.params.clone(), 1)),
         }
+        self.bytes += size_of_set(&name, &entry.params, &entry.tags);
         self.entries.insert(name, entry);
     }
 
@@ -161,6 +170,7 @@ impl Catalog {
         let Some(entry) = self.entries.remove(name) else {
             return;
         };
+        self.bytes -= size_of_set(name, &entry.params, &entry.tags);
         if let Some(at) = entry.expires {
             self.expiring.remove(&(at, name.clone()));
         }
@@ -195,6 +205,14 @@ impl Catalog {
             expires: entry.expires,
         }
     }
+}
+
+/// The bytes that a set is charged with: its bits, its texts, and what is kept of it. How the bits of
+/// all sets lie takes somewhat more or less, and does not change with every set.
+pub(super) fn size_of_set(name: &str, params: &Params, tags: &[String]) -> u64 {
+    const AROUND: usize = 400;
+    let texts = name.len() + tags.iter().map(|tag| tag.len() + 24).sum::<usize>();
+    params.words() as u64 * 8 + (texts + AROUND) as u64
 }
 
 /// Parameters as they are written in JSON. Keys of keyed hashes are left out.

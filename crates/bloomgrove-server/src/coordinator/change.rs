@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bloomgrove::{Filter, Params};
 
-use super::catalog::{Effect, Entry};
+use super::catalog::{Catalog, Effect, Entry, size_of_set};
 use super::store::Write;
 
 /// Of a filter with more bits set than this share, the union is stored instead of what changed.
@@ -85,6 +85,8 @@ pub struct Done {
     pub changed_bits: u64,
     /// Whether the set was made.
     pub made: bool,
+    /// Whether it was removed.
+    pub removed: bool,
 }
 
 /// A change that can be made.
@@ -123,13 +125,26 @@ impl Change {
         [Some(name), other].into_iter().flatten()
     }
 
-    /// Bytes of memory that it adds at most.
-    pub(super) fn bytes(&self) -> u64 {
-        match self {
-            Change::Create { params, .. } => params.words() as u64 * 8,
-            Change::Put { filter, .. } => filter.params().words() as u64 * 8,
-            _ => 0,
-        }
+    /// Bytes of memory that it adds at most, beside what its set takes now.
+    pub(super) fn adds(&self, catalog: &Catalog) -> u64 {
+        let (name, params, about) = match self {
+            Change::Create {
+                name,
+                params,
+                about,
+            } => (name, params, about),
+            Change::Put {
+                name,
+                filter,
+                about,
+            } => (name, filter.params(), about),
+            _ => return 0,
+        };
+        let old = catalog.get(name);
+        let tags = about.tags.as_ref().or(old.map(|old| &old.tags));
+        let new = size_of_set(name, params, tags.map_or(&[], Vec::as_slice));
+        let old = old.map_or(0, |old| size_of_set(name, &old.params, &old.tags));
+        new.saturating_sub(old)
     }
 }
 

@@ -176,10 +176,21 @@ impl Coordinator {
     /// Deletes the sets whose time has come; says how many.
     pub async fn expire(&self) -> usize {
         let due = self.shared.read().due(now());
-        let mut gone = 0;
+        let mut answers = Vec::new();
         for name in due {
-            match self.change(Change::Expire { name }).await {
-                Ok(_) => gone += 1,
+            // All are sent before any is waited for, so that they share commits.
+            answers.push(self.submit(Change::Expire { name }).await);
+        }
+        let mut gone = 0;
+        for answer in answers {
+            let done = match answer {
+                Ok(answer) => answer.await.unwrap_or_else(|_| Err(stopping())),
+                Err(refusal) => Err(refusal),
+            };
+            match done {
+                Ok(done) => gone += usize::from(done.removed),
+                // Somebody was faster.
+                Err(refusal) if refusal.code == Code::NotFound => {}
                 Err(refusal) => tracing::warn!("a set could not be expired: {refusal}"),
             }
         }
@@ -194,6 +205,20 @@ impl Coordinator {
         let catalog = self.shared.read();
         let entry = catalog.get(name).ok_or_else(|| Refusal::not_found(name))?;
         Ok((catalog.index.filter(name)?, entry.version))
+    }
+
+    /// The memory that a filter from these bytes takes, without making it.
+    ///
+    /// # Errors
+    /// What is no filter, or too large.
+    pub fn filter_bytes(&self, bytes: &[u8]) -> Result<u64, Refusal> {
+        let size = match codec::Kind::of_start(bytes) {
+            Some(_) => codec::params_of(bytes)?.words() as u64 * 8,
+            // The bits of a file are all there.
+            None => bytes.len() as u64,
+        };
+        self.check_filter(size)?;
+        Ok(size)
     }
 
     /// A filter from bytes: those of a `.grove` file, or of a message.
@@ -271,7 +296,15 @@ impl Coordinator {
     }
 
     async fn change(&self, change: Change) -> Result<Done, Refusal> {
-        let stopping = || Refusal::new(Code::Busy, "the server is stopping; try again later");
+        let answer = self.submit(change).await?;
+        answer.await.unwrap_or_else(|_| Err(stopping()))
+    }
+
+    /// Sends a change to the writer; its answer comes when it is on disk.
+    async fn submit(
+        &self,
+        change: Change,
+    ) -> Result<oneshot::Receiver<Result<Done, Refusal>>, Refusal> {
         let jobs = self
             .jobs
             .lock()
@@ -280,7 +313,7 @@ impl Coordinator {
         let (reply, answer) = oneshot::channel();
         let sent = jobs.ok_or_else(stopping)?.send(Job { change, reply }).await;
         sent.map_err(|_| stopping())?;
-        answer.await.map_err(|_| stopping())?
+        Ok(answer)
     }
 
     pub(super) fn check_keys(&self, keys: usize) -> Result<(), Refusal> {
@@ -301,6 +334,10 @@ impl Coordinator {
             false => Ok(()),
         }
     }
+}
+
+fn stopping() -> Refusal {
+    Refusal::new(Code::Busy, "the server is stopping; try again later")
 }
 
 fn storage(error: std::io::Error) -> Refusal {

@@ -12,8 +12,8 @@ use super::gaps;
 use super::prepare::set_all;
 use super::store::{Loaded, Store};
 
-/// Sets on their way from one thread to the next at most.
-const AHEAD: usize = 256;
+/// Sets on their way from one thread to the next at most: few, since each can be large.
+const AHEAD: usize = 8;
 
 /// A set that can be put into the catalog.
 struct Ready {
@@ -61,19 +61,20 @@ pub(super) fn load(store: &Store, limits: &Limits) -> Result<(Catalog, u64)> {
             } = set?;
             entry.params = catalog.share(filter.params());
             catalog.apply(Effect::Add(name, filter, entry))?;
-            if catalog.index.bytes() > limits.memory {
-                anyhow::bail!(
-                    "the sets of this folder take more than the {} bytes of memory that are \
-                     allowed; allow more (`limits.memory`)",
-                    limits.memory
-                );
-            }
         }
         drop(ready);
         reader
             .join()
             .map_err(|_| anyhow::anyhow!("reading the store panicked"))?
     })?;
+    if catalog.bytes() > limits.memory {
+        // They were taken in under another limit. Nobody is helped by a server that does not start.
+        tracing::warn!(
+            bytes = catalog.bytes(),
+            limit = limits.memory,
+            "the sets take more memory than is allowed: new ones are refused"
+        );
+    }
     Ok((catalog, version))
 }
 

@@ -37,15 +37,17 @@ impl Coordinator {
     fn asked(&self, expression: &str) -> Result<Asked, Refusal> {
         let expression = Expression::parse(expression)?;
         let catalog = self.shared.read();
-        let mut bytes = 0;
+        let (mut bytes, operations) = (0, expression.operations() as u64);
         let most = self.shared.limits.filter.saturating_mul(FILTERS);
         let mut filters = Vec::new();
         for name in expression.names() {
             let entry = catalog.get(name).ok_or_else(|| Refusal::not_found(name))?;
-            bytes += entry.params.words() as u64 * 8;
-            if bytes > most {
+            let own = entry.params.words() as u64 * 8;
+            bytes += own;
+            // Each operation holds as much as a filter.
+            if bytes.saturating_add(own.saturating_mul(operations)) > most {
                 let detail = format!(
-                    "the filters of this expression take more than {most} bytes together; name fewer"
+                    "working out this expression takes more than {most} bytes; name fewer sets"
                 );
                 return Err(Refusal::new(Code::TooLarge, detail));
             }

@@ -137,6 +137,7 @@ impl Present<'_> {
             version: self.version,
             changed_bits: filter.count_ones(),
             made: old.is_none(),
+            removed: false,
         };
         let writes = vec![
             Write::Set(entry.id, record(&name, &entry)),
@@ -200,7 +201,7 @@ impl Present<'_> {
             done: Done {
                 version: self.version,
                 changed_bits: positions.len() as u64,
-                made: false,
+                ..Done::default()
             },
             effect: Some(Effect::SetBits(name, positions, entry)),
         })
@@ -283,6 +284,10 @@ impl Present<'_> {
         }
         about.tell(&mut entry);
         entry.changed = self.now;
+        if new != name {
+            // Under this name there may have been another set, to whose versions clients hold.
+            (entry.version, entry.whole) = (self.version, self.version);
+        }
         Ok(Prepared {
             writes: vec![Write::Set(entry.id, record(&new, &entry))],
             done: Done {
@@ -299,6 +304,7 @@ impl Present<'_> {
             effect: Some(Effect::Remove(name)),
             done: Done {
                 version: entry.version,
+                removed: true,
                 ..Done::default()
             },
         }

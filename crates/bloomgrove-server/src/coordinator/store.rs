@@ -7,12 +7,14 @@
 //!   meta      "version", "format"
 //! ```
 //!
-//! A commit is on disk when it returns. After a write that failed (a full disk) the file is opened
-//! anew for the next one: what was committed is there, what was not is not.
+//! A commit is on disk when it returns. After one that failed (a full disk, a broken one) the file is opened
+//! anew, and its version tells whether the commit is there all the same: then memory, which has
+//! not got it, must not go on ([`CommitError::Diverged`]).
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, Result, bail};
 use redb::{
@@ -30,8 +32,8 @@ const META: TableDefinition<&str, u64> = TableDefinition::new("meta");
 const FORMAT: u64 = 1;
 /// What redb may keep in memory. The state is in memory anyway; this is for writing.
 const CACHE: usize = 64 << 20;
-/// After a restore versions go on from here: clients may know versions that the
-/// snapshot does not, and none of those may be given again.
+/// After a restore versions go on so much higher, and by chance some more: clients may know versions
+/// that the snapshot does not, and none of those may be given again, nor those of another restore.
 const RESTORED: u64 = 1 << 32;
 /// Copied in one transaction of a snapshot: so much is in memory at once.
 const CHUNK: usize = 8 << 20;
@@ -75,11 +77,24 @@ pub(super) struct Loaded {
     pub(super) deltas: Vec<(u64, Vec<u8>)>,
 }
 
+/// Why a commit is not known to be on disk.
+#[derive(Debug)]
+pub(super) enum CommitError {
+    /// It was not made.
+    NotMade(anyhow::Error),
+    /// Nobody can tell yet: the store cannot be opened.
+    Unknown(anyhow::Error),
+    /// The store has another state than it was left in: the commit that failed, or another file.
+    Diverged(anyhow::Error),
+}
+
 #[derive(Debug)]
 pub(super) struct Store {
     path: PathBuf,
     /// None after a failure, until it can be opened again.
     database: Mutex<Option<Arc<Database>>>,
+    /// The version of the last commit.
+    committed: AtomicU64,
 }
 
 impl Store {
@@ -88,66 +103,67 @@ impl Store {
     pub(super) fn open(folder: &Path, restore: Option<&Path>) -> Result<Self> {
         let path = folder.join("store.redb");
         if let Some(snapshot) = restore {
-            copy_snapshot(snapshot, &path)?;
+            restore_snapshot(snapshot, &path)?;
         }
-        let store = Self {
-            database: Mutex::new(None),
+        let database = Database::builder().set_cache_size(CACHE).create(&path);
+        let database = database.map_err(|error| match error {
+            DatabaseError::DatabaseAlreadyOpen => anyhow::anyhow!(
+                "{}: another process has this data folder open; stop it, or take another folder",
+                path.display()
+            ),
+            error => {
+                let told = format!("{}: opening the store", path.display());
+                anyhow::Error::new(error).context(told)
+            }
+        })?;
+        let version = prepare(&database).with_context(|| path.display().to_string())?;
+        Ok(Self {
             path,
-        };
-        let database = store.opened()?;
-        store.prepare(&database, restore.is_some())?;
-        Ok(store)
+            database: Mutex::new(Some(Arc::new(database))),
+            committed: AtomicU64::new(version),
+        })
     }
 
-    /// Sees that the tables are there and of a format that is known.
-    fn prepare(&self, database: &Database, restored: bool) -> Result<()> {
-        let path = self.path.display();
-        let write = database.begin_write().context("writing to the store")?;
-        {
-            let mut meta = write.open_table(META)?;
-            let format = meta.get("format")?.map(|format| format.value());
-            match format {
-                None => {
-                    meta.insert("format", FORMAT)?;
-                    meta.insert("version", 0)?;
-                }
-                Some(FORMAT) => {}
-                Some(other) => bail!(
-                    "{path}: written in format {other}, and this build reads {FORMAT}; use a \
-                     newer bloomgrove"
-                ),
-            }
-            if restored {
-                let version = meta.get("version")?.map_or(0, |version| version.value());
-                meta.insert("version", version + RESTORED)?;
-            }
-            write.open_table(SETS)?;
-            write.open_table(FILTERS)?;
-            write.open_table(DELTAS)?;
-        }
-        write.commit().with_context(|| format!("{path}: writing"))
+    fn slot(&self) -> MutexGuard<'_, Option<Arc<Database>>> {
+        self.database.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The database, opened again if it was closed after a failure.
-    fn opened(&self) -> Result<Arc<Database>> {
-        let mut slot = self.database.lock().unwrap_or_else(PoisonError::into_inner);
+    /// The database, opened again if it was closed after a failure: then it must be as it was left.
+    fn opened(&self) -> Result<Arc<Database>, CommitError> {
+        let mut slot = self.slot();
         if let Some(database) = &*slot {
             return Ok(database.clone());
         }
-        let path = self.path.display();
-        let opened = Database::builder().set_cache_size(CACHE).create(&self.path);
-        let database = opened.map_err(|error| match error {
-            DatabaseError::DatabaseAlreadyOpen => anyhow::anyhow!(
-                "{path}: another process has this data folder open; stop it, or take another folder"
-            ),
-            error => anyhow::Error::new(error).context(format!("{path}: opening the store")),
+        // Not made anew: an empty store in its place would lose everything.
+        let opened = Database::builder().set_cache_size(CACHE).open(&self.path);
+        let database = opened.map_err(|error| {
+            let told = format!("{}: opening the store again", self.path.display());
+            CommitError::Unknown(anyhow::Error::new(error).context(told))
         })?;
+        let version = version_of(&database).map_err(CommitError::Unknown)?;
+        let wanted = self.committed.load(Relaxed);
+        if version != wanted {
+            return Err(CommitError::Diverged(anyhow::anyhow!(
+                "{}: its last version is {version}, and {wanted} was left",
+                self.path.display()
+            )));
+        }
         Ok(slot.insert(Arc::new(database)).clone())
+    }
+
+    /// To read from.
+    fn reading(&self) -> Result<redb::ReadTransaction> {
+        let database = self.opened().map_err(|error| match error {
+            CommitError::NotMade(error)
+            | CommitError::Unknown(error)
+            | CommitError::Diverged(error) => error,
+        })?;
+        Ok(database.begin_read()?)
     }
 
     /// Calls `each` with every set; says which version was given last.
     pub(super) fn load(&self, mut each: impl FnMut(Loaded) -> Result<()>) -> Result<u64> {
-        let read = self.opened()?.begin_read()?;
+        let read = self.reading()?;
         let (sets, filters) = (read.open_table(SETS)?, read.open_table(FILTERS)?);
         let deltas = read.open_table(DELTAS)?;
         for set in sets.iter()? {
@@ -175,23 +191,33 @@ impl Store {
     }
 
     /// Writes all of it or nothing. When this returns, it is on disk.
-    pub(super) fn commit(&self, writes: &[Write], version: u64) -> Result<()> {
-        let committed = self.opened().and_then(|database| {
+    pub(super) fn commit(&self, writes: &[Write], version: u64) -> Result<(), CommitError> {
+        let database = self.opened()?;
+        let write = || -> Result<()> {
             let mut write = database.begin_write()?;
             write.set_durability(Durability::Immediate)?;
             put(&write, writes, version)?;
             Ok(write.commit()?)
-        });
-        if committed.is_err() {
-            // After a failed write redb refuses all others; the file itself is whole.
-            *self.database.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        };
+        let Err(error) = write() else {
+            self.committed.store(version, Relaxed);
+            return Ok(());
+        };
+        // After a failed write redb refuses all others; opening it again tells what is there.
+        drop(database);
+        *self.slot() = None;
+        match self.opened() {
+            Ok(_) => Err(CommitError::NotMade(error)),
+            Err(CommitError::Unknown(why)) => {
+                Err(CommitError::Unknown(error.context(format!("{why:#}"))))
+            }
+            Err(diverged) => Err(diverged),
         }
-        committed
     }
 
     /// Copies everything as of now to a new file, while others write; says how many bytes.
     pub(super) fn snapshot(&self, to: &Path) -> Result<u64> {
-        let read = self.opened()?.begin_read()?;
+        let read = self.reading()?;
         let folder = to.parent().context("a snapshot needs a folder")?;
         let file = tempfile::Builder::new()
             .prefix(super::TEMPORARY)
@@ -280,8 +306,45 @@ fn copy_table<K: redb::Key + 'static, V: redb::Value + 'static>(
     }
 }
 
-/// Puts a snapshot where the store will be, if there is none.
-fn copy_snapshot(snapshot: &Path, to: &Path) -> Result<()> {
+/// Sees that the tables are there and of a format that is known; says which version was given last.
+fn prepare(database: &Database) -> Result<u64> {
+    let write = database.begin_write().context("writing to the store")?;
+    let version = {
+        let mut meta = write.open_table(META)?;
+        let format = meta.get("format")?.map(|format| format.value());
+        match format {
+            None => {
+                meta.insert("format", FORMAT)?;
+                meta.insert("version", 0)?;
+            }
+            Some(FORMAT) => {}
+            Some(other) => bail!(
+                "written in format {other}, and this build reads {FORMAT}; use a newer bloomgrove"
+            ),
+        }
+        write.open_table(SETS)?;
+        write.open_table(FILTERS)?;
+        write.open_table(DELTAS)?;
+        let version = meta.get("version")?;
+        version.map_or(0, |version| version.value())
+    };
+    write.commit().context("writing to the store")?;
+    Ok(version)
+}
+
+/// The version that was given last.
+fn version_of(database: &Database) -> Result<u64> {
+    let version = database.begin_read()?.open_table(META)?.get("version")?;
+    version
+        .map(|version| version.value())
+        .context("the store says no version")
+}
+
+/// Makes of a snapshot the store that will be at a path where there is none: whole, or not at all.
+///
+/// What clients know of versions is of a state that may be gone, so every set gets a new one:
+/// who builds on another is told to send the whole filter.
+fn restore_snapshot(snapshot: &Path, to: &Path) -> Result<()> {
     if to.exists() {
         bail!(
             "{}: there is a store already, and restoring {} would lose it; restore into an \
@@ -290,13 +353,40 @@ fn copy_snapshot(snapshot: &Path, to: &Path) -> Result<()> {
             snapshot.display()
         );
     }
-    let copy = || -> io::Result<()> {
-        let folder = to.parent().unwrap_or(Path::new("."));
-        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    let folder = to.parent().context("a store needs a folder")?;
+    let restore = || -> Result<()> {
+        let mut file = tempfile::Builder::new()
+            .prefix(super::TEMPORARY)
+            .tempfile_in(folder)?;
         io::copy(&mut std::fs::File::open(snapshot)?, &mut file)?;
+        let database = Database::open(file.path()).context("it is no snapshot of a server")?;
+        let version = version_of(&database).context("it is no snapshot of a server")?;
+        prepare(&database)?;
+        let version = version + RESTORED + u64::from(rand::random::<u32>());
+        let write = database.begin_write()?;
+        {
+            let mut sets = write.open_table(SETS)?;
+            let ids: Vec<u64> = {
+                let all = sets.iter()?;
+                all.map(|set| Ok(set?.0.value())).collect::<Result<_>>()?
+            };
+            for id in ids {
+                let record = sets.get(id)?.map(|record| record.value().to_vec());
+                let mut record: Record = serde_json::from_slice(&record.unwrap_or_default())?;
+                (record.version, record.whole) = (version, version);
+                sets.insert(id, serde_json::to_vec(&record)?.as_slice())?;
+            }
+            write.open_table(META)?.insert("version", version)?;
+        }
+        write.commit()?;
+        drop(database);
         file.as_file().sync_all()?;
         file.persist_noclobber(to)?;
+        std::fs::File::open(folder)?.sync_all()?;
         Ok(())
     };
-    copy().with_context(|| format!("restoring {}", snapshot.display()))
+    restore().with_context(|| format!("restoring {}", snapshot.display()))
 }
+
+#[cfg(test)]
+mod tests;

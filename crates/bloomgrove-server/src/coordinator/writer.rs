@@ -7,7 +7,8 @@
 //!
 //! Changes that come while the disk is waited for go together in the next commit, so that many
 //! clients do not wait for each other. Memory is changed after the disk: what anybody is told or
-//! finds is never lost. When the disk refuses, nothing of the batch has happened.
+//! finds is never lost. When the disk refuses, nothing of the batch has happened; when it cannot be told
+//! whether it has, the process ends, and the next one reads what is there.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::change::{Change, Done, Prepared};
 use super::prepare::Present;
 use super::refusal::Refusal;
+use super::store::CommitError;
 use super::{Shared, now};
 
 /// Changes in one commit at most: a reader waits for one of them, the disk for all.
@@ -51,6 +53,7 @@ pub(super) fn run(shared: &Shared, mut jobs: mpsc::Receiver<Job>) {
             bytes: 0,
         };
         let mut next = Some(first);
+        let mut taken = 0;
         while let Some(job) = next {
             if job.change.names().any(|name| batch.names.contains(name)) {
                 // It must see what the batch does to its set.
@@ -58,7 +61,8 @@ pub(super) fn run(shared: &Shared, mut jobs: mpsc::Receiver<Job>) {
                 break;
             }
             batch.take(shared, job);
-            next = match batch.prepared.len() < BATCH {
+            taken += 1;
+            next = match taken < BATCH {
                 true => jobs.try_recv().ok(),
                 false => None,
             };
@@ -71,13 +75,12 @@ impl Batch {
     /// Prepares a change, or tells why it cannot be made.
     fn take(&mut self, shared: &Shared, Job { change, reply }: Job) {
         let names: Vec<Arc<str>> = change.names().cloned().collect();
-        let bytes = change.bytes();
         let catalog = shared.read();
-        let used = catalog.index.bytes() + self.bytes;
-        if bytes > 0 && used.saturating_add(bytes) > shared.limits.memory {
-            let limit = shared.limits.memory;
+        let bytes = change.adds(&catalog);
+        let (used, limit) = (catalog.bytes() + self.bytes, shared.limits.memory);
+        if bytes > 0 && used.saturating_add(bytes) > limit {
             let detail = format!(
-                "filters take {used} bytes, and with {bytes} more they would take more than the \
+                "sets take {used} bytes, and with {bytes} more they would take more than the \
                  {limit} that are allowed; delete sets, or allow more (`limits.memory`)"
             );
             let _ = reply.send(Err(Refusal::new(Code::Memory, detail)));
@@ -111,18 +114,7 @@ impl Batch {
             .flat_map(|(prepared, _)| std::mem::take(&mut prepared.writes))
             .collect();
         if let Err(error) = shared.store.commit(&writes, self.version) {
-            tracing::error!(
-                "the store refused {} changes: {error:#}",
-                self.prepared.len()
-            );
-            let detail = format!(
-                "the change could not be written, and was not made: {error:#}; see to the disk of \
-                 the server, and send it again"
-            );
-            for (_, reply) in self.prepared {
-                let _ = reply.send(Err(Refusal::new(Code::Storage, detail.clone())));
-            }
-            return;
+            return self.refuse(error);
         }
         shared.version.store(self.version, Relaxed);
         shared.totals.commits.fetch_add(1, Relaxed);
@@ -137,12 +129,33 @@ impl Batch {
             // One at a time, so that readers come between.
             let applied = shared.write().apply(effect);
             if let Err(error) = applied {
-                // The store has it and memory has not: answers would lack it. Starting anew
-                // brings both together.
-                tracing::error!("memory cannot follow the store: {error}; stopping");
-                std::process::abort();
+                diverged(error);
             }
             let _ = reply.send(Ok(prepared.done));
         }
     }
+
+    fn refuse(self, error: CommitError) {
+        let detail = match error {
+            CommitError::NotMade(error) => format!(
+                "the change could not be written, and was not made: {error:#}; see to the disk of \
+                 the server, and send it again"
+            ),
+            CommitError::Unknown(error) => format!(
+                "the change could not be written, and nobody can tell whether it was made: \
+                 {error:#}; see to the disk of the server, and send it again"
+            ),
+            CommitError::Diverged(error) => diverged(error),
+        };
+        tracing::error!(changes = self.prepared.len(), "{detail}");
+        for (_, reply) in self.prepared {
+            let _ = reply.send(Err(Refusal::new(Code::Storage, detail.clone())));
+        }
+    }
+}
+
+/// The store has what memory has not: answers would lack it. Starting anew brings both together.
+fn diverged(error: impl std::fmt::Display) -> ! {
+    tracing::error!("memory cannot follow the store: {error:#}; stopping");
+    std::process::abort();
 }

@@ -4,16 +4,22 @@ use std::sync::Arc;
 
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
-use bloomgrove_client::api::{Code, Key};
+use bloomgrove::Filter;
+use bloomgrove_client::api::{Code, Key, MOST_KEYS};
 use bytes::Bytes;
 use http::{HeaderMap, header};
 use serde::de::DeserializeOwned;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::App;
 use super::answer::Refused;
 use crate::access::Caller;
 use crate::coordinator::Coordinator;
 use crate::limit::read_body;
+
+/// Filters that were sent may take 512 MiB until they are in place, counted in pieces of 64 KiB.
+pub(super) const UPLOAD_UNITS: usize = 8192;
+const UPLOAD_UNIT: u64 = 64 << 10;
 
 /// The coordinator, once it is ready.
 pub(super) struct Ready(pub(super) Arc<Coordinator>);
@@ -29,24 +35,56 @@ impl FromRequestParts<App> for Ready {
 }
 
 impl App {
-    /// Does what takes long on a thread of its own; not too many at a time.
+    /// Does what may take seconds on a thread of its own; not too many at a time.
     pub(super) async fn search<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Refused> {
-        let stopped = |_| Refused::new(Code::Internal, "the work was broken off");
-        let permit = self.0.searches.clone().acquire_owned().await;
-        let permit = permit.map_err(|_| Refused::new(Code::Busy, "the server is stopping"))?;
-        let work = tokio::task::spawn_blocking(move || {
-            let _permit = permit;
-            work()
-        });
-        work.await.map_err(stopped)
+        on_a_thread(&self.0.searches, work).await
+    }
+
+    /// As [`search`](Self::search), of what takes milliseconds.
+    pub(super) async fn work<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Refused> {
+        on_a_thread(&self.0.work, work).await
+    }
+
+    /// The filter in these bytes, and the room that it takes until it is in place: few bytes can
+    /// stand for many, and many can be sent at a time.
+    pub(super) async fn filter(
+        &self,
+        coordinator: &Arc<Coordinator>,
+        bytes: Bytes,
+    ) -> Result<(Filter, OwnedSemaphorePermit), Refused> {
+        let size = coordinator.filter_bytes(&bytes)?;
+        let units = usize::try_from(size / UPLOAD_UNIT + 1).unwrap_or(UPLOAD_UNITS);
+        let units = units.min(UPLOAD_UNITS) as u32;
+        let room = self.0.uploads.clone().acquire_many_owned(units).await;
+        let room = room.map_err(|_| Refused::new(Code::Busy, "the server is stopping"))?;
+        let reader = coordinator.clone();
+        let filter = self.work(move || reader.read_filter(&bytes)).await??;
+        Ok((filter, room))
     }
 
     pub(super) fn examples(&self) -> &[String] {
         &self.0.examples
     }
+}
+
+async fn on_a_thread<T: Send + 'static>(
+    places: &Arc<Semaphore>,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Refused> {
+    let permit = places.clone().acquire_owned().await;
+    let permit = permit.map_err(|_| Refused::new(Code::Busy, "the server is stopping"))?;
+    let work = tokio::task::spawn_blocking(move || {
+        let _permit = permit;
+        work()
+    });
+    let broken_off = |_| Refused::new(Code::Internal, "the work was broken off");
+    work.await.map_err(broken_off)
 }
 
 /// Who calls: somebody who may read, at least.
@@ -111,10 +149,20 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Asked<T> {
     type Rejection = Refused;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refused> {
+        utf8(parts.uri.query())?;
         let query = Query::<T>::from_request_parts(parts, state).await;
         let Query(query) = query.map_err(|error| Refused::new(Code::Invalid, error.body_text()))?;
         Ok(Self(query))
     }
+}
+
+/// Refuses a query that is no text once it is decoded: it would be read as another one.
+pub(super) fn utf8(query: Option<&str>) -> Result<(), Refused> {
+    let query = percent_encoding::percent_decode_str(query.unwrap_or_default());
+    let detail = "the query is not UTF-8; keys that are no text are asked for by POST, as \
+                  {\"base64\": ...}";
+    let checked = query.decode_utf8().map(drop);
+    checked.map_err(|_| Refused::new(Code::Invalid, detail))
 }
 
 /// A body of JSON.
@@ -167,20 +215,24 @@ impl<T: DeserializeOwned + From<Vec<Key>>, S: Send + Sync> FromRequest<S> for Ke
         };
         let body = read_body(request.into_body()).await?;
         match is_text {
-            true => Ok(Self(lines(&body).into())),
+            true => Ok(Self(lines(&body)?.into())),
             false => json(&body).map(Self),
         }
     }
 }
 
 /// A key to a line; the line ends are no part of it, and empty lines are no keys.
-fn lines(body: &[u8]) -> Vec<Key> {
+fn lines(body: &[u8]) -> Result<Vec<Key>, Refused> {
+    // Counted first: a key takes more memory than a short line.
     let lines = body.split(|&byte| byte == b'\n');
-    lines
+    let lines = lines
         .map(|line| line.strip_suffix(b"\r").unwrap_or(line))
-        .filter(|line| !line.is_empty())
-        .map(|line| Key::from(line.to_vec()))
-        .collect()
+        .filter(|line| !line.is_empty());
+    if lines.clone().count() > MOST_KEYS {
+        let detail = format!("more than {MOST_KEYS} keys; send them in parts");
+        return Err(Refused::new(Code::TooLarge, detail));
+    }
+    Ok(lines.map(|line| Key::from(line.to_vec())).collect())
 }
 
 /// A body of bytes.

@@ -12,7 +12,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::App;
 use super::answer::{Refusals, Refused};
-use super::extract::{Asked, Binary, Name, Reader, Ready, Writable};
+use super::extract::{Asked, Binary, Name, Reader, Ready, Writable, utf8};
 use super::sets::{UpdateQuery, updated};
 use crate::coordinator::Refusal;
 
@@ -65,7 +65,7 @@ pub(super) async fn download(
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
     let file: String = name.chars().map(plain).take(100).collect();
     let file = format!("attachment; filename=\"{file}.{ending}\"");
-    let made = app.search(move || -> Result<_, Refusal> {
+    let made = app.work(move || -> Result<_, Refusal> {
         let (filter, version) = coordinator.filter(&name)?;
         let bytes = match query.form {
             Form::Grove => coordinator.to_grove(&filter)?,
@@ -103,6 +103,7 @@ pub(super) struct ReplaceQuery {
 
 impl ReplaceQuery {
     fn read(query: Option<&str>) -> Result<Self, Refused> {
+        utf8(query)?;
         let mut read = Self::default();
         for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
             match name.as_ref() {
@@ -143,8 +144,7 @@ pub(super) async fn replace(
     Binary(bytes): Binary,
 ) -> Result<(StatusCode, Answer<Updated>), Refused> {
     let query = ReplaceQuery::read(query.as_deref())?;
-    let reader = coordinator.clone();
-    let filter = app.search(move || reader.read_filter(&bytes)).await??;
+    let (filter, _room) = app.filter(&coordinator, bytes).await?;
     let done = coordinator
         .put(&name, filter, query.tag, query.expires_in)
         .await?;
@@ -172,8 +172,7 @@ pub(super) async fn merge(
     let done = if codec::Kind::of_start(&bytes) == Some(codec::Kind::Delta) {
         coordinator.delta(&name, bytes, query.base).await?
     } else {
-        let reader = coordinator.clone();
-        let filter = app.search(move || reader.read_filter(&bytes)).await??;
+        let (filter, _room) = app.filter(&coordinator, bytes).await?;
         coordinator.merge(&name, filter, query.base).await?
     };
     Ok(Answer(updated(done)))

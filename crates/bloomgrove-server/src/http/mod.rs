@@ -43,8 +43,12 @@ pub struct App(Arc<Inner>);
 struct Inner {
     /// Set when everything has been read.
     coordinator: OnceLock<Arc<Coordinator>>,
-    /// Searches that take long wait for each other here, and not for questions.
+    /// What takes long (samples, snapshots) waits for its like here; what takes milliseconds
+    /// (batches, filters) waits for its own.
     searches: Arc<Semaphore>,
+    work: Arc<Semaphore>,
+    /// Memory for filters that were sent and are not yet in place, in units.
+    uploads: Arc<Semaphore>,
     /// Keys to try.
     examples: Vec<String>,
 }
@@ -57,6 +61,8 @@ impl App {
         Self(Arc::new(Inner {
             coordinator: OnceLock::new(),
             searches: Arc::new(Semaphore::new(threads)),
+            work: Arc::new(Semaphore::new(2 * threads)),
+            uploads: Arc::new(Semaphore::new(extract::UPLOAD_UNITS)),
             examples,
         }))
     }

@@ -42,7 +42,7 @@ pub(super) async fn picture(
     Ready(coordinator): Ready,
     Asked(query): Asked<PictureQuery>,
 ) -> Result<Answer<Picture>, Refused> {
-    let picture = app.search(move || coordinator.picture(query.cells));
+    let picture = app.work(move || coordinator.picture(query.cells));
     Ok(Answer(picture.await?))
 }
 

@@ -40,7 +40,7 @@ pub(super) async fn ask(
     let few = request.keys.len() <= FEW && !request.explain;
     let which = match few {
         true => coordinator.which(&request)?,
-        false => app.search(move || coordinator.which(&request)).await??,
+        false => app.work(move || coordinator.which(&request)).await??,
     };
     Ok(Answer(which))
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use memmap2::MmapMut;
-use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
+use zerocopy::FromZeros;
 
 use crate::Error;
 
@@ -12,10 +12,8 @@ use crate::Error;
 /// probe. The size of one huge page on x86-64.
 const LARGE: usize = 2 << 20;
 
-/// One cache line, so that a vector of them is aligned like one.
-#[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
-#[repr(C, align(64))]
-struct Line([u64; super::LINE_WORDS]);
+/// A cache line, in bytes.
+const LINE: usize = super::LINE_WORDS * 8;
 
 /// An owned, zeroed array of words, aligned to 64 bytes.
 ///
@@ -27,7 +25,13 @@ pub struct Words {
 }
 
 enum Memory {
-    Small(Vec<Line>),
+    /// Some words more than needed, so that they can begin at a cache line. Asking the allocator
+    /// for that alignment instead costs a server of 100,000 filters a second copy of them all: what is
+    /// freed is a few bytes too small to be given out again (glibc before 2.38).
+    Small {
+        words: Vec<u64>,
+        start: usize,
+    },
     Large(MmapMut),
 }
 
@@ -46,7 +50,10 @@ impl Words {
             .filter(|&bytes| isize::try_from(bytes).is_ok())
             .ok_or_else(too_large)?;
         let memory = if bytes < LARGE {
-            Memory::Small(Line::new_vec_zeroed(bytes / 64).map_err(|_| too_large())?)
+            let spare = super::LINE_WORDS - 1;
+            let words = u64::new_vec_zeroed(bytes / 8 + spare).map_err(|_| too_large())?;
+            let start = words.as_ptr().addr().wrapping_neg() % LINE / 8;
+            Memory::Small { words, start }
         } else {
             let map = MmapMut::map_anon(bytes).map_err(|_| too_large())?;
             #[cfg(target_os = "linux")]
@@ -70,7 +77,7 @@ impl Words {
     /// The address of the first word, for [`super::SharedWords`].
     pub(super) fn address(&mut self) -> *mut u64 {
         match &mut self.memory {
-            Memory::Small(lines) => lines.as_mut_ptr().cast(),
+            Memory::Small { words, start } => words[*start..].as_mut_ptr(),
             Memory::Large(map) => map.as_mut_ptr().cast(),
         }
     }
@@ -79,13 +86,13 @@ impl Words {
 impl AsRef<[u64]> for Words {
     #[inline]
     fn as_ref(&self) -> &[u64] {
-        let bytes = match &self.memory {
-            Memory::Small(lines) => lines.as_bytes(),
-            Memory::Large(map) => map,
+        let first = match &self.memory {
+            Memory::Small { words, start } => words[*start..].as_ptr(),
+            Memory::Large(map) => map.as_ptr().cast(),
         };
-        // SAFETY: both memories are aligned to 64 bytes, initialised, and hold at
-        // least `len` words (`zeroed` rounds up); the borrow is that of `self`.
-        unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), self.len) }
+        // SAFETY: both memories are aligned to 64 bytes there, initialised, and hold at
+        // least `len` words from there on (`zeroed` rounds up); the borrow is that of `self`.
+        unsafe { std::slice::from_raw_parts(first, self.len) }
     }
 }
 

@@ -120,6 +120,20 @@ pub fn expand_within(input: impl Read, limit: u64) -> Result<(Filter, Notes), Er
     Ok((Filter::from_words(params, words)?, notes))
 }
 
+/// The parameters of the filter in a message, or of the filters that a delta is of; its bits are
+/// not looked at. By these one can decide whether to take it.
+///
+/// # Errors
+/// As [`expand`](expand()), but for its bits.
+pub fn params_of(message: &[u8]) -> Result<Params, Error> {
+    let kind = match Kind::of_start(message) {
+        Some(Kind::Delta) => Kind::Delta,
+        _ => Kind::Filter,
+    };
+    let message = Reader::open(message, kind)?;
+    take_params(&mut message.params()).map_err(|error| message.locate(error))
+}
+
 pub(crate) fn put_notes<W: Write>(message: &mut Writer<W>, notes: &Notes) -> Result<(), Error> {
     let bytes = notes.to_bytes();
     match bytes.is_empty() {

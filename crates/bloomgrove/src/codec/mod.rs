@@ -35,7 +35,7 @@ pub(crate) mod varint;
 
 pub use bits::Model;
 pub use delta::{apply, delta, delta_fingerprints, delta_with};
-pub use filter::{LIMIT, compress, compress_with, expand, expand_within};
+pub use filter::{LIMIT, compress, compress_with, expand, expand_within, params_of};
 pub use message::Kind;
 
 #[cfg(test)]

@@ -95,6 +95,17 @@ impl Expression {
         matches!(self.tree, Tree::Name(_))
     }
 
+    /// How many operations there are: a query holds a filter's worth of words for each, at most.
+    pub fn operations(&self) -> usize {
+        fn count(tree: &Tree) -> usize {
+            match tree {
+                Tree::Name(_) => 0,
+                Tree::And(both) | Tree::Or(both) => 1 + count(&both.0) + count(&both.1),
+            }
+        }
+        count(&self.tree)
+    }
+
     /// What is asked of these filters, one for each of the [`names`](Self::names).
     ///
     /// # Errors
@@ -305,6 +316,8 @@ mod tests {
 
     #[test]
     fn every_name_is_there_once() {
+        let operations = |text| Expression::parse(text).unwrap().operations();
+        assert_eq!((operations("a"), operations("a & (b | a) & c")), (0, 3));
         let expression = Expression::parse("b & a & b | \"a\"").unwrap();
         assert_eq!(expression.names(), ["b", "a"]);
         assert!(!expression.is_one_name());

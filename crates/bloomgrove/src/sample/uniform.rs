@@ -32,7 +32,7 @@ use crate::Error;
 
 /// Candidates looked at together, at most.
 const BATCH: usize = 512;
-/// Whoever watches is told each time so many looks have found nothing.
+/// Whoever watches is told each time after so many looks.
 const LONG: u64 = 1 << 22;
 /// If nothing was found in this many times the looks a draw should take, members are probably
 /// not what was expected: by chance that happens once in e^20 draws. (Sooner, when there are so
@@ -284,18 +284,18 @@ impl<'a> Sampler<'a> {
                     self.domain
                         .namespace
                         .with_keys(&ranks, |keys| query.contains_keys(keys, &mut found));
+                    let before = self.work.looks;
                     self.work.looks += looks as u64;
                     self.work.tests += ranks.len() as u64;
                     let members = ranks.iter().zip(found).filter(|(_, found)| *found);
                     ready.extend(members.map(|(rank, _)| *rank));
                     self.found += ready.len() as u64;
-                    if !ready.is_empty() {
-                        *since = 0;
-                        continue;
+                    match ready.is_empty() {
+                        true => *since += looks as u64,
+                        false => *since = 0,
                     }
-                    let before = *since;
-                    *since += looks as u64;
-                    if before / LONG != *since / LONG
+                    // Also when members are found now and then: many draws can take for ever, too.
+                    if before / LONG != self.work.looks / LONG
                         && (self.watch.0)(*since, *patience).is_break()
                     {
                         return Err(Error::Interrupted);
