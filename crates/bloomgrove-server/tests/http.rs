@@ -164,8 +164,9 @@ async fn a_set_lives_by_the_typed_client() {
     let changed = client.change(odd, &change).await.unwrap();
     assert_eq!(
         (changed.name.as_str(), changed.version),
-        ("galway", version)
+        ("galway", changed.version)
     );
+    assert!(changed.version > version);
     assert!(changed.expires.unwrap() > changed.created);
     assert_eq!(client.set("galway").await.unwrap(), changed);
     assert_eq!(
@@ -306,10 +307,11 @@ async fn questions_in_json_in_lines_and_in_the_path() {
         )
         .await;
     let text: serde_json::Value = text.json().await.unwrap();
-    let counts: Vec<u64> = (0..3)
+    let counts: Vec<u64> = (0..4)
         .map(|i| text["answers"][i]["count"].as_u64().unwrap())
         .collect();
-    assert_eq!(counts, [3, 0, 3]);
+    // An empty line is a key as others are.
+    assert_eq!(counts, [3, 0, 0, 3]);
     let path = "/v1/which?key=key&prefix=a%2F&tag=x&explain=true";
     let one: serde_json::Value = running
         .send(Method::GET, path, None, "")
@@ -445,6 +447,8 @@ async fn everything_wrong_is_refused_with_what_to_do() {
         ),
         (M::GET, "/v1/which", None, "", Code::Invalid),
         (M::GET, "/v1/which?key=a&x=1", None, "", Code::Invalid),
+        (M::GET, "/v1/which?key=%ff", None, "", Code::Invalid),
+        (M::POST, "/v1/which", json, "[[\"key\"]]", Code::Invalid),
         (M::GET, "/v1/sets?limit=many", None, "", Code::Invalid),
         (M::GET, "/v1/sets/none", None, "", Code::NotFound),
         (M::GET, "/v1/sets/%ff", None, "", Code::Invalid),
@@ -563,6 +567,12 @@ async fn everything_wrong_is_refused_with_what_to_do() {
         let problem = running.refused(method, path, media, body.to_owned()).await;
         assert_eq!(problem.code, code, "{told}: {problem:?}");
     }
+    // More lines than are ever taken.
+    let lines = "k\n".repeat(1_000_001);
+    let problem = running
+        .refused(M::POST, "/v1/which", Some("text/plain"), lines)
+        .await;
+    assert_eq!(problem.code, Code::TooLarge);
     // A few bytes that stand for more than the server takes: of a filter of zeros.
     let huge = Filter::new(Params::builder(1 << 30, 1).build().unwrap()).unwrap();
     let mut message = Vec::new();

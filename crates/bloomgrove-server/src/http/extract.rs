@@ -221,17 +221,20 @@ impl<T: DeserializeOwned + From<Vec<Key>>, S: Send + Sync> FromRequest<S> for Ke
     }
 }
 
-/// A key to a line; the line ends are no part of it, and empty lines are no keys.
+/// A key to a line; the line ends are no part of it.
 fn lines(body: &[u8]) -> Result<Vec<Key>, Refused> {
-    // Counted first: a key takes more memory than a short line.
+    if body.is_empty() {
+        return Ok(Vec::new());
+    }
+    // The end of the last line begins no other.
+    let body = body.strip_suffix(b"\n").unwrap_or(body);
     let lines = body.split(|&byte| byte == b'\n');
-    let lines = lines
-        .map(|line| line.strip_suffix(b"\r").unwrap_or(line))
-        .filter(|line| !line.is_empty());
+    // Counted first: a key takes more memory than a short line.
     if lines.clone().count() > MOST_KEYS {
         let detail = format!("more than {MOST_KEYS} keys; send them in parts");
         return Err(Refused::new(Code::TooLarge, detail));
     }
+    let lines = lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line));
     Ok(lines.map(|line| Key::from(line.to_vec())).collect())
 }
 
