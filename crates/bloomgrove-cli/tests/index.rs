@@ -401,3 +401,21 @@ fn a_full_disk_leaves_the_index_as_it_was() {
     shop.run("index add x.grove big --replace").ends(0);
     shop.run("index verify x.grove").ends(0);
 }
+
+#[test]
+fn a_coded_filter_is_a_set_and_a_delta_is_none() {
+    let shop = Shop::new();
+    shop.write("a.txt", "one\ntwo\n");
+    shop.write("b.txt", "one\ntwo\nthree\n");
+    shop.run("filter build a.txt -o a.grove --items 100")
+        .ends(0);
+    shop.run("filter build b.txt -o b.grove --items 100")
+        .ends(0);
+    shop.run("filter compress a.grove -o a.msg").ends(0);
+    shop.run("filter delta a.grove b.grove -o ab.delta").ends(0);
+    shop.run("index build a.msg -o index.grove").ends(0);
+    let said = shop.run("index which index.grove two").ends(0);
+    assert_eq!(said.out, "a\n");
+    let said = shop.run("index build ab.delta -o other.grove").ends(2);
+    assert!(said.err.contains("not a set"), "{}", said.err);
+}

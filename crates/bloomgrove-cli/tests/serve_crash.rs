@@ -93,7 +93,7 @@ impl Acknowledged {
                     }
                     done
                 }
-                Some(name) if number % 29 == 0 => {
+                Some(name) if number.is_multiple_of(29) => {
                     // Whatever comes of it: it is no longer known to be there.
                     self.sets.remove(&name);
                     let done = client.remove(&name).await.is_ok();
@@ -102,7 +102,7 @@ impl Acknowledged {
                     }
                     done
                 }
-                Some(name) if number % 3 == 0 => {
+                Some(name) if number.is_multiple_of(3) => {
                     let mut filter = Filter::new(params()).unwrap();
                     filter.insert(key.as_str());
                     let done = client.merge(&name, &filter, None).await.is_ok();

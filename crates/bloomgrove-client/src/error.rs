@@ -75,11 +75,17 @@ impl fmt::Display for Error {
             },
             Error::Transport { url, source } => {
                 let cause = innermost(source);
-                if cause.contains("certificate") {
+                if cause.contains("CaUsedAsEndEntity") {
                     write!(
                         f,
-                        "{url}: {cause}; if the server's certificate is from an authority of your \
-                         own, trust that one"
+                        "{url}: the server's certificate is that of an authority, which cannot be a \
+                         server's own; make one with basicConstraints CA:FALSE"
+                    )
+                } else if cause.contains("certificate") {
+                    write!(
+                        f,
+                        "{url}: {cause}; is this the name that the certificate is for? If it is \
+                         from an authority of your own, trust that one (`--ca`)"
                     )
                 } else if source.is_timeout() {
                     write!(

@@ -208,8 +208,9 @@ fn places(wanted: usize) -> usize {
     let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     let allowed = usize::try_from(files.saturating_sub(OTHER_FILES)).unwrap_or(usize::MAX);
     let places = wanted.min(allowed.max(1)).min(Semaphore::MAX_PERMITS);
-    if places < wanted {
-        tracing::info!(
+    // Some files fewer are nothing to tell at every start.
+    if places < wanted / 10 * 9 {
+        tracing::warn!(
             wanted,
             places,
             "fewer connections than configured: the system allows {files} open files"

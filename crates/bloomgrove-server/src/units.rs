@@ -60,13 +60,14 @@ pub fn bytes(text: &str) -> Result<u64, String> {
 ///
 /// What to write instead.
 pub fn duration(text: &str) -> Result<Duration, String> {
-    let help = "write seconds as 60 or 60s, or 5min, or 1h";
+    let help = "write seconds as 60 or 60s, or 5min, 1h or 7d";
     let units = [
         ("", 1.0),
         ("s", 1.0),
         ("m", 60.0),
         ("min", 60.0),
         ("h", 3600.0),
+        ("d", 86_400.0),
     ];
     Duration::try_from_secs_f64(scaled(text, "time", &units, help)?).map_err(|_| help.to_owned())
 }

@@ -1,9 +1,12 @@
 //! Where sets come from: files of keys, filters, other indexes, and folders of them.
 
+use std::fs::File;
+use std::io::BufReader;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
+use bloomgrove::codec::{self, Kind};
 use bloomgrove::format::{Content, Notes, content_of};
 use bloomgrove::index::{Index, IndexFile};
 use bloomgrove::{Collector, Filter, MappedFilter, Params};
@@ -11,6 +14,7 @@ use walkdir::WalkDir;
 
 use super::KEYS_NOTE;
 use crate::keys::{self, Column, KeyKind};
+use crate::message_file;
 use crate::output::complain;
 use crate::progress::Progress;
 
@@ -30,6 +34,8 @@ pub(crate) struct Source {
 pub(crate) enum SourceKind {
     Keys,
     Filter,
+    /// A filter, coded.
+    Message,
     Index,
 }
 
@@ -98,7 +104,12 @@ impl Source {
     fn new(name: &Path, path: &Path, size: u64) -> Result<Self> {
         let is_grove = path.extension().is_some_and(|ending| ending == "grove");
         let kind = match is_grove {
-            false => SourceKind::Keys,
+            false => match message_file::kind_of(path)? {
+                None => SourceKind::Keys,
+                Some(Kind::Filter) => SourceKind::Message,
+                // Its bytes would be taken for keys.
+                Some(other) => bail!("{}: is {}, not a set", path.display(), other.name()),
+            },
             true => match content_of(path)? {
                 Content::Filter => SourceKind::Filter,
                 Content::Index => SourceKind::Index,
@@ -121,10 +132,15 @@ impl Source {
     /// would never be found as a number.
     pub(crate) fn check_keys(&self, wanted: KeyKind) -> Result<()> {
         let notes = match self.kind {
-            SourceKind::Keys => return Ok(()),
+            // What a message says of its keys is seen when it is read.
+            SourceKind::Keys | SourceKind::Message => return Ok(()),
             SourceKind::Filter => Notes::of_file(&self.path)?,
             SourceKind::Index => Index::open_with_notes(&self.path)?.1,
         };
+        self.check_note(&notes, wanted)
+    }
+
+    fn check_note(&self, notes: &Notes, wanted: KeyKind) -> Result<()> {
         match notes.get(KEYS_NOTE) {
             Some(kind) if kind != wanted.name() => bail!(
                 "{}: its keys were read as {kind}, and those of the index are read as {}; they \
@@ -141,6 +157,15 @@ impl Source {
         if self.kind == SourceKind::Filter {
             self.check_keys(how.kind)?;
             let filter = MappedFilter::map(&self.path)?.to_owned()?;
+            progress.add(self.size);
+            return Ok(filter);
+        }
+        if self.kind == SourceKind::Message {
+            let shown = || self.path.display().to_string();
+            let message = BufReader::new(File::open(&self.path).with_context(shown)?);
+            let expanded = codec::expand_within(message, codec::LIMIT);
+            let (filter, notes) = expanded.with_context(shown)?;
+            self.check_note(&notes, how.kind)?;
             progress.add(self.size);
             return Ok(filter);
         }

@@ -167,7 +167,7 @@ mod schema {
             let number = Object::builder()
                 .schema_type(Type::Integer)
                 .minimum(Some(0))
-                .format(Some(SchemaFormat::KnownFormat(KnownFormat::Int64)))
+                .format(Some(SchemaFormat::Custom("uint64".into())))
                 .build();
             let bytes = Object::builder()
                 .schema_type(Type::String)

@@ -71,6 +71,7 @@ pub struct SampleRequest {
     pub distinct: bool,
     /// The same seed draws the same members; another one every time by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(format = "uint64"))]
     pub seed: Option<u64>,
 }
 

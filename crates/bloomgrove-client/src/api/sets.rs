@@ -34,6 +34,7 @@ pub struct Params {
     pub derivation: Option<String>,
     /// The seed of the hash family; 0 by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(format = "uint64"))]
     pub seed: Option<u64>,
 }
 

@@ -18,6 +18,8 @@ pub struct Settings {
     pub data: Option<PathBuf>,
     pub listen: Option<Vec<SocketAddr>>,
     pub demo: Option<bool>,
+    /// Not of a file: every start but the first would find a store there already.
+    #[serde(skip)]
     pub restore: Option<PathBuf>,
     pub limits: LimitSettings,
     pub tls: TlsSettings,

@@ -25,7 +25,7 @@ fn the_sample_has_every_setting_with_its_default() {
         data: Some(_),
         listen: Some(_),
         demo: Some(_),
-        restore: Some(_),
+        restore: None,
         limits:
             LimitSettings {
                 body: Some(_),
@@ -144,7 +144,6 @@ fn what_does_not_go_together_is_refused() {
     assert!(half.into_config().unwrap_err().contains("key"));
     for text in [
         "listen = []",
-        "demo = true\nrestore = 'x'",
         "[limits]\nbody = 0",
         "[limits]\nrequest_time = '0s'",
     ] {
@@ -162,4 +161,14 @@ fn memory_is_bytes_or_a_share() {
     }
     let half = Amount::Share(0.5).bytes();
     assert!(half >= 1 << 20 && half <= machine_memory() / 2 + 1);
+}
+
+#[test]
+fn a_demo_is_not_restored() {
+    let settings = Settings {
+        demo: Some(true),
+        restore: Some("snapshot".into()),
+        ..Settings::default()
+    };
+    assert!(settings.into_config().is_err());
 }

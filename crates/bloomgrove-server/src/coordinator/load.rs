@@ -85,7 +85,13 @@ fn expand(set: Loaded) -> Result<Ready> {
         filter: message,
         deltas,
     } = set;
-    let damaged = || format!("the set {} cannot be read from the store", record.name);
+    let damaged = || {
+        format!(
+            "the set {} cannot be read from the store, which is damaged; begin a new data folder \
+             with a snapshot (`--restore`)",
+            record.name
+        )
+    };
     // What is in the store was within the limits when it came.
     let (mut filter, _) = codec::expand_within(&message[..], u64::MAX).with_context(damaged)?;
     let mut entry = Entry {

@@ -131,7 +131,7 @@ impl Coordinator {
     /// When the folder cannot be used, or its store is damaged or open elsewhere.
     pub fn open(folder: &Path, restore: Option<&Path>, limits: Limits) -> anyhow::Result<Self> {
         let started = Instant::now();
-        std::fs::create_dir_all(folder)
+        make_folder(folder)
             .with_context(|| format!("{}: making the data folder", folder.display()))?;
         let store = Store::open(folder, restore)?;
         // Only who has the store may: another server may be at work here.
@@ -198,6 +198,14 @@ impl Drop for AbortOnPanic {
             std::process::abort();
         }
     }
+}
+
+/// Makes the data folder if there is none: for its owner only, since filters tell who knows what.
+fn make_folder(folder: &Path) -> std::io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.recursive(true).create(folder)
 }
 
 /// Removes what a process that was killed has left behind.

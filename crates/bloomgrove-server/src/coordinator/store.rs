@@ -105,17 +105,7 @@ impl Store {
         if let Some(snapshot) = restore {
             restore_snapshot(snapshot, &path)?;
         }
-        let database = Database::builder().set_cache_size(CACHE).create(&path);
-        let database = database.map_err(|error| match error {
-            DatabaseError::DatabaseAlreadyOpen => anyhow::anyhow!(
-                "{}: another process has this data folder open; stop it, or take another folder",
-                path.display()
-            ),
-            error => {
-                let told = format!("{}: opening the store", path.display());
-                anyhow::Error::new(error).context(told)
-            }
-        })?;
+        let database = open_or_make(&path)?;
         let version = prepare(&database).with_context(|| path.display().to_string())?;
         Ok(Self {
             path,
@@ -304,6 +294,35 @@ fn copy_table<K: redb::Key + 'static, V: redb::Value + 'static>(
             return Ok(());
         }
     }
+}
+
+/// Opens the store at a path, or makes one if there is nothing.
+fn open_or_make(path: &Path) -> Result<Database> {
+    const DAMAGED: &str =
+        "the store is damaged; begin a new data folder with a snapshot (`--restore`)";
+    let told = || path.display().to_string();
+    // An empty file would be taken for a new store, and what was in it for forgotten.
+    if std::fs::metadata(path).is_ok_and(|about| about.len() == 0) {
+        return Err(anyhow::anyhow!("it is empty").context(DAMAGED)).with_context(told);
+    }
+    let open = || Database::builder().set_cache_size(CACHE).create(path);
+    // A file that was cut short makes redb panic.
+    let opened = std::panic::catch_unwind(open);
+    let opened = opened
+        .map_err(|_| anyhow::anyhow!(DAMAGED))
+        .with_context(told)?;
+    opened.map_err(|error| match error {
+        DatabaseError::DatabaseAlreadyOpen => anyhow::anyhow!(
+            "{}: another process has this data folder open; stop it, or take another folder",
+            path.display()
+        ),
+        DatabaseError::Storage(redb::StorageError::Io(error))
+            if error.kind() != io::ErrorKind::InvalidData =>
+        {
+            anyhow::Error::new(error).context(format!("{}: opening the store", path.display()))
+        }
+        error => anyhow::Error::new(error).context(DAMAGED).context(told()),
+    })
 }
 
 /// Sees that the tables are there and of a format that is known; says which version was given last.

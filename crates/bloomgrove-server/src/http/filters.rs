@@ -29,6 +29,12 @@ pub(super) enum Form {
     Grove,
 }
 
+/// Bytes, as the document says them.
+#[derive(ToSchema)]
+#[schema(value_type = String, format = Binary)]
+#[allow(dead_code, reason = "only described, never made")]
+struct BytesOfFilter(Vec<u8>);
+
 /// In which form.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -45,8 +51,8 @@ pub(super) struct DownloadQuery {
     params(("name" = String, Path), DownloadQuery),
     responses(
         (status = 200, description = "The filter",
-            content((Vec<u8> = "application/vnd.bloomgrove.message"),
-                (Vec<u8> = "application/vnd.bloomgrove.grove")),
+            content((BytesOfFilter = "application/vnd.bloomgrove.message"),
+                (BytesOfFilter = "application/vnd.bloomgrove.grove")),
             headers(("x-bloomgrove-version" = u64, description = "The version of the set"))),
         Refusals),
     security((), ("key" = [])))]
@@ -129,7 +135,7 @@ impl ReplaceQuery {
 /// Gives a set a whole filter, and makes the set if there is none
 #[utoipa::path(put, path = "/v1/sets/{name}/filter", tag = "sets",
     params(("name" = String, Path), ReplaceQuery),
-    request_body(content = Vec<u8>, content_type = "application/octet-stream",
+    request_body(content = BytesOfFilter, content_type = "application/octet-stream",
         description = "A `.grove` file, or a coded filter (FORMAT.md section 15)"),
     responses(
         (status = 200, description = "Replaced", body = Updated),
@@ -158,7 +164,7 @@ pub(super) async fn replace(
 /// Adds all of a filter to a set, or applies a delta
 #[utoipa::path(post, path = "/v1/sets/{name}/filter", tag = "sets",
     params(("name" = String, Path), UpdateQuery),
-    request_body(content = Vec<u8>, content_type = "application/octet-stream",
+    request_body(content = BytesOfFilter, content_type = "application/octet-stream",
         description = "A `.grove` file or a coded filter, to be added; or a delta (FORMAT.md section 15), \
             to be applied to the bits it was made from"),
     responses((status = 200, body = Updated), Refusals), security((), ("key" = [])))]

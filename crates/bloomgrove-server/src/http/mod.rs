@@ -145,7 +145,8 @@ pub fn router(app: App) -> Router {
     router
         .route("/openapi.json", get(document))
         .fallback(async || {
-            let detail = "there is nothing at this path; /openapi.json tells what there is";
+            let detail = "there is nothing at this path; /openapi.json tells what there is, and a / in \
+                          the name of a set is written %2F";
             respond(problem(StatusCode::NOT_FOUND, Code::NotFound, detail))
         })
         .method_not_allowed_fallback(async || {
