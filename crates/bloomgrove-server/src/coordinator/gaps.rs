@@ -62,6 +62,14 @@ mod tests {
     }
 
     #[test]
+    fn the_bytes_are_those_of_format_md() {
+        let mut bytes = Vec::new();
+        put(&mut bytes, &[3, 200, 70_000]);
+        // 3, 197 and 69,800, each in groups of seven bits.
+        assert_eq!(bytes, [0x03, 0xc5, 0x01, 0xa8, 0xa1, 0x04]);
+    }
+
+    #[test]
     fn what_is_no_list_of_bits_is_refused() {
         for (bytes, bits) in [
             (&[0x80][..], 100),

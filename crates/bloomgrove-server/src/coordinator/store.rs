@@ -317,7 +317,10 @@ fn open_or_make(path: &Path) -> Result<Database> {
             path.display()
         ),
         DatabaseError::Storage(redb::StorageError::Io(error))
-            if error.kind() != io::ErrorKind::InvalidData =>
+            if !matches!(
+                error.kind(),
+                io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof
+            ) =>
         {
             anyhow::Error::new(error).context(format!("{}: opening the store", path.display()))
         }

@@ -135,3 +135,37 @@ fn a_store_that_is_gone_is_not_made_anew() {
     store.commit(&[record("second", 2)], 2).unwrap();
     assert_eq!(names(&store), ["first", "second"]);
 }
+
+#[test]
+fn a_set_is_stored_as_format_md_says() {
+    let json =
+        r#"{"name":"a","tags":["x"],"version":5,"whole":3,"created":1,"changed":2,"expires":9}"#;
+    let record: Record = serde_json::from_str(json).unwrap();
+    assert_eq!(
+        (record.version, record.whole, record.expires),
+        (5, 3, Some(9))
+    );
+    assert_eq!(serde_json::to_string(&record).unwrap(), json);
+    let least = r#"{"name":"a","version":5,"whole":3,"created":1,"changed":2}"#;
+    let record: Record = serde_json::from_str(least).unwrap();
+    assert_eq!(serde_json::to_string(&record).unwrap(), least);
+}
+
+#[test]
+fn damaged_stores_are_named_and_nothing_is_made_in_their_place() {
+    for length in [0, 10, 5000, 100_000] {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path(), None).unwrap();
+        store.commit(&[record("first", 1)], 1).unwrap();
+        let path = store.path.clone();
+        drop(store);
+        let file = std::fs::File::options().write(true).open(&path).unwrap();
+        file.set_len(length).unwrap();
+        let told = format!("{:#}", Store::open(folder.path(), None).unwrap_err());
+        assert!(
+            told.contains("damaged") && told.contains("--restore"),
+            "{length}: {told}"
+        );
+        assert_eq!(std::fs::metadata(&path).unwrap().len(), length);
+    }
+}
