@@ -1,4 +1,4 @@
-//! Adding, removing and updating sets.
+//! Adding, removing and replacing sets; `update.rs` adds to one.
 //!
 //! A filter that lies in a mapped file, or sealed, cannot change where it is: it moves to
 //! the open segment in memory, and its old place dies.
@@ -8,7 +8,7 @@ use super::directory::Place;
 use super::labels::{NO_SLICE, New, SetId};
 use super::segment::Segment;
 use super::{Class, Index, fresh_epoch, unknown};
-use crate::{Error, Filter, Key, Params};
+use crate::{Error, Filter, Params};
 
 impl Index {
     /// Adds a set.
@@ -129,86 +129,6 @@ impl Index {
         Ok(old.len())
     }
 
-    /// Adds all of a filter to a set (the paper's update); of a set made of slices, to the
-    /// newest.
-    ///
-    /// # Errors
-    /// [`Error::UnknownSet`], [`Error::Incompatible`], [`Error::OutOfMemory`].
-    pub fn update<S: AsRef<[u64]>>(
-        &mut self,
-        name: impl AsRef<[u8]>,
-        filter: &Filter<S>,
-    ) -> Result<(), Error> {
-        let name = name.as_ref();
-        let place = self.newest(name)?;
-        self.classes[place.class]
-            .params
-            .check_equal(filter.params())?;
-        let place = self.make_open(name, place)?;
-        self.segment_mut(place).set_bits(place.slot, filter.ones())
-    }
-
-    /// Adds one key to a set; of a set made of slices, to the newest.
-    ///
-    /// # Errors
-    /// [`Error::UnknownSet`], [`Error::OutOfMemory`].
-    pub fn insert<K: Key + ?Sized>(
-        &mut self,
-        name: impl AsRef<[u8]>,
-        key: &K,
-    ) -> Result<(), Error> {
-        let name = name.as_ref();
-        let place = self.newest(name)?;
-        let place = self.make_open(name, place)?;
-        let probe = self.classes[place.class].params.probe(key);
-        let positions = probe.positions().iter().copied();
-        self.segment_mut(place).set_bits(place.slot, positions)
-    }
-
-    /// Of these bits of a filter, those that the set does not have, rising, each once: what an
-    /// update would change. Of a set made of slices, of the newest.
-    ///
-    /// # Errors
-    /// [`Error::UnknownSet`]; [`Error::Params`] for a bit that the filter does not have.
-    pub fn missing_bits(
-        &self,
-        name: impl AsRef<[u8]>,
-        positions: impl IntoIterator<Item = u64>,
-    ) -> Result<Vec<u64>, Error> {
-        let place = self.newest(name.as_ref())?;
-        let class = &self.classes[place.class];
-        let bits = class.params.bits();
-        let mut missing = Vec::new();
-        for position in positions {
-            if position >= bits {
-                return Err(no_bit(position, bits));
-            }
-            if !class.segments[place.segment].has_bit(place.slot, position) {
-                missing.push(position);
-            }
-        }
-        missing.sort_unstable();
-        missing.dedup();
-        Ok(missing)
-    }
-
-    /// Sets bits of a set's filter; of a set made of slices, of the newest.
-    ///
-    /// # Errors
-    /// [`Error::UnknownSet`]; [`Error::Params`] for a bit that the filter does not have;
-    /// [`Error::OutOfMemory`].
-    pub fn set_bits(&mut self, name: impl AsRef<[u8]>, positions: &[u64]) -> Result<(), Error> {
-        let name = name.as_ref();
-        let place = self.newest(name)?;
-        let bits = self.classes[place.class].params.bits();
-        if let Some(&position) = positions.iter().find(|&&position| position >= bits) {
-            return Err(no_bit(position, bits));
-        }
-        let place = self.make_open(name, place)?;
-        let positions = positions.iter().copied();
-        self.segment_mut(place).set_bits(place.slot, positions)
-    }
-
     /// Gives a set another filter, which may have other parameters if the index is mixed.
     /// Its number and tag stay.
     ///
@@ -284,7 +204,7 @@ impl Index {
         Ok(SetId(self.next_id))
     }
 
-    fn newest(&self, name: &[u8]) -> Result<Place, Error> {
+    pub(super) fn newest(&self, name: &[u8]) -> Result<Place, Error> {
         self.directory().newest(name).ok_or_else(|| unknown(name))
     }
 
@@ -464,10 +384,6 @@ impl Index {
     pub(super) fn segment_mut(&mut self, place: Place) -> &mut Segment {
         &mut self.classes[place.class].segments[place.segment]
     }
-}
-
-fn no_bit(position: u64, bits: u64) -> Error {
-    Error::params(format!("bit {position} of a filter that has {bits}"))
 }
 
 pub(super) fn duplicate(name: &[u8]) -> Error {

@@ -36,6 +36,7 @@ mod segment;
 mod shared;
 mod sliced;
 mod tree;
+mod update;
 mod work;
 
 pub use arrange::Duplicates;

@@ -1,0 +1,92 @@
+//! Adding to a set: a key, all of a filter, or the bits that are missing.
+//!
+//! Bits are only ever set, so the same update twice is harmless.
+
+use super::Index;
+use crate::{Error, Filter, Key};
+
+impl Index {
+    /// Adds all of a filter to a set (the paper's update); of a set made of slices, to the
+    /// newest.
+    ///
+    /// # Errors
+    /// [`Error::UnknownSet`], [`Error::Incompatible`], [`Error::OutOfMemory`].
+    pub fn update<S: AsRef<[u64]>>(
+        &mut self,
+        name: impl AsRef<[u8]>,
+        filter: &Filter<S>,
+    ) -> Result<(), Error> {
+        let name = name.as_ref();
+        let place = self.newest(name)?;
+        self.classes[place.class]
+            .params
+            .check_equal(filter.params())?;
+        let place = self.make_open(name, place)?;
+        self.segment_mut(place).set_bits(place.slot, filter.ones())
+    }
+
+    /// Adds one key to a set; of a set made of slices, to the newest.
+    ///
+    /// # Errors
+    /// [`Error::UnknownSet`], [`Error::OutOfMemory`].
+    pub fn insert<K: Key + ?Sized>(
+        &mut self,
+        name: impl AsRef<[u8]>,
+        key: &K,
+    ) -> Result<(), Error> {
+        let name = name.as_ref();
+        let place = self.newest(name)?;
+        let place = self.make_open(name, place)?;
+        let probe = self.classes[place.class].params.probe(key);
+        let positions = probe.positions().iter().copied();
+        self.segment_mut(place).set_bits(place.slot, positions)
+    }
+
+    /// Of these bits of a filter, those that the set does not have, rising, each once: what an
+    /// update would change. Of a set made of slices, of the newest.
+    ///
+    /// # Errors
+    /// [`Error::UnknownSet`]; [`Error::Params`] for a bit that the filter does not have.
+    pub fn missing_bits(
+        &self,
+        name: impl AsRef<[u8]>,
+        positions: impl IntoIterator<Item = u64>,
+    ) -> Result<Vec<u64>, Error> {
+        let place = self.newest(name.as_ref())?;
+        let class = &self.classes[place.class];
+        let bits = class.params.bits();
+        let mut missing = Vec::new();
+        for position in positions {
+            if position >= bits {
+                return Err(no_bit(position, bits));
+            }
+            if !class.segments[place.segment].has_bit(place.slot, position) {
+                missing.push(position);
+            }
+        }
+        missing.sort_unstable();
+        missing.dedup();
+        Ok(missing)
+    }
+
+    /// Sets bits of a set's filter; of a set made of slices, of the newest.
+    ///
+    /// # Errors
+    /// [`Error::UnknownSet`]; [`Error::Params`] for a bit that the filter does not have;
+    /// [`Error::OutOfMemory`].
+    pub fn set_bits(&mut self, name: impl AsRef<[u8]>, positions: &[u64]) -> Result<(), Error> {
+        let name = name.as_ref();
+        let place = self.newest(name)?;
+        let bits = self.classes[place.class].params.bits();
+        if let Some(&position) = positions.iter().find(|&&position| position >= bits) {
+            return Err(no_bit(position, bits));
+        }
+        let place = self.make_open(name, place)?;
+        let positions = positions.iter().copied();
+        self.segment_mut(place).set_bits(place.slot, positions)
+    }
+}
+
+fn no_bit(position: u64, bits: u64) -> Error {
+    Error::params(format!("bit {position} of a filter that has {bits}"))
+}
