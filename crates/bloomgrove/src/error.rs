@@ -277,6 +277,12 @@ impl fmt::Display for Error {
                  from names spelled otherwise (integers as text, or as numbers)?"
             ),
             Error::Closed { what } => write!(f, "there is no such way to the members: {what}"),
+            Error::Expression { text, .. } if text.trim().is_empty() => {
+                write!(
+                    f,
+                    "the expression is empty; name a set, or several joined by & and |"
+                )
+            }
             Error::Expression { text, at, what } => {
                 // Nobody reads more than the start of a long one.
                 let start = text

@@ -20,7 +20,9 @@ mod which;
 
 use anyhow::Result;
 
-use self::connect::Connection;
+use bloomgrove_client::api::Code;
+
+use self::connect::{Connection, Remote};
 use crate::Outcome;
 
 /// Ask, fill and look after a server.
@@ -77,22 +79,36 @@ enum Verb {
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
     let remote = args.connection.open()?;
-    match args.verb {
-        Verb::Which(args) => which::run(&remote, args),
-        Verb::Add(args) => add::add(&remote, args),
-        Verb::Create(args) => change::create(&remote, args),
-        Verb::Insert(args) => change::insert(&remote, args),
-        Verb::Update(args) => add::update(&remote, args),
-        Verb::Remove(args) => change::remove(&remote, args),
-        Verb::Rename(args) => change::rename(&remote, args),
-        Verb::Tag(args) => change::tag(&remote, args),
-        Verb::Expire(args) => change::expire(&remote, args),
-        Verb::List(args) => look::list(&remote, args),
-        Verb::Info(args) => look::info(&remote, args),
-        Verb::Download(args) => look::download(&remote, args),
-        Verb::Estimate(args) => members::estimate(&remote, args),
-        Verb::Sample(args) => members::sample(&remote, args),
-        Verb::Reconstruct(args) => members::reconstruct(&remote, args),
-        Verb::Snapshot(args) => look::snapshot(&remote, args),
+    let ended = ask(&remote, args.verb);
+    ended.map_err(|error| {
+        let client = error.chain().find_map(|error| error.downcast_ref());
+        match client.and_then(bloomgrove_client::Error::code) {
+            // The server speaks of a header; here it is an option.
+            Some(Code::Unauthorized) => error.context(
+                "the server wants a key that it knows: give it by --key-file or BLOOMGROVE_KEY",
+            ),
+            _ => error,
+        }
+    })
+}
+
+fn ask(remote: &Remote, verb: Verb) -> Result<Outcome> {
+    match verb {
+        Verb::Which(args) => which::run(remote, args),
+        Verb::Add(args) => add::add(remote, args),
+        Verb::Create(args) => change::create(remote, args),
+        Verb::Insert(args) => change::insert(remote, args),
+        Verb::Update(args) => add::update(remote, args),
+        Verb::Remove(args) => change::remove(remote, args),
+        Verb::Rename(args) => change::rename(remote, args),
+        Verb::Tag(args) => change::tag(remote, args),
+        Verb::Expire(args) => change::expire(remote, args),
+        Verb::List(args) => look::list(remote, args),
+        Verb::Info(args) => look::info(remote, args),
+        Verb::Download(args) => look::download(remote, args),
+        Verb::Estimate(args) => members::estimate(remote, args),
+        Verb::Sample(args) => members::sample(remote, args),
+        Verb::Reconstruct(args) => members::reconstruct(remote, args),
+        Verb::Snapshot(args) => look::snapshot(remote, args),
     }
 }

@@ -79,7 +79,7 @@ pub struct SampleRequest {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct Sample {
-    /// The members.
+    /// The members; none if none of the names is one.
     pub members: Vec<Member>,
     /// How they were drawn, and why so.
     pub method: String,

@@ -91,10 +91,15 @@ impl Coordinator {
             true => sampler.draw_distinct(count as usize),
             false => sampler.draw(count as usize),
         };
+        let drawn = match drawn {
+            // There is none to draw: an answer, as an empty list of members is.
+            Err(Error::NoMember { .. }) => Vec::new(),
+            drawn => drawn.map_err(late)?,
+        };
         let plan = sampler.plan();
         Ok(api::Sample {
             method: format!("{}: {}", plan.method.name(), plan.why),
-            members: drawn.map_err(late)?.into_iter().map(member).collect(),
+            members: drawn.into_iter().map(member).collect(),
             tests: sampler.work().tests,
         })
     }

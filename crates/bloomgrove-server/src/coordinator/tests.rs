@@ -472,6 +472,15 @@ fn members_come_back_out() {
         distinct: true,
         seed: None,
     });
+    let none = coordinator.sample(&SampleRequest {
+        expression: "a".into(),
+        names: Names::Range(10_000, 10_100),
+        spelling: Spelling::Decimal,
+        count: 5,
+        distinct: false,
+        seed: Some(1),
+    });
+    assert_eq!(none.unwrap().members, []);
     let drawn: BTreeSet<u64> = drawn
         .unwrap()
         .members

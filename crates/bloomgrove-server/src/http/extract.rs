@@ -151,7 +151,14 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Asked<T> {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refused> {
         utf8(parts.uri.query())?;
         let query = Query::<T>::from_request_parts(parts, state).await;
-        let Query(query) = query.map_err(|error| Refused::new(Code::Invalid, error.body_text()))?;
+        let Query(query) = query.map_err(|error| {
+            let text = error.body_text();
+            let what = text
+                .split_once(": ")
+                .map_or(text.as_str(), |(_, what)| what);
+            let detail = format!("what stands behind the ? is wrong: {what}");
+            Refused::new(Code::Invalid, detail)
+        })?;
         Ok(Self(query))
     }
 }
