@@ -11,6 +11,8 @@
 //! anew, and its version tells whether the commit is there all the same: then memory, which has
 //! not got it, must not go on ([`CommitError::Diverged`]).
 
+mod snapshot;
+
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -32,12 +34,6 @@ const META: TableDefinition<&str, u64> = TableDefinition::new("meta");
 const FORMAT: u64 = 1;
 /// What redb may keep in memory. The state is in memory anyway; this is for writing.
 const CACHE: usize = 64 << 20;
-/// After a restore versions go on so much higher, and by chance some more: clients may know versions
-/// that the snapshot does not, and none of those may be given again, nor those of another restore.
-const RESTORED: u64 = 1 << 32;
-/// Copied in one transaction of a snapshot: so much is in memory at once.
-const CHUNK: usize = 8 << 20;
-
 /// What is kept of a set besides its bits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Record {
@@ -103,7 +99,7 @@ impl Store {
     pub(super) fn open(folder: &Path, restore: Option<&Path>) -> Result<Self> {
         let path = folder.join("store.redb");
         if let Some(snapshot) = restore {
-            restore_snapshot(snapshot, &path)?;
+            snapshot::restore(snapshot, &path)?;
         }
         let database = open_or_make(&path)?;
         let version = prepare(&database).with_context(|| path.display().to_string())?;
@@ -205,30 +201,6 @@ impl Store {
         }
     }
 
-    /// Copies everything as of now to a new file, while others write; says how many bytes.
-    pub(super) fn snapshot(&self, to: &Path) -> Result<u64> {
-        let read = self.reading()?;
-        let folder = to.parent().context("a snapshot needs a folder")?;
-        let file = tempfile::Builder::new()
-            .prefix(super::TEMPORARY)
-            .tempfile_in(folder)?;
-        let copy = Database::builder()
-            .set_cache_size(CHUNK)
-            .create_file(file.reopen()?)?;
-        copy_table(&read, &copy, SETS, |bytes| bytes.len())?;
-        copy_table(&read, &copy, FILTERS, |bytes| bytes.len())?;
-        copy_table(&read, &copy, DELTAS, |bytes| bytes.len())?;
-        copy_table(&read, &copy, META, |_| 8)?;
-        // The last commit is the first that waits for the disk, and orders all before it.
-        copy.begin_write()?.commit()?;
-        drop(copy);
-        file.as_file().sync_all()?;
-        let bytes = file.as_file().metadata()?.len();
-        file.persist_noclobber(to)?;
-        std::fs::File::open(folder)?.sync_all()?;
-        Ok(bytes)
-    }
-
     /// Bytes on disk.
     pub(super) fn bytes(&self) -> u64 {
         std::fs::metadata(&self.path).map_or(0, |about| about.len())
@@ -264,36 +236,6 @@ fn put(write: &WriteTransaction, writes: &[Write], version: u64) -> Result<()> {
     }
     write.open_table(META)?.insert("version", version)?;
     Ok(())
-}
-
-/// Copies a table, some megabytes to a transaction.
-fn copy_table<K: redb::Key + 'static, V: redb::Value + 'static>(
-    from: &redb::ReadTransaction,
-    to: &Database,
-    table: TableDefinition<K, V>,
-    size: impl Fn(&V::SelfType<'_>) -> usize,
-) -> Result<()> {
-    let from = from.open_table(table)?;
-    let mut rows = from.iter()?.peekable();
-    loop {
-        let mut write = to.begin_write()?;
-        write.set_durability(Durability::None)?;
-        {
-            let mut into = write.open_table(table)?;
-            let mut bytes = 0;
-            while bytes < CHUNK
-                && let Some(row) = rows.next()
-            {
-                let (key, value) = row?;
-                bytes += size(&value.value()) + 64;
-                into.insert(key.value(), value.value())?;
-            }
-        }
-        write.commit()?;
-        if rows.peek().is_none() {
-            return Ok(());
-        }
-    }
 }
 
 /// Opens the store at a path, or makes one if there is nothing.
@@ -360,54 +302,6 @@ fn version_of(database: &Database) -> Result<u64> {
     version
         .map(|version| version.value())
         .context("the store says no version")
-}
-
-/// Makes of a snapshot the store that will be at a path where there is none: whole, or not at all.
-///
-/// What clients know of versions is of a state that may be gone, so every set gets a new one:
-/// who builds on another is told to send the whole filter.
-fn restore_snapshot(snapshot: &Path, to: &Path) -> Result<()> {
-    if to.exists() {
-        bail!(
-            "{}: there is a store already, and restoring {} would lose it; restore into an \
-             empty data folder",
-            to.display(),
-            snapshot.display()
-        );
-    }
-    let folder = to.parent().context("a store needs a folder")?;
-    let restore = || -> Result<()> {
-        let mut file = tempfile::Builder::new()
-            .prefix(super::TEMPORARY)
-            .tempfile_in(folder)?;
-        io::copy(&mut std::fs::File::open(snapshot)?, &mut file)?;
-        let database = Database::open(file.path()).context("it is no snapshot of a server")?;
-        let version = version_of(&database).context("it is no snapshot of a server")?;
-        prepare(&database)?;
-        let version = version + RESTORED + u64::from(rand::random::<u32>());
-        let write = database.begin_write()?;
-        {
-            let mut sets = write.open_table(SETS)?;
-            let ids: Vec<u64> = {
-                let all = sets.iter()?;
-                all.map(|set| Ok(set?.0.value())).collect::<Result<_>>()?
-            };
-            for id in ids {
-                let record = sets.get(id)?.map(|record| record.value().to_vec());
-                let mut record: Record = serde_json::from_slice(&record.unwrap_or_default())?;
-                (record.version, record.whole) = (version, version);
-                sets.insert(id, serde_json::to_vec(&record)?.as_slice())?;
-            }
-            write.open_table(META)?.insert("version", version)?;
-        }
-        write.commit()?;
-        drop(database);
-        file.as_file().sync_all()?;
-        file.persist_noclobber(to)?;
-        std::fs::File::open(folder)?.sync_all()?;
-        Ok(())
-    };
-    restore().with_context(|| format!("restoring {}", snapshot.display()))
 }
 
 #[cfg(test)]
