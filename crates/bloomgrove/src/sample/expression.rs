@@ -330,7 +330,7 @@ mod tests {
     #[test]
     fn errors_name_the_place() {
         for (text, part) in [
-            ("", "character 1: a filter is missing at the end"),
+            ("", "the expression is empty"),
             ("a &", "character 4: a filter is missing at the end"),
             ("a & & b", "character 5: a filter is missing before this &"),
             ("(a | b", "character 1: this ( is not closed"),
