@@ -22,7 +22,7 @@
 //! | `members.rs` | estimate, sample, reconstruct |
 //! | `text.rs` | what may be a name, a tag, parameters |
 //!
-//! Cost: memory for all filters and some 300 bytes for each set; a start reads the whole store.
+//! Cost: memory for all filters, and what is said of each set (`size_of_set` in `catalog.rs` charges for both); a start reads the whole store.
 
 mod ask;
 mod catalog;
