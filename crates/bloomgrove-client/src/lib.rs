@@ -3,6 +3,8 @@
 //! | You want | Use |
 //! |---|---|
 //! | to ask, to fill and to look after a server | [`Client`] |
+//! | to record and ask at one site of a federation | [`Site`] |
+//! | to keep ids from the coordinator | [`Seal`] |
 //! | what is said over HTTP, one type for each request and answer | [`api`] |
 //!
 //! ```no_run
@@ -30,7 +32,11 @@ pub mod api;
 mod builder;
 mod client;
 mod error;
+mod seal;
+mod site;
 
 pub use builder::ClientBuilder;
 pub use client::{Client, ListRequest, Listing, PutOptions};
 pub use error::Error;
+pub use seal::Seal;
+pub use site::{Site, Traffic};

@@ -2,11 +2,12 @@
 
 use reqwest::Method;
 
-use super::Client;
+use super::{Client, in_path};
 use crate::Error;
 use crate::api::{
-    Answer, Estimate, EstimateRequest, Key, Picture, ReconstructRequest, Reconstruction, Sample,
-    SampleRequest, Snapshot, Snapshots, Status, Which, WhichRequest,
+    Answer, Estimate, EstimateRequest, Key, Picture, ReconstructRequest, Reconstruction,
+    RegisterSite, Registered, Sample, SampleRequest, SiteList, Snapshot, Snapshots, Status, Trace,
+    TraceRequest, Which, WhichRequest,
 };
 
 impl Client {
@@ -88,6 +89,46 @@ impl Client {
     pub async fn picture(&self, cells: u64) -> Result<Picture, Error> {
         let request = self.request(Method::GET, "/v1/picture");
         self.json(request.query(&[("cells", cells)])).await
+    }
+
+    /// Where documents come from, or what has become of them, across all sites.
+    ///
+    /// # Errors
+    /// As [`which`](Self::which).
+    pub async fn trace(&self, question: &TraceRequest) -> Result<Trace, Error> {
+        self.json(self.request(Method::POST, "/v1/trace").json(question))
+            .await
+    }
+
+    /// All sites that the coordinator knows.
+    ///
+    /// # Errors
+    /// As [`which`](Self::which).
+    pub async fn sites(&self) -> Result<SiteList, Error> {
+        self.json(self.request(Method::GET, "/v1/sites")).await
+    }
+
+    /// Makes a site known to the coordinator, or says that it is still there.
+    ///
+    /// # Errors
+    /// As [`which`](Self::which).
+    pub async fn register_site(
+        &self,
+        name: &str,
+        site: &RegisterSite,
+    ) -> Result<Registered, Error> {
+        let path = format!("/v1/sites/{}", in_path(name)?);
+        self.json(self.request(Method::PUT, &path).json(site)).await
+    }
+
+    /// Has the coordinator forget a site; its sets stay.
+    ///
+    /// # Errors
+    /// As [`which`](Self::which).
+    pub async fn remove_site(&self, name: &str) -> Result<(), Error> {
+        let path = format!("/v1/sites/{}", in_path(name)?);
+        self.send(self.request(Method::DELETE, &path)).await?;
+        Ok(())
     }
 
     /// Has the server write a copy of all that it knows.

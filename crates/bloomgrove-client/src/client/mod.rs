@@ -58,7 +58,7 @@ impl Client {
         &self.server
     }
 
-    fn request(&self, method: Method, path: &str) -> RequestBuilder {
+    pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
         self.http.request(method, format!("{}{path}", self.server))
     }
 
@@ -68,7 +68,7 @@ impl Client {
     }
 
     /// Sends a request; an answer that is a problem is an error.
-    async fn send(&self, request: RequestBuilder) -> Result<Response, Error> {
+    pub(crate) async fn send(&self, request: RequestBuilder) -> Result<Response, Error> {
         let sent = request.send().await;
         let response = sent.map_err(|source| self.transport(source))?;
         let status = response.status();
@@ -87,7 +87,10 @@ impl Client {
     }
 
     /// Sends a request whose answer is JSON.
-    async fn json<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<T, Error> {
+    pub(crate) async fn json<T: DeserializeOwned>(
+        &self,
+        request: RequestBuilder,
+    ) -> Result<T, Error> {
         let response = self.send(request).await?;
         self.read(response).await
     }
@@ -101,7 +104,7 @@ impl Client {
 
     /// The body, unless it is larger than allowed: whatever the server says of its length, no
     /// more than that is held.
-    async fn body(&self, mut response: Response, limit: u64) -> Result<Vec<u8>, Error> {
+    pub(crate) async fn body(&self, mut response: Response, limit: u64) -> Result<Vec<u8>, Error> {
         let status = response.status().as_u16();
         let too_large = || {
             self.answer(
@@ -134,7 +137,7 @@ impl Client {
         }
     }
 
-    fn answer(&self, status: u16, what: impl Into<String>) -> Error {
+    pub(crate) fn answer(&self, status: u16, what: impl Into<String>) -> Error {
         Error::Answer {
             url: self.server.to_string(),
             status,

@@ -1,0 +1,121 @@
+//! Ids of documents and events, and how they stand in RDF.
+//!
+//! Whoever records a document calls it what they like: `urn:uuid:...`, a web address, `invoice
+//! 4711`. An id that is an absolute IRI stands in RDF as it is; any other as
+//! `urn:x-bloomgrove:id:` with its bytes percent-encoded. Each id has one IRI and each IRI one id.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use bloomgrove_client::api::LONGEST_ID;
+use oxigraph::model::{NamedNode, NamedNodeRef};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+
+use crate::vocabulary::PLAIN;
+
+/// What stands for itself in the IRI of an id that is none.
+const KEPT: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
+
+/// Why a text is no id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WrongId {
+    /// It is empty.
+    Empty,
+    /// It has so many bytes.
+    TooLong(usize),
+    /// It begins as only ids do that are written in RDF.
+    Reserved,
+}
+
+impl fmt::Display for WrongId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => write!(f, "an id is empty"),
+            Self::TooLong(bytes) => {
+                write!(f, "an id has {bytes} bytes; {LONGEST_ID} are allowed")
+            }
+            Self::Reserved => write!(
+                f,
+                "an id begins with {PLAIN}, which is how other ids are written in RDF; take \
+                 what follows, decoded"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for WrongId {}
+
+/// The IRI of an id.
+///
+/// # Errors
+/// What is wrong with the id.
+pub fn iri(id: &str) -> Result<NamedNode, WrongId> {
+    if id.is_empty() {
+        return Err(WrongId::Empty);
+    }
+    if id.len() > LONGEST_ID {
+        return Err(WrongId::TooLong(id.len()));
+    }
+    if id.starts_with(PLAIN) {
+        return Err(WrongId::Reserved);
+    }
+    Ok(NamedNode::new(id).unwrap_or_else(|_| {
+        let encoded = utf8_percent_encode(id, KEPT);
+        NamedNode::new_unchecked(format!("{PLAIN}{encoded}"))
+    }))
+}
+
+/// The id of an IRI.
+#[must_use]
+pub fn id(iri: NamedNodeRef<'_>) -> Cow<'_, str> {
+    let text = iri.as_str();
+    match text.strip_prefix(PLAIN) {
+        // What nobody here has written is an IRI like others.
+        Some(encoded) => percent_decode_str(encoded)
+            .decode_utf8()
+            .ok()
+            .filter(|id| self::iri(id).is_ok_and(|back| back.as_str() == text))
+            .unwrap_or(Cow::Borrowed(text)),
+        None => Cow::Borrowed(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn iris_stand_for_themselves_and_others_are_encoded() {
+        for (text, wanted) in [
+            ("urn:uuid:1", "urn:uuid:1"),
+            ("https://a.example/x?y#z", "https://a.example/x?y#z"),
+            ("invoice 4711", "urn:x-bloomgrove:id:invoice%204711"),
+            ("a/b", "urn:x-bloomgrove:id:a%2Fb"),
+            ("göl", "urn:x-bloomgrove:id:g%C3%B6l"),
+            ("<>\"\n", "urn:x-bloomgrove:id:%3C%3E%22%0A"),
+        ] {
+            let iri = iri(text).unwrap();
+            assert_eq!(iri.as_str(), wanted);
+            assert_eq!(id(iri.as_ref()), text);
+        }
+        assert_eq!(iri(""), Err(WrongId::Empty));
+        assert_eq!(iri(&"x".repeat(2049)), Err(WrongId::TooLong(2049)));
+        assert_eq!(iri("urn:x-bloomgrove:id:a"), Err(WrongId::Reserved));
+    }
+
+    proptest! {
+        #[test]
+        fn every_id_comes_back(text in "\\PC{1,40}|[a-z]{1,4}:[ -~]{0,20}") {
+            prop_assume!(!text.starts_with(PLAIN));
+            let iri = iri(&text).unwrap();
+            prop_assert!(NamedNode::new(iri.as_str()).is_ok());
+            prop_assert_eq!(id(iri.as_ref()), text);
+        }
+    }
+}
