@@ -9,7 +9,8 @@ use bloomgrove_client::Seal;
 use bloomgrove_server::access::KeyEntry;
 use bloomgrove_server::config::{LogFormat, LogOptions, TlsFiles};
 use bloomgrove_server::observe::logs;
-use bloomgrove_site::config::{Coordinator, SiteConfig, Window};
+use bloomgrove_site::config::{CoordinatorConfig, SiteConfig};
+use bloomgrove_site::publish::Window;
 use bloomgrove_site::{Site, run as serve};
 
 use crate::connect::first_line;
@@ -194,7 +195,7 @@ fn config(flags: Flags) -> Result<SiteConfig> {
     let publish = flags.publish;
     let coordinator = match publish.coordinator {
         None => None,
-        Some(url) => Some(Coordinator {
+        Some(url) => Some(CoordinatorConfig {
             url,
             key: publish
                 .coordinator_key_file
