@@ -22,7 +22,7 @@ pub(super) struct Import {
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// turtle, n-triples, n-quads, trig, json-ld, rdf-xml or prov-json [default: by the file's name]
-    #[arg(long, value_name = "FORMAT", value_parser = Format::from_name)]
+    #[arg(long, value_name = "FORMAT", value_parser = by_its_name)]
     format: Option<Format>,
     /// Print JSON, an object for each file
     #[arg(long)]
@@ -72,6 +72,13 @@ pub(super) fn run(args: Import) -> Result<Outcome> {
 fn is_the_files(error: &bloomgrove_client::Error) -> bool {
     use bloomgrove_client::api::Code;
     matches!(error.code(), Some(Code::Invalid | Code::TooLarge))
+}
+
+/// `turtle`, `rdf-xml` and so on.
+fn by_its_name(text: &str) -> Result<Format, String> {
+    let name = |format: Format| format.name().to_lowercase().replace('/', "-");
+    let found = Format::ALL.into_iter().find(|format| name(*format) == text);
+    found.ok_or_else(|| format!("there are {}", Format::ALL.map(name).join(", ")))
 }
 
 fn by_name(path: &Path) -> Result<Format> {
