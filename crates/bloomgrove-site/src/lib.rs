@@ -10,5 +10,8 @@
 //!                     ids --> publish: filters, by window --> the coordinator
 //! ```
 
+pub mod event;
+pub mod generate;
 pub mod id;
+pub mod import;
 pub mod vocabulary;

@@ -1,0 +1,233 @@
+//! The day, event by event.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use bloomgrove_client::api::{Event, EventKind};
+
+use super::Plan;
+use super::draw::{Random, Sites};
+
+/// Milliseconds.
+const DAY: u64 = 86_400_000;
+/// What a site does next, in thousandths, if it knows documents; what is sent is received, too.
+const SHARES: [(EventKind, u64); 5] = [
+    (EventKind::Created, 250),
+    (EventKind::Derived, 370),
+    (EventKind::Bundled, 40),
+    (EventKind::Split, 60),
+    (EventKind::Sent, 280),
+];
+/// How many inputs something derived has, by weight, from 1 on.
+const DERIVED_OF: [u64; 3] = [75, 20, 5];
+/// How many documents are created at once, by weight, from 1 on.
+const CREATED: [u64; 3] = [75, 20, 5];
+/// How many documents are sent at once, by weight, from 1 on.
+const SENT: [u64; 4] = [80, 12, 5, 3];
+/// Bundles have so many inputs.
+const BUNDLED: std::ops::Range<u64> = 3..7;
+/// Documents are split into so many.
+const SPLIT: std::ops::Range<u64> = 2..5;
+/// Milliseconds on the way: half a minute to a quarter of an hour.
+const TRANSIT: std::ops::Range<u64> = 30_000..900_000;
+
+/// An event in numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Its number, in the order of time.
+    pub number: u64,
+    /// The site that records it.
+    pub site: u32,
+    /// What happened.
+    pub kind: EventKind,
+    /// Documents that it began with, or that were transferred.
+    pub inputs: Vec<u32>,
+    /// Documents that it made.
+    pub outputs: Vec<u32>,
+    /// Milliseconds since the day began.
+    pub time: u64,
+    /// Of a transfer: the site at the other end.
+    pub peer: Option<u32>,
+}
+
+/// What is on the way: when it comes, the number of its sending, to whom, from whom, what.
+type OnTheWay = Reverse<(u64, u64, u32, u32, Vec<u32>)>;
+
+/// Steps in the order of time: [`Plan::steps`].
+pub struct Steps {
+    plan: Plan,
+    random: Random,
+    sites: Sites,
+    /// What each site knows, the newest last.
+    known: Vec<Vec<u32>>,
+    on_the_way: BinaryHeap<OnTheWay>,
+    documents: u32,
+    next: u64,
+}
+
+impl Steps {
+    pub(super) fn new(plan: Plan) -> Self {
+        let plan = Plan {
+            sites: plan.sites.clamp(1, 65_536),
+            ..plan
+        };
+        let mut random = Random::new(plan.seed);
+        Self {
+            sites: Sites::new(plan.sites, &mut random),
+            known: vec![Vec::new(); plan.sites as usize],
+            on_the_way: BinaryHeap::new(),
+            documents: 0,
+            next: 0,
+            plan,
+            random,
+        }
+    }
+
+    /// New documents of this site.
+    fn make(&mut self, site: u32, count: u64) -> Vec<u32> {
+        let first = self.documents;
+        self.documents = first.saturating_add(count as u32);
+        let made: Vec<u32> = (first..self.documents).collect();
+        self.known[site as usize].extend(&made);
+        made
+    }
+
+    /// Documents that this site knows, each once: as many as asked for, or nearly.
+    fn take(&mut self, site: u32, count: u64) -> Vec<u32> {
+        let known = &self.known[site as usize];
+        let mut taken = Vec::new();
+        for _ in 0..count {
+            let back = self.random.back(known.len() as u64) as usize;
+            let document = known[known.len() - 1 - back];
+            if !taken.contains(&document) {
+                taken.push(document);
+            }
+        }
+        taken
+    }
+
+    fn many(&mut self, weights: &[u64]) -> u64 {
+        self.random.weighted(weights) as u64 + 1
+    }
+
+    fn between(&mut self, range: std::ops::Range<u64>) -> u64 {
+        range.start + self.random.below(range.end - range.start)
+    }
+
+    fn received(&mut self, time: u64) -> Option<Step> {
+        self.on_the_way
+            .peek()
+            .filter(|Reverse((due, ..))| *due <= time)?;
+        let Reverse((_, _, site, peer, inputs)) = self.on_the_way.pop()?;
+        self.known[site as usize].extend(&inputs);
+        Some(Step {
+            number: self.next,
+            site,
+            kind: EventKind::Received,
+            inputs,
+            outputs: Vec::new(),
+            time,
+            peer: Some(peer),
+        })
+    }
+
+    fn done(&mut self, time: u64) -> Step {
+        let site = self.sites.draw(&mut self.random);
+        let kind = match self.known[site as usize].is_empty() {
+            true => EventKind::Created,
+            false => {
+                let weights = SHARES.map(|(_, weight)| weight);
+                SHARES[self.random.weighted(&weights)].0
+            }
+        };
+        // A single site has nobody to send to.
+        let kind = match kind {
+            EventKind::Sent if self.plan.sites == 1 => EventKind::Derived,
+            kind => kind,
+        };
+        let inputs = match kind {
+            EventKind::Created | EventKind::Received => 0,
+            EventKind::Derived => self.many(&DERIVED_OF),
+            EventKind::Bundled => self.between(BUNDLED),
+            EventKind::Split => 1,
+            EventKind::Sent => self.many(&SENT),
+        };
+        let outputs = match kind {
+            EventKind::Created => self.many(&CREATED),
+            EventKind::Derived | EventKind::Bundled => 1,
+            EventKind::Split => self.between(SPLIT),
+            EventKind::Sent | EventKind::Received => 0,
+        };
+        let inputs = self.take(site, inputs);
+        let outputs = self.make(site, outputs);
+        let peer = (kind == EventKind::Sent).then(|| {
+            let peer = self.sites.peer(site, &mut self.random);
+            let due = time + self.between(TRANSIT);
+            self.on_the_way
+                .push(Reverse((due, self.next, peer, site, inputs.clone())));
+            peer
+        });
+        Step {
+            number: self.next,
+            site,
+            kind,
+            inputs,
+            outputs,
+            time,
+            peer,
+        }
+    }
+}
+
+impl Iterator for Steps {
+    type Item = Step;
+
+    fn next(&mut self) -> Option<Step> {
+        if self.next == self.plan.events {
+            return None;
+        }
+        let time = (u128::from(self.next) * u128::from(DAY) / u128::from(self.plan.events)) as u64;
+        let step = match self.received(time) {
+            Some(step) => step,
+            None => self.done(time),
+        };
+        self.next += 1;
+        Some(step)
+    }
+}
+
+/// Events in the order of time: [`Plan::events`].
+pub struct Events(Steps);
+
+impl Events {
+    pub(super) fn new(plan: Plan) -> Self {
+        Self(Steps::new(plan))
+    }
+}
+
+impl Iterator for Events {
+    type Item = (u32, Event);
+
+    fn next(&mut self) -> Option<(u32, Event)> {
+        let step = self.0.next()?;
+        let plan = &self.0.plan;
+        let ids = |documents: &[u32]| documents.iter().map(|&one| plan.document(one)).collect();
+        let event = Event {
+            id: Some(plan.event(step.number)),
+            kind: step.kind,
+            inputs: ids(&step.inputs),
+            outputs: ids(&step.outputs),
+            time: Some(clock(plan.day, step.time)),
+            label: plan.labels.then(|| plan.label(&step)),
+            agent: plan.labels.then(|| plan.agent(step.number).to_owned()),
+            peer: step.peer.map(|peer| plan.site(peer)),
+        };
+        Some((step.site, event))
+    }
+}
+
+fn clock(day: &str, time: u64) -> String {
+    let (hours, minutes) = (time / 3_600_000, time / 60_000 % 60);
+    let (seconds, rest) = (time / 1000 % 60, time % 1000);
+    format!("{day}T{hours:02}:{minutes:02}:{seconds:02}.{rest:03}Z")
+}

@@ -1,0 +1,293 @@
+//! What is looked at before a parser sees the document: whatever could make it need time or memory
+//! out of proportion.
+//!
+//! | format | what could be done with it |
+//! |---|---|
+//! | Turtle, TriG, RDF/XML | a long prefix, held once for each of a million open brackets |
+//! | RDF/XML | entities made of entities, each ten times as long as the one before |
+//! | JSON-LD | a context of terms that are each defined by the next: recursion |
+//!
+//! The scans here know just enough of each grammar to tell brackets from text. Where a document is
+//! malformed they may lose their way; then the parser stops at the same place.
+
+use std::cell::RefCell;
+use std::fmt;
+
+use bloomgrove_client::api::LONGEST_ID;
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+
+use super::{DEEPEST, Format, WrongDocument};
+
+/// Terms that a JSON-LD context may define.
+const MOST_TERMS: usize = 2000;
+/// Bytes of an entity's value.
+const LONGEST_ENTITY: usize = 100;
+
+/// Whether it is safe to parse it.
+pub(super) fn check(document: &[u8], format: Format) -> Result<(), WrongDocument> {
+    match format {
+        // No nesting, nothing abbreviated.
+        Format::NTriples | Format::NQuads => Ok(()),
+        Format::Turtle | Format::TriG => turtle(document, format),
+        Format::RdfXml => xml(document),
+        Format::JsonLd => json_ld(document),
+        // Read by serde_json, which has a limit of its own.
+        Format::ProvJson => Ok(()),
+    }
+}
+
+fn turtle(document: &[u8], format: Format) -> Result<(), WrongDocument> {
+    let mut depth = 0usize;
+    let mut at = 0;
+    while let Some(&byte) = document.get(at) {
+        let rest = &document[at + 1..];
+        at += 1 + match byte {
+            b'\\' => 1,
+            b'#' => position(rest, |byte| byte == b'\n' || byte == b'\r'),
+            b'<' => {
+                let end = position(rest, |byte| byte == b'>' || byte == b'<' || byte <= b' ');
+                if end > LONGEST_ID {
+                    return Err(WrongDocument::Long(end));
+                }
+                end
+            }
+            b'"' | b'\'' => string(rest, byte),
+            b'[' | b'(' | b'{' => {
+                depth += 1;
+                if depth > DEEPEST {
+                    return Err(WrongDocument::Deep(format));
+                }
+                0
+            }
+            b']' | b')' | b'}' => {
+                depth = depth.saturating_sub(1);
+                0
+            }
+            _ => 0,
+        };
+    }
+    Ok(())
+}
+
+/// Bytes until one is found, or all.
+fn position(bytes: &[u8], found: impl Fn(u8) -> bool) -> usize {
+    bytes
+        .iter()
+        .position(|&byte| found(byte))
+        .unwrap_or(bytes.len())
+}
+
+/// Bytes of a string after its first quote, with the last: quoted once or three times.
+fn string(rest: &[u8], quote: u8) -> usize {
+    let long = [quote, quote];
+    let (mut at, end): (usize, &[u8]) = match rest.starts_with(&long) {
+        true => (2, &[quote, quote, quote]),
+        false => (0, &[quote]),
+    };
+    while at < rest.len() && !rest[at..].starts_with(end) {
+        at += if rest[at] == b'\\' { 2 } else { 1 };
+    }
+    (at + end.len()).min(rest.len())
+}
+
+fn xml(document: &[u8]) -> Result<(), WrongDocument> {
+    if find(document, b"parseType=\"Triple\"").is_some() {
+        return Err(WrongDocument::Quoted);
+    }
+    entities(document)?;
+    let mut depth = 0usize;
+    let mut at = 0;
+    while let Some(begin) = find(&document[at..], b"<") {
+        let rest = &document[at + begin..];
+        at += begin;
+        let skipped = [
+            (&b"<!--"[..], &b"-->"[..]),
+            (b"<![CDATA[", b"]]>"),
+            (b"<?", b"?>"),
+        ]
+        .into_iter()
+        .find(|(open, _)| rest.starts_with(open));
+        if let Some((_, close)) = skipped {
+            at += find(rest, close).map_or(rest.len(), |end| end + close.len());
+            continue;
+        }
+        let end = tag(rest)?;
+        if rest.starts_with(b"</") {
+            depth = depth.saturating_sub(1);
+        } else if !rest.starts_with(b"<!") && !rest[..end].ends_with(b"/>") {
+            depth += 1;
+            if depth > DEEPEST {
+                return Err(WrongDocument::Deep(Format::RdfXml));
+            }
+        }
+        at += end;
+    }
+    Ok(())
+}
+
+/// Bytes of a tag, whose attributes are looked at.
+fn tag(rest: &[u8]) -> Result<usize, WrongDocument> {
+    let mut at = 0;
+    let mut name = 0;
+    while let Some(&byte) = rest.get(at) {
+        match byte {
+            b'>' => return Ok(at + 1),
+            b'"' | b'\'' => {
+                let value = position(&rest[at + 1..], |other| other == byte);
+                let names_space = find(&rest[name..at], b"xmlns").is_some()
+                    || find(&rest[name..at], b"xml:base").is_some();
+                if names_space && value > LONGEST_ID {
+                    return Err(WrongDocument::Long(value));
+                }
+                at += value + 2;
+                name = at;
+            }
+            _ => at += 1,
+        }
+    }
+    Ok(rest.len())
+}
+
+/// The parser writes entities out where they are declared, and again wherever they stand.
+fn entities(document: &[u8]) -> Result<(), WrongDocument> {
+    let mut at = 0;
+    while let Some(begin) = find(&document[at..], b"<!ENTITY") {
+        at += begin + 8;
+        let rest = &document[at..];
+        let value = &rest[(position(rest, |byte| byte == b'"') + 1).min(rest.len())..];
+        let value = &value[..position(value, |byte| byte == b'"')];
+        if value.len() > LONGEST_ENTITY || value.contains(&b'&') {
+            return Err(WrongDocument::Entity);
+        }
+    }
+    Ok(())
+}
+
+fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
+    let first = *wanted.first()?;
+    let mut from = 0;
+    loop {
+        let at = from + bytes.get(from..)?.iter().position(|&byte| byte == first)?;
+        if bytes[at..].starts_with(wanted) {
+            return Some(at);
+        }
+        from = at + 1;
+    }
+}
+
+fn json_ld(document: &[u8]) -> Result<(), WrongDocument> {
+    let wrong = RefCell::new(None);
+    let mut json = serde_json::Deserializer::from_slice(document);
+    let read = Contexts {
+        inside: None,
+        wrong: &wrong,
+    }
+    .deserialize(&mut json)
+    .and_then(|()| json.end());
+    match (read, wrong.into_inner()) {
+        (Ok(()), _) => Ok(()),
+        (Err(_), Some(wrong)) => Err(wrong),
+        (Err(error), None) => Err(wrong_json(&error, Format::JsonLd)),
+    }
+}
+
+/// What serde_json says, in our words.
+pub(super) fn wrong_json(error: &serde_json::Error, format: Format) -> WrongDocument {
+    let what = error.to_string();
+    if what.starts_with("recursion limit exceeded") {
+        return WrongDocument::Deep(format);
+    }
+    let place = (error.line() > 0).then(|| (error.line() as u64, error.column() as u64));
+    let what = what.split(" at line ").next().unwrap_or_default();
+    WrongDocument::syntax(format, place, what)
+}
+
+/// Walks through JSON and keeps nothing but the number of terms in the context that it is in.
+struct Contexts<'a> {
+    inside: Option<&'a RefCell<usize>>,
+    wrong: &'a RefCell<Option<WrongDocument>>,
+}
+
+impl Contexts<'_> {
+    fn refuse<E: serde::de::Error>(&self, wrong: WrongDocument) -> E {
+        let error = E::custom(&wrong);
+        self.wrong.borrow_mut().get_or_insert(wrong);
+        error
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Contexts<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Contexts<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "JSON")
+    }
+
+    fn visit_unit<E: serde::de::Error>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_bool<E: serde::de::Error>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E: serde::de::Error>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E: serde::de::Error>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<(), E> {
+        match self.inside {
+            Some(_) if text.len() > LONGEST_ID => Err(self.refuse(WrongDocument::Long(text.len()))),
+            _ => Ok(()),
+        }
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        while items
+            .next_element_seed(Contexts {
+                inside: self.inside,
+                wrong: self.wrong,
+            })?
+            .is_some()
+        {}
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<(), A::Error> {
+        while let Some(key) = entries.next_key::<String>()? {
+            if let Some(terms) = self.inside {
+                *terms.borrow_mut() += 1;
+                if *terms.borrow() > MOST_TERMS {
+                    return Err(self.refuse(WrongDocument::Terms(MOST_TERMS)));
+                }
+            }
+            let terms = RefCell::new(0);
+            let begins = self.inside.is_none() && key == "@context";
+            let inside = match begins {
+                true => Some(&terms),
+                false => self.inside,
+            };
+            entries.next_value_seed(Contexts {
+                inside,
+                wrong: self.wrong,
+            })?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,158 @@
+//! Provenance that others have written: RDF in its usual formats, and PROV-JSON, as triples.
+//!
+//! ```text
+//!  Turtle  N-Triples  TriG  N-Quads  JSON-LD  RDF/XML      PROV-JSON
+//!        \      \       |      |       /       /               |
+//!         parser, which stops at the first mistake        prov_json
+//!                            \                              /
+//!          blank nodes named, graphs flattened, every link as a forward triple
+//! ```
+//!
+//! * A blank node becomes `urn:x-bloomgrove:blank:HASH:bN`: the hash of the document, and the number
+//!   of the node in the order in which it appears. So the same document gives the same triples
+//!   whenever it is read, and two documents never share a blank node.
+//! * Named graphs, and the bundles of PROV-JSON, are taken as one graph.
+//! * Links that are written in another way than `effect property cause` are added as that:
+//!   [`qualified`].
+//! * Nothing is fetched: a JSON-LD context must be in the document.
+//! * Without a base, an IRI must be absolute.
+//!
+//! A document comes from outside, and may be made to harm: how deep it nests, how long an IRI is and
+//! how much it becomes when its abbreviations are written out are all bounded, so that reading takes
+//! time and memory in proportion to its bytes.
+
+mod blank;
+mod guard;
+mod prov_json;
+pub mod qualified;
+mod rdf;
+mod wrong;
+
+use oxigraph::model::Triple;
+
+pub use wrong::WrongDocument;
+
+/// How deep brackets, braces or elements may be nested in a document.
+pub const DEEPEST: usize = 128;
+/// The triples of a document may have so many times as many bytes as it has itself: an IRI of 60
+/// bytes that is written with a prefix in 4 is 15 times as long.
+const EXPANSION: usize = 32;
+/// And so many more, for small documents.
+const EXPANSION_FREE: usize = 1 << 20;
+
+/// How a document is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// Turtle.
+    Turtle,
+    /// N-Triples.
+    NTriples,
+    /// N-Quads.
+    NQuads,
+    /// TriG.
+    TriG,
+    /// JSON-LD, with its context in it.
+    JsonLd,
+    /// RDF/XML.
+    RdfXml,
+    /// PROV-JSON, the W3C member submission.
+    ProvJson,
+}
+
+impl Format {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::Turtle,
+        Self::NTriples,
+        Self::NQuads,
+        Self::TriG,
+        Self::JsonLd,
+        Self::RdfXml,
+        Self::ProvJson,
+    ];
+
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Turtle => "Turtle",
+            Self::NTriples => "N-Triples",
+            Self::NQuads => "N-Quads",
+            Self::TriG => "TriG",
+            Self::JsonLd => "JSON-LD",
+            Self::RdfXml => "RDF/XML",
+            Self::ProvJson => "PROV-JSON",
+        }
+    }
+
+    /// Its media type. PROV-JSON has none that is registered; `application/json` is taken, too.
+    #[must_use]
+    pub const fn media(self) -> &'static str {
+        match self {
+            Self::Turtle => "text/turtle",
+            Self::NTriples => "application/n-triples",
+            Self::NQuads => "application/n-quads",
+            Self::TriG => "application/trig",
+            Self::JsonLd => "application/ld+json",
+            Self::RdfXml => "application/rdf+xml",
+            Self::ProvJson => "application/provenance+json",
+        }
+    }
+
+    /// The format of a media type; parameters such as `charset` are passed over.
+    #[must_use]
+    pub fn from_media(media: &str) -> Option<Self> {
+        let media = media.split(';').next()?.trim().to_ascii_lowercase();
+        match media.as_str() {
+            "application/json" | "application/prov+json" => Some(Self::ProvJson),
+            "application/x-turtle" => Some(Self::Turtle),
+            _ => Self::ALL.into_iter().find(|format| format.media() == media),
+        }
+    }
+
+    /// The format of files whose names end like this.
+    #[must_use]
+    pub fn from_extension(extension: &str) -> Option<Self> {
+        Some(match extension.to_ascii_lowercase().as_str() {
+            "ttl" => Self::Turtle,
+            "nt" => Self::NTriples,
+            "nq" => Self::NQuads,
+            "trig" => Self::TriG,
+            "jsonld" => Self::JsonLd,
+            "rdf" | "xml" | "owl" => Self::RdfXml,
+            "json" | "provjson" => Self::ProvJson,
+            _ => return None,
+        })
+    }
+}
+
+/// The triples of a document, and those that say its links forward.
+///
+/// # Errors
+/// What is wrong with it, where, and what to do.
+pub fn read(document: &[u8], format: Format) -> Result<Vec<Triple>, WrongDocument> {
+    read_from(document, format, None)
+}
+
+/// As [`read`]; relative IRIs are relative to `base`. PROV-JSON has none.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_from(
+    document: &[u8],
+    format: Format,
+    base: Option<&str>,
+) -> Result<Vec<Triple>, WrongDocument> {
+    // Some editors begin a file with this mark, which no grammar knows.
+    let document = document.strip_prefix(b"\xef\xbb\xbf").unwrap_or(document);
+    guard::check(document, format)?;
+    let mut triples = match format {
+        Format::ProvJson => prov_json::read(document)?,
+        _ => rdf::read(document, format, base)?,
+    };
+    qualified::add(&mut triples);
+    Ok(triples)
+}
+
+#[cfg(test)]
+mod tests;

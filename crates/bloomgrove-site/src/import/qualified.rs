@@ -1,0 +1,111 @@
+//! Links that are written in another way than `effect property cause`, said forward.
+//!
+//! ```text
+//! <event> prov:qualifiedUsage [ prov:entity <document> ; prov:atTime ... ]
+//!                                             gives  <event> prov:used <document>
+//! <event> prov:generated <document>           gives  <document> prov:wasGeneratedBy <event>
+//! ```
+//!
+//! PROV-O says that the one implies the other, and most that is written states both; a store that
+//! does not reason needs the plain one.
+
+use std::collections::{HashMap, HashSet};
+
+use bloomgrove_client::api::Relation;
+use oxigraph::model::{NamedNode, NamedNodeRef, NamedOrBlankNode, Term, Triple};
+
+use crate::vocabulary::{ASSOCIATED, ATTRIBUTED, PROV};
+
+const ENTITY: &[&str] = &["entity", "influencer"];
+const ACTIVITY: &[&str] = &["activity", "influencer"];
+const AGENT: &[&str] = &["agent", "influencer"];
+const ANYTHING: &[&str] = &["entity", "activity", "agent", "influencer"];
+
+/// A qualified property, where the node that it leads to names the cause, and what it implies.
+const QUALIFIED: [(&str, &[&str], &str); 12] = [
+    ("qualifiedUsage", ENTITY, Relation::Used.iri()),
+    ("qualifiedGeneration", ACTIVITY, Relation::GeneratedBy.iri()),
+    ("qualifiedDerivation", ENTITY, Relation::DerivedFrom.iri()),
+    ("qualifiedRevision", ENTITY, Relation::RevisionOf.iri()),
+    ("qualifiedQuotation", ENTITY, Relation::QuotedFrom.iri()),
+    (
+        "qualifiedPrimarySource",
+        ENTITY,
+        Relation::PrimarySource.iri(),
+    ),
+    (
+        "qualifiedCommunication",
+        ACTIVITY,
+        Relation::InformedBy.iri(),
+    ),
+    ("qualifiedStart", ENTITY, Relation::StartedBy.iri()),
+    ("qualifiedEnd", ENTITY, Relation::EndedBy.iri()),
+    ("qualifiedInfluence", ANYTHING, Relation::InfluencedBy.iri()),
+    ("qualifiedAttribution", AGENT, ATTRIBUTED.as_str()),
+    ("qualifiedAssociation", AGENT, ASSOCIATED.as_str()),
+];
+
+/// Properties that say it backward, and what says it forward.
+const BACKWARD: [(&str, &str); 2] = [
+    ("generated", Relation::GeneratedBy.iri()),
+    ("influenced", Relation::InfluencedBy.iri()),
+];
+
+/// Adds the forward triples that these imply and that are not among them.
+pub fn add(triples: &mut Vec<Triple>) {
+    let mut implied = Vec::new();
+    {
+        // What the nodes between name as the cause, by node.
+        let mut causes: HashMap<&NamedOrBlankNode, Vec<(&str, &NamedNode)>> = HashMap::new();
+        let mut qualified = Vec::new();
+        for triple in triples.iter() {
+            let Some(local) = triple.predicate.as_str().strip_prefix(PROV) else {
+                continue;
+            };
+            let Term::NamedNode(object) = &triple.object else {
+                continue;
+            };
+            if ANYTHING.contains(&local) {
+                causes
+                    .entry(&triple.subject)
+                    .or_default()
+                    .push((local, object));
+            } else if let Some((_, forward)) = BACKWARD.iter().find(|(name, _)| *name == local) {
+                if let NamedOrBlankNode::NamedNode(cause) = &triple.subject {
+                    let effect = NamedOrBlankNode::from(object.clone());
+                    implied.push(link(&effect, forward, cause));
+                }
+            } else if let Some(row) = QUALIFIED.iter().find(|(name, ..)| *name == local) {
+                qualified.push((&triple.subject, row, object));
+            }
+        }
+        for (effect, (_, names, forward), between) in qualified {
+            let between = NamedOrBlankNode::from(between.clone());
+            for (name, cause) in causes.get(&between).into_iter().flatten() {
+                if names.contains(name) {
+                    implied.push(link(effect, forward, cause));
+                }
+            }
+        }
+    }
+    if implied.is_empty() {
+        return;
+    }
+    let wanted: HashSet<&Triple> = implied.iter().collect();
+    let stated: HashSet<Triple> = triples
+        .iter()
+        .filter(|triple| wanted.contains(triple))
+        .cloned()
+        .collect();
+    let mut added = HashSet::new();
+    for triple in implied {
+        if !stated.contains(&triple) && added.insert(triple.clone()) {
+            triples.push(triple);
+        }
+    }
+}
+
+fn link(effect: &NamedOrBlankNode, property: &'static str, cause: &NamedNode) -> Triple {
+    let property = NamedNodeRef::new_unchecked(property);
+    Triple::new(effect.clone(), property, cause.clone())
+}

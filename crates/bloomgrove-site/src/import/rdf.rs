@@ -1,0 +1,175 @@
+//! Documents of RDF, by the parsers of Oxigraph.
+
+use std::error::Error;
+use std::sync::{Arc, Mutex};
+
+use bloomgrove_client::api::LONGEST_ID;
+use oxigraph::io::{RdfFormat, RdfParser, RdfSyntaxError};
+use oxigraph::model::{NamedNode, NamedOrBlankNode, Quad, Term, Triple};
+
+use super::blank::Blanks;
+use super::{EXPANSION, EXPANSION_FREE, Format, WrongDocument};
+
+/// What relative IRIs are made absolute with where the parser would pass over them in silence, or
+/// not say which one it was: whatever begins like this was relative.
+const NOWHERE: &str = "x-bloomgrove-nowhere://nowhere/";
+/// Bytes of the stack on which JSON-LD is read: the parser defines the terms of a context by
+/// recursion, as deep as there are terms. It is touched only as far as it is used.
+const STACK: usize = 64 << 20;
+
+/// The triples of a document.
+pub(super) fn read(
+    document: &[u8],
+    format: Format,
+    base: Option<&str>,
+) -> Result<Vec<Triple>, WrongDocument> {
+    if format != Format::JsonLd {
+        return parse(document, format, base);
+    }
+    std::thread::scope(|scope| {
+        std::thread::Builder::new()
+            .stack_size(STACK)
+            .spawn_scoped(scope, || parse(document, format, base))
+            .map_err(|error| WrongDocument::syntax(format, None, format!("no thread: {error}")))?
+            .join()
+            .unwrap_or_else(|_| {
+                let what = "the parser gave up on it";
+                Err(WrongDocument::syntax(format, None, what))
+            })
+    })
+}
+
+fn parse(
+    document: &[u8],
+    format: Format,
+    base: Option<&str>,
+) -> Result<Vec<Triple>, WrongDocument> {
+    let parser = RdfParser::from_format(match format {
+        Format::Turtle => RdfFormat::Turtle,
+        Format::NTriples => RdfFormat::NTriples,
+        Format::NQuads => RdfFormat::NQuads,
+        // PROV-JSON never comes here.
+        Format::TriG | Format::ProvJson => RdfFormat::TriG,
+        Format::JsonLd => RdfFormat::JsonLd {
+            profile: Default::default(),
+        },
+        Format::RdfXml => RdfFormat::RdfXml,
+    });
+    let hidden = matches!(format, Format::JsonLd | Format::RdfXml);
+    let parser = match base.or(hidden.then_some(NOWHERE)) {
+        Some(base) => parser.with_base_iri(base).map_err(|_| {
+            let what = format!("the base {base:?} is no absolute IRI");
+            WrongDocument::syntax(format, None, what)
+        })?,
+        None => parser,
+    };
+    let wanted = Arc::new(Mutex::new(None));
+    let asked = Arc::clone(&wanted);
+    let quads = parser.for_slice(document).with_document_loader(move |url| {
+        if let Ok(mut asked) = asked.lock() {
+            asked.get_or_insert(url.to_owned());
+        }
+        Err::<_, Box<dyn Error + Send + Sync>>("contexts are not fetched".into())
+    });
+    let mut reader = Reader {
+        blanks: Blanks::new(document),
+        allowed: document.len() * EXPANSION + EXPANSION_FREE,
+        bytes: 0,
+        document: document.len(),
+    };
+    let mut triples = Vec::new();
+    for quad in quads {
+        let quad =
+            quad.map_err(
+                |error| match wanted.lock().ok().and_then(|mut wanted| wanted.take()) {
+                    Some(url) => WrongDocument::Context(url),
+                    None => explain(&error, document, format),
+                },
+            )?;
+        triples.push(reader.triple(quad)?);
+    }
+    Ok(triples)
+}
+
+fn explain(error: &RdfSyntaxError, document: &[u8], format: Format) -> WrongDocument {
+    let what = error.to_string();
+    let location = error.location();
+    if let Some(location) = &location {
+        let begin = (location.start.offset as usize).min(document.len());
+        let end = (location.end.offset as usize).clamp(begin, document.len());
+        // The parser knows no quoted triples and takes the second < for part of an IRI.
+        let around = &document[begin.saturating_sub(2)..(end + 2).min(document.len())];
+        if around.windows(2).any(|two| two == b"<<") {
+            return WrongDocument::Quoted;
+        }
+        if what.contains("No scheme found") {
+            let iri = String::from_utf8_lossy(&document[begin..end]);
+            return WrongDocument::Relative(iri.trim_matches(['<', '>']).to_owned());
+        }
+    }
+    let place = location.map(|place| (place.start.line + 1, place.start.column + 1));
+    // The parser says the place in its text, too.
+    let what = match what.split_once(": ") {
+        Some((begin, rest)) if begin.contains("at line ") => rest.to_owned(),
+        _ => what,
+    };
+    WrongDocument::syntax(format, place, what)
+}
+
+/// Makes triples of quads, and counts.
+struct Reader {
+    blanks: Blanks,
+    allowed: usize,
+    bytes: usize,
+    document: usize,
+}
+
+impl Reader {
+    fn triple(&mut self, quad: Quad) -> Result<Triple, WrongDocument> {
+        let subject = match quad.subject {
+            NamedOrBlankNode::NamedNode(node) => self.named(node)?,
+            NamedOrBlankNode::BlankNode(node) => self.blanks.name(node.as_str()),
+        };
+        let predicate = self.named(quad.predicate)?;
+        let object = match quad.object {
+            Term::NamedNode(node) => self.named(node)?.into(),
+            Term::BlankNode(node) => self.blanks.name(node.as_str()).into(),
+            Term::Literal(literal) => {
+                self.count(literal.value().len())?;
+                if literal.language().is_none() {
+                    self.named(literal.datatype().into_owned())?;
+                }
+                Term::Literal(literal)
+            }
+            #[allow(
+                unreachable_patterns,
+                reason = "a feature of oxrdf that others may enable"
+            )]
+            _ => return Err(WrongDocument::Quoted),
+        };
+        Ok(Triple::new(subject, predicate, object))
+    }
+
+    fn named(&mut self, node: NamedNode) -> Result<NamedNode, WrongDocument> {
+        let bytes = node.as_str().len();
+        if let Some(relative) = node.as_str().strip_prefix(NOWHERE) {
+            return Err(WrongDocument::Relative(relative.to_owned()));
+        }
+        if bytes > LONGEST_ID {
+            return Err(WrongDocument::Long(bytes));
+        }
+        self.count(bytes)?;
+        Ok(node)
+    }
+
+    fn count(&mut self, bytes: usize) -> Result<(), WrongDocument> {
+        self.bytes += bytes;
+        match self.bytes > self.allowed {
+            true => Err(WrongDocument::Large {
+                document: self.document,
+                allowed: self.allowed,
+            }),
+            false => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Why a document cannot be read.
+
+use std::fmt;
+
+use bloomgrove_client::api::LONGEST_ID;
+
+use super::{DEEPEST, Format};
+
+/// Characters of the document that are repeated in a message at most.
+const SHOWN: usize = 80;
+
+/// Why a document cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum WrongDocument {
+    /// It breaks the rules of its format.
+    Syntax {
+        /// The format that it was read as.
+        format: Format,
+        /// Line and column, from 1 on, where they are known.
+        place: Option<(u64, u64)>,
+        /// What is wrong there.
+        what: String,
+    },
+    /// An IRI is relative, and nothing says to what.
+    Relative(String),
+    /// It needs a context from elsewhere.
+    Context(String),
+    /// It is nested too deep.
+    Deep(Format),
+    /// An IRI, or what one is put together of, has so many bytes.
+    Long(usize),
+    /// Its triples are far larger than it is.
+    Large {
+        /// Bytes of the document.
+        document: usize,
+        /// Bytes of its triples that are allowed.
+        allowed: usize,
+    },
+    /// A context defines so many terms.
+    Terms(usize),
+    /// It has triples about triples.
+    Quoted,
+    /// It declares entities that could grow without bound.
+    Entity,
+}
+
+impl WrongDocument {
+    pub(super) fn syntax(
+        format: Format,
+        place: Option<(u64, u64)>,
+        what: impl Into<String>,
+    ) -> Self {
+        let what = what.into();
+        Self::Syntax {
+            format,
+            place,
+            what: shown(&what, 4 * SHOWN),
+        }
+    }
+
+    /// Line and column, from 1 on, where they are known.
+    #[must_use]
+    pub const fn place(&self) -> Option<(u64, u64)> {
+        match self {
+            Self::Syntax { place, .. } => *place,
+            _ => None,
+        }
+    }
+}
+
+/// Not more than so many characters of a text.
+pub(super) fn shown(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+impl fmt::Display for WrongDocument {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Syntax {
+                format,
+                place,
+                what,
+            } => {
+                write!(f, "this is no {}", format.name())?;
+                if let Some((line, column)) = place {
+                    write!(f, ": line {line}, column {column}")?;
+                }
+                write!(
+                    f,
+                    ": {what}; correct it there, or say which format it is written in"
+                )
+            }
+            Self::Relative(iri) => write!(
+                f,
+                "<{}> is relative, and the document does not say to what; write it out, or begin \
+                 with a base (@base in Turtle, xml:base in RDF/XML, @base in a JSON-LD context)",
+                shown(iri, SHOWN)
+            ),
+            Self::Context(url) => write!(
+                f,
+                "the document needs the JSON-LD context at {}, and nothing is fetched from \
+                 elsewhere; put that context into the document, or send it as N-Quads",
+                shown(url, SHOWN)
+            ),
+            Self::Deep(format) => write!(
+                f,
+                "this {} is nested more than {DEEPEST} deep; give inner nodes a name and write \
+                 them one after the other",
+                format.name()
+            ),
+            Self::Long(bytes) => write!(
+                f,
+                "an IRI, or the prefix of one, has {bytes} bytes; {LONGEST_ID} are allowed: use \
+                 shorter ones"
+            ),
+            Self::Large { document, allowed } => write!(
+                f,
+                "the triples of this document of {document} bytes have more than {allowed} bytes \
+                 when all is written out; use shorter prefixes, or send it in parts"
+            ),
+            Self::Terms(terms) => write!(
+                f,
+                "a JSON-LD context defines {terms} terms or more; leave out those that are not \
+                 used"
+            ),
+            Self::Quoted => write!(
+                f,
+                "the document has triples about triples (RDF 1.2, << >>), which are not taken; \
+                 say it with PROV's qualified forms instead"
+            ),
+            Self::Entity => write!(
+                f,
+                "an entity of this RDF/XML has more than 100 bytes or is made of other entities, \
+                 which is how documents are written that grow without bound; write it out"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for WrongDocument {}
