@@ -70,7 +70,7 @@ async fn whole_once_then_deltas_also_after_a_restart() {
     assert_eq!(client.status().await.unwrap().sets, 1);
 
     // A set that somebody has deleted comes back, with the next id or without.
-    client.delete("galway/ids/all").await.unwrap();
+    client.remove("galway/ids/all").await.unwrap();
     site.record(vec![derived(&["e"], "f")]).await.unwrap();
     site.publish().await.unwrap();
     assert!(
@@ -199,14 +199,14 @@ async fn windows_have_sets_of_their_own_that_go_by_themselves() {
         name.starts_with("galway/ids/20") && name.contains('T'),
         "{name}"
     );
-    let set = client.info(&name).await.unwrap();
+    let set = client.set(&name).await.unwrap();
     let left = set.expires.unwrap() - set.created;
     assert!((7200..=10_800).contains(&left), "{left}");
     // A delta does not take its end away.
     site.record(vec![derived(&["b"], "c")]).await.unwrap();
     site.publish().await.unwrap();
     assert_eq!(counts(&site.status()).1, 1);
-    assert!(client.info(&name).await.unwrap().expires.is_some());
+    assert!(client.set(&name).await.unwrap().expires.is_some());
     running.stop().await;
     coordinator.stop().await;
 }
@@ -272,7 +272,7 @@ async fn chaos(seed: u64) {
             }
             _ => {
                 if let Some(there) = &coordinator {
-                    let _ = there.client().delete("galway/ids/all").await;
+                    let _ = there.client().remove("galway/ids/all").await;
                 }
             }
         }
