@@ -153,7 +153,12 @@ impl Default for Limits {
 }
 
 impl Limits {
-    fn check(&self) -> Result<(), String> {
+    /// What would refuse everything.
+    ///
+    /// # Errors
+    ///
+    /// Which limit it is.
+    pub fn check(&self) -> Result<(), String> {
         for (name, is_zero) in [
             ("body", self.body == 0),
             ("keys", self.keys == 0),

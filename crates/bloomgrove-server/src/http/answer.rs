@@ -11,10 +11,11 @@ use crate::refusal::{problem, respond};
 
 /// A problem as an answer.
 #[derive(Debug)]
-pub(super) struct Refused(Problem);
+pub struct Refused(Problem);
 
 impl Refused {
-    pub(super) fn new(code: Code, detail: impl Into<String>) -> Self {
+    /// A refusal of this kind.
+    pub fn new(code: Code, detail: impl Into<String>) -> Self {
         Self(problem(status(code), code, detail))
     }
 }

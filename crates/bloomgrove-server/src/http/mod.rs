@@ -13,8 +13,8 @@
 //!
 //! What stands before every handler (keys, limits, ids, the log) is in `front.rs`.
 
-mod answer;
-mod extract;
+pub mod answer;
+pub mod extract;
 mod filters;
 mod members;
 mod sets;
