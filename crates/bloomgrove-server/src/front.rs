@@ -22,7 +22,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 
 use crate::access::Access;
 use crate::config::Limits;
-use crate::guard;
+use crate::guard::{self, Door};
 use crate::limit::{self, Enforce};
 use crate::observe::request;
 use crate::refusal::{problem, respond};
@@ -30,6 +30,12 @@ use crate::refusal::{problem, respond};
 /// Puts all of it before the routes of `router`, and before what it answers to unknown paths.
 /// A request that takes longer than `slow` is logged.
 pub fn before(router: Router, access: Arc<Access>, limits: &Limits, slow: Duration) -> Router {
+    let is_open = guard::is_open_path;
+    before_door(router, Door { access, is_open }, limits, slow)
+}
+
+/// As [`before`], with other paths that need no key.
+pub fn before_door(router: Router, door: Door, limits: &Limits, slow: Duration) -> Router {
     // The last layer is the outermost.
     router
         // Ours holds whatever the handlers read with.
@@ -38,7 +44,7 @@ pub fn before(router: Router, access: Arc<Access>, limits: &Limits, slow: Durati
             Enforce::new(limits.clone()),
             limit::enforce,
         ))
-        .layer(from_fn_with_state(access, guard::admit))
+        .layer(from_fn_with_state(door, guard::admit))
         .layer(CatchPanicLayer::custom(panicked))
         .layer(from_fn_with_state(slow, request::watch))
 }

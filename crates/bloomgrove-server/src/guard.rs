@@ -22,13 +22,18 @@ use crate::access::{Access, Caller, Denied};
 use crate::page;
 use crate::refusal::{problem, respond};
 
+/// Who is let in, and where without a key.
+#[derive(Clone, Debug)]
+pub struct Door {
+    /// The keys.
+    pub access: Arc<Access>,
+    /// Paths that need none.
+    pub is_open: fn(&str) -> bool,
+}
+
 /// The middleware.
-pub async fn admit(
-    State(access): State<Arc<Access>>,
-    mut request: Request,
-    next: Next,
-) -> Response {
-    let caller = match caller(&access, &request) {
+pub async fn admit(State(door): State<Door>, mut request: Request, next: Next) -> Response {
+    let caller = match caller(&door, &request) {
         Ok(caller) => caller,
         Err(problem) => return respond(problem),
     };
@@ -42,22 +47,29 @@ pub async fn admit(
     response
 }
 
-fn caller(access: &Access, request: &Request) -> Result<Option<Caller>, Problem> {
+fn caller(door: &Door, request: &Request) -> Result<Option<Caller>, Problem> {
+    let access = &door.access;
     if access.is_open() {
         // Whatever key was sent, none is asked for.
         meant_for_us(request.uri(), request.headers())?;
         return Ok(Some(Caller::anybody()));
     }
-    if is_open_path(request.uri().path()) {
+    if (door.is_open)(request.uri().path()) {
         return Ok(None);
     }
     Ok(Some(access.who(key(request.headers())?)?))
 }
 
-/// Paths that need no key.
+/// Paths of the coordinator that need no key.
 #[must_use]
 pub fn is_open_path(path: &str) -> bool {
-    matches!(path, "/livez" | "/readyz") || page::has(path)
+    is_health_path(path) || page::has(path)
+}
+
+/// Whether the server is well: everybody may know.
+#[must_use]
+pub fn is_health_path(path: &str) -> bool {
+    matches!(path, "/livez" | "/readyz")
 }
 
 /// The key of `Authorization: Bearer KEY`.

@@ -142,8 +142,18 @@ impl Link {
     }
 }
 
+/// The kinds of events that sites record, as [`Node::kind`] has them.
+const EVENT_KINDS: [&str; 6] = ["created", "derived", "bundled", "split", "sent", "received"];
+
+/// Whether this is the kind of an event that sites record.
+#[must_use]
+pub fn is_event_kind(kind: &str) -> bool {
+    EVENT_KINDS.contains(&kind)
+}
+
 /// What is said of a document or an event. Where several are said, the first in the order of
-/// their bytes, so that it is the same whoever puts it together.
+/// their bytes, so that it is the same whoever puts it together; of kinds, those of events come
+/// before all others.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct Node {
@@ -177,7 +187,13 @@ impl Node {
                 *one = Some(other);
             }
         };
-        first(&mut self.kind, other.kind);
+        // That an event is an `Activity` says less than what was done.
+        let rank = |kind: &Option<String>| kind.as_deref().map(|kind| !is_event_kind(kind));
+        match (rank(&self.kind), rank(&other.kind)) {
+            (Some(one), Some(other)) if one < other => {}
+            (Some(one), Some(two)) if one > two => self.kind = other.kind,
+            _ => first(&mut self.kind, other.kind),
+        }
         first(&mut self.label, other.label);
         first(&mut self.time, other.time);
         first(&mut self.agent, other.agent);

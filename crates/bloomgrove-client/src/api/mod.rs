@@ -28,7 +28,7 @@ pub use events::{
 pub use key::{Key, MOST_KEYS};
 pub use lineage::{
     Direction, LONGEST_ID, LONGEST_SEALED_ID, Lineage, LineageRequest, Link, MOST_LINKS, Node,
-    Relation, Start,
+    Relation, Start, is_event_kind,
 };
 pub use members::{
     Estimate, EstimateRequest, Member, Names, ReconstructRequest, Reconstruction, Sample,

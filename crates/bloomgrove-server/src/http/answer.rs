@@ -11,10 +11,11 @@ use crate::refusal::{problem, respond};
 
 /// A problem as an answer.
 #[derive(Debug)]
-pub(super) struct Refused(Problem);
+pub struct Refused(Problem);
 
 impl Refused {
-    pub(super) fn new(code: Code, detail: impl Into<String>) -> Self {
+    /// A refusal of this kind.
+    pub fn new(code: Code, detail: impl Into<String>) -> Self {
         Self(problem(status(code), code, detail))
     }
 }
@@ -75,7 +76,7 @@ pub(super) enum Refusals {
     /// The key does not allow this
     #[response(status = 403, content_type = "application/problem+json")]
     Forbidden(Problem),
-    /// There is no such set
+    /// There is no such set, or site
     #[response(status = 404, content_type = "application/problem+json")]
     NotFound(Problem),
     /// The body did not come in time

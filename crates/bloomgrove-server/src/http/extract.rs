@@ -88,7 +88,8 @@ async fn on_a_thread<T: Send + 'static>(
 }
 
 /// Who calls: somebody who may read, at least.
-pub(super) struct Reader;
+#[derive(Debug)]
+pub struct Reader;
 
 impl<S: Sync> FromRequestParts<S> for Reader {
     type Rejection = Refused;
@@ -100,7 +101,8 @@ impl<S: Sync> FromRequestParts<S> for Reader {
 }
 
 /// Who calls; each change asks whether it may.
-pub(super) struct Who(pub(super) Caller);
+#[derive(Debug)]
+pub struct Who(pub Caller);
 
 impl<S: Sync> FromRequestParts<S> for Who {
     type Rejection = Refused;
@@ -143,7 +145,8 @@ impl<S: Send + Sync> FromRequestParts<S> for Writable {
 }
 
 /// What stands behind `?` in the path.
-pub(super) struct Asked<T>(pub(super) T);
+#[derive(Debug)]
+pub struct Asked<T>(pub T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Asked<T> {
     type Rejection = Refused;
@@ -173,7 +176,8 @@ pub(super) fn utf8(query: Option<&str>) -> Result<(), Refused> {
 }
 
 /// A body of JSON.
-pub(super) struct Json<T>(pub(super) T);
+#[derive(Debug)]
+pub struct Json<T>(pub T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
     type Rejection = Refused;
@@ -265,8 +269,9 @@ impl<S: Send + Sync> FromRequest<S> for Binary {
     }
 }
 
-/// The type of the body, without parameters.
-fn media_type(headers: &HeaderMap) -> String {
+/// The type of the body, without parameters, in small letters.
+#[must_use]
+pub fn media_type(headers: &HeaderMap) -> String {
     let value = headers.get(header::CONTENT_TYPE);
     let value = value
         .and_then(|value| value.to_str().ok())

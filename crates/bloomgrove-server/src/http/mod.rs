@@ -6,17 +6,19 @@
 //! | `filters.rs` | `/v1/sets/{name}/filter` |
 //! | `which.rs` | `/v1/which` |
 //! | `members.rs` | `/v1/estimate`, `/v1/sample`, `/v1/reconstruct` |
+//! | `sites.rs` | `/v1/sites`, `/v1/sites/{name}` |
 //! | `state.rs` | `/v1/status`, `/v1/picture`, `/v1/snapshots` |
 //! | `extract.rs` | what handlers get: the coordinator, bodies, queries, names |
 //! | `answer.rs` | what they give: refusals as problems |
 //!
 //! What stands before every handler (keys, limits, ids, the log) is in `front.rs`.
 
-mod answer;
-mod extract;
+pub mod answer;
+pub mod extract;
 mod filters;
 mod members;
 mod sets;
+mod sites;
 mod state;
 mod which;
 
@@ -34,6 +36,7 @@ use utoipa_axum::routes;
 
 use crate::coordinator::Coordinator;
 use crate::refusal::{problem, respond};
+use crate::trace::Tracer;
 
 /// What handlers share.
 #[derive(Clone, Debug)]
@@ -49,6 +52,7 @@ struct Inner {
     work: Arc<Semaphore>,
     /// Memory for filters that were sent and are not yet in place, in units.
     uploads: Arc<Semaphore>,
+    tracer: Tracer,
     /// Keys to try.
     examples: Vec<String>,
 }
@@ -56,13 +60,14 @@ struct Inner {
 impl App {
     /// Without a coordinator yet: everything is answered with "starting" until there is one.
     #[must_use]
-    pub fn new(examples: Vec<String>) -> Self {
+    pub fn new(examples: Vec<String>, tracer: Tracer) -> Self {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         Self(Arc::new(Inner {
             coordinator: OnceLock::new(),
             searches: Arc::new(Semaphore::new(threads)),
             work: Arc::new(Semaphore::new(2 * threads)),
             uploads: Arc::new(Semaphore::new(extract::UPLOAD_UNITS)),
+            tracer,
             examples,
         }))
     }
@@ -71,6 +76,12 @@ impl App {
     #[must_use]
     pub fn is_demo(&self) -> bool {
         !self.0.examples.is_empty()
+    }
+
+    /// Who asks sites.
+    #[must_use]
+    pub fn tracer(&self) -> &Tracer {
+        &self.0.tracer
     }
 
     /// Begins to answer.
@@ -99,6 +110,7 @@ impl App {
     tags(
         (name = "sets", description = "What sets there are, and what they hold"),
         (name = "questions", description = "Which sets hold a key, and what is in them"),
+        (name = "sites", description = "Sites of a federation, and traces across all of them"),
         (name = "server", description = "The server itself")
     )
 )]
@@ -114,6 +126,8 @@ fn routes() -> OpenApiRouter<App> {
         .routes(routes!(members::estimate))
         .routes(routes!(members::sample))
         .routes(routes!(members::reconstruct))
+        .routes(routes!(sites::list))
+        .routes(routes!(sites::register, sites::forget))
         .routes(routes!(state::status))
         .routes(routes!(state::picture))
         .routes(routes!(state::make_snapshot, state::snapshots))

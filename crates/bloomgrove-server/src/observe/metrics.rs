@@ -68,10 +68,16 @@ pub async fn sum_up() {
     }
 }
 
-/// The answer to `GET /metrics`; its type is [`MEDIA`].
+/// What was counted and measured in this process as it ran.
+#[must_use]
+pub fn counted() -> String {
+    recorder().map(PrometheusHandle::render).unwrap_or_default()
+}
+
+/// The answer to `GET /metrics` of a coordinator; its type is [`MEDIA`].
 #[must_use]
 pub fn render(status: &Status) -> String {
-    let mut text = recorder().map(PrometheusHandle::render).unwrap_or_default();
+    let mut text = counted();
     let totals = &status.totals;
     let counters = [
         (
@@ -172,7 +178,8 @@ pub fn render(status: &Status) -> String {
 /// The type of what [`render`] makes.
 pub const MEDIA: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-fn one(text: &mut String, name: &str, kind: &str, help: &str, value: f64) {
+/// Adds a figure.
+pub fn one(text: &mut String, name: &str, kind: &str, help: &str, value: f64) {
     // Writing to a string does not fail.
     let _ = writeln!(
         text,

@@ -1,0 +1,4 @@
+//! Sites and traces over real HTTP.
+
+mod registry;
+mod support;

@@ -1,0 +1,295 @@
+//! Configuration of a site: what can be set, what it is when it is not set, and what is refused.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bloomgrove_client::{Client, Seal};
+use bloomgrove_server::access::{Access, KeyEntry};
+use bloomgrove_server::config::{Limits, TlsFiles};
+
+use crate::publish::Window;
+
+/// The port that a site listens on when nobody says otherwise.
+pub const PORT: u16 = 7118;
+/// Bytes of the name of a site.
+const LONGEST_NAME: usize = 200;
+/// Ids that a window can be made for.
+const MOST_EXPECTED: u64 = 1 << 32;
+
+/// All that a site needs to know before it starts.
+#[derive(Clone, Debug)]
+pub struct SiteConfig {
+    /// What it is called everywhere.
+    pub name: String,
+    /// The folder with everything that is kept.
+    pub data: PathBuf,
+    /// Where to listen.
+    pub listen: Vec<SocketAddr>,
+    /// Where the coordinator reaches it; the first address that it listens on, if it is left out.
+    pub advertise: Option<String>,
+    /// Who gets to know which ids are here; nobody, if it is left out.
+    pub coordinator: Option<CoordinatorConfig>,
+    /// How often that is brought up to date.
+    pub period: Duration,
+    /// How ids are divided by time; not at all, if it is left out.
+    pub window: Option<Window>,
+    /// How many ids to expect, in a window if there are windows.
+    pub expect: u64,
+    /// How often the coordinator may come in vain.
+    pub fpr: f64,
+    /// What keeps ids from the coordinator, if anything does.
+    pub seal: Option<Seal>,
+    /// Who may do what; without keys, everybody everything, from this machine.
+    pub keys: Vec<KeyEntry>,
+    /// The certificate and its key; without them, plain HTTP.
+    pub tls: Option<TlsFiles>,
+    /// How much is too much. Those on filters are not used here.
+    pub limits: Limits,
+    /// Triples at most: each takes some 200 bytes of memory or more.
+    pub triples: u64,
+    /// Requests that take longer are logged.
+    pub slow: Duration,
+}
+
+/// Where the coordinator is.
+#[derive(Clone, PartialEq, Eq)]
+pub struct CoordinatorConfig {
+    /// Its address.
+    pub url: String,
+    /// A write key with the prefix `NAME/`, if the coordinator wants keys.
+    pub key: Option<String>,
+    /// The authority of its certificate, in PEM, if the machine does not know it.
+    pub ca: Option<Vec<u8>>,
+}
+
+impl CoordinatorConfig {
+    /// The one at this address, without a key.
+    #[must_use]
+    pub fn new(url: impl Into<String>) -> Self {
+        Self {
+            url: url.into(),
+            key: None,
+            ca: None,
+        }
+    }
+
+    /// A client that talks to it.
+    ///
+    /// # Errors
+    /// What is wrong with the address, the key or the authority.
+    pub fn client(&self) -> Result<Client, bloomgrove_client::Error> {
+        let mut builder = Client::builder(&*self.url).timeout(Duration::from_secs(30));
+        if let Some(key) = &self.key {
+            builder = builder.key(key);
+        }
+        if let Some(ca) = &self.ca {
+            builder = builder.ca_certificate(ca);
+        }
+        builder.build()
+    }
+}
+
+impl std::fmt::Debug for CoordinatorConfig {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Without the key.
+        f.debug_struct("CoordinatorConfig")
+            .field("url", &self.url)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Default for SiteConfig {
+    fn default() -> Self {
+        Self {
+            name: "site".into(),
+            data: "bloomgrove-site".into(),
+            listen: vec![SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), PORT)],
+            advertise: None,
+            coordinator: None,
+            period: Duration::from_secs(10),
+            window: None,
+            expect: 10_000,
+            fpr: 0.001,
+            seal: None,
+            keys: Vec::new(),
+            tls: None,
+            limits: Limits::default(),
+            triples: 20_000_000,
+            slow: Duration::from_secs(1),
+        }
+    }
+}
+
+impl SiteConfig {
+    /// What does not go together.
+    ///
+    /// # Errors
+    /// What is wrong, and the way out.
+    pub fn check(&self) -> Result<(), String> {
+        check_name(&self.name)?;
+        Access::new(&self.keys)?;
+        if self.listen.is_empty() {
+            return Err("`listen` names no address, so nobody could ask".into());
+        }
+        let elsewhere = self.listen.iter().find(|addr| !addr.ip().is_loopback());
+        if let Some(addr) = elsewhere
+            && self.keys.is_empty()
+        {
+            return Err(format!(
+                "refusing to listen on {addr} without keys: everybody who reaches it could record \
+                 events and read everything. Make a key with `bloomgrove serve key --role write` \
+                 and add its entry to the configuration, or listen on {}",
+                SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), addr.port())
+            ));
+        }
+        if let Some(coordinator) = &self.coordinator {
+            let client = coordinator.client();
+            client.map_err(|error| format!("the coordinator: {error}"))?;
+            let unreachable = self
+                .listen
+                .first()
+                .is_some_and(|addr| addr.ip().is_unspecified());
+            if unreachable && self.advertise.is_none() {
+                return Err(
+                    "the site listens on all addresses of this machine; say with `advertise` at \
+                     which one the coordinator reaches it, such as https://galway.example.org:7118"
+                        .into(),
+                );
+            }
+        }
+        if let Some(url) = &self.advertise {
+            Client::new(url.as_str()).map_err(|error| format!("`advertise`: {error}"))?;
+        }
+        if let Some(window) = &self.window {
+            window.check()?;
+        }
+        if !(Duration::from_millis(10)..=Duration::from_secs(86_400)).contains(&self.period) {
+            return Err(format!(
+                "a period of {:?}; it is at least 10 ms and at most a day",
+                self.period
+            ));
+        }
+        if self.expect == 0 || self.expect > MOST_EXPECTED {
+            return Err(format!(
+                "`expect` is {}; it is a number of ids from 1 to {MOST_EXPECTED}",
+                self.expect
+            ));
+        }
+        if !(self.fpr > 0.0 && self.fpr <= 0.5) {
+            return Err(format!(
+                "`fpr` is {}; it is a rate above 0 and up to 0.5, such as 0.001",
+                self.fpr
+            ));
+        }
+        if self.triples == 0 {
+            return Err("`triples` is 0, so nothing could be recorded".into());
+        }
+        self.limits.check()
+    }
+
+    /// Whether keys would travel in the clear: for a warning.
+    #[must_use]
+    pub fn shows_keys(&self) -> bool {
+        self.tls.is_none() && self.listen.iter().any(|addr| !addr.ip().is_loopback())
+    }
+}
+
+/// What can be the name of a site: the names of its sets begin with it.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn check_name(name: &str) -> Result<(), String> {
+    let wrong = if name.is_empty() {
+        "is empty".to_owned()
+    } else if name.len() > LONGEST_NAME {
+        format!("has {} bytes, and {LONGEST_NAME} are the most", name.len())
+    } else if let Some(control) = name.chars().find(|c| c.is_control()) {
+        format!("has the control character {control:?} in it")
+    } else if name.starts_with('/') || name.ends_with('/') {
+        "begins or ends with a slash".to_owned()
+    } else if name.contains("/ids/") || name.starts_with("ids/") || name.ends_with("/ids") {
+        "has /ids/ in it, which stands between a site and its sets".to_owned()
+    } else if name == "." || name == ".." {
+        "means a folder in every address".to_owned()
+    } else {
+        return Ok(());
+    };
+    Err(format!("the name of the site, {name:?}, {wrong}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_checked() {
+        for good in ["galway", "eu/galway", "Göl 1", "ids", &"x".repeat(200)] {
+            assert_eq!(check_name(good), Ok(()), "{good}");
+        }
+        for bad in [
+            "",
+            "/a",
+            "a/",
+            "a\nb",
+            "a/ids/b",
+            "a/ids",
+            "ids/a",
+            ".",
+            "..",
+            &"x".repeat(201),
+        ] {
+            assert!(check_name(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_go_together_is_refused() {
+        let good = SiteConfig::default();
+        assert_eq!(good.check(), Ok(()));
+        let elsewhere = || vec!["0.0.0.0:7118".parse().unwrap()];
+        let entry = || KeyEntry {
+            name: "me".into(),
+            role: bloomgrove_server::access::Role::Write,
+            sha256: "0".repeat(64),
+            prefix: String::new(),
+        };
+        let coordinator = |url: &str| Some(CoordinatorConfig::new(url));
+        let hours = |hours: u64| Duration::from_secs(3600 * hours);
+        let window = |length, keep| Some(Window { length, keep });
+        type Change = Box<dyn Fn(&mut SiteConfig)>;
+        let cases: [(&str, Change); 10] = [
+            ("no address", Box::new(|c| c.listen = Vec::new())),
+            ("without keys", Box::new(move |c| c.listen = elsewhere())),
+            (
+                "advertise",
+                Box::new(move |c| {
+                    (c.listen, c.keys) = (elsewhere(), vec![entry()]);
+                    c.coordinator = coordinator("http://127.0.0.1:1");
+                }),
+            ),
+            (
+                "coordinator",
+                Box::new(move |c| c.coordinator = coordinator("ftp://a")),
+            ),
+            (
+                "advertise",
+                Box::new(|c| c.advertise = Some("nonsense".into())),
+            ),
+            (
+                "hours",
+                Box::new(move |c| c.window = window(Duration::from_secs(60), hours(1))),
+            ),
+            ("period", Box::new(|c| c.period = Duration::ZERO)),
+            ("expect", Box::new(|c| c.expect = 0)),
+            ("fpr", Box::new(|c| c.fpr = f64::NAN)),
+            ("triples", Box::new(|c| c.triples = 0)),
+        ];
+        for (word, change) in cases {
+            let mut config = good.clone();
+            change(&mut config);
+            let error = config.check().unwrap_err();
+            assert!(error.contains(word), "{word}: {error}");
+        }
+    }
+}

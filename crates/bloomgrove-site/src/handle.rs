@@ -1,0 +1,227 @@
+//! A site from inside the program: what can be done over HTTP can be done here without.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bloomgrove_client::api::{
+    Code, Event, Imported, Lineage, LineageRequest, MOST_LINKS, Recorded, SiteStatus,
+};
+use bloomgrove_server::coordinator::Refusal;
+use bytes::Bytes;
+use oxigraph::sparql::CancellationToken;
+use tokio::sync::Semaphore;
+
+use crate::event;
+use crate::import::{self, Format};
+use crate::publish::push::Publisher;
+use crate::publish::timestamp;
+use crate::records::{Records, now};
+use crate::sparql::{self, Wanted};
+
+/// Events, and ids to begin with, in one request.
+pub const MOST_AT_A_TIME: usize = 10_000;
+
+/// A site that is running, or about to. Copies are the same site.
+#[derive(Clone, Debug)]
+pub struct Handle(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    name: String,
+    records: Arc<Records>,
+    publisher: Option<Arc<Publisher>>,
+    started: Instant,
+    /// What may take seconds (queries, imports) waits for its like here, what takes milliseconds
+    /// for its own.
+    long: Arc<Semaphore>,
+    short: Arc<Semaphore>,
+    /// How long a query may take.
+    time: Duration,
+}
+
+impl Handle {
+    pub(crate) fn new(
+        name: String,
+        records: Arc<Records>,
+        publisher: Option<Arc<Publisher>>,
+        time: Duration,
+    ) -> Self {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        Self(Arc::new(Inner {
+            name,
+            records,
+            publisher,
+            started: Instant::now(),
+            long: Arc::new(Semaphore::new(threads)),
+            short: Arc::new(Semaphore::new(2 * threads)),
+            time,
+        }))
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    pub(crate) fn publisher(&self) -> Option<&Arc<Publisher>> {
+        self.0.publisher.as_ref()
+    }
+
+    /// Records events, all or none; they are on disk when this returns.
+    ///
+    /// # Errors
+    /// `invalid` for events that cannot be, `too_large` for too many, `storage` and `memory` when
+    /// there is no room.
+    pub async fn record(&self, events: Vec<Event>) -> Result<Recorded, Refusal> {
+        at_most(events.len(), "events")?;
+        let records = self.0.records.clone();
+        on_a_thread(&self.0.short, move || {
+            let now = now();
+            let time = timestamp(now);
+            let (mut ids, mut triples) = (Vec::with_capacity(events.len()), Vec::new());
+            for (place, event) in events.iter().enumerate() {
+                let (id, more) = event::triples(event, &time).map_err(|error| {
+                    let detail = format!("event {place}: {error}; nothing was recorded");
+                    Refusal::new(Code::Invalid, detail)
+                })?;
+                ids.push(id);
+                triples.extend(more);
+            }
+            let added = records.add(triples, now)?;
+            Ok(Recorded {
+                ids,
+                triples: added.triples,
+            })
+        })
+        .await?
+    }
+
+    /// Takes in a document, all or nothing; it is on disk when this returns.
+    ///
+    /// # Errors
+    /// `invalid` for what is no such document, `storage` and `memory` when there is no room.
+    pub async fn import(&self, format: Format, document: Bytes) -> Result<Imported, Refusal> {
+        let records = self.0.records.clone();
+        on_a_thread(&self.0.long, move || {
+            let triples = import::read(&document, format).map_err(|error| {
+                Refusal::new(Code::Invalid, format!("{error}; nothing was imported"))
+            })?;
+            let read = triples.len() as u64;
+            let added = records.add(triples, now())?;
+            Ok(Imported {
+                read,
+                triples: added.triples,
+                links: added.links,
+            })
+        })
+        .await?
+    }
+
+    /// What the site knows of some ids.
+    ///
+    /// # Errors
+    /// `too_large` for too many ids or links.
+    pub async fn lineage(&self, question: LineageRequest) -> Result<Lineage, Refusal> {
+        at_most(question.ids.len(), "ids")?;
+        if let Some(links) = question.links
+            && !(1..=MOST_LINKS).contains(&links)
+        {
+            let detail = format!("`links` is {links}; it is a number from 1 to {MOST_LINKS}");
+            return Err(Refusal::new(Code::Invalid, detail));
+        }
+        let records = self.0.records.clone();
+        on_a_thread(&self.0.short, move || records.lineage(&question)).await
+    }
+
+    /// The answer to a SPARQL query, in what `accept` prefers, and its media type.
+    ///
+    /// # Errors
+    /// `invalid` for what is no query that reads, `timeout` and `too_large` for what is too much.
+    pub async fn sparql(
+        &self,
+        query: String,
+        accept: &str,
+    ) -> Result<(Vec<u8>, &'static str), Refusal> {
+        let wanted = Wanted::of(accept)?;
+        let (records, deadline) = (self.0.records.clone(), Instant::now() + self.0.time);
+        let cancel = CancellationToken::new();
+        // Also when nobody waits for it any more.
+        let ended = CancelOnDrop(cancel.clone());
+        let work = on_a_thread(&self.0.long, move || {
+            sparql::query(&records.store, &query, wanted, cancel, deadline)
+        });
+        let in_time = tokio::time::timeout_at(deadline.into(), work).await;
+        drop(ended);
+        in_time.map_err(|_| {
+            let detail = "the query took too long; ask for less, or with LIMIT";
+            Refusal::new(Code::Timeout, detail)
+        })??
+    }
+
+    /// How the site is.
+    #[must_use]
+    pub fn status(&self) -> SiteStatus {
+        let Inner { name, records, .. } = &*self.0;
+        let sets = records.sets();
+        SiteStatus {
+            name: name.clone(),
+            program: env!("CARGO_PKG_VERSION").to_owned(),
+            triples: records.store.len(),
+            ids: sets.ids(),
+            bytes_on_disk: records.log.bytes(),
+            uptime: self.0.started.elapsed().as_secs_f64(),
+            sealed: records.is_sealed(),
+            coordinator: self.0.publisher.as_ref().map(|own| own.status()),
+            sets: sets.published(),
+        }
+    }
+
+    /// Publishes now what is new, without waiting for the period to end; nothing without a
+    /// coordinator.
+    ///
+    /// # Errors
+    /// `busy`, if the coordinator did not take all of it.
+    pub async fn publish(&self) -> Result<(), Refusal> {
+        let Some(publisher) = &self.0.publisher else {
+            return Ok(());
+        };
+        let done = publisher.round().await;
+        done.map_err(|error| Refusal::new(Code::Busy, format!("not published: {error:#}")))
+    }
+}
+
+struct CancelOnDrop(CancellationToken);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+fn at_most(count: usize, what: &str) -> Result<(), Refusal> {
+    match count > MOST_AT_A_TIME {
+        true => Err(Refusal::new(
+            Code::TooLarge,
+            format!(
+                "{count} {what}, and a request takes {MOST_AT_A_TIME} at most; send them in parts"
+            ),
+        )),
+        false => Ok(()),
+    }
+}
+
+/// Does what takes a while on a thread of its own; not too many at a time.
+async fn on_a_thread<T: Send + 'static>(
+    places: &Arc<Semaphore>,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Refusal> {
+    let permit = places.clone().acquire_owned().await;
+    let permit = permit.map_err(|_| Refusal::new(Code::Busy, "the site is stopping"))?;
+    let work = tokio::task::spawn_blocking(move || {
+        let _permit = permit;
+        work()
+    });
+    let broken_off = |_| Refusal::new(Code::Internal, "the work was broken off");
+    work.await.map_err(broken_off)
+}

@@ -1,0 +1,160 @@
+//! HTTP: handlers that parse, call the site and render.
+//!
+//! | path | needs | does |
+//! |---|---|---|
+//! | `POST /v1/events` | write | records events |
+//! | `POST /v1/import` | write | takes in a document of RDF or PROV-JSON |
+//! | `POST /v1/lineage` | read | what the site knows of some ids |
+//! | `GET`, `POST /v1/sparql` | read | queries of any shape |
+//! | `GET /v1/status`, `/metrics` | read | how the site is |
+//! | `GET /livez`, `/readyz` | | whether it is well |
+//!
+//! What stands before every handler (keys, limits, ids, the log) is that of the coordinator.
+
+mod metrics;
+
+use axum::Json as Answer;
+use axum::Router;
+use axum::extract::{FromRequestParts, Request, State};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use bloomgrove_client::api::{
+    Code, Imported, Lineage, LineageRequest, RecordEvents, Recorded, SiteStatus,
+};
+use bloomgrove_server::http::answer::Refused;
+use bloomgrove_server::http::extract::{Asked, Json, Reader, Who, media_type};
+use bloomgrove_server::limit::read_body;
+use bloomgrove_server::observe::metrics::MEDIA;
+use bloomgrove_server::refusal::{problem, respond};
+use http::request::Parts;
+use http::{HeaderMap, StatusCode, header};
+use serde::Deserialize;
+
+use crate::handle::Handle;
+use crate::import::Format;
+
+/// All paths but those that tell whether it is well.
+pub(crate) fn router(site: Handle) -> Router {
+    Router::new()
+        .route("/v1/events", post(record))
+        .route("/v1/import", post(import))
+        .route("/v1/lineage", post(lineage))
+        .route("/v1/sparql", get(ask).post(ask_at_length))
+        .route("/v1/status", get(status))
+        .route("/metrics", get(prometheus))
+        .fallback(async || {
+            let detail = "there is nothing at this path of a site; there are /v1/events, \
+                          /v1/import, /v1/lineage, /v1/sparql and /v1/status";
+            respond(problem(StatusCode::NOT_FOUND, Code::NotFound, detail))
+        })
+        .method_not_allowed_fallback(async || {
+            let detail = "this path does not take this method";
+            respond(problem(
+                StatusCode::METHOD_NOT_ALLOWED,
+                Code::Method,
+                detail,
+            ))
+        })
+        .with_state(site)
+}
+
+/// Who calls: somebody who may record, which is seen before any body is read.
+struct Writer;
+
+impl FromRequestParts<Handle> for Writer {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, site: &Handle) -> Result<Self, Refused> {
+        let Who(who) = Who::from_request_parts(parts, site).await?;
+        // A key for what is of this site, as the coordinator has them, is good for the site itself.
+        who.may_write(&format!("{}/", site.name()))?;
+        Ok(Self)
+    }
+}
+
+async fn record(
+    _: Writer,
+    State(site): State<Handle>,
+    Json(wanted): Json<RecordEvents>,
+) -> Result<Answer<Recorded>, Refused> {
+    Ok(Answer(site.record(wanted.events).await?))
+}
+
+async fn import(
+    _: Writer,
+    State(site): State<Handle>,
+    request: Request,
+) -> Result<Answer<Imported>, Refused> {
+    let media = media_type(request.headers());
+    let format = Format::from_media(&media).ok_or_else(|| {
+        let detail = format!(
+            "a document comes as text/turtle, application/n-triples, application/n-quads, \
+             application/trig, application/rdf+xml, application/ld+json or application/json (PROV-JSON), \
+             and not as {media:?}"
+        );
+        Refused::new(Code::MediaType, detail)
+    })?;
+    let document = read_body(request.into_body()).await?;
+    Ok(Answer(site.import(format, document).await?))
+}
+
+async fn lineage(
+    _: Reader,
+    State(site): State<Handle>,
+    Json(question): Json<LineageRequest>,
+) -> Result<Answer<Lineage>, Refused> {
+    Ok(Answer(site.lineage(question).await?))
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Query {
+    query: String,
+}
+
+async fn ask(
+    _: Reader,
+    State(site): State<Handle>,
+    Asked(asked): Asked<Query>,
+    headers: HeaderMap,
+) -> Result<Response, Refused> {
+    answer(site, asked.query, &headers).await
+}
+
+async fn ask_at_length(
+    _: Reader,
+    State(site): State<Handle>,
+    request: Request,
+) -> Result<Response, Refused> {
+    let (parts, body) = request.into_parts();
+    let body = match media_type(&parts.headers).as_str() {
+        "application/sparql-query" => read_body(body).await?,
+        "application/sparql-update" => {
+            let detail = "this is an update; triples come here only as events and imports";
+            return Err(Refused::new(Code::Invalid, detail));
+        }
+        _ => {
+            let detail = "a query comes with `Content-Type: application/sparql-query`";
+            return Err(Refused::new(Code::MediaType, detail));
+        }
+    };
+    let query = String::from_utf8(body.to_vec())
+        .map_err(|_| Refused::new(Code::Invalid, "the query is not UTF-8"))?;
+    answer(site, query, &parts.headers).await
+}
+
+async fn answer(site: Handle, query: String, headers: &HeaderMap) -> Result<Response, Refused> {
+    let accept = headers.get(header::ACCEPT);
+    let accept = accept.and_then(|value| value.to_str().ok());
+    let (bytes, media) = site.sparql(query, accept.unwrap_or_default()).await?;
+    Ok(([(header::CONTENT_TYPE, media)], bytes).into_response())
+}
+
+async fn status(_: Reader, State(site): State<Handle>) -> Answer<SiteStatus> {
+    Answer(site.status())
+}
+
+async fn prometheus(_: Reader, State(site): State<Handle>) -> Response {
+    let text = metrics::render(&site.status());
+    ([(header::CONTENT_TYPE, MEDIA)], text).into_response()
+}

@@ -1,0 +1,269 @@
+//! Lineage: everything that can be reached from some ids by the links of this site alone.
+//!
+//! ```text
+//!   ancestors of x      all links with the effect x
+//!   descendants of x    all links with the cause x, but transferred_by with the effect x
+//! ```
+//!
+//! Ids are taken up one after the other, those first from which it may go furthest, else in the
+//! order in which they were reached. The links of an id are told all or none; the first id whose
+//! links do not fit ends it, and that id and all that wait behind it are `open`. Only if the very
+//! first has more links than are allowed, the first of them in order are told, and it is `open` as
+//! well: whoever asks for it again gets no further.
+//!
+//! Every link is told of exactly one id, so each comes once, and whoever asks again for what is
+//! open puts together what one large answer would have told.
+//!
+//! Cost: a look at the triples of each id. No SPARQL: a path query would find the same (the tests
+//! ask one), without depths, limits and what is open.
+
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+
+use bloomgrove_client::Seal;
+use bloomgrove_client::api::{
+    Direction, Lineage, LineageRequest, Link, MOST_LINKS, Node, Relation, is_event_kind,
+};
+use oxigraph::model::vocab::{rdf, rdfs};
+use oxigraph::model::{NamedNode, Quad, Term, Triple};
+
+use crate::id;
+use crate::store::{Store, link};
+use crate::vocabulary::{AGENT, ASSOCIATED, ATTRIBUTED, ENDED, GENERATED, OURS, PEER, STARTED};
+
+/// Characters of a text that are told at most.
+const LONGEST_TEXT: usize = 1000;
+
+/// What the store knows of these ids. With a seal the ids that are asked for are opened (one that
+/// does not open is not known), and everything that is told is sealed.
+pub(crate) fn lineage(store: &Store, question: &LineageRequest, seal: Option<&Seal>) -> Lineage {
+    let limit = question.links.unwrap_or(MOST_LINKS).min(MOST_LINKS) as usize;
+    let mut walk = Walk::new(store, question.direction);
+    for start in &question.ids {
+        let id = match seal {
+            Some(seal) => seal.open(&start.id).ok(),
+            None => Some(start.id.clone()),
+        };
+        if let Some(id) = id
+            && let Some(iri) = asked(&id)
+            && store.knows(&iri)
+        {
+            walk.reach(id, start.depth.map_or(u64::MAX, u64::from));
+        }
+    }
+    walk.go(limit);
+    walk.tell(seal)
+}
+
+/// The IRI of an id that somebody asks for, if there can be such an id.
+fn asked(text: &str) -> Option<NamedNode> {
+    match id::iri(text) {
+        Ok(iri) => Some(iri),
+        // In an imported document it may stand for itself.
+        Err(id::WrongId::Reserved) => NamedNode::new(text)
+            .ok()
+            .filter(|iri| id::id(iri.as_ref()) == text),
+        Err(_) => None,
+    }
+}
+
+/// How far it may go from each id, and what was found.
+struct Walk<'a> {
+    store: &'a Store,
+    direction: Direction,
+    /// Of all ids that were reached: how many links further.
+    reached: HashMap<String, u64>,
+    /// Ids to be taken up, by how far it may go from them.
+    waiting: BTreeMap<u64, VecDeque<String>>,
+    /// Ids that were taken up.
+    done: HashSet<String>,
+    links: Vec<Link>,
+    open: Vec<String>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(store: &'a Store, direction: Direction) -> Self {
+        Self {
+            store,
+            direction,
+            reached: HashMap::new(),
+            waiting: BTreeMap::new(),
+            done: HashSet::new(),
+            links: Vec::new(),
+            open: Vec::new(),
+        }
+    }
+
+    fn reach(&mut self, id: String, further: u64) {
+        let before = self.reached.get(&id).copied();
+        if before.is_some_and(|before| before >= further) {
+            return;
+        }
+        self.reached.insert(id.clone(), further);
+        if further > 0 {
+            self.waiting.entry(further).or_default().push_back(id);
+        }
+    }
+
+    /// The next id to take up, and how far it may go from it.
+    fn next(&mut self) -> Option<(String, u64)> {
+        loop {
+            let mut furthest = self.waiting.last_entry()?;
+            let further = *furthest.key();
+            let Some(id) = furthest.get_mut().pop_front() else {
+                furthest.remove();
+                continue;
+            };
+            // Whoever was reached again from nearer by waits twice.
+            if !self.done.contains(&id) {
+                return Some((id, further));
+            }
+        }
+    }
+
+    fn go(&mut self, limit: usize) {
+        let mut is_first = true;
+        while let Some((id, further)) = self.next() {
+            let room = limit - self.links.len();
+            // Of the first, all: which ones come first is seen only then.
+            let most = if is_first { usize::MAX } else { room + 1 };
+            let mut links = links(self.store, &id, self.direction, most);
+            let fits = links.len() <= room;
+            if !fits {
+                self.open.push(id.clone());
+                links.truncate(if is_first { room } else { 0 });
+            }
+            self.done.insert(id.clone());
+            for link in &links {
+                if let Some(there) = link.from(&id, self.direction) {
+                    self.reach(there.to_owned(), one_less(further));
+                }
+            }
+            self.links.append(&mut links);
+            if !fits {
+                while let Some((id, _)) = self.next() {
+                    self.done.insert(id.clone());
+                    self.open.push(id);
+                }
+                return;
+            }
+            is_first = false;
+        }
+    }
+
+    /// All that was found, in order.
+    fn tell(self, seal: Option<&Seal>) -> Lineage {
+        let say = |text: &str| seal.map_or_else(|| text.to_owned(), |seal| seal.seal(text));
+        let ids = self.reached.keys().filter_map(|id| Some((id, asked(id)?)));
+        let mut nodes: Vec<Node> = ids
+            .map(|(id, iri)| describe(self.store, id, &iri, seal))
+            .collect();
+        nodes.sort_by(|one, other| one.id.cmp(&other.id));
+        let mut links = self.links;
+        for link in &mut links {
+            (link.effect, link.cause) = (say(&link.effect), say(&link.cause));
+        }
+        links.sort();
+        let mut open: Vec<String> = self.open.iter().map(|id| say(id)).collect();
+        open.sort();
+        Lineage { links, nodes, open }
+    }
+}
+
+/// How far it may go from the next id; as far as it goes stays that.
+fn one_less(further: u64) -> u64 {
+    match further {
+        u64::MAX => u64::MAX,
+        further => further - 1,
+    }
+}
+
+/// The links from an id in a direction, in order; `most` of them if there are more.
+fn links(store: &Store, id: &str, direction: Direction, most: usize) -> Vec<Link> {
+    let Some(iri) = asked(id) else {
+        return Vec::new();
+    };
+    let up = store.of_subject(&iri).filter_map(to_link);
+    let down = store.of_object(&iri).filter_map(to_link);
+    let mut links: Vec<Link> = match direction {
+        Direction::Ancestors => up.take(most).collect(),
+        Direction::Descendants => down
+            .filter(|link| link.relation != Relation::TransferredBy)
+            .chain(up.filter(|link| link.relation == Relation::TransferredBy))
+            .take(most)
+            .collect(),
+    };
+    links.sort();
+    links
+}
+
+fn to_link(quad: Quad) -> Option<Link> {
+    let triple = Triple::from(quad);
+    let (effect, relation, cause) = link(&triple)?;
+    Some(Link {
+        effect: id::id(effect.as_ref()).into_owned(),
+        relation,
+        cause: id::id(cause.as_ref()).into_owned(),
+    })
+}
+
+/// What is said of an id. Of several texts the first as they are told: sealed, if there is a seal, so
+/// that it does not matter which site has which of them.
+fn describe(store: &Store, id: &str, iri: &NamedNode, seal: Option<&Seal>) -> Node {
+    let say = |text: &str| {
+        let text: String = text.chars().take(LONGEST_TEXT).collect();
+        seal.map_or(text.clone(), |seal| seal.seal(&text))
+    };
+    let mut node = Node {
+        id: seal.map_or_else(|| id.to_owned(), |seal| seal.seal(id)),
+        ..Node::default()
+    };
+    let mut times = Vec::new();
+    for quad in store.of_subject(iri) {
+        let property = quad.predicate.as_ref();
+        let text = match &quad.object {
+            Term::NamedNode(iri) => id::id(iri.as_ref()),
+            Term::Literal(literal) => literal.value().into(),
+            Term::BlankNode(_) => continue,
+        };
+        let mut said = Node::default();
+        if property == rdf::TYPE {
+            let kind = kind(&text);
+            // The kinds of events are the same everywhere, and tell nothing of documents.
+            said.kind = Some(match is_event_kind(&kind) {
+                true => kind,
+                false => say(&kind),
+            });
+        } else if property == rdfs::LABEL {
+            said.label = Some(say(&text));
+        } else if [ENDED, STARTED, GENERATED].contains(&property) {
+            times.push(text.chars().take(LONGEST_TEXT).collect::<String>());
+        } else if [AGENT, ATTRIBUTED, ASSOCIATED].contains(&property) {
+            said.agent = Some(say(&text));
+        } else if property == PEER {
+            said.peer = Some(say(&text));
+        }
+        node.merge(said);
+    }
+    let is_event = node.kind.as_deref().is_some_and(is_event_kind);
+    let times = times.into_iter().map(|time| match is_event {
+        true => time,
+        false => say(&time),
+    });
+    node.time = times.min();
+    node
+}
+
+/// A type in one word: of ours as events have it, else the last part.
+fn kind(iri: &str) -> String {
+    if let Some(name) = iri.strip_prefix(OURS) {
+        let name = name.to_ascii_lowercase();
+        if is_event_kind(&name) {
+            return name;
+        }
+    }
+    let last = iri.rsplit(['#', '/', ':']).find(|part| !part.is_empty());
+    last.unwrap_or(iri).to_owned()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,327 @@
+use std::collections::BTreeSet;
+
+use bloomgrove_client::api::Start;
+use oxigraph::model::{Literal, NamedNodeRef};
+use oxigraph::sparql::{QueryResults, SparqlEvaluator};
+use proptest::prelude::*;
+
+use super::*;
+
+type Edge = (u8, u8, u8);
+
+fn name(number: u8) -> String {
+    // Some of them are no IRIs.
+    match number % 2 {
+        0 => format!("urn:d:{number}"),
+        _ => format!("doc {number}"),
+    }
+}
+
+fn node(text: &str) -> NamedNode {
+    id::iri(text).unwrap()
+}
+
+fn triple(effect: &str, relation: Relation, cause: &str) -> Triple {
+    let property = NamedNodeRef::new_unchecked(relation.iri());
+    Triple::new(node(effect), property, node(cause))
+}
+
+fn said(id: &str, property: NamedNodeRef<'_>, object: impl Into<Term>) -> Triple {
+    Triple::new(node(id), property, object)
+}
+
+fn store_of(triples: Vec<Triple>) -> Store {
+    let store = Store::new().unwrap();
+    store.add(triples).unwrap();
+    store
+}
+
+fn graph(edges: &[Edge]) -> (Store, Vec<Link>) {
+    let relations = Relation::ALL;
+    let links: Vec<Link> = edges
+        .iter()
+        .map(|(effect, relation, cause)| Link {
+            effect: name(*effect),
+            relation: relations[*relation as usize % relations.len()],
+            cause: name(*cause),
+        })
+        .collect();
+    let triples = links
+        .iter()
+        .map(|l| triple(&l.effect, l.relation, &l.cause));
+    (store_of(triples.collect()), links)
+}
+
+fn ask(store: &Store, ids: &[(String, Option<u32>)], direction: Direction, links: u64) -> Lineage {
+    let start = |(id, depth): &(String, Option<u32>)| Start {
+        id: id.clone(),
+        depth: *depth,
+    };
+    let question = LineageRequest {
+        ids: ids.iter().map(start).collect(),
+        direction,
+        links: Some(links),
+    };
+    lineage(store, &question, None)
+}
+
+/// Each id at each distance, one link at a time, until nothing changes.
+fn naive(
+    all: &[Link],
+    ids: &[(String, Option<u32>)],
+    direction: Direction,
+) -> (BTreeSet<Link>, BTreeSet<String>) {
+    let ends = |id: &str| all.iter().any(|link| link.effect == id || link.cause == id);
+    let mut states: BTreeSet<(String, u32)> = BTreeSet::new();
+    for (id, depth) in ids {
+        // No path without a repetition is longer.
+        states.insert((id.clone(), depth.unwrap_or(1000)));
+    }
+    let mut links = BTreeSet::new();
+    loop {
+        let mut more = states.clone();
+        for (id, left) in states.iter().filter(|(_, left)| *left > 0) {
+            for link in all {
+                if let Some(there) = link.from(id, direction) {
+                    links.insert(link.clone());
+                    // Those with a limit of 1000 never come to its end.
+                    let left = if *left > 500 { *left } else { left - 1 };
+                    more.insert((there.to_owned(), left));
+                }
+            }
+        }
+        if more == states {
+            break;
+        }
+        states = more;
+    }
+    let reached = states.into_iter().map(|(id, _)| id).filter(|id| ends(id));
+    (links, reached.collect())
+}
+
+fn directions() -> impl Strategy<Value = Direction> {
+    prop_oneof![Just(Direction::Ancestors), Just(Direction::Descendants)]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn it_is_what_following_each_link_finds(
+        edges in prop::collection::vec((0u8..12, 0u8..13, 0u8..12), 0..40),
+        ids in prop::collection::vec((0u8..14, prop::option::of(0u32..5)), 0..5),
+        direction in directions(),
+    ) {
+        let (store, links) = graph(&edges);
+        let ids: Vec<_> = ids.iter().map(|(id, depth)| (name(*id), *depth)).collect();
+        let found = ask(&store, &ids, direction, MOST_LINKS);
+        let (wanted, reached) = naive(&links, &ids, direction);
+        prop_assert!(found.links.is_sorted());
+        prop_assert!(found.open.is_empty());
+        prop_assert_eq!(found.links, wanted.into_iter().collect::<Vec<_>>());
+        let nodes: Vec<String> = found.nodes.into_iter().map(|node| node.id).collect();
+        prop_assert_eq!(nodes, reached.into_iter().collect::<Vec<_>>());
+    }
+
+    /// Whoever asks again for what is open gets everything, in answers no larger than allowed.
+    #[test]
+    fn what_is_open_leads_to_the_rest(
+        edges in prop::collection::vec((0u8..12, 0u8..13, 0u8..12), 0..40),
+        ids in prop::collection::vec(0u8..14, 1..5),
+        direction in directions(),
+        limit in 1u64..12,
+    ) {
+        let (store, all) = graph(&edges);
+        let ids: Vec<_> = ids.iter().map(|id| (name(*id), None)).collect();
+        let (wanted, reached) = naive(&all, &ids, direction);
+        let (mut links, mut nodes) = (BTreeSet::new(), BTreeSet::new());
+        let mut asked: Vec<(String, Option<u32>)> = ids.clone();
+        let mut too_many = BTreeSet::new();
+        let mut rounds = 0;
+        while !asked.is_empty() {
+            rounds += 1;
+            prop_assert!(rounds < 100, "it does not end");
+            let found = ask(&store, &asked, direction, limit);
+            prop_assert!(found.links.len() as u64 <= limit);
+            prop_assert!(found.open.is_sorted());
+            let first = asked.iter().find(|(id, _)| found.nodes.iter().any(|n| n.id == *id));
+            if let Some((first, _)) = first && found.open.contains(first) {
+                // The first is open only if it has more links than fit, and then it is full.
+                prop_assert_eq!(found.links.len() as u64, limit);
+                prop_assert!(found.links.iter().all(|link| link.from(first, direction).is_some()));
+                too_many.insert(first.clone());
+            }
+            // All links of an id or none.
+            for link in &found.links {
+                let here = if link.from(&link.effect, direction).is_some() { &link.effect } else { &link.cause };
+                let own = |links: &[Link]| links.iter().filter(|l| l.from(here, direction).is_some()).cloned().collect::<BTreeSet<_>>();
+                prop_assert!(found.open.contains(here) || own(&found.links) == own(&all));
+            }
+            links.extend(found.links);
+            nodes.extend(found.nodes.into_iter().map(|node| node.id));
+            asked = found.open.into_iter().filter(|id| !too_many.contains(id)).map(|id| (id, None)).collect();
+        }
+        if too_many.is_empty() {
+            prop_assert_eq!(links, wanted);
+            prop_assert_eq!(nodes, reached);
+        } else {
+            prop_assert!(links.is_subset(&wanted));
+        }
+    }
+
+    /// A path query over the same store, which knows nothing of how we walk.
+    #[test]
+    fn it_is_what_a_path_query_finds(
+        edges in prop::collection::vec((0u8..12, 0u8..13, 0u8..12), 1..40),
+        start in 0u8..12,
+    ) {
+        let (store, _) = graph(&edges);
+        let (transfer, others): (Vec<Relation>, Vec<_>) =
+            Relation::ALL.into_iter().partition(|relation| *relation == Relation::TransferredBy);
+        let path = |relations: &[Relation], inverse: &str| {
+            let parts: Vec<String> = relations.iter().map(|r| format!("{inverse}<{}>", r.iri())).collect();
+            parts.join("|")
+        };
+        for direction in [Direction::Ancestors, Direction::Descendants] {
+            let steps = match direction {
+                Direction::Ancestors => path(&Relation::ALL, ""),
+                Direction::Descendants => format!("{}|{}", path(&others, "^"), path(&transfer, "")),
+            };
+            let query = format!("SELECT DISTINCT ?x WHERE {{ {} ({steps})+ ?x }}", node(&name(start)));
+            let mut wanted = BTreeSet::new();
+            let prepared = SparqlEvaluator::new().parse_query(&query).unwrap();
+            let QueryResults::Solutions(rows) = prepared.on_store(&store.triples).execute().unwrap() else {
+                panic!("not a table");
+            };
+            for row in rows {
+                let Some(Term::NamedNode(iri)) = row.unwrap().get("x").cloned() else { panic!("no IRI") };
+                wanted.insert(id::id(iri.as_ref()).into_owned());
+            }
+            let found = ask(&store, &[(name(start), None)], direction, MOST_LINKS);
+            let far = |link: &Link| {
+                let here = if link.from(&link.effect, direction).is_some() { &link.effect } else { &link.cause };
+                link.from(here, direction).unwrap().to_owned()
+            };
+            let ends: BTreeSet<String> = found.links.iter().map(far).collect();
+            prop_assert_eq!(ends, wanted);
+        }
+    }
+}
+
+#[test]
+fn descriptions_are_the_first_of_what_is_said_whoever_has_it() {
+    let text = |text: &str| Term::from(Literal::new_simple_literal(text));
+    let class = |iri: &str| Term::from(NamedNode::new_unchecked(iri));
+    let all = vec![
+        said("e", rdf::TYPE, class("http://www.w3.org/ns/prov#Activity")),
+        said("e", rdf::TYPE, class("urn:x-bloomgrove:Bundled")),
+        said("e", rdfs::LABEL, text("b")),
+        said("e", rdfs::LABEL, text("a")),
+        said("e", ENDED, text("2026-11-16T10:00:00Z")),
+        said("e", STARTED, text("2026-11-16T09:00:00Z")),
+        said("e", AGENT, text("books")),
+        said("e", ASSOCIATED, class("urn:agent:1")),
+        said("e", PEER, text("pune")),
+        said("e", NamedNodeRef::new_unchecked("urn:other"), text("x")),
+        said("d", rdf::TYPE, class("http://www.w3.org/ns/prov#Entity")),
+        said(
+            "nobody",
+            NamedNodeRef::new_unchecked("urn:other"),
+            text("x"),
+        ),
+    ];
+    let ids = ["e", "d", "nobody", "", "unknown"].map(|id| (id.to_owned(), None));
+    let whole = ask(&store_of(all.clone()), &ids, Direction::Ancestors, 10).nodes;
+    let known: Vec<_> = whole.iter().map(|node| node.id.as_str()).collect();
+    assert_eq!(known, ["d", "e"]);
+    let e = &whole[1];
+    assert_eq!(e.kind.as_deref(), Some("bundled"));
+    assert_eq!(e.label.as_deref(), Some("a"));
+    assert_eq!(e.time.as_deref(), Some("2026-11-16T09:00:00Z"));
+    assert_eq!(e.agent.as_deref(), Some("books"));
+    assert_eq!(e.peer.as_deref(), Some("pune"));
+    assert_eq!(whole[0].kind.as_deref(), Some("Entity"));
+
+    // Each triple at a site of its own, in the open and sealed.
+    let seal = Seal::new(&Seal::new_secret().unwrap()).unwrap();
+    for seal in [None, Some(&seal)] {
+        let say = |id: &str| seal.map_or(id.to_owned(), |seal| seal.seal(id));
+        let ask = |triples: Vec<Triple>| {
+            let ids = vec![Start {
+                id: say("e"),
+                depth: None,
+            }];
+            let question = LineageRequest {
+                ids,
+                ..LineageRequest::default()
+            };
+            lineage(&store_of(triples), &question, seal).nodes
+        };
+        let whole = ask(all.clone()).remove(0);
+        let mut merged = Node {
+            id: say("e"),
+            ..Node::default()
+        };
+        for triple in &all {
+            if !triple.predicate.as_str().ends_with("Time") {
+                for node in ask(vec![triple.clone()]) {
+                    merged.merge(node);
+                }
+            }
+        }
+        // A time stays plain only beside the kind of an event.
+        merged.time = whole.time.clone();
+        assert_eq!(merged, whole);
+        assert_eq!(whole.kind.as_deref(), Some("bundled"));
+    }
+}
+
+#[test]
+fn with_a_seal_nothing_but_kinds_and_times_is_plain() {
+    let text = |text: &str| Term::from(Literal::new_simple_literal(text));
+    let store = store_of(vec![
+        triple("secret doc", Relation::GeneratedBy, "secret event"),
+        said(
+            "secret event",
+            rdf::TYPE,
+            Term::from(NamedNode::new_unchecked("urn:x-bloomgrove:Created")),
+        ),
+        said("secret event", ENDED, text("2026-11-16T10:00:00Z")),
+        said("secret event", AGENT, text("secret agent")),
+        said("secret event", PEER, text("secret peer")),
+        said(
+            "secret doc",
+            rdf::TYPE,
+            Term::from(NamedNode::new_unchecked("urn:my:secretType")),
+        ),
+        said("secret doc", rdfs::LABEL, text("secret label")),
+        said("secret doc", GENERATED, text("secret time")),
+    ]);
+    let seal = Seal::new(&Seal::new_secret().unwrap()).unwrap();
+    let ask = |id: &str, links: u64| {
+        let ids = vec![Start {
+            id: id.into(),
+            depth: None,
+        }];
+        let question = LineageRequest {
+            ids,
+            links: Some(links),
+            ..LineageRequest::default()
+        };
+        lineage(&store, &question, Some(&seal))
+    };
+    let found = ask(&seal.seal("secret doc"), 10);
+    assert_eq!((found.links.len(), found.nodes.len()), (1, 2));
+    let told = serde_json::to_string(&found).unwrap();
+    assert!(!told.contains("secret"), "{told}");
+    assert!(told.contains("created") && told.contains("2026-11-16T10:00:00Z"));
+    assert_eq!(seal.open(&found.links[0].effect).unwrap(), "secret doc");
+    let other = Seal::new(&Seal::new_secret().unwrap()).unwrap();
+    for unknown in ["secret doc", &other.seal("secret doc"), &seal.seal("other")] {
+        assert_eq!(ask(unknown, 10), Lineage::default());
+    }
+    assert_eq!(
+        ask(&seal.seal("secret doc"), 0).open,
+        [seal.seal("secret doc")]
+    );
+}

@@ -1,0 +1,302 @@
+//! The log: every triple that a site was told, in the order of its coming, in one redb file.
+//!
+//! ```text
+//!   log        0, 1, 2, ...   -> when, and the new triples of one batch, as N-Triples
+//!   published  name of a set  -> what the coordinator has acknowledged of it, as JSON
+//!   meta       "format", "name", "key"
+//! ```
+//!
+//! A batch is on disk when [`append`](Log::append) returns; what is in memory is made from the log
+//! at every start. FORMAT.md section 18 tells every byte.
+//!
+//! After a write that failed (a full disk, a broken one) the file is opened anew, which tells
+//! whether the batch is there all the same. If that cannot be told yet, the next batch finds out,
+//! and memory takes in what it has missed ([`AppendError::Behind`]).
+
+use std::collections::BTreeMap;
+use std::fs::DirBuilder;
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use anyhow::{Context, Result, bail};
+use bloomgrove_server::access::new_key;
+use redb::{Database, DatabaseError, Durability, ReadableDatabase, ReadableTable, TableDefinition};
+
+const LOG: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("log");
+const PUBLISHED: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("published");
+const META: TableDefinition<'_, &str, &str> = TableDefinition::new("meta");
+
+/// FORMAT.md section 18.
+const FORMAT: &str = "1";
+/// What redb may keep in memory. The log is read once, at the start.
+const CACHE: usize = 4 << 20;
+/// Bytes of an entry before its triples.
+const HEAD: usize = 8;
+
+/// Why a batch is not in the log.
+#[derive(Debug)]
+pub(crate) enum AppendError {
+    /// The disk refuses.
+    Storage(anyhow::Error),
+    /// The log has more than memory: a batch whose write seemed to have failed. Take in what is
+    /// missing, and append again.
+    Behind,
+}
+
+/// The log of one site.
+#[derive(Debug)]
+pub(crate) struct Log {
+    path: PathBuf,
+    key: String,
+    /// None after a failure, until it can be opened again.
+    database: Mutex<Option<Arc<Database>>>,
+    /// The number of the next entry.
+    next: AtomicU64,
+}
+
+impl Log {
+    /// Opens the log in a data folder; both are made if they are not there.
+    ///
+    /// # Errors
+    /// A folder of another site, a damaged file, one that another process has open.
+    pub(crate) fn open(folder: &Path, site: &str) -> Result<Self> {
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+        made.with_context(|| format!("{}: making the data folder", folder.display()))?;
+        let path = folder.join("site.redb");
+        let database = open_or_make(&path)?;
+        let key = prepare(&database, site).with_context(|| path.display().to_string())?;
+        let next = next_of(&database).with_context(|| path.display().to_string())?;
+        Ok(Self {
+            path,
+            key,
+            database: Mutex::new(Some(Arc::new(database))),
+            next: AtomicU64::new(next),
+        })
+    }
+
+    /// The key that the coordinator shows to this site.
+    pub(crate) fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// The number that the next entry gets.
+    pub(crate) fn next(&self) -> u64 {
+        self.next.load(Relaxed)
+    }
+
+    fn slot(&self) -> MutexGuard<'_, Option<Arc<Database>>> {
+        self.database.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The database, opened again if it was closed after a failure.
+    fn opened(&self) -> Result<Arc<Database>, AppendError> {
+        let mut slot = self.slot();
+        if let Some(database) = &*slot {
+            return Ok(database.clone());
+        }
+        // Not made anew: an empty log in its place would lose everything.
+        let open = || Database::builder().set_cache_size(CACHE).open(&self.path);
+        let again = || format!("{}: opening the log again", self.path.display());
+        let opened = std::panic::catch_unwind(open).map_err(|_| anyhow::anyhow!(DAMAGED));
+        let opened = opened.and_then(|opened| opened.map_err(anyhow::Error::new));
+        let database = opened.with_context(again).map_err(AppendError::Storage)?;
+        let next = next_of(&database).map_err(AppendError::Storage)?;
+        let wanted = self.next();
+        if next < wanted {
+            return Err(AppendError::Storage(anyhow::anyhow!(
+                "{}: it has {next} entries, and {wanted} were left; start the site again",
+                self.path.display()
+            )));
+        }
+        let database = slot.insert(Arc::new(database)).clone();
+        if next > wanted {
+            self.next.store(next, Relaxed);
+            return Err(AppendError::Behind);
+        }
+        Ok(database)
+    }
+
+    fn reading(&self) -> Result<redb::ReadTransaction> {
+        let database = self.slot().clone();
+        let closed = || format!("{}: closed after a failure", self.path.display());
+        Ok(database.with_context(closed)?.begin_read()?)
+    }
+
+    /// Adds a batch; says its number. When this returns, it is on disk.
+    ///
+    /// # Errors
+    /// When the disk refuses: then it is not there, or [`AppendError::Behind`] will tell. Calls
+    /// must not overlap.
+    pub(crate) fn append(&self, seconds: u64, triples: &[u8]) -> Result<u64, AppendError> {
+        let database = self.opened()?;
+        let number = self.next();
+        let mut entry = Vec::with_capacity(HEAD + triples.len());
+        entry.extend_from_slice(&seconds.to_le_bytes());
+        entry.extend_from_slice(triples);
+        let write = || -> Result<()> {
+            let mut write = database.begin_write()?;
+            write.set_durability(Durability::Immediate)?;
+            write.open_table(LOG)?.insert(number, entry.as_slice())?;
+            Ok(write.commit()?)
+        };
+        let Err(error) = write() else {
+            self.next.store(number + 1, Relaxed);
+            return Ok(number);
+        };
+        // After a failed write redb refuses all others; opening it again tells what is there.
+        drop(database);
+        *self.slot() = None;
+        match self.opened() {
+            Ok(_) => Err(AppendError::Storage(error)),
+            // It is on disk all the same.
+            Err(AppendError::Behind) => Ok(number),
+            Err(AppendError::Storage(why)) => {
+                Err(AppendError::Storage(error.context(format!("{why:#}"))))
+            }
+        }
+    }
+
+    /// Calls `each` with all entries from this number on: number, seconds since 1970, N-Triples.
+    ///
+    /// # Errors
+    /// A log that cannot be read; what `each` says.
+    pub(crate) fn scan(
+        &self,
+        from: u64,
+        mut each: impl FnMut(u64, u64, &[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let read = self.reading()?;
+        for entry in read.open_table(LOG)?.range(from..)? {
+            let (number, entry) = entry?;
+            let number = number.value();
+            let short = || format!("{}: entry {number} is cut short", self.path.display());
+            let (seconds, triples) = entry
+                .value()
+                .split_first_chunk::<HEAD>()
+                .with_context(short)?;
+            each(number, u64::from_le_bytes(*seconds), triples)
+                .with_context(|| format!("{}: entry {number}", self.path.display()))?;
+        }
+        Ok(())
+    }
+
+    /// What the coordinator has acknowledged, by the names of sets.
+    ///
+    /// # Errors
+    /// A log that cannot be read.
+    pub(crate) fn published(&self) -> Result<BTreeMap<String, Vec<u8>>> {
+        let read = self.reading()?;
+        let table = read.open_table(PUBLISHED)?;
+        let entries = table.iter()?.map(|entry| {
+            let (name, about) = entry?;
+            Ok((name.value().to_owned(), about.value().to_owned()))
+        });
+        entries.collect()
+    }
+
+    /// Notes what the coordinator has acknowledged of a set, or that nothing is known any more. It
+    /// need not survive: a note that is lost costs one whole filter.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub(crate) fn note_published(&self, set: &str, about: Option<&[u8]>) -> Result<()> {
+        let database = self.slot().clone();
+        let closed = || format!("{}: closed after a failure", self.path.display());
+        let write = database.with_context(closed)?;
+        let mut write = write.begin_write()?;
+        write.set_durability(Durability::Immediate)?;
+        {
+            let mut table = write.open_table(PUBLISHED)?;
+            match about {
+                Some(about) => drop(table.insert(set, about)?),
+                None => drop(table.remove(set)?),
+            }
+        }
+        Ok(write.commit()?)
+    }
+
+    /// Bytes on disk.
+    pub(crate) fn bytes(&self) -> u64 {
+        std::fs::metadata(&self.path).map_or(0, |about| about.len())
+    }
+}
+
+const DAMAGED: &str = "the log of the site is damaged; put back a copy of the data folder";
+
+/// Opens the log at a path, or makes one if there is nothing.
+fn open_or_make(path: &Path) -> Result<Database> {
+    let told = || path.display().to_string();
+    // An empty file would be taken for a new log, and what was in it for forgotten.
+    if std::fs::metadata(path).is_ok_and(|about| about.len() == 0) {
+        return Err(anyhow::anyhow!("it is empty").context(DAMAGED)).with_context(told);
+    }
+    let open = || Database::builder().set_cache_size(CACHE).create(path);
+    // A file that was cut short makes redb panic.
+    let opened = std::panic::catch_unwind(open)
+        .map_err(|_| anyhow::anyhow!(DAMAGED))
+        .with_context(told)?;
+    opened.map_err(|error| match error {
+        DatabaseError::DatabaseAlreadyOpen => anyhow::anyhow!(
+            "{}: another process has this data folder open; stop it, or take another folder",
+            path.display()
+        ),
+        DatabaseError::Storage(redb::StorageError::Io(error))
+            if !matches!(
+                error.kind(),
+                io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof
+            ) =>
+        {
+            anyhow::Error::new(error).context(format!("{}: opening the log", path.display()))
+        }
+        error => anyhow::Error::new(error).context(DAMAGED).context(told()),
+    })
+}
+
+/// Sees that the tables are there, of a format that is known and of this site; gives the key for
+/// the coordinator, which is made once.
+fn prepare(database: &Database, site: &str) -> Result<String> {
+    let write = database.begin_write().context("writing to the log")?;
+    let key = {
+        let mut meta = write.open_table(META)?;
+        let format = meta.get("format")?.map(|format| format.value().to_owned());
+        match format.as_deref() {
+            None => {
+                meta.insert("format", FORMAT)?;
+                meta.insert("name", site)?;
+                meta.insert("key", new_key().map_err(anyhow::Error::msg)?.as_str())?;
+            }
+            Some(FORMAT) => {}
+            Some(other) => bail!(
+                "written in format {other}, and this build reads {FORMAT}; use a newer bloomgrove"
+            ),
+        }
+        let name = meta.get("name")?.map(|name| name.value().to_owned());
+        match name {
+            Some(name) if name == site => {}
+            Some(name) => bail!(
+                "this is the data folder of the site {name:?}, and not of {site:?}; name the site \
+                 so, or take another folder"
+            ),
+            None => bail!("it does not say whose it is: {DAMAGED}"),
+        }
+        write.open_table(LOG)?;
+        write.open_table(PUBLISHED)?;
+        let key = meta.get("key")?.map(|key| key.value().to_owned());
+        key.with_context(|| format!("it has no key for the coordinator: {DAMAGED}"))?
+    };
+    write.commit().context("writing to the log")?;
+    Ok(key)
+}
+
+/// The number of the next entry.
+fn next_of(database: &Database) -> Result<u64> {
+    let table = database.begin_read()?.open_table(LOG)?;
+    let last = table.last()?;
+    Ok(last.map_or(0, |(number, _)| number.value() + 1))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,194 @@
+//! Windows of time, and the sets that stand for them.
+//!
+//! ```text
+//!   galway/ids/all                       without windows
+//!   galway/ids/2026-11-16                windows of days: the day that a window begins with
+//!   galway/ids/2026-11-16T13             windows of hours
+//! ```
+//!
+//! An id is in the window in which it was recorded, by the clock of the site, in UTC; what happens
+//! to a document later brings its id into later windows, too. A window that has ended is kept for a
+//! while; then its set goes from the coordinator by itself, and traces no longer come to the site
+//! for what is only in there.
+
+use std::time::Duration;
+
+use bloomgrove_client::api::sets_of_site;
+
+/// Seconds of an hour and of a day.
+const HOUR: u64 = 3600;
+const DAY: u64 = 24 * HOUR;
+/// As long as a set may be said to stay: a century.
+const LONGEST: u64 = 36_500 * DAY;
+
+/// How ids are divided by time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// How long a window is: whole hours.
+    pub length: Duration,
+    /// How long its set stays after its end.
+    pub keep: Duration,
+}
+
+impl Window {
+    /// What cannot be.
+    ///
+    /// # Errors
+    /// What is wrong, and the way out.
+    pub fn check(&self) -> Result<(), String> {
+        let (length, keep) = (self.length.as_secs(), self.keep.as_secs());
+        if length == 0 || !length.is_multiple_of(HOUR) || self.length.subsec_nanos() != 0 {
+            return Err(format!(
+                "windows of {:?}: a window has whole hours, such as 1h or 24h",
+                self.length
+            ));
+        }
+        if length > LONGEST || keep > LONGEST {
+            return Err("a window is at most 100 years long, and kept as long".into());
+        }
+        if keep == 0 {
+            return Err("a window is kept for a second at least after its end".into());
+        }
+        Ok(())
+    }
+
+    /// The beginning of the window that a second belongs to.
+    #[must_use]
+    pub fn begin(&self, second: u64) -> u64 {
+        let length = self.length.as_secs().max(1);
+        second / length * length
+    }
+
+    /// When the set of a window goes.
+    #[must_use]
+    pub fn end(&self, begin: u64) -> u64 {
+        begin
+            .saturating_add(self.length.as_secs())
+            .saturating_add(self.keep.as_secs())
+    }
+
+    /// The last part of the name of its set.
+    fn label(&self, begin: u64) -> String {
+        let time = Civil::of(begin);
+        match self.length.as_secs().is_multiple_of(DAY) {
+            true => time.date(),
+            false => format!("{}T{:02}", time.date(), time.hour),
+        }
+    }
+}
+
+/// The name of the set of a window, or of all.
+#[must_use]
+pub fn set_name(site: &str, window: Option<&Window>, begin: u64) -> String {
+    let label = window.map_or_else(|| "all".to_owned(), |window| window.label(begin));
+    format!("{}{label}", sets_of_site(site))
+}
+
+/// Seconds since 1970 as `2026-11-16T09:30:00Z`.
+#[must_use]
+pub fn timestamp(second: u64) -> String {
+    let time = Civil::of(second);
+    let (hour, minute, second) = (time.hour, time.minute, time.second);
+    format!("{}T{hour:02}:{minute:02}:{second:02}Z", time.date())
+}
+
+/// A second as people count.
+struct Civil {
+    year: u64,
+    month: u64,
+    day: u64,
+    hour: u64,
+    minute: u64,
+    second: u64,
+}
+
+impl Civil {
+    fn of(second: u64) -> Self {
+        // Days since 1 March of the year 0, so that a leap day is the last of its year.
+        let days = second / DAY + 719_468;
+        let (era, day) = (days / 146_097, days % 146_097);
+        let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+        let day = day - (365 * year + year / 4 - year / 100);
+        // Months from March on have 31, 30, 31, 30, 31 days, over and over.
+        let month = (5 * day + 2) / 153;
+        let month_of_year = if month < 10 { month + 3 } else { month - 9 };
+        Self {
+            year: 400 * era + year + u64::from(month_of_year <= 2),
+            month: month_of_year,
+            day: day - (153 * month + 2) / 5 + 1,
+            hour: second / HOUR % 24,
+            minute: second / 60 % 60,
+            second: second % 60,
+        }
+    }
+
+    fn date(&self) -> String {
+        format!("{:04}-{:02}-{:02}", self.year, self.month, self.day)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hours(length: u64, keep: u64) -> Window {
+        Window {
+            length: Duration::from_secs(length * HOUR),
+            keep: Duration::from_secs(keep * HOUR),
+        }
+    }
+
+    #[test]
+    fn seconds_have_their_dates() {
+        for (second, wanted) in [
+            (0, "1970-01-01T00:00:00Z"),
+            (951_782_399, "2000-02-28T23:59:59Z"),
+            (951_782_400, "2000-02-29T00:00:00Z"),
+            (951_868_800, "2000-03-01T00:00:00Z"),
+            (1_763_285_400, "2025-11-16T09:30:00Z"),
+            (1_794_821_400, "2026-11-16T09:30:00Z"),
+            (4_107_542_400, "2100-03-01T00:00:00Z"),
+            (4_107_542_399, "2100-02-28T23:59:59Z"),
+        ] {
+            assert_eq!(timestamp(second), wanted);
+        }
+        // Each day follows the one before.
+        let mut last = timestamp(0);
+        for day in 1..60_000 {
+            let next = timestamp(day * DAY);
+            assert!(next > last, "{next} after {last}");
+            last = next;
+        }
+    }
+
+    #[test]
+    fn windows_have_names_and_ends() {
+        let (day, hour) = (hours(24, 48), hours(1, 2));
+        let now = 1_794_821_400;
+        assert_eq!(
+            set_name("galway", Some(&day), day.begin(now)),
+            "galway/ids/2026-11-16"
+        );
+        assert_eq!(
+            set_name("galway", Some(&hour), hour.begin(now)),
+            "galway/ids/2026-11-16T09"
+        );
+        assert_eq!(set_name("galway", None, 0), "galway/ids/all");
+        assert_eq!(hour.begin(now), now - 30 * 60);
+        assert_eq!(hour.end(hour.begin(now)), now + 150 * 60);
+        assert_eq!(hour.begin(hour.begin(now) + HOUR - 1), hour.begin(now));
+        assert_eq!(hour.begin(hour.begin(now) + HOUR), hour.begin(now) + HOUR);
+        for wrong in [
+            hours(0, 1),
+            hours(1, 0),
+            Window {
+                length: Duration::from_secs(90),
+                ..hour
+            },
+            hours(24 * 365 * 101, 1),
+        ] {
+            assert!(wrong.check().is_err(), "{wrong:?}");
+        }
+        assert_eq!(day.check(), Ok(()));
+    }
+}

@@ -1,0 +1,219 @@
+//! What a site has recorded: on disk, in memory, and as filters, always in this order.
+//!
+//! ```text
+//!   triples --> log (disk) --> store (memory) --> filters
+//!                    |  read at the start, and when a filter grows
+//!                    +--------> store, filters
+//! ```
+//!
+//! One batch is written at a time. A batch that the disk refuses changes nothing; questions never
+//! wait for the disk.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::Result;
+use bloomgrove_client::Seal;
+use bloomgrove_client::api::{Code, Lineage, LineageRequest};
+use bloomgrove_server::coordinator::Refusal;
+use oxigraph::model::Triple;
+
+use crate::lineage::lineage;
+use crate::log::{AppendError, Log};
+use crate::publish::filters::{Plan, Regrown, Sets};
+use crate::store::{self, Store};
+
+/// Triples that are taken into memory at a time when the log is read.
+const AT_A_TIME: usize = 10_000;
+
+/// What a batch brought.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Added {
+    /// Triples that are new.
+    pub(crate) triples: u64,
+    /// Links among them.
+    pub(crate) links: u64,
+}
+
+/// All that a site has recorded.
+#[derive(Debug)]
+pub(crate) struct Records {
+    pub(crate) log: Log,
+    pub(crate) store: Store,
+    sets: Mutex<Sets>,
+    writing: Mutex<()>,
+    seal: Option<Seal>,
+    /// Triples at most.
+    most: u64,
+}
+
+impl Records {
+    /// Reads the log of a data folder.
+    ///
+    /// # Errors
+    /// A folder that cannot be used.
+    pub(crate) fn open(folder: &Path, plan: Plan, most: u64, now: u64) -> Result<Self> {
+        let log = Log::open(folder, &plan.site)?;
+        let mut notes = BTreeMap::new();
+        for (set, note) in log.published()? {
+            // One that cannot be read costs a whole filter.
+            if let Ok(note) = serde_json::from_slice(&note) {
+                notes.insert(set, note);
+            }
+        }
+        let seal = plan.seal.clone();
+        let records = Self {
+            log,
+            store: Store::new()?,
+            sets: Mutex::new(Sets::new(plan, notes)),
+            writing: Mutex::new(()),
+            seal,
+            most,
+        };
+        records.catch_up(now)?;
+        records.sets().replayed();
+        records.grow()?;
+        Ok(records)
+    }
+
+    /// The filters.
+    pub(crate) fn sets(&self) -> MutexGuard<'_, Sets> {
+        self.sets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes in what the log has and memory has not.
+    fn catch_up(&self, now: u64) -> Result<()> {
+        let mut waiting: Vec<Triple> = Vec::new();
+        let from = self.sets().position();
+        let scanned = self.log.scan(from, |entry, second, text| {
+            let triples = store::from_text(text)?;
+            let ids = triples.iter().flat_map(store::ids).flatten();
+            self.sets().insert(entry, second, now, ids)?;
+            waiting.extend(triples);
+            if waiting.len() >= AT_A_TIME {
+                self.store.add(std::mem::take(&mut waiting))?;
+            }
+            Ok(())
+        });
+        // Also what came before a failure: the filters have it.
+        self.store.add(waiting)?;
+        scanned
+    }
+
+    /// Makes filters anew that have more ids than they were made for.
+    fn grow(&self) -> Result<()> {
+        let (plan, overfull) = {
+            let sets = self.sets();
+            (sets.plan().clone(), sets.overfull())
+        };
+        if overfull.is_empty() {
+            return Ok(());
+        }
+        let mut grown = Regrown::new(&plan, overfull)?;
+        self.log.scan(0, |_, second, text| {
+            if grown.wants(second) {
+                for triple in store::from_text(text)? {
+                    for id in store::ids(&triple).into_iter().flatten() {
+                        grown.insert(second, &id);
+                    }
+                }
+            }
+            Ok(())
+        })?;
+        self.sets().grown(grown);
+        Ok(())
+    }
+
+    /// Records a batch, all or nothing; it is on disk when this returns.
+    ///
+    /// # Errors
+    /// `storage` when the disk refuses, `memory` when there are too many triples.
+    pub(crate) fn add(&self, triples: Vec<Triple>, now: u64) -> Result<Added, Refusal> {
+        let _one_at_a_time = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut added = Added::default();
+        let (mut batch, mut seen) = (Vec::new(), HashSet::new());
+        {
+            let sets = self.sets();
+            let windowed = sets.plan().window.is_some();
+            for triple in triples {
+                if !seen.insert(triple.clone()) {
+                    continue;
+                }
+                let is_new = !self.store.contains(&triple);
+                if is_new {
+                    added.triples += 1;
+                    added.links += u64::from(store::link(&triple).is_some());
+                }
+                // What is recorded again belongs to this window as well.
+                let elsewhere = || {
+                    let mut ids = store::ids(&triple).into_iter().flatten();
+                    ids.any(|id| !sets.has(now, &id))
+                };
+                if is_new || (windowed && elsewhere()) {
+                    batch.push(triple);
+                }
+            }
+        }
+        if batch.is_empty() {
+            return Ok(added);
+        }
+        if self.store.len() + added.triples > self.most {
+            let detail = format!(
+                "the site has {} triples and takes {} at most (`triples` in its configuration); \
+                 nothing was recorded",
+                self.store.len(),
+                self.most
+            );
+            return Err(Refusal::new(Code::Memory, detail));
+        }
+        let text = store::to_text(&batch);
+        let entry = loop {
+            match self.log.append(now, &text) {
+                Ok(entry) => break entry,
+                Err(AppendError::Behind) => self.catch_up(now).map_err(refused)?,
+                Err(AppendError::Storage(error)) => return Err(refused(error)),
+            }
+        };
+        let take = || -> Result<()> {
+            if self.sets().position() < entry {
+                // Memory had missed something, and could not take it in when it was found.
+                return self.catch_up(now);
+            }
+            let ids = batch.iter().flat_map(store::ids).flatten();
+            self.sets().insert(entry, now, now, ids)?;
+            self.store.add(batch.clone())?;
+            self.grow()
+        };
+        take().map_err(|error| {
+            let detail =
+                format!("it is on disk, but not in memory; start the site again: {error:#}");
+            tracing::error!("{detail}");
+            Refusal::new(Code::Internal, detail)
+        })?;
+        Ok(added)
+    }
+
+    /// What is known of some ids.
+    pub(crate) fn lineage(&self, question: &LineageRequest) -> Lineage {
+        lineage(&self.store, question, self.seal.as_ref())
+    }
+
+    /// Whether ids leave this site only sealed.
+    pub(crate) fn is_sealed(&self) -> bool {
+        self.seal.is_some()
+    }
+}
+
+fn refused(error: anyhow::Error) -> Refusal {
+    tracing::error!("the log cannot be written: {error:#}");
+    let detail = format!("the disk of the site refuses: {error:#}; nothing was recorded");
+    Refusal::new(Code::Storage, detail)
+}
+
+/// Seconds since 1970.
+pub(crate) fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs())
+}

@@ -1,0 +1,160 @@
+//! The triples of a site in memory, and which ids are in them.
+//!
+//! They stand in the default graph of an oxigraph store, which keeps them in order from each of
+//! their sides: what leads to an id and what leads away from it is found without looking at others.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use anyhow::Result;
+use bloomgrove_client::api::Relation;
+use oxigraph::io::{RdfFormat, RdfParser};
+use oxigraph::model::vocab::{rdf, rdfs};
+use oxigraph::model::{
+    GraphName, GraphNameRef, NamedNode, NamedNodeRef, NamedOrBlankNode, NamedOrBlankNodeRef, Quad,
+    Term, TermRef, Triple,
+};
+
+use crate::id;
+use crate::vocabulary::{AGENT, ASSOCIATED, ATTRIBUTED, ENDED, GENERATED, PEER, STARTED};
+
+/// Properties that say something of an id.
+const DESCRIBING: [NamedNodeRef<'_>; 9] = [
+    rdf::TYPE,
+    rdfs::LABEL,
+    ENDED,
+    STARTED,
+    GENERATED,
+    ATTRIBUTED,
+    ASSOCIATED,
+    AGENT,
+    PEER,
+];
+
+/// The triples of a site.
+pub(crate) struct Store {
+    pub(crate) triples: oxigraph::store::Store,
+    count: AtomicU64,
+}
+
+impl Store {
+    /// Without any.
+    pub(crate) fn new() -> Result<Self> {
+        Ok(Self {
+            triples: oxigraph::store::Store::new()?,
+            count: AtomicU64::new(0),
+        })
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> u64 {
+        self.count.load(Relaxed)
+    }
+
+    /// Whether it is there.
+    pub(crate) fn contains(&self, triple: &Triple) -> bool {
+        let quad = triple.as_ref().in_graph(GraphNameRef::DefaultGraph);
+        // In memory it does not fail.
+        self.triples.contains(quad).unwrap_or(false)
+    }
+
+    /// Adds triples, all at once; says how many are new. Calls must not overlap.
+    ///
+    /// # Errors
+    /// None in practice: the store is in memory.
+    pub(crate) fn add(&self, triples: Vec<Triple>) -> Result<u64> {
+        let mut unseen = HashSet::new();
+        for triple in triples {
+            if !self.contains(&triple) {
+                unseen.insert(triple);
+            }
+        }
+        let new = unseen.len() as u64;
+        let quads = unseen
+            .into_iter()
+            .map(|triple| triple.in_graph(GraphName::DefaultGraph));
+        self.triples.extend(quads)?;
+        self.count.fetch_add(new, Relaxed);
+        Ok(new)
+    }
+
+    /// All triples with this subject.
+    pub(crate) fn of_subject(&self, id: &NamedNode) -> impl Iterator<Item = Quad> + use<> {
+        let subject = Some(NamedOrBlankNodeRef::from(id));
+        self.triples
+            .quads_for_pattern(subject, None, None, Some(GraphNameRef::DefaultGraph))
+            .filter_map(Result::ok)
+    }
+
+    /// All triples with this object.
+    pub(crate) fn of_object(&self, id: &NamedNode) -> impl Iterator<Item = Quad> + use<> {
+        let object = Some(TermRef::from(id));
+        self.triples
+            .quads_for_pattern(None, None, object, Some(GraphNameRef::DefaultGraph))
+            .filter_map(Result::ok)
+    }
+
+    /// Whether the id is in any triple that counts.
+    pub(crate) fn knows(&self, id: &NamedNode) -> bool {
+        let says = |quad: Quad| ids(&Triple::from(quad)).contains(&Some(id::id(id.as_ref())));
+        self.of_subject(id).any(says) || self.of_object(id).any(says)
+    }
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store")
+            .field("triples", &self.len())
+            .finish()
+    }
+}
+
+/// The relation that a property states.
+pub(crate) fn relation(property: &str) -> Option<Relation> {
+    let mut all = Relation::ALL.into_iter();
+    all.find(|relation| relation.iri() == property)
+}
+
+/// The relation, if the triple is a link: a relation between two ids.
+pub(crate) fn link(triple: &Triple) -> Option<(&NamedNode, Relation, &NamedNode)> {
+    match (&triple.subject, &triple.object) {
+        (NamedOrBlankNode::NamedNode(effect), Term::NamedNode(cause)) => {
+            Some((effect, relation(triple.predicate.as_str())?, cause))
+        }
+        _ => None,
+    }
+}
+
+/// The ids that a triple makes known: both ends of a link; the subject of what is said of it.
+pub(crate) fn ids(triple: &Triple) -> [Option<Cow<'_, str>>; 2] {
+    if let Some((effect, _, cause)) = link(triple) {
+        return [Some(id::id(effect.as_ref())), Some(id::id(cause.as_ref()))];
+    }
+    match &triple.subject {
+        NamedOrBlankNode::NamedNode(subject) if DESCRIBING.contains(&triple.predicate.as_ref()) => {
+            [Some(id::id(subject.as_ref())), None]
+        }
+        _ => [None, None],
+    }
+}
+
+/// Triples as N-Triples.
+pub(crate) fn to_text(triples: &[Triple]) -> Vec<u8> {
+    let mut text = String::new();
+    for triple in triples {
+        text.push_str(&triple.to_string());
+        text.push_str(" .\n");
+    }
+    text.into_bytes()
+}
+
+/// Triples from N-Triples that were written here.
+///
+/// # Errors
+/// What is wrong with them.
+pub(crate) fn from_text(text: &[u8]) -> Result<Vec<Triple>> {
+    let parser = RdfParser::from_format(RdfFormat::NTriples).lenient();
+    let quads = parser.for_slice(text);
+    quads.map(|quad| Ok(Triple::from(quad?))).collect()
+}

@@ -1,0 +1,1 @@
+//! A site over HTTP.

@@ -1,0 +1,5 @@
+//! A site as others see it: over HTTP, and beside a real coordinator.
+
+mod http;
+mod publish;
+mod support;

@@ -1,0 +1,314 @@
+//! What a coordinator gets to know, whatever happens on the way.
+
+use std::time::Duration;
+
+use bloomgrove_client::Seal;
+use bloomgrove_client::api::{Event, SiteStatus};
+use bloomgrove_site::{SiteConfig, Window};
+use rand::rngs::SmallRng;
+use rand::{RngExt, SeedableRng};
+
+use crate::support::*;
+
+fn counts(status: &SiteStatus) -> (u64, u64) {
+    let coordinator = status.coordinator.as_ref().unwrap();
+    (coordinator.whole, coordinator.deltas)
+}
+
+fn strings(ids: &[&str]) -> Vec<String> {
+    ids.iter().map(|&id| id.to_owned()).collect()
+}
+
+#[tokio::test]
+async fn whole_once_then_deltas_also_after_a_restart() {
+    let (far, near) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let coordinator = coordinator(far.path(), 0).await;
+    let client = coordinator.client();
+    let config = config(near.path(), &coordinator.url);
+
+    let (running, site) = site(config.clone()).await;
+    site.record(vec![derived(&["a", "b"], "c")]).await.unwrap();
+    site.publish().await.unwrap();
+    let ids = strings(&["a", "b", "c", "urn:event:c"]);
+    assert!(missing(&client, "galway", &ids).await.is_empty());
+    assert_eq!(
+        missing(&client, "galway", &strings(&["other"])).await,
+        ["other"]
+    );
+    assert_eq!(counts(&site.status()), (1, 0));
+
+    site.record(vec![derived(&["c"], "d")]).await.unwrap();
+    assert_eq!(site.status().sets[0].pending, 2);
+    site.publish().await.unwrap();
+    assert!(
+        missing(&client, "galway", &strings(&["d"]))
+            .await
+            .is_empty()
+    );
+    let status = site.status();
+    assert_eq!(counts(&status), (1, 1));
+    assert_eq!(
+        (status.ids, status.sets[0].ids, status.sets[0].pending),
+        (6, 6, 0)
+    );
+    assert!(status.coordinator.unwrap().in_touch);
+    // Nothing new, nothing sent.
+    site.publish().await.unwrap();
+    assert_eq!(counts(&site.status()), (1, 1));
+    running.stop().await;
+
+    let (running, site) = self::site(config).await;
+    assert_eq!(site.status().ids, 6);
+    site.record(vec![derived(&["d"], "e")]).await.unwrap();
+    site.publish().await.unwrap();
+    assert_eq!(counts(&site.status()), (0, 1));
+    assert!(
+        missing(&client, "galway", &strings(&["a", "e"]))
+            .await
+            .is_empty()
+    );
+    assert_eq!(client.status().await.unwrap().sets, 1);
+
+    // A set that somebody has deleted comes back, with the next id or without.
+    client.delete("galway/ids/all").await.unwrap();
+    site.record(vec![derived(&["e"], "f")]).await.unwrap();
+    site.publish().await.unwrap();
+    assert!(
+        missing(&client, "galway", &strings(&["a", "e", "f"]))
+            .await
+            .is_empty()
+    );
+    running.stop().await;
+    coordinator.stop().await;
+}
+
+#[tokio::test]
+async fn more_ids_than_expected_make_a_larger_filter() {
+    let (far, near) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let coordinator = coordinator(far.path(), 0).await;
+    let (running, site) = site(config(near.path(), &coordinator.url)).await;
+    let mut all = Vec::new();
+    for batch in 0..5 {
+        let names: Vec<String> = (0..60).map(|n| format!("doc {batch} {n}")).collect();
+        let events = names
+            .iter()
+            .map(|name| derived(&[], name))
+            .map(|event| Event {
+                kind: bloomgrove_client::api::EventKind::Created,
+                ..event
+            });
+        site.record(events.collect()).await.unwrap();
+        all.extend(names);
+        site.publish().await.unwrap();
+        let set = &site.status().sets[0];
+        assert!(set.bits > set.ids * 14, "{set:?}");
+    }
+    assert!(
+        missing(&coordinator.client(), "galway", &all)
+            .await
+            .is_empty()
+    );
+    let (whole, deltas) = counts(&site.status());
+    assert_eq!(whole + deltas, 5);
+    assert!(whole >= 3, "{whole}");
+    let strangers: Vec<String> = (0..3000).map(|n| format!("stranger {n}")).collect();
+    let named = 3000
+        - missing(&coordinator.client(), "galway", &strangers)
+            .await
+            .len();
+    assert!(named < 30, "{named}");
+    running.stop().await;
+    coordinator.stop().await;
+}
+
+#[tokio::test]
+async fn the_last_ids_go_out_when_the_site_stops_and_no_coordinator_keeps_it() {
+    let (far, near) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let coordinator = coordinator(far.path(), 0).await;
+    let config = config(near.path(), &coordinator.url);
+    let (running, handle) = site(config.clone()).await;
+    eventually("the first round", async || {
+        handle.status().coordinator.is_some_and(|own| own.in_touch)
+    })
+    .await;
+    handle.record(vec![derived(&["a"], "b")]).await.unwrap();
+    running.stop().await;
+    assert!(
+        missing(&coordinator.client(), "galway", &strings(&["a", "b"]))
+            .await
+            .is_empty()
+    );
+    coordinator.stop().await;
+
+    let began = std::time::Instant::now();
+    let (running, handle) = site(config).await;
+    handle.record(vec![derived(&["b"], "c")]).await.unwrap();
+    assert!(handle.publish().await.is_err());
+    let status = handle.status().coordinator.unwrap();
+    assert!(!status.in_touch && status.problem.is_some());
+    running.stop().await;
+    assert!(began.elapsed() < Duration::from_secs(10));
+}
+
+#[tokio::test]
+async fn with_a_seal_only_sealed_ids_are_published_and_a_new_one_replaces_them() {
+    let (far, near) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let coordinator = coordinator(far.path(), 0).await;
+    let client = coordinator.client();
+    let seal = Seal::new(&Seal::new_secret().unwrap()).unwrap();
+    let plain = config(near.path(), &coordinator.url);
+    let sealed = SiteConfig {
+        seal: Some(seal.clone()),
+        ..plain.clone()
+    };
+    let (ids, secret) = (strings(&["a", "b"]), [seal.seal("a"), seal.seal("b")]);
+
+    let (running, site) = site(plain).await;
+    site.record(vec![derived(&["a"], "b")]).await.unwrap();
+    site.publish().await.unwrap();
+    assert!(missing(&client, "galway", &ids).await.is_empty());
+    running.stop().await;
+
+    let (running, site) = self::site(sealed).await;
+    assert!(site.status().sealed);
+    site.publish().await.unwrap();
+    assert!(missing(&client, "galway", &secret).await.is_empty());
+    assert_eq!(missing(&client, "galway", &ids).await, ids);
+    running.stop().await;
+    coordinator.stop().await;
+}
+
+#[tokio::test]
+async fn windows_have_sets_of_their_own_that_go_by_themselves() {
+    let (far, near) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let coordinator = coordinator(far.path(), 0).await;
+    let hour = Duration::from_secs(3600);
+    let config = SiteConfig {
+        window: Some(Window {
+            length: hour,
+            keep: 2 * hour,
+        }),
+        ..config(near.path(), &coordinator.url)
+    };
+    let (running, site) = site(config.clone()).await;
+    site.record(vec![derived(&["a"], "b")]).await.unwrap();
+    site.publish().await.unwrap();
+    let client = coordinator.client();
+    let name = site.status().sets[0].name.clone();
+    assert!(
+        name.starts_with("galway/ids/20") && name.contains('T'),
+        "{name}"
+    );
+    let set = client.info(&name).await.unwrap();
+    let left = set.expires.unwrap() - set.created;
+    assert!((7200..=10_800).contains(&left), "{left}");
+    // A delta does not take its end away.
+    site.record(vec![derived(&["b"], "c")]).await.unwrap();
+    site.publish().await.unwrap();
+    assert_eq!(counts(&site.status()).1, 1);
+    assert!(client.info(&name).await.unwrap().expires.is_some());
+    running.stop().await;
+    coordinator.stop().await;
+}
+
+/// Random records, restarts and crashes of the site, a coordinator that goes away, comes back as it
+/// was or as it was a while ago, or has lost a set: after one quiet round every id is found.
+#[tokio::test]
+async fn no_id_is_ever_missed() {
+    for seed in 0..6 {
+        chaos(seed).await;
+    }
+}
+
+async fn chaos(seed: u64) {
+    let mut random = SmallRng::seed_from_u64(seed);
+    let (far, near) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let backup = tempfile::tempdir().unwrap();
+    let mut coordinator = Some(coordinator(far.path(), 0).await);
+    let url = coordinator.as_ref().unwrap().url.clone();
+    let port: u16 = url.rsplit(':').next().unwrap().parse().unwrap();
+    let config = config(near.path(), &url);
+    let (mut running, mut site) = self::site(config.clone()).await;
+    let (mut ids, mut saved) = (Vec::new(), false);
+    for step in 0..60 {
+        match random.random_range(0..10) {
+            0..=3 => {
+                let count = random.random_range(1..8);
+                let names: Vec<String> = (0..count).map(|n| format!("{step} {n}")).collect();
+                let events = names.iter().map(|name| derived(&["root"], name)).collect();
+                site.record(events).await.unwrap();
+                ids.extend(names);
+            }
+            4 | 5 => drop(site.publish().await),
+            6 => {
+                match random.random_range(0..2) {
+                    0 => running.stop().await,
+                    _ => running.crash().await,
+                }
+                drop(site);
+                (running, site) = restart(&config).await;
+            }
+            7 => {
+                // Gone, or back again.
+                coordinator = match coordinator {
+                    Some(there) => {
+                        there.stop().await;
+                        None
+                    }
+                    None => Some(self::coordinator(far.path(), port).await),
+                };
+            }
+            8 => {
+                if let Some(there) = coordinator.take() {
+                    there.stop().await;
+                }
+                let (store, copy) = (far.path().join("store.redb"), backup.path().join("copy"));
+                match saved && random.random_range(0..2) == 0 {
+                    true => drop(std::fs::copy(&copy, &store).unwrap()),
+                    false => drop(std::fs::copy(&store, &copy).unwrap()),
+                }
+                saved = true;
+                coordinator = Some(self::coordinator(far.path(), port).await);
+            }
+            _ => {
+                if let Some(there) = &coordinator {
+                    let _ = there.client().delete("galway/ids/all").await;
+                }
+            }
+        }
+    }
+    if coordinator.is_none() {
+        coordinator = Some(self::coordinator(far.path(), port).await);
+    }
+    let coordinator = coordinator.unwrap();
+    site.publish().await.unwrap();
+    assert_eq!(
+        site.status()
+            .sets
+            .iter()
+            .map(|set| set.pending)
+            .sum::<u64>(),
+        0
+    );
+    let lost = missing(&coordinator.client(), "galway", &ids).await;
+    assert!(lost.is_empty(), "seed {seed}: {lost:?} of {}", ids.len());
+    running.stop().await;
+    coordinator.stop().await;
+}
+
+/// The log of one that crashed is free when its last work is done.
+async fn restart(config: &SiteConfig) -> (Running, bloomgrove_site::Handle) {
+    for _ in 0..500 {
+        match bloomgrove_site::Site::bind(config.clone()).await {
+            Ok(bound) => {
+                drop(bound);
+                return site(config.clone()).await;
+            }
+            Err(error) if format!("{error:#}").contains("another process") => {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+            Err(error) => panic!("{error:#}"),
+        }
+    }
+    panic!("the log stays open");
+}
