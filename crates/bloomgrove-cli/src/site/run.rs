@@ -9,9 +9,7 @@ use bloomgrove_client::Seal;
 use bloomgrove_server::access::KeyEntry;
 use bloomgrove_server::config::{LogFormat, LogOptions, TlsFiles};
 use bloomgrove_server::observe::logs;
-use bloomgrove_site::config::{CoordinatorConfig, SiteConfig};
-use bloomgrove_site::publish::Window;
-use bloomgrove_site::{Site, run as serve};
+use bloomgrove_site::{CoordinatorConfig, Site, SiteConfig, Window, run as serve};
 
 use crate::connect::first_line;
 use crate::output::Output;
