@@ -4,3 +4,4 @@ mod faults;
 mod http;
 mod publish;
 mod support;
+mod together;
