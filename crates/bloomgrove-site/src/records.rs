@@ -22,7 +22,8 @@ use oxigraph::model::Triple;
 
 use crate::lineage::lineage;
 use crate::log::{AppendError, Log};
-use crate::publish::filters::{Plan, Regrown, Sets};
+use crate::publish::filters::Sets;
+use crate::publish::plan::{Plan, Regrown};
 use crate::store::{self, Store};
 
 /// Triples that are taken into memory at a time when the log is read.

@@ -19,7 +19,7 @@ use tokio::task::JoinSet;
 use crate::config::SiteConfig;
 use crate::handle::Handle;
 use crate::http;
-use crate::publish::filters::Plan;
+use crate::publish::plan::Plan;
 use crate::publish::push::{About, Publisher};
 use crate::records::{Records, now};
 
