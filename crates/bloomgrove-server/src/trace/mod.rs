@@ -40,7 +40,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use bloomgrove_client::api::{Code, LONGEST_SEALED_ID, Trace, TraceRequest};
+use bloomgrove_client::api::{Code, LONGEST_SEALED_ID, Start, Trace, TraceRequest};
+use bloomgrove_client::render;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::timeout_at;
@@ -219,10 +220,13 @@ impl<'a> Run<'a> {
             if fresh.is_empty() && questions.is_empty() {
                 return Ok(());
             }
-            let new = fresh.iter().map(|(_, id)| &**id);
+            let new = fresh.iter().map(|(place, id)| Start {
+                id: id.to_string(),
+                depth: self.graph.to_go(*place).flatten(),
+            });
             let direction = self.request.direction;
             self.report
-                .round(fresh.len(), questions.values(), new, direction);
+                .round(new.collect(), questions.values(), direction);
             if let Some(why) = self.graph.full() {
                 self.report.miss(None, format!("ended early: {why}"));
                 return Ok(());
@@ -356,7 +360,7 @@ impl<'a> Run<'a> {
         let work = tokio::task::spawn_blocking(move || {
             let (nodes, links) = graph.finish(&names);
             let (sites, missing, cost) = report.finish();
-            Trace {
+            let mut trace = Trace {
                 ids: request.ids,
                 direction: request.direction,
                 complete: missing.is_empty(),
@@ -366,7 +370,11 @@ impl<'a> Run<'a> {
                 sites,
                 cost,
                 picture: None,
+            };
+            if request.picture {
+                trace.picture = Some(render::svg(&trace));
             }
+            trace
         });
         let broken_off = |_| Refusal::new(Code::Internal, "the work was broken off");
         work.await.map_err(broken_off)

@@ -1,6 +1,6 @@
 //! What a trace took, who was asked, and what may be missing.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -72,27 +72,25 @@ impl Report {
         self.cost.index_milliseconds += milliseconds(time);
     }
 
-    /// A round begins: ids that the index is asked for first, and what sites will be asked.
+    /// A round begins: ids that are new in it, and what sites will be asked.
     pub(super) fn round<'a>(
         &mut self,
-        fresh: usize,
+        new: Vec<Start>,
         questions: impl Iterator<Item = &'a Vec<Start>>,
-        new: impl Iterator<Item = &'a str>,
         direction: Direction,
     ) {
         self.cost.rounds += 1;
-        self.ids += fresh as u64;
+        self.ids += new.len() as u64;
         // Everybody would be asked for all of these.
-        let mut ids: BTreeMap<&str, Option<u32>> = new.map(|id| (id, None)).collect();
+        let mut ids = new;
+        let mut seen: HashSet<String> = ids.iter().map(|start| start.id.clone()).collect();
         for start in questions.flatten() {
-            ids.insert(&start.id, start.depth);
+            if seen.insert(start.id.clone()) {
+                ids.push(start.clone());
+            }
         }
-        let ids = ids.into_iter().map(|(id, depth)| Start {
-            id: id.to_owned(),
-            depth,
-        });
         let question = LineageRequest {
-            ids: ids.collect(),
+            ids,
             direction,
             links: None,
         };
