@@ -35,7 +35,7 @@ mod graph;
 mod pool;
 mod report;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -142,7 +142,7 @@ fn check(request: &TraceRequest) -> Result<(), Refusal> {
         ));
     }
     if let Some(seconds) = request.seconds
-        && !(seconds > 0.0)
+        && (seconds <= 0.0 || seconds.is_nan())
     {
         return wrong(format!("seconds is {seconds}; a trace needs some time"));
     }
@@ -274,9 +274,9 @@ impl<'a> Run<'a> {
     async fn ask(&mut self, questions: BTreeMap<SiteNo, Question>) -> bool {
         let left = self.deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return self.late(questions.into_keys());
+            return self.late(questions.into_keys().collect());
         }
-        let mut waiting: HashSet<SiteNo> = questions.keys().copied().collect();
+        let mut waiting: BTreeSet<SiteNo> = questions.keys().copied().collect();
         // Dropped with this, they end.
         let mut asking: JoinSet<Asked> = JoinSet::new();
         for (number, question) in questions {
@@ -295,16 +295,19 @@ impl<'a> Run<'a> {
         let deadline = self.deadline.into();
         loop {
             match timeout_at(deadline, asking.join_next()).await {
-                Ok(None) => return true,
-                // One that panicked is among those who wait.
-                Ok(Some(Err(_))) => {}
+                Ok(None) => {
+                    self.unanswered(waiting, "could not be asked; the server's log tells more");
+                    return true;
+                }
+                // It panicked, and stays among those who are waited for.
+                Ok(Some(Err(error))) => tracing::error!(%error, "asking a site"),
                 Ok(Some(Ok(asked))) => {
                     waiting.remove(&asked.number);
                     if !self.take(asked) {
                         return false;
                     }
                 }
-                Err(_) => return self.late(waiting.into_iter()),
+                Err(_) => return self.late(waiting),
             }
         }
     }
@@ -340,17 +343,21 @@ impl<'a> Run<'a> {
     }
 
     /// The time is over.
-    fn late(&mut self, waiting: impl Iterator<Item = SiteNo>) -> bool {
+    fn late(&mut self, waiting: BTreeSet<SiteNo>) -> bool {
         let why = format!("ended early: {} s were over", self.seconds);
         self.report.miss(None, why);
-        let mut waiting: Vec<SiteNo> = waiting.collect();
-        waiting.sort_unstable();
-        for number in waiting {
-            if let Some(site) = self.sites.get(number as usize) {
-                self.report.unanswered(number, &site.name);
-            }
-        }
+        self.unanswered(waiting, "had not answered when the time was over");
         false
+    }
+
+    /// These sites have not answered, and are not asked any more.
+    fn unanswered(&mut self, sites: BTreeSet<SiteNo>, why: &str) {
+        for number in sites {
+            if let Some(site) = self.sites.get(number as usize) {
+                self.report.unanswered(number, &site.name, why);
+            }
+            self.gone.insert(number);
+        }
     }
 
     async fn finish(self) -> Result<Trace, Refusal> {

@@ -55,13 +55,14 @@ impl Report {
     /// The index named sets of sites that are not registered.
     pub(super) fn miss_unregistered(&mut self, names: BTreeSet<String>) {
         for name in names {
-            if self.unregistered.len() == TOLD {
-                self.miss(
-                    None,
-                    "more sites than these have sets here and are not registered",
-                );
+            if self.unregistered.len() > TOLD || self.unregistered.contains(&name) {
+                continue;
             }
-            if self.unregistered.len() <= TOLD && self.unregistered.insert(name.clone()) {
+            self.unregistered.insert(name.clone());
+            if self.unregistered.len() > TOLD {
+                let why = "more sites than these have sets here and are not registered";
+                self.miss(None, why);
+            } else {
                 let why = format!("{name} has sets here but is not registered");
                 self.miss(Some(&name), why);
             }
@@ -136,9 +137,8 @@ impl Report {
         }
     }
 
-    /// A site had not answered when the trace ended.
-    pub(super) fn unanswered(&mut self, number: SiteNo, name: &str) {
-        let why = "had not answered when the time was over";
+    /// A site has not answered.
+    pub(super) fn unanswered(&mut self, number: SiteNo, name: &str, why: &str) {
         self.site(number, name).requests += 1;
         self.site(number, name).problem = Some(why.into());
         self.miss(Some(name), why);
