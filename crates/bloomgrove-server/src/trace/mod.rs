@@ -35,12 +35,13 @@ mod graph;
 mod pool;
 mod report;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use bloomgrove_client::api::{Code, LONGEST_SEALED_ID, Trace, TraceRequest};
+use bloomgrove_client::api::{Code, LONGEST_SEALED_ID, Start, Trace, TraceRequest};
+use bloomgrove_client::render;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::timeout_at;
@@ -141,7 +142,7 @@ fn check(request: &TraceRequest) -> Result<(), Refusal> {
         ));
     }
     if let Some(seconds) = request.seconds
-        && !(seconds > 0.0)
+        && (seconds <= 0.0 || seconds.is_nan())
     {
         return wrong(format!("seconds is {seconds}; a trace needs some time"));
     }
@@ -219,10 +220,13 @@ impl<'a> Run<'a> {
             if fresh.is_empty() && questions.is_empty() {
                 return Ok(());
             }
-            let new = fresh.iter().map(|(_, id)| &**id);
+            let new = fresh.iter().map(|(place, id)| Start {
+                id: id.to_string(),
+                depth: self.graph.to_go(*place).flatten(),
+            });
             let direction = self.request.direction;
             self.report
-                .round(fresh.len(), questions.values(), new, direction);
+                .round(new.collect(), questions.values(), direction);
             if let Some(why) = self.graph.full() {
                 self.report.miss(None, format!("ended early: {why}"));
                 return Ok(());
@@ -270,9 +274,9 @@ impl<'a> Run<'a> {
     async fn ask(&mut self, questions: BTreeMap<SiteNo, Question>) -> bool {
         let left = self.deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return self.late(questions.into_keys());
+            return self.late(questions.into_keys().collect());
         }
-        let mut waiting: HashSet<SiteNo> = questions.keys().copied().collect();
+        let mut waiting: BTreeSet<SiteNo> = questions.keys().copied().collect();
         // Dropped with this, they end.
         let mut asking: JoinSet<Asked> = JoinSet::new();
         for (number, question) in questions {
@@ -291,16 +295,19 @@ impl<'a> Run<'a> {
         let deadline = self.deadline.into();
         loop {
             match timeout_at(deadline, asking.join_next()).await {
-                Ok(None) => return true,
-                // One that panicked is among those who wait.
-                Ok(Some(Err(_))) => {}
+                Ok(None) => {
+                    self.unanswered(waiting, "could not be asked; the server's log tells more");
+                    return true;
+                }
+                // It panicked, and stays among those who are waited for.
+                Ok(Some(Err(error))) => tracing::error!(%error, "asking a site"),
                 Ok(Some(Ok(asked))) => {
                     waiting.remove(&asked.number);
                     if !self.take(asked) {
                         return false;
                     }
                 }
-                Err(_) => return self.late(waiting.into_iter()),
+                Err(_) => return self.late(waiting),
             }
         }
     }
@@ -336,17 +343,21 @@ impl<'a> Run<'a> {
     }
 
     /// The time is over.
-    fn late(&mut self, waiting: impl Iterator<Item = SiteNo>) -> bool {
+    fn late(&mut self, waiting: BTreeSet<SiteNo>) -> bool {
         let why = format!("ended early: {} s were over", self.seconds);
         self.report.miss(None, why);
-        let mut waiting: Vec<SiteNo> = waiting.collect();
-        waiting.sort_unstable();
-        for number in waiting {
-            if let Some(site) = self.sites.get(number as usize) {
-                self.report.unanswered(number, &site.name);
-            }
-        }
+        self.unanswered(waiting, "had not answered when the time was over");
         false
+    }
+
+    /// These sites have not answered, and are not asked any more.
+    fn unanswered(&mut self, sites: BTreeSet<SiteNo>, why: &str) {
+        for number in sites {
+            if let Some(site) = self.sites.get(number as usize) {
+                self.report.unanswered(number, &site.name, why);
+            }
+            self.gone.insert(number);
+        }
     }
 
     async fn finish(self) -> Result<Trace, Refusal> {
@@ -356,7 +367,7 @@ impl<'a> Run<'a> {
         let work = tokio::task::spawn_blocking(move || {
             let (nodes, links) = graph.finish(&names);
             let (sites, missing, cost) = report.finish();
-            Trace {
+            let mut trace = Trace {
                 ids: request.ids,
                 direction: request.direction,
                 complete: missing.is_empty(),
@@ -366,7 +377,11 @@ impl<'a> Run<'a> {
                 sites,
                 cost,
                 picture: None,
+            };
+            if request.picture {
+                trace.picture = Some(render::svg(&trace));
             }
+            trace
         });
         let broken_off = |_| Refusal::new(Code::Internal, "the work was broken off");
         work.await.map_err(broken_off)
