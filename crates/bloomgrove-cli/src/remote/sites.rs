@@ -27,9 +27,9 @@ pub(super) fn list(remote: &Remote, args: Sites) -> Result<Outcome> {
             .sites
             .iter()
             .map(|site| {
-                let heard = site.heard.map_or("not yet".into(), |seconds| {
-                    format!("{seconds:.0} s ago")
-                });
+                let heard = site
+                    .heard
+                    .map_or("not yet".into(), |seconds| format!("{seconds:.0} s ago"));
                 let touch = if site.in_touch { "yes" } else { "no" };
                 vec![
                     site.name.clone(),

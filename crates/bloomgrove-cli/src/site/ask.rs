@@ -58,7 +58,9 @@ pub(super) fn lineage(args: Lineage) -> Result<Outcome> {
     output.finish()?;
     if !lineage.open.is_empty() {
         let open = units::counted(lineage.open.len() as u64, "id");
-        complain(format_args!("there is more, of {open}; ask for those, or by `trace`"));
+        complain(format_args!(
+            "there is more, of {open}; ask for those, or by `trace`"
+        ));
         return Ok(Outcome::Incomplete);
     }
     Ok(match lineage.nodes.is_empty() {

@@ -70,7 +70,10 @@ pub(super) fn run(args: Generate) -> Result<Outcome> {
         file.finish()?;
     }
     let mut output = Output::new();
-    let (events, sites) = (units::counted(args.events, "event"), units::counted(sites, "site"));
+    let (events, sites) = (
+        units::counted(args.events, "event"),
+        units::counted(sites, "site"),
+    );
     output.line(format_args!("{events} of {sites} in {}", folder.display()))?;
     output.finish()?;
     Ok(Outcome::Yes)

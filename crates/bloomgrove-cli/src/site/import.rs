@@ -58,7 +58,11 @@ pub(super) fn run(args: Import) -> Result<Outcome> {
                 units::grouped(imported.links)
             ))?,
             // The others can be read all the same; a site that is away cannot be told anything.
-            Err(error) if error.downcast_ref::<bloomgrove_client::Error>().is_none_or(is_the_files) => {
+            Err(error)
+                if error
+                    .downcast_ref::<bloomgrove_client::Error>()
+                    .is_none_or(is_the_files) =>
+            {
                 complain(format_args!("{error:#}"));
                 outcome = Outcome::Incomplete;
             }

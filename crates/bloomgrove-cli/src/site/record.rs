@@ -62,9 +62,8 @@ const BATCH: usize = 1000;
 
 fn kind(text: &str) -> Result<EventKind, String> {
     let quoted = serde_json::Value::from(text);
-    serde_json::from_value(quoted).map_err(|_| {
-        "there are created, derived, bundled, split, sent and received".to_owned()
-    })
+    serde_json::from_value(quoted)
+        .map_err(|_| "there are created, derived, bundled, split, sent and received".to_owned())
 }
 
 pub(super) fn run(args: Record) -> Result<Outcome> {
@@ -79,7 +78,10 @@ pub(super) fn run(args: Record) -> Result<Outcome> {
             let recorded = remote.wait(site.record(batch));
             recorded.with_context(|| {
                 let before = units::counted(total, "event");
-                format!("{}: among the first {before}; those of earlier thousands are recorded", path.display())
+                format!(
+                    "{}: among the first {before}; those of earlier thousands are recorded",
+                    path.display()
+                )
             })?;
         }
         output.line(format_args!("recorded {}", units::counted(total, "event")))?;

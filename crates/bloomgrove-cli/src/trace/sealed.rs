@@ -61,7 +61,8 @@ impl Sealed {
         }
         // As it would be in order without a seal.
         trace.nodes.sort_by(|one, other| {
-            let key = |node: &bloomgrove_client::api::TraceNode| (node.distance, node.node.id.clone());
+            let key =
+                |node: &bloomgrove_client::api::TraceNode| (node.distance, node.node.id.clone());
             key(one).cmp(&key(other))
         });
         trace.links.sort_by(|one, other| one.link.cmp(&other.link));
