@@ -21,7 +21,7 @@ use bloomgrove_client::api::{self, Code, sets_of_site, site_of_set};
 use bloomgrove_client::host_of;
 
 use super::Coordinator;
-use super::ask::{CHUNK, text};
+use super::ask::text;
 use super::change::Change;
 use super::refusal::Refusal;
 use super::store::SiteRecord;
@@ -38,6 +38,8 @@ const MOST_PERIOD: u64 = 86_400;
 const MOST_PENDING: u64 = (1 << 53) - 1;
 /// Sets that a site is told of when it registers.
 const MOST_SETS: usize = 10_000;
+/// Ids looked up while the lock is held.
+const CHUNK: usize = 64;
 /// Names of sites that are not registered, in one answer.
 const MOST_OTHERS: usize = 1000;
 /// So many periods without a sign of life, and it is out of touch.
