@@ -4,6 +4,7 @@ use axum::Json as Answer;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use bloomgrove_client::api::{Direction, Trace, TraceRequest};
+use bloomgrove_client::render;
 use http::header;
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
@@ -51,13 +52,25 @@ pub(super) struct TraceQuery {
 #[derive(Clone, Copy, Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum Format {
+    /// All of it.
     #[default]
     Json,
+    /// The links and what is said, as RDF.
+    Turtle,
+    /// For Graphviz.
+    Dot,
+    /// A picture.
+    Svg,
 }
+
+/// A picture is drawn of what others have said: it loads nothing and runs nothing.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
 
 /// Traces one document across all sites
 #[utoipa::path(get, path = "/v1/trace", tag = "sites", params(TraceQuery),
-    responses((status = 200, body = Trace), Refusals), security((), ("key" = [])))]
+    responses((status = 200, content((Trace = "application/json"), (String = "text/turtle"),
+        (String = "text/vnd.graphviz"), (String = "image/svg+xml"))), Refusals),
+    security((), ("key" = [])))]
 pub(super) async fn ask_one(
     _: Reader,
     State(app): State<App>,
@@ -71,8 +84,17 @@ pub(super) async fn ask_one(
         ..TraceRequest::default()
     };
     let trace = app.tracer().trace(&coordinator, &request).await?;
-    let _ = header::CONTENT_TYPE;
-    match query.format {
-        Format::Json => Ok(Answer(trace).into_response()),
-    }
+    let (media, draw): (_, fn(&Trace) -> String) = match query.format {
+        Format::Json => return Ok(Answer(trace).into_response()),
+        Format::Turtle => ("text/turtle; charset=utf-8", render::turtle),
+        Format::Dot => ("text/vnd.graphviz; charset=utf-8", render::dot),
+        Format::Svg => ("image/svg+xml", render::svg),
+    };
+    let text = app.work(move || draw(&trace)).await?;
+    let headers = [
+        (header::CONTENT_TYPE, media),
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    ];
+    Ok((headers, text).into_response())
 }

@@ -117,6 +117,11 @@ fn told(error: &Error) -> String {
             format!("it refused: {}", said.collect::<String>())
         }
         Error::Transport { source, .. } if source.is_timeout() => "no answer in time".into(),
+        Error::Transport { .. } if error.to_string().contains("certificate") => {
+            "its certificate is not trusted here (`sites.ca` in the server's configuration names an \
+             authority)"
+                .into()
+        }
         Error::Transport { source, .. } if source.is_connect() => "it cannot be reached".into(),
         Error::Transport { .. } => "the connection broke".into(),
         Error::Answer { status: 200, .. } => {

@@ -121,8 +121,8 @@ impl Graph {
     }
 
     /// Links to go from an id: none if it is too far, `Some(None)` for as far as it goes.
-    fn to_go(&self, spot: &Spot) -> Option<Option<u32>> {
-        let distance = spot.distance?;
+    pub(super) fn to_go(&self, place: Place) -> Option<Option<u32>> {
+        let distance = self.spots[place].distance?;
         match self.depth {
             None => Some(None),
             Some(depth) => depth.checked_sub(distance).map(Some),
@@ -161,7 +161,7 @@ impl Graph {
         let mut later = BTreeSet::new();
         for place in std::mem::take(&mut self.open) {
             let spot = &self.spots[place];
-            let Some(to_go) = self.to_go(spot) else {
+            let Some(to_go) = self.to_go(place) else {
                 continue;
             };
             let needed = Told::needed(to_go);
@@ -289,7 +289,7 @@ impl Graph {
                 false => *cause,
             };
             // Only a link that was taken from beyond the depth would be none of these.
-            let to_go = self.to_go(&self.spots[here]);
+            let to_go = self.to_go(here);
             if to_go.is_some_and(|to_go| to_go != Some(0)) {
                 links.push(TraceLink {
                     link,
@@ -299,8 +299,8 @@ impl Graph {
         }
         links.sort_unstable_by(|one, other| one.link.cmp(&other.link));
         let mut nodes = Vec::with_capacity(self.spots.len());
-        for spot in &self.spots {
-            if self.to_go(spot).is_some()
+        for (place, spot) in self.spots.iter().enumerate() {
+            if self.to_go(place).is_some()
                 && let (Some(distance), Some(node)) = (spot.distance, &spot.node)
             {
                 nodes.push(TraceNode {

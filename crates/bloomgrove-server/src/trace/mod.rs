@@ -35,12 +35,13 @@ mod graph;
 mod pool;
 mod report;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use bloomgrove_client::api::{Code, LONGEST_SEALED_ID, Trace, TraceRequest};
+use bloomgrove_client::api::{Code, LONGEST_SEALED_ID, Start, Trace, TraceRequest};
+use bloomgrove_client::render;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::timeout_at;
@@ -64,6 +65,8 @@ const MOST_LINKS: u64 = 100_000;
 const SECONDS: f64 = 10.0;
 /// Bytes of all answers to one trace.
 const MOST_BYTES: u64 = 64 << 20;
+/// Ids that are looked up together: a site's number for each that may know one is kept.
+const LOOKED_UP: usize = 256;
 /// More ids than this are looked up on a thread of their own, so that nobody waits for them.
 const FEW: usize = 32;
 
@@ -141,7 +144,7 @@ fn check(request: &TraceRequest) -> Result<(), Refusal> {
         ));
     }
     if let Some(seconds) = request.seconds
-        && !(seconds > 0.0)
+        && (seconds <= 0.0 || seconds.is_nan())
     {
         return wrong(format!("seconds is {seconds}; a trace needs some time"));
     }
@@ -213,16 +216,25 @@ impl<'a> Run<'a> {
     async fn rounds(&mut self) -> Result<(), Refusal> {
         loop {
             let fresh = self.graph.take_fresh();
-            self.name(&fresh).await?;
+            for fresh in fresh.chunks(LOOKED_UP) {
+                self.name(fresh).await?;
+            }
             let gone = &self.gone;
             let questions = self.graph.questions(|site| gone.contains(&site));
             if fresh.is_empty() && questions.is_empty() {
                 return Ok(());
             }
-            let new = fresh.iter().map(|(_, id)| &**id);
+            let new = fresh.iter().map(|(place, id)| Start {
+                id: id.to_string(),
+                depth: self.graph.to_go(*place).flatten(),
+            });
             let direction = self.request.direction;
             self.report
-                .round(fresh.len(), questions.values(), new, direction);
+                .round(new.collect(), questions.values(), direction);
+            if Instant::now() >= self.deadline {
+                self.late(BTreeSet::new());
+                return Ok(());
+            }
             if let Some(why) = self.graph.full() {
                 self.report.miss(None, format!("ended early: {why}"));
                 return Ok(());
@@ -235,7 +247,9 @@ impl<'a> Run<'a> {
 
     /// Finds out who may know these ids.
     async fn name(&mut self, fresh: &[(Place, Arc<str>)]) -> Result<(), Refusal> {
-        if fresh.is_empty() {
+        let started = Instant::now();
+        if self.graph.full().is_some() || started >= self.deadline {
+            // It ends before anybody is asked.
             return Ok(());
         }
         if self.request.broadcast {
@@ -246,7 +260,6 @@ impl<'a> Run<'a> {
             }
             return Ok(());
         }
-        let started = Instant::now();
         let ids: Vec<Arc<str>> = fresh.iter().map(|(_, id)| id.clone()).collect();
         let (coordinator, numbers) = (self.coordinator.clone(), self.numbers.clone());
         let look = move || coordinator.sites_of(&ids, &numbers);
@@ -269,10 +282,7 @@ impl<'a> Run<'a> {
     /// Asks all of them at the same time, and takes what they tell; says whether to go on.
     async fn ask(&mut self, questions: BTreeMap<SiteNo, Question>) -> bool {
         let left = self.deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return self.late(questions.into_keys());
-        }
-        let mut waiting: HashSet<SiteNo> = questions.keys().copied().collect();
+        let mut waiting: BTreeSet<SiteNo> = questions.keys().copied().collect();
         // Dropped with this, they end.
         let mut asking: JoinSet<Asked> = JoinSet::new();
         for (number, question) in questions {
@@ -291,16 +301,19 @@ impl<'a> Run<'a> {
         let deadline = self.deadline.into();
         loop {
             match timeout_at(deadline, asking.join_next()).await {
-                Ok(None) => return true,
-                // One that panicked is among those who wait.
-                Ok(Some(Err(_))) => {}
+                Ok(None) => {
+                    self.unanswered(waiting, "could not be asked; the server's log tells more");
+                    return true;
+                }
+                // It panicked, and stays among those who are waited for.
+                Ok(Some(Err(error))) => tracing::error!(%error, "asking a site"),
                 Ok(Some(Ok(asked))) => {
                     waiting.remove(&asked.number);
                     if !self.take(asked) {
                         return false;
                     }
                 }
-                Err(_) => return self.late(waiting.into_iter()),
+                Err(_) => return self.late(waiting),
             }
         }
     }
@@ -336,17 +349,21 @@ impl<'a> Run<'a> {
     }
 
     /// The time is over.
-    fn late(&mut self, waiting: impl Iterator<Item = SiteNo>) -> bool {
+    fn late(&mut self, waiting: BTreeSet<SiteNo>) -> bool {
         let why = format!("ended early: {} s were over", self.seconds);
         self.report.miss(None, why);
-        let mut waiting: Vec<SiteNo> = waiting.collect();
-        waiting.sort_unstable();
-        for number in waiting {
-            if let Some(site) = self.sites.get(number as usize) {
-                self.report.unanswered(number, &site.name);
-            }
-        }
+        self.unanswered(waiting, "had not answered when the time was over");
         false
+    }
+
+    /// These sites have not answered, and are not asked any more.
+    fn unanswered(&mut self, sites: BTreeSet<SiteNo>, why: &str) {
+        for number in sites {
+            if let Some(site) = self.sites.get(number as usize) {
+                self.report.unanswered(number, &site.name, why);
+            }
+            self.gone.insert(number);
+        }
     }
 
     async fn finish(self) -> Result<Trace, Refusal> {
@@ -356,7 +373,7 @@ impl<'a> Run<'a> {
         let work = tokio::task::spawn_blocking(move || {
             let (nodes, links) = graph.finish(&names);
             let (sites, missing, cost) = report.finish();
-            Trace {
+            let mut trace = Trace {
                 ids: request.ids,
                 direction: request.direction,
                 complete: missing.is_empty(),
@@ -366,7 +383,11 @@ impl<'a> Run<'a> {
                 sites,
                 cost,
                 picture: None,
+            };
+            if request.picture {
+                trace.picture = Some(render::svg(&trace));
             }
+            trace
         });
         let broken_off = |_| Refusal::new(Code::Internal, "the work was broken off");
         work.await.map_err(broken_off)

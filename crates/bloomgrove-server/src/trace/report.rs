@@ -1,6 +1,6 @@
 //! What a trace took, who was asked, and what may be missing.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -55,13 +55,14 @@ impl Report {
     /// The index named sets of sites that are not registered.
     pub(super) fn miss_unregistered(&mut self, names: BTreeSet<String>) {
         for name in names {
-            if self.unregistered.len() == TOLD {
-                self.miss(
-                    None,
-                    "more sites than these have sets here and are not registered",
-                );
+            if self.unregistered.len() > TOLD || self.unregistered.contains(&name) {
+                continue;
             }
-            if self.unregistered.len() <= TOLD && self.unregistered.insert(name.clone()) {
+            self.unregistered.insert(name.clone());
+            if self.unregistered.len() > TOLD {
+                let why = "more sites than these have sets here and are not registered";
+                self.miss(None, why);
+            } else {
                 let why = format!("{name} has sets here but is not registered");
                 self.miss(Some(&name), why);
             }
@@ -72,27 +73,25 @@ impl Report {
         self.cost.index_milliseconds += milliseconds(time);
     }
 
-    /// A round begins: ids that the index is asked for first, and what sites will be asked.
+    /// A round begins: ids that are new in it, and what sites will be asked.
     pub(super) fn round<'a>(
         &mut self,
-        fresh: usize,
+        new: Vec<Start>,
         questions: impl Iterator<Item = &'a Vec<Start>>,
-        new: impl Iterator<Item = &'a str>,
         direction: Direction,
     ) {
         self.cost.rounds += 1;
-        self.ids += fresh as u64;
+        self.ids += new.len() as u64;
         // Everybody would be asked for all of these.
-        let mut ids: BTreeMap<&str, Option<u32>> = new.map(|id| (id, None)).collect();
+        let mut ids = new;
+        let mut seen: HashSet<String> = ids.iter().map(|start| start.id.clone()).collect();
         for start in questions.flatten() {
-            ids.insert(&start.id, start.depth);
+            if seen.insert(start.id.clone()) {
+                ids.push(start.clone());
+            }
         }
-        let ids = ids.into_iter().map(|(id, depth)| Start {
-            id: id.to_owned(),
-            depth,
-        });
         let question = LineageRequest {
-            ids: ids.collect(),
+            ids,
             direction,
             links: None,
         };
@@ -138,9 +137,8 @@ impl Report {
         }
     }
 
-    /// A site had not answered when the trace ended.
-    pub(super) fn unanswered(&mut self, number: SiteNo, name: &str) {
-        let why = "had not answered when the time was over";
+    /// A site has not answered.
+    pub(super) fn unanswered(&mut self, number: SiteNo, name: &str, why: &str) {
         self.site(number, name).requests += 1;
         self.site(number, name).problem = Some(why.into());
         self.miss(Some(name), why);

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use bloomgrove_client::api::{LineageRequest, Link, Relation, Trace, TraceRequest};
+use bloomgrove_client::api::{Code, LineageRequest, Link, Relation, Trace, TraceRequest};
 
 use crate::fake::{Fake, publish, raw, register, write_json};
 use crate::support::Running;
@@ -262,5 +262,76 @@ async fn links_end_a_trace_at_its_limit() {
             .any(|missing| missing.why.contains("links"));
         assert_eq!(told, !complete);
     }
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_trace_ends_before_the_time_of_its_request_does() {
+    let running = Running::start_with(|config| {
+        config.limits.request_time = Duration::from_secs(1);
+    })
+    .await;
+    let client = &running.client;
+    let url = raw(|_, _| std::thread::sleep(Duration::from_secs(20)));
+    register(client, "slow", &url, "x").await;
+    publish(client, "slow", &["a"], 10_000).await;
+    let mut request = request("a");
+    request.seconds = Some(60.0);
+    let trace = client.trace(&request).await.unwrap();
+    let told = |word: &str| {
+        trace
+            .missing
+            .iter()
+            .any(|missing| missing.why.contains(word))
+    };
+    assert!(!trace.complete && (told("0.8 s")), "{:?}", trace.missing);
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_trace_ends_with_who_asked_and_too_many_are_refused() {
+    let running = Running::start().await;
+    let client = &running.client;
+    let (sender, closed) = std::sync::mpsc::channel();
+    let sender = std::sync::Mutex::new(sender);
+    let url = raw(move |stream, _| {
+        // Nothing more comes but the end.
+        let _ = stream.set_read_timeout(Some(Duration::from_secs(8)));
+        let ended = matches!(std::io::Read::read(stream, &mut [0]), Ok(0));
+        let _ = sender.lock().unwrap().send(ended);
+    });
+    register(client, "slow", &url, "x").await;
+    publish(client, "slow", &["a"], 10_000).await;
+    let traces: Vec<_> = (0..40)
+        .map(|_| {
+            let client = client.clone();
+            tokio::spawn(async move { client.trace(&request("a")).await.map(drop) })
+        })
+        .collect();
+    let deadline = Instant::now() + Duration::from_secs(4);
+    // 16 of them are waited for, the others are refused.
+    while traces.iter().filter(|trace| trace.is_finished()).count() < 24 {
+        assert!(Instant::now() < deadline, "nobody is refused");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let (mut refused, mut waiting) = (0, 0);
+    for trace in traces {
+        match trace.is_finished() {
+            true => {
+                let code = trace.await.unwrap().unwrap_err().code();
+                assert_eq!(code, Some(Code::Busy));
+                refused += 1;
+            }
+            false => {
+                trace.abort();
+                waiting += 1;
+            }
+        }
+    }
+    assert_eq!((refused, waiting), (24, 16));
+    let ended = tokio::task::spawn_blocking(move || {
+        (0..16).all(|_| closed.recv_timeout(Duration::from_secs(3)) == Ok(true))
+    });
+    assert!(ended.await.unwrap(), "sites are asked on behalf of nobody");
     running.stop().await;
 }

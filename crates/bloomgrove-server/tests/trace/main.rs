@@ -6,6 +6,7 @@
 //! | `exact.rs` | random graphs over random sites, against one merged graph |
 //! | `hostile.rs` | sites that lie, stall, flood and break off |
 //! | `missing.rs` | what a trace says of what it cannot know |
+//! | `tls.rs` | sites behind TLS |
 //! | `fake.rs`, `support.rs` | sites and servers of the tests |
 
 mod exact;
@@ -14,3 +15,4 @@ mod hostile;
 mod missing;
 mod registry;
 mod support;
+mod tls;

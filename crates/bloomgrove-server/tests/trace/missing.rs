@@ -166,3 +166,65 @@ async fn what_cannot_be_traced_is_refused() {
     }
     running.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_trace_is_given_in_every_form() {
+    let running = Running::start().await;
+    let _site = Fake::with(&running.client, "site", &[used("<a>", "b")]).await;
+    let http = reqwest::Client::builder().no_proxy().build().unwrap();
+    for (format, media, part) in [
+        ("", "application/json", "\"complete\":true"),
+        (
+            "&format=json&direction=ancestors&depth=3",
+            "application/json",
+            "\"<a>\"",
+        ),
+        ("&format=turtle", "text/turtle", "prov:used"),
+        ("&format=dot", "text/vnd.graphviz", "digraph"),
+        ("&format=svg", "image/svg+xml", "&lt;a&gt;"),
+    ] {
+        let url = format!("{}/v1/trace?id=%3Ca%3E{format}", running.url());
+        let answer = http.get(url).send().await.unwrap();
+        assert_eq!(answer.status(), 200, "{format}");
+        let found = answer.headers()["content-type"]
+            .to_str()
+            .unwrap()
+            .to_owned();
+        assert!(found.starts_with(media), "{found}");
+        let text = answer.text().await.unwrap();
+        assert!(text.contains(part), "{text}");
+    }
+    for wrong in [
+        "",
+        "?id=",
+        "?id=a&format=png",
+        "?id=a&depth=-1",
+        "?id=a&up=1",
+    ] {
+        let url = format!("{}/v1/trace{wrong}", running.url());
+        assert_eq!(http.get(url).send().await.unwrap().status(), 400, "{wrong}");
+    }
+    let request = TraceRequest {
+        ids: vec!["<a>".into()],
+        picture: true,
+        ..TraceRequest::default()
+    };
+    let picture = running
+        .client
+        .trace(&request)
+        .await
+        .unwrap()
+        .picture
+        .unwrap();
+    assert!(picture.starts_with("<svg"), "{picture}");
+    let metrics = running.client.metrics().await.unwrap();
+    assert!(
+        metrics.contains("bloomgrove_traces_total{complete=\"true\"}"),
+        "{metrics}"
+    );
+    assert!(
+        metrics.contains("bloomgrove_site_requests_total"),
+        "{metrics}"
+    );
+    running.stop().await;
+}
