@@ -15,7 +15,7 @@ use super::refusal::Refusal;
 use crate::observe::process;
 
 /// Keys asked for while the lock is held: a change waits for so many at most.
-const CHUNK: usize = 512;
+pub(super) const CHUNK: usize = 512;
 /// Names in the answer to one key, usually and at most, and to all keys of a request.
 const NAMES: u64 = 1000;
 const MOST_NAMES: u64 = 100_000;
@@ -60,7 +60,7 @@ fn in_time(deadline: Instant) -> Result<(), Refusal> {
 }
 
 /// A set's name, which was text when it came.
-fn text<'a>(set: &index::Set<'a>) -> &'a str {
+pub(super) fn text<'a>(set: &index::Set<'a>) -> &'a str {
     std::str::from_utf8(set.name()).unwrap_or_default()
 }
 

@@ -12,6 +12,7 @@
 //! The sets of the site `galway` are those whose names begin with `galway/ids/`
 //! ([`sets_of_site`]), whether it is registered or not.
 
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -20,6 +21,7 @@ use bloomgrove_client::api::{self, Code, sets_of_site, site_of_set};
 use bloomgrove_client::host_of;
 
 use super::Coordinator;
+use super::ask::{CHUNK, text};
 use super::change::Change;
 use super::refusal::Refusal;
 use super::store::SiteRecord;
@@ -34,6 +36,8 @@ const MOST_KEY: usize = 512;
 const MOST_PERIOD: u64 = 86_400;
 /// Sets that a site is told of when it registers.
 const MOST_SETS: usize = 10_000;
+/// Names of sites that are not registered, in one answer.
+const MOST_OTHERS: usize = 1000;
 /// So many periods without a sign of life, and it is out of touch.
 const PERIODS: u32 = 3;
 
@@ -199,6 +203,43 @@ impl Coordinator {
             silent: (!site.is_in_touch()).then(|| site.life.silent()),
         });
         sites.collect()
+    }
+
+    /// Of each id, the sites whose sets may hold it, by the numbers that they have in `known`, in
+    /// order; and sites of such sets that are not among those.
+    #[must_use]
+    pub fn sites_of(
+        &self,
+        ids: &[Arc<str>],
+        known: &HashMap<Arc<str>, u32>,
+    ) -> (Vec<Vec<u32>>, BTreeSet<String>) {
+        let (mut sites, mut others) = (Vec::with_capacity(ids.len()), BTreeSet::new());
+        let mut named = 0;
+        for ids in ids.chunks(CHUNK) {
+            let keys: Vec<&str> = ids.iter().map(|id| &**id).collect();
+            let catalog = self.shared.read();
+            for sets in catalog.index.which_many(&keys).iter() {
+                let mut of_id = Vec::new();
+                for set in sets {
+                    named += 1;
+                    let Some(site) = site_of_set(text(set)) else {
+                        continue;
+                    };
+                    match known.get(site) {
+                        Some(number) => of_id.push(*number),
+                        None if others.len() < MOST_OTHERS => drop(others.insert(site.to_owned())),
+                        None => {}
+                    }
+                }
+                of_id.sort_unstable();
+                of_id.dedup();
+                sites.push(of_id);
+            }
+        }
+        let totals = &self.shared.totals;
+        totals.keys_asked.fetch_add(ids.len() as u64, Relaxed);
+        totals.sets_named.fetch_add(named, Relaxed);
+        (sites, others)
     }
 }
 

@@ -7,6 +7,7 @@
 //! | `which.rs` | `/v1/which` |
 //! | `members.rs` | `/v1/estimate`, `/v1/sample`, `/v1/reconstruct` |
 //! | `sites.rs` | `/v1/sites`, `/v1/sites/{name}` |
+//! | `trace.rs` | `/v1/trace` |
 //! | `state.rs` | `/v1/status`, `/v1/picture`, `/v1/snapshots` |
 //! | `extract.rs` | what handlers get: the coordinator, bodies, queries, names |
 //! | `answer.rs` | what they give: refusals as problems |
@@ -20,6 +21,7 @@ mod members;
 mod sets;
 mod sites;
 mod state;
+mod trace;
 mod which;
 
 use std::sync::{Arc, OnceLock};
@@ -128,6 +130,7 @@ fn routes() -> OpenApiRouter<App> {
         .routes(routes!(members::reconstruct))
         .routes(routes!(sites::list))
         .routes(routes!(sites::register, sites::forget))
+        .routes(routes!(trace::ask, trace::ask_one))
         .routes(routes!(state::status))
         .routes(routes!(state::picture))
         .routes(routes!(state::make_snapshot, state::snapshots))

@@ -1,0 +1,117 @@
+//! Traces as pictures and as text for other tools.
+//!
+//! | You want | Use |
+//! |---|---|
+//! | a picture, for a browser or a report | [`svg`] |
+//! | to draw it yourself with Graphviz | [`dot`] |
+//! | triples, for any tool that knows RDF and PROV-O | [`turtle`] |
+//!
+//! ```
+//! use bloomgrove_client::api::{Node, Trace, TraceNode};
+//! use bloomgrove_client::render;
+//!
+//! let node = Node { id: "report <1>".into(), ..Node::default() };
+//! let trace = Trace {
+//!     ids: vec![node.id.clone()],
+//!     nodes: vec![TraceNode { node, distance: 0, sites: vec!["galway".into()] }],
+//!     ..Trace::default()
+//! };
+//! assert!(render::svg(&trace).contains("report &lt;1&gt;"));
+//! assert!(render::turtle(&trace).contains("<urn:x-bloomgrove:id:report%20%3C1%3E>"));
+//! ```
+//!
+//! Ids, labels and names are written by others, and harmless in all three whatever they hold.
+
+mod dot;
+mod iri;
+mod layout;
+mod scene;
+mod svg;
+#[cfg(test)]
+mod tests;
+mod text;
+mod turtle;
+
+use std::collections::{BTreeSet, HashMap};
+
+pub use dot::dot;
+pub use svg::svg;
+pub use turtle::turtle;
+
+use crate::api::{Relation, Trace, TraceNode};
+
+/// What the kinds of events begin with that sites record.
+const EVENTS: [&str; 6] = ["created", "derived", "bundled", "split", "sent", "received"];
+
+/// What can be told of the nodes of a trace only when all its links have been seen.
+struct Known<'a> {
+    /// Where each id is in the trace.
+    index: HashMap<&'a str, usize>,
+    /// Which nodes are events; the others are documents.
+    event: Vec<bool>,
+    /// Which were asked for.
+    asked: Vec<bool>,
+    /// The site that tells how each came to be, or else the first that knows it.
+    teller: Vec<Option<&'a str>>,
+    /// All sites, by name.
+    sites: Vec<&'a str>,
+}
+
+impl<'a> Known<'a> {
+    fn new(trace: &'a Trace) -> Self {
+        let mut index = HashMap::with_capacity(trace.nodes.len());
+        for (at, one) in trace.nodes.iter().enumerate() {
+            index.entry(one.node.id.as_str()).or_insert(at);
+        }
+        let mut event: Vec<bool> = trace.nodes.iter().map(named_event).collect();
+        let mut asked = vec![false; trace.nodes.len()];
+        for id in &trace.ids {
+            mark(&mut asked, index.get(id.as_str()).copied());
+        }
+        let mut teller = vec![None; trace.nodes.len()];
+        let mut sites: BTreeSet<&str> = BTreeSet::new();
+        for one in &trace.links {
+            use Relation::*;
+            sites.extend(one.sites.iter().map(String::as_str));
+            let effect = index.get(one.link.effect.as_str()).copied();
+            let cause = index.get(one.link.cause.as_str()).copied();
+            match one.link.relation {
+                Used | StartedBy | EndedBy => mark(&mut event, effect),
+                GeneratedBy | TransferredBy => mark(&mut event, cause),
+                InformedBy => {
+                    mark(&mut event, effect);
+                    mark(&mut event, cause);
+                }
+                _ => {}
+            }
+            if one.link.relation != TransferredBy
+                && let Some(effect) = effect
+                && teller[effect].is_none()
+            {
+                teller[effect] = one.sites.first().map(String::as_str);
+            }
+        }
+        for (one, teller) in trace.nodes.iter().zip(&mut teller) {
+            sites.extend(one.sites.iter().map(String::as_str));
+            *teller = teller.or(one.sites.first().map(String::as_str));
+        }
+        Self {
+            index,
+            event,
+            asked,
+            teller,
+            sites: sites.into_iter().collect(),
+        }
+    }
+}
+
+fn mark(nodes: &mut [bool], at: Option<usize>) {
+    if let Some(at) = at {
+        nodes[at] = true;
+    }
+}
+
+fn named_event(one: &TraceNode) -> bool {
+    let kind = one.node.kind.as_deref().unwrap_or("");
+    kind == "Activity" || EVENTS.contains(&kind)
+}
