@@ -64,6 +64,11 @@ impl Handle {
         &self.0.name
     }
 
+    /// Closes the log; nothing is recorded any more.
+    pub(crate) fn close(&self) {
+        self.0.records.log.close();
+    }
+
     pub(crate) fn publisher(&self) -> Option<&Arc<Publisher>> {
         self.0.publisher.as_ref()
     }

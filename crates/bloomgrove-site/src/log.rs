@@ -18,7 +18,7 @@ use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, Result, bail};
@@ -55,6 +55,8 @@ pub(crate) struct Log {
     database: Mutex<Option<Arc<Database>>>,
     /// The number of the next entry.
     next: AtomicU64,
+    /// For good.
+    closed: AtomicBool,
 }
 
 impl Log {
@@ -74,6 +76,7 @@ impl Log {
             key,
             database: Mutex::new(Some(Arc::new(database))),
             next: AtomicU64::new(next),
+            closed: AtomicBool::new(false),
         })
     }
 
@@ -96,6 +99,11 @@ impl Log {
         let mut slot = self.slot();
         if let Some(database) = &*slot {
             return Ok(database.clone());
+        }
+        if self.closed.load(Relaxed) {
+            return Err(AppendError::Storage(anyhow::anyhow!(
+                "the site has stopped"
+            )));
         }
         // Not made anew: an empty log in its place would lose everything.
         let open = || Database::builder().set_cache_size(CACHE).open(&self.path);
@@ -216,6 +224,13 @@ impl Log {
             }
         }
         Ok(write.commit()?)
+    }
+
+    /// Closes it for good, so that another process can open it, whoever still holds this one.
+    pub(crate) fn close(&self) {
+        let mut slot = self.slot();
+        self.closed.store(true, Relaxed);
+        *slot = None;
     }
 
     /// Bytes on disk.

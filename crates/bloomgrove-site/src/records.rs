@@ -22,7 +22,8 @@ use oxigraph::model::Triple;
 
 use crate::lineage::lineage;
 use crate::log::{AppendError, Log};
-use crate::publish::filters::{Plan, Regrown, Sets};
+use crate::publish::filters::Sets;
+use crate::publish::plan::{Plan, Regrown};
 use crate::store::{self, Store};
 
 /// Triples that are taken into memory at a time when the log is read.
@@ -217,3 +218,6 @@ pub(crate) fn now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| since.as_secs())
 }
+
+#[cfg(test)]
+mod tests;

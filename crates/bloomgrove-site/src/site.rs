@@ -19,7 +19,7 @@ use tokio::task::JoinSet;
 use crate::config::SiteConfig;
 use crate::handle::Handle;
 use crate::http;
-use crate::publish::filters::Plan;
+use crate::publish::plan::Plan;
 use crate::publish::push::{About, Publisher};
 use crate::records::{Records, now};
 
@@ -190,6 +190,8 @@ impl Site {
         let serving = listen::serve_all(self.listeners, router, self.tls, &self.limits, stop);
         let (served, ()) = tokio::join!(serving, publishing);
         beside.shutdown().await;
+        let handle = self.handle.clone();
+        tokio::task::spawn_blocking(move || handle.close()).await?;
         tracing::info!(site = self.handle.name(), "stopped; everything is on disk");
         Ok(served?)
     }

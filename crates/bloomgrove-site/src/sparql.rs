@@ -172,8 +172,10 @@ fn in_time(deadline: Instant) -> Result<(), Failure> {
 fn parse(text: &str) -> Result<oxigraph::sparql::Query, String> {
     let query = oxigraph::sparql::Query::parse(text, None).map_err(|error| {
         match oxigraph::sparql::Update::parse(text, None) {
-            Ok(_) => "this is an update; triples come here only as events and imports".to_owned(),
-            Err(_) => format!("this is no SPARQL query: {error}"),
+            Ok(_) if !text.trim().is_empty() => {
+                "this is an update; triples come here only as events and imports".to_owned()
+            }
+            _ => format!("this is no SPARQL query: {error}"),
         }
     })?;
     match has_word(&query.to_string(), "SERVICE") {

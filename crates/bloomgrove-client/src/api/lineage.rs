@@ -188,10 +188,10 @@ impl Node {
             }
         };
         // That an event is an `Activity` says less than what was done.
-        let rank = |kind: &Option<String>| kind.as_deref().map(|kind| !is_event_kind(kind));
-        match (rank(&self.kind), rank(&other.kind)) {
-            (Some(one), Some(other)) if one < other => {}
-            (Some(one), Some(two)) if one > two => self.kind = other.kind,
+        let is_event = |kind: &Option<String>| kind.as_deref().is_some_and(is_event_kind);
+        match (is_event(&self.kind), is_event(&other.kind)) {
+            (true, false) => {}
+            (false, true) => self.kind = other.kind,
             _ => first(&mut self.kind, other.kind),
         }
         first(&mut self.label, other.label);

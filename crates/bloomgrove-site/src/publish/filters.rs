@@ -14,66 +14,13 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use anyhow::Result;
-use bloomgrove::{Filter, Params, codec, tune};
-use bloomgrove_client::Seal;
+use bloomgrove::{Filter, codec, tune};
 use bloomgrove_client::api::PublishedSet;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::window::{Window, set_name};
-
-/// What filters are made by.
-#[derive(Clone, Debug)]
-pub(crate) struct Plan {
-    /// The site.
-    pub(crate) site: String,
-    pub(crate) window: Option<Window>,
-    /// Ids to expect in a window.
-    pub(crate) expect: u64,
-    pub(crate) fpr: f64,
-    pub(crate) seal: Option<Seal>,
-}
-
-impl Plan {
-    /// The window of a second: its beginning.
-    pub(crate) fn begin(&self, second: u64) -> u64 {
-        self.window
-            .as_ref()
-            .map_or(0, |window| window.begin(second))
-    }
-
-    /// When the set of a window goes, if it does.
-    fn end(&self, begin: u64) -> Option<u64> {
-        self.window.as_ref().map(|window| window.end(begin))
-    }
-
-    fn is_live(&self, begin: u64, now: u64) -> bool {
-        self.end(begin).is_none_or(|end| end > now)
-    }
-
-    fn params(&self, items: u64) -> Result<Params> {
-        Ok(tune::standard(items, self.fpr)?.params()?)
-    }
-
-    /// An empty filter for so many ids.
-    fn filter(&self, items: u64) -> Result<Filter> {
-        Ok(Filter::new(self.params(items)?)?)
-    }
-
-    /// An id as the coordinator gets to know it.
-    fn key(&self, id: &str) -> String {
-        match &self.seal {
-            Some(seal) => seal.seal(id),
-            None => id.to_owned(),
-        }
-    }
-
-    /// Tells seals apart without telling them.
-    fn seal_mark(&self) -> u64 {
-        let mark = |seal: &Seal| xxh3_64(seal.seal("").as_bytes());
-        self.seal.as_ref().map_or(0, mark)
-    }
-}
+use super::plan::{Plan, Regrown};
+use super::window::set_name;
 
 /// What the coordinator has acknowledged of a set, as the log keeps it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -153,7 +100,7 @@ impl Set {
 }
 
 /// Something to send.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Message {
     pub(crate) set: String,
     /// Of a delta: the version that it builds on, and its bits. A whole filter builds on nothing.
@@ -402,6 +349,13 @@ impl Sets {
         })
     }
 
+    /// The filter of a set that there is.
+    #[cfg(test)]
+    pub(crate) fn filter(&self, set: &str) -> Arc<Filter> {
+        let set = self.sets.values().find(|own| own.name == set);
+        set.map(|set| set.current.clone()).unwrap()
+    }
+
     /// The coordinator has taken a message; gives what to note of it.
     pub(crate) fn acknowledge(&mut self, message: &Message, version: u64) -> Option<Note> {
         let set = self.sets.get_mut(&message.begin)?;
@@ -439,39 +393,5 @@ impl Sets {
             version: set.acknowledged.as_ref().map(|(_, version)| *version),
         };
         self.sets.values().map(about).collect()
-    }
-}
-
-/// Filters that are made anew for more ids, from the log.
-#[derive(Debug)]
-pub(crate) struct Regrown {
-    plan: Plan,
-    filters: BTreeMap<u64, (u64, Filter)>,
-}
-
-impl Regrown {
-    /// Empty ones, for so many ids in each of these windows.
-    ///
-    /// # Errors
-    /// Not enough memory.
-    pub(crate) fn new(plan: &Plan, windows: BTreeMap<u64, u64>) -> Result<Self> {
-        let filter = |(begin, items)| Ok((begin, (items, plan.filter(items)?)));
-        Ok(Self {
-            plan: plan.clone(),
-            filters: windows.into_iter().map(filter).collect::<Result<_>>()?,
-        })
-    }
-
-    /// Whether the entries of this second are wanted.
-    pub(crate) fn wants(&self, second: u64) -> bool {
-        self.filters.contains_key(&self.plan.begin(second))
-    }
-
-    /// Takes in an id of an entry.
-    pub(crate) fn insert(&mut self, second: u64, id: &str) {
-        let key = self.plan.key(id);
-        if let Some((_, filter)) = self.filters.get_mut(&self.plan.begin(second)) {
-            filter.insert(&key);
-        }
     }
 }

@@ -3,6 +3,7 @@
 //! | file | does |
 //! |---|---|
 //! | `window.rs` | windows of time, names of sets |
+//! | `plan.rs` | what filters are made by |
 //! | `filters.rs` | a filter for each window, and what the coordinator has of it |
 //! | `push.rs` | sends what is new in every period, and says that the site is there |
 //!
@@ -13,6 +14,7 @@
 //! it lacks.
 
 pub(crate) mod filters;
+pub(crate) mod plan;
 pub(crate) mod push;
 mod window;
 

@@ -236,7 +236,11 @@ impl Publisher {
     }
 
     async fn send_message(&self, message: &Message) -> Result<u64, Error> {
-        let bytes = message.bytes().map_err(|error| Error::Invalid {
+        // Of a large filter that takes a while.
+        let coding = message.clone();
+        let coded = tokio::task::spawn_blocking(move || coding.bytes()).await;
+        let coded = coded.unwrap_or_else(|error| Err(error.into()));
+        let bytes = coded.map_err(|error| Error::Invalid {
             what: format!("the filter cannot be coded: {error:#}"),
         })?;
         let size = bytes.len() as u64;

@@ -1,5 +1,7 @@
 //! A site as others see it: over HTTP, and beside a real coordinator.
 
+mod faults;
 mod http;
 mod publish;
 mod support;
+mod together;

@@ -1,0 +1,97 @@
+//! What filters are made by, and filters made anew for more ids.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use bloomgrove::{Filter, Params, tune};
+use bloomgrove_client::Seal;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::window::Window;
+
+/// What filters are made by.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    /// The site.
+    pub(crate) site: String,
+    pub(crate) window: Option<Window>,
+    /// Ids to expect in a window.
+    pub(crate) expect: u64,
+    pub(crate) fpr: f64,
+    pub(crate) seal: Option<Seal>,
+}
+
+impl Plan {
+    /// The window of a second: its beginning.
+    pub(crate) fn begin(&self, second: u64) -> u64 {
+        self.window
+            .as_ref()
+            .map_or(0, |window| window.begin(second))
+    }
+
+    /// When the set of a window goes, if it does.
+    pub(super) fn end(&self, begin: u64) -> Option<u64> {
+        self.window.as_ref().map(|window| window.end(begin))
+    }
+
+    pub(super) fn is_live(&self, begin: u64, now: u64) -> bool {
+        self.end(begin).is_none_or(|end| end > now)
+    }
+
+    pub(super) fn params(&self, items: u64) -> Result<Params> {
+        Ok(tune::standard(items, self.fpr)?.params()?)
+    }
+
+    /// An empty filter for so many ids.
+    pub(super) fn filter(&self, items: u64) -> Result<Filter> {
+        Ok(Filter::new(self.params(items)?)?)
+    }
+
+    /// An id as the coordinator gets to know it.
+    pub(super) fn key(&self, id: &str) -> String {
+        match &self.seal {
+            Some(seal) => seal.seal(id),
+            None => id.to_owned(),
+        }
+    }
+
+    /// Tells seals apart without telling them.
+    pub(super) fn seal_mark(&self) -> u64 {
+        let mark = |seal: &Seal| xxh3_64(seal.seal("").as_bytes());
+        self.seal.as_ref().map_or(0, mark)
+    }
+}
+
+/// Filters that are made anew for more ids, from the log.
+#[derive(Debug)]
+pub(crate) struct Regrown {
+    plan: Plan,
+    pub(super) filters: BTreeMap<u64, (u64, Filter)>,
+}
+
+impl Regrown {
+    /// Empty ones, for so many ids in each of these windows.
+    ///
+    /// # Errors
+    /// Not enough memory.
+    pub(crate) fn new(plan: &Plan, windows: BTreeMap<u64, u64>) -> Result<Self> {
+        let filter = |(begin, items)| Ok((begin, (items, plan.filter(items)?)));
+        Ok(Self {
+            plan: plan.clone(),
+            filters: windows.into_iter().map(filter).collect::<Result<_>>()?,
+        })
+    }
+
+    /// Whether the entries of this second are wanted.
+    pub(crate) fn wants(&self, second: u64) -> bool {
+        self.filters.contains_key(&self.plan.begin(second))
+    }
+
+    /// Takes in an id of an entry.
+    pub(crate) fn insert(&mut self, second: u64, id: &str) {
+        let key = self.plan.key(id);
+        if let Some((_, filter)) = self.filters.get_mut(&self.plan.begin(second)) {
+            filter.insert(&key);
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! Whatever happens between a site and its coordinator, no id is missed.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use axum::body::{Body, to_bytes};
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse, Response};
+use bloomgrove_client::api::Code;
+use bloomgrove_server::refusal::{problem, respond};
+use bloomgrove_site::{Handle, Site, SiteConfig};
+use http::StatusCode;
+use rand::rngs::SmallRng;
+use rand::{RngExt, SeedableRng};
+
+use crate::support::*;
+
+/// What happens to the next requests.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Fault {
+    None,
+    /// It does not come.
+    LostRequest,
+    /// It is done, and nobody hears of it.
+    LostAnswer,
+    /// As if it were made for other bits.
+    SendWhole,
+    /// As if the disk were full.
+    NoRoom,
+}
+
+/// The line between a site and its coordinator.
+#[derive(Clone)]
+struct Line {
+    url: String,
+    there: String,
+    fault: Arc<Mutex<Fault>>,
+    client: reqwest::Client,
+}
+
+impl Line {
+    async fn new(there: String) -> Self {
+        let _ = rustls_provider();
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let line = Self {
+            url: format!("http://{}", listener.local_addr().unwrap()),
+            there,
+            fault: Arc::new(Mutex::new(Fault::None)),
+            client: reqwest::Client::builder()
+                .no_proxy()
+                .tls_certs_only([])
+                .build()
+                .unwrap(),
+        };
+        let router = axum::Router::new().fallback(pass).with_state(line.clone());
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        line
+    }
+
+    fn set(&self, fault: Fault) {
+        *self.fault.lock().unwrap() = fault;
+    }
+}
+
+/// A client of ours has the process choose its cryptography.
+fn rustls_provider() -> bloomgrove_client::Client {
+    bloomgrove_client::Client::new("http://127.0.0.1:1").unwrap()
+}
+
+async fn pass(State(line): State<Line>, request: Request) -> Response {
+    let fault = *line.fault.lock().unwrap();
+    let refuse = |status, code| respond(problem(status, code, "by the test"));
+    match fault {
+        Fault::LostRequest => return StatusCode::BAD_GATEWAY.into_response(),
+        Fault::SendWhole if request.method() == "POST" => {
+            return refuse(StatusCode::CONFLICT, Code::SendWhole);
+        }
+        Fault::NoRoom => return refuse(StatusCode::INSUFFICIENT_STORAGE, Code::Storage),
+        _ => {}
+    }
+    let (parts, body) = request.into_parts();
+    let body = to_bytes(body, usize::MAX).await.unwrap();
+    let mut headers = parts.headers;
+    headers.remove("host");
+    let to = format!("{}{}", line.there, parts.uri);
+    let sent = line
+        .client
+        .request(parts.method, to)
+        .headers(headers)
+        .body(body);
+    let Ok(answer) = sent.send().await else {
+        return StatusCode::BAD_GATEWAY.into_response();
+    };
+    if fault == Fault::LostAnswer {
+        return StatusCode::GATEWAY_TIMEOUT.into_response();
+    }
+    let (status, kind) = (
+        answer.status(),
+        answer.headers().get("content-type").cloned(),
+    );
+    let mut response = Response::new(Body::from(answer.bytes().await.unwrap()));
+    *response.status_mut() = status;
+    if let Some(kind) = kind {
+        response.headers_mut().insert("content-type", kind);
+    }
+    response
+}
+
+/// An answer that was lost costs no whole filter.
+#[tokio::test]
+async fn a_delta_whose_answer_was_lost_is_sent_again() {
+    let (far, near) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let coordinator = coordinator(far.path(), 0).await;
+    let line = Line::new(coordinator.url.clone()).await;
+    let (running, site) = site(config(near.path(), &line.url)).await;
+    site.record(vec![derived(&["a"], "b")]).await.unwrap();
+    site.publish().await.unwrap();
+    line.set(Fault::LostAnswer);
+    site.record(vec![derived(&["b"], "c")]).await.unwrap();
+    assert!(site.publish().await.is_err());
+    site.record(vec![derived(&["c"], "d")]).await.unwrap();
+    assert!(site.publish().await.is_err());
+    line.set(Fault::None);
+    site.publish().await.unwrap();
+    let ids = ["a", "b", "c", "d"].map(str::to_owned);
+    assert!(
+        missing(&coordinator.client(), "galway", &ids)
+            .await
+            .is_empty()
+    );
+    let status = site.status();
+    assert_eq!(status.sets[0].pending, 0);
+    let sent = status.coordinator.unwrap();
+    assert_eq!((sent.whole, sent.deltas), (1, 4));
+    running.stop().await;
+    coordinator.stop().await;
+}
+
+/// Random records, restarts and crashes of the site, requests and answers that are lost, refusals, a
+/// coordinator that goes away, comes back as it was or as it was a while ago, or has lost a set:
+/// after one quiet round every id is found.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_id_is_ever_missed() {
+    let (mut whole, mut deltas) = (0, 0);
+    for seed in 0..8 {
+        let sent = chaos(seed).await;
+        (whole, deltas) = (whole + sent.0, deltas + sent.1);
+    }
+    // Else it would only show that whole filters do.
+    assert!(whole > 10 && deltas > 10, "{whole} whole, {deltas} deltas");
+}
+
+async fn chaos(seed: u64) -> (u64, u64) {
+    let mut random = SmallRng::seed_from_u64(seed);
+    let (far, near) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let backup = tempfile::tempdir().unwrap();
+    let mut coordinator = Some(coordinator(far.path(), 0).await);
+    let url = coordinator.as_ref().unwrap().url.clone();
+    let port: u16 = url.rsplit(':').next().unwrap().parse().unwrap();
+    let line = Line::new(url).await;
+    let config = config(near.path(), &line.url);
+    let (mut running, mut site) = self::site(config.clone()).await;
+    let (mut ids, mut saved, mut sent) = (Vec::new(), false, (0, 0));
+    for step in 0..80 {
+        line.set(match random.random_range(0..8) {
+            0 => Fault::LostRequest,
+            1 => Fault::LostAnswer,
+            2 => Fault::SendWhole,
+            3 => Fault::NoRoom,
+            _ => Fault::None,
+        });
+        match random.random_range(0..12) {
+            0..=3 => {
+                let count = random.random_range(1..8);
+                let names: Vec<String> = (0..count).map(|n| format!("{step} {n}")).collect();
+                let events = names.iter().map(|name| derived(&["root"], name)).collect();
+                site.record(events).await.unwrap();
+                ids.extend(names);
+            }
+            4..=7 => drop(site.publish().await),
+            8 => {
+                sent = add(sent, &site);
+                match random.random_range(0..2) {
+                    0 => running.stop().await,
+                    _ => running.crash().await,
+                }
+                drop(site);
+                (running, site) = restart(&config).await;
+            }
+            9 => {
+                // Gone, or back again.
+                coordinator = match coordinator {
+                    Some(there) => {
+                        there.stop().await;
+                        None
+                    }
+                    None => Some(self::coordinator(far.path(), port).await),
+                };
+            }
+            10 => {
+                if let Some(there) = coordinator.take() {
+                    there.stop().await;
+                }
+                let (store, copy) = (far.path().join("store.redb"), backup.path().join("copy"));
+                match saved && random.random_range(0..2) == 0 {
+                    true => drop(std::fs::copy(&copy, &store).unwrap()),
+                    false => drop(std::fs::copy(&store, &copy).unwrap()),
+                }
+                saved = true;
+                coordinator = Some(self::coordinator(far.path(), port).await);
+            }
+            _ => {
+                if let Some(there) = &coordinator {
+                    let _ = there.client().remove("galway/ids/all").await;
+                }
+            }
+        }
+    }
+    if coordinator.is_none() {
+        coordinator = Some(self::coordinator(far.path(), port).await);
+    }
+    let coordinator = coordinator.unwrap();
+    line.set(Fault::None);
+    site.publish().await.unwrap();
+    assert_eq!(
+        site.status()
+            .sets
+            .iter()
+            .map(|set| set.pending)
+            .sum::<u64>(),
+        0
+    );
+    let lost = missing(&coordinator.client(), "galway", &ids).await;
+    assert!(lost.is_empty(), "seed {seed}: {lost:?} of {}", ids.len());
+    let sent = add(sent, &site);
+    running.stop().await;
+    coordinator.stop().await;
+    sent
+}
+
+fn add(sent: (u64, u64), site: &Handle) -> (u64, u64) {
+    let status = site.status().coordinator.unwrap();
+    (sent.0 + status.whole, sent.1 + status.deltas)
+}
+
+/// The log of one that crashed is free when its last work is done.
+async fn restart(config: &SiteConfig) -> (Running, Handle) {
+    for _ in 0..500 {
+        match Site::bind(config.clone()).await {
+            Ok(bound) => {
+                drop(bound);
+                return site(config.clone()).await;
+            }
+            Err(error) if format!("{error:#}").contains("another process") => {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+            Err(error) => panic!("{error:#}"),
+        }
+    }
+    panic!("the log stays open");
+}

@@ -1,0 +1,83 @@
+//! Sites, a coordinator, and a trace across them.
+
+use std::time::Duration;
+
+use bloomgrove_client::api::{Event, EventKind, TraceRequest};
+use bloomgrove_site::SiteConfig;
+
+use crate::support::*;
+
+/// A document is made in Galway, sent to Pune and bundled there: the trace finds all of it, and goes
+/// to no site that has no part in it. Both sites are in touch as long as they run.
+#[tokio::test]
+async fn a_trace_goes_where_the_document_went() {
+    let far = tempfile::tempdir().unwrap();
+    let coordinator = coordinator(far.path(), 0).await;
+    let mut sites = Vec::new();
+    for name in ["galway", "pune", "quito"] {
+        let near = tempfile::tempdir().unwrap();
+        let config = SiteConfig {
+            name: name.into(),
+            period: Duration::from_secs(1),
+            ..config(near.path(), &coordinator.url)
+        };
+        let (running, handle) = site(config).await;
+        sites.push((running, handle, near));
+    }
+    let moved = |kind, peer: &str| Event {
+        kind,
+        inputs: vec!["report".into()],
+        peer: Some(peer.into()),
+        ..Event::default()
+    };
+    let galway = vec![
+        derived(&["draft"], "report"),
+        moved(EventKind::Sent, "pune"),
+    ];
+    let pune = vec![
+        moved(EventKind::Received, "galway"),
+        derived(&["report"], "bundle"),
+    ];
+    sites[0].1.record(galway).await.unwrap();
+    sites[1].1.record(pune).await.unwrap();
+    sites[2].1.record(vec![derived(&["x"], "y")]).await.unwrap();
+    for (_, handle, _) in &sites {
+        handle.publish().await.unwrap();
+    }
+    let client = coordinator.client();
+    let known = client.sites().await.unwrap().sites;
+    let names: Vec<_> = known.iter().map(|site| site.name.as_str()).collect();
+    assert_eq!(names, ["galway", "pune", "quito"]);
+    assert!(
+        known
+            .iter()
+            .all(|site| site.in_touch && site.pending == 0 && site.sets == 1)
+    );
+
+    let question = TraceRequest {
+        ids: vec!["bundle".into()],
+        ..TraceRequest::default()
+    };
+    let trace = client.trace(&question).await.unwrap();
+    assert!(trace.complete, "{:?}", trace.missing);
+    let ids: Vec<_> = trace
+        .nodes
+        .iter()
+        .map(|node| node.node.id.as_str())
+        .collect();
+    for id in [
+        "bundle",
+        "report",
+        "draft",
+        "urn:event:report",
+        "urn:event:bundle",
+    ] {
+        assert!(ids.contains(&id), "{id} in {ids:?}");
+    }
+    let asked: Vec<_> = trace.sites.iter().map(|site| site.name.as_str()).collect();
+    assert_eq!(asked, ["galway", "pune"]);
+    for (running, _, _) in sites {
+        running.stop().await;
+    }
+    coordinator.stop().await;
+}
