@@ -44,7 +44,7 @@ fn published_documents_say_the_same_in_both_forms() {
         .filter(|path| ends_with(path, "ttl") || ends_with(path, "trig"))
         .map(|path| (stem(path), path))
         .collect();
-    let (mut compared, mut linked, mut all_links) = (0, 0, 0);
+    let (mut compared, mut linked, mut all_links, mut merged) = (0, 0, 0, 0);
     let mut differing = Vec::new();
     for path in found.iter().filter(|path| ends_with(path, "json")) {
         let name = stem(path);
@@ -62,12 +62,19 @@ fn published_documents_say_the_same_in_both_forms() {
         compared += 1;
         linked += usize::from(!one.is_empty());
         all_links += one.len();
-        if one != other {
+        // Two records of one id are one node in RDF, which cannot tell any more which ends belong
+        // together; PROV forbids them, and the documents that try it are called scruffy.
+        if name.starts_with("scruffy") && one != other && one.is_subset(&other) {
+            merged += 1;
+        } else if one != other {
             differing.push(format!("{name}: PROV-JSON {one:#?}, Turtle {other:#?}"));
         }
     }
-    println!("{compared} documents compared, {linked} with links, {all_links} links");
+    println!(
+        "{compared} documents compared, {linked} with links, {all_links} links, {merged} that RDF cannot say"
+    );
     assert!(compared > 300, "{compared}");
+    assert!(merged <= 4, "{merged}");
     assert!(differing.is_empty(), "{}", differing.join("\n"));
 }
 
@@ -113,7 +120,8 @@ fn published_runs_give_lineages() {
     longest.sort_unstable();
     println!("{count} runs, {triples} triples, {all_links} links; longest lineages {longest:?}");
     assert_eq!(count, 49);
-    assert!(longest[0] > 0);
+    // One of the files is empty.
+    assert!(longest[0] == 0 && longest[1] > 0);
 }
 
 #[test]
