@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Write, stderr};
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use bloomgrove_experiments::{Progress, Report, bloofi, bloom_tree, buffered, sampling};
+use bloomgrove_experiments::{Progress, Report, bloofi, bloom_tree, buffered, provenance, sampling};
 use clap::Subcommand;
 
 use crate::output::Output;
@@ -22,6 +22,8 @@ pub(crate) enum Verb {
     Buffered(BufferedArgs),
     /// BloomTree, a tree to be sent in fewer bytes: table III, figures 2, 4, 6 and 8 to 18
     Bloomtree(BloomTreeArgs),
+    /// Provenance across sites, by an index and by asking all of them: the Bloofi paper, section 4
+    Provenance(ProvenanceArgs),
 }
 
 /// Run the experiments of the Bloofi paper, print what comes out beside what was
@@ -83,6 +85,21 @@ pub(crate) struct BloomTreeArgs {
     full: bool,
 }
 
+/// Make up a day of a federation of sites, trace documents through it over real connections, compare
+/// every answer with the whole, print what it took beside asking all sites, and write a CSV file for
+/// each table and figure and a plot for each figure.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    bloomgrove paper provenance\n  \
+    bloomgrove paper provenance traces depth --full --out provenance-full")]
+pub(crate) struct ProvenanceArgs {
+    #[command(flatten)]
+    shared: Args,
+    /// A million events, and up to a thousand sites: takes 6 GB of memory and half an hour
+    #[arg(long)]
+    full: bool,
+}
+
 #[derive(clap::Args)]
 struct Args {
     /// Which figures, as `paper list` names them [default: all]
@@ -131,16 +148,26 @@ pub(crate) fn run(verb: Verb) -> Result<Outcome> {
                 bloom_tree::run(ids, effort, progress)
             })
         }
+        Verb::Provenance(args) => {
+            let effort = match args.full {
+                true => provenance::Effort::FULL,
+                false => provenance::Effort::DEFAULT,
+            };
+            run_paper("provenance", &args.shared, |ids, progress| {
+                provenance::run(ids, effort, progress)
+            })
+        }
     }
 }
 
 fn list() -> Result<Outcome> {
     let mut output = Output::new();
-    let papers: [(&str, &[(&str, &str)]); 4] = [
+    let papers: [(&str, &[(&str, &str)]); 5] = [
         ("bloofi", &bloofi::FIGURES),
         ("sampling", &sampling::FIGURES),
         ("buffered", &buffered::FIGURES),
         ("bloomtree", &bloom_tree::FIGURES),
+        ("provenance", &provenance::FIGURES),
     ];
     let rows = papers.iter().flat_map(|(paper, figures)| {
         let row = |(id, title): &(&str, &str)| {

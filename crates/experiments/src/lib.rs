@@ -14,6 +14,7 @@ mod figure;
 pub mod memory;
 mod paper;
 mod plot;
+pub mod provenance;
 pub mod sampling;
 
 pub use figure::{Axis, Claim, Figure, Picture, Report, Series, Stroke, Table};

@@ -226,8 +226,8 @@ impl Iterator for Events {
     }
 }
 
+/// Whole seconds: the store would write others without their last zeros.
 fn clock(day: &str, time: u64) -> String {
-    let (hours, minutes) = (time / 3_600_000, time / 60_000 % 60);
-    let (seconds, rest) = (time / 1000 % 60, time % 1000);
-    format!("{day}T{hours:02}:{minutes:02}:{seconds:02}.{rest:03}Z")
+    let (hours, minutes, seconds) = (time / 3_600_000, time / 60_000 % 60, time / 1000 % 60);
+    format!("{day}T{hours:02}:{minutes:02}:{seconds:02}Z")
 }

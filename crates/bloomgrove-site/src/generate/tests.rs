@@ -20,7 +20,7 @@ fn the_events_are_the_same_every_time() {
         hash.update(&site.to_le_bytes());
         hash.update(&serde_json::to_vec(&event).unwrap());
     }
-    assert_eq!(hash.digest(), 0x2a9c_1eac_9346_02b5);
+    assert_eq!(hash.digest(), 0x400f_5cea_8892_5c09);
 }
 
 #[test]

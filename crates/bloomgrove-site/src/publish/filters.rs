@@ -100,7 +100,7 @@ impl Set {
 }
 
 /// Something to send.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Message {
     pub(crate) set: String,
     /// Of a delta: the version that it builds on, and its bits. A whole filter builds on nothing.
@@ -347,6 +347,13 @@ impl Sets {
             items: set.items,
             state,
         })
+    }
+
+    /// The filter of a set that there is.
+    #[cfg(test)]
+    pub(crate) fn filter(&self, set: &str) -> Arc<Filter> {
+        let set = self.sets.values().find(|own| own.name == set);
+        set.map(|set| set.current.clone()).unwrap()
     }
 
     /// The coordinator has taken a message; gives what to note of it.

@@ -36,7 +36,10 @@ use crate::{Figure, Progress, Report, Table};
 /// Every table and figure: id and title.
 pub const FIGURES: [(&str, &str); 11] = [
     ("shape", "How far histories reach"),
-    ("current", "Bytes that all sites send to stay current over a day"),
+    (
+        "current",
+        "Bytes that all sites send to stay current over a day",
+    ),
     (
         "current-push",
         "Bytes that all sites send in a day vs minutes between pushes",
@@ -51,7 +54,10 @@ pub const FIGURES: [(&str, &str); 11] = [
     ("sites-messages", "Messages of a trace vs number of sites"),
     ("fpr", "Traces by rate of false positives of the filters"),
     ("fpr-vain", "Requests in vain vs rate of false positives"),
-    ("fpr-bytes", "Bytes of all filters vs rate of false positives"),
+    (
+        "fpr-bytes",
+        "Bytes of all filters vs rate of false positives",
+    ),
 ];
 
 /// How much to measure.

@@ -17,7 +17,15 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
     let all: Vec<History> = (0..shape.documents())
         .map(|document| shape.history(document))
         .collect();
-    let head = ["of a document", "median", "mean", "90 %", "99 %", "99.9 %", "most"];
+    let head = [
+        "of a document",
+        "median",
+        "mean",
+        "90 %",
+        "99 %",
+        "99.9 %",
+        "most",
+    ];
     let mut table = table("shape", &head);
     type Column = (&'static str, fn(&History) -> u64);
     let columns: [Column; 3] = [

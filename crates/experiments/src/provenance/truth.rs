@@ -48,13 +48,9 @@ impl Truth {
         }
     }
 
-    pub(super) fn documents(&self) -> u32 {
-        self.made_by.len() as u32
-    }
-
     /// How many ids each site gets to know.
     pub(super) fn ids(&self) -> Vec<u64> {
-        let mut known = vec![HashSet::new(); self.plan.sites as usize];
+        let mut known = vec![HashSet::<u32>::new(); self.plan.sites as usize];
         let mut events = vec![0; self.plan.sites as usize];
         for step in &self.steps {
             let site = step.site as usize;
@@ -127,15 +123,13 @@ impl Truth {
             EventKind::Sent => "sent",
             EventKind::Received => "received",
         };
-        let (seconds, rest) = (step.time / 1000, step.time % 1000);
-        let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
-        let (day, seconds) = (self.plan.day, seconds % 60);
+        let seconds = step.time / 1000;
+        let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+        let day = self.plan.day;
         Node {
             id: self.plan.event(number),
             kind: Some(kind.to_owned()),
-            time: Some(format!(
-                "{day}T{hours:02}:{minutes:02}:{seconds:02}.{rest:03}Z"
-            )),
+            time: Some(format!("{day}T{hours:02}:{minutes:02}:{seconds:02}Z")),
             peer: step.peer.map(|peer| self.plan.site(peer)),
             ..Node::default()
         }
@@ -148,5 +142,58 @@ pub(super) fn of_trace(trace: &Trace) -> Whole {
     Whole {
         nodes: nodes.map(|node| (node.id.clone(), node.clone())).collect(),
         links: trace.links.iter().map(|found| found.link.clone()).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::Result;
+    use bloomgrove_client::api::{LineageRequest, Start};
+    use bloomgrove_site::{Site, SiteConfig};
+
+    use super::*;
+
+    /// One site that has recorded everything says the same as the steps do.
+    #[tokio::test]
+    async fn one_store_of_all_events_says_the_same() -> Result<()> {
+        let plan = Plan {
+            sites: 12,
+            events: 3000,
+            ..Plan::default()
+        };
+        let truth = Truth::new(plan);
+        let folder = tempfile::tempdir()?;
+        let site = Site::bind(SiteConfig {
+            data: folder.path().into(),
+            listen: vec!["127.0.0.1:0".parse()?],
+            ..SiteConfig::default()
+        })
+        .await?;
+        let handle = site.handle();
+        let events = plan.events().map(|(_, event)| event).collect();
+        let recorded = handle.record(events).await;
+        recorded.map_err(|refusal| anyhow::anyhow!("{refusal:?}"))?;
+        let mut longest = 0;
+        for document in (0..truth.made_by.len() as u32).step_by(7) {
+            for depth in [None, Some(0), Some(1), Some(3)] {
+                let id = plan.document(document);
+                let question = LineageRequest {
+                    ids: vec![Start { id, depth }],
+                    ..LineageRequest::default()
+                };
+                let told = handle.lineage(question).await;
+                let told = told.map_err(|refusal| anyhow::anyhow!("{refusal:?}"))?;
+                let nodes = told.nodes.into_iter().map(|node| (node.id.clone(), node));
+                let told = Whole {
+                    nodes: nodes.collect(),
+                    links: told.links.into_iter().collect(),
+                };
+                let whole = truth.lineage(document, depth);
+                longest = longest.max(whole.links.len());
+                assert_eq!(told, whole, "document {document}, depth {depth:?}");
+            }
+        }
+        assert!(longest > 50, "{longest}");
+        Ok(())
     }
 }

@@ -1,0 +1,201 @@
+use std::time::Duration;
+
+use bloomgrove_client::api::{Event, EventKind};
+
+use super::*;
+use crate::event;
+use crate::publish::{Window, timestamp};
+
+const HOUR: u64 = 3600;
+/// 2026-11-16T09:00:00Z.
+const NINE: u64 = 1_794_819_600;
+
+fn plan(windows: bool) -> Plan {
+    let hours = |hours| Duration::from_secs(hours * HOUR);
+    Plan {
+        site: "galway".into(),
+        window: windows.then(|| Window {
+            length: hours(1),
+            keep: hours(3),
+        }),
+        expect: 40,
+        fpr: 0.001,
+        seal: None,
+    }
+}
+
+fn open(folder: &Path, windows: bool, now: u64) -> Records {
+    Records::open(folder, plan(windows), 1_000_000, now).unwrap()
+}
+
+fn made(document: &str) -> Vec<Triple> {
+    let event = Event {
+        id: Some(format!("urn:event:{document}")),
+        kind: EventKind::Created,
+        outputs: vec![document.into()],
+        time: Some(timestamp(NINE)),
+        ..Event::default()
+    };
+    event::triples(&event, "").unwrap().1
+}
+
+/// The ids of all sets by their labels, as far as these ids go.
+fn found(records: &Records, ids: &[&str]) -> Vec<(String, Vec<String>)> {
+    let mut sets = records.sets();
+    let names = sets.names();
+    let mut found = Vec::new();
+    for name in names.iter().rev() {
+        let filter = sets.filter(name);
+        let held = ids.iter().filter(|id| filter.contains(**id));
+        let label = name.strip_prefix("galway/ids/").unwrap();
+        found.push((label.to_owned(), held.map(|id| (*id).to_owned()).collect()));
+    }
+    // Nobody has taken anything.
+    assert!(
+        names
+            .iter()
+            .all(|name| sets.next(name, NINE).unwrap().base().is_none())
+    );
+    found
+}
+
+fn said(of: &[(&str, &[&str])]) -> Vec<(String, Vec<String>)> {
+    let strings = |ids: &[&str]| ids.iter().map(|id| (*id).to_owned()).collect();
+    of.iter()
+        .map(|(label, ids)| ((*label).to_owned(), strings(ids)))
+        .collect()
+}
+
+#[test]
+fn ids_are_in_the_windows_in_which_they_were_recorded() {
+    let folder = tempfile::tempdir().unwrap();
+    let all = ["a", "b", "c", "urn:event:a"];
+    let wanted = said(&[
+        ("2026-11-16T09", &["a", "b", "urn:event:a"]),
+        ("2026-11-16T10", &["a", "urn:event:a"]),
+        ("2026-11-16T11", &["c"]),
+    ]);
+    {
+        let records = open(folder.path(), true, NINE);
+        let new = records.add(made("a"), NINE).unwrap();
+        assert_eq!(new.links, 1);
+        records.add(made("b"), NINE + HOUR - 1).unwrap();
+        // Nothing new, and yet recorded in another window: once.
+        assert_eq!(
+            records.add(made("a"), NINE + HOUR).unwrap(),
+            Added::default()
+        );
+        assert_eq!(records.log.next(), 3);
+        assert_eq!(
+            records.add(made("a"), NINE + HOUR).unwrap(),
+            Added::default()
+        );
+        assert_eq!(records.log.next(), 3);
+        records.add(made("c"), NINE + 2 * HOUR).unwrap();
+        assert_eq!(found(&records, &all), wanted);
+        assert_eq!(records.sets().ids(), 6);
+    }
+    let now = NINE + 2 * HOUR;
+    assert_eq!(found(&open(folder.path(), true, now), &all), wanted);
+    // Three hours after its end a window is gone.
+    let late = NINE + 4 * HOUR;
+    let records = open(folder.path(), true, late);
+    assert_eq!(found(&records, &all), wanted[1..]);
+    assert_eq!(records.sets().ids(), 6);
+    assert!(records.sets().expire(late).is_empty());
+    assert_eq!(
+        records.sets().expire(late + HOUR),
+        ["galway/ids/2026-11-16T10"]
+    );
+    assert_eq!(found(&records, &all), wanted[2..]);
+    // The triples are not.
+    assert_eq!(records.store.len(), open_later(folder, records));
+}
+
+fn open_later(folder: tempfile::TempDir, records: Records) -> u64 {
+    drop(records);
+    open(folder.path(), false, NINE).store.len()
+}
+
+/// What was acknowledged is known again after a restart, with later ids on top of it as a delta.
+#[test]
+fn what_was_acknowledged_is_recalled() {
+    let folder = tempfile::tempdir().unwrap();
+    let set = "galway/ids/all";
+    let records = open(folder.path(), false, NINE);
+    records.add(made("a"), NINE).unwrap();
+    let message = records.sets().next(set, NINE).unwrap();
+    records.add(made("b"), NINE).unwrap();
+    let note = records.sets().acknowledge(&message, 7).unwrap();
+    assert_eq!((note.version, note.position, note.ids), (7, 1, 2));
+    let delta = records.sets().next(set, NINE).unwrap();
+    assert_eq!(delta.base(), Some(7));
+    let bytes = serde_json::to_vec(&note).unwrap();
+    records.log.note_published(set, Some(&bytes)).unwrap();
+    drop(records);
+
+    let records = open(folder.path(), false, NINE);
+    assert_eq!(records.sets().version(set), Some(7));
+    assert_eq!(records.sets().pending(), 2);
+    let again = records.sets().next(set, NINE).unwrap();
+    assert_eq!(again.base(), Some(7));
+    assert_eq!(again.bytes().unwrap(), delta.bytes().unwrap());
+    records.sets().acknowledge(&again, 8).unwrap();
+    assert!(records.sets().next(set, NINE).is_none());
+    drop(records);
+
+    // Of another rate or seal, or of a log that has gone back, it says nothing.
+    let mut other = plan(false);
+    other.fpr = 0.01;
+    let records = Records::open(folder.path(), other, 1000, NINE).unwrap();
+    assert_eq!(records.sets().next(set, NINE).unwrap().base(), None);
+    let mut ahead = note;
+    ahead.position = 3;
+    let bytes = serde_json::to_vec(&ahead).unwrap();
+    records.log.note_published(set, Some(&bytes)).unwrap();
+    drop(records);
+    let records = open(folder.path(), false, NINE);
+    assert_eq!(records.sets().next(set, NINE).unwrap().base(), None);
+}
+
+#[test]
+fn a_filter_grows_with_its_ids_while_running_and_at_the_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let names: Vec<String> = (0..300).map(|n| format!("doc {n}")).collect();
+    let bits = {
+        let records = open(folder.path(), false, NINE);
+        for name in &names {
+            records.add(made(name), NINE).unwrap();
+        }
+        records.sets().published()[0].bits
+    };
+    let records = open(folder.path(), false, NINE);
+    assert_eq!(records.sets().published()[0].bits, bits);
+    assert!(bits > 600 * 14);
+    let sets = records.sets();
+    let filter = sets.filter("galway/ids/all");
+    assert!(names.iter().all(|name| filter.contains(name)));
+    let strangers = (0..10_000u64).filter(|n| filter.contains(&format!("stranger {n}")));
+    assert!(strangers.count() < 40);
+}
+
+/// A batch that was written though it seemed not to be is taken in with the next.
+#[test]
+fn what_memory_has_missed_is_taken_in() {
+    let folder = tempfile::tempdir().unwrap();
+    let records = open(folder.path(), false, NINE);
+    records.add(made("a"), NINE).unwrap();
+    records
+        .log
+        .append(NINE, &store::to_text(&made("b")))
+        .unwrap();
+    records.add(made("c"), NINE).unwrap();
+    assert_eq!(records.sets().position(), 3);
+    assert_eq!(
+        found(&records, &["a", "b", "c"]),
+        said(&[("all", &["a", "b", "c"])])
+    );
+    let triples = records.store.len();
+    drop(records);
+    assert_eq!(open(folder.path(), false, NINE).store.len(), triples);
+}

@@ -1,0 +1,70 @@
+//! Requests in vain by the size of the filters.
+
+use anyhow::Result;
+use bloomgrove_site::generate::Plan;
+
+use super::federation::{Federation, Sampled, Sums};
+use super::{Effort, figure, table};
+use crate::{Progress, Report};
+
+pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report> {
+    let plan = Plan {
+        sites: effort.sites,
+        events: effort.fpr_events,
+        ..Plan::default()
+    };
+    let head = [
+        "false positives",
+        "filters, KB per site",
+        "documents",
+        "not exact",
+        "ids asked for",
+        "messages",
+        "in vain",
+        "% in vain",
+        "% of broadcast's messages",
+        "bytes",
+    ];
+    let mut table = table("fpr", &head);
+    let mut vain = figure("fpr-vain", ("false positives", true), ("requests", true));
+    let mut sizes = figure(
+        "fpr-bytes",
+        ("false positives", true),
+        ("KB per site", false),
+    );
+    for &rate in effort.rates {
+        let federation = Federation::new(plan, rate, progress)?;
+        let size = federation.filter_bytes() as f64 / 1e3 / f64::from(effort.sites);
+        sizes.add("filters", rate, size);
+        for sampled in Sampled::ALL {
+            progress(&format!("rate {rate}: {}", sampled.name()))?;
+            let mut sums = Sums::default();
+            for (document, _) in federation.sample(sampled, effort.documents) {
+                sums.add(&federation.trace(document, None, false)?);
+            }
+            let in_vain = sums.mean(|sums| sums.in_vain);
+            let ids = sums.mean(|sums| sums.all_questions) / f64::from(effort.sites);
+            table.rows.push(vec![
+                rate.to_string(),
+                format!("{size:.1}"),
+                sampled.name().to_owned(),
+                sums.wrong.to_string(),
+                format!("{ids:.1}"),
+                format!("{:.1}", sums.mean(|sums| sums.messages)),
+                format!("{in_vain:.2}"),
+                format!("{:.1}", 100.0 * sums.in_vain / sums.messages.max(1.0)),
+                format!("{:.2}", sums.share()),
+                format!("{:.0}", sums.mean(|sums| sums.bytes)),
+            ]);
+            // None at all cannot be drawn on a logarithmic axis.
+            if in_vain > 0.0 {
+                vain.add(sampled.name(), rate, in_vain);
+            }
+        }
+    }
+    Ok(Report {
+        tables: vec![table],
+        figures: vec![vain, sizes],
+        ..Report::default()
+    })
+}

@@ -1,0 +1,170 @@
+//! Traces in a large federation: exact, and at what cost; and by depth.
+
+use anyhow::Result;
+use bloomgrove_site::generate::Plan;
+
+use super::federation::{Federation, Sampled, Sums};
+use super::{Effort, figure, table};
+use crate::{Progress, Report, Stroke};
+
+const FPR: f64 = 0.001;
+const DEPTHS: [Option<u32>; 5] = [Some(1), Some(2), Some(4), Some(8), None];
+
+pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report> {
+    let plan = Plan {
+        sites: effort.sites,
+        events: effort.events,
+        ..Plan::default()
+    };
+    let federation = Federation::new(plan, FPR, progress)?;
+    let head = [
+        "documents",
+        "asked",
+        "traces",
+        "not exact",
+        "nodes",
+        "sites that knew something",
+        "rounds",
+        "messages",
+        "in vain",
+        "% of broadcast's messages",
+        "traces with 5 % at most, %",
+        "questions",
+        "% of broadcast's questions",
+        "bytes",
+        "% of broadcast's bytes",
+        "ms",
+        "ms of the index",
+    ];
+    let mut traces = table("traces", &head);
+    let mut share = figure("traces-share", ("ancestors + 1", true), ("%", true));
+    for (color, sampled) in Sampled::ALL.into_iter().enumerate() {
+        let documents = federation.sample(sampled, effort.documents);
+        let mut sums = Sums::default();
+        for (count, &(document, ancestors)) in documents.iter().enumerate() {
+            if count % 10 == 0 {
+                progress(&format!("{}: trace {count}", sampled.name()))?;
+            }
+            let traced = federation.trace(document, None, false)?;
+            sums.add(&traced);
+            let messages = 100.0 * sums.shares.last().copied().unwrap_or(0.0);
+            let x = ancestors as f64 + 1.0;
+            share.draw(sampled.name(), color, Stroke::Points, x, messages);
+        }
+        let reckoned = [
+            sums.mean(|sums| sums.all_messages),
+            sums.mean(|sums| sums.all_questions),
+            sums.mean(|sums| sums.all_bytes),
+        ];
+        traces.rows.push(row(sampled, "by the index", &sums));
+        traces.rows.push(reckoned_row(sampled, &sums, reckoned));
+        let mut asked = Sums::default();
+        for (count, &(document, _)) in documents.iter().take(effort.broadcasts).enumerate() {
+            progress(&format!("{}: broadcast {count}", sampled.name()))?;
+            asked.add(&federation.trace(document, None, true)?);
+        }
+        traces.rows.push(row(sampled, "all sites", &asked));
+        let mut same = Sums::default();
+        for &(document, _) in documents.iter().take(effort.broadcasts) {
+            same.add(&federation.trace(document, None, false)?);
+        }
+        traces
+            .rows
+            .push(row(sampled, "the same by the index", &same));
+    }
+    let depth = depths(&federation, effort, progress)?;
+    Ok(Report {
+        tables: vec![traces, depth],
+        figures: vec![share],
+        ..Report::default()
+    })
+}
+
+fn row(sampled: Sampled, asked: &str, sums: &Sums) -> Vec<String> {
+    let percent = |part: f64, all: f64| format!("{:.2}", 100.0 * part / all.max(1.0));
+    vec![
+        sampled.name().to_owned(),
+        asked.to_owned(),
+        sums.traces.to_string(),
+        sums.wrong.to_string(),
+        format!("{:.1}", sums.mean(|sums| sums.nodes)),
+        format!("{:.1}", sums.mean(|sums| sums.sites)),
+        format!("{:.1}", sums.mean(|sums| sums.rounds)),
+        format!("{:.1}", sums.mean(|sums| sums.messages)),
+        format!("{:.2}", sums.mean(|sums| sums.in_vain)),
+        format!("{:.2}", sums.share()),
+        format!("{:.1}", sums.within()),
+        format!("{:.1}", sums.mean(|sums| sums.questions)),
+        percent(sums.questions, sums.all_questions),
+        format!("{:.0}", sums.mean(|sums| sums.bytes)),
+        percent(sums.bytes, sums.all_bytes),
+        format!("{:.2}", sums.mean(|sums| sums.milliseconds)),
+        format!("{:.2}", sums.mean(|sums| sums.index_milliseconds)),
+    ]
+}
+
+/// What asking all sites would have taken, as the coordinator reckons it of the same traces.
+fn reckoned_row(sampled: Sampled, sums: &Sums, reckoned: [f64; 3]) -> Vec<String> {
+    let [messages, questions, bytes] = reckoned;
+    let mut row = row(sampled, "all sites, reckoned", sums);
+    for (place, text) in [
+        (3, String::new()),
+        (7, format!("{messages:.1}")),
+        (8, String::new()),
+        (9, "100.00".to_owned()),
+        (10, String::new()),
+        (11, format!("{questions:.1}")),
+        (12, "100.00".to_owned()),
+        (13, format!("{bytes:.0}")),
+        (14, "100.00".to_owned()),
+        (15, String::new()),
+        (16, String::new()),
+    ] {
+        row[place] = text;
+    }
+    row
+}
+
+fn depths(
+    federation: &Federation,
+    effort: Effort,
+    progress: &mut Progress<'_>,
+) -> Result<crate::Table> {
+    let head = [
+        "documents",
+        "links to follow",
+        "not exact",
+        "nodes",
+        "rounds",
+        "messages",
+        "in vain",
+        "% of broadcast's messages",
+        "bytes",
+        "ms",
+    ];
+    let mut table = table("depth", &head);
+    for sampled in Sampled::ALL {
+        let documents = federation.sample(sampled, effort.documents);
+        for depth in DEPTHS {
+            let shown = depth.map_or("all".to_owned(), |depth| depth.to_string());
+            progress(&format!("{}: depth {shown}", sampled.name()))?;
+            let mut sums = Sums::default();
+            for &(document, _) in &documents {
+                sums.add(&federation.trace(document, depth, false)?);
+            }
+            table.rows.push(vec![
+                sampled.name().to_owned(),
+                shown,
+                sums.wrong.to_string(),
+                format!("{:.1}", sums.mean(|sums| sums.nodes)),
+                format!("{:.1}", sums.mean(|sums| sums.rounds)),
+                format!("{:.1}", sums.mean(|sums| sums.messages)),
+                format!("{:.2}", sums.mean(|sums| sums.in_vain)),
+                format!("{:.2}", sums.share()),
+                format!("{:.0}", sums.mean(|sums| sums.bytes)),
+                format!("{:.2}", sums.mean(|sums| sums.milliseconds)),
+            ]);
+        }
+    }
+    Ok(table)
+}

@@ -1,0 +1,86 @@
+//! A run small enough for every day: every table and figure is there, and the numbers are such as
+//! they must be.
+
+use bloomgrove_experiments::Report;
+use bloomgrove_experiments::provenance::{self, Effort};
+
+const TINY: Effort = Effort {
+    sites: 20,
+    events: 3000,
+    documents: 8,
+    broadcasts: 2,
+    site_counts: &[5, 10],
+    site_events: 100,
+    fpr_events: 1500,
+    rates: &[0.2, 0.001],
+};
+
+fn run(ids: &[&str]) -> anyhow::Result<Report> {
+    let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
+    provenance::run(&ids, TINY, &mut |_| Ok(()))
+}
+
+/// The cells of a column, as numbers.
+fn column(report: &Report, table: &str, name: &str) -> Vec<f64> {
+    let table = report.tables.iter().find(|found| found.id == table);
+    let table = table.expect(name);
+    let place = table.head.iter().position(|head| head == name);
+    let place = place.expect(name);
+    let cells = table.rows.iter().filter(|row| !row[place].is_empty());
+    cells.map(|row| row[place].parse().unwrap()).collect()
+}
+
+#[test]
+fn every_figure_is_made_and_every_trace_is_exact() -> anyhow::Result<()> {
+    let report = run(&[])?;
+    let tables = report.tables.iter().map(|table| table.id);
+    let ids = tables.chain(report.figures.iter().map(|figure| figure.id));
+    let ids: Vec<&str> = ids.collect();
+    for (id, title) in provenance::FIGURES {
+        assert!(ids.contains(&id), "{id}: {title}");
+    }
+    let folder = tempfile::tempdir()?;
+    for table in &report.tables {
+        assert!(!table.rows.is_empty(), "{}", table.id);
+        assert!(
+            table.rows.iter().all(|row| row.len() == table.head.len()),
+            "{}",
+            table.id
+        );
+        table.save(folder.path())?;
+    }
+    for figure in &report.figures {
+        figure.save(folder.path())?;
+    }
+    for table in ["traces", "depth", "sites", "fpr"] {
+        let wrong = column(&report, table, "not exact");
+        assert!(
+            wrong.len() > 3 && wrong.iter().all(|wrong| *wrong == 0.0),
+            "{table}"
+        );
+    }
+    // The index names fewer sites than there are, and some in vain when filters are small.
+    let shares = column(&report, "sites", "% of broadcast's messages");
+    assert!(shares.iter().all(|share| *share < 100.0), "{shares:?}");
+    let in_vain = column(&report, "fpr", "in vain");
+    assert!(in_vain[1] > in_vain[3], "{in_vain:?}");
+    Ok(())
+}
+
+#[test]
+fn deltas_are_a_small_part_of_whole_filters() -> anyhow::Result<()> {
+    let report = run(&["current"])?;
+    let ratios = column(&report, "current", "deltas / filters as they are");
+    assert_eq!(ratios.len(), 3);
+    assert!(
+        ratios[0] < ratios[1] && ratios[1] < ratios[2] && ratios[2] < 0.5,
+        "{ratios:?}"
+    );
+    Ok(())
+}
+
+#[test]
+fn figures_that_do_not_exist_are_named() {
+    let error = run(&["fig99"]).unwrap_err().to_string();
+    assert!(error.contains("fig99"), "{error}");
+}
