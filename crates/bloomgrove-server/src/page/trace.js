@@ -62,6 +62,7 @@ export function makeTrace({ at, traceOf, searchFor, report }) {
   }
 
   function show(answer) {
+    unpick();
     trace = answer;
     index = new Map(trace.nodes.map((node, place) => [node.id, place]));
     at("trace-summary").replaceChildren(...sentence());
@@ -79,7 +80,6 @@ export function makeTrace({ at, traceOf, searchFor, report }) {
     showCost();
     showSites();
     showNodes();
-    unpick();
   }
 
   function sentence() {
@@ -168,14 +168,16 @@ export function makeTrace({ at, traceOf, searchFor, report }) {
     return letters.length > 40 ? `${letters.slice(0, 19).join("")}…${letters.slice(-19).join("")}` : text;
   }
 
-  function title(id) {
-    return trace.nodes[index.get(id)]?.label ?? short(id);
+  /** What people call it: its label, of events what happened and when, else its id. */
+  function title({ id, label, kind, time }) {
+    return label ?? (kind && time ? `${kind} ${time.split("T")[0]}` : short(id));
   }
 
   /** A button that picks a node; only its name if the trace does not have it. */
   function nodeLink(id) {
     if (!index.has(id)) return nameOf(short(id));
-    const button = element("button", { type: "button", class: "as-link", title: id }, nameOf(title(id)));
+    const name = title(trace.nodes[index.get(id)]);
+    const button = element("button", { type: "button", class: "as-link", title: id }, nameOf(name));
     button.addEventListener("click", () => {
       pick(index.get(id));
       at("trace-node").scrollIntoView({ block: "nearest" });
@@ -188,7 +190,7 @@ export function makeTrace({ at, traceOf, searchFor, report }) {
       element(
         "tr",
         {},
-        element("th", { scope: "row" }, nodeLink(node.id)),
+        element("th", { scope: "row" }, nodeLink(node.id), element("span", { class: "id wide" }, nameOf(short(node.id)))),
         element("td", {}, nameOf(node.kind ?? "document")),
         element("td", { class: "wide" }, node.time ? nameOf(node.time) : ""),
         element("td", { class: "number" }, count(node.distance)),
@@ -203,10 +205,10 @@ export function makeTrace({ at, traceOf, searchFor, report }) {
   function pick(place) {
     const node = trace?.nodes[place];
     if (!node) return;
-    graph.mark(place);
-    at("trace-hint").hidden = true;
+    // First, as it takes room from the picture.
     at("trace-node").hidden = false;
-    at("trace-node-title").replaceChildren(nameOf(node.label ?? node.id));
+    graph.mark(place);
+    at("trace-node-title").replaceChildren(nameOf(title(node)));
     const sites = node.sites.map((site) => [ofSite(site), " "]).flat();
     const facts = [
       ["Id", nameOf(node.id)],
@@ -243,7 +245,6 @@ export function makeTrace({ at, traceOf, searchFor, report }) {
   function unpick() {
     graph.mark(null);
     at("trace-node").hidden = true;
-    at("trace-hint").hidden = false;
   }
 
   at("trace-more").addEventListener("click", () => {
