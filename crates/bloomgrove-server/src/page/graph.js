@@ -123,14 +123,17 @@ export function makeGraph({ place, buttons, pick }) {
     place.style.height = `${Math.round(Math.min(innerHeight * 0.7, Math.max(220, frame.height * wide)))}px`;
     fit();
     if (view.scale >= READABLE) return;
-    view.scale = 0.85;
+    view.scale = 0.72;
     const start = drawing.querySelector(".node.start") ?? nodes[0];
     const box = boxOf(start);
     const { width, height } = size();
     // At the side that time comes from or goes to.
     const left = box.x - frame.x < frame.width / 2;
     view.x = left ? box.x - 24 / view.scale : box.x + box.width + 24 / view.scale - width / view.scale;
-    view.y = box.y + box.height / 2 - height / view.scale / 2;
+    // In the middle, but with no more empty ground than there must be.
+    const slack = frame.height - height / view.scale;
+    const middle = box.y + box.height / 2 - height / view.scale / 2;
+    view.y = slack < 0 ? frame.y + slack / 2 : Math.max(frame.y, Math.min(frame.y + slack, middle));
     apply();
   }
 
