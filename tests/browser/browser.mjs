@@ -33,9 +33,13 @@ async function standIn(page, answers) {
   page.on("request", async (request) => {
     const answer = answers[`${request.method()} ${new URL(request.url()).pathname}`];
     if (!answer) return request.continue();
-    const { status = 200, body } = await answer(request.postData() && JSON.parse(request.postData()));
-    // The page may have given up waiting.
-    await request.respond({ status, contentType: "application/json", body: JSON.stringify(body) }).catch(() => {});
+    try {
+      const { status = 200, body } = await answer(request.postData() && JSON.parse(request.postData()));
+      await request.respond({ status, contentType: "application/json", body: JSON.stringify(body) });
+    } catch {
+      // The page has given up waiting, or is gone and the server with it.
+      await request.abort().catch(() => {});
+    }
   });
 }
 

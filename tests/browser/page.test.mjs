@@ -244,7 +244,7 @@ test("changes show without a reload", async () => {
 
 test("wide, narrow, light and dark: it fits, and axe finds nothing", async () => {
   for (const [name, options] of [
-    ["search", { width: 1180, height: 940 }],
+    ["search", { width: 1180, height: 920 }],
     ["narrow", { width: 360, height: 740 }],
     ["dark", { dark: true }],
   ]) {

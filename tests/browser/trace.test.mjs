@@ -69,8 +69,8 @@ test("a newcomer follows an example and sees where a document comes from", async
   assert.match(cost[4], /^Rounds4/);
   assert.equal((await page.texts("#trace-asked th")).length, trace.sites.length);
   await page.says("#trace-asked .trouble", /^tromso.*no answer within 1 s$/);
-  assert.equal((await page.texts("#trace-nodes tr")).length, 47);
-  assert.match((await page.texts("#trace-nodes tr"))[0], /^Annual report 2026document0.*galway.*oslo/);
+  assert.equal((await page.texts("#trace-nodes tr")).length, 20);
+  assert.match((await page.texts("#trace-nodes tr"))[0], /^Annual report 2026urn:uuid:e6b84e1f.*document0.*galway.*oslo/);
   await page.done();
 });
 
@@ -153,8 +153,8 @@ test("the picture is moved and zoomed by keys, pointer and buttons", async () =>
   await page.mouse.wheel({ deltaY: -200 });
   assert.deepEqual(await page.view(), moved);
   await page.evaluate(() => scrollTo(0, 0));
-  await page.focus("#trace-graph [tabindex='0']");
-  assert.match(await page.$eval(":focus", (node) => node.getAttribute("aria-label")), /^Annual report 2026, document, galway, asked for$/);
+  await page.$eval("#trace-graph [tabindex='0']", (node) => node.focus());
+  assert.match(await page.$eval(":focus", (node) => node.getAttribute("aria-label")), /^C Annual report 2026 galway \+1, document, asked for$/);
   await page.mouse.move(x, y);
   await page.mouse.wheel({ deltaY: -200 });
   await page.waitForFunction((width) => Number(document.querySelector("#trace-graph svg").getAttribute("viewBox").split(" ")[2]) < width, {}, moved[2]);
@@ -162,7 +162,7 @@ test("the picture is moved and zoomed by keys, pointer and buttons", async () =>
   await page.keyboard.press("0");
   assert.deepEqual(await page.view(), whole);
   await page.keyboard.press("ArrowLeft");
-  assert.match(await page.$eval(":focus", (node) => node.getAttribute("aria-label")), /^bundled, event, galway$/);
+  assert.match(await page.$eval(":focus", (node) => node.getAttribute("aria-label")), /^C bundled 2026-11-14, event$/);
   await page.keyboard.press("Enter");
   await page.says("#trace-node-facts", /Kindbundled.*Whom\.byrne/);
   await page.keyboard.press("+");
@@ -202,6 +202,8 @@ test("ids, labels and names of others are text and nothing else", async () => {
     `<html xmlns="http://www.w3.org/1999/xhtml"><body onload="alert(5)"/></html>`,
   ]) {
     const page = await traced("#trace=x", { answer: () => ({ body: { ...hostile, picture } }) });
+    // Chromium reports broken XML by elements with styles of their own.
+    page.allow(/style-src/);
     await page.says("#trace-summary", /goes back to/);
     assert.equal((await page.$$("#trace-graph .node")).length, 0);
     assert.equal((await page.texts("#trace-nodes tr")).length, hostile.nodes.length);
@@ -229,10 +231,10 @@ test("long lists are shown in part, and in full on demand", async () => {
   const nodes = Array.from({ length: 120 }, (_, at) => ({ id: `n${at}`, distance: at, sites: ["galway"] }));
   const page = await traced("#trace=n0", { answer: { ...trace, nodes, links: [], ids: ["n0"] } });
   await page.says("#trace-more", /^Show all 120$/);
-  assert.equal((await page.texts("#trace-nodes tr")).length, 50);
+  assert.equal((await page.texts("#trace-nodes tr")).length, 20);
   await page.click("#trace-more");
   assert.equal((await page.texts("#trace-nodes tr")).length, 120);
-  assert.equal(await page.focused(), "n50");
+  assert.equal(await page.focused(), "n20");
   await page.done();
 });
 
@@ -247,7 +249,10 @@ test("wide, narrow, light and dark: traces fit, and axe finds nothing", async ()
     await page.says("#state", /^1,008 sets/);
     await page.fits();
     await page.accessible();
-    if (name === "trace-narrow") await page.screenshot_as(name);
+    if (name === "trace-narrow") {
+      await page.$eval("#trace-picture", (picture) => picture.scrollIntoView());
+      await page.screenshot_as(name);
+    }
     await page.click(page.node("Annual report 2026"));
     await page.says("#trace-node-title", /^Annual report 2026$/);
     await page.fits();

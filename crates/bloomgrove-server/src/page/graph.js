@@ -17,16 +17,26 @@ const DRAGGED = 4;
 
 /** The picture as elements of this page, without all that is not drawing; null if it is none. */
 function takeOver(text) {
-  const drawing = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
+  // Its own style is for files: the page has one for these classes, and a policy against others.
+  const plain = text.replace(/<style>[^<]*<\/style>/g, "");
+  const drawing = new DOMParser().parseFromString(plain, "image/svg+xml").documentElement;
   if (drawing.namespaceURI !== SVG || drawing.localName !== "svg") return null;
   for (const one of [drawing, ...drawing.querySelectorAll("*")]) {
-    // Its own style is for files; the page has one for these classes, and a policy against others.
     if (one.namespaceURI !== SVG || !PARTS.has(one.localName)) one.remove();
     for (const { name } of [...one.attributes]) {
       if (/^(on|style$|href$|xlink)/i.test(name)) one.removeAttribute(name);
     }
   }
   return document.adoptNode(drawing);
+}
+
+/** A button is called what is written on it, for those who speak to their browser. */
+function nameAsSeen(node) {
+  const texts = [...node.querySelectorAll("text")];
+  for (const text of texts) text.before(" ");
+  const kind = ["transfer", "event", "document"].find((one) => node.classList.contains(one));
+  const start = node.classList.contains("start") ? ", asked for" : "";
+  node.setAttribute("aria-label", `${texts.map((one) => one.textContent).join(" ")}, ${kind}${start}`);
 }
 
 export function makeGraph({ place, buttons, pick }) {
@@ -60,8 +70,12 @@ export function makeGraph({ place, buttons, pick }) {
       node.setAttribute("role", "button");
       node.setAttribute("aria-pressed", "false");
       node.setAttribute("tabindex", "-1");
+      nameAsSeen(node);
     }
-    if (nodes.length === 0) return signs;
+    if (nodes.length === 0) {
+      clear();
+      return signs;
+    }
     (drawing.querySelector(".node.start") ?? nodes[0]).setAttribute("tabindex", "0");
     place.replaceChildren(drawing);
     buttons.hidden = false;
@@ -109,14 +123,17 @@ export function makeGraph({ place, buttons, pick }) {
     place.style.height = `${Math.round(Math.min(innerHeight * 0.7, Math.max(220, frame.height * wide)))}px`;
     fit();
     if (view.scale >= READABLE) return;
-    view.scale = 0.85;
+    view.scale = 0.72;
     const start = drawing.querySelector(".node.start") ?? nodes[0];
     const box = boxOf(start);
     const { width, height } = size();
     // At the side that time comes from or goes to.
     const left = box.x - frame.x < frame.width / 2;
     view.x = left ? box.x - 24 / view.scale : box.x + box.width + 24 / view.scale - width / view.scale;
-    view.y = box.y + box.height / 2 - height / view.scale / 2;
+    // In the middle, but with no more empty ground than there must be.
+    const slack = frame.height - height / view.scale;
+    const middle = box.y + box.height / 2 - height / view.scale / 2;
+    view.y = slack < 0 ? frame.y + slack / 2 : Math.max(frame.y, Math.min(frame.y + slack, middle));
     apply();
   }
 
