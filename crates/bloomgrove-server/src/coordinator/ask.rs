@@ -15,7 +15,7 @@ use super::refusal::Refusal;
 use crate::observe::process;
 
 /// Keys asked for while the lock is held: a change waits for so many at most.
-pub(super) const CHUNK: usize = 512;
+const CHUNK: usize = 512;
 /// Names in the answer to one key, usually and at most, and to all keys of a request.
 const NAMES: u64 = 1000;
 const MOST_NAMES: u64 = 100_000;

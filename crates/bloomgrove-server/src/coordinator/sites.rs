@@ -21,7 +21,7 @@ use bloomgrove_client::api::{self, Code, sets_of_site, site_of_set};
 use bloomgrove_client::host_of;
 
 use super::Coordinator;
-use super::ask::{CHUNK, text};
+use super::ask::text;
 use super::change::Change;
 use super::refusal::Refusal;
 use super::store::SiteRecord;
@@ -34,8 +34,12 @@ const MOST_URL: usize = 2048;
 const MOST_KEY: usize = 512;
 /// Seconds: a day.
 const MOST_PERIOD: u64 = 86_400;
+/// What every reader of JSON takes as a whole number.
+const MOST_PENDING: u64 = (1 << 53) - 1;
 /// Sets that a site is told of when it registers.
 const MOST_SETS: usize = 10_000;
+/// Ids looked up while the lock is held.
+const CHUNK: usize = 64;
 /// Names of sites that are not registered, in one answer.
 const MOST_OTHERS: usize = 1000;
 /// So many periods without a sign of life, and it is out of touch.
@@ -246,7 +250,10 @@ impl Coordinator {
 /// What is kept of a registration, if it can be one.
 fn record(site: api::RegisterSite) -> Result<SiteRecord, Refusal> {
     let api::RegisterSite {
-        url, key, period, ..
+        url,
+        key,
+        period,
+        pending,
     } = site;
     if url.len() > MOST_URL {
         let detail = format!("the url has {} bytes; {MOST_URL} are the most", url.len());
@@ -266,6 +273,10 @@ fn record(site: api::RegisterSite) -> Result<SiteRecord, Refusal> {
         return Err(Refusal::invalid(format!(
             "period is {period}; it is a number of seconds from 1 to {MOST_PERIOD}"
         )));
+    }
+    if pending > MOST_PENDING {
+        let detail = format!("pending is {pending}; it may be {MOST_PENDING} at most");
+        return Err(Refusal::invalid(detail));
     }
     Ok(SiteRecord { url, key, period })
 }

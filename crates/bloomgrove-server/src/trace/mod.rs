@@ -40,7 +40,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use bloomgrove_client::api::{Code, LONGEST_SEALED_ID, Start, Trace, TraceRequest};
+use bloomgrove_client::api::{
+    Code, LONGEST_SEALED_ID, MOST_LINKS as ANSWER_LINKS, Start, Trace, TraceRequest,
+};
 use bloomgrove_client::render;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -65,6 +67,8 @@ const MOST_LINKS: u64 = 100_000;
 const SECONDS: f64 = 10.0;
 /// Bytes of all answers to one trace.
 const MOST_BYTES: u64 = 64 << 20;
+/// Ids that are looked up together: a site's number for each that may know one is kept.
+const LOOKED_UP: usize = 256;
 /// More ids than this are looked up on a thread of their own, so that nobody waits for them.
 const FEW: usize = 32;
 
@@ -161,6 +165,8 @@ struct Run<'a> {
     request: &'a TraceRequest,
     sites: Vec<KnownSite>,
     numbers: Arc<HashMap<Arc<str>, SiteNo>>,
+    /// Of sites whose answers were too large: links to ask for.
+    fewer: HashMap<SiteNo, u64>,
     /// Sites that are not asked any more.
     gone: HashSet<SiteNo>,
     graph: Graph,
@@ -203,6 +209,7 @@ impl<'a> Run<'a> {
             ),
             request,
             sites,
+            fewer: HashMap::new(),
             gone: HashSet::new(),
             report,
             seconds,
@@ -214,7 +221,9 @@ impl<'a> Run<'a> {
     async fn rounds(&mut self) -> Result<(), Refusal> {
         loop {
             let fresh = self.graph.take_fresh();
-            self.name(&fresh).await?;
+            for fresh in fresh.chunks(LOOKED_UP) {
+                self.name(fresh).await?;
+            }
             let gone = &self.gone;
             let questions = self.graph.questions(|site| gone.contains(&site));
             if fresh.is_empty() && questions.is_empty() {
@@ -227,6 +236,10 @@ impl<'a> Run<'a> {
             let direction = self.request.direction;
             self.report
                 .round(new.collect(), questions.values(), direction);
+            if Instant::now() >= self.deadline {
+                self.late(BTreeSet::new());
+                return Ok(());
+            }
             if let Some(why) = self.graph.full() {
                 self.report.miss(None, format!("ended early: {why}"));
                 return Ok(());
@@ -239,7 +252,9 @@ impl<'a> Run<'a> {
 
     /// Finds out who may know these ids.
     async fn name(&mut self, fresh: &[(Place, Arc<str>)]) -> Result<(), Refusal> {
-        if fresh.is_empty() {
+        let started = Instant::now();
+        if self.graph.full().is_some() || started >= self.deadline {
+            // It ends before anybody is asked.
             return Ok(());
         }
         if self.request.broadcast {
@@ -250,7 +265,6 @@ impl<'a> Run<'a> {
             }
             return Ok(());
         }
-        let started = Instant::now();
         let ids: Vec<Arc<str>> = fresh.iter().map(|(_, id)| id.clone()).collect();
         let (coordinator, numbers) = (self.coordinator.clone(), self.numbers.clone());
         let look = move || coordinator.sites_of(&ids, &numbers);
@@ -273,9 +287,6 @@ impl<'a> Run<'a> {
     /// Asks all of them at the same time, and takes what they tell; says whether to go on.
     async fn ask(&mut self, questions: BTreeMap<SiteNo, Question>) -> bool {
         let left = self.deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return self.late(questions.into_keys().collect());
-        }
         let mut waiting: BTreeSet<SiteNo> = questions.keys().copied().collect();
         // Dropped with this, they end.
         let mut asking: JoinSet<Asked> = JoinSet::new();
@@ -288,6 +299,7 @@ impl<'a> Run<'a> {
                 site: self.tracer.pool.site(site),
                 question,
                 direction: self.request.direction,
+                links: self.fewer.get(&number).copied().unwrap_or(ANSWER_LINKS),
                 time: self.tracer.site_time.min(left),
             };
             asking.spawn(ask.ask(self.tracer.requests.clone()));
@@ -320,6 +332,9 @@ impl<'a> Run<'a> {
         };
         metrics::counter!(names::SITE_REQUESTS).increment(asked.requests);
         self.report.asked(&site.name, &asked);
+        if asked.links < ANSWER_LINKS {
+            self.fewer.insert(number, asked.links);
+        }
         match asked.answer {
             Ok(answer) => {
                 let taken = self.graph.take(number, answer);

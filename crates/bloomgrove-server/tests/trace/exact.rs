@@ -229,3 +229,62 @@ async fn a_trace_finds_what_one_merged_graph_has() {
     }
     running.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_index_saves_what_it_says_against_asking_everybody() {
+    const SITES: usize = 60;
+    const HOPS: usize = 20;
+    let running = Running::start().await;
+    let client = &running.client;
+    let mut dice = Dice(7);
+    let mut links: Vec<Vec<Link>> = vec![Vec::new(); SITES];
+    for hop in 0..HOPS {
+        let link = Link {
+            effect: format!("document {hop}"),
+            relation: Relation::DerivedFrom,
+            cause: format!("document {}", hop + 1),
+        };
+        links[dice.below(SITES)].push(link);
+    }
+    let mut sites = Vec::new();
+    for (number, links) in links.iter().enumerate() {
+        sites.push(Fake::with(client, &format!("site {number}"), links).await);
+    }
+    let mut request = TraceRequest {
+        ids: vec!["document 0".into()],
+        ..TraceRequest::default()
+    };
+    let by_index = client.trace(&request).await.unwrap();
+    request.broadcast = true;
+    let by_all = client.trace(&request).await.unwrap();
+    assert!(by_index.complete && by_all.complete);
+    assert_eq!(by_index.links.len(), HOPS);
+    assert_eq!(
+        (&by_index.nodes, &by_index.links),
+        (&by_all.nodes, &by_all.links)
+    );
+    // Whoever knows a document, and hardly anybody else.
+    assert!(
+        by_index.cost.requests <= 2 * HOPS as u64,
+        "{:?}",
+        by_index.cost
+    );
+    assert!(
+        by_all.cost.requests > 10 * by_index.cost.requests,
+        "{:?}",
+        by_all.cost
+    );
+    assert_eq!(by_index.cost.broadcast, by_all.cost.broadcast);
+    // What is told of asking everybody is what it takes, but that nobody is asked for what he has
+    // told.
+    let (told, took) = (&by_index.cost.broadcast, &by_all.cost);
+    assert_eq!(told.requests, by_index.cost.rounds * SITES as u64);
+    for (told, took) in [
+        (told.requests, took.requests),
+        (told.questions, took.questions),
+        (told.bytes, took.bytes_sent + took.bytes_received),
+    ] {
+        assert!(took <= told && took * 10 >= told * 9, "{took} of {told}");
+    }
+    running.stop().await;
+}

@@ -162,6 +162,7 @@ async fn bad_answers_are_refused_as_a_whole() {
 #[tokio::test(flavor = "multi_thread")]
 async fn sites_that_stall_or_break_off_are_not_waited_for() {
     const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n";
+    const FLOOD: &str = "8 MiB";
     type Serve = Box<dyn Fn(&mut TcpStream, &str) + Send + Sync>;
     let serves: [(Serve, &str); 6] = [
         (
@@ -170,7 +171,7 @@ async fn sites_that_stall_or_break_off_are_not_waited_for() {
                 let _ = stream.write_all(HEAD);
                 while stream.write_all(&[b' '; 65536]).is_ok() {}
             }),
-            "8 MiB",
+            FLOOD,
         ),
         (
             Box::new(|_, _| std::thread::sleep(Duration::from_secs(20))),
@@ -208,6 +209,14 @@ async fn sites_that_stall_or_break_off_are_not_waited_for() {
     for (serve, part) in serves {
         let trace = beside(request("a"), serve).await;
         let problem = problem(&trace);
+        if part == FLOOD {
+            // Asked for less and less, until the time is over or it is too little.
+            assert!(
+                problem.contains(part) || problem.contains("no answer"),
+                "{problem}"
+            );
+            continue;
+        }
         assert!(problem.contains(part), "{problem}, not {part}");
         let liar = trace.sites.iter().find(|site| site.name == "liar").unwrap();
         let broke = part == "connection broke";
