@@ -46,7 +46,7 @@ pub struct SiteConfig {
     pub tls: Option<TlsFiles>,
     /// How much is too much. Those on filters are not used here.
     pub limits: Limits,
-    /// Triples at most: each takes some 200 bytes of memory or more.
+    /// Triples at most: each takes some 400 bytes of memory.
     pub triples: u64,
     /// Requests that take longer are logged.
     pub slow: Duration,

@@ -32,9 +32,10 @@ struct Inner {
     publisher: Option<Arc<Publisher>>,
     started: Instant,
     /// What may take seconds (queries, imports) waits for its like here, what takes milliseconds
-    /// for its own.
+    /// for its own, and what waits for the disk keeps nobody who asks.
     long: Arc<Semaphore>,
     short: Arc<Semaphore>,
+    writes: Arc<Semaphore>,
     /// How long a query may take.
     time: Duration,
 }
@@ -54,6 +55,8 @@ impl Handle {
             started: Instant::now(),
             long: Arc::new(Semaphore::new(threads)),
             short: Arc::new(Semaphore::new(2 * threads)),
+            // One is written, the next is made ready.
+            writes: Arc::new(Semaphore::new(2)),
             time,
         }))
     }
@@ -81,7 +84,7 @@ impl Handle {
     pub async fn record(&self, events: Vec<Event>) -> Result<Recorded, Refusal> {
         at_most(events.len(), "events")?;
         let records = self.0.records.clone();
-        on_a_thread(&self.0.short, move || {
+        on_a_thread(&self.0.writes, move || {
             let now = now();
             let time = timestamp(now);
             let (mut ids, mut triples) = (Vec::with_capacity(events.len()), Vec::new());

@@ -17,7 +17,7 @@
 //! Cost: a look at the triples of each id. No SPARQL: a path query would find the same (the tests
 //! ask one), without depths, limits and what is open.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet, VecDeque};
 
 use bloomgrove_client::Seal;
 use bloomgrove_client::api::{
@@ -124,9 +124,7 @@ impl<'a> Walk<'a> {
         let mut is_first = true;
         while let Some((id, further)) = self.next() {
             let room = limit - self.links.len();
-            // Of the first, all: which ones come first is seen only then.
-            let most = if is_first { usize::MAX } else { room + 1 };
-            let mut links = links(self.store, &id, self.direction, most);
+            let mut links = links(self.store, &id, self.direction, room + 1, is_first);
             let fits = links.len() <= room;
             if !fits {
                 self.open.push(id.clone());
@@ -177,23 +175,33 @@ fn one_less(further: u64) -> u64 {
     }
 }
 
-/// The links from an id in a direction, in order; `most` of them if there are more.
-fn links(store: &Store, id: &str, direction: Direction, most: usize) -> Vec<Link> {
+/// The links from an id in a direction, in order, and `most` of them if there are more: the first
+/// in order if `all` are looked at, else any.
+fn links(store: &Store, id: &str, direction: Direction, most: usize, all: bool) -> Vec<Link> {
     let Some(iri) = asked(id) else {
         return Vec::new();
     };
     let up = store.of_subject(&iri).filter_map(to_link);
     let down = store.of_object(&iri).filter_map(to_link);
-    let mut links: Vec<Link> = match direction {
-        Direction::Ancestors => up.take(most).collect(),
-        Direction::Descendants => down
-            .filter(|link| link.relation != Relation::TransferredBy)
-            .chain(up.filter(|link| link.relation == Relation::TransferredBy))
-            .take(most)
-            .collect(),
+    let links: Box<dyn Iterator<Item = Link>> = match direction {
+        Direction::Ancestors => Box::new(up),
+        Direction::Descendants => Box::new(
+            down.filter(|link| link.relation != Relation::TransferredBy)
+                .chain(up.filter(|link| link.relation == Relation::TransferredBy)),
+        ),
     };
-    links.sort();
-    links
+    // No more are held than are wanted: an id may have millions.
+    let mut first = BinaryHeap::new();
+    for link in links {
+        first.push(link);
+        if first.len() > most {
+            first.pop();
+            if !all {
+                break;
+            }
+        }
+    }
+    first.into_sorted_vec()
 }
 
 fn to_link(quad: Quad) -> Option<Link> {

@@ -127,10 +127,18 @@ impl Log {
         Ok(database)
     }
 
+    /// The database for what does not depend on how much memory has seen of it.
+    fn any(&self) -> Result<Arc<Database>> {
+        match self.opened() {
+            Ok(database) => Ok(database),
+            // Whoever appends next compares.
+            Err(AppendError::Behind) => self.slot().clone().context("closed meanwhile"),
+            Err(AppendError::Storage(error)) => Err(error),
+        }
+    }
+
     fn reading(&self) -> Result<redb::ReadTransaction> {
-        let database = self.slot().clone();
-        let closed = || format!("{}: closed after a failure", self.path.display());
-        Ok(database.with_context(closed)?.begin_read()?)
+        Ok(self.any()?.begin_read()?)
     }
 
     /// Adds a batch; says its number. When this returns, it is on disk.
@@ -211,19 +219,26 @@ impl Log {
     /// # Errors
     /// When the disk refuses.
     pub(crate) fn note_published(&self, set: &str, about: Option<&[u8]>) -> Result<()> {
-        let database = self.slot().clone();
-        let closed = || format!("{}: closed after a failure", self.path.display());
-        let write = database.with_context(closed)?;
-        let mut write = write.begin_write()?;
-        write.set_durability(Durability::Immediate)?;
-        {
-            let mut table = write.open_table(PUBLISHED)?;
-            match about {
-                Some(about) => drop(table.insert(set, about)?),
-                None => drop(table.remove(set)?),
+        let database = self.any()?;
+        let write = || -> Result<()> {
+            let mut write = database.begin_write()?;
+            write.set_durability(Durability::Immediate)?;
+            {
+                let mut table = write.open_table(PUBLISHED)?;
+                match about {
+                    Some(about) => drop(table.insert(set, about)?),
+                    None => drop(table.remove(set)?),
+                }
             }
+            Ok(write.commit()?)
+        };
+        let written = write();
+        if written.is_err() {
+            // As after a batch: else the next one would be refused for what happened here.
+            drop(database);
+            *self.slot() = None;
         }
-        Ok(write.commit()?)
+        written
     }
 
     /// Closes it for good, so that another process can open it, whoever still holds this one.

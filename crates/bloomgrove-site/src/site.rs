@@ -18,16 +18,13 @@ use tokio::task::JoinSet;
 
 use crate::config::SiteConfig;
 use crate::handle::Handle;
-use crate::http;
+use crate::http::{self, COORDINATOR};
 use crate::publish::plan::Plan;
 use crate::publish::push::{About, Publisher};
 use crate::records::{Records, now};
 
 /// How often certificates are looked at that may have changed.
 const RELOAD: Duration = Duration::from_secs(5);
-/// The name of the coordinator's key, for the log of requests.
-const COORDINATOR: &str = "(the coordinator)";
-
 /// Serves until SIGTERM or SIGINT.
 ///
 /// # Errors

@@ -5,7 +5,7 @@
 //! | `POST /v1/events` | write | records events |
 //! | `POST /v1/import` | write | takes in a document of RDF or PROV-JSON |
 //! | `POST /v1/lineage` | read | what the site knows of some ids |
-//! | `GET`, `POST /v1/sparql` | read | queries of any shape |
+//! | `GET`, `POST /v1/sparql` | read, but not the coordinator's key | queries of any shape |
 //! | `GET /v1/status`, `/metrics` | read | how the site is |
 //! | `GET /livez`, `/readyz` | | whether it is well |
 //!
@@ -32,6 +32,9 @@ use serde::Deserialize;
 
 use crate::handle::Handle;
 use crate::import::Format;
+
+/// The name of the coordinator's key.
+pub(crate) const COORDINATOR: &str = "(the coordinator)";
 
 /// All paths but those that tell whether it is well.
 pub(crate) fn router(site: Handle) -> Router {
@@ -69,6 +72,26 @@ impl FromRequestParts<Handle> for Writer {
         // A key for what is of this site, as the coordinator has them, is good for the site itself.
         who.may_write(&format!("{}/", site.name()))?;
         Ok(Self)
+    }
+}
+
+/// Who calls: somebody who may ask anything. The coordinator may only follow links: what it does
+/// not know an id of, or only a sealed one, it does not get to know.
+struct Questioner;
+
+impl<S: Sync> FromRequestParts<S> for Questioner {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refused> {
+        let Who(who) = Who::from_request_parts(parts, state).await?;
+        who.may_read()?;
+        match who.name() == COORDINATOR {
+            true => Err(Refused::new(
+                Code::Forbidden,
+                "this is the key of the coordinator, which may ask only for lineage",
+            )),
+            false => Ok(Self),
+        }
     }
 }
 
@@ -113,7 +136,7 @@ struct Query {
 }
 
 async fn ask(
-    _: Reader,
+    _: Questioner,
     State(site): State<Handle>,
     Asked(asked): Asked<Query>,
     headers: HeaderMap,
@@ -122,7 +145,7 @@ async fn ask(
 }
 
 async fn ask_at_length(
-    _: Reader,
+    _: Questioner,
     State(site): State<Handle>,
     request: Request,
 ) -> Result<Response, Refused> {

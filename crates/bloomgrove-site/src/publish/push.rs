@@ -82,8 +82,22 @@ impl Publisher {
     /// Publishes in every period until the site is stopped, and what is left then.
     pub(crate) async fn run(self: Arc<Self>, mut stop: watch::Receiver<bool>) {
         let mut failures: u32 = 0;
+        let mut stopped = stop.clone();
         loop {
-            let wait = match self.round().await {
+            let mut round = std::pin::pin!(self.round());
+            let done = tokio::select! {
+                done = &mut round => done,
+                // A coordinator that does not answer keeps nobody from stopping.
+                () = async { drop(stopped.wait_for(|stop| *stop).await) } => {
+                    let rest = async {
+                        let _ = round.await;
+                        self.farewell().await;
+                    };
+                    let _ = tokio::time::timeout(FAREWELL, rest).await;
+                    return;
+                }
+            };
+            let wait = match done {
                 Ok(()) => {
                     if failures > 0 {
                         tracing::info!(coordinator = self.client.server(), "in touch again");
@@ -105,9 +119,14 @@ impl Publisher {
                 () = tokio::time::sleep(wait) => {}
             }
         }
-        if self.records.sets().pending() > 0 {
-            // What is not out by then goes out after the next start.
-            let _ = tokio::time::timeout(FAREWELL, self.round()).await;
+        let _ = tokio::time::timeout(FAREWELL, self.farewell()).await;
+    }
+
+    /// What is not out when the site stops, and is not out then, goes out after the next start.
+    async fn farewell(&self) {
+        let pending = self.records.sets().pending();
+        if pending > 0 {
+            let _ = self.round().await;
         }
     }
 

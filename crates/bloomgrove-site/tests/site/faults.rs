@@ -136,6 +136,41 @@ async fn a_delta_whose_answer_was_lost_is_sent_again() {
     coordinator.stop().await;
 }
 
+/// Also when the site has nothing new to say.
+#[tokio::test]
+async fn a_coordinator_that_went_back_or_lost_a_set_gets_it_whole() {
+    let (far, near) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let there = coordinator(far.path(), 0).await;
+    let port: u16 = there.url.rsplit(':').next().unwrap().parse().unwrap();
+    let (running, site) = site(config(near.path(), &there.url)).await;
+    let ids = ["a", "b", "c"].map(str::to_owned);
+    site.record(vec![derived(&["a"], "b")]).await.unwrap();
+    site.publish().await.unwrap();
+    there.stop().await;
+    let (store, copy) = (far.path().join("store.redb"), far.path().join("copy"));
+    std::fs::copy(&store, &copy).unwrap();
+
+    let there = coordinator(far.path(), port).await;
+    site.record(vec![derived(&["b"], "c")]).await.unwrap();
+    site.publish().await.unwrap();
+    assert!(missing(&there.client(), "galway", &ids).await.is_empty());
+    there.stop().await;
+    std::fs::copy(&copy, &store).unwrap();
+
+    let there = coordinator(far.path(), port).await;
+    let client = there.client();
+    assert_eq!(missing(&client, "galway", &ids).await, ["c"]);
+    site.publish().await.unwrap();
+    assert!(missing(&client, "galway", &ids).await.is_empty());
+    client.remove("galway/ids/all").await.unwrap();
+    assert_eq!(missing(&client, "galway", &ids).await, ids);
+    site.publish().await.unwrap();
+    assert!(missing(&client, "galway", &ids).await.is_empty());
+    assert_eq!(site.status().coordinator.unwrap().whole, 3);
+    running.stop().await;
+    there.stop().await;
+}
+
 /// Random records, restarts and crashes of the site, requests and answers that are lost, refusals, a
 /// coordinator that goes away, comes back as it was or as it was a while ago, or has lost a set:
 /// after one quiet round every id is found.

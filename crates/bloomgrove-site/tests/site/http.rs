@@ -229,13 +229,16 @@ async fn keys_say_who_may_do_what() {
             .unwrap();
         Remote::new(client)
     };
-    for (key, reads, writes) in [
-        ("writer", Ok(()), Ok(())),
-        ("own", Ok(()), Ok(())),
-        ("other", Ok(()), Err(Code::Forbidden)),
-        ("reader", Ok(()), Err(Code::Forbidden)),
-        (coordinators.as_str(), Ok(()), Err(Code::Forbidden)),
-        ("nobody", Err(Code::Unauthorized), Err(Code::Unauthorized)),
+    let all = Ok(());
+    let no = Err(Code::Forbidden);
+    let unknown = Err(Code::Unauthorized);
+    for (key, reads, queries, writes) in [
+        ("writer", all, all, all),
+        ("own", all, all, all),
+        ("other", all, all, no),
+        ("reader", all, all, no),
+        (coordinators.as_str(), all, no, no),
+        ("nobody", unknown, unknown, unknown),
     ] {
         let short = |answer: Result<(), Error>| answer.map_err(|error| error.code().unwrap());
         let remote = with(key);
@@ -247,7 +250,7 @@ async fn keys_say_who_may_do_what() {
         );
         assert_eq!(
             short(remote.sparql("ASK {}", "*/*").await.map(drop)),
-            reads,
+            queries,
             "{key}"
         );
         let events = vec![derived(&["a"], "b")];

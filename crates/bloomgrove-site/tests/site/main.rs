@@ -1,5 +1,6 @@
 //! A site as others see it: over HTTP, and beside a real coordinator.
 
+mod disk;
 mod faults;
 mod http;
 mod publish;

@@ -148,6 +148,20 @@ async fn the_last_ids_go_out_when_the_site_stops_and_no_coordinator_keeps_it() {
     assert!(began.elapsed() < Duration::from_secs(10));
 }
 
+/// It takes connections, and that is all.
+#[tokio::test]
+async fn a_coordinator_that_says_nothing_keeps_no_site_from_stopping() {
+    let near = tempfile::tempdir().unwrap();
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", silent.local_addr().unwrap());
+    let (running, handle) = site(config(near.path(), &url)).await;
+    handle.record(vec![derived(&["a"], "b")]).await.unwrap();
+    let _connection = silent.accept().await.unwrap();
+    let began = std::time::Instant::now();
+    running.stop().await;
+    assert!(began.elapsed() < Duration::from_secs(8));
+}
+
 #[tokio::test]
 async fn with_a_seal_only_sealed_ids_are_published_and_a_new_one_replaces_them() {
     let (far, near) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

@@ -10,36 +10,36 @@ use bloomgrove_site::{CoordinatorConfig, Handle, Site, SiteConfig};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-pub struct Running {
-    pub url: String,
+pub(crate) struct Running {
+    pub(crate) url: String,
     stop: watch::Sender<bool>,
     task: JoinHandle<anyhow::Result<()>>,
 }
 
 impl Running {
-    pub async fn stop(self) {
+    pub(crate) async fn stop(self) {
         self.stop.send_replace(true);
         let ended = tokio::time::timeout(Duration::from_secs(20), self.task).await;
         ended.expect("it ends in time").unwrap().unwrap();
     }
 
     /// As if the machine went off: nothing more is sent.
-    pub async fn crash(self) {
+    pub(crate) async fn crash(self) {
         self.task.abort();
         let _ = self.task.await;
     }
 
-    pub fn client(&self) -> Client {
+    pub(crate) fn client(&self) -> Client {
         Client::new(&self.url).unwrap()
     }
 
-    pub fn remote(&self) -> Remote {
+    pub(crate) fn remote(&self) -> Remote {
         Remote::new(self.client())
     }
 }
 
 /// A coordinator on this port, or on any.
-pub async fn coordinator(data: &Path, port: u16) -> Running {
+pub(crate) async fn coordinator(data: &Path, port: u16) -> Running {
     let config = Config {
         data: data.into(),
         listen: vec![([127, 0, 0, 1], port).into()],
@@ -48,7 +48,7 @@ pub async fn coordinator(data: &Path, port: u16) -> Running {
     start_coordinator(config).await
 }
 
-pub async fn start_coordinator(config: Config) -> Running {
+pub(crate) async fn start_coordinator(config: Config) -> Running {
     let server = Server::bind(config).await.unwrap();
     let (url, stop) = (server.urls().remove(0), server.stopper());
     let task = tokio::spawn(server.run());
@@ -62,7 +62,7 @@ pub async fn start_coordinator(config: Config) -> Running {
 }
 
 /// A site whose period never ends: it publishes when it is told to.
-pub fn config(data: &Path, coordinator: &str) -> SiteConfig {
+pub(crate) fn config(data: &Path, coordinator: &str) -> SiteConfig {
     SiteConfig {
         name: "galway".into(),
         data: data.into(),
@@ -74,7 +74,7 @@ pub fn config(data: &Path, coordinator: &str) -> SiteConfig {
     }
 }
 
-pub async fn site(config: SiteConfig) -> (Running, Handle) {
+pub(crate) async fn site(config: SiteConfig) -> (Running, Handle) {
     let site = Site::bind(config).await.unwrap();
     let (url, stop, handle) = (site.urls().remove(0), site.stopper(), site.handle());
     let task = tokio::spawn(site.run());
@@ -82,7 +82,7 @@ pub async fn site(config: SiteConfig) -> (Running, Handle) {
 }
 
 /// An event that makes `output` of `inputs`.
-pub fn derived(inputs: &[&str], output: &str) -> Event {
+pub(crate) fn derived(inputs: &[&str], output: &str) -> Event {
     Event {
         kind: EventKind::Derived,
         id: Some(format!("urn:event:{output}")),
@@ -93,7 +93,7 @@ pub fn derived(inputs: &[&str], output: &str) -> Event {
 }
 
 /// Which of the ids the coordinator would not come to this site for.
-pub async fn missing(client: &Client, site: &str, ids: &[String]) -> Vec<String> {
+pub(crate) async fn missing(client: &Client, site: &str, ids: &[String]) -> Vec<String> {
     if ids.is_empty() {
         return Vec::new();
     }
@@ -112,7 +112,7 @@ pub async fn missing(client: &Client, site: &str, ids: &[String]) -> Vec<String>
 }
 
 /// Waits until it is so, ten seconds at most.
-pub async fn eventually(what: &str, so: impl AsyncFn() -> bool) {
+pub(crate) async fn eventually(what: &str, so: impl AsyncFn() -> bool) {
     for _ in 0..1000 {
         if so().await {
             return;

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use bloomgrove_client::Seal;
 use bloomgrove_client::api::{Event, EventKind, TraceRequest};
+use bloomgrove_server::access::{KeyEntry, Role, hash_of};
 use bloomgrove_site::SiteConfig;
 
 use crate::support::*;
@@ -11,6 +13,25 @@ use crate::support::*;
 /// to no site that has no part in it. Both sites are in touch as long as they run.
 #[tokio::test]
 async fn a_trace_goes_where_the_document_went() {
+    trace(None, Vec::new()).await;
+}
+
+/// The same with sites that want keys, one of which the coordinator gets from them, and that keep
+/// their ids to themselves.
+#[tokio::test]
+async fn a_coordinator_that_knows_only_sealed_ids_finds_the_same() {
+    let seal = Seal::new(&Seal::new_secret().unwrap()).unwrap();
+    let entry = KeyEntry {
+        name: "people".into(),
+        role: Role::Write,
+        sha256: hash_of("people"),
+        prefix: String::new(),
+    };
+    trace(Some(seal), vec![entry]).await;
+}
+
+async fn trace(seal: Option<Seal>, keys: Vec<KeyEntry>) {
+    let say = |id: &str| seal.as_ref().map_or(id.to_owned(), |seal| seal.seal(id));
     let far = tempfile::tempdir().unwrap();
     let coordinator = coordinator(far.path(), 0).await;
     let mut sites = Vec::new();
@@ -19,6 +40,8 @@ async fn a_trace_goes_where_the_document_went() {
         let config = SiteConfig {
             name: name.into(),
             period: Duration::from_secs(1),
+            seal: seal.clone(),
+            keys: keys.clone(),
             ..config(near.path(), &coordinator.url)
         };
         let (running, handle) = site(config).await;
@@ -55,7 +78,7 @@ async fn a_trace_goes_where_the_document_went() {
     );
 
     let question = TraceRequest {
-        ids: vec!["bundle".into()],
+        ids: vec![say("bundle")],
         ..TraceRequest::default()
     };
     let trace = client.trace(&question).await.unwrap();
@@ -72,7 +95,7 @@ async fn a_trace_goes_where_the_document_went() {
         "urn:event:report",
         "urn:event:bundle",
     ] {
-        assert!(ids.contains(&id), "{id} in {ids:?}");
+        assert!(ids.contains(&say(id).as_str()), "{id} in {ids:?}");
     }
     let asked: Vec<_> = trace.sites.iter().map(|site| site.name.as_str()).collect();
     assert_eq!(asked, ["galway", "pune"]);
