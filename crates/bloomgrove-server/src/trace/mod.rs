@@ -189,12 +189,8 @@ impl<'a> Run<'a> {
         let links = request.links.unwrap_or(MOST_LINKS).min(tracer.links);
         let mut report = Report::new(sites.len());
         for site in &sites {
-            if let Some(silent) = site.silent {
-                let why = format!(
-                    "out of touch for {:.0} s: what it recorded since is in no index",
-                    silent.as_secs_f64()
-                );
-                report.miss(Some(&site.name), why);
+            if let Some(why) = &site.behind {
+                report.miss(Some(&site.name), why.clone());
             }
         }
         Self {

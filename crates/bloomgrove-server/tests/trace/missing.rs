@@ -111,6 +111,24 @@ async fn a_silent_site_is_named_and_a_site_that_moves_is_found() {
     assert_eq!(found.missing.len(), 1);
     client.register_site("silent", &silent).await.unwrap();
     assert!(trace(&running, "a").await.complete);
+
+    // What a site could not publish is missing, and says so.
+    let refused = RegisterSite {
+        pending: 3,
+        ..silent.clone()
+    };
+    client.register_site("silent", &refused).await.unwrap();
+    let found = trace(&running, "a").await;
+    assert!(why(&found, "silent")[0].contains("3 of its ids"));
+    client.register_site("silent", &silent).await.unwrap();
+
+    // After a start nobody knows what a site did meanwhile, until it is heard of.
+    let running = Running::start_in(running.stop().await, |_| {}).await;
+    let found = trace(&running, "a").await;
+    assert!(why(&found, "silent")[0].starts_with("not heard of since"));
+    running.client.register_site("silent", &silent).await.unwrap();
+    let found = trace(&running, "a").await;
+    assert!(found.missing.iter().all(|missing| missing.site.as_deref() != Some("silent")));
     running.stop().await;
 }
 
