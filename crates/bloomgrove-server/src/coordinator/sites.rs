@@ -86,7 +86,6 @@ impl Life {
                 .saturating_sub(Duration::from_millis(heard)),
         )
     }
-
 }
 
 impl Registration {

@@ -126,9 +126,18 @@ async fn a_silent_site_is_named_and_a_site_that_moves_is_found() {
     let running = Running::start_in(running.stop().await, |_| {}).await;
     let found = trace(&running, "a").await;
     assert!(why(&found, "silent")[0].starts_with("not heard of since"));
-    running.client.register_site("silent", &silent).await.unwrap();
+    running
+        .client
+        .register_site("silent", &silent)
+        .await
+        .unwrap();
     let found = trace(&running, "a").await;
-    assert!(found.missing.iter().all(|missing| missing.site.as_deref() != Some("silent")));
+    assert!(
+        found
+            .missing
+            .iter()
+            .all(|missing| missing.site.as_deref() != Some("silent"))
+    );
     running.stop().await;
 }
 
