@@ -40,7 +40,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use bloomgrove_client::api::{Code, LONGEST_SEALED_ID, Start, Trace, TraceRequest};
+use bloomgrove_client::api::{
+    Code, LONGEST_SEALED_ID, MOST_LINKS as ANSWER_LINKS, Start, Trace, TraceRequest,
+};
 use bloomgrove_client::render;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -163,6 +165,8 @@ struct Run<'a> {
     request: &'a TraceRequest,
     sites: Vec<KnownSite>,
     numbers: Arc<HashMap<Arc<str>, SiteNo>>,
+    /// Of sites whose answers were too large: links to ask for.
+    fewer: HashMap<SiteNo, u64>,
     /// Sites that are not asked any more.
     gone: HashSet<SiteNo>,
     graph: Graph,
@@ -205,6 +209,7 @@ impl<'a> Run<'a> {
             ),
             request,
             sites,
+            fewer: HashMap::new(),
             gone: HashSet::new(),
             report,
             seconds,
@@ -281,7 +286,6 @@ impl<'a> Run<'a> {
 
     /// Asks all of them at the same time, and takes what they tell; says whether to go on.
     async fn ask(&mut self, questions: BTreeMap<SiteNo, Question>) -> bool {
-        let left = self.deadline.saturating_duration_since(Instant::now());
         let mut waiting: BTreeSet<SiteNo> = questions.keys().copied().collect();
         // Dropped with this, they end.
         let mut asking: JoinSet<Asked> = JoinSet::new();
@@ -294,7 +298,9 @@ impl<'a> Run<'a> {
                 site: self.tracer.pool.site(site),
                 question,
                 direction: self.request.direction,
-                time: self.tracer.site_time.min(left),
+                links: self.fewer.get(&number).copied().unwrap_or(ANSWER_LINKS),
+                // Not what is left of the trace: its end is not the site's fault.
+                time: self.tracer.site_time,
             };
             asking.spawn(ask.ask(self.tracer.requests.clone()));
         }
@@ -326,6 +332,9 @@ impl<'a> Run<'a> {
         };
         metrics::counter!(names::SITE_REQUESTS).increment(asked.requests);
         self.report.asked(&site.name, &asked);
+        if asked.links < ANSWER_LINKS {
+            self.fewer.insert(number, asked.links);
+        }
         match asked.answer {
             Ok(answer) => {
                 let taken = self.graph.take(number, answer);

@@ -101,6 +101,7 @@ impl Report {
 
     /// A site has answered, or has not.
     pub(super) fn asked(&mut self, name: &str, asked: &Asked) {
+        self.cost.bytes_received += asked.bytes_received;
         let site = self.site(asked.number, name);
         site.requests += asked.requests;
         site.ids += asked.question.len() as u64;
@@ -159,7 +160,7 @@ impl Report {
     }
 
     pub(super) fn bytes_received(&self) -> u64 {
-        self.asked.values().map(|site| site.bytes_received).sum()
+        self.cost.bytes_received
     }
 
     pub(super) fn finish(self) -> (Vec<SiteReport>, Vec<Missing>, TraceCost) {
@@ -171,7 +172,6 @@ impl Report {
             questions: sum(|site| site.ids),
             in_vain: sum(|site| site.in_vain),
             bytes_sent: sum(|site| site.bytes_sent),
-            bytes_received: sum(|site| site.bytes_received),
             milliseconds: milliseconds(self.started.elapsed()),
             broadcast: BroadcastCost {
                 requests: self.cost.rounds * self.sites,

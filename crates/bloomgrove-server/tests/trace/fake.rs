@@ -45,6 +45,9 @@ impl Holds {
 
     /// As a site answers.
     pub(crate) fn lineage(&self, request: &LineageRequest) -> Lineage {
+        let limit = request
+            .links
+            .map_or(self.limit, |links| self.limit.min(links as usize));
         let mut ahead: BinaryHeap<(u64, &str)> = BinaryHeap::new();
         for start in &request.ids {
             ahead.push((start.depth.map_or(u64::MAX, u64::from), &start.id));
@@ -60,13 +63,13 @@ impl Holds {
                 .iter()
                 .filter_map(|link| Some((link, link.from(id, request.direction)?)))
                 .collect();
-            if links.len() + own.len() > self.limit {
+            if links.len() + own.len() > limit {
                 open.insert(id.to_owned());
                 if !links.is_empty() {
                     continue;
                 }
             }
-            for (link, there) in own.into_iter().take(self.limit) {
+            for (link, there) in own.into_iter().take(limit) {
                 links.insert(link.clone());
                 ahead.push((left.saturating_sub(u64::from(left != u64::MAX)), there));
             }

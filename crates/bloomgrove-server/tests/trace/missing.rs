@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use bloomgrove_client::api::{Code, Link, RegisterSite, Relation, Trace, TraceRequest};
+use bloomgrove_client::api::{Code, Link, Node, RegisterSite, Relation, Trace, TraceRequest};
 
 use crate::fake::{Fake, Holds, publish, register};
 use crate::support::Running;
@@ -132,6 +132,48 @@ async fn an_id_with_too_many_links_is_named() {
         ["wide has more links there than fit into an answer"]
     );
     assert_eq!((found.links.len(), found.missing.len()), (5, 1));
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_too_large_for_one_answer_comes_in_parts() {
+    let time = Duration::from_secs(10);
+    let running = Running::start_with(|config| config.trace.site_time = time).await;
+    let client = &running.client;
+    let mut links = Vec::new();
+    for branch in 0..30 {
+        links.push(used("root", &format!("branch {branch}")));
+        for leaf in 0..10 {
+            let leaf = format!("leaf {branch} {leaf}");
+            links.push(used(&format!("branch {branch}"), &leaf));
+        }
+    }
+    let site = Fake::with(client, "site", &links).await;
+    // 10 MB of texts.
+    let nodes = links.iter().map(|link| {
+        let node = Node {
+            id: link.cause.clone(),
+            label: Some("x".repeat(30_000)),
+            ..Node::default()
+        };
+        (node.id.clone(), node)
+    });
+    site.hold(Holds {
+        nodes: nodes.collect(),
+        links: links.iter().cloned().collect(),
+        limit: 10_000,
+    });
+    let found = trace(&running, "root").await;
+    assert!(found.complete, "{:?}", found.missing);
+    assert_eq!(
+        (found.links.len(), found.nodes.len()),
+        (links.len(), links.len() + 1)
+    );
+    assert!(
+        found.nodes[1..]
+            .iter()
+            .all(|node| node.node.label.is_some())
+    );
     running.stop().await;
 }
 
