@@ -47,7 +47,7 @@ pub const FIGURES: [(&str, &str); 11] = [
     ("traces", "Traces by the index and by asking all sites"),
     (
         "traces-share",
-        "Messages, % of those of asking all sites, vs ancestors",
+        "Messages, % of those of asking all sites, vs ancestors (any and long)",
     ),
     ("depth", "Traces by how far they go"),
     ("sites", "Traces by number of sites"),

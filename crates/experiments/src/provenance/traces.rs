@@ -5,9 +5,11 @@ use bloomgrove_site::generate::Plan;
 
 use super::federation::{Federation, Sampled, Sums};
 use super::{Effort, figure, table};
-use crate::{Progress, Report, Stroke};
+use crate::{Figure, Progress, Report};
 
 const FPR: f64 = 0.001;
+/// Where each group of the figure begins, by ancestors.
+const FIRST: [u64; 7] = [0, 1, 3, 10, 30, 100, 300];
 const DEPTHS: [Option<u32>; 5] = [Some(1), Some(2), Some(4), Some(8), None];
 
 pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report> {
@@ -37,8 +39,8 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
         "ms of the index",
     ];
     let mut traces = table("traces", &head);
-    let mut share = figure("traces-share", ("ancestors + 1", true), ("%", true));
-    for (color, sampled) in Sampled::ALL.into_iter().enumerate() {
+    let mut points = Vec::new();
+    for sampled in Sampled::ALL {
         let documents = federation.sample(sampled, effort.documents);
         let mut sums = Sums::default();
         for (count, &(document, ancestors)) in documents.iter().enumerate() {
@@ -47,9 +49,13 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
             }
             let traced = federation.trace(document, None, false)?;
             sums.add(&traced);
-            let messages = 100.0 * sums.shares.last().copied().unwrap_or(0.0);
-            let x = ancestors as f64 + 1.0;
-            share.draw(sampled.name(), color, Stroke::Points, x, messages);
+            let cost = &traced.trace.cost;
+            points.push(Point {
+                ancestors,
+                messages: cost.requests as f64,
+                in_vain: cost.in_vain as f64,
+                broadcast: cost.broadcast.requests as f64,
+            });
         }
         let reckoned = [
             sums.mean(|sums| sums.all_messages),
@@ -75,9 +81,40 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
     let depth = depths(&federation, effort, progress)?;
     Ok(Report {
         tables: vec![traces, depth],
-        figures: vec![share],
+        figures: vec![shares(&points)],
         ..Report::default()
     })
+}
+
+/// A trace of the figure.
+struct Point {
+    ancestors: u64,
+    messages: f64,
+    in_vain: f64,
+    broadcast: f64,
+}
+
+/// Traces of documents with about as many ancestors together; what false positives cost apart.
+fn shares(points: &[Point]) -> Figure {
+    let mut figure = figure("traces-share", ("ancestors + 1", true), ("%", true));
+    let ends = FIRST.iter().skip(1).copied().chain([u64::MAX]);
+    for (first, end) in FIRST.into_iter().zip(ends) {
+        let found = points
+            .iter()
+            .filter(|point| (first..end).contains(&point.ancestors));
+        let found: Vec<&Point> = found.collect();
+        let sum = |of: fn(&Point) -> f64| found.iter().map(|point| of(point)).sum::<f64>();
+        let broadcast = sum(|point| point.broadcast);
+        if broadcast == 0.0 {
+            continue;
+        }
+        let x = sum(|point| point.ancestors as f64) / found.len() as f64 + 1.0;
+        let messages = sum(|point| point.messages);
+        let known = messages - sum(|point| point.in_vain);
+        figure.add("all messages", x, 100.0 * messages / broadcast);
+        figure.add("without those in vain", x, 100.0 * known / broadcast);
+    }
+    figure
 }
 
 fn row(sampled: Sampled, asked: &str, sums: &Sums) -> Vec<String> {
