@@ -97,9 +97,7 @@ pub fn examples() -> Vec<String> {
 /// Documents of the sites that `bloomgrove serve --demo` brings up, worth tracing: one with a long
 /// history at several sites, and one whose history has just begun.
 pub fn traces() -> Vec<String> {
-    ["contract 0001", "invoice 0002"]
-        .map(str::to_owned)
-        .to_vec()
+    ["letter 3166", "offer 1452"].map(str::to_owned).to_vec()
 }
 
 fn key(document: u64) -> String {

@@ -83,3 +83,38 @@ impl Demo {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{HashMap, HashSet};
+
+    use bloomgrove_server::demo::traces;
+
+    use super::*;
+
+    /// Also on another machine: the page and the documents speak of them.
+    #[test]
+    fn the_examples_have_a_long_and_a_short_history() {
+        let mut made: HashMap<String, (u32, Vec<String>)> = HashMap::new();
+        for (site, event) in PLAN.events() {
+            for output in event.outputs {
+                made.insert(output, (site, event.inputs.clone()));
+            }
+        }
+        let history = |id: &str| {
+            let (mut seen, mut sites) = (HashSet::new(), HashSet::new());
+            let mut waiting = vec![id.to_owned()];
+            while let Some(id) = waiting.pop() {
+                let (site, inputs) = &made[&id];
+                sites.insert(*site);
+                if seen.insert(id) {
+                    waiting.extend(inputs.iter().cloned());
+                }
+            }
+            (seen.len(), sites.len())
+        };
+        let [long, short] = <[String; 2]>::try_from(traces()).unwrap();
+        assert_eq!(history(&long), (21, 6));
+        assert_eq!(history(&short), (2, 1));
+    }
+}
