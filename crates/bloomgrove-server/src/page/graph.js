@@ -127,9 +127,10 @@ export function makeGraph({ place, buttons, pick }) {
     const start = drawing.querySelector(".node.start") ?? nodes[0];
     const box = boxOf(start);
     const { width, height } = size();
-    // At the side that time comes from or goes to.
+    // At the side that time comes from or goes to, with what hangs below it.
     const left = box.x - frame.x < frame.width / 2;
-    view.x = left ? box.x - 24 / view.scale : box.x + box.width + 24 / view.scale - width / view.scale;
+    const end = Math.min(frame.x + frame.width, box.x + 300);
+    view.x = left ? Math.max(frame.x, box.x - 30) : end - width / view.scale;
     // In the middle, but with no more empty ground than there must be.
     const slack = frame.height - height / view.scale;
     const middle = box.y + box.height / 2 - height / view.scale / 2;
