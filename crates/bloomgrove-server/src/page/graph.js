@@ -11,7 +11,7 @@ const PARTS = new Set(["svg", "g", "rect", "path", "circle", "text", "title"]);
 const SVG = "http://www.w3.org/2000/svg";
 const NEAREST = 3;
 // Smaller than this, letters cannot be read: then only a part is shown at first.
-const READABLE = 0.62;
+const READABLE = 0.55;
 const STEP = 1.25;
 const DRAGGED = 4;
 
@@ -123,7 +123,7 @@ export function makeGraph({ place, buttons, pick }) {
     place.style.height = `${Math.round(Math.min(innerHeight * 0.7, Math.max(220, frame.height * wide)))}px`;
     fit();
     if (view.scale >= READABLE) return;
-    view.scale = 0.72;
+    view.scale = 0.62;
     const start = drawing.querySelector(".node.start") ?? nodes[0];
     const box = boxOf(start);
     const { width, height } = size();
