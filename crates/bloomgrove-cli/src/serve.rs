@@ -8,7 +8,8 @@ use anyhow::{Context, Result, anyhow};
 use bloomgrove_server::Server;
 use bloomgrove_server::access::{Access, KeyEntry, Role, hash_of, new_key};
 use bloomgrove_server::config::{
-    Amount, LimitSettings, LogFormat, LogSettings, Settings, TlsSettings,
+    Amount, LimitSettings, LogFormat, LogSettings, Settings, SiteSettings, TlsSettings,
+    TraceSettings,
 };
 use bloomgrove_server::observe::logs;
 
@@ -193,6 +194,9 @@ impl Flags {
                 slow: self.log.slow,
             },
             keys: self.keys,
+            // Only in the file.
+            sites: SiteSettings::default(),
+            trace: TraceSettings::default(),
         };
         Ok(flags.or(file))
     }
@@ -370,6 +374,8 @@ mod tests {
                 slow: seconds(2),
             },
             keys: Some(vec![key.parse().unwrap()]),
+            sites: SiteSettings::default(),
+            trace: TraceSettings::default(),
         };
         assert_eq!(got, wanted);
         assert_eq!(settings(&["--demo"]).unwrap().demo, Some(true));

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
+use reqwest::header::HeaderValue;
 use reqwest::{Certificate, Url, redirect};
 
 use crate::{Client, Error};
@@ -30,6 +30,7 @@ pub struct ClientBuilder {
     timeout: Duration,
     answer_limit: u64,
     filter_limit: u64,
+    proxies: bool,
 }
 
 /// How long it may take to reach the server; the answer may take longer.
@@ -47,6 +48,7 @@ impl ClientBuilder {
             timeout: Duration::from_secs(60),
             answer_limit: 256 << 20,
             filter_limit: 1 << 30,
+            proxies: true,
         }
     }
 
@@ -80,33 +82,29 @@ impl ClientBuilder {
         self
     }
 
+    /// Goes straight to the server, whatever proxies the environment names.
+    pub fn direct(mut self) -> Self {
+        self.proxies = false;
+        self
+    }
+
     /// The client. Nothing is sent yet.
     ///
     /// # Errors
     /// [`Error::Invalid`] if the address, the key or a certificate is none.
     pub fn build(self) -> Result<Client, Error> {
         let url = address(&self.url)?;
-        let mut headers = HeaderMap::new();
-        if let Some(key) = &self.key {
-            let value = HeaderValue::from_str(&format!("Bearer {key}"));
-            let mut value = value.map_err(|_| {
-                Error::invalid("the key has characters that no key has, such as a line break")
-            })?;
-            // Never shown in a log.
-            value.set_sensitive(true);
-            headers.insert(AUTHORIZATION, value);
-        }
+        let key = self.key.as_deref().map(bearer).transpose()?;
         // One for the process, unless its author has chosen another.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut http = reqwest::Client::builder()
             .user_agent(concat!("bloomgrove/", env!("CARGO_PKG_VERSION")))
-            .default_headers(headers)
             // A key is for the server named, not for one that it points to.
             .redirect(redirect::Policy::none())
             .connect_timeout(CONNECT.min(self.timeout))
             .pool_idle_timeout(IDLE)
             .timeout(self.timeout);
-        if is_loopback(&url) {
+        if is_loopback(&url) || !self.proxies {
             http = http.no_proxy();
         }
         if url.scheme() == "http" {
@@ -128,11 +126,61 @@ impl ClientBuilder {
         })?;
         Ok(Client {
             http,
-            server: Arc::from(url.as_str().trim_end_matches('/')),
+            server: as_server(&url),
+            key,
             answer_limit: self.answer_limit,
             filter_limit: self.filter_limit,
         })
     }
+}
+
+impl Client {
+    /// Another server, asked with another key or none, over the connections, authorities and limits
+    /// of this client: for who talks to very many servers. Both are reached by the same scheme; a
+    /// client for `http` trusts no authority, so it cannot be that of one for `https`.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if the address or the key is none, or the scheme is another.
+    pub fn sibling(&self, url: &str, key: Option<&str>) -> Result<Self, Error> {
+        let url = address(url)?;
+        if self.server.split_once(':').map(|(scheme, _)| scheme) != Some(url.scheme()) {
+            let what = format!(
+                "{url}: not reached as {} is; make a client for it",
+                self.server
+            );
+            return Err(Error::invalid(what));
+        }
+        Ok(Self {
+            server: as_server(&url),
+            key: key.map(bearer).transpose()?,
+            ..self.clone()
+        })
+    }
+}
+
+/// The host that an address of a server names, in small letters.
+///
+/// # Errors
+/// [`Error::Invalid`] if it is none that a [`Client`] takes.
+pub fn host_of(url: &str) -> Result<String, Error> {
+    let url = address(url)?;
+    let host = url.host_str().unwrap_or_default();
+    Ok(host.trim_matches(['[', ']']).to_ascii_lowercase())
+}
+
+fn as_server(url: &Url) -> Arc<str> {
+    Arc::from(url.as_str().trim_end_matches('/'))
+}
+
+/// A key as it is shown to a server.
+fn bearer(key: &str) -> Result<HeaderValue, Error> {
+    let value = HeaderValue::from_str(&format!("Bearer {key}"));
+    let mut value = value.map_err(|_| {
+        Error::invalid("the key has characters that no key has, such as a line break")
+    })?;
+    // Never shown in a log.
+    value.set_sensitive(true);
+    Ok(value)
 }
 
 impl std::fmt::Debug for ClientBuilder {
@@ -216,6 +264,27 @@ mod tests {
                 "{pem}"
             );
         }
+    }
+
+    #[test]
+    fn siblings_have_their_own_address_and_key() {
+        let one = Client::builder("https://a").key("of-a").build().unwrap();
+        let other = one.sibling("https://b:1/x/", Some("of-b")).unwrap();
+        assert_eq!(
+            (one.server(), other.server()),
+            ("https://a", "https://b:1/x")
+        );
+        assert_eq!(other.key, Some(bearer("of-b").unwrap()));
+        assert_eq!(one.sibling("https://b", None).unwrap().key, None);
+        for (url, key) in [("http://b", None), ("https://b", Some("a\nb")), ("b", None)] {
+            assert!(one.sibling(url, key).is_err(), "{url}");
+        }
+        assert_eq!(
+            host_of("https://Galway.Example:7118/x").unwrap(),
+            "galway.example"
+        );
+        assert_eq!(host_of("http://[::1]:1").unwrap(), "::1");
+        assert!(host_of("http://user@a").is_err());
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub mod render;
 mod seal;
 mod site;
 
-pub use builder::ClientBuilder;
+pub use builder::{ClientBuilder, host_of};
 pub use client::{Client, ListRequest, Listing, PutOptions};
 pub use error::Error;
 pub use seal::Seal;

@@ -82,18 +82,27 @@ impl Site {
         let body = serde_json::to_vec(question)
             .map_err(|error| Error::invalid(format!("the question cannot be written: {error}")))?;
         let sent = body.len() as u64;
-        let request = self.0.request(Method::POST, "/v1/lineage");
-        let request = request.header(CONTENT_TYPE, "application/json").body(body);
-        let response = self.0.send(request).await?;
-        let status = response.status().as_u16();
-        let body = self.0.body(response, self.0.answer_limit).await?;
+        let body = self.lineage_bytes(body).await?;
         let traffic = Traffic {
             sent,
             received: body.len() as u64,
         };
-        let lineage = serde_json::from_slice(&body)
-            .map_err(|error| self.0.answer(status, error.to_string()))?;
+        let lineage =
+            serde_json::from_slice(&body).map_err(|error| self.0.answer(200, error.to_string()))?;
         Ok((lineage, traffic))
+    }
+
+    /// As [`lineage`](Self::lineage), of a question as JSON. The answer is not looked into.
+    ///
+    /// # Errors
+    /// As [`record`](Self::record).
+    pub async fn lineage_bytes(&self, question: Vec<u8>) -> Result<Vec<u8>, Error> {
+        let request = self.0.request(Method::POST, "/v1/lineage");
+        let request = request
+            .header(CONTENT_TYPE, "application/json")
+            .body(question);
+        let response = self.0.send(request).await?;
+        self.0.body(response, self.0.answer_limit).await
     }
 
     /// The answer to a SPARQL query, as the media type `accept` has it.

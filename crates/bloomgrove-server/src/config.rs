@@ -21,7 +21,9 @@ mod read;
 mod settings;
 
 pub use read::Amount;
-pub use settings::{LimitSettings, LogSettings, Settings, TlsSettings};
+pub use settings::{
+    LimitSettings, LogSettings, Settings, SiteSettings, TlsSettings, TraceSettings,
+};
 
 /// The port that the server listens on when nobody says otherwise.
 pub const PORT: u16 = 7117;
@@ -39,6 +41,10 @@ pub struct Config {
     pub tls: Option<TlsFiles>,
     /// Who may do what; without keys, everybody everything, from this machine.
     pub keys: Vec<KeyEntry>,
+    /// Which sites of a federation are asked, and how.
+    pub sites: SiteOptions,
+    /// How far traces go.
+    pub trace: TraceOptions,
     /// What is logged, and how.
     pub log: LogOptions,
     /// Begin with data to explore.
@@ -55,6 +61,8 @@ impl Default for Config {
             limits: Limits::default(),
             tls: None,
             keys: Vec::new(),
+            sites: SiteOptions::default(),
+            trace: TraceOptions::default(),
             log: LogOptions::default(),
             demo: false,
             restore: None,
@@ -87,6 +95,8 @@ impl Config {
         if self.demo && self.restore.is_some() {
             return Err("begin with the demo or with a snapshot, not with both".into());
         }
+        self.sites.check()?;
+        self.trace.check()?;
         self.limits.check()
     }
 
@@ -167,6 +177,89 @@ impl Limits {
             ));
         }
         Ok(())
+    }
+}
+
+/// Which sites of a federation are asked, and how.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SiteOptions {
+    /// Hosts that sites may be at: a name, or the end of one with its dot (`.example.org`). Empty:
+    /// any. The server sends requests there.
+    pub hosts: Vec<String>,
+    /// The certificates of the authority that all sites have theirs from, in PEM; none: those
+    /// that the system trusts.
+    pub ca: Option<PathBuf>,
+}
+
+impl SiteOptions {
+    fn check(&self) -> Result<(), String> {
+        let is_host = |host: &String| {
+            !host.trim_matches('.').is_empty()
+                && !host.contains(|c: char| c.is_whitespace() || "/@*".contains(c))
+        };
+        match self.hosts.iter().find(|host| !is_host(host)) {
+            Some(host) => Err(format!(
+                "`sites.hosts` has {host:?}, which is no name of a host; write galway.example.org, or \
+                 .example.org for all hosts whose names end so"
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether a site may be at this host.
+    #[must_use]
+    pub fn allows(&self, host: &str) -> bool {
+        let host = host.to_ascii_lowercase();
+        let fits = |allowed: &String| match allowed.starts_with('.') {
+            true => host.ends_with(&allowed.to_ascii_lowercase()),
+            false => host.eq_ignore_ascii_case(allowed),
+        };
+        self.hosts.is_empty() || self.hosts.iter().any(fits)
+    }
+}
+
+/// How far traces go.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TraceOptions {
+    /// The longest that a trace may take; never more than four fifths of
+    /// [`Limits::request_time`].
+    pub time: Duration,
+    /// The longest that one site may take for one answer.
+    pub site_time: Duration,
+    /// Links at which a trace ends.
+    pub links: u64,
+}
+
+impl Default for TraceOptions {
+    fn default() -> Self {
+        Self {
+            time: Duration::from_secs(20),
+            site_time: Duration::from_secs(5),
+            links: 100_000,
+        }
+    }
+}
+
+impl TraceOptions {
+    fn check(&self) -> Result<(), String> {
+        for (name, is_zero) in [
+            ("time", self.time.is_zero()),
+            ("site_time", self.site_time.is_zero()),
+            ("links", self.links == 0),
+        ] {
+            if is_zero {
+                return Err(format!(
+                    "`trace.{name}` is 0, and no trace would find anything"
+                ));
+            }
+        }
+        match self.links > 100_000 {
+            true => Err(format!(
+                "`trace.links` is {}; a trace has 100000 at most",
+                self.links
+            )),
+            false => Ok(()),
+        }
     }
 }
 

@@ -8,6 +8,7 @@
 //!   paths         http: parse, call, render;  page: for people;  observe: for operators
 //!        |
 //!   commands      coordinator: sets, questions, changes; nothing in it knows HTTP
+//!                 trace: questions to the sites of a federation
 //! ```
 //!
 //! [`Server`] puts the parts together; `bloomgrove serve` runs one. In a program of one's own:
@@ -49,6 +50,7 @@ pub mod page;
 pub mod refusal;
 mod serve;
 pub mod tls;
+pub mod trace;
 pub mod units;
 
 pub use config::Config;

@@ -23,6 +23,7 @@ use crate::observe::health::Health;
 use crate::observe::metrics;
 use crate::refusal::{problem, respond};
 use crate::tls::Tls;
+use crate::trace::Tracer;
 use crate::{demo, front, http, listen, page};
 
 /// How often sets are looked at whose time has come, and certificates that have changed.
@@ -46,6 +47,7 @@ pub struct Server {
     config: Config,
     access: Arc<Access>,
     tls: Option<Tls>,
+    tracer: Tracer,
     listeners: Vec<TcpListener>,
     addresses: Vec<SocketAddr>,
     stop: watch::Sender<bool>,
@@ -61,6 +63,7 @@ impl Server {
         let access = Access::new(&config.keys).map_err(anyhow::Error::msg)?;
         let tls = config.tls.as_ref().map(Tls::load).transpose();
         let tls = tls.map_err(anyhow::Error::msg)?;
+        let tracer = Tracer::new(&config)?;
         let (mut listeners, mut addresses) = (Vec::new(), Vec::new());
         for address in &config.listen {
             let listener = listen::bind(*address).with_context(|| {
@@ -72,6 +75,7 @@ impl Server {
         Ok(Self {
             access: Arc::new(access),
             tls,
+            tracer,
             listeners,
             addresses,
             stop: watch::channel(false).0,
@@ -120,7 +124,7 @@ impl Server {
         } else {
             Vec::new()
         };
-        let (app, health) = (App::new(examples), Health::default());
+        let (app, health) = (App::new(examples, self.tracer), Health::default());
         let router = front::before(
             router(app.clone(), &health),
             self.access,

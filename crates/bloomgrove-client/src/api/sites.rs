@@ -39,6 +39,7 @@ pub struct RegisterSite {
     pub period: u64,
     /// Ids that it has and has not been able to publish yet.
     #[serde(default)]
+    #[cfg_attr(feature = "schema", schema(maximum = 9_007_199_254_740_991_u64))]
     pub pending: u64,
 }
 

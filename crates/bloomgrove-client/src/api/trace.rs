@@ -12,6 +12,7 @@ use super::{Direction, Link, Node};
 #[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct TraceRequest {
     /// What to begin with: 1 to 1000 ids.
+    #[cfg_attr(feature = "schema", schema(min_items = 1, max_items = 1000))]
     pub ids: Vec<String>,
     /// Which way to go.
     #[serde(default)]
@@ -19,12 +20,14 @@ pub struct TraceRequest {
     /// Links to follow from the nearest of the ids; without it, as far as it goes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depth: Option<u32>,
-    /// Seconds until the answer is given as far as it has come; 10 by default.
+    /// Seconds until the answer is given as far as it has come; 10 by default, and never more than
+    /// the server allows (20, unless it is configured otherwise).
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(exclusive_minimum = 0.0))]
     pub seconds: Option<f64>,
     /// Links at which it ends as well; 100,000 by default and at most.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schema(maximum = 100_000))]
+    #[cfg_attr(feature = "schema", schema(minimum = 1, maximum = 100_000))]
     pub links: Option<u64>,
     /// Ask all sites for everything, as if there were no index: to compare.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -17,7 +17,7 @@ mod sets;
 use std::fmt;
 use std::sync::Arc;
 
-use reqwest::header::CONTENT_TYPE;
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use reqwest::{Method, RequestBuilder, Response};
 use serde::de::DeserializeOwned;
 
@@ -32,6 +32,8 @@ use crate::{ClientBuilder, Error};
 pub struct Client {
     pub(crate) http: reqwest::Client,
     pub(crate) server: Arc<str>,
+    /// What is shown to it. Not to every server of these connections: see `sibling`.
+    pub(crate) key: Option<HeaderValue>,
     pub(crate) answer_limit: u64,
     pub(crate) filter_limit: u64,
 }
@@ -59,7 +61,11 @@ impl Client {
     }
 
     pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
-        self.http.request(method, format!("{}{path}", self.server))
+        let request = self.http.request(method, format!("{}{path}", self.server));
+        match &self.key {
+            Some(key) => request.header(AUTHORIZATION, key.clone()),
+            None => request,
+        }
     }
 
     /// A request about a set; `rest` is what follows its name.

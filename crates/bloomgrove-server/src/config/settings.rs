@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::read::{self, Amount};
-use super::{Config, Limits, LogFormat, LogOptions, TlsFiles};
+use super::{Config, Limits, LogFormat, LogOptions, SiteOptions, TlsFiles, TraceOptions};
 use crate::access::KeyEntry;
 
 /// What one source says; see [`Config`] for the meaning of each.
@@ -23,6 +23,8 @@ pub struct Settings {
     pub restore: Option<PathBuf>,
     pub limits: LimitSettings,
     pub tls: TlsSettings,
+    pub sites: SiteSettings,
+    pub trace: TraceSettings,
     pub log: LogSettings,
     pub keys: Option<Vec<KeyEntry>>,
 }
@@ -57,6 +59,28 @@ pub struct LimitSettings {
 pub struct TlsSettings {
     pub cert: Option<PathBuf>,
     pub key: Option<PathBuf>,
+}
+
+/// What one source says of [`SiteOptions`].
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[expect(missing_docs, reason = "the fields are those of SiteOptions")]
+pub struct SiteSettings {
+    pub hosts: Option<Vec<String>>,
+    pub ca: Option<PathBuf>,
+}
+
+/// What one source says of [`TraceOptions`].
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[expect(missing_docs, reason = "the fields are those of TraceOptions")]
+pub struct TraceSettings {
+    #[serde(deserialize_with = "read::duration")]
+    pub time: Option<Duration>,
+    #[serde(deserialize_with = "read::duration")]
+    pub site_time: Option<Duration>,
+    #[serde(deserialize_with = "read::count")]
+    pub links: Option<u64>,
 }
 
 /// What one source says of [`LogOptions`].
@@ -113,6 +137,15 @@ impl Settings {
                 cert: self.tls.cert.or(other.tls.cert),
                 key: self.tls.key.or(other.tls.key),
             },
+            sites: SiteSettings {
+                hosts: self.sites.hosts.or(other.sites.hosts),
+                ca: self.sites.ca.or(other.sites.ca),
+            },
+            trace: TraceSettings {
+                time: self.trace.time.or(other.trace.time),
+                site_time: self.trace.site_time.or(other.trace.site_time),
+                links: self.trace.links.or(other.trace.links),
+            },
             log: LogSettings {
                 level: self.log.level.or(other.log.level),
                 format: self.log.format.or(other.log.format),
@@ -152,6 +185,15 @@ impl Settings {
             },
             tls,
             keys: self.keys.unwrap_or(usual.keys),
+            sites: SiteOptions {
+                hosts: self.sites.hosts.unwrap_or(usual.sites.hosts),
+                ca: self.sites.ca.or(usual.sites.ca),
+            },
+            trace: TraceOptions {
+                time: self.trace.time.unwrap_or(usual.trace.time),
+                site_time: self.trace.site_time.unwrap_or(usual.trace.site_time),
+                links: self.trace.links.unwrap_or(usual.trace.links),
+            },
             log: LogOptions {
                 level: self.log.level.unwrap_or(usual.log.level),
                 format: self.log.format.unwrap_or(usual.log.format),

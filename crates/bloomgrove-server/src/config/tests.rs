@@ -41,6 +41,16 @@ fn the_sample_has_every_setting_with_its_default() {
             cert: Some(_),
             key: Some(_),
         },
+        sites: SiteSettings {
+            hosts: Some(_),
+            ca: Some(_),
+        },
+        trace:
+            TraceSettings {
+                time: Some(_),
+                site_time: Some(_),
+                links: Some(_),
+            },
         log:
             LogSettings {
                 level: Some(_),
@@ -54,14 +64,44 @@ fn the_sample_has_every_setting_with_its_default() {
     };
     let config = settings.into_config().unwrap();
     assert_eq!(config.keys.len(), 2, "the sample shows two keys");
-    // These three have no default, so the sample shows what they may be.
+    // These have no default, so the sample shows what they may be.
     let config = Config {
         tls: None,
         keys: Vec::new(),
         restore: None,
+        sites: SiteOptions {
+            ca: None,
+            ..config.sites
+        },
         ..config
     };
     assert_eq!(config, Config::default());
+}
+
+#[test]
+fn sites_are_where_they_may_be() {
+    let sites = SiteOptions {
+        hosts: vec!["Galway.example.org".into(), ".ie".into()],
+        ca: None,
+    };
+    assert_eq!(sites.check(), Ok(()));
+    for (host, allowed) in [
+        ("galway.example.org", true),
+        ("GALWAY.EXAMPLE.ORG", true),
+        ("a.b.IE", true),
+        ("ie", false),
+        ("pie", false),
+        ("x.galway.example.org", false),
+        ("galway.example.org.evil", false),
+        ("169.254.169.254", false),
+    ] {
+        assert_eq!(sites.allows(host), allowed, "{host}");
+    }
+    assert!(SiteOptions::default().allows("anywhere"));
+    for host in ["", ".", "*.org", "http://a", "a b"] {
+        let hosts = vec![host.to_owned()];
+        assert!(SiteOptions { hosts, ca: None }.check().is_err(), "{host}");
+    }
 }
 
 #[test]

@@ -60,7 +60,7 @@ fn in_time(deadline: Instant) -> Result<(), Refusal> {
 }
 
 /// A set's name, which was text when it came.
-fn text<'a>(set: &index::Set<'a>) -> &'a str {
+pub(super) fn text<'a>(set: &index::Set<'a>) -> &'a str {
     std::str::from_utf8(set.name()).unwrap_or_default()
 }
 

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   catalog   name -> version, tags, times, what the store holds      sorted by name
+//!   sites     name -> where it is, when it was heard of               sorted by name
 //!   index     name -> bits                                            asked all at once
 //! ```
 //!
@@ -15,6 +16,9 @@ use bloomgrove::index::Index;
 use bloomgrove::tune;
 use bloomgrove::{Error, Filter, Params};
 use bloomgrove_client::api;
+
+use super::sites::{Life, Registration};
+use super::store::SiteRecord;
 
 /// What is known of a set besides its bits.
 #[derive(Clone, Debug)]
@@ -50,12 +54,15 @@ pub(super) enum Effect {
     /// Another name, or the same.
     Describe(Arc<str>, Arc<str>, Entry),
     Remove(Arc<str>),
+    /// A site is as told, or forgotten.
+    Site(Arc<str>, Option<SiteRecord>),
 }
 
 #[derive(Debug)]
 pub(super) struct Catalog {
     pub(super) index: Index,
     entries: BTreeMap<Arc<str>, Entry>,
+    pub(super) sites: BTreeMap<Arc<str>, Registration>,
     /// By time, those that will go by themselves.
     expiring: BTreeSet<(u64, Arc<str>)>,
     /// What all sets take, by [`size_of_set`].
@@ -69,6 +76,7 @@ impl Catalog {
         Self {
             index: Index::mixed(),
             entries: BTreeMap::new(),
+            sites: BTreeMap::new(),
             expiring: BTreeSet::new(),
             bytes: 0,
             params: Vec::new(),
@@ -141,6 +149,12 @@ impl Catalog {
                 }
                 self.forget(&old);
                 self.insert(new, entry);
+            }
+            Effect::Site(name, None) => drop(self.sites.remove(&name)),
+            Effect::Site(name, Some(record)) => {
+                let known = self.sites.get(&name);
+                let life = known.map_or_else(|| Life::new().into(), |known| known.life.clone());
+                self.sites.insert(name, Registration { record, life });
             }
             Effect::Remove(name) => {
                 self.index.remove(name.as_bytes())?;

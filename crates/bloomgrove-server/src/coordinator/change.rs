@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bloomgrove::{Filter, Params};
 
 use super::catalog::{Catalog, Effect, Entry, size_of_set};
-use super::store::Write;
+use super::store::{SiteRecord, Write};
 
 /// Of a filter with more bits set than this share, the union is stored instead of what changed.
 pub(super) const DENSE: u64 = 64;
@@ -45,6 +45,11 @@ pub(super) enum Change {
     },
     Delete {
         name: Arc<str>,
+    },
+    /// A site is as told, or forgotten.
+    Site {
+        name: Arc<str>,
+        site: Option<SiteRecord>,
     },
     /// Deletes a set if its time has come.
     Expire {
@@ -120,6 +125,8 @@ impl Change {
             | Change::Or { name, .. }
             | Change::Delta { name, .. }
             | Change::Delete { name }
+            // Of a site, not of a set; should a set have the same, one of them waits.
+            | Change::Site { name, .. }
             | Change::Expire { name } => (name, None),
         };
         [Some(name), other].into_iter().flatten()

@@ -295,7 +295,7 @@ impl Coordinator {
         &self.shared.folder
     }
 
-    async fn change(&self, change: Change) -> Result<Done, Refusal> {
+    pub(super) async fn change(&self, change: Change) -> Result<Done, Refusal> {
         let answer = self.submit(change).await?;
         answer.await.unwrap_or_else(|_| Err(stopping()))
     }

@@ -67,6 +67,10 @@ pub(super) fn load(store: &Store, limits: &Limits) -> Result<(Catalog, u64)> {
             .join()
             .map_err(|_| anyhow::anyhow!("reading the store panicked"))?
     })?;
+    // Last, since the times of signs of life are counted from now on.
+    for (name, site) in store.sites()? {
+        catalog.apply(Effect::Site(name.into(), Some(site)))?;
+    }
     if catalog.bytes() > limits.memory {
         // They were taken in under another limit. Nobody is helped by a server that does not start.
         tracing::warn!(

@@ -20,6 +20,7 @@
 //! | `catalog.rs` | what is in memory |
 //! | `ask.rs` | which, list, info, picture |
 //! | `members.rs` | estimate, sample, reconstruct |
+//! | `sites.rs` | sites of a federation: where they are, when they were heard of |
 //! | `text.rs` | what may be a name, a tag, parameters |
 //!
 //! Cost: memory for all filters, and what is said of each set (`size_of_set` in `catalog.rs` charges for both); a start reads the whole store.
@@ -33,6 +34,7 @@ mod load;
 mod members;
 mod prepare;
 mod refusal;
+mod sites;
 mod store;
 mod text;
 mod writer;
@@ -49,6 +51,7 @@ use tokio::sync::mpsc;
 use catalog::Catalog;
 pub use change::Done;
 pub use refusal::Refusal;
+pub use sites::KnownSite;
 use store::Store;
 use writer::Job;
 

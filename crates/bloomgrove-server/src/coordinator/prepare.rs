@@ -26,7 +26,8 @@ use super::catalog::{Catalog, Effect, Entry, Stored};
 use super::change::{About, Bits, Change, DENSE, Done, Prepared};
 use super::gaps;
 use super::refusal::Refusal;
-use super::store::{Record, Write};
+use super::sites::{MOST_SITES, too_many};
+use super::store::{Record, SiteRecord, Write};
 
 /// Bits that were set since the whole filter was stored may take so many bytes, or as many as
 /// that filter, before it is stored anew.
@@ -91,6 +92,7 @@ impl Present<'_> {
                 let entry = self.entry(&name)?;
                 Ok(self.remove(name.clone(), entry))
             }
+            Change::Site { name, site } => self.site(name, site),
             Change::Expire { name } => match self.catalog.get(&name) {
                 Some(entry) if entry.expires.is_some_and(|at| at <= self.now) => {
                     Ok(self.remove(name.clone(), entry))
@@ -99,6 +101,33 @@ impl Present<'_> {
                 None => Err(Refusal::not_found(&name)),
             },
         }
+    }
+
+    fn site(&self, name: Arc<str>, site: Option<SiteRecord>) -> Result<Prepared, Refusal> {
+        let sites = &self.catalog.sites;
+        let known = sites.get(&name).map(|known| &known.record);
+        if site.is_none() && known.is_none() {
+            let detail = format!("there is no site called {name}");
+            return Err(Refusal::new(Code::NotFound, detail));
+        }
+        if known.is_none() && sites.len() >= MOST_SITES {
+            return Err(too_many());
+        }
+        let done = Done {
+            version: self.version,
+            made: known.is_none(),
+            removed: site.is_none(),
+            ..Done::default()
+        };
+        let is_new = known != site.as_ref();
+        Ok(Prepared {
+            writes: match is_new {
+                true => vec![Write::Site(name.clone(), site.clone())],
+                false => Vec::new(),
+            },
+            effect: is_new.then_some(Effect::Site(name, site)),
+            done,
+        })
     }
 
     fn entry(&self, name: &str) -> Result<&Entry, Refusal> {

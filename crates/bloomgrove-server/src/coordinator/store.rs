@@ -4,6 +4,7 @@
 //!   sets      id              -> what is known of the set, as JSON
 //!   filters   id              -> its bits, as a message of FORMAT.md section 15
 //!   deltas    id, version     -> time, and the bits that were set then, as gaps
+//!   sites     name            -> where a site is, and with which key, as JSON
 //!   meta      "version", "format"
 //! ```
 //!
@@ -28,6 +29,7 @@ use serde::{Deserialize, Serialize};
 const SETS: TableDefinition<u64, &[u8]> = TableDefinition::new("sets");
 const FILTERS: TableDefinition<u64, &[u8]> = TableDefinition::new("filters");
 const DELTAS: TableDefinition<(u64, u64), &[u8]> = TableDefinition::new("deltas");
+const SITES: TableDefinition<&str, &[u8]> = TableDefinition::new("sites");
 const META: TableDefinition<&str, u64> = TableDefinition::new("meta");
 
 /// FORMAT.md section 17.
@@ -49,6 +51,25 @@ pub(super) struct Record {
     pub(super) expires: Option<u64>,
 }
 
+/// What is kept of a site of a federation.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct SiteRecord {
+    pub(super) url: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) key: Option<String>,
+    pub(super) period: u64,
+}
+
+impl std::fmt::Debug for SiteRecord {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Without the key.
+        f.debug_struct("SiteRecord")
+            .field("url", &self.url)
+            .field("period", &self.period)
+            .finish_non_exhaustive()
+    }
+}
+
 /// One thing to write.
 #[derive(Debug)]
 pub(super) enum Write {
@@ -61,6 +82,8 @@ pub(super) enum Write {
         bytes: Vec<u8>,
     },
     Remove(u64),
+    /// A site, or that there is none of this name.
+    Site(Arc<str>, Option<SiteRecord>),
 }
 
 /// A set as the store has it.
@@ -176,6 +199,20 @@ impl Store {
         Ok(version.map_or(0, |version| version.value()))
     }
 
+    /// All sites, by name.
+    pub(super) fn sites(&self) -> Result<Vec<(String, SiteRecord)>> {
+        let read = self.reading()?;
+        let mut sites = Vec::new();
+        for site in read.open_table(SITES)?.iter()? {
+            let (name, record) = site?;
+            let name = name.value().to_owned();
+            let record = serde_json::from_slice(record.value())
+                .with_context(|| format!("what the store says of site {name} cannot be read"))?;
+            sites.push((name, record));
+        }
+        Ok(sites)
+    }
+
     /// Writes all of it or nothing. When this returns, it is on disk.
     pub(super) fn commit(&self, writes: &[Write], version: u64) -> Result<(), CommitError> {
         let database = self.opened()?;
@@ -211,6 +248,7 @@ fn put(write: &WriteTransaction, writes: &[Write], version: u64) -> Result<()> {
     let mut sets = write.open_table(SETS)?;
     let mut filters = write.open_table(FILTERS)?;
     let mut deltas = write.open_table(DELTAS)?;
+    let mut sites = write.open_table(SITES)?;
     let mut clear = |id: u64| deltas.retain_in((id, 0)..=(id, u64::MAX), |_, _| false);
     for write in writes {
         match write {
@@ -225,6 +263,12 @@ fn put(write: &WriteTransaction, writes: &[Write], version: u64) -> Result<()> {
                 sets.remove(id)?;
                 filters.remove(id)?;
                 clear(*id)?;
+            }
+            Write::Site(name, Some(record)) => {
+                sites.insert(&**name, serde_json::to_vec(record)?.as_slice())?;
+            }
+            Write::Site(name, None) => {
+                sites.remove(&**name)?;
             }
             Write::Delta { .. } => {}
         }
@@ -289,6 +333,8 @@ fn prepare(database: &Database) -> Result<u64> {
         write.open_table(SETS)?;
         write.open_table(FILTERS)?;
         write.open_table(DELTAS)?;
+        // Stores from before there were sites get the table here.
+        write.open_table(SITES)?;
         let version = meta.get("version")?;
         version.map_or(0, |version| version.value())
     };

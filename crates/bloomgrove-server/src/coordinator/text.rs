@@ -40,7 +40,7 @@ pub(super) fn tags(mut tags: Vec<String>) -> Result<Vec<String>, Refusal> {
     Ok(tags)
 }
 
-fn plain(what: &str, text: &str, most: usize) -> Result<(), Refusal> {
+pub(super) fn plain(what: &str, text: &str, most: usize) -> Result<(), Refusal> {
     let wrong = if text.is_empty() {
         "is empty".to_owned()
     } else if text.len() > most {

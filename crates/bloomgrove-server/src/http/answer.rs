@@ -75,7 +75,7 @@ pub(super) enum Refusals {
     /// The key does not allow this
     #[response(status = 403, content_type = "application/problem+json")]
     Forbidden(Problem),
-    /// There is no such set
+    /// There is no such set, or site
     #[response(status = 404, content_type = "application/problem+json")]
     NotFound(Problem),
     /// The body did not come in time

@@ -6,6 +6,8 @@
 //! | `filters.rs` | `/v1/sets/{name}/filter` |
 //! | `which.rs` | `/v1/which` |
 //! | `members.rs` | `/v1/estimate`, `/v1/sample`, `/v1/reconstruct` |
+//! | `sites.rs` | `/v1/sites`, `/v1/sites/{name}` |
+//! | `trace.rs` | `/v1/trace` |
 //! | `state.rs` | `/v1/status`, `/v1/picture`, `/v1/snapshots` |
 //! | `extract.rs` | what handlers get: the coordinator, bodies, queries, names |
 //! | `answer.rs` | what they give: refusals as problems |
@@ -17,7 +19,9 @@ mod extract;
 mod filters;
 mod members;
 mod sets;
+mod sites;
 mod state;
+mod trace;
 mod which;
 
 use std::sync::{Arc, OnceLock};
@@ -34,6 +38,7 @@ use utoipa_axum::routes;
 
 use crate::coordinator::Coordinator;
 use crate::refusal::{problem, respond};
+use crate::trace::Tracer;
 
 /// What handlers share.
 #[derive(Clone, Debug)]
@@ -49,6 +54,7 @@ struct Inner {
     work: Arc<Semaphore>,
     /// Memory for filters that were sent and are not yet in place, in units.
     uploads: Arc<Semaphore>,
+    tracer: Tracer,
     /// Keys to try.
     examples: Vec<String>,
 }
@@ -56,13 +62,14 @@ struct Inner {
 impl App {
     /// Without a coordinator yet: everything is answered with "starting" until there is one.
     #[must_use]
-    pub fn new(examples: Vec<String>) -> Self {
+    pub fn new(examples: Vec<String>, tracer: Tracer) -> Self {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         Self(Arc::new(Inner {
             coordinator: OnceLock::new(),
             searches: Arc::new(Semaphore::new(threads)),
             work: Arc::new(Semaphore::new(2 * threads)),
             uploads: Arc::new(Semaphore::new(extract::UPLOAD_UNITS)),
+            tracer,
             examples,
         }))
     }
@@ -71,6 +78,12 @@ impl App {
     #[must_use]
     pub fn is_demo(&self) -> bool {
         !self.0.examples.is_empty()
+    }
+
+    /// Who asks sites.
+    #[must_use]
+    pub fn tracer(&self) -> &Tracer {
+        &self.0.tracer
     }
 
     /// Begins to answer.
@@ -99,6 +112,7 @@ impl App {
     tags(
         (name = "sets", description = "What sets there are, and what they hold"),
         (name = "questions", description = "Which sets hold a key, and what is in them"),
+        (name = "sites", description = "Sites of a federation, and traces across all of them"),
         (name = "server", description = "The server itself")
     )
 )]
@@ -114,6 +128,9 @@ fn routes() -> OpenApiRouter<App> {
         .routes(routes!(members::estimate))
         .routes(routes!(members::sample))
         .routes(routes!(members::reconstruct))
+        .routes(routes!(sites::list))
+        .routes(routes!(sites::register, sites::forget))
+        .routes(routes!(trace::ask, trace::ask_one))
         .routes(routes!(state::status))
         .routes(routes!(state::picture))
         .routes(routes!(state::make_snapshot, state::snapshots))

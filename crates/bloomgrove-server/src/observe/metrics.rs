@@ -25,6 +25,13 @@ pub(crate) const CONNECTIONS: &str = "bloomgrove_connections";
 /// Connections that were refused because there were too many.
 pub(crate) const REFUSED: &str = "bloomgrove_connections_refused_total";
 
+/// Traces, by whether they found everything.
+pub(crate) const TRACES: &str = "bloomgrove_traces_total";
+/// Questions of traces to sites.
+pub(crate) const SITE_REQUESTS: &str = "bloomgrove_site_requests_total";
+/// Those after which a site was not asked any more.
+pub(crate) const SITE_FAILURES: &str = "bloomgrove_site_failures_total";
+
 /// Upper ends in seconds: from a single key in a small index to the longest a request may take.
 const BUCKETS: [f64; 16] = [
     25e-6, 50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 100e-3, 250e-3,
@@ -51,6 +58,12 @@ fn recorder() -> Option<&'static PrometheusHandle> {
         describe_gauge!(UNDER_WAY, "Requests that are under way.");
         describe_gauge!(CONNECTIONS, "Connections that are open.");
         describe_counter!(REFUSED, "Connections refused because there were too many.");
+        describe_counter!(TRACES, "Traces, by whether they found everything.");
+        describe_counter!(SITE_REQUESTS, "Questions of traces to sites.");
+        describe_counter!(
+            SITE_FAILURES,
+            "Questions of traces after which a site was not asked any more."
+        );
         Some(handle)
     };
     RECORDER.get_or_init(start).as_ref()

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use redb::{Database, Durability, ReadableTable, TableDefinition};
 
-use super::{DELTAS, FILTERS, META, Record, SETS, Store, prepare, version_of};
+use super::{DELTAS, FILTERS, META, Record, SETS, SITES, Store, prepare, version_of};
 use crate::coordinator::TEMPORARY;
 
 /// After a restore versions go on so much higher, and by chance some more: clients may know versions
@@ -29,6 +29,7 @@ impl Store {
         copy_table(&read, &copy, SETS, |bytes| bytes.len())?;
         copy_table(&read, &copy, FILTERS, |bytes| bytes.len())?;
         copy_table(&read, &copy, DELTAS, |bytes| bytes.len())?;
+        copy_table(&read, &copy, SITES, |bytes| bytes.len())?;
         copy_table(&read, &copy, META, |_| 8)?;
         // The last commit is the first that waits for the disk, and orders all before it.
         copy.begin_write()?.commit()?;

@@ -169,3 +169,31 @@ fn damaged_stores_are_named_and_nothing_is_made_in_their_place() {
         assert_eq!(std::fs::metadata(&path).unwrap().len(), length);
     }
 }
+
+#[test]
+fn stores_from_before_there_were_sites_are_opened() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path(), None).unwrap();
+    store.commit(&[record("first", 1)], 1).unwrap();
+    {
+        let database = store.opened().unwrap();
+        let write = database.begin_write().unwrap();
+        assert!(write.delete_table(SITES).unwrap());
+        write.commit().unwrap();
+    }
+    drop(store);
+    let store = Store::open(folder.path(), None).unwrap();
+    assert_eq!(names(&store), ["first"]);
+    assert_eq!(store.sites().unwrap(), []);
+    let site = SiteRecord {
+        url: "http://a".into(),
+        key: Some("s3cret".into()),
+        period: 60,
+    };
+    assert!(!format!("{site:?}").contains("s3cret"));
+    let write = Write::Site("a".into(), Some(site.clone()));
+    store.commit(&[write], 2).unwrap();
+    drop(store);
+    let store = Store::open(folder.path(), None).unwrap();
+    assert_eq!(store.sites().unwrap(), [("a".to_owned(), site)]);
+}

@@ -1,0 +1,361 @@
+//! Sites of a federation: where each is reached, with which key, and when it was last heard of.
+//!
+//! ```text
+//!   on disk     name -> url, key, period     written when one of them changes
+//!   in memory   name -> heard, pending       at every sign of life
+//! ```
+//!
+//! A site registers again in every period, which is its sign of life: a registration that says
+//! nothing new costs no disk. A site counts as out of touch when it was not heard of for three of its
+//! periods; after a start of the coordinator, from then on, since nobody can tell what was before.
+//!
+//! The sets of the site `galway` are those whose names begin with `galway/ids/`
+//! ([`sets_of_site`]), whether it is registered or not.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use bloomgrove_client::api::{self, Code, sets_of_site, site_of_set};
+use bloomgrove_client::host_of;
+
+use super::Coordinator;
+use super::ask::text;
+use super::change::Change;
+use super::refusal::Refusal;
+use super::store::SiteRecord;
+use super::text::plain;
+
+/// Sites at most; a batch of the writer may go a few beyond.
+pub(super) const MOST_SITES: usize = 10_000;
+const MOST_NAME: usize = 200;
+const MOST_URL: usize = 2048;
+const MOST_KEY: usize = 512;
+/// Seconds: a day.
+const MOST_PERIOD: u64 = 86_400;
+/// What every reader of JSON takes as a whole number.
+const MOST_PENDING: u64 = (1 << 53) - 1;
+/// Sets that a site is told of when it registers.
+const MOST_SETS: usize = 10_000;
+/// Ids looked up while the lock is held.
+const CHUNK: usize = 64;
+/// Names of sites that are not registered, in one answer.
+const MOST_OTHERS: usize = 1000;
+/// So many periods without a sign of life, and it is out of touch.
+const PERIODS: u32 = 3;
+
+/// A site that is registered.
+#[derive(Clone, Debug)]
+pub(super) struct Registration {
+    pub(super) record: SiteRecord,
+    pub(super) life: Arc<Life>,
+}
+
+/// Signs of life.
+#[derive(Debug)]
+pub(super) struct Life {
+    /// What times are counted from: when this coordinator got to know the site.
+    since: Instant,
+    /// Milliseconds since then, and one more; 0 for not yet.
+    heard: AtomicU64,
+    pending: AtomicU64,
+}
+
+impl Life {
+    pub(super) fn new() -> Self {
+        Self {
+            since: Instant::now(),
+            heard: AtomicU64::new(0),
+            pending: AtomicU64::new(0),
+        }
+    }
+
+    fn hear(&self, pending: u64) {
+        let now = u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX - 1);
+        self.heard.store(now + 1, Relaxed);
+        self.pending.store(pending, Relaxed);
+    }
+
+    /// How long ago it was heard of, if it was.
+    fn heard(&self) -> Option<Duration> {
+        let heard = self.heard.load(Relaxed).checked_sub(1)?;
+        Some(
+            self.since
+                .elapsed()
+                .saturating_sub(Duration::from_millis(heard)),
+        )
+    }
+
+    /// How long nothing was heard of it, as far as anybody can tell.
+    fn silent(&self) -> Duration {
+        self.heard().unwrap_or_else(|| self.since.elapsed())
+    }
+}
+
+impl Registration {
+    fn is_in_touch(&self) -> bool {
+        self.life.silent() <= Duration::from_secs(self.record.period) * PERIODS
+    }
+}
+
+/// A site, for who is about to ask it.
+#[derive(Clone)]
+pub struct KnownSite {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Where it is reached.
+    pub url: String,
+    /// What is shown to it.
+    pub key: Option<String>,
+    /// If it is out of touch: how long nothing was heard of it.
+    pub silent: Option<Duration>,
+}
+
+impl std::fmt::Debug for KnownSite {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Without the key.
+        f.debug_struct("KnownSite")
+            .field("name", &self.name)
+            .field("url", &self.url)
+            .field("silent", &self.silent)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Coordinator {
+    /// Takes a site in, or its sign of life; tells what there is of it.
+    ///
+    /// # Errors
+    /// A name, an address, a key or a period that cannot be; too many sites.
+    pub async fn register(
+        &self,
+        name: &str,
+        site: api::RegisterSite,
+    ) -> Result<api::Registered, Refusal> {
+        check_name(name)?;
+        let pending = site.pending;
+        let record = record(site)?;
+        if !self.hear(name, Some(&record), pending) {
+            let change = Change::Site {
+                name: name.into(),
+                site: Some(record),
+            };
+            self.change(change).await?;
+            self.hear(name, None, pending);
+        }
+        Ok(api::Registered {
+            sets: self.versions(name),
+        })
+    }
+
+    /// Notes a sign of life of a site, if there is one (of this record, if that is given).
+    fn hear(&self, name: &str, record: Option<&SiteRecord>, pending: u64) -> bool {
+        let catalog = self.shared.read();
+        let known = catalog.sites.get(name);
+        let known = known.filter(|known| record.is_none_or(|record| *record == known.record));
+        known.inspect(|known| known.life.hear(pending)).is_some()
+    }
+
+    fn versions(&self, site: &str) -> Vec<api::SetVersion> {
+        let catalog = self.shared.read();
+        let prefix = sets_of_site(site);
+        let sets = catalog.range(&prefix, None).take(MOST_SETS);
+        let sets = sets.map(|(name, entry)| api::SetVersion {
+            name: name.to_string(),
+            version: entry.version,
+        });
+        sets.collect()
+    }
+
+    /// Forgets a site; its sets stay.
+    ///
+    /// # Errors
+    /// No such site.
+    pub async fn forget_site(&self, name: &str) -> Result<(), Refusal> {
+        let name = name.into();
+        self.change(Change::Site { name, site: None }).await?;
+        Ok(())
+    }
+
+    /// All sites, by name. Their keys are not told.
+    #[must_use]
+    pub fn sites(&self) -> api::SiteList {
+        let catalog = self.shared.read();
+        let sites = catalog.sites.iter().map(|(name, site)| api::SiteInfo {
+            name: name.to_string(),
+            url: site.record.url.clone(),
+            heard: site.life.heard().map(|heard| heard.as_secs_f64()),
+            period: site.record.period,
+            pending: site.life.pending.load(Relaxed),
+            in_touch: site.is_in_touch(),
+            sets: catalog.range(&sets_of_site(name), None).count() as u64,
+        });
+        api::SiteList {
+            sites: sites.collect(),
+        }
+    }
+
+    /// All sites, by name, as they are asked.
+    #[must_use]
+    pub fn known_sites(&self) -> Vec<KnownSite> {
+        let catalog = self.shared.read();
+        let sites = catalog.sites.iter().map(|(name, site)| KnownSite {
+            name: name.clone(),
+            url: site.record.url.clone(),
+            key: site.record.key.clone(),
+            silent: (!site.is_in_touch()).then(|| site.life.silent()),
+        });
+        sites.collect()
+    }
+
+    /// Of each id, the sites whose sets may hold it, by the numbers that they have in `known`, in
+    /// order; and sites of such sets that are not among those.
+    #[must_use]
+    pub fn sites_of(
+        &self,
+        ids: &[Arc<str>],
+        known: &HashMap<Arc<str>, u32>,
+    ) -> (Vec<Vec<u32>>, BTreeSet<String>) {
+        let (mut sites, mut others) = (Vec::with_capacity(ids.len()), BTreeSet::new());
+        let mut named = 0;
+        for ids in ids.chunks(CHUNK) {
+            let keys: Vec<&str> = ids.iter().map(|id| &**id).collect();
+            let catalog = self.shared.read();
+            for sets in catalog.index.which_many(&keys).iter() {
+                let mut of_id = Vec::new();
+                for set in sets {
+                    named += 1;
+                    let Some(site) = site_of_set(text(set)) else {
+                        continue;
+                    };
+                    match known.get(site) {
+                        Some(number) => of_id.push(*number),
+                        None if others.len() < MOST_OTHERS => drop(others.insert(site.to_owned())),
+                        None => {}
+                    }
+                }
+                of_id.sort_unstable();
+                of_id.dedup();
+                sites.push(of_id);
+            }
+        }
+        let totals = &self.shared.totals;
+        totals.keys_asked.fetch_add(ids.len() as u64, Relaxed);
+        totals.sets_named.fetch_add(named, Relaxed);
+        (sites, others)
+    }
+}
+
+/// What is kept of a registration, if it can be one.
+fn record(site: api::RegisterSite) -> Result<SiteRecord, Refusal> {
+    let api::RegisterSite {
+        url,
+        key,
+        period,
+        pending,
+    } = site;
+    if url.len() > MOST_URL {
+        let detail = format!("the url has {} bytes; {MOST_URL} are the most", url.len());
+        return Err(Refusal::invalid(detail));
+    }
+    host_of(&url).map_err(|error| Refusal::invalid(error.to_string()))?;
+    let is_key = |key: &String| {
+        (1..=MOST_KEY).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic())
+    };
+    if !key.as_ref().is_none_or(is_key) {
+        return Err(Refusal::invalid(format!(
+            "the key that the coordinator is to show must be 1 to {MOST_KEY} visible ASCII \
+             characters"
+        )));
+    }
+    if !(1..=MOST_PERIOD).contains(&period) {
+        return Err(Refusal::invalid(format!(
+            "period is {period}; it is a number of seconds from 1 to {MOST_PERIOD}"
+        )));
+    }
+    if pending > MOST_PENDING {
+        let detail = format!("pending is {pending}; it may be {MOST_PENDING} at most");
+        return Err(Refusal::invalid(detail));
+    }
+    Ok(SiteRecord { url, key, period })
+}
+
+fn check_name(name: &str) -> Result<(), Refusal> {
+    plain("the name of a site", name, MOST_NAME)?;
+    let set = format!("{}all", sets_of_site(name));
+    // "a/ids" has its sets in "a/ids/ids/", which are those of "a".
+    let is_ambiguous = site_of_set(&set) != Some(name);
+    if is_ambiguous || name.starts_with('/') || name.ends_with('/') || matches!(name, "." | "..") {
+        return Err(Refusal::invalid(format!(
+            "{name:?} cannot be the name of a site: one neither begins nor ends with a slash, and \
+             has no part \"ids\" behind a slash"
+        )));
+    }
+    Ok(())
+}
+
+pub(super) fn too_many() -> Refusal {
+    let detail = format!(
+        "there are {MOST_SITES} sites already; remove some that are gone (DELETE /v1/sites/NAME)"
+    );
+    Refusal::new(Code::Memory, detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_sites_are_those_that_their_sets_tell() {
+        for name in ["galway", "a/b", "ids", "a ö?", "idsx/y", "x.ids"] {
+            assert_eq!(check_name(name), Ok(()), "{name}");
+        }
+        let long = "x".repeat(MOST_NAME + 1);
+        for name in [
+            "", "/a", "a/", "a/ids/b", "a/ids", "ids/ids", ".", "..", "a\nb", &long,
+        ] {
+            assert!(check_name(name).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn registrations_are_checked() {
+        let good = api::RegisterSite {
+            url: "https://galway.example:7118".into(),
+            key: Some("bg_x".into()),
+            period: 60,
+            pending: 7,
+        };
+        assert!(record(good.clone()).is_ok());
+        for url in ["galway", "ftp://a", "http://me@a", "http://a/?x=1", ""] {
+            let url = url.to_owned();
+            assert!(
+                record(api::RegisterSite {
+                    url,
+                    ..good.clone()
+                })
+                .is_err()
+            );
+        }
+        for key in ["", "two words", "line\nbreak", "ö"] {
+            let key = Some(key.to_owned());
+            assert!(
+                record(api::RegisterSite {
+                    key,
+                    ..good.clone()
+                })
+                .is_err()
+            );
+        }
+        for period in [0, 86_401, u64::MAX] {
+            assert!(
+                record(api::RegisterSite {
+                    period,
+                    ..good.clone()
+                })
+                .is_err()
+            );
+        }
+    }
+}

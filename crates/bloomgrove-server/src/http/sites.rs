@@ -1,0 +1,74 @@
+//! Sites of a federation: they register, and are listed.
+
+use axum::Json as Answer;
+use axum::extract::{FromRequestParts, State};
+use axum::http::request::Parts;
+use bloomgrove_client::api::{Code, RegisterSite, Registered, SiteList, sets_of_site};
+use bloomgrove_client::host_of;
+use http::StatusCode;
+
+use super::App;
+use super::answer::{Refusals, Refused};
+use super::extract::{Json, Name, Reader, Ready, Who};
+
+/// The site that a path names, whose sets the caller may change: seen before any body is read.
+pub(super) struct OwnSite(String);
+
+impl<S: Send + Sync> FromRequestParts<S> for OwnSite {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refused> {
+        let Name(name) = Name::from_request_parts(parts, state).await?;
+        let Who(who) = Who::from_request_parts(parts, state).await?;
+        who.may_write(&sets_of_site(&name))?;
+        Ok(Self(name))
+    }
+}
+
+/// Makes a site known, or takes its sign of life
+///
+/// Needs a key that may change the sets of the site, which are those whose names begin with
+/// `NAME/ids/`. The answer tells their versions.
+#[utoipa::path(put, path = "/v1/sites/{name}", tag = "sites", params(("name" = String, Path)),
+    request_body = RegisterSite, responses((status = 200, body = Registered), Refusals),
+    security((), ("key" = [])))]
+pub(super) async fn register(
+    OwnSite(name): OwnSite,
+    State(app): State<App>,
+    Ready(coordinator): Ready,
+    Json(site): Json<RegisterSite>,
+) -> Result<Answer<Registered>, Refused> {
+    // An address that is none is refused by the coordinator.
+    if let Ok(host) = host_of(&site.url)
+        && !app.tracer().may_ask(&host)
+    {
+        let detail = format!(
+            "this server asks no sites at {host}; whoever runs it can allow that (`sites.hosts` in \
+             its configuration)"
+        );
+        return Err(Refused::new(Code::Forbidden, detail));
+    }
+    Ok(Answer(coordinator.register(&name, site).await?))
+}
+
+/// Lists the sites by name
+#[utoipa::path(get, path = "/v1/sites", tag = "sites",
+    responses((status = 200, body = SiteList), Refusals), security((), ("key" = [])))]
+pub(super) async fn list(
+    _: Reader,
+    State(app): State<App>,
+    Ready(coordinator): Ready,
+) -> Result<Answer<SiteList>, Refused> {
+    Ok(Answer(app.work(move || coordinator.sites()).await?))
+}
+
+/// Forgets a site; its sets stay
+#[utoipa::path(delete, path = "/v1/sites/{name}", tag = "sites", params(("name" = String, Path)),
+    responses((status = 204), Refusals), security((), ("key" = [])))]
+pub(super) async fn forget(
+    OwnSite(name): OwnSite,
+    Ready(coordinator): Ready,
+) -> Result<StatusCode, Refused> {
+    coordinator.forget_site(&name).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,160 @@
+//! One question to one site: sent when there is room, answered in time, checked.
+//!
+//! What goes wrong is told to who traces in words of ours. What a server says that is no site is not repeated: whoever
+//! registers a site could otherwise read through the coordinator what only it can reach.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bloomgrove_client::api::{Direction, LineageRequest, MOST_LINKS};
+use bloomgrove_client::{Error, Site};
+use tokio::sync::Semaphore;
+
+use super::check::{self, Checked};
+use super::graph::{Question, SiteNo};
+use super::pool::ANSWER;
+
+/// Of what a site says for people, so many characters are repeated.
+const REPEATED: usize = 200;
+
+/// When an answer is too large, so many times fewer links are asked for, down to about so many.
+const FEWER: u64 = 8;
+const FEWEST_LINKS: u64 = 64;
+
+/// What is to be asked.
+pub(super) struct Ask {
+    pub(super) number: SiteNo,
+    /// The site, or why it cannot be asked.
+    pub(super) site: Result<Site, String>,
+    pub(super) question: Question,
+    pub(super) direction: Direction,
+    /// Links to ask for.
+    pub(super) links: u64,
+    /// How long one answer may take.
+    pub(super) time: Duration,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub(super) struct Asked {
+    pub(super) number: SiteNo,
+    pub(super) question: Question,
+    /// Links that fit into an answer of this site.
+    pub(super) links: u64,
+    /// Of the question, all times it was sent.
+    pub(super) bytes_sent: u64,
+    pub(super) bytes_received: u64,
+    pub(super) requests: u64,
+    pub(super) time: Duration,
+    pub(super) answer: Result<Checked, String>,
+}
+
+impl Ask {
+    /// Asks, once there is room; once more if the connection breaks, and for less if the answer is too
+    /// large.
+    pub(super) async fn ask(self, room: Arc<Semaphore>) -> Asked {
+        let mut asked = Asked {
+            number: self.number,
+            question: Vec::new(),
+            links: self.links,
+            bytes_sent: 0,
+            bytes_received: 0,
+            requests: 0,
+            time: Duration::ZERO,
+            answer: Err("the server is stopping".into()),
+        };
+        let mut request = LineageRequest {
+            ids: self.question,
+            direction: self.direction,
+            links: None,
+        };
+        if self.links < MOST_LINKS {
+            request.links = Some(self.links);
+        }
+        match (self.site, room.acquire().await) {
+            (Ok(site), Ok(_permit)) => {
+                let started = Instant::now();
+                let sent =
+                    tokio::time::timeout(self.time, send(&site, &mut request, &mut asked)).await;
+                let limit = self.time.as_secs_f64();
+                let bytes = sent.unwrap_or_else(|_| Err(format!("no answer within {limit:.1} s")));
+                asked.time = started.elapsed();
+                match bytes {
+                    Ok(bytes) => {
+                        asked.bytes_received += bytes.len() as u64;
+                        // Milliseconds, for the largest.
+                        let work = tokio::task::spawn_blocking(move || {
+                            let checked = check::check(&bytes, &request.ids, request.direction);
+                            (checked, request.ids)
+                        });
+                        match work.await {
+                            Ok((checked, ids)) => (asked.answer, asked.question) = (checked, ids),
+                            Err(_) => asked.answer = Err("its answer could not be read".into()),
+                        }
+                    }
+                    Err(why) => (asked.answer, asked.question) = (Err(why), request.ids),
+                }
+            }
+            (Err(why), _) => (asked.answer, asked.question) = (Err(why), request.ids),
+            (_, Err(_)) => asked.question = request.ids,
+        }
+        asked
+    }
+}
+
+async fn send(
+    site: &Site,
+    request: &mut LineageRequest,
+    asked: &mut Asked,
+) -> Result<Vec<u8>, String> {
+    let mut question = serde_json::to_vec(request).map_err(|error| error.to_string())?;
+    let mut broke = false;
+    loop {
+        asked.requests += 1;
+        asked.bytes_sent += question.len() as u64;
+        match site.lineage_bytes(question.clone()).await {
+            Ok(answer) => return Ok(answer),
+            Err(Error::Transport { source, .. }) if !broke && !source.is_timeout() => {
+                broke = true;
+                tracing::debug!(error = %source, "a site is asked once more");
+            }
+            // Long ids and texts: the same in smaller parts, and the rest another time.
+            Err(Error::Answer { status: 200, .. }) if asked.links >= FEWEST_LINKS => {
+                asked.bytes_received += ANSWER;
+                asked.links /= FEWER;
+                request.links = Some(asked.links);
+                question = serde_json::to_vec(request).map_err(|error| error.to_string())?;
+            }
+            Err(error) => {
+                tracing::debug!(%error, "a site does not answer");
+                return Err(told(&error));
+            }
+        }
+    }
+}
+
+/// What went wrong, as it is told to who traces.
+fn told(error: &Error) -> String {
+    match error {
+        Error::Problem(problem) => {
+            let said = problem.detail.chars().take(REPEATED);
+            let said = said.map(|c| if c.is_control() { ' ' } else { c });
+            format!("it refused: {}", said.collect::<String>())
+        }
+        Error::Transport { source, .. } if source.is_timeout() => "no answer in time".into(),
+        Error::Transport { .. } if error.to_string().contains("certificate") => {
+            "its certificate is not trusted here (`sites.ca` in the server's configuration names an \
+             authority)"
+                .into()
+        }
+        Error::Transport { source, .. } if source.is_connect() => "it cannot be reached".into(),
+        Error::Transport { .. } => "the connection broke".into(),
+        Error::Answer { status: 200, .. } => {
+            format!("its answer has more than {} MiB", ANSWER >> 20)
+        }
+        Error::Answer { status, .. } => {
+            format!("it answered with status {status}, as no site does")
+        }
+        error => error.to_string(),
+    }
+}

@@ -1,0 +1,74 @@
+//! Connections to sites: one client for all that speak HTTP, one for all that speak TLS.
+//!
+//! Each site is shown its own key and no other. Nothing goes through a proxy, and nobody is followed to where he
+//! points.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use bloomgrove_client::{Client, Site};
+
+use crate::config::Config;
+use crate::coordinator::KnownSite;
+
+/// Bytes of one answer at most.
+pub(super) const ANSWER: u64 = 8 << 20;
+
+#[derive(Debug)]
+pub(super) struct Pool {
+    plain: Client,
+    /// Made when it is first needed, unless it has an authority of its own: a machine without any
+    /// authorities may well have sites without TLS.
+    secure: OnceLock<Result<Client, String>>,
+    time: Duration,
+}
+
+impl Pool {
+    pub(super) fn new(config: &Config) -> Result<Self> {
+        let time = config.trace.time;
+        let secure = OnceLock::new();
+        if let Some(path) = &config.sites.ca {
+            let told = || format!("{}: the authority of the sites", path.display());
+            let pem = std::fs::read(path).with_context(told)?;
+            let client = client("https://localhost", time, Some(&pem)).with_context(told)?;
+            // It is empty.
+            let _ = secure.set(Ok(client));
+        }
+        Ok(Self {
+            plain: client("http://localhost", time, None)?,
+            secure,
+            time,
+        })
+    }
+
+    /// The site, to be asked.
+    pub(super) fn site(&self, site: &KnownSite) -> Result<Site, String> {
+        let client = match site.url.starts_with("https:") {
+            false => &self.plain,
+            true => {
+                let make = || {
+                    client("https://localhost", self.time, None).map_err(|error| error.to_string())
+                };
+                self.secure.get_or_init(make).as_ref()?
+            }
+        };
+        let client = client.sibling(&site.url, site.key.as_deref());
+        client.map(Site::new).map_err(|error| error.to_string())
+    }
+}
+
+fn client(
+    url: &str,
+    time: Duration,
+    authority: Option<&[u8]>,
+) -> Result<Client, bloomgrove_client::Error> {
+    let builder = Client::builder(url)
+        .direct()
+        .timeout(time)
+        .answer_limit(ANSWER);
+    match authority {
+        Some(pem) => builder.ca_certificate(pem).build(),
+        None => builder.build(),
+    }
+}

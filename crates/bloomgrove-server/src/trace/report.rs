@@ -1,0 +1,210 @@
+//! What a trace took, who was asked, and what may be missing.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::io;
+use std::time::{Duration, Instant};
+
+use bloomgrove_client::api::{
+    BroadcastCost, Direction, LineageRequest, Missing, SiteReport, Start, TraceCost,
+};
+
+use super::ask::Asked;
+use super::graph::{SiteNo, Taken};
+
+/// Ids that tell why a site was asked.
+const WHY: usize = 3;
+/// What may be missing is told so often for one cause.
+const TOLD: usize = 100;
+/// What a site answers that knows nothing.
+const NOTHING: &str = "{\"links\":[],\"nodes\":[]}";
+
+#[derive(Debug)]
+pub(super) struct Report {
+    started: Instant,
+    sites: u64,
+    asked: BTreeMap<SiteNo, SiteReport>,
+    missing: Vec<Missing>,
+    unregistered: BTreeSet<String>,
+    cut: u64,
+    cost: TraceCost,
+    /// Different ids that were asked about.
+    ids: u64,
+}
+
+impl Report {
+    pub(super) fn new(sites: usize) -> Self {
+        Self {
+            started: Instant::now(),
+            sites: sites as u64,
+            asked: BTreeMap::new(),
+            missing: Vec::new(),
+            unregistered: BTreeSet::new(),
+            cut: 0,
+            cost: TraceCost::default(),
+            ids: 0,
+        }
+    }
+
+    pub(super) fn miss(&mut self, site: Option<&str>, why: impl Into<String>) {
+        self.missing.push(Missing {
+            site: site.map(str::to_owned),
+            why: why.into(),
+        });
+    }
+
+    /// The index named sets of sites that are not registered.
+    pub(super) fn miss_unregistered(&mut self, names: BTreeSet<String>) {
+        for name in names {
+            if self.unregistered.len() > TOLD || self.unregistered.contains(&name) {
+                continue;
+            }
+            self.unregistered.insert(name.clone());
+            if self.unregistered.len() > TOLD {
+                let why = "more sites than these have sets here and are not registered";
+                self.miss(None, why);
+            } else {
+                let why = format!("{name} has sets here but is not registered");
+                self.miss(Some(&name), why);
+            }
+        }
+    }
+
+    pub(super) fn index_took(&mut self, time: Duration) {
+        self.cost.index_milliseconds += milliseconds(time);
+    }
+
+    /// A round begins: ids that are new in it, and what sites will be asked.
+    pub(super) fn round<'a>(
+        &mut self,
+        new: Vec<Start>,
+        questions: impl Iterator<Item = &'a Vec<Start>>,
+        direction: Direction,
+    ) {
+        self.cost.rounds += 1;
+        self.ids += new.len() as u64;
+        // Everybody would be asked for all of these.
+        let mut ids = new;
+        let mut seen: HashSet<String> = ids.iter().map(|start| start.id.clone()).collect();
+        for start in questions.flatten() {
+            if seen.insert(start.id.clone()) {
+                ids.push(start.clone());
+            }
+        }
+        let question = LineageRequest {
+            ids,
+            direction,
+            links: None,
+        };
+        self.cost.broadcast.bytes += self.sites * json_bytes(&question);
+        self.cost.broadcast.bytes += self.sites * NOTHING.len() as u64;
+    }
+
+    /// A site has answered, or has not.
+    pub(super) fn asked(&mut self, name: &str, asked: &Asked) {
+        self.cost.bytes_received += asked.bytes_received;
+        let site = self.site(asked.number, name);
+        site.requests += asked.requests;
+        site.ids += asked.question.len() as u64;
+        for start in &asked.question {
+            if site.why.len() == WHY {
+                break;
+            }
+            if !site.why.contains(&start.id) {
+                site.why.push(start.id.clone());
+            }
+        }
+        site.bytes_sent += asked.bytes_sent;
+        site.bytes_received += asked.bytes_received;
+        site.milliseconds += milliseconds(asked.time);
+        match &asked.answer {
+            Ok(answer) => {
+                site.dropped += answer.dropped;
+                site.in_vain += u64::from(answer.in_vain);
+                // In place of the answer of one that knows nothing.
+                let bytes = asked.bytes_received.saturating_sub(NOTHING.len() as u64);
+                self.cost.broadcast.bytes += bytes;
+                for id in &answer.cut {
+                    self.cut += 1;
+                    if self.cut <= TOLD as u64 {
+                        let why = format!("{id} has more links there than fit into an answer");
+                        self.miss(Some(name), why);
+                    }
+                }
+            }
+            Err(why) => {
+                site.problem = Some(why.clone());
+                self.miss(Some(name), why.clone());
+            }
+        }
+    }
+
+    /// A site has not answered.
+    pub(super) fn unanswered(&mut self, number: SiteNo, name: &str, why: &str) {
+        self.site(number, name).requests += 1;
+        self.site(number, name).problem = Some(why.into());
+        self.miss(Some(name), why);
+    }
+
+    fn site(&mut self, number: SiteNo, name: &str) -> &mut SiteReport {
+        self.asked.entry(number).or_insert_with(|| SiteReport {
+            name: name.to_owned(),
+            ..SiteReport::default()
+        })
+    }
+
+    pub(super) fn took(&mut self, number: SiteNo, taken: &Taken) {
+        if let Some(site) = self.asked.get_mut(&number) {
+            site.nodes += taken.nodes;
+            site.links += taken.links;
+        }
+    }
+
+    pub(super) fn bytes_received(&self) -> u64 {
+        self.cost.bytes_received
+    }
+
+    pub(super) fn finish(self) -> (Vec<SiteReport>, Vec<Missing>, TraceCost) {
+        let sites: Vec<SiteReport> = self.asked.into_values().collect();
+        let sum = |of: fn(&SiteReport) -> u64| sites.iter().map(of).sum();
+        let cost = TraceCost {
+            sites: self.sites,
+            requests: sum(|site| site.requests),
+            questions: sum(|site| site.ids),
+            in_vain: sum(|site| site.in_vain),
+            bytes_sent: sum(|site| site.bytes_sent),
+            milliseconds: milliseconds(self.started.elapsed()),
+            broadcast: BroadcastCost {
+                requests: self.cost.rounds * self.sites,
+                questions: self.ids * self.sites,
+                bytes: self.cost.broadcast.bytes,
+            },
+            ..self.cost
+        };
+        (sites, self.missing, cost)
+    }
+}
+
+fn milliseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
+/// How long it is as JSON.
+fn json_bytes(question: &LineageRequest) -> u64 {
+    struct Count(u64);
+
+    impl io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 += bytes.len() as u64;
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    let mut count = Count(0);
+    // Counting does not fail.
+    let _ = serde_json::to_writer(&mut count, question);
+    count.0
+}

@@ -1,0 +1,272 @@
+//! What a trace says of what it cannot know: sites that are dead, silent, unknown, or moved.
+
+use std::time::{Duration, Instant};
+
+use bloomgrove_client::api::{Code, Link, Node, RegisterSite, Relation, Trace, TraceRequest};
+
+use crate::fake::{Fake, Holds, publish, register};
+use crate::support::Running;
+
+fn used(effect: &str, cause: &str) -> Link {
+    Link {
+        effect: effect.into(),
+        relation: Relation::Used,
+        cause: cause.into(),
+    }
+}
+
+async fn trace(running: &Running, id: &str) -> Trace {
+    let request = TraceRequest {
+        ids: vec![id.into()],
+        ..TraceRequest::default()
+    };
+    running.client.trace(&request).await.unwrap()
+}
+
+/// Why something of this site is missing.
+fn why<'t>(trace: &'t Trace, site: &str) -> Vec<&'t str> {
+    let of_site = |site: &str| {
+        let site = Some(site.to_owned());
+        trace
+            .missing
+            .iter()
+            .filter(move |missing| missing.site == site)
+    };
+    assert_eq!(trace.complete, trace.missing.is_empty());
+    of_site(site).map(|missing| missing.why.as_str()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn dead_and_unregistered_sites_are_named() {
+    let running = Running::start().await;
+    let client = &running.client;
+    let _honest = Fake::with(client, "honest", &[used("a", "b"), used("b", "c")]).await;
+    assert!(trace(&running, "a").await.complete);
+    // A port that was somebody's a moment ago.
+    let gone = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    register(client, "dead", &format!("http://{gone}"), "k").await;
+    publish(client, "dead", &["b"], 10_000).await;
+    publish(client, "unknown/of", &["c"], 10_000).await;
+    client
+        .put_filter("no set of a site", &crate::support::filter(&["a", "b"]))
+        .await
+        .unwrap();
+    let found = trace(&running, "a").await;
+    assert_eq!(why(&found, "dead"), ["it cannot be reached"]);
+    assert_eq!(
+        why(&found, "unknown/of"),
+        ["unknown/of has sets here but is not registered"]
+    );
+    assert_eq!(found.missing.len(), 2);
+    assert_eq!(found.links.len(), 2);
+    // What does not concern them is complete.
+    let _other = Fake::with(client, "other", &[used("x", "y")]).await;
+    assert!(trace(&running, "x").await.complete);
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_silent_site_is_named_and_a_site_that_moves_is_found() {
+    let running = Running::start().await;
+    let client = &running.client;
+    let old = Fake::with(client, "mover", &[used("a", "old")]).await;
+    let silent = RegisterSite {
+        url: old.url.clone(),
+        key: None,
+        period: 1,
+        pending: 0,
+    };
+    client.register_site("silent", &silent).await.unwrap();
+    assert!(trace(&running, "a").await.complete);
+    let mut new = Fake::start("mover").await;
+    new.name = "mover".into();
+    new.hold(Holds {
+        links: [used("a", "new")].into(),
+        limit: 10,
+        ..Holds::default()
+    });
+    new.register(client).await;
+    let found = trace(&running, "a").await;
+    assert_eq!(found.links.len(), 1);
+    assert_eq!(found.links[0].link, used("a", "new"));
+
+    let deadline = Instant::now() + Duration::from_secs(8);
+    while client
+        .sites()
+        .await
+        .unwrap()
+        .sites
+        .iter()
+        .all(|site| site.in_touch)
+    {
+        assert!(Instant::now() < deadline, "it never falls silent");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let found = trace(&running, "a").await;
+    let told = why(&found, "silent");
+    assert!(told[0].starts_with("out of touch"), "{told:?}");
+    assert_eq!(found.missing.len(), 1);
+    client.register_site("silent", &silent).await.unwrap();
+    assert!(trace(&running, "a").await.complete);
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_id_with_too_many_links_is_named() {
+    let running = Running::start().await;
+    let client = &running.client;
+    let mut links: Vec<Link> = (0..10).map(|n| used("wide", &format!("n{n}"))).collect();
+    links.push(used("a", "wide"));
+    let site = Fake::with(client, "site", &links).await;
+    site.hold(Holds {
+        links: links.into_iter().collect(),
+        limit: 4,
+        ..Holds::default()
+    });
+    let found = trace(&running, "a").await;
+    assert_eq!(
+        why(&found, "site"),
+        ["wide has more links there than fit into an answer"]
+    );
+    assert_eq!((found.links.len(), found.missing.len()), (5, 1));
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_too_large_for_one_answer_comes_in_parts() {
+    let time = Duration::from_secs(10);
+    let running = Running::start_with(|config| config.trace.site_time = time).await;
+    let client = &running.client;
+    let mut links = Vec::new();
+    for branch in 0..30 {
+        links.push(used("root", &format!("branch {branch}")));
+        for leaf in 0..10 {
+            let leaf = format!("leaf {branch} {leaf}");
+            links.push(used(&format!("branch {branch}"), &leaf));
+        }
+    }
+    let site = Fake::with(client, "site", &links).await;
+    // 10 MB of texts.
+    let nodes = links.iter().map(|link| {
+        let node = Node {
+            id: link.cause.clone(),
+            label: Some("x".repeat(30_000)),
+            ..Node::default()
+        };
+        (node.id.clone(), node)
+    });
+    site.hold(Holds {
+        nodes: nodes.collect(),
+        links: links.iter().cloned().collect(),
+        limit: 10_000,
+    });
+    let found = trace(&running, "root").await;
+    assert!(found.complete, "{:?}", found.missing);
+    assert_eq!(
+        (found.links.len(), found.nodes.len()),
+        (links.len(), links.len() + 1)
+    );
+    assert!(
+        found.nodes[1..]
+            .iter()
+            .all(|node| node.node.label.is_some())
+    );
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_traced_is_refused() {
+    let running = Running::start().await;
+    let client = &running.client;
+    let good = TraceRequest {
+        ids: vec!["a".into()],
+        ..TraceRequest::default()
+    };
+    let nothing = client.trace(&good).await.unwrap();
+    assert!(nothing.complete && nothing.nodes.is_empty() && nothing.sites.is_empty());
+    for (ids, seconds, links) in [
+        (vec![], None, None),
+        (vec!["a".into(); 1001], None, None),
+        (vec![String::new()], None, None),
+        (vec!["x".repeat(2817)], None, None),
+        (vec!["a".into()], Some(0.0), None),
+        (vec!["a".into()], Some(-1.0), None),
+        (vec!["a".into()], None, Some(0)),
+        (vec!["a".into()], None, Some(100_001)),
+    ] {
+        let request = TraceRequest {
+            ids,
+            seconds,
+            links,
+            ..TraceRequest::default()
+        };
+        let refused = client.trace(&request).await.unwrap_err();
+        assert_eq!(refused.code(), Some(Code::Invalid), "{refused}");
+    }
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_trace_is_given_in_every_form() {
+    let running = Running::start().await;
+    let _site = Fake::with(&running.client, "site", &[used("<a>", "b")]).await;
+    let http = reqwest::Client::builder().no_proxy().build().unwrap();
+    for (format, media, part) in [
+        ("", "application/json", "\"complete\":true"),
+        (
+            "&format=json&direction=ancestors&depth=3",
+            "application/json",
+            "\"<a>\"",
+        ),
+        ("&format=turtle", "text/turtle", "prov:used"),
+        ("&format=dot", "text/vnd.graphviz", "digraph"),
+        ("&format=svg", "image/svg+xml", "&lt;a&gt;"),
+    ] {
+        let url = format!("{}/v1/trace?id=%3Ca%3E{format}", running.url());
+        let answer = http.get(url).send().await.unwrap();
+        assert_eq!(answer.status(), 200, "{format}");
+        let found = answer.headers()["content-type"]
+            .to_str()
+            .unwrap()
+            .to_owned();
+        assert!(found.starts_with(media), "{found}");
+        let text = answer.text().await.unwrap();
+        assert!(text.contains(part), "{text}");
+    }
+    for wrong in [
+        "",
+        "?id=",
+        "?id=a&format=png",
+        "?id=a&depth=-1",
+        "?id=a&up=1",
+    ] {
+        let url = format!("{}/v1/trace{wrong}", running.url());
+        assert_eq!(http.get(url).send().await.unwrap().status(), 400, "{wrong}");
+    }
+    let request = TraceRequest {
+        ids: vec!["<a>".into()],
+        picture: true,
+        ..TraceRequest::default()
+    };
+    let picture = running
+        .client
+        .trace(&request)
+        .await
+        .unwrap()
+        .picture
+        .unwrap();
+    assert!(picture.starts_with("<svg"), "{picture}");
+    let metrics = running.client.metrics().await.unwrap();
+    assert!(
+        metrics.contains("bloomgrove_traces_total{complete=\"true\"}"),
+        "{metrics}"
+    );
+    assert!(
+        metrics.contains("bloomgrove_site_requests_total"),
+        "{metrics}"
+    );
+    running.stop().await;
+}

@@ -1,0 +1,152 @@
+//! The registry of sites: who may register what, what is told, what survives.
+
+use bloomgrove_client::Client;
+use bloomgrove_client::api::{Code, RegisterSite};
+use bloomgrove_server::access::{KeyEntry, hash_of};
+
+use crate::support::{Running, filter};
+
+fn site(url: &str) -> RegisterSite {
+    RegisterSite {
+        url: url.into(),
+        key: Some("bg_secret-of-the-site".into()),
+        period: 60,
+        pending: 3,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sites_register_are_listed_survive_and_go() {
+    let running = Running::start().await;
+    let client = &running.client;
+    let updated = client
+        .put_filter("a/b ö/ids/all", &filter(&["x"]))
+        .await
+        .unwrap();
+    client
+        .put_filter("a/b ö/other", &filter(&["x"]))
+        .await
+        .unwrap();
+    let registered = client
+        .register_site("a/b ö", &site("http://127.0.0.1:9"))
+        .await;
+    let sets = registered.unwrap().sets;
+    assert_eq!(sets.len(), 1);
+    assert_eq!(
+        (sets[0].name.as_str(), sets[0].version),
+        ("a/b ö/ids/all", updated.version)
+    );
+    let before = client.status().await.unwrap().totals.commits;
+    let listed = client.sites().await.unwrap().sites;
+    assert_eq!(listed.len(), 1);
+    let info = &listed[0];
+    assert_eq!(
+        (info.name.as_str(), info.sets, info.pending),
+        ("a/b ö", 1, 3)
+    );
+    assert!(info.in_touch && info.heard.unwrap() < 60.0);
+    // A sign of life is not written; another address is.
+    client
+        .register_site("a/b ö", &site("http://127.0.0.1:9"))
+        .await
+        .unwrap();
+    assert_eq!(client.status().await.unwrap().totals.commits, before);
+    client
+        .register_site("a/b ö", &site("http://127.0.0.1:10"))
+        .await
+        .unwrap();
+    assert_eq!(client.status().await.unwrap().totals.commits, before + 1);
+    let snapshot = client.snapshot().await.unwrap();
+
+    let folder = running.stop().await;
+    let running = Running::start_in(folder, |_| {}).await;
+    let listed = running.client.sites().await.unwrap().sites;
+    assert_eq!(listed[0].url, "http://127.0.0.1:10");
+    // Nobody can tell yet whether it is out of touch.
+    assert_eq!((listed[0].heard, listed[0].in_touch), (None, true));
+    running.client.remove_site("a/b ö").await.unwrap();
+    let gone = running.client.remove_site("a/b ö").await.unwrap_err();
+    assert_eq!(gone.code(), Some(Code::NotFound));
+    let folder = running.stop().await;
+    let running = Running::start_in(folder, |_| {}).await;
+    assert_eq!(running.client.sites().await.unwrap().sites, []);
+    assert!(running.client.set("a/b ö/ids/all").await.is_ok());
+
+    let file = running
+        .folder
+        .path()
+        .join("data/snapshots")
+        .join(&snapshot.file);
+    let restored = Running::start_with(|config| config.restore = Some(file)).await;
+    assert_eq!(restored.client.sites().await.unwrap().sites.len(), 1);
+    restored.stop().await;
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_registers_for_another_and_no_key_is_shown() {
+    let keys = [
+        ("galway", "write", "galway/"),
+        ("reader", "read", ""),
+        ("all", "admin", ""),
+    ];
+    let entries = keys.map(|(name, role, prefix)| KeyEntry {
+        name: name.into(),
+        role: role.parse().unwrap(),
+        sha256: hash_of(name),
+        prefix: prefix.into(),
+    });
+    let running = Running::start_with(|config| config.keys = entries.to_vec()).await;
+    let as_key = |key: &str| Client::builder(running.url()).key(key).build().unwrap();
+    let (galway, reader, all) = (as_key("galway"), as_key("reader"), as_key("all"));
+    galway
+        .register_site("galway", &site("http://127.0.0.1:9"))
+        .await
+        .unwrap();
+    for (client, name) in [(&galway, "pune"), (&galway, "galway2"), (&reader, "galway")] {
+        let refused = client
+            .register_site(name, &site("http://127.0.0.1:9"))
+            .await;
+        assert_eq!(refused.unwrap_err().code(), Some(Code::Forbidden), "{name}");
+        let refused = client.remove_site(name).await;
+        assert_eq!(refused.unwrap_err().code(), Some(Code::Forbidden), "{name}");
+    }
+    all.register_site("pune", &site("http://127.0.0.1:9"))
+        .await
+        .unwrap();
+    assert_eq!(reader.sites().await.unwrap().sites.len(), 2);
+    let http = reqwest::Client::builder().no_proxy().build().unwrap();
+    let list = http
+        .get(format!("{}/v1/sites", running.url()))
+        .bearer_auth("all");
+    let list = list.send().await.unwrap().text().await.unwrap();
+    assert!(list.contains("pune") && !list.contains("secret"), "{list}");
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_registered_is_refused() {
+    let running = Running::start_with(|config| config.sites.hosts = vec![".ie".into()]).await;
+    let client = &running.client;
+    client
+        .register_site("a", &site("https://galway.ie:1"))
+        .await
+        .unwrap();
+    for (name, url, code) in [
+        ("a/ids/b", "https://galway.ie", Code::Invalid),
+        ("a/ids", "https://galway.ie", Code::Invalid),
+        ("/a", "https://galway.ie", Code::Invalid),
+        ("a\u{1}", "https://galway.ie", Code::Invalid),
+        ("a", "galway.ie", Code::Invalid),
+        ("a", "http://me@galway.ie", Code::Invalid),
+        ("a", "http://127.0.0.1:9", Code::Forbidden),
+    ] {
+        let refused = client.register_site(name, &site(url)).await.unwrap_err();
+        assert_eq!(refused.code(), Some(code), "{name} {url}: {refused}");
+    }
+    let mut odd = site("https://galway.ie");
+    odd.period = 0;
+    let refused = client.register_site("a", &odd).await.unwrap_err();
+    assert_eq!(refused.code(), Some(Code::Invalid));
+    running.stop().await;
+}

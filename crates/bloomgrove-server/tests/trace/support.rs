@@ -1,0 +1,73 @@
+//! A server in this process, and requests to it.
+
+use std::time::{Duration, Instant};
+
+use bloomgrove::{Filter, Params};
+use bloomgrove_client::Client;
+use bloomgrove_server::{Config, Server};
+use tempfile::TempDir;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+/// A server in this process, and a client of it.
+pub(crate) struct Running {
+    url: String,
+    pub(crate) client: Client,
+    stop: watch::Sender<bool>,
+    server: JoinHandle<anyhow::Result<()>>,
+    pub(crate) folder: TempDir,
+}
+
+impl Running {
+    pub(crate) async fn start() -> Self {
+        Self::start_with(|_| {}).await
+    }
+
+    pub(crate) async fn start_with(change: impl FnOnce(&mut Config)) -> Self {
+        Self::start_in(tempfile::tempdir().unwrap(), change).await
+    }
+
+    pub(crate) async fn start_in(folder: TempDir, change: impl FnOnce(&mut Config)) -> Self {
+        let mut config = Config {
+            data: folder.path().join("data"),
+            listen: vec!["127.0.0.1:0".parse().unwrap()],
+            ..Config::default()
+        };
+        change(&mut config);
+        let server = Server::bind(config).await.unwrap();
+        let url = server.urls().remove(0);
+        let running = Self {
+            client: Client::new(&url).unwrap(),
+            stop: server.stopper(),
+            server: tokio::spawn(server.run()),
+            url,
+            folder,
+        };
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while !running.client.is_ready().await.unwrap_or(false) {
+            assert!(
+                Instant::now() < deadline,
+                "the server does not become ready"
+            );
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        running
+    }
+
+    pub(crate) async fn stop(self) -> TempDir {
+        self.stop.send_replace(true);
+        drop(self.client);
+        self.server.await.unwrap().unwrap();
+        self.folder
+    }
+
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+}
+
+pub(crate) fn filter(keys: &[&str]) -> Filter {
+    let mut filter = Filter::new(Params::builder(10_000, 5).build().unwrap()).unwrap();
+    filter.insert_batch(keys);
+    filter
+}
