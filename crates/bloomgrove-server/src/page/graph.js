@@ -11,7 +11,7 @@ const PARTS = new Set(["svg", "g", "rect", "path", "circle", "text", "title"]);
 const SVG = "http://www.w3.org/2000/svg";
 const NEAREST = 3;
 // Smaller than this, letters cannot be read: then only a part is shown at first.
-const READABLE = 0.62;
+const READABLE = 0.55;
 const STEP = 1.25;
 const DRAGGED = 4;
 
@@ -123,13 +123,14 @@ export function makeGraph({ place, buttons, pick }) {
     place.style.height = `${Math.round(Math.min(innerHeight * 0.7, Math.max(220, frame.height * wide)))}px`;
     fit();
     if (view.scale >= READABLE) return;
-    view.scale = 0.72;
+    view.scale = 0.62;
     const start = drawing.querySelector(".node.start") ?? nodes[0];
     const box = boxOf(start);
     const { width, height } = size();
-    // At the side that time comes from or goes to.
+    // At the side that time comes from or goes to, with what hangs below it.
     const left = box.x - frame.x < frame.width / 2;
-    view.x = left ? box.x - 24 / view.scale : box.x + box.width + 24 / view.scale - width / view.scale;
+    const end = Math.min(frame.x + frame.width, box.x + 300);
+    view.x = left ? Math.max(frame.x, box.x - 30) : end - width / view.scale;
     // In the middle, but with no more empty ground than there must be.
     const slack = frame.height - height / view.scale;
     const middle = box.y + box.height / 2 - height / view.scale / 2;
