@@ -183,7 +183,7 @@ fn a_site_that_hangs_is_cut_off_or_slow_costs_its_time_and_is_named() {
     assert!(found["cost"]["milliseconds"].as_f64().unwrap() >= 700.0);
 
     for (weather, word) in [
-        (Weather::Slow(Duration::from_secs(20)), "time"),
+        (Weather::Slow(Duration::from_secs(20)), "no answer within"),
         (Weather::Cut, "connection"),
         (Weather::NoAnswer, "connection"),
     ] {
@@ -429,7 +429,7 @@ fn what_is_wrong_is_said() {
     let server = Server::start(&shop, &[]);
     let site = Site::start(&shop, "galway", &server.url, &[]);
     for (line, parts) in [
-        ("record created", &["created", "--out"][..]),
+        ("record created", &["created", "outputs"][..]),
         ("record burned --out x", &["created, derived"]),
         ("record sent --in x", &["peer"]),
         ("record bundled --in x --out y --out z", &["one"]),
