@@ -42,7 +42,7 @@ pub(super) fn run(args: Import) -> Result<Outcome> {
                 None => by_name(path)?,
             };
             let document = std::fs::read(path)?;
-            Ok(remote.wait(site.import(format.media(), document))?)
+            remote.wait(site.import(format.media(), document))
         };
         match import().with_context(|| path.display().to_string()) {
             Ok(imported) if args.json => {
