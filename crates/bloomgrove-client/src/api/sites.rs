@@ -85,7 +85,7 @@ pub struct SiteInfo {
     pub period: u64,
     /// Ids that it had not published when it was last heard of.
     pub pending: u64,
-    /// Whether it is in touch: heard of lately, with all its ids published.
+    /// Whether it is in touch: heard of within three periods.
     pub in_touch: bool,
     /// How many sets it has here.
     pub sets: u64,

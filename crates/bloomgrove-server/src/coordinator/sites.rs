@@ -90,7 +90,8 @@ impl Life {
 
 impl Registration {
     fn is_in_touch(&self) -> bool {
-        self.behind().is_none()
+        let allowed = Duration::from_secs(self.record.period) * PERIODS;
+        self.life.heard().is_some_and(|heard| heard <= allowed)
     }
 
     /// Why what it has recorded may not be in the index, if so. Of one that was not heard of since the
@@ -103,7 +104,7 @@ impl Registration {
                 self.life.since.elapsed().as_secs_f64()
             ));
         };
-        if silent > Duration::from_secs(self.record.period) * PERIODS {
+        if !self.is_in_touch() {
             return Some(format!(
                 "out of touch for {:.0} s: what it recorded since is in no index",
                 silent.as_secs_f64()
