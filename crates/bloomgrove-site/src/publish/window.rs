@@ -185,7 +185,7 @@ mod tests {
             hours(0, 1),
             hours(1, 0),
             Window {
-                length: Duration::from_secs(90),
+                length: Duration::from_millis(90_500),
                 ..hour
             },
             hours(24 * 365 * 101, 1),
@@ -193,5 +193,12 @@ mod tests {
             assert!(wrong.check().is_err(), "{wrong:?}");
         }
         assert_eq!(day.check(), Ok(()));
+        let odd = Window {
+            length: Duration::from_secs(90),
+            ..hour
+        };
+        assert_eq!(odd.check(), Ok(()));
+        let name = set_name("galway", Some(&odd), odd.begin(now));
+        assert_eq!(name, "galway/ids/2026-11-16T09:30:00Z");
     }
 }
