@@ -13,15 +13,22 @@ const SITES: usize = 3;
 
 pub(super) fn table(trace: &Trace) -> Result<()> {
     let mut output = Output::new();
-    let rows: Vec<Vec<String>> = trace.nodes.iter().map(row).collect();
+    let rows: Vec<[String; 6]> = trace.nodes.iter().map(row).collect();
     if !rows.is_empty() {
         let head = ["links", "what", "id", "label", "time", "known at"];
+        // What nobody says anything about takes no room.
+        let used: Vec<usize> = (0..head.len())
+            .filter(|&column| rows.iter().any(|row| !row[column].is_empty()))
+            .collect();
+        let head: Vec<&str> = used.iter().map(|&column| head[column]).collect();
+        let pick = |row: &[String; 6]| used.iter().map(|&column| row[column].clone()).collect();
+        let rows: Vec<Vec<String>> = rows.iter().map(pick).collect();
         output.table(&head, &rows)?;
     }
     output.finish()
 }
 
-fn row(node: &TraceNode) -> Vec<String> {
+fn row(node: &TraceNode) -> [String; 6] {
     let TraceNode {
         node,
         distance,
@@ -39,7 +46,7 @@ fn row(node: &TraceNode) -> Vec<String> {
     if sites.len() > SITES {
         known.push(&more);
     }
-    vec![
+    [
         distance.to_string(),
         shortened(&what),
         shortened(&node.id),

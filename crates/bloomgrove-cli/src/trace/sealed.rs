@@ -47,6 +47,7 @@ impl Sealed {
             let texts = [
                 &mut node.node.kind,
                 &mut node.node.label,
+                &mut node.node.time,
                 &mut node.node.agent,
                 &mut node.node.peer,
             ];
