@@ -110,7 +110,7 @@ impl Default for SiteConfig {
             period: Duration::from_secs(10),
             window: None,
             expect: 10_000,
-            fpr: 0.001,
+            fpr: 0.0001,
             seal: None,
             keys: Vec::new(),
             tls: None,

@@ -116,12 +116,12 @@ struct Publish {
         value_parser = units::count
     )]
     expect: u64,
-    /// How often the site may be asked in vain
+    /// How often an id that is not known here may bring the coordinator all the same
     #[arg(
         long,
         value_name = "RATE",
         env = "BLOOMGROVE_FPR",
-        default_value = "0.001",
+        default_value = "0.0001",
         value_parser = units::rate
     )]
     fpr: f64,
