@@ -124,6 +124,12 @@ pub(crate) fn first_line(path: &Path, what: &str) -> Result<String> {
     if line.is_empty() {
         bail!("{}: its first line is empty, and no {what}", path.display());
     }
+    if line.contains(char::is_whitespace) {
+        bail!(
+            "{}: its first line is no {what}, which is one word; put that alone into the file",
+            path.display()
+        );
+    }
     Ok(line.to_owned())
 }
 

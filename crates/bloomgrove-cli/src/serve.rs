@@ -286,6 +286,10 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         if demo {
             let tries = bloomgrove_server::demo::examples().join(", ");
             output.line(format_args!("open it in a browser; keys to try: {tries}"))?;
+            let tries = bloomgrove_server::demo::traces().join(", ");
+            output.line(format_args!(
+                "a dozen sites are beside it; documents to trace: {tries}"
+            ))?;
         }
         if passing.is_some() {
             output.line("what you change is gone when it ends; --data DIR keeps it")?;
@@ -308,7 +312,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bloomgrove serve key --role admin\n  \
-    bloomgrove serve key --role write --prefix site/galway/ --name galway")]
+    bloomgrove serve key --role write --prefix galway/ --name galway")]
 struct KeyArgs {
     /// read, write or admin; each includes those before it
     #[arg(long)]
@@ -335,7 +339,14 @@ fn make_key(args: KeyArgs) -> Result<Outcome> {
     let mut output = Output::new();
     output.line("The key, shown this once:\n")?;
     output.line(format_args!("  {key}\n"))?;
-    output.line("Its entry in the configuration file of the server:\n")?;
+    let flag = [&entry.name, entry.role.to_string().as_str(), &entry.sha256].join(":");
+    let prefix = match entry.prefix.as_str() {
+        "" => String::new(),
+        prefix => format!(":{prefix}"),
+    };
+    output.line("What lets it in, as an option of `bloomgrove serve` or `bloomgrove site`:\n")?;
+    output.line(format_args!("  --key '{flag}{prefix}'\n"))?;
+    output.line("Or as an entry in the configuration file of the server:\n")?;
     output.line(entry.to_toml())?;
     output.finish()?;
     Ok(Outcome::Yes)

@@ -37,11 +37,11 @@ pub(super) fn run(args: Import) -> Result<Outcome> {
     let mut outcome = Outcome::Yes;
     for path in &args.files {
         let import = || -> Result<_> {
+            let document = std::fs::read(path)?;
             let format = match args.format {
                 Some(format) => format,
                 None => by_name(path)?,
             };
-            let document = std::fs::read(path)?;
             remote.wait(site.import(format.media(), document))
         };
         match import().with_context(|| path.display().to_string()) {

@@ -59,7 +59,7 @@ pub(super) struct Flags {
 #[command(next_help_heading = "The coordinator")]
 struct Publish {
     /// The coordinator to publish to; without one, the site keeps to itself
-    #[arg(long, value_name = "URL", env = "BLOOMGROVE_SERVER")]
+    #[arg(long, value_name = "URL", env = "BLOOMGROVE_COORDINATOR")]
     coordinator: Option<String>,
     /// The key to show to the coordinator (a write key with the prefix NAME/), in the first line of a file
     #[arg(
@@ -166,6 +166,8 @@ pub(super) fn run(flags: Flags) -> Result<Outcome> {
         ..LogOptions::default()
     };
     let config = config(flags)?;
+    let coordinator = config.coordinator.as_ref().map(|one| one.url.clone());
+    let period = config.period;
     logs::start(&log).map_err(|error| anyhow!(error))?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -176,6 +178,10 @@ pub(super) fn run(flags: Flags) -> Result<Outcome> {
         let mut output = Output::new();
         for url in site.urls() {
             output.line(format_args!("listening on {url}"))?;
+        }
+        match &coordinator {
+            Some(url) => output.line(format_args!("publishing to {url} every {period:?}"))?,
+            None => output.line("publishing to nobody: there is no --coordinator")?,
         }
         output.finish()?;
         serve(site).await

@@ -6,14 +6,17 @@ use bloomgrove_client::api::{Direction, Trace, TraceNode};
 use crate::output::{Output, complain};
 use crate::units;
 
-/// So many characters of an id are shown in the table.
+/// So many characters of a text are shown in the table.
 const SHOWN: usize = 48;
 /// So many sites of a row.
 const SITES: usize = 3;
 
 pub(super) fn table(trace: &Trace) -> Result<()> {
     let mut output = Output::new();
-    let rows: Vec<[String; 6]> = trace.nodes.iter().map(row).collect();
+    let mut nodes: Vec<&TraceNode> = trace.nodes.iter().collect();
+    // What happened first comes first, as far as anybody says when.
+    nodes.sort_by_key(|node| (node.distance, node.node.time.clone(), node.node.id.clone()));
+    let rows: Vec<[String; 6]> = nodes.into_iter().map(row).collect();
     if !rows.is_empty() {
         let head = ["links", "what", "id", "label", "time", "known at"];
         // What nobody says anything about takes no room.
@@ -49,17 +52,22 @@ fn row(node: &TraceNode) -> [String; 6] {
     [
         distance.to_string(),
         shortened(&what),
-        shortened(&node.id),
+        clean(&node.id),
         text(&node.label),
         text(&node.time),
         known.join(", "),
     ]
 }
 
-/// Both ends of a long text; control characters would be obeyed by the terminal.
-fn shortened(text: &str) -> String {
+/// Control characters would be obeyed by the terminal.
+fn clean(text: &str) -> String {
     let clean = |c: char| if c.is_control() { '\u{fffd}' } else { c };
-    let chars: Vec<char> = text.chars().map(clean).collect();
+    text.chars().map(clean).collect()
+}
+
+/// Both ends of a long text. Ids are never cut: somebody wants to copy them.
+fn shortened(text: &str) -> String {
+    let chars: Vec<char> = clean(text).chars().collect();
     if chars.len() <= SHOWN {
         return chars.into_iter().collect();
     }
@@ -75,12 +83,22 @@ pub(super) fn cost(trace: &Trace) {
         Direction::Ancestors => "back",
         Direction::Descendants => "on",
     };
+    if trace.nodes.is_empty() {
+        complain(format_args!(
+            "no site that was asked knows it ({} of {} asked, {:.0} ms); what was recorded lately may \
+             not be published yet",
+            trace.sites.len(),
+            units::counted(cost.sites, "site"),
+            cost.milliseconds
+        ));
+        return;
+    }
     let farthest = trace.nodes.iter().map(|node| node.distance).max();
     complain(format_args!(
-        "{}, {}, {what} over {} links; {} of {} asked in {}, {:.0} ms",
+        "{}, {}, {what} over {}; {} of {} asked in {}, {:.0} ms",
         units::counted(trace.nodes.len() as u64, "node"),
         units::counted(trace.links.len() as u64, "link"),
-        farthest.unwrap_or(0),
+        units::counted(u64::from(farthest.unwrap_or(0)), "link"),
         trace.sites.len(),
         units::counted(cost.sites, "site"),
         units::counted(cost.rounds, "round"),
