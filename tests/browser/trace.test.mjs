@@ -236,13 +236,13 @@ test("the demo: a dozen sites are asked for real, and a click leads on", async (
   await page.click("#to-trace");
   await page.says("#sites-says", /^12 sites, all in touch/);
   await page.click("#trace-examples a");
-  await page.says("#trace-summary", /^letter 3166 goes back to 99 documents and events, told by 11 sites\.$/);
+  await page.says("#trace-summary", /^claim 2122 goes back to 45 documents and events, told by 6 sites\.$/);
   await page.waitForSelector("#trace-graph .node.start");
   await page.fits();
   await page.accessible();
   await page.screenshot_as("trace");
-  await page.click('#trace-graph [data-id="offer 2496"]');
-  await page.says("#trace-node-title", /^offer 2496$/);
+  await page.click('#trace-graph [data-id="contract 1490"]');
+  await page.says("#trace-node-title", /^contract 1490$/);
   await page.done();
 });
 

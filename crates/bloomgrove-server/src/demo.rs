@@ -97,7 +97,7 @@ pub fn examples() -> Vec<String> {
 /// Documents of the sites that `bloomgrove serve --demo` brings up, worth tracing: one with a long
 /// history at several sites, and one whose history has just begun.
 pub fn traces() -> Vec<String> {
-    ["letter 3166", "offer 1452"].map(str::to_owned).to_vec()
+    ["claim 2122", "offer 1452"].map(str::to_owned).to_vec()
 }
 
 fn key(document: u64) -> String {

@@ -114,7 +114,7 @@ mod tests {
             (seen.len(), sites.len())
         };
         let [long, short] = <[String; 2]>::try_from(traces()).unwrap();
-        assert_eq!(history(&long), (21, 6));
+        assert_eq!(history(&long), (13, 5));
         assert_eq!(history(&short), (2, 1));
     }
 }
