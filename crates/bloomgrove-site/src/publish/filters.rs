@@ -14,12 +14,15 @@ use std::sync::Arc;
 use anyhow::Result;
 #[cfg(test)]
 use bloomgrove::Filter;
-use bloomgrove_client::api::PublishedSet;
+use bloomgrove_client::api::{PublishedSet, SetVersion};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::plan::{Plan, Regrown};
-use super::set::{Message, Note, Set, State};
+use super::set::{Acknowledged, Message, Note, Set, State};
 use super::window::set_name;
+
+/// Sets that the coordinator is told of at most.
+const MOST_BELIEVED: usize = 4000;
 
 /// All filters of a site.
 #[derive(Debug)]
@@ -186,10 +189,32 @@ impl Sets {
         gone
     }
 
-    /// What the coordinator has said of a set, by its name.
-    pub(crate) fn version(&self, set: &str) -> Option<u64> {
+    /// What the coordinator has said of a set, by its name: the version, and the store.
+    pub(crate) fn version(&self, set: &str) -> Option<(u64, Option<u64>)> {
         let set = self.sets.values().find(|own| own.name == set)?;
-        set.acknowledged.as_ref().map(|(_, version)| *version)
+        set.acknowledged
+            .as_ref()
+            .map(|own| (own.version, own.store))
+    }
+
+    /// The store that the latest set was acknowledged for.
+    pub(crate) fn store(&self) -> Option<u64> {
+        let mut sets = self.sets.values().rev();
+        sets.find_map(|set| set.acknowledged.as_ref())?.store
+    }
+
+    /// What the coordinator is believed to have, if it is this store: the versions of all sets that
+    /// it has acknowledged and that stay for a while. Those of another store are 0, which none is.
+    pub(crate) fn believed(&self, store: Option<u64>, until: u64) -> Vec<SetVersion> {
+        let stay = self.sets.iter().rev();
+        let stay = stay.take_while(|(begin, _)| self.plan.is_live(**begin, until));
+        let version = |(_, set): (&u64, &Set)| {
+            let own = set.acknowledged.as_ref()?;
+            let version = if own.store == store { own.version } else { 0 };
+            let name = set.name.clone();
+            Some(SetVersion { name, version })
+        };
+        stay.filter_map(version).take(MOST_BELIEVED).collect()
     }
 
     /// Names of all sets, the latest first: traces ask for what is new.
@@ -218,17 +243,20 @@ impl Sets {
             ids: set.seen.len() as u64,
         };
         let (base, state) = match &set.acknowledged {
-            Some((old, version)) => {
+            Some(old) => {
                 // What was not answered is sent again as it was: if it had come, nothing happens.
                 let new = set.sent.clone().unwrap_or(current);
-                if Arc::ptr_eq(&old.filter, &new.filter) || old.filter == new.filter {
+                let had = &old.state.filter;
+                if Arc::ptr_eq(had, &new.filter) || *had == new.filter {
                     // All ids look as if they were there.
-                    let version = *version;
-                    set.acknowledged = Some((new, version));
+                    set.acknowledged = Some(Acknowledged {
+                        state: new,
+                        ..old.clone()
+                    });
                     set.sent = None;
                     return None;
                 }
-                (Some((*version, old.filter.clone())), new)
+                (Some((old.version, had.clone())), new)
             }
             None => (None, current),
         };
@@ -255,15 +283,24 @@ impl Sets {
         set.map(|set| set.current.clone()).unwrap()
     }
 
-    /// The coordinator has taken a message; gives what to note of it.
-    pub(crate) fn acknowledge(&mut self, message: &Message, version: u64) -> Option<Note> {
+    /// The coordinator, with this store, has taken a message; gives what to note of it.
+    pub(crate) fn acknowledge(
+        &mut self,
+        message: &Message,
+        version: u64,
+        store: Option<u64>,
+    ) -> Option<Note> {
         let set = self.sets.get_mut(&message.begin)?;
         // Made anew for more ids meanwhile: it goes out whole next.
         if set.items != message.items {
             return None;
         }
         set.sent = None;
-        set.acknowledged = Some((message.state.clone(), version));
+        set.acknowledged = Some(Acknowledged {
+            state: message.state.clone(),
+            version,
+            store,
+        });
         Some(Note {
             version,
             position: message.state.position,
@@ -272,6 +309,7 @@ impl Sets {
             bits: message.state.filter.params().bits(),
             hashes: message.state.filter.params().hashes(),
             seal: self.plan.seal_mark(),
+            store,
         })
     }
 
@@ -289,7 +327,7 @@ impl Sets {
             ids: set.seen.len() as u64,
             bits: set.current.params().bits(),
             pending: set.pending(),
-            version: set.acknowledged.as_ref().map(|(_, version)| *version),
+            version: set.acknowledged.as_ref().map(|own| own.version),
         };
         self.sets.values().map(about).collect()
     }

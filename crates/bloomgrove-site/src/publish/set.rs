@@ -34,6 +34,9 @@ pub(crate) struct Note {
     pub(crate) hashes: u32,
     /// Of the seal; 0 without one.
     pub(crate) seal: u64,
+    /// The store of the coordinator, if it has told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) store: Option<u64>,
 }
 
 /// The bits of a set at one time.
@@ -42,6 +45,15 @@ pub(super) struct State {
     pub(super) filter: Arc<Filter>,
     pub(super) position: u64,
     pub(super) ids: u64,
+}
+
+/// What the coordinator has.
+#[derive(Clone, Debug)]
+pub(super) struct Acknowledged {
+    pub(super) state: State,
+    pub(super) version: u64,
+    /// The store whose version it is.
+    pub(super) store: Option<u64>,
 }
 
 /// One filter, and what the coordinator has of it.
@@ -55,7 +67,7 @@ pub(super) struct Set {
     pub(super) current: Arc<Filter>,
     /// Sent as a delta on what is acknowledged, and not answered.
     pub(super) sent: Option<State>,
-    pub(super) acknowledged: Option<(State, u64)>,
+    pub(super) acknowledged: Option<Acknowledged>,
     /// What the log says of it, until as much of the log is read.
     pub(super) note: Option<Note>,
 }
@@ -96,7 +108,7 @@ impl Set {
 
     /// Ids that the coordinator does not have yet.
     pub(super) fn pending(&self) -> u64 {
-        let told = self.acknowledged.as_ref().map_or(0, |(state, _)| state.ids);
+        let told = self.acknowledged.as_ref().map_or(0, |own| own.state.ids);
         (self.seen.len() as u64).saturating_sub(told)
     }
 
@@ -108,7 +120,11 @@ impl Set {
                 position: note.position,
                 ids: note.ids,
             };
-            self.acknowledged = Some((state, note.version));
+            self.acknowledged = Some(Acknowledged {
+                state,
+                version: note.version,
+                store: note.store,
+            });
         }
     }
 }

@@ -126,7 +126,7 @@ fn what_was_acknowledged_is_recalled() {
     records.add(made("a"), NINE).unwrap();
     let message = records.sets().next(set, NINE).unwrap();
     records.add(made("b"), NINE).unwrap();
-    let note = records.sets().acknowledge(&message, 7).unwrap();
+    let note = records.sets().acknowledge(&message, 7, Some(1)).unwrap();
     assert_eq!((note.version, note.position, note.ids), (7, 1, 2));
     let delta = records.sets().next(set, NINE).unwrap();
     assert_eq!(delta.base(), Some(7));
@@ -135,12 +135,12 @@ fn what_was_acknowledged_is_recalled() {
     drop(records);
 
     let records = open(folder.path(), false, NINE);
-    assert_eq!(records.sets().version(set), Some(7));
+    assert_eq!(records.sets().version(set), Some((7, Some(1))));
     assert_eq!(records.sets().pending(), 2);
     let again = records.sets().next(set, NINE).unwrap();
     assert_eq!(again.base(), Some(7));
     assert_eq!(again.bytes().unwrap(), delta.bytes().unwrap());
-    records.sets().acknowledge(&again, 8).unwrap();
+    records.sets().acknowledge(&again, 8, Some(1)).unwrap();
     assert!(records.sets().next(set, NINE).is_none());
     drop(records);
 
