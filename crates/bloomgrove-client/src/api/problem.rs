@@ -48,7 +48,7 @@ pub enum Code {
     Method,
     /// It took too long to come, or to do: 408 or 503.
     Timeout,
-    /// There is a set of this name already: 409.
+    /// There is a set of this name already, or a site that is in touch: 409.
     Exists,
     /// The update builds on another version than the set has: send the whole filter. 409.
     SendWhole,

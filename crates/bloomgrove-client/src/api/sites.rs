@@ -41,12 +41,26 @@ pub struct RegisterSite {
     #[serde(default)]
     #[cfg_attr(feature = "schema", schema(maximum = 9_007_199_254_740_991_u64))]
     pub pending: u64,
+    /// The store that its versions are of, as it was last told; none if it was not told yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(maximum = 9_007_199_254_740_991_u64))]
+    pub store: Option<u64>,
+    /// What it believes the coordinator to have of it. While that is not so, traces are not
+    /// complete.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", schema(max_items = 4000))]
+    pub sets: Vec<SetVersion>,
 }
 
 /// What a site gets to know when it registers: what the coordinator has of it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct Registered {
+    /// The store of the coordinator: a number that no other has. Versions of another store say
+    /// nothing, and the site sends everything whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(maximum = 9_007_199_254_740_991_u64))]
+    pub store: Option<u64>,
     /// Its sets; where one is missing or has another version than the site has seen, the site sends
     /// it whole.
     pub sets: Vec<SetVersion>,

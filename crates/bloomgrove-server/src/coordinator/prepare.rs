@@ -26,7 +26,7 @@ use super::catalog::{Catalog, Effect, Entry, Stored};
 use super::change::{About, Bits, Change, DENSE, Done, Prepared};
 use super::gaps;
 use super::refusal::Refusal;
-use super::sites::{MOST_SITES, too_many};
+use super::sites::{MOST_SITES, taken, too_many};
 use super::store::{Record, SiteRecord, Write};
 
 /// Bits that were set since the whole filter was stored may take so many bytes, or as many as
@@ -112,6 +112,13 @@ impl Present<'_> {
         }
         if known.is_none() && sites.len() >= MOST_SITES {
             return Err(too_many());
+        }
+        // One that moved shows the key that it had.
+        if let (Some(new), Some(old)) = (&site, sites.get(&name))
+            && new.key != old.record.key
+            && old.is_in_touch()
+        {
+            return Err(taken(&name));
         }
         let done = Done {
             version: self.version,

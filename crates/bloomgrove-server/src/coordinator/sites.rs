@@ -2,20 +2,24 @@
 //!
 //! ```text
 //!   on disk     name -> url, key, period     written when one of them changes
-//!   in memory   name -> heard, pending       at every sign of life
+//!   in memory   name -> heard, pending,      at every sign of life
+//!                       versions it believes
 //! ```
 //!
 //! A site registers again in every period, which is its sign of life: a registration that says
 //! nothing new costs no disk. A site counts as out of touch when it was not heard of for three of its
 //! periods; after a start of the coordinator, from then on, since nobody can tell what was before.
+//! While it is in touch, nobody with another key can be the site of its name: two sites would
+//! replace each other's sets.
 //!
 //! The sets of the site `galway` are those whose names begin with `galway/ids/`
 //! ([`sets_of_site`]), whether it is registered or not.
 
+mod life;
+
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::{Duration, Instant};
+use std::sync::atomic::Ordering::Relaxed;
 
 use bloomgrove_client::api::{self, Code, sets_of_site, site_of_set};
 use bloomgrove_client::host_of;
@@ -26,6 +30,8 @@ use super::change::Change;
 use super::refusal::Refusal;
 use super::store::SiteRecord;
 use super::text::plain;
+use life::Sign;
+pub(super) use life::{Life, Registration};
 
 /// Sites at most; a batch of the writer may go a few beyond.
 pub(super) const MOST_SITES: usize = 10_000;
@@ -42,82 +48,9 @@ const MOST_SETS: usize = 10_000;
 const CHUNK: usize = 64;
 /// Names of sites that are not registered, in one answer.
 const MOST_OTHERS: usize = 1000;
-/// So many periods without a sign of life, and it is out of touch.
-const PERIODS: u32 = 3;
-
-/// A site that is registered.
-#[derive(Clone, Debug)]
-pub(super) struct Registration {
-    pub(super) record: SiteRecord,
-    pub(super) life: Arc<Life>,
-}
-
-/// Signs of life.
-#[derive(Debug)]
-pub(super) struct Life {
-    /// What times are counted from: when this coordinator got to know the site.
-    since: Instant,
-    /// Milliseconds since then, and one more; 0 for not yet.
-    heard: AtomicU64,
-    pending: AtomicU64,
-}
-
-impl Life {
-    pub(super) fn new() -> Self {
-        Self {
-            since: Instant::now(),
-            heard: AtomicU64::new(0),
-            pending: AtomicU64::new(0),
-        }
-    }
-
-    fn hear(&self, pending: u64) {
-        let now = u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX - 1);
-        self.heard.store(now + 1, Relaxed);
-        self.pending.store(pending, Relaxed);
-    }
-
-    /// How long ago it was heard of, if it was.
-    fn heard(&self) -> Option<Duration> {
-        let heard = self.heard.load(Relaxed).checked_sub(1)?;
-        Some(
-            self.since
-                .elapsed()
-                .saturating_sub(Duration::from_millis(heard)),
-        )
-    }
-}
-
-impl Registration {
-    fn is_in_touch(&self) -> bool {
-        let allowed = Duration::from_secs(self.record.period) * PERIODS;
-        self.life.heard().is_some_and(|heard| heard <= allowed)
-    }
-
-    /// Why what it has recorded may not be in the index, if so. Of one that was not heard of since the
-    /// start nobody can tell what it did meanwhile.
-    fn behind(&self) -> Option<String> {
-        let Some(silent) = self.life.heard() else {
-            return Some(format!(
-                "not heard of since the coordinator was started {:.0} s ago: what it recorded \
-                 meanwhile is in no index",
-                self.life.since.elapsed().as_secs_f64()
-            ));
-        };
-        if !self.is_in_touch() {
-            return Some(format!(
-                "out of touch for {:.0} s: what it recorded since is in no index",
-                silent.as_secs_f64()
-            ));
-        }
-        match self.life.pending.load(Relaxed) {
-            0 => None,
-            pending => Some(format!(
-                "could not publish {pending} of its ids: these are in no index"
-            )),
-        }
-    }
-}
+/// Sets that a site may name when it registers, and bytes of their names.
+const MOST_BELIEVED: usize = 4000;
+const MOST_SET_NAME: usize = 500;
 
 /// A site, for who is about to ask it.
 #[derive(Clone)]
@@ -147,34 +80,38 @@ impl Coordinator {
     /// Takes a site in, or its sign of life; tells what there is of it.
     ///
     /// # Errors
-    /// A name, an address, a key or a period that cannot be; too many sites.
+    /// A name, an address, a key or a period that cannot be; too many sites; another site of this
+    /// name that is in touch.
     pub async fn register(
         &self,
         name: &str,
         site: api::RegisterSite,
     ) -> Result<api::Registered, Refusal> {
         check_name(name)?;
-        let pending = site.pending;
+        check_sets(name, &site.sets)?;
+        let store = self.shared.store.id();
+        let sign = Sign::new(name, site.pending, &site.sets, site.store == Some(store));
         let record = record(site)?;
-        if !self.hear(name, Some(&record), pending) {
+        if !self.hear(name, Some(&record), &sign) {
             let change = Change::Site {
                 name: name.into(),
                 site: Some(record),
             };
             self.change(change).await?;
-            self.hear(name, None, pending);
+            self.hear(name, None, &sign);
         }
         Ok(api::Registered {
+            store: Some(store),
             sets: self.versions(name),
         })
     }
 
     /// Notes a sign of life of a site, if there is one (of this record, if that is given).
-    fn hear(&self, name: &str, record: Option<&SiteRecord>, pending: u64) -> bool {
+    fn hear(&self, name: &str, record: Option<&SiteRecord>, sign: &Sign) -> bool {
         let catalog = self.shared.read();
         let known = catalog.sites.get(name);
         let known = known.filter(|known| record.is_none_or(|record| *record == known.record));
-        known.inspect(|known| known.life.hear(pending)).is_some()
+        known.inspect(|known| known.life.hear(sign)).is_some()
     }
 
     fn versions(&self, site: &str) -> Vec<api::SetVersion> {
@@ -207,7 +144,7 @@ impl Coordinator {
             url: site.record.url.clone(),
             heard: site.life.heard().map(|heard| heard.as_secs_f64()),
             period: site.record.period,
-            pending: site.life.pending.load(Relaxed),
+            pending: site.life.pending(),
             in_touch: site.is_in_touch(),
             sets: catalog.range(&sets_of_site(name), None).count() as u64,
         });
@@ -224,7 +161,7 @@ impl Coordinator {
             name: name.clone(),
             url: site.record.url.clone(),
             key: site.record.key.clone(),
-            behind: site.behind(),
+            behind: site.behind(name, &catalog),
         });
         sites.collect()
     }
@@ -274,6 +211,7 @@ fn record(site: api::RegisterSite) -> Result<SiteRecord, Refusal> {
         key,
         period,
         pending,
+        ..
     } = site;
     if url.len() > MOST_URL {
         let detail = format!("the url has {} bytes; {MOST_URL} are the most", url.len());
@@ -299,6 +237,37 @@ fn record(site: api::RegisterSite) -> Result<SiteRecord, Refusal> {
         return Err(Refusal::invalid(detail));
     }
     Ok(SiteRecord { url, key, period })
+}
+
+/// What a site believes of its sets must be of its own.
+fn check_sets(site: &str, sets: &[api::SetVersion]) -> Result<(), Refusal> {
+    if sets.len() > MOST_BELIEVED {
+        let detail = format!(
+            "the site names {} of its sets; {MOST_BELIEVED} are the most",
+            sets.len()
+        );
+        return Err(Refusal::new(Code::TooLarge, detail));
+    }
+    let prefix = sets_of_site(site);
+    let is_own =
+        |set: &api::SetVersion| set.name.len() <= MOST_SET_NAME && set.name.starts_with(&prefix);
+    match sets.iter().all(is_own) {
+        true => Ok(()),
+        false => Err(Refusal::invalid(format!(
+            "a set that is not of this site: names of its sets begin with {prefix}, and have \
+             {MOST_SET_NAME} bytes at most"
+        ))),
+    }
+}
+
+/// Why nobody else can be a site of this name now.
+pub(super) fn taken(name: &str) -> Refusal {
+    let detail = format!(
+        "another site called {name} is in touch, with another key: two of one name would replace \
+         each other's sets. Give this one another name; if the other is gone for good, wait until it \
+         counts as out of touch, or have the coordinator forget it (DELETE /v1/sites/NAME)"
+    );
+    Refusal::new(Code::Exists, detail)
 }
 
 fn check_name(name: &str) -> Result<(), Refusal> {
@@ -346,6 +315,7 @@ mod tests {
             key: Some("bg_x".into()),
             period: 60,
             pending: 7,
+            ..api::RegisterSite::default()
         };
         assert!(record(good.clone()).is_ok());
         for url in ["galway", "ftp://a", "http://me@a", "http://a/?x=1", ""] {

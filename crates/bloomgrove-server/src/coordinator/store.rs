@@ -5,7 +5,7 @@
 //!   filters   id              -> its bits, as a message of FORMAT.md section 15
 //!   deltas    id, version     -> time, and the bits that were set then, as gaps
 //!   sites     name            -> where a site is, and with which key, as JSON
-//!   meta      "version", "format"
+//!   meta      "version", "format", "store"
 //! ```
 //!
 //! A commit is on disk when it returns. After one that failed (a full disk, a broken one) the file is opened
@@ -114,6 +114,8 @@ pub(super) struct Store {
     database: Mutex<Option<Arc<Database>>>,
     /// The version of the last commit.
     committed: AtomicU64,
+    /// Tells stores apart.
+    id: u64,
 }
 
 impl Store {
@@ -125,12 +127,18 @@ impl Store {
             snapshot::restore(snapshot, &path)?;
         }
         let database = open_or_make(&path)?;
-        let version = prepare(&database).with_context(|| path.display().to_string())?;
+        let (version, id) = prepare(&database).with_context(|| path.display().to_string())?;
         Ok(Self {
             path,
+            id,
             database: Mutex::new(Some(Arc::new(database))),
             committed: AtomicU64::new(version),
         })
+    }
+
+    /// A number that no other store has: versions are worth nothing elsewhere.
+    pub(super) fn id(&self) -> u64 {
+        self.id
     }
 
     fn slot(&self) -> MutexGuard<'_, Option<Arc<Database>>> {
@@ -314,10 +322,11 @@ fn open_or_make(path: &Path) -> Result<Database> {
     })
 }
 
-/// Sees that the tables are there and of a format that is known; says which version was given last.
-fn prepare(database: &Database) -> Result<u64> {
+/// Sees that the tables are there and of a format that is known; says which version was given last,
+/// and the number of the store.
+fn prepare(database: &Database) -> Result<(u64, u64)> {
     let write = database.begin_write().context("writing to the store")?;
-    let version = {
+    let prepared = {
         let mut meta = write.open_table(META)?;
         let format = meta.get("format")?.map(|format| format.value());
         match format {
@@ -335,11 +344,26 @@ fn prepare(database: &Database) -> Result<u64> {
         write.open_table(DELTAS)?;
         // Stores from before there were sites get the table here.
         write.open_table(SITES)?;
-        let version = meta.get("version")?;
-        version.map_or(0, |version| version.value())
+        let version = meta.get("version")?.map_or(0, |version| version.value());
+        let known = meta.get("store")?.map(|id| id.value());
+        let id = match known {
+            Some(id) => id,
+            // A new store, or one from before they had numbers.
+            None => {
+                let id = new_id();
+                meta.insert("store", id)?;
+                id
+            }
+        };
+        (version, id)
     };
     write.commit().context("writing to the store")?;
-    Ok(version)
+    Ok(prepared)
+}
+
+/// By chance, and such that every reader of JSON takes it as a whole number.
+fn new_id() -> u64 {
+    rand::random::<u64>() >> 11
 }
 
 /// The version that was given last.

@@ -171,6 +171,7 @@ pub(crate) async fn register(client: &Client, name: &str, url: &str, key: &str) 
         key: Some(key.into()),
         period: 60,
         pending: 0,
+        ..RegisterSite::default()
     };
     client.register_site(name, &site).await.unwrap();
 }

@@ -78,6 +78,7 @@ async fn a_silent_site_is_named_and_a_site_that_moves_is_found() {
         key: None,
         period: 1,
         pending: 0,
+        ..RegisterSite::default()
     };
     client.register_site("silent", &silent).await.unwrap();
     assert!(trace(&running, "a").await.complete);

@@ -1,7 +1,9 @@
 //! The registry of sites: who may register what, what is told, what survives.
 
+use std::time::{Duration, Instant};
+
 use bloomgrove_client::Client;
-use bloomgrove_client::api::{Code, RegisterSite};
+use bloomgrove_client::api::{Code, RegisterSite, SetVersion, TraceRequest};
 use bloomgrove_server::access::{KeyEntry, hash_of};
 
 use crate::support::{Running, filter};
@@ -12,6 +14,7 @@ fn site(url: &str) -> RegisterSite {
         key: Some("bg_secret-of-the-site".into()),
         period: 60,
         pending: 3,
+        ..RegisterSite::default()
     }
 }
 
@@ -148,5 +151,149 @@ async fn what_cannot_be_registered_is_refused() {
     odd.period = 0;
     let refused = client.register_site("a", &odd).await.unwrap_err();
     assert_eq!(refused.code(), Some(Code::Invalid));
+    running.stop().await;
+}
+
+/// Two sites of one name would replace each other's sets. One that moved has its key still.
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_takes_the_name_of_a_site_that_is_in_touch() {
+    let running = Running::start().await;
+    let client = &running.client;
+    let first = RegisterSite {
+        period: 1,
+        ..site("http://127.0.0.1:9")
+    };
+    let moved = RegisterSite {
+        url: "http://127.0.0.1:10".into(),
+        ..first.clone()
+    };
+    let other = RegisterSite {
+        key: Some("bg_of-another".into()),
+        ..first.clone()
+    };
+    let keyless = RegisterSite {
+        key: None,
+        ..first.clone()
+    };
+    client.register_site("a", &first).await.unwrap();
+    client.register_site("a", &moved).await.unwrap();
+    for other in [&other, &keyless] {
+        let refused = client.register_site("a", other).await.unwrap_err();
+        assert_eq!(refused.code(), Some(Code::Exists), "{refused}");
+        assert!(refused.to_string().contains("in touch"), "{refused}");
+    }
+    assert_eq!(client.sites().await.unwrap().sites[0].url, moved.url);
+    // When it is out of touch, somebody else may come in its place.
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while client.register_site("a", &other).await.is_err() {
+        assert!(Instant::now() < deadline, "never out of touch");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let refused = client.register_site("a", &moved).await.unwrap_err();
+    assert_eq!(refused.code(), Some(Code::Exists), "{refused}");
+    // And when it was forgotten.
+    client.remove_site("a").await.unwrap();
+    client.register_site("a", &moved).await.unwrap();
+    running.stop().await;
+}
+
+/// A site whose sets are not what it has sent is behind, whoever changed them.
+#[tokio::test(flavor = "multi_thread")]
+async fn sets_that_are_not_what_a_site_sent_are_told() {
+    let running = Running::start().await;
+    let client = &running.client;
+    let (set, other) = ("a/ids/all", "a/ids/2026-11-16");
+    let sent = client.put_filter(set, &filter(&["x"])).await.unwrap();
+    let also = client.put_filter(other, &filter(&["y"])).await.unwrap();
+    let known = RegisterSite {
+        pending: 0,
+        ..site("http://127.0.0.1:9")
+    };
+    let store = client.register_site("a", &known).await.unwrap().store;
+    assert!(store.unwrap() < 1 << 53);
+    let version = |name: &str, version| SetVersion {
+        name: name.into(),
+        version,
+    };
+    let told = |sets: Vec<SetVersion>| RegisterSite {
+        store,
+        sets,
+        ..known.clone()
+    };
+    let both = told(vec![
+        version(set, sent.version),
+        version(other, also.version),
+    ]);
+    let behind = async || {
+        let question = TraceRequest {
+            ids: vec!["nobody".into()],
+            ..TraceRequest::default()
+        };
+        let found = client.trace(&question).await.unwrap();
+        assert_eq!(found.complete, found.missing.is_empty());
+        found.missing.first().map(|missing| missing.why.clone())
+    };
+    let says = |why: Option<String>, count: &str| {
+        let wanted = format!("{count} of its sets");
+        assert!(
+            why.as_ref().is_some_and(|why| why.starts_with(&wanted)),
+            "{why:?}"
+        );
+    };
+    client.register_site("a", &both).await.unwrap();
+    assert_eq!(behind().await, None);
+    // A delta only adds.
+    client.merge(set, &filter(&["z"]), None).await.unwrap();
+    assert_eq!(behind().await, None);
+    // Of another store, or of none that is known, versions say nothing.
+    for store in [None, store.map(|store| store ^ 1)] {
+        let elsewhere = RegisterSite {
+            store,
+            ..both.clone()
+        };
+        client.register_site("a", &elsewhere).await.unwrap();
+        says(behind().await, "2");
+    }
+    client.register_site("a", &both).await.unwrap();
+    client.remove(other).await.unwrap();
+    says(behind().await, "1");
+    // Somebody else puts something in the place of the other.
+    let replaced = client.put_filter(set, &filter(&["w"])).await.unwrap();
+    says(behind().await, "2");
+    let new = client.put_filter(other, &filter(&["y"])).await.unwrap();
+    says(behind().await, "2");
+    let both = told(vec![
+        version(set, replaced.version),
+        version(other, new.version),
+    ]);
+    client.register_site("a", &both).await.unwrap();
+    assert_eq!(behind().await, None);
+    // One that went back.
+    let ahead = told(vec![version(set, replaced.version + 100)]);
+    client.register_site("a", &ahead).await.unwrap();
+    says(behind().await, "1");
+
+    let wrong = told(vec![version("b/ids/all", 1)]);
+    let refused = client.register_site("a", &wrong).await.unwrap_err();
+    assert_eq!(refused.code(), Some(Code::Invalid), "{refused}");
+    let wrong = told(
+        (0..4001)
+            .map(|n| version(&format!("a/ids/{n}"), 1))
+            .collect(),
+    );
+    let refused = client.register_site("a", &wrong).await.unwrap_err();
+    assert_eq!(refused.code(), Some(Code::TooLarge), "{refused}");
+
+    // The store stays the same when the server is started again, and a copy is another.
+    let snapshot = client.snapshot().await.unwrap();
+    let running = Running::start_in(running.stop().await, |_| {}).await;
+    let again = running.client.register_site("a", &known).await.unwrap();
+    assert_eq!(again.store, store);
+    let snapshots = running.folder.path().join("data/snapshots");
+    let file = snapshots.join(&snapshot.file);
+    let restored = Running::start_with(|config| config.restore = Some(file)).await;
+    let copy = restored.client.register_site("a", &known).await.unwrap();
+    assert_ne!(copy.store, store);
+    restored.stop().await;
     running.stop().await;
 }

@@ -1,11 +1,15 @@
 //! The loop that keeps the coordinator up to date.
 //!
 //! ```text
-//!   every period   what is new of each set    a delta on what was acknowledged, or the whole
-//!                  PUT /v1/sites/NAME         here I am; what do you have of me?
+//!   every period   PUT /v1/sites/NAME         here I am, you have this of me; what do you have?
 //!                  what differs               whole
+//!                  what is new of each set    a delta on what was acknowledged, or the whole
+//!                  PUT /v1/sites/NAME         once more, if it had anything else than was said
 //!   no answer      again after a moment, then after twice as long, up to 20 s
 //! ```
+//!
+//! A site that is refused sends nothing: if another of its name is in touch, the two would replace
+//! each other's sets.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,7 +20,7 @@ use bloomgrove_client::api::{Code, CoordinatorStatus, MEDIA_MESSAGE, RegisterSit
 use bloomgrove_client::{Client, Error, PutOptions};
 use tokio::sync::watch;
 
-use super::filters::Message;
+use super::set::Message;
 use crate::records::{Records, now};
 
 /// Longest time between two attempts: until a site is heard of again, traces are not complete.
@@ -26,6 +30,8 @@ const FAREWELL: Duration = Duration::from_secs(2);
 /// How often a set is sent in one round until it is given up: a delta, the whole, and once more if
 /// somebody else has written to it meanwhile.
 const ATTEMPTS: usize = 4;
+/// Periods: a set that goes within so many is not spoken of.
+const SOON: u64 = 3;
 
 /// What a site says of itself.
 #[derive(Clone, Debug)]
@@ -45,6 +51,8 @@ pub(crate) struct Publisher {
     /// One round at a time.
     round: tokio::sync::Mutex<()>,
     last: Mutex<Last>,
+    /// Ids that the last round could not send, or that were not sent when the site was started.
+    unsent: AtomicU64,
     whole: AtomicU64,
     whole_bytes: AtomicU64,
     deltas: AtomicU64,
@@ -58,16 +66,26 @@ struct Last {
     problem: Option<String>,
     /// It was said once that the coordinator knows no sites.
     told_old: bool,
+    /// The store that the coordinator has named.
+    store: Option<u64>,
 }
 
 impl Publisher {
     pub(crate) fn new(records: Arc<Records>, client: Client, site: About) -> Self {
+        let (unsent, store) = {
+            let sets = records.sets();
+            (sets.pending(), sets.store())
+        };
         Self {
             records,
             client,
             site,
             round: tokio::sync::Mutex::default(),
-            last: Mutex::default(),
+            last: Mutex::new(Last {
+                store,
+                ..Last::default()
+            }),
+            unsent: AtomicU64::new(unsent),
             whole: AtomicU64::new(0),
             whole_bytes: AtomicU64::new(0),
             deltas: AtomicU64::new(0),
@@ -137,6 +155,12 @@ impl Publisher {
     pub(crate) async fn round(&self) -> Result<()> {
         let _one_at_a_time = self.round.lock().await;
         let done = self.publish().await;
+        let unsent = match &done {
+            // What was recorded since goes out in the next round; nothing keeps it back.
+            Ok(()) => 0,
+            Err(_) => self.records.sets().pending(),
+        };
+        self.unsent.store(unsent, Relaxed);
         let mut last = self.last();
         match &done {
             Ok(()) => {
@@ -149,19 +173,33 @@ impl Publisher {
     }
 
     async fn publish(&self) -> Result<()> {
-        let gone = self.records.sets().expire(now());
+        let records = self.records.clone();
+        let gone = tokio::task::spawn_blocking(move || records.settle(now())).await??;
         for set in gone {
             self.note(set, None).await?;
         }
+        let unsent = self.unsent.load(Relaxed);
+        let registered = self.register(unsent).await?;
         let names = self.records.sets().names();
+        let mut again = unsent > 0;
+        for set in &names {
+            if self.differs(set, registered.as_ref()) {
+                tracing::info!(set, "the coordinator has another state; sending it whole");
+                self.records.sets().forget(set);
+                again = true;
+            }
+        }
         let mut failed = None;
         for set in &names {
-            // One that is refused must not keep the others back.
-            if let Err(error) = self.send(set).await {
-                let unreachable = matches!(error.downcast_ref(), Some(Error::Transport { .. }));
-                failed.get_or_insert(error);
-                if unreachable {
-                    break;
+            match self.send(set).await {
+                Ok(whole) => again |= whole,
+                // One that is refused must not keep the others back.
+                Err(error) => {
+                    let unreachable = matches!(error.downcast_ref(), Some(Error::Transport { .. }));
+                    failed.get_or_insert(error);
+                    if unreachable {
+                        break;
+                    }
                 }
             }
         }
@@ -171,40 +209,48 @@ impl Publisher {
             let _ = self.register(pending).await;
             return Err(error);
         }
-        // What was recorded since goes out in the next round; nothing keeps it back.
-        let Some(registered) = self.register(0).await? else {
-            return Ok(());
-        };
-        for set in &names {
-            if self.differs(set, &registered) {
-                tracing::info!(set, "the coordinator has another state; sending it whole");
-                self.records.sets().forget(set);
-                self.send(set).await?;
-            }
+        if again {
+            self.register(0).await?;
         }
         Ok(())
     }
 
     /// Whether the coordinator has another state of a set than it has acknowledged.
-    fn differs(&self, set: &str, registered: &Registered) -> bool {
+    fn differs(&self, set: &str, registered: Option<&Registered>) -> bool {
+        let Some(registered) = registered else {
+            return false;
+        };
+        let sets = self.records.sets();
+        // One without ids is not there either.
+        let Some((ours, store)) = sets.version(set) else {
+            return false;
+        };
         let mut theirs = registered.sets.iter();
         let theirs = theirs.find(|own| own.name == set).map(|own| own.version);
-        let sets = self.records.sets();
-        // One without ids is not there either; one that is under way will be seen next time.
-        let ours = sets.version(set);
-        ours.is_some() && ours != theirs && !sets.is_unanswered(set)
+        // One that is under way will be seen next time; not so at another coordinator, where the
+        // versions may be the same by chance.
+        store != registered.store || (theirs != Some(ours) && !sets.is_unanswered(set))
     }
 
     /// Says that the site is there; none if the coordinator knows no sites.
     async fn register(&self, pending: u64) -> Result<Option<Registered>> {
+        let store = self.last().store;
+        // Sets that are about to go may be gone there before they are here.
+        let soon = SOON.saturating_mul(self.site.period.as_secs().max(1));
+        let sets = self.records.sets().believed(store, now() + soon);
         let site = RegisterSite {
             url: self.site.url.clone(),
             key: Some(self.site.key.clone()),
             period: self.site.period.as_secs().clamp(1, 86_400),
             pending,
+            store,
+            sets,
         };
         match self.client.register_site(&self.site.name, &site).await {
-            Ok(registered) => Ok(Some(registered)),
+            Ok(registered) => {
+                self.last().store = registered.store;
+                Ok(Some(registered))
+            }
             Err(error) if error.code() == Some(Code::NotFound) => {
                 if !std::mem::replace(&mut self.last().told_old, true) {
                     tracing::warn!(
@@ -217,17 +263,19 @@ impl Publisher {
         }
     }
 
-    /// Sends all that is new of a set.
-    async fn send(&self, set: &str) -> Result<()> {
-        let mut last = None;
+    /// Sends all that is new of a set; says whether it went out whole.
+    async fn send(&self, set: &str) -> Result<bool> {
+        let (mut last, mut whole) = (None, false);
         for _ in 0..ATTEMPTS {
             let message = self.records.sets().next(set, now());
             let Some(message) = message else {
-                return Ok(());
+                return Ok(whole);
             };
             match self.send_message(&message).await {
                 Ok(version) => {
-                    let note = self.records.sets().acknowledge(&message, version);
+                    whole |= message.base().is_none();
+                    let store = self.last().store;
+                    let note = self.records.sets().acknowledge(&message, version, store);
                     if let Some(note) = note {
                         let note = serde_json::to_vec(&note)?;
                         self.note(set.to_owned(), Some(note)).await?;
@@ -251,7 +299,7 @@ impl Publisher {
         match last {
             Some(error) => Err(error).with_context(|| format!("sending {set}")),
             // Ids come faster than they go out; the rest goes in the next round.
-            None => Ok(()),
+            None => Ok(whole),
         }
     }
 

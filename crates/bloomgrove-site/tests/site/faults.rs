@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
-use bloomgrove_client::api::Code;
+use bloomgrove_client::api::{Code, TraceRequest};
 use bloomgrove_server::refusal::{problem, respond};
 use bloomgrove_site::{Handle, Site, SiteConfig};
 use http::StatusCode;
@@ -23,9 +23,11 @@ enum Fault {
     LostRequest,
     /// It is done, and nobody hears of it.
     LostAnswer,
+    /// The same, of deltas only.
+    LostDelta,
     /// As if it were made for other bits.
     SendWhole,
-    /// As if the disk were full.
+    /// As if the disk were full: signs of life need none.
     NoRoom,
 }
 
@@ -75,9 +77,12 @@ async fn pass(State(line): State<Line>, request: Request) -> Response {
         Fault::SendWhole if request.method() == "POST" => {
             return refuse(StatusCode::CONFLICT, Code::SendWhole);
         }
-        Fault::NoRoom => return refuse(StatusCode::INSUFFICIENT_STORAGE, Code::Storage),
+        Fault::NoRoom if !request.uri().path().starts_with("/v1/sites/") => {
+            return refuse(StatusCode::INSUFFICIENT_STORAGE, Code::Storage);
+        }
         _ => {}
     }
+    let is_delta = request.method() == "POST";
     let (parts, body) = request.into_parts();
     let body = to_bytes(body, usize::MAX).await.unwrap();
     let mut headers = parts.headers;
@@ -91,7 +96,7 @@ async fn pass(State(line): State<Line>, request: Request) -> Response {
     let Ok(answer) = sent.send().await else {
         return StatusCode::BAD_GATEWAY.into_response();
     };
-    if fault == Fault::LostAnswer {
+    if fault == Fault::LostAnswer || (fault == Fault::LostDelta && is_delta) {
         return StatusCode::GATEWAY_TIMEOUT.into_response();
     }
     let (status, kind) = (
@@ -115,7 +120,7 @@ async fn a_delta_whose_answer_was_lost_is_sent_again() {
     let (running, site) = site(config(near.path(), &line.url)).await;
     site.record(vec![derived(&["a"], "b")]).await.unwrap();
     site.publish().await.unwrap();
-    line.set(Fault::LostAnswer);
+    line.set(Fault::LostDelta);
     site.record(vec![derived(&["b"], "c")]).await.unwrap();
     assert!(site.publish().await.is_err());
     site.record(vec![derived(&["c"], "d")]).await.unwrap();
@@ -169,6 +174,45 @@ async fn a_coordinator_that_went_back_or_lost_a_set_gets_it_whole() {
     assert_eq!(site.status().coordinator.unwrap().whole, 3);
     running.stop().await;
     there.stop().await;
+}
+
+/// No trace is complete while the coordinator lacks something, and every one from the end of the
+/// round on that brings it.
+#[tokio::test]
+async fn a_coordinator_that_lacks_something_knows_it() {
+    let (far, near) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let coordinator = coordinator(far.path(), 0).await;
+    let line = Line::new(coordinator.url.clone()).await;
+    let (running, site) = site(config(near.path(), &line.url)).await;
+    let client = coordinator.client();
+    let lacks = async || {
+        let question = TraceRequest {
+            ids: vec!["nobody".into()],
+            ..TraceRequest::default()
+        };
+        let mut missing = client.trace(&question).await.unwrap().missing;
+        missing.pop().map_or(String::new(), |missing| missing.why)
+    };
+    site.record(vec![derived(&["a"], "b")]).await.unwrap();
+    site.publish().await.unwrap();
+    assert_eq!(lacks().await, "");
+    client.remove("galway/ids/all").await.unwrap();
+    assert!(lacks().await.starts_with("1 of its sets"));
+    site.publish().await.unwrap();
+    assert_eq!(lacks().await, "");
+    // A delta needs no second word.
+    site.record(vec![derived(&["b"], "c")]).await.unwrap();
+    site.publish().await.unwrap();
+    assert_eq!(lacks().await, "");
+    line.set(Fault::NoRoom);
+    site.record(vec![derived(&["c"], "d")]).await.unwrap();
+    assert!(site.publish().await.is_err());
+    assert!(lacks().await.starts_with("could not publish 2"));
+    line.set(Fault::None);
+    site.publish().await.unwrap();
+    assert_eq!(lacks().await, "");
+    running.stop().await;
+    coordinator.stop().await;
 }
 
 /// Random records, restarts and crashes of the site, requests and answers that are lost, refusals, a

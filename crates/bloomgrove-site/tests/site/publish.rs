@@ -85,6 +85,11 @@ async fn more_ids_than_expected_make_a_larger_filter() {
     let (far, near) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let coordinator = coordinator(far.path(), 0).await;
     let (running, site) = site(config(near.path(), &coordinator.url)).await;
+    // Else it might send something between a batch and the filter that grows with it.
+    eventually("the first round", async || {
+        site.status().coordinator.is_some_and(|own| own.in_touch)
+    })
+    .await;
     let mut all = Vec::new();
     for batch in 0..5 {
         let names: Vec<String> = (0..60).map(|n| format!("doc {batch} {n}")).collect();
@@ -221,4 +226,87 @@ async fn windows_have_sets_of_their_own_that_go_by_themselves() {
     assert!(client.set(&name).await.unwrap().expires.is_some());
     running.stop().await;
     coordinator.stop().await;
+}
+
+/// The second of two sites with one name sends nothing: it would replace what the first has sent.
+#[tokio::test]
+async fn two_sites_of_one_name_do_not_replace_each_other() {
+    let far = tempfile::tempdir().unwrap();
+    let (near, also) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let coordinator = coordinator(far.path(), 0).await;
+    let client = coordinator.client();
+    let (first, one) = site(config(near.path(), &coordinator.url)).await;
+    one.record(vec![derived(&["a"], "b")]).await.unwrap();
+    one.publish().await.unwrap();
+    let (second, two) = site(config(also.path(), &coordinator.url)).await;
+    two.record(vec![derived(&["x"], "y")]).await.unwrap();
+    for _ in 0..3 {
+        let refused = two.publish().await.unwrap_err();
+        assert!(refused.detail.contains("in touch"), "{refused}");
+        one.publish().await.unwrap();
+    }
+    assert_eq!(
+        (counts(&one.status()), counts(&two.status())),
+        ((1, 0), (0, 0))
+    );
+    let problem = two.status().coordinator.unwrap().problem.unwrap();
+    assert!(problem.contains("another site called galway"), "{problem}");
+    assert!(
+        missing(&client, "galway", &strings(&["a", "b"]))
+            .await
+            .is_empty()
+    );
+    // One that comes back elsewhere with its data folder is the same.
+    first.crash().await;
+    drop(one);
+    let mut again = None;
+    for _ in 0..500 {
+        match bloomgrove_site::Site::bind(config(near.path(), &coordinator.url)).await {
+            Ok(bound) => {
+                again = Some(bound.handle());
+                break;
+            }
+            Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
+        }
+    }
+    again.unwrap().publish().await.unwrap();
+    // When the coordinator has forgotten it, the other may take its place.
+    client.remove_site("galway").await.unwrap();
+    two.publish().await.unwrap();
+    assert!(
+        missing(&client, "galway", &strings(&["x", "y"]))
+            .await
+            .is_empty()
+    );
+    second.stop().await;
+    coordinator.stop().await;
+}
+
+/// Versions of one coordinator say nothing of another, also when they are the same by chance.
+#[tokio::test]
+async fn a_coordinator_that_was_swapped_and_back_gets_everything() {
+    let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let near = tempfile::tempdir().unwrap();
+    let there = coordinator(one.path(), 0).await;
+    let port: u16 = there.url.rsplit(':').next().unwrap().parse().unwrap();
+    let (running, site) = site(config(near.path(), &there.url)).await;
+    let (set, ids) = ("galway/ids/all", strings(&["a", "b", "c"]));
+    site.record(vec![derived(&["a"], "b")]).await.unwrap();
+    site.publish().await.unwrap();
+    let version = there.client().set(set).await.unwrap().version;
+    there.stop().await;
+
+    let there = coordinator(two.path(), port).await;
+    site.record(vec![derived(&["b"], "c")]).await.unwrap();
+    site.publish().await.unwrap();
+    assert!(missing(&there.client(), "galway", &ids).await.is_empty());
+    assert_eq!(there.client().set(set).await.unwrap().version, version);
+    there.stop().await;
+
+    let there = coordinator(one.path(), port).await;
+    assert_eq!(missing(&there.client(), "galway", &ids).await, ["c"]);
+    site.publish().await.unwrap();
+    assert!(missing(&there.client(), "galway", &ids).await.is_empty());
+    running.stop().await;
+    there.stop().await;
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use redb::{Database, Durability, ReadableTable, TableDefinition};
 
-use super::{DELTAS, FILTERS, META, Record, SETS, SITES, Store, prepare, version_of};
+use super::{DELTAS, FILTERS, META, Record, SETS, SITES, Store, new_id, prepare, version_of};
 use crate::coordinator::TEMPORARY;
 
 /// After a restore versions go on so much higher, and by chance some more: clients may know versions
@@ -108,7 +108,10 @@ pub(super) fn restore(snapshot: &Path, to: &Path) -> Result<()> {
                 (record.version, record.whole) = (version, version);
                 sets.insert(id, serde_json::to_vec(&record)?.as_slice())?;
             }
-            write.open_table(META)?.insert("version", version)?;
+            let mut meta = write.open_table(META)?;
+            meta.insert("version", version)?;
+            // The one that the snapshot is of may still be there.
+            meta.insert("store", new_id())?;
         }
         write.commit()?;
         drop(database);

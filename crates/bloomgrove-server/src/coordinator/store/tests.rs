@@ -197,3 +197,22 @@ fn stores_from_before_there_were_sites_are_opened() {
     let store = Store::open(folder.path(), None).unwrap();
     assert_eq!(store.sites().unwrap(), [("a".to_owned(), site)]);
 }
+
+#[test]
+fn a_store_has_a_number_of_its_own_that_stays() {
+    let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let id = |folder: &Path| Store::open(folder, None).unwrap().id();
+    let first = id(one.path());
+    assert_eq!(id(one.path()), first);
+    assert_ne!(id(two.path()), first);
+    // One from before there were numbers gets its own when it is opened.
+    {
+        let database = Database::create(one.path().join("store.redb")).unwrap();
+        let write = database.begin_write().unwrap();
+        write.open_table(META).unwrap().remove("store").unwrap();
+        write.commit().unwrap();
+    }
+    let second = id(one.path());
+    assert_ne!(second, first);
+    assert_eq!(id(one.path()), second);
+}

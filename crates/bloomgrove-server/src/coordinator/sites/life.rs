@@ -1,0 +1,151 @@
+//! Signs of life of a site, and whether the index has all that it has published.
+//!
+//! A site says with every sign of life which versions of its sets it believes to be here. A set is
+//! what the site has sent if its filter last came whole at that version or before, and has that
+//! version or a later one: deltas only add. One that is gone, that went back, or that somebody else
+//! has replaced is not, and the site is behind until it has sent it again and said so.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use bloomgrove_client::api::{SetVersion, sets_of_site};
+
+use super::super::catalog::Catalog;
+use super::super::store::SiteRecord;
+
+/// So many periods without a sign of life, and it is out of touch.
+const PERIODS: u32 = 3;
+
+/// A site that is registered.
+#[derive(Clone, Debug)]
+pub(in super::super) struct Registration {
+    pub(in super::super) record: SiteRecord,
+    pub(in super::super) life: Arc<Life>,
+}
+
+/// Signs of life.
+#[derive(Debug)]
+pub(in super::super) struct Life {
+    /// What times are counted from: when this coordinator got to know the site.
+    since: Instant,
+    /// Milliseconds since then, and one more; 0 for not yet.
+    heard: AtomicU64,
+    pending: AtomicU64,
+    /// What the site believes to be here: the last parts of names, in order, and versions.
+    believed: Mutex<Vec<(Box<str>, u64)>>,
+}
+
+/// What comes with a sign of life.
+#[derive(Debug, Default)]
+pub(super) struct Sign {
+    pub(super) pending: u64,
+    /// As [`Life::believed`].
+    pub(super) believed: Vec<(Box<str>, u64)>,
+}
+
+impl Sign {
+    /// Of sets of a site; versions of another store are none of here.
+    pub(super) fn new(site: &str, pending: u64, sets: &[SetVersion], is_of_here: bool) -> Self {
+        let prefix = sets_of_site(site);
+        let believed = sets.iter().filter_map(|set| {
+            let label = set.name.strip_prefix(&prefix)?;
+            Some((label.into(), if is_of_here { set.version } else { 0 }))
+        });
+        let mut believed: Vec<(Box<str>, u64)> = believed.collect();
+        believed.sort_unstable();
+        Self { pending, believed }
+    }
+}
+
+impl Life {
+    pub(in super::super) fn new() -> Self {
+        Self {
+            since: Instant::now(),
+            heard: AtomicU64::new(0),
+            pending: AtomicU64::new(0),
+            believed: Mutex::default(),
+        }
+    }
+
+    fn believed(&self) -> MutexGuard<'_, Vec<(Box<str>, u64)>> {
+        self.believed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn hear(&self, sign: &Sign) {
+        let mut believed = self.believed();
+        let now = u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX - 1);
+        self.heard.store(now + 1, Relaxed);
+        self.pending.store(sign.pending, Relaxed);
+        if *believed != sign.believed {
+            believed.clone_from(&sign.believed);
+        }
+    }
+
+    /// How long ago it was heard of, if it was.
+    pub(super) fn heard(&self) -> Option<Duration> {
+        let heard = self.heard.load(Relaxed).checked_sub(1)?;
+        Some(
+            self.since
+                .elapsed()
+                .saturating_sub(Duration::from_millis(heard)),
+        )
+    }
+
+    /// Ids that it could not publish.
+    pub(super) fn pending(&self) -> u64 {
+        self.pending.load(Relaxed)
+    }
+
+    /// How many of its sets are not what it has sent.
+    fn differing(&self, name: &str, catalog: &Catalog) -> usize {
+        let believed = self.believed();
+        if believed.is_empty() {
+            return 0;
+        }
+        let prefix = sets_of_site(name);
+        let mut present = catalog.range(&prefix, None).peekable();
+        let differs = |(label, version): &&(Box<str>, u64)| {
+            let of = |name: &str| name.strip_prefix(&prefix).unwrap_or(name) < &**label;
+            while present.next_if(|(name, _)| of(name)).is_some() {}
+            let here = present.peek();
+            let here = here.filter(|(name, _)| name.strip_prefix(&prefix) == Some(label));
+            here.is_none_or(|(_, entry)| !(entry.whole..=entry.version).contains(version))
+        };
+        believed.iter().filter(differs).count()
+    }
+}
+
+impl Registration {
+    pub(in super::super) fn is_in_touch(&self) -> bool {
+        let allowed = Duration::from_secs(self.record.period) * PERIODS;
+        self.life.heard().is_some_and(|heard| heard <= allowed)
+    }
+
+    /// Why what it has recorded may not be in the index, if so. Of one that was not heard of since the
+    /// start nobody can tell what it did meanwhile.
+    pub(super) fn behind(&self, name: &str, catalog: &Catalog) -> Option<String> {
+        let Some(silent) = self.life.heard() else {
+            return Some(format!(
+                "not heard of since the coordinator was started {:.0} s ago: what it recorded \
+                 meanwhile is in no index",
+                self.life.since.elapsed().as_secs_f64()
+            ));
+        };
+        if !self.is_in_touch() {
+            return Some(format!(
+                "out of touch for {:.0} s: what it recorded since is in no index",
+                silent.as_secs_f64()
+            ));
+        }
+        match (self.life.pending(), self.life.differing(name, catalog)) {
+            (0, 0) => None,
+            (0, sets) => Some(format!(
+                "{sets} of its sets are not what it sent: ids of these may be in no index"
+            )),
+            (pending, _) => Some(format!(
+                "could not publish {pending} of its ids: these are in no index"
+            )),
+        }
+    }
+}
