@@ -1,11 +1,13 @@
 //! A trace under way: rounds of looking up, asking and merging, until nothing is new or a limit is reached.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use bloomgrove_client::api::{Code, MOST_LINKS as ANSWER_LINKS, Start, Trace, TraceRequest};
 use bloomgrove_client::render;
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::timeout_at;
 
@@ -18,12 +20,18 @@ use crate::observe::metrics as names;
 
 /// Seconds, unless others are asked for.
 const SECONDS: f64 = 10.0;
+/// Questions of one trace that are on their way: half of all, so that sites that stall cannot hold up
+/// every other trace.
+const AT_A_TIME: usize = 32;
 /// Bytes of all answers to one trace.
 const MOST_BYTES: u64 = 64 << 20;
 /// Ids that are looked up together: a site's number for each that may know one is kept.
 const LOOKED_UP: usize = 256;
 /// More ids than this are looked up on a thread of their own, so that nobody waits for them.
 const FEW: usize = 32;
+
+/// Sites that are to answer, and whether the question has gone out.
+type Waiting = BTreeMap<SiteNo, Arc<AtomicBool>>;
 
 /// A trace under way.
 pub(super) struct Run<'a> {
@@ -36,6 +44,8 @@ pub(super) struct Run<'a> {
     fewer: HashMap<SiteNo, u64>,
     /// Sites that are not asked any more.
     gone: HashSet<SiteNo>,
+    /// For questions of this trace that are on their way.
+    room: Arc<Semaphore>,
     graph: Graph,
     report: Report,
     seconds: f64,
@@ -55,11 +65,7 @@ impl<'a> Run<'a> {
         let seconds = request.seconds.unwrap_or(SECONDS).min(most);
         let links = request.links.unwrap_or(MOST_LINKS).min(tracer.links);
         let mut report = Report::new(sites.len());
-        for site in &sites {
-            if let Some(why) = &site.behind {
-                report.miss(Some(&site.name), why.clone());
-            }
-        }
+        report.miss_behind(&sites);
         Self {
             tracer,
             coordinator,
@@ -74,6 +80,7 @@ impl<'a> Run<'a> {
             sites,
             fewer: HashMap::new(),
             gone: HashSet::new(),
+            room: Arc::new(Semaphore::new(AT_A_TIME)),
             report,
             seconds,
             deadline: Instant::now() + Duration::from_secs_f64(seconds),
@@ -100,7 +107,7 @@ impl<'a> Run<'a> {
             self.report
                 .round(new.collect(), questions.values(), direction);
             if Instant::now() >= self.deadline {
-                self.late(BTreeSet::new());
+                self.late(Waiting::new());
                 return Ok(());
             }
             if let Some(why) = self.graph.full() {
@@ -149,15 +156,20 @@ impl<'a> Run<'a> {
 
     /// Asks all of them at the same time, and takes what they tell; says whether to go on.
     async fn ask(&mut self, questions: BTreeMap<SiteNo, Question>) -> bool {
-        let mut waiting: BTreeSet<SiteNo> = questions.keys().copied().collect();
+        let mut waiting: Waiting = questions
+            .keys()
+            .map(|number| (*number, Arc::default()))
+            .collect();
         // Dropped with this, they end.
         let mut asking: JoinSet<Asked> = JoinSet::new();
         for (number, question) in questions {
             let Some(site) = self.sites.get(number as usize) else {
                 continue;
             };
+            let sent = waiting.get(&number).cloned().unwrap_or_default();
             let ask = Ask {
                 number,
+                sent,
                 site: self.tracer.pool.site(site),
                 question,
                 direction: self.request.direction,
@@ -165,7 +177,7 @@ impl<'a> Run<'a> {
                 // Not what is left of the trace: its end is not the site's fault.
                 time: self.tracer.site_time,
             };
-            asking.spawn(ask.ask(self.tracer.requests.clone()));
+            asking.spawn(ask.ask(self.room.clone(), self.tracer.requests.clone()));
         }
         let deadline = self.deadline.into();
         loop {
@@ -221,16 +233,25 @@ impl<'a> Run<'a> {
     }
 
     /// The time is over.
-    fn late(&mut self, waiting: BTreeSet<SiteNo>) -> bool {
+    fn late(&mut self, waiting: Waiting) -> bool {
         let why = format!("ended early: {} s were over", self.seconds);
         self.report.miss(None, why);
-        self.unanswered(waiting, "had not answered when the time was over");
+        let (asked, unasked): (Waiting, Waiting) = waiting
+            .into_iter()
+            .partition(|(_, sent)| sent.load(Relaxed));
+        self.unanswered(asked, "had not answered when the time was over");
+        // Others took all the time, which is not their fault.
+        for number in unasked.into_keys() {
+            if let Some(site) = self.sites.get(number as usize) {
+                self.report.miss(Some(&site.name), "was not asked in time");
+            }
+        }
         false
     }
 
     /// These sites have not answered, and are not asked any more.
-    fn unanswered(&mut self, sites: BTreeSet<SiteNo>, why: &str) {
-        for number in sites {
+    fn unanswered(&mut self, sites: Waiting, why: &str) {
+        for number in sites.into_keys() {
             if let Some(site) = self.sites.get(number as usize) {
                 self.report.unanswered(number, &site.name, why);
             }

@@ -351,3 +351,39 @@ async fn a_trace_ends_with_who_asked_and_too_many_are_refused() {
     assert!(ended.await.unwrap(), "sites are asked on behalf of nobody");
     running.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sites_that_stall_hold_up_one_trace_and_not_the_others() {
+    let time = Duration::from_secs(20);
+    let running = Running::start_with(|config| config.trace.site_time = time).await;
+    let client = &running.client;
+    let url = raw(|_, _| std::thread::sleep(Duration::from_secs(20)));
+    for n in 0..70 {
+        let name = format!("slow{n:02}");
+        register(client, &name, &url, "x").await;
+        publish(client, &name, &["a"], 1000).await;
+    }
+    let _honest = Fake::with(client, "honest", &[used("x", "y")]).await;
+    let stalled = {
+        let client = client.clone();
+        let mut request = request("a");
+        request.seconds = Some(3.0);
+        tokio::spawn(async move { client.trace(&request).await.unwrap() })
+    };
+    // While that one waits, others find what they ask for.
+    let deadline = Instant::now() + Duration::from_secs(2);
+    while Instant::now() < deadline {
+        let mut request = request("x");
+        request.seconds = Some(0.5);
+        let found = client.trace(&request).await.unwrap();
+        assert!(found.complete, "{:?}", found.missing);
+        assert_eq!(found.links.len(), 1);
+    }
+    let found = stalled.await.unwrap();
+    let told = |why: &str| found.missing.iter().filter(|m| m.why.contains(why)).count();
+    assert_eq!(told("had not answered when the time was over"), 32);
+    assert_eq!(told("was not asked in time"), 38);
+    assert_eq!((found.missing.len(), found.cost.requests), (71, 32));
+    assert_eq!(found.sites.len(), 32);
+    running.stop().await;
+}

@@ -142,6 +142,24 @@ async fn a_silent_site_is_named_and_a_site_that_moves_is_found() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn of_many_silent_sites_some_are_named_and_the_others_counted() {
+    let running = Running::start().await;
+    for n in 0..130 {
+        register(&running.client, &format!("s{n}"), "http://127.0.0.1:9", "k").await;
+    }
+    assert!(trace(&running, "a").await.complete);
+    // After a start nobody has been heard of.
+    let running = Running::start_in(running.stop().await, |_| {}).await;
+    let found = trace(&running, "a").await;
+    assert!(!found.complete);
+    assert_eq!(found.missing.len(), 101);
+    let rest = &found.missing[100];
+    assert_eq!(rest.site, None);
+    assert!(rest.why.starts_with("30 more sites"), "{}", rest.why);
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_id_with_too_many_links_is_named() {
     let running = Running::start().await;
     let client = &running.client;
