@@ -42,10 +42,11 @@ use std::time::Duration;
 
 use anyhow::Result;
 use bloomgrove_client::api::{Code, LONGEST_SEALED_ID, Trace, TraceRequest};
+use bloomgrove_client::{Site, host_of};
 use tokio::sync::Semaphore;
 
 use crate::config::{Config, SiteOptions};
-use crate::coordinator::{Coordinator, Refusal};
+use crate::coordinator::{Coordinator, KnownSite, Refusal};
 use crate::observe::metrics as names;
 use pool::Pool;
 use run::Run;
@@ -90,9 +91,19 @@ impl Tracer {
     }
 
     /// Whether a site may be at this host.
-    #[must_use]
-    pub fn may_ask(&self, host: &str) -> bool {
-        self.sites.allows(host)
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn may_ask(&self, host: &str) -> Result<(), String> {
+        self.sites.may_be_at(host)
+    }
+
+    /// The site, to be asked. Where sites may be is looked at again: it may have been registered when
+    /// other settings were in force.
+    fn site(&self, site: &KnownSite) -> Result<Site, String> {
+        let host = host_of(&site.url).map_err(|error| error.to_string())?;
+        self.may_ask(&host)?;
+        self.pool.site(site)
     }
 
     /// The lineage of documents across all sites. Ends when it is dropped.

@@ -170,7 +170,7 @@ impl<'a> Run<'a> {
             let ask = Ask {
                 number,
                 sent,
-                site: self.tracer.pool.site(site),
+                site: self.tracer.site(site),
                 question,
                 direction: self.request.direction,
                 links: self.fewer.get(&number).copied().unwrap_or(ANSWER_LINKS),

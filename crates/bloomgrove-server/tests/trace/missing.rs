@@ -160,6 +160,31 @@ async fn of_many_silent_sites_some_are_named_and_the_others_counted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_site_at_a_host_that_is_not_allowed_any_more_is_not_asked() {
+    let running = Running::start().await;
+    let site = Fake::with(&running.client, "site", &[used("a", "b")]).await;
+    // By a name, which is looked up.
+    let by_name = site.url.replace("127.0.0.1", "localhost");
+    register(&running.client, "site", &by_name, &site.key()).await;
+    assert_eq!(trace(&running, "a").await.links.len(), 1);
+    let asked = site.keys();
+    let running = Running::start_in(running.stop().await, |config| {
+        config.sites.hosts = vec![".ie".into()];
+    })
+    .await;
+    site.forget_keys();
+    let found = trace(&running, "a").await;
+    assert_eq!((found.links.len(), found.complete), (0, false));
+    let told = why(&found, "site");
+    let is_told = told
+        .iter()
+        .any(|why| why.contains("asks no sites at localhost"));
+    assert!(is_told, "{told:?}");
+    assert_eq!((asked.len(), site.keys().len()), (1, 0));
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_id_with_too_many_links_is_named() {
     let running = Running::start().await;
     let client = &running.client;

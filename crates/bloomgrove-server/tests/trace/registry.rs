@@ -144,6 +144,19 @@ async fn what_cannot_be_registered_is_refused() {
         let refused = client.register_site(name, &site(url)).await.unwrap_err();
         assert_eq!(refused.code(), Some(code), "{name} {url}: {refused}");
     }
+    // Whatever is allowed.
+    let any = Running::start().await;
+    for url in [
+        "http://169.254.169.254",
+        "http://2852039166/",
+        "http://[fe80::1]:80",
+        "http://[::ffff:169.254.169.254]",
+    ] {
+        let refused = any.client.register_site("a", &site(url)).await.unwrap_err();
+        assert_eq!(refused.code(), Some(Code::Forbidden), "{url}: {refused}");
+        assert!(refused.to_string().contains("link-local"), "{refused}");
+    }
+    any.stop().await;
     let mut odd = site("https://galway.ie");
     odd.period = 0;
     let refused = client.register_site("a", &odd).await.unwrap_err();
