@@ -14,13 +14,10 @@ use tokio::sync::Semaphore;
 use super::check::{self, Checked};
 use super::graph::{Question, SiteNo};
 use super::pool::ANSWER;
+use super::share::Size;
 
 /// Of what a site says for people, so many characters are repeated.
 const REPEATED: usize = 200;
-
-/// When an answer is too large, so many times fewer links are asked for, down to about so many.
-const FEWER: u64 = 8;
-const FEWEST_LINKS: u64 = 64;
 
 /// What is to be asked.
 pub(super) struct Ask {
@@ -31,8 +28,8 @@ pub(super) struct Ask {
     pub(super) site: Result<Site, String>,
     pub(super) question: Question,
     pub(super) direction: Direction,
-    /// Links to ask for.
-    pub(super) links: u64,
+    /// What to ask for at once.
+    pub(super) size: Size,
     /// How long one answer may take.
     pub(super) time: Duration,
 }
@@ -42,11 +39,15 @@ pub(super) struct Ask {
 pub(super) struct Asked {
     pub(super) number: SiteNo,
     pub(super) question: Question,
-    /// Links that fit into an answer of this site.
-    pub(super) links: u64,
+    /// Of the question, what was too much.
+    pub(super) left: Question,
+    /// What fits into an answer of this site.
+    pub(super) size: Size,
     /// Of the question, all times it was sent.
     pub(super) bytes_sent: u64,
     pub(super) bytes_received: u64,
+    /// Those of the answer that is kept.
+    pub(super) bytes: u64,
     pub(super) requests: u64,
     pub(super) time: Duration,
     pub(super) answer: Result<Checked, String>,
@@ -59,9 +60,11 @@ impl Ask {
         let mut asked = Asked {
             number: self.number,
             question: Vec::new(),
-            links: self.links,
+            left: Vec::new(),
+            size: self.size,
             bytes_sent: 0,
             bytes_received: 0,
+            bytes: 0,
             requests: 0,
             time: Duration::ZERO,
             answer: Err("the server is stopping".into()),
@@ -69,11 +72,8 @@ impl Ask {
         let mut request = LineageRequest {
             ids: self.question,
             direction: self.direction,
-            links: None,
+            links: links(self.size),
         };
-        if self.links < MOST_LINKS {
-            request.links = Some(self.links);
-        }
         let room = async { Some((own.acquire().await.ok()?, all.acquire().await.ok()?)) };
         match (self.site, room.await) {
             (Ok(site), Some(_permits)) => {
@@ -86,7 +86,8 @@ impl Ask {
                 asked.time = started.elapsed();
                 match bytes {
                     Ok(bytes) => {
-                        asked.bytes_received += bytes.len() as u64;
+                        asked.bytes = bytes.len() as u64;
+                        asked.bytes_received += asked.bytes;
                         // Milliseconds, for the largest.
                         let work = tokio::task::spawn_blocking(move || {
                             let checked = check::check(&bytes, &request.ids, request.direction);
@@ -107,6 +108,11 @@ impl Ask {
     }
 }
 
+/// How many are asked for, unless it is as many as sites tell.
+fn links(size: Size) -> Option<u64> {
+    (size.links < MOST_LINKS).then_some(size.links)
+}
+
 async fn send(
     site: &Site,
     request: &mut LineageRequest,
@@ -124,10 +130,11 @@ async fn send(
                 tracing::debug!(error = %source, "a site is asked once more");
             }
             // Long ids and texts: the same in smaller parts, and the rest another time.
-            Err(Error::Answer { status: 200, .. }) if asked.links >= FEWEST_LINKS => {
+            Err(Error::Answer { status: 200, .. }) if asked.size.shrink(request.ids.len()) => {
                 asked.bytes_received += ANSWER;
-                asked.links /= FEWER;
-                request.links = Some(asked.links);
+                request.links = links(asked.size);
+                let kept = asked.size.ids.min(request.ids.len());
+                asked.left.extend(request.ids.drain(kept..));
                 question = serde_json::to_vec(request).map_err(|error| error.to_string())?;
             }
             Err(error) => {

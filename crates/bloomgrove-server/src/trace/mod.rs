@@ -19,6 +19,7 @@
 //! | `graph.rs` | what is known so far; who is to be asked for what |
 //! | `check.rs` | what an answer tells, as far as it was asked |
 //! | `ask.rs`, `pool.rs` | one question to one site; connections |
+//! | `share.rs` | how much of it one site may take |
 //! | `report.rs` | what it took, and what may be missing |
 //!
 //! Source: section 4 of the Bloofi paper (Crainiceanu & Lemire), which sends one query for each id.
@@ -36,6 +37,7 @@ mod graph;
 mod pool;
 mod report;
 mod run;
+mod share;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -178,10 +178,6 @@ impl Report {
         }
     }
 
-    pub(super) fn bytes_received(&self) -> u64 {
-        self.cost.bytes_received
-    }
-
     pub(super) fn finish(self) -> (Vec<SiteReport>, Vec<Missing>, TraceCost) {
         let sites: Vec<SiteReport> = self.asked.into_values().collect();
         let sum = |of: fn(&SiteReport) -> u64| sites.iter().map(of).sum();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use bloomgrove_client::api::{Code, MOST_LINKS as ANSWER_LINKS, Start, Trace, TraceRequest};
+use bloomgrove_client::api::{Code, Start, Trace, TraceRequest};
 use bloomgrove_client::render;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -14,6 +14,7 @@ use tokio::time::timeout_at;
 use super::ask::{Ask, Asked};
 use super::graph::{Graph, Place, Question, SiteNo};
 use super::report::Report;
+use super::share::Shares;
 use super::{MOST_LINKS, Tracer};
 use crate::coordinator::{Coordinator, KnownSite, Refusal};
 use crate::observe::metrics as names;
@@ -23,8 +24,6 @@ const SECONDS: f64 = 10.0;
 /// Questions of one trace that are on their way: half of all, so that sites that stall cannot hold up
 /// every other trace.
 const AT_A_TIME: usize = 32;
-/// Bytes of all answers to one trace.
-const MOST_BYTES: u64 = 64 << 20;
 /// Ids that are looked up together: a site's number for each that may know one is kept.
 const LOOKED_UP: usize = 256;
 /// More ids than this are looked up on a thread of their own, so that nobody waits for them.
@@ -40,8 +39,7 @@ pub(super) struct Run<'a> {
     request: &'a TraceRequest,
     sites: Vec<KnownSite>,
     numbers: Arc<HashMap<Arc<str>, SiteNo>>,
-    /// Of sites whose answers were too large: links to ask for.
-    fewer: HashMap<SiteNo, u64>,
+    shares: Shares,
     /// Sites that are not asked any more.
     gone: HashSet<SiteNo>,
     /// For questions of this trace that are on their way.
@@ -78,7 +76,7 @@ impl<'a> Run<'a> {
             ),
             request,
             sites,
-            fewer: HashMap::new(),
+            shares: Shares::default(),
             gone: HashSet::new(),
             room: Arc::new(Semaphore::new(AT_A_TIME)),
             report,
@@ -94,8 +92,9 @@ impl<'a> Run<'a> {
             for fresh in fresh.chunks(LOOKED_UP) {
                 self.name(fresh).await?;
             }
-            let gone = &self.gone;
-            let questions = self.graph.questions(|site| gone.contains(&site));
+            let (gone, shares) = (&self.gone, &self.shares);
+            let most = |site| shares.size(site).ids;
+            let questions = self.graph.questions(|site| gone.contains(&site), most);
             if fresh.is_empty() && questions.is_empty() {
                 return Ok(());
             }
@@ -173,7 +172,7 @@ impl<'a> Run<'a> {
                 site: self.tracer.site(site),
                 question,
                 direction: self.request.direction,
-                links: self.fewer.get(&number).copied().unwrap_or(ANSWER_LINKS),
+                size: self.shares.size(number),
                 // Not what is left of the trace: its end is not the site's fault.
                 time: self.tracer.site_time,
             };
@@ -200,19 +199,22 @@ impl<'a> Run<'a> {
     }
 
     /// Takes an answer; says whether to go on.
-    fn take(&mut self, asked: Asked) -> bool {
+    fn take(&mut self, mut asked: Asked) -> bool {
         let number = asked.number;
         let Some(site) = self.sites.get(number as usize) else {
             return true;
         };
         metrics::counter!(names::SITE_REQUESTS).increment(asked.requests);
-        self.report.asked(&site.name, &asked);
-        if asked.links < ANSWER_LINKS {
-            self.fewer.insert(number, asked.links);
+        if asked.answer.is_ok()
+            && let Err(why) = self.shares.take(number, asked.size, asked.bytes)
+        {
+            asked.answer = Err(why);
         }
+        self.report.asked(&site.name, &asked);
         match asked.answer {
             Ok(answer) => {
                 let taken = self.graph.take(number, answer);
+                self.graph.ask_again(&asked.left);
                 self.report.took(number, &taken);
             }
             Err(why) => {
@@ -221,12 +223,8 @@ impl<'a> Run<'a> {
                 self.gone.insert(number);
             }
         }
-        let why = match self.graph.full() {
-            Some(why) => why.to_owned(),
-            None if self.report.bytes_received() > MOST_BYTES => {
-                format!("sites told more than {} MiB", MOST_BYTES >> 20)
-            }
-            None => return true,
+        let Some(why) = self.graph.full() else {
+            return true;
         };
         self.report.miss(None, format!("ended early: {why}"));
         false

@@ -248,6 +248,47 @@ async fn what_is_too_large_for_one_answer_comes_in_parts() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn too_many_ids_for_one_answer_are_asked_for_in_parts() {
+    let time = Duration::from_secs(10);
+    let running = Running::start_with(|config| config.trace.site_time = time).await;
+    let client = &running.client;
+    let links: Vec<Link> = (0..300)
+        .map(|n| used("root", &format!("leaf {n}")))
+        .collect();
+    let _links = Fake::with(client, "links", &links).await;
+    // 12 MB of texts and no link, so that it does not help to ask for fewer links.
+    let texts = Fake::start("texts").await;
+    let nodes = links.iter().map(|link| {
+        let node = Node {
+            id: link.cause.clone(),
+            label: Some("x".repeat(40_000)),
+            ..Node::default()
+        };
+        (node.id.clone(), node)
+    });
+    texts.hold(Holds {
+        nodes: nodes.collect(),
+        limit: 10_000,
+        ..Holds::default()
+    });
+    texts.register(client).await;
+    texts.publish(client, 10_000).await;
+    let found = trace(&running, "root").await;
+    assert!(found.complete, "{:?}", found.missing);
+    let texts = found.nodes.iter().filter(|node| node.node.label.is_some());
+    assert_eq!((found.links.len(), texts.count()), (300, 300));
+    // 300, 18, and then more again: by 18 it would be as many as 17 requests more.
+    let site = found
+        .sites
+        .iter()
+        .find(|site| site.name == "texts")
+        .unwrap();
+    assert!(site.requests <= 9, "{site:?}");
+    assert_eq!(site.ids, 300);
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_traced_is_refused() {
     let running = Running::start().await;
     let client = &running.client;
