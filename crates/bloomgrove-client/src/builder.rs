@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use reqwest::dns::Resolve;
 use reqwest::header::HeaderValue;
 use reqwest::{Certificate, Url, redirect};
 
@@ -31,6 +32,7 @@ pub struct ClientBuilder {
     answer_limit: u64,
     filter_limit: u64,
     proxies: bool,
+    resolver: Option<Arc<dyn Resolve>>,
 }
 
 /// How long it may take to reach the server; the answer may take longer.
@@ -49,6 +51,7 @@ impl ClientBuilder {
             answer_limit: 256 << 20,
             filter_limit: 1 << 30,
             proxies: true,
+            resolver: None,
         }
     }
 
@@ -88,6 +91,13 @@ impl ClientBuilder {
         self
     }
 
+    /// Has names looked up by this, so that not every address is reached. Addresses that are written as
+    /// numbers are not looked up.
+    pub fn resolver(mut self, resolver: impl Resolve + 'static) -> Self {
+        self.resolver = Some(Arc::new(resolver));
+        self
+    }
+
     /// The client. Nothing is sent yet.
     ///
     /// # Errors
@@ -106,6 +116,9 @@ impl ClientBuilder {
             .timeout(self.timeout);
         if is_loopback(&url) || !self.proxies {
             http = http.no_proxy();
+        }
+        if let Some(resolver) = self.resolver {
+            http = http.dns_resolver(resolver);
         }
         if url.scheme() == "http" {
             // The machine's authorities are not even read.

@@ -207,19 +207,54 @@ impl SiteOptions {
                 "`sites.hosts` has {host:?}, which is no name of a host; write galway.example.org, or \
                  .example.org for all hosts whose names end so"
             )),
-            None => Ok(()),
+            None => match self.hosts.iter().find(|host| is_link_local_host(host)) {
+                Some(host) => Err(format!("`sites.hosts` has {host:?}: {NO_LINK_LOCAL}")),
+                None => Ok(()),
+            },
         }
     }
 
     /// Whether a site may be at this host.
-    #[must_use]
-    pub fn allows(&self, host: &str) -> bool {
+    ///
+    /// # Errors
+    /// Why not, and who can change it.
+    pub fn may_be_at(&self, host: &str) -> Result<(), String> {
+        if is_link_local_host(host) {
+            return Err(format!("{host}: {NO_LINK_LOCAL}"));
+        }
+        match self.allows(host) {
+            true => Ok(()),
+            false => Err(format!(
+                "this server asks no sites at {host}; whoever runs it can allow that (`sites.hosts` in \
+                 its configuration)"
+            )),
+        }
+    }
+
+    fn allows(&self, host: &str) -> bool {
         let host = host.to_ascii_lowercase();
         let fits = |allowed: &String| match allowed.starts_with('.') {
             true => host.ends_with(&allowed.to_ascii_lowercase()),
             false => host.eq_ignore_ascii_case(allowed),
         };
         self.hosts.is_empty() || self.hosts.iter().any(fits)
+    }
+}
+
+const NO_LINK_LOCAL: &str = "no site is asked at a link-local address (169.254.0.0/16, fe80::/10)";
+
+/// Whether this is the number of a link-local address.
+fn is_link_local_host(host: &str) -> bool {
+    let address: Result<IpAddr, _> = host.trim_matches(['[', ']']).parse();
+    address.is_ok_and(is_link_local)
+}
+
+/// Whether this address is of the link that the machine is on, where no site is: clouds tell whoever
+/// asks there the secrets of the machine.
+pub(crate) fn is_link_local(address: IpAddr) -> bool {
+    match address.to_canonical() {
+        IpAddr::V4(address) => address.is_link_local(),
+        IpAddr::V6(address) => address.is_unicast_link_local(),
     }
 }
 

@@ -7,7 +7,10 @@
 //! A server without keys listens on loopback, where every page in the browser of this machine
 //! can reach it, too. So there the request must be meant for this machine by name (`Host`; a
 //! page that was rebound to 127.0.0.1 has its own) and, if a page sent it, by one of ours
-//! (`Origin`). With keys, that is no danger: browsers do not send them by themselves.
+//! (`Origin`, and `Sec-Fetch-Site` where browsers send no origin: pictures, frames, links). Only the
+//! page itself may be pointed to. With keys, that is no danger: browsers do not send them by themselves.
+//!
+//! No page of others gets an answer to look at, whatever the browser (`Cross-Origin-Resource-Policy`).
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
@@ -16,7 +19,7 @@ use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
 use bloomgrove_client::api::{Code, Problem};
-use http::{HeaderMap, StatusCode, Uri, header};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
 
 use crate::access::{Access, Caller, Denied};
 use crate::page;
@@ -31,9 +34,19 @@ pub struct Door {
     pub is_open: fn(&str) -> bool,
 }
 
+const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
+
 /// The middleware.
-pub async fn admit(State(door): State<Door>, mut request: Request, next: Next) -> Response {
-    let caller = match caller(&door, &request) {
+pub async fn admit(State(door): State<Door>, request: Request, next: Next) -> Response {
+    let mut response = answer(&door, request, next).await;
+    let headers = response.headers_mut();
+    headers.insert(RESOURCE_POLICY, HeaderValue::from_static("same-origin"));
+    response
+}
+
+async fn answer(door: &Door, mut request: Request, next: Next) -> Response {
+    let caller = match caller(door, &request) {
         Ok(caller) => caller,
         Err(problem) => return respond(problem),
     };
@@ -98,6 +111,17 @@ fn meant_for_us(uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
             "this server has no keys, so it answers only requests for localhost, 127.0.0.1 or \
              [::1], and not for {host:?}; configure keys to use other names"
         ));
+    }
+    let is_foreign = |site: &HeaderValue| {
+        let site = site.as_bytes().trim_ascii();
+        !site.eq_ignore_ascii_case(b"same-origin") && !site.eq_ignore_ascii_case(b"none")
+    };
+    if headers.get_all(FETCH_SITE).iter().any(is_foreign) && !page::has(uri.path()) {
+        return refuse(
+            "this server has no keys, so of what it has, pages of other servers may point only to its \
+             own page; open that, or configure keys"
+                .into(),
+        );
     }
     let Some(origin) = headers.get(header::ORIGIN) else {
         return Ok(());
@@ -195,6 +219,33 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert(header::HOST, "localhost".parse().unwrap());
         assert!(meant_for_us(&absolute, &headers).is_err());
+    }
+
+    #[test]
+    fn pictures_and_frames_of_others_are_refused() {
+        let ask = |path: &str, sites: &[&str]| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::HOST, "localhost:7117".parse().unwrap());
+            for site in sites {
+                headers.append(FETCH_SITE, site.parse().unwrap());
+            }
+            meant_for_us(&path.parse().unwrap(), &headers).is_ok()
+        };
+        for path in [
+            "/v1/sets",
+            "/v1/sparql?query=ASK%20%7B%7D",
+            "/metrics",
+            "/livez",
+        ] {
+            for foreign in ["cross-site", "same-site", "Cross-Site", "what comes next"] {
+                assert!(!ask(path, &[foreign]), "{path} {foreign}");
+                assert!(!ask(path, &["same-origin", foreign]), "{path} {foreign}");
+            }
+            // Typed, clicked in the page itself, or sent by no browser.
+            assert!(ask(path, &["none"]) && ask(path, &["same-origin"]) && ask(path, &[]));
+        }
+        // Whoever links to the page may.
+        assert!(ask("/", &["cross-site"]) && ask("/?trace=x", &["same-site"]));
     }
 
     #[test]

@@ -98,6 +98,26 @@ fn sites_are_where_they_may_be() {
         assert_eq!(sites.allows(host), allowed, "{host}");
     }
     assert!(SiteOptions::default().allows("anywhere"));
+    for host in [
+        "169.254.169.254",
+        "fe80::1",
+        "febf::1",
+        "::ffff:169.254.0.1",
+    ] {
+        assert!(SiteOptions::default().may_be_at(host).is_err(), "{host}");
+        let hosts = vec![host.to_owned()];
+        assert!(SiteOptions { hosts, ca: None }.check().is_err(), "{host}");
+    }
+    for host in [
+        "169.253.1.1",
+        "fec0::1",
+        "fd00::1",
+        "127.0.0.1",
+        "10.0.0.1",
+        "fe80.example",
+    ] {
+        assert_eq!(SiteOptions::default().may_be_at(host), Ok(()), "{host}");
+    }
     for host in ["", ".", "*.org", "http://a", "a b"] {
         let hosts = vec![host.to_owned()];
         assert!(SiteOptions { hosts, ca: None }.check().is_err(), "{host}");

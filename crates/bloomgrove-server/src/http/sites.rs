@@ -34,20 +34,17 @@ impl<S: Send + Sync> FromRequestParts<S> for OwnSite {
     security((), ("key" = [])))]
 pub(super) async fn register(
     OwnSite(name): OwnSite,
+    Who(who): Who,
     State(app): State<App>,
     Ready(coordinator): Ready,
     Json(site): Json<RegisterSite>,
 ) -> Result<Answer<Registered>, Refused> {
     // An address that is none is refused by the coordinator.
-    if let Ok(host) = host_of(&site.url)
-        && !app.tracer().may_ask(&host)
-    {
-        let detail = format!(
-            "this server asks no sites at {host}; whoever runs it can allow that (`sites.hosts` in \
-             its configuration)"
-        );
-        return Err(Refused::new(Code::Forbidden, detail));
+    if let Ok(host) = host_of(&site.url) {
+        let may_ask = app.tracer().may_ask(&host);
+        may_ask.map_err(|why| Refused::new(Code::Forbidden, why))?;
     }
+    let _room = coordinator.room_for_site(&name, who.prefix()).await?;
     Ok(Answer(coordinator.register(&name, site).await?))
 }
 

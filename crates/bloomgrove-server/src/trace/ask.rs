@@ -4,6 +4,7 @@
 //! registers a site could otherwise read through the coordinator what only it can reach.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use bloomgrove_client::api::{Direction, LineageRequest, MOST_LINKS};
@@ -13,23 +14,22 @@ use tokio::sync::Semaphore;
 use super::check::{self, Checked};
 use super::graph::{Question, SiteNo};
 use super::pool::ANSWER;
+use super::share::Size;
 
 /// Of what a site says for people, so many characters are repeated.
 const REPEATED: usize = 200;
 
-/// When an answer is too large, so many times fewer links are asked for, down to about so many.
-const FEWER: u64 = 8;
-const FEWEST_LINKS: u64 = 64;
-
 /// What is to be asked.
 pub(super) struct Ask {
     pub(super) number: SiteNo,
+    /// Set when it goes out.
+    pub(super) sent: Arc<AtomicBool>,
     /// The site, or why it cannot be asked.
     pub(super) site: Result<Site, String>,
     pub(super) question: Question,
     pub(super) direction: Direction,
-    /// Links to ask for.
-    pub(super) links: u64,
+    /// What to ask for at once.
+    pub(super) size: Size,
     /// How long one answer may take.
     pub(super) time: Duration,
 }
@@ -39,26 +39,32 @@ pub(super) struct Ask {
 pub(super) struct Asked {
     pub(super) number: SiteNo,
     pub(super) question: Question,
-    /// Links that fit into an answer of this site.
-    pub(super) links: u64,
+    /// Of the question, what was too much.
+    pub(super) left: Question,
+    /// What fits into an answer of this site.
+    pub(super) size: Size,
     /// Of the question, all times it was sent.
     pub(super) bytes_sent: u64,
     pub(super) bytes_received: u64,
+    /// Those of the answer that is kept.
+    pub(super) bytes: u64,
     pub(super) requests: u64,
     pub(super) time: Duration,
     pub(super) answer: Result<Checked, String>,
 }
 
 impl Ask {
-    /// Asks, once there is room; once more if the connection breaks, and for less if the answer is too
+    /// Asks, once there is room in this trace and then among all; once more if the connection breaks, and for less if the answer is too
     /// large.
-    pub(super) async fn ask(self, room: Arc<Semaphore>) -> Asked {
+    pub(super) async fn ask(self, own: Arc<Semaphore>, all: Arc<Semaphore>) -> Asked {
         let mut asked = Asked {
             number: self.number,
             question: Vec::new(),
-            links: self.links,
+            left: Vec::new(),
+            size: self.size,
             bytes_sent: 0,
             bytes_received: 0,
+            bytes: 0,
             requests: 0,
             time: Duration::ZERO,
             answer: Err("the server is stopping".into()),
@@ -66,13 +72,12 @@ impl Ask {
         let mut request = LineageRequest {
             ids: self.question,
             direction: self.direction,
-            links: None,
+            links: links(self.size),
         };
-        if self.links < MOST_LINKS {
-            request.links = Some(self.links);
-        }
-        match (self.site, room.acquire().await) {
-            (Ok(site), Ok(_permit)) => {
+        let room = async { Some((own.acquire().await.ok()?, all.acquire().await.ok()?)) };
+        match (self.site, room.await) {
+            (Ok(site), Some(_permits)) => {
+                self.sent.store(true, Relaxed);
                 let started = Instant::now();
                 let sent =
                     tokio::time::timeout(self.time, send(&site, &mut request, &mut asked)).await;
@@ -81,7 +86,8 @@ impl Ask {
                 asked.time = started.elapsed();
                 match bytes {
                     Ok(bytes) => {
-                        asked.bytes_received += bytes.len() as u64;
+                        asked.bytes = bytes.len() as u64;
+                        asked.bytes_received += asked.bytes;
                         // Milliseconds, for the largest.
                         let work = tokio::task::spawn_blocking(move || {
                             let checked = check::check(&bytes, &request.ids, request.direction);
@@ -96,10 +102,15 @@ impl Ask {
                 }
             }
             (Err(why), _) => (asked.answer, asked.question) = (Err(why), request.ids),
-            (_, Err(_)) => asked.question = request.ids,
+            (_, None) => asked.question = request.ids,
         }
         asked
     }
+}
+
+/// How many are asked for, unless it is as many as sites tell.
+fn links(size: Size) -> Option<u64> {
+    (size.links < MOST_LINKS).then_some(size.links)
 }
 
 async fn send(
@@ -119,10 +130,11 @@ async fn send(
                 tracing::debug!(error = %source, "a site is asked once more");
             }
             // Long ids and texts: the same in smaller parts, and the rest another time.
-            Err(Error::Answer { status: 200, .. }) if asked.links >= FEWEST_LINKS => {
+            Err(Error::Answer { status: 200, .. }) if asked.size.shrink(request.ids.len()) => {
                 asked.bytes_received += ANSWER;
-                asked.links /= FEWER;
-                request.links = Some(asked.links);
+                request.links = links(asked.size);
+                let kept = asked.size.ids.min(request.ids.len());
+                asked.left.extend(request.ids.drain(kept..));
                 question = serde_json::to_vec(request).map_err(|error| error.to_string())?;
             }
             Err(error) => {

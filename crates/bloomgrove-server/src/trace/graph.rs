@@ -30,7 +30,7 @@ pub(super) type SiteNo = u32;
 /// Who may have to be asked for what at most: a few bytes each.
 const MOST_NAMED: usize = 4_000_000;
 /// Of one question: ids, as sites take them, and their bytes.
-const MOST_ASKED: usize = 10_000;
+pub(super) const MOST_ASKED: usize = 10_000;
 const MOST_ASKED_BYTES: usize = 4 << 20;
 
 /// Ids to ask one site for.
@@ -152,10 +152,11 @@ impl Graph {
         }
     }
 
-    /// Whom to ask for what now, without those who are `gone`.
+    /// Whom to ask for what now, without those who are `gone`, and for `most` ids at once.
     pub(super) fn questions(
         &mut self,
         gone: impl Fn(SiteNo) -> bool,
+        most: impl Fn(SiteNo) -> usize,
     ) -> BTreeMap<SiteNo, Question> {
         let mut questions: BTreeMap<SiteNo, (Question, usize)> = BTreeMap::new();
         let mut later = BTreeSet::new();
@@ -168,7 +169,7 @@ impl Graph {
             let lacking = spot.told.iter().filter(|(_, told)| *told < needed);
             for (site, _) in lacking.filter(|(site, _)| !gone(*site)) {
                 let (question, bytes) = questions.entry(*site).or_default();
-                if question.len() >= MOST_ASKED || *bytes + spot.id.len() > MOST_ASKED_BYTES {
+                if question.len() >= most(*site) || *bytes + spot.id.len() > MOST_ASKED_BYTES {
                     later.insert(place);
                     continue;
                 }
@@ -182,6 +183,12 @@ impl Graph {
         self.open = later;
         let questions = questions.into_iter();
         questions.map(|(site, (ids, _))| (site, ids)).collect()
+    }
+
+    /// These were not asked for in the end: somebody still has to be.
+    pub(super) fn ask_again(&mut self, left: &[Start]) {
+        let places = left.iter().filter_map(|start| self.places.get(&*start.id));
+        self.open.extend(places);
     }
 
     /// Takes an answer in.

@@ -1,15 +1,17 @@
 //! Connections to sites: one client for all that speak HTTP, one for all that speak TLS.
 //!
 //! Each site is shown its own key and no other. Nothing goes through a proxy, and nobody is followed to where he
-//! points.
+//! points. A name that leads to a link-local address leads nowhere: whether it does is seen when it is looked up, since
+//! it may lead elsewhere by the next time.
 
 use std::sync::OnceLock;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use bloomgrove_client::{Client, Site};
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-use crate::config::Config;
+use crate::config::{Config, is_link_local};
 use crate::coordinator::KnownSite;
 
 /// Bytes of one answer at most.
@@ -65,10 +67,44 @@ fn client(
 ) -> Result<Client, bloomgrove_client::Error> {
     let builder = Client::builder(url)
         .direct()
+        .resolver(Resolver)
         .timeout(time)
         .answer_limit(ANSWER);
     match authority {
         Some(pem) => builder.ca_certificate(pem).build(),
         None => builder.build(),
+    }
+}
+
+/// Looks names up as the system does, and leaves out what no site has.
+struct Resolver;
+
+impl Resolve for Resolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        Box::pin(async move {
+            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
+            let of_sites = found.filter(|found| !is_link_local(found.ip()));
+            let addresses: Addrs = Box::new(of_sites.collect::<Vec<_>>().into_iter());
+            Ok(addresses)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn no_name_leads_to_a_link_local_address() {
+        for (name, found) in [
+            ("localhost", true),
+            ("127.0.0.1", true),
+            ("169.254.169.254", false),
+            ("fe80::1", false),
+            ("::ffff:169.254.0.1", false),
+        ] {
+            let addresses = Resolver.resolve(name.parse().unwrap()).await.unwrap();
+            assert_eq!(addresses.count() > 0, found, "{name}");
+        }
     }
 }

@@ -83,6 +83,17 @@ async fn without_keys_foreign_pages_are_refused() {
     let server = start(Wanted::default()).await;
     let own = format!("host: {}", server.addr);
     let own_page = format!("origin: http://{}", server.addr);
+    // A picture or a frame on a page of others: no origin is sent.
+    for (site, status) in [("cross-site", 403), ("same-site", 403), ("none", 200)] {
+        let answer = server
+            .ask("GET", "/read", &[&own, &format!("sec-fetch-site: {site}")])
+            .await;
+        assert_eq!(answer.status, status, "{site}: {answer:?}");
+        assert_eq!(
+            answer.header("cross-origin-resource-policy"),
+            Some("same-origin")
+        );
+    }
     for (headers, status) in [
         (&[own.as_str()][..], 200),
         (&[&own, &own_page], 200),

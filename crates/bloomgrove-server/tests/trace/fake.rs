@@ -134,6 +134,10 @@ impl Fake {
         self.inner.keys.lock().unwrap().clone()
     }
 
+    pub(crate) fn forget_keys(&self) {
+        self.inner.keys.lock().unwrap().clear();
+    }
+
     pub(crate) fn hold(&self, holds: Holds) {
         *self.inner.holds.lock().unwrap() = holds;
     }

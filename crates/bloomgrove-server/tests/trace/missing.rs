@@ -143,6 +143,49 @@ async fn a_silent_site_is_named_and_a_site_that_moves_is_found() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn of_many_silent_sites_some_are_named_and_the_others_counted() {
+    let running = Running::start().await;
+    for n in 0..130 {
+        register(&running.client, &format!("s{n}"), "http://127.0.0.1:9", "k").await;
+    }
+    assert!(trace(&running, "a").await.complete);
+    // After a start nobody has been heard of.
+    let running = Running::start_in(running.stop().await, |_| {}).await;
+    let found = trace(&running, "a").await;
+    assert!(!found.complete);
+    assert_eq!(found.missing.len(), 101);
+    let rest = &found.missing[100];
+    assert_eq!(rest.site, None);
+    assert!(rest.why.starts_with("30 more sites"), "{}", rest.why);
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_site_at_a_host_that_is_not_allowed_any_more_is_not_asked() {
+    let running = Running::start().await;
+    let site = Fake::with(&running.client, "site", &[used("a", "b")]).await;
+    // By a name, which is looked up.
+    let by_name = site.url.replace("127.0.0.1", "localhost");
+    register(&running.client, "site", &by_name, &site.key()).await;
+    assert_eq!(trace(&running, "a").await.links.len(), 1);
+    let asked = site.keys();
+    let running = Running::start_in(running.stop().await, |config| {
+        config.sites.hosts = vec![".ie".into()];
+    })
+    .await;
+    site.forget_keys();
+    let found = trace(&running, "a").await;
+    assert_eq!((found.links.len(), found.complete), (0, false));
+    let told = why(&found, "site");
+    let is_told = told
+        .iter()
+        .any(|why| why.contains("asks no sites at localhost"));
+    assert!(is_told, "{told:?}");
+    assert_eq!((asked.len(), site.keys().len()), (1, 0));
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_id_with_too_many_links_is_named() {
     let running = Running::start().await;
     let client = &running.client;
@@ -202,6 +245,47 @@ async fn what_is_too_large_for_one_answer_comes_in_parts() {
             .iter()
             .all(|node| node.node.label.is_some())
     );
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn too_many_ids_for_one_answer_are_asked_for_in_parts() {
+    let time = Duration::from_secs(10);
+    let running = Running::start_with(|config| config.trace.site_time = time).await;
+    let client = &running.client;
+    let links: Vec<Link> = (0..300)
+        .map(|n| used("root", &format!("leaf {n}")))
+        .collect();
+    let _links = Fake::with(client, "links", &links).await;
+    // 12 MB of texts and no link, so that it does not help to ask for fewer links.
+    let texts = Fake::start("texts").await;
+    let nodes = links.iter().map(|link| {
+        let node = Node {
+            id: link.cause.clone(),
+            label: Some("x".repeat(40_000)),
+            ..Node::default()
+        };
+        (node.id.clone(), node)
+    });
+    texts.hold(Holds {
+        nodes: nodes.collect(),
+        limit: 10_000,
+        ..Holds::default()
+    });
+    texts.register(client).await;
+    texts.publish(client, 10_000).await;
+    let found = trace(&running, "root").await;
+    assert!(found.complete, "{:?}", found.missing);
+    let texts = found.nodes.iter().filter(|node| node.node.label.is_some());
+    assert_eq!((found.links.len(), texts.count()), (300, 300));
+    // 300, 18, and then more again: by 18 it would be as many as 17 requests more.
+    let site = found
+        .sites
+        .iter()
+        .find(|site| site.name == "texts")
+        .unwrap();
+    assert!(site.requests <= 9, "{site:?}");
+    assert_eq!(site.ids, 300);
     running.stop().await;
 }
 
