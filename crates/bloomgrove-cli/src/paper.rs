@@ -95,7 +95,7 @@ pub(crate) struct BloomTreeArgs {
 pub(crate) struct ProvenanceArgs {
     #[command(flatten)]
     shared: Args,
-    /// A million events, and up to a thousand sites: takes 6 GB of memory and half an hour
+    /// A million events, and up to a thousand sites: takes 4 GB of memory and half an hour
     #[arg(long)]
     full: bool,
 }
