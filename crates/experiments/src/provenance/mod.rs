@@ -84,7 +84,7 @@ pub struct Effort {
 }
 
 impl Effort {
-    /// Some minutes, and 2 GB of memory.
+    /// Some minutes, and 1 GB of memory.
     pub const DEFAULT: Self = Self {
         sites: 200,
         events: 200_000,
@@ -96,14 +96,13 @@ impl Effort {
         fpr_documents: 50,
         rates: &[0.1, 0.01, 0.001, 0.0001],
     };
-    /// A million events and a thousand sites: half an hour, and 4 GB of memory.
+    /// A million events, and up to a thousand sites: a quarter of an hour, and 3 GB of memory.
     pub const FULL: Self = Self {
         events: 1_000_000,
         documents: 500,
         broadcasts: 25,
         site_counts: &[10, 30, 100, 300, 1000],
-        fpr_events: 1_000_000,
-        fpr_documents: 100,
+        fpr_documents: 500,
         ..Self::DEFAULT
     };
 }
