@@ -4,7 +4,9 @@ use std::io::{IsTerminal, Write, stderr};
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use bloomgrove_experiments::{Progress, Report, bloofi, bloom_tree, buffered, provenance, sampling};
+use bloomgrove_experiments::{
+    Progress, Report, bloofi, bloom_tree, buffered, provenance, sampling,
+};
 use clap::Subcommand;
 
 use crate::output::Output;
