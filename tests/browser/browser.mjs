@@ -28,8 +28,26 @@ export async function close() {
   await rm(temporary, { recursive: true, force: true });
 }
 
-/** A page of its own, with nothing kept from others. */
-export async function open(address, { width = 1280, height = 900, dark = false } = {}) {
+async function standIn(page, answers) {
+  await page.setRequestInterception(true);
+  page.on("request", async (request) => {
+    const answer = answers[`${request.method()} ${new URL(request.url()).pathname}`];
+    if (!answer) return request.continue();
+    try {
+      const { status = 200, body } = await answer(request.postData() && JSON.parse(request.postData()));
+      await request.respond({ status, contentType: "application/json", body: JSON.stringify(body) });
+    } catch {
+      // The page has given up waiting, or is gone and the server with it.
+      await request.abort().catch(() => {});
+    }
+  });
+}
+
+/**
+ * A page of its own, with nothing kept from others. `answers` stands in for the server where it is
+ * asked so: `"GET /v1/sites": (body) => ({ status, body })`.
+ */
+export async function open(address, { width = 1280, height = 900, dark = false, answers = null } = {}) {
   const context = await browser.createBrowserContext({
     downloadBehavior: { policy: "allow", downloadPath: downloads },
   });
@@ -50,6 +68,7 @@ export async function open(address, { width = 1280, height = 900, dark = false }
       console.error(`forbidden by ${event.violatedDirective}: ${event.blockedURI} ${event.sample}`);
     });
   });
+  if (answers) await standIn(page, answers);
   await page.setViewport({ width, height });
   await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: dark ? "dark" : "light" }]);
   await page.goto(address);

@@ -49,6 +49,13 @@ export class Server {
     // Started again, it is found where it was.
     this.listen = new URL(address).host;
     while (!(await fetch(`${address}/readyz`)).ok) await sleep(20);
+    // Its sites publish theirs a moment later.
+    while (this.demo && (await this.sets()) < 1020) await sleep(50);
+  }
+
+  async sets() {
+    const headers = this.key ? { authorization: `Bearer ${this.key}` } : {};
+    return (await (await fetch(`${this.address}/v1/status`, { headers })).json()).sets;
   }
 
   /** Ends the process, as a crash would. */

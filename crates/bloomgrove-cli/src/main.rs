@@ -2,6 +2,7 @@
 //! command line, runs a verb and turns its end into an exit code.
 
 mod buffered;
+mod connect;
 mod filter;
 mod hash;
 mod index;
@@ -16,6 +17,8 @@ mod questions;
 mod remote;
 mod sample;
 mod serve;
+mod site;
+mod trace;
 mod tree;
 mod tune;
 mod units;
@@ -64,6 +67,10 @@ enum Noun {
     Reconstruct(Box<sample::Reconstruct>),
     /// Keep sets and answer over HTTP which of them hold a key
     Serve(Box<serve::Args>),
+    /// Keep what happens to documents, and let a coordinator know which are known here
+    Site(Box<site::Args>),
+    /// Say where a document comes from, across all sites
+    Trace(Box<trace::Args>),
     /// Measure the hash families
     #[command(subcommand)]
     Hash(hash::Verb),
@@ -88,8 +95,13 @@ enum Outcome {
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    // The server finishes what is under way, and hears signals by itself.
-    if !matches!(args.noun, Noun::Serve(_)) {
+    // A server or a site finishes what is under way, and hears signals by itself.
+    let is_server = match &args.noun {
+        Noun::Serve(_) => true,
+        Noun::Site(args) => args.is_site(),
+        _ => false,
+    };
+    if !is_server {
         interrupt::catch();
     }
     let result = match args.noun {
@@ -102,6 +114,8 @@ fn main() -> ExitCode {
         Noun::Sample(args) => sample::run(*args),
         Noun::Reconstruct(args) => sample::reconstruct(*args),
         Noun::Serve(args) => serve::run(*args),
+        Noun::Site(args) => site::run(*args),
+        Noun::Trace(args) => trace::run(*args),
         Noun::Hash(verb) => hash::run(verb),
         Noun::Tune(verb) => tune::run(verb),
         Noun::Paper(verb) => paper::run(verb),

@@ -1,5 +1,7 @@
 //! `bloomgrove serve`: the coordinator; and `bloomgrove serve key`, which makes keys for it.
 
+mod demo;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,6 +15,7 @@ use bloomgrove_server::config::{
 };
 use bloomgrove_server::observe::logs;
 
+use self::demo::DemoSites;
 use crate::output::Output;
 use crate::{Outcome, units};
 
@@ -85,6 +88,8 @@ struct Flags {
     )]
     keys: Option<Vec<KeyEntry>>,
     #[command(flatten)]
+    trace: TraceFlags,
+    #[command(flatten)]
     log: LogFlags,
 }
 
@@ -149,6 +154,46 @@ struct TlsFlags {
 }
 
 #[derive(clap::Args)]
+#[command(next_help_heading = "Sites and traces")]
+struct TraceFlags {
+    /// Hosts that sites may be at, or ends of their names; may be repeated [default: any]
+    #[arg(
+        long = "site-host",
+        value_name = "HOST",
+        env = "BLOOMGROVE_SITE_HOSTS",
+        value_delimiter = ','
+    )]
+    site_hosts: Option<Vec<String>>,
+    /// Trust this authority and no other for sites: its certificate, in PEM
+    #[arg(long, value_name = "FILE", env = "BLOOMGROVE_SITE_CA")]
+    site_ca: Option<PathBuf>,
+    /// For one site to answer in a trace [default: 5s]
+    #[arg(
+        long,
+        value_name = "TIME",
+        env = "BLOOMGROVE_SITE_TIME",
+        value_parser = units::duration
+    )]
+    site_time: Option<Duration>,
+    /// The longest that a trace may take [default: 20s]
+    #[arg(
+        long,
+        value_name = "TIME",
+        env = "BLOOMGROVE_TRACE_TIME",
+        value_parser = units::duration
+    )]
+    trace_time: Option<Duration>,
+    /// Links at which a trace ends [default: 100000]
+    #[arg(
+        long,
+        value_name = "COUNT",
+        env = "BLOOMGROVE_TRACE_LINKS",
+        value_parser = units::count
+    )]
+    trace_links: Option<u64>,
+}
+
+#[derive(clap::Args)]
 #[command(next_help_heading = "Logs")]
 struct LogFlags {
     /// error, warn, info, debug, trace, or directives for each part [default: info]
@@ -194,9 +239,15 @@ impl Flags {
                 slow: self.log.slow,
             },
             keys: self.keys,
-            // Only in the file.
-            sites: SiteSettings::default(),
-            trace: TraceSettings::default(),
+            sites: SiteSettings {
+                hosts: self.trace.site_hosts,
+                ca: self.trace.site_ca,
+            },
+            trace: TraceSettings {
+                time: self.trace.trace_time,
+                site_time: self.trace.site_time,
+                links: self.trace.trace_links,
+            },
         };
         Ok(flags.or(file))
     }
@@ -216,7 +267,11 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     if let Some(folder) = &passing {
         settings.data = Some(folder.path().into());
     }
-    let config = settings.into_config().map_err(|error| anyhow!(error))?;
+    let mut config = settings.into_config().map_err(|error| anyhow!(error))?;
+    let sites = match demo {
+        true => Some(DemoSites::of(&mut config)?),
+        false => None,
+    };
     logs::start(&config.log).map_err(|error| anyhow!(error))?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -236,7 +291,10 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
             output.line("what you change is gone when it ends; --data DIR keeps it")?;
         }
         output.finish()?;
-        bloomgrove_server::run(server).await
+        match sites {
+            Some(sites) => sites.beside(server).await,
+            None => bloomgrove_server::run(server).await,
+        }
     });
     // What is on disk is complete; nobody waits for questions that are still worked on.
     runtime.shutdown_background();
@@ -339,6 +397,16 @@ mod tests {
             "k",
             "--key",
             &key,
+            "--site-host",
+            ".example.org,a",
+            "--site-ca",
+            "ca",
+            "--site-time",
+            "3s",
+            "--trace-time",
+            "4s",
+            "--trace-links",
+            "9",
             "--log-format",
             "json",
             "--slow",
@@ -374,8 +442,15 @@ mod tests {
                 slow: seconds(2),
             },
             keys: Some(vec![key.parse().unwrap()]),
-            sites: SiteSettings::default(),
-            trace: TraceSettings::default(),
+            sites: SiteSettings {
+                hosts: Some(vec![".example.org".into(), "a".into()]),
+                ca: Some("ca".into()),
+            },
+            trace: TraceSettings {
+                time: seconds(4),
+                site_time: seconds(3),
+                links: Some(9),
+            },
         };
         assert_eq!(got, wanted);
         assert_eq!(settings(&["--demo"]).unwrap().demo, Some(true));

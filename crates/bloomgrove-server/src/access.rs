@@ -251,6 +251,12 @@ impl Caller {
         &self.name
     }
 
+    /// How the names of the sets begin that it may change; empty for all.
+    #[must_use]
+    pub fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
     /// May ask.
     ///
     /// # Errors

@@ -94,6 +94,12 @@ pub fn examples() -> Vec<String> {
         .to_vec()
 }
 
+/// Documents of the sites that `bloomgrove serve --demo` brings up, worth tracing: one with a long
+/// history at several sites, and one whose history has just begun.
+pub fn traces() -> Vec<String> {
+    ["letter 3166", "offer 1452"].map(str::to_owned).to_vec()
+}
+
 fn key(document: u64) -> String {
     format!("doc-{document:05}")
 }

@@ -277,8 +277,8 @@ mod tests {
                 Box::new(|c| c.advertise = Some("nonsense".into())),
             ),
             (
-                "hours",
-                Box::new(move |c| c.window = window(Duration::from_secs(60), hours(1))),
+                "whole seconds",
+                Box::new(move |c| c.window = window(Duration::from_millis(1500), hours(1))),
             ),
             ("period", Box::new(|c| c.period = Duration::ZERO)),
             ("expect", Box::new(|c| c.expect = 0)),

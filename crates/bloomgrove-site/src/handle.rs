@@ -31,10 +31,11 @@ struct Inner {
     records: Arc<Records>,
     publisher: Option<Arc<Publisher>>,
     started: Instant,
-    /// What may take seconds (queries, imports) waits for its like here, what takes milliseconds
-    /// for its own, and what waits for the disk keeps nobody who asks.
-    long: Arc<Semaphore>,
-    short: Arc<Semaphore>,
+    /// Each waits for its like only: a query that cannot be broken off keeps nobody from recording,
+    /// and a slow disk nobody from asking.
+    queries: Arc<Semaphore>,
+    imports: Arc<Semaphore>,
+    lineages: Arc<Semaphore>,
     writes: Arc<Semaphore>,
     /// How long a query may take.
     time: Duration,
@@ -53,8 +54,9 @@ impl Handle {
             records,
             publisher,
             started: Instant::now(),
-            long: Arc::new(Semaphore::new(threads)),
-            short: Arc::new(Semaphore::new(2 * threads)),
+            queries: Arc::new(Semaphore::new(threads)),
+            imports: Arc::new(Semaphore::new(threads)),
+            lineages: Arc::new(Semaphore::new(2 * threads)),
             // One is written, the next is made ready.
             writes: Arc::new(Semaphore::new(2)),
             time,
@@ -111,7 +113,7 @@ impl Handle {
     /// `invalid` for what is no such document, `storage` and `memory` when there is no room.
     pub async fn import(&self, format: Format, document: Bytes) -> Result<Imported, Refusal> {
         let records = self.0.records.clone();
-        on_a_thread(&self.0.long, move || {
+        on_a_thread(&self.0.imports, move || {
             let triples = import::read(&document, format).map_err(|error| {
                 Refusal::new(Code::Invalid, format!("{error}; nothing was imported"))
             })?;
@@ -139,7 +141,7 @@ impl Handle {
             return Err(Refusal::new(Code::Invalid, detail));
         }
         let records = self.0.records.clone();
-        on_a_thread(&self.0.short, move || records.lineage(&question)).await
+        on_a_thread(&self.0.lineages, move || records.lineage(&question)).await
     }
 
     /// The answer to a SPARQL query, in what `accept` prefers, and its media type.
@@ -156,8 +158,15 @@ impl Handle {
         let cancel = CancellationToken::new();
         // Also when nobody waits for it any more.
         let ended = CancelOnDrop(cancel.clone());
-        let work = on_a_thread(&self.0.long, move || {
-            sparql::query(&records.store, &query, wanted, cancel, deadline)
+        let work = on_a_thread(&self.0.queries, move || {
+            sparql::query(
+                &records.store,
+                &query,
+                wanted,
+                cancel,
+                deadline,
+                sparql::LARGEST_ANSWER,
+            )
         });
         let in_time = tokio::time::timeout_at(deadline.into(), work).await;
         drop(ended);

@@ -46,6 +46,7 @@
 //! ```
 
 pub mod config;
+pub mod demo;
 pub mod event;
 pub mod generate;
 mod handle;

@@ -2,6 +2,10 @@
 //!
 //! A query has until a deadline, and its answer so many bytes; it can reach no other server. What
 //! it may take of memory on the way (sorting, grouping) is not limited.
+//!
+//! It is broken off when it next looks up a triple or tells a row. Between two such looks it may
+//! multiply tables that it holds, which nobody can break off: whoever may read can keep the threads
+//! for queries busy, though not those for anything else.
 
 use std::io;
 use std::time::Instant;
@@ -74,7 +78,7 @@ fn weighed(part: &str) -> Option<(f32, &str)> {
     Some((weight.unwrap_or(1.0), media))
 }
 
-/// The answer to a query, and its media type. It takes long: not for a thread that others wait for.
+/// The answer to a query in `most` bytes, and its media type. It takes long: not for a thread that others wait for.
 ///
 /// # Errors
 /// What is no query, or too much.
@@ -84,6 +88,7 @@ pub(crate) fn query(
     wanted: Wanted,
     cancel: CancellationToken,
     deadline: Instant,
+    most: usize,
 ) -> Result<(Vec<u8>, &'static str), Refusal> {
     let invalid = |detail: String| Refusal::new(Code::Invalid, detail);
     if text.len() > LONGEST_QUERY {
@@ -92,7 +97,10 @@ pub(crate) fn query(
     }
     let evaluator = SparqlEvaluator::new().with_cancellation_token(cancel);
     let query = parse(text).map_err(invalid)?;
-    let mut out = Limited::default();
+    let mut out = Limited {
+        bytes: Vec::new(),
+        most,
+    };
     let done = || -> Result<&'static str, Failure> {
         match evaluator
             .for_query(query)
@@ -134,7 +142,7 @@ pub(crate) fn query(
         )),
         Err(Failure::Output) => Err(Refusal::new(
             Code::TooLarge,
-            format!("the answer has more than {LARGEST_ANSWER} bytes; ask for less, or with LIMIT"),
+            format!("the answer has more than {most} bytes; ask for less, or with LIMIT"),
         )),
         Err(Failure::Query(error)) => {
             Err(invalid(format!("the query cannot be answered: {error}")))
@@ -224,14 +232,14 @@ fn closing(text: &str, end: char) -> usize {
 }
 
 /// Bytes, up to the limit.
-#[derive(Default)]
 struct Limited {
     bytes: Vec<u8>,
+    most: usize,
 }
 
 impl io::Write for Limited {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.bytes.len() + bytes.len() > LARGEST_ANSWER {
+        if self.bytes.len() + bytes.len() > self.most {
             return Err(io::Error::other("the answer is too large"));
         }
         self.bytes.extend_from_slice(bytes);

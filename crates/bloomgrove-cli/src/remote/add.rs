@@ -22,7 +22,7 @@ use serde_json::json;
 use tokio::task::JoinHandle;
 
 use super::change::{seconds, warn_if_overfull};
-use super::connect::Remote;
+use crate::connect::Remote;
 use crate::index::build::{OVERFULL, USUAL_FPR};
 use crate::index::sources::{self, How, Sizing, Source, SourceKind};
 use crate::keys::{Column, KeyKind};

@@ -7,8 +7,8 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use bloomgrove_client::api::{ChangeSet, Code, CreateSet, Params};
 
-use super::connect::{Remote, key};
 use super::which::chunk;
+use crate::connect::{Remote, key};
 use crate::index::build::OVERFULL;
 use crate::keys::{self, Column, KeyKind};
 use crate::output::{Output, complain};

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use bloomgrove_client::ListRequest;
 use bloomgrove_client::api::{Set, Status};
 
-use super::connect::Remote;
+use crate::connect::Remote;
 use crate::keys::moment;
 use crate::output::Output;
 use crate::{Outcome, message_file, units};

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use bloomgrove_client::api::{self, Member, Names, ReconstructRequest, SampleRequest, Spelling};
 use serde_json::json;
 
-use super::connect::Remote;
+use crate::connect::Remote;
 use crate::keys::{self, Column, KeyKind};
 use crate::output::{Output, complain};
 use crate::sample::names::{is_range, range};

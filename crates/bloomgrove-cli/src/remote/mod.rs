@@ -6,24 +6,22 @@
 //!   change.rs    keys into sets, other names, tags, ends
 //!   look.rs      what is there
 //!   members.rs   what is in the sets
-//!   connect.rs   where the server is, and who asks
+//!   sites.rs     the sites of a federation
 //! ```
 //!
 //! Keys and filters are read and printed by the same code as those of local files.
 
 mod add;
 mod change;
-mod connect;
 mod look;
 mod members;
+mod sites;
 mod which;
 
 use anyhow::Result;
 
-use bloomgrove_client::api::Code;
-
-use self::connect::{Connection, Remote};
 use crate::Outcome;
+use crate::connect::{self, Remote, Server};
 
 /// Ask, fill and look after a server.
 ///
@@ -36,7 +34,7 @@ use crate::Outcome;
     BLOOMGROVE_SERVER=https://groves.example.org bloomgrove remote list")]
 pub(crate) struct Args {
     #[command(flatten)]
-    connection: Connection,
+    server: Server,
     #[command(subcommand)]
     verb: Verb,
 }
@@ -73,23 +71,17 @@ enum Verb {
     Sample(members::Sample),
     /// List all members of sets, given the names that may be in them
     Reconstruct(members::Reconstruct),
+    /// List the sites of a federation that publish to the server
+    Sites(sites::Sites),
+    /// Have the server forget a site
+    Forget(sites::Forget),
     /// Have the server write a copy of all that it knows
     Snapshot(look::Snapshot),
 }
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
-    let remote = args.connection.open()?;
-    let ended = ask(&remote, args.verb);
-    ended.map_err(|error| {
-        let client = error.chain().find_map(|error| error.downcast_ref());
-        match client.and_then(bloomgrove_client::Error::code) {
-            // The server speaks of a header; here it is an option.
-            Some(Code::Unauthorized) => error.context(
-                "the server wants a key that it knows: give it by --key-file or BLOOMGROVE_KEY",
-            ),
-            _ => error,
-        }
-    })
+    let remote = args.server.open()?;
+    ask(&remote, args.verb).map_err(connect::ask_for_key)
 }
 
 fn ask(remote: &Remote, verb: Verb) -> Result<Outcome> {
@@ -109,6 +101,8 @@ fn ask(remote: &Remote, verb: Verb) -> Result<Outcome> {
         Verb::Estimate(args) => members::estimate(remote, args),
         Verb::Sample(args) => members::sample(remote, args),
         Verb::Reconstruct(args) => members::reconstruct(remote, args),
+        Verb::Sites(args) => sites::list(remote, args),
+        Verb::Forget(args) => sites::forget(remote, args),
         Verb::Snapshot(args) => look::snapshot(remote, args),
     }
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use bloomgrove_client::api::{self, WhichRequest};
 
-use super::connect::{Remote, key};
+use crate::connect::{Remote, key};
 use crate::index::which::{Enough, Form, short};
 use crate::keys::{self, Column, KeyKind};
 use crate::output::{Output, complain};

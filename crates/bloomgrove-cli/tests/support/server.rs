@@ -17,7 +17,12 @@ pub(crate) struct Server {
 impl Server {
     /// Starts one in the folder of a shop, and waits until it takes requests.
     pub(crate) fn start(shop: &Shop, options: &[&str]) -> Self {
-        let mut args = vec!["serve", "--data", "data", "--listen", "127.0.0.1:0"];
+        Self::start_at(shop, "127.0.0.1:0", options)
+    }
+
+    /// As [`start`](Self::start), at this address: where another was.
+    pub(crate) fn start_at(shop: &Shop, address: &str, options: &[&str]) -> Self {
+        let mut args = vec!["serve", "--data", "data", "--listen", address];
         args.extend(options);
         let mut child = shop
             .command(&args)
@@ -69,7 +74,7 @@ impl Drop for Server {
 
 /// The address in what the server says first; the rest is read and dropped, so that it never
 /// waits for a reader.
-fn listening(mut lines: BufReader<ChildStderr>) -> String {
+pub(crate) fn listening(mut lines: BufReader<ChildStderr>) -> String {
     let mut all = String::new();
     loop {
         let mut line = String::new();

@@ -33,6 +33,9 @@ pub struct Status {
     /// Keys to try, when the server shows demo data.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub examples: Vec<String>,
+    /// Documents to trace, when there are sites of a demo.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub traces: Vec<String>,
 }
 
 /// Filters of equal parameters in one layout.

@@ -37,7 +37,7 @@ pub struct RegisterSite {
     /// touch.
     #[cfg_attr(feature = "schema", schema(minimum = 1, maximum = 86_400))]
     pub period: u64,
-    /// Ids that it has and has not been able to publish yet.
+    /// Ids that it could not publish; those recorded since the last round are not among them.
     #[serde(default)]
     #[cfg_attr(feature = "schema", schema(maximum = 9_007_199_254_740_991_u64))]
     pub pending: u64,
@@ -85,7 +85,7 @@ pub struct SiteInfo {
     pub period: u64,
     /// Ids that it had not published when it was last heard of.
     pub pending: u64,
-    /// Whether it is in touch: heard of lately.
+    /// Whether it is in touch: heard of within three periods.
     pub in_touch: bool,
     /// How many sets it has here.
     pub sets: u64,

@@ -215,23 +215,24 @@ fn transfers_hang_below_their_document_and_lead_nowhere() {
     assert!(svg(&trace).contains("aria-label=\"doc, document, galway, asked for\""));
 }
 
-/// The picture of the trace that the tests of the page use; `BLESS=1` writes it anew.
+/// The pictures that the tests of the page use; `BLESS=1` writes them anew.
 #[test]
-fn the_golden_picture_is_as_it_was() {
+fn the_golden_pictures_are_as_they_were() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/browser/");
-    let trace = std::fs::read(format!("{folder}trace.json")).unwrap();
-    let trace: Trace = serde_json::from_slice(&trace).unwrap();
-    check_svg(&trace);
-    check_turtle(&trace);
-    let drawn = svg(&trace);
-    if std::env::var_os("BLESS").is_some() {
-        std::fs::write(format!("{folder}trace.svg"), &drawn).unwrap();
+    for name in ["trace", "hostile"] {
+        let trace = std::fs::read(format!("{folder}{name}.json")).unwrap();
+        let trace: Trace = serde_json::from_slice(&trace).unwrap();
+        check_svg(&trace);
+        check_dot(&trace);
+        check_turtle(&trace);
+        let drawn = svg(&trace);
+        let file = format!("{folder}{name}.svg");
+        if std::env::var_os("BLESS").is_some() {
+            std::fs::write(&file, &drawn).unwrap();
+        }
+        let golden = std::fs::read_to_string(&file).unwrap();
+        assert!(drawn == golden, "tests/browser/{name}.svg differs: BLESS=1");
     }
-    let golden = std::fs::read_to_string(format!("{folder}trace.svg")).unwrap();
-    assert!(
-        drawn == golden,
-        "tests/browser/trace.svg is of another version: BLESS=1"
-    );
 }
 
 #[test]

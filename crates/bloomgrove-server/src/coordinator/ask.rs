@@ -267,6 +267,7 @@ impl Coordinator {
             cpu_seconds: process::cpu_seconds(),
             resident_bytes: process::resident_bytes(),
             examples: Vec::new(),
+            traces: Vec::new(),
         }
     }
 

@@ -21,6 +21,7 @@
 //! | `ask.rs` | which, list, info, picture |
 //! | `members.rs` | estimate, sample, reconstruct |
 //! | `sites.rs` | sites of a federation: where they are, when they were heard of |
+//! | `quota.rs` | how many sites one key may register |
 //! | `text.rs` | what may be a name, a tag, parameters |
 //!
 //! Cost: memory for all filters, and what is said of each set (`size_of_set` in `catalog.rs` charges for both); a start reads the whole store.
@@ -33,6 +34,7 @@ mod gaps;
 mod load;
 mod members;
 mod prepare;
+mod quota;
 mod refusal;
 mod sites;
 mod store;
@@ -91,6 +93,8 @@ pub struct Coordinator {
     shared: Arc<Shared>,
     jobs: Mutex<Option<mpsc::Sender<Job>>>,
     writer: Mutex<Option<JoinHandle<()>>>,
+    /// Held while a site is registered that counts against a key.
+    newcomers: tokio::sync::Mutex<()>,
 }
 
 /// What questions and the writer share.
@@ -162,6 +166,7 @@ impl Coordinator {
             shared,
             jobs: Mutex::new(Some(jobs)),
             writer: Mutex::new(Some(writer)),
+            newcomers: tokio::sync::Mutex::default(),
         })
     }
 

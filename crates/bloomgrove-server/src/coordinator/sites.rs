@@ -86,16 +86,36 @@ impl Life {
                 .saturating_sub(Duration::from_millis(heard)),
         )
     }
-
-    /// How long nothing was heard of it, as far as anybody can tell.
-    fn silent(&self) -> Duration {
-        self.heard().unwrap_or_else(|| self.since.elapsed())
-    }
 }
 
 impl Registration {
     fn is_in_touch(&self) -> bool {
-        self.life.silent() <= Duration::from_secs(self.record.period) * PERIODS
+        let allowed = Duration::from_secs(self.record.period) * PERIODS;
+        self.life.heard().is_some_and(|heard| heard <= allowed)
+    }
+
+    /// Why what it has recorded may not be in the index, if so. Of one that was not heard of since the
+    /// start nobody can tell what it did meanwhile.
+    fn behind(&self) -> Option<String> {
+        let Some(silent) = self.life.heard() else {
+            return Some(format!(
+                "not heard of since the coordinator was started {:.0} s ago: what it recorded \
+                 meanwhile is in no index",
+                self.life.since.elapsed().as_secs_f64()
+            ));
+        };
+        if !self.is_in_touch() {
+            return Some(format!(
+                "out of touch for {:.0} s: what it recorded since is in no index",
+                silent.as_secs_f64()
+            ));
+        }
+        match self.life.pending.load(Relaxed) {
+            0 => None,
+            pending => Some(format!(
+                "could not publish {pending} of its ids: these are in no index"
+            )),
+        }
     }
 }
 
@@ -108,8 +128,8 @@ pub struct KnownSite {
     pub url: String,
     /// What is shown to it.
     pub key: Option<String>,
-    /// If it is out of touch: how long nothing was heard of it.
-    pub silent: Option<Duration>,
+    /// Why what it has recorded may not be in the index, if so.
+    pub behind: Option<String>,
 }
 
 impl std::fmt::Debug for KnownSite {
@@ -118,7 +138,7 @@ impl std::fmt::Debug for KnownSite {
         f.debug_struct("KnownSite")
             .field("name", &self.name)
             .field("url", &self.url)
-            .field("silent", &self.silent)
+            .field("behind", &self.behind)
             .finish_non_exhaustive()
     }
 }
@@ -204,7 +224,7 @@ impl Coordinator {
             name: name.clone(),
             url: site.record.url.clone(),
             key: site.record.key.clone(),
-            silent: (!site.is_in_touch()).then(|| site.life.silent()),
+            behind: site.behind(),
         });
         sites.collect()
     }

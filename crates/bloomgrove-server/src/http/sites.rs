@@ -34,6 +34,7 @@ impl<S: Send + Sync> FromRequestParts<S> for OwnSite {
     security((), ("key" = [])))]
 pub(super) async fn register(
     OwnSite(name): OwnSite,
+    Who(who): Who,
     State(app): State<App>,
     Ready(coordinator): Ready,
     Json(site): Json<RegisterSite>,
@@ -48,6 +49,7 @@ pub(super) async fn register(
         );
         return Err(Refused::new(Code::Forbidden, detail));
     }
+    let _room = coordinator.room_for_site(&name, who.prefix()).await?;
     Ok(Answer(coordinator.register(&name, site).await?))
 }
 

@@ -10,6 +10,7 @@ use utoipa::IntoParams;
 use super::App;
 use super::answer::{Refusals, Refused};
 use super::extract::{Asked, Reader, Ready, Who};
+use crate::demo;
 
 /// Tells the state of the server
 #[utoipa::path(get, path = "/v1/status", tag = "server",
@@ -21,6 +22,9 @@ pub(super) async fn status(
 ) -> Answer<Status> {
     let mut status = coordinator.status();
     status.examples = app.examples().to_vec();
+    if app.is_demo() {
+        status.traces = demo::traces();
+    }
     Answer(status)
 }
 

@@ -4,6 +4,7 @@
 //   #key=doc-00042                          one key
 //   #key=a&key=b&prefix=galway&tag=orders   two keys, some of the sets
 //   #key=doc-00042&set=galway%2Forders      with a set open
+//   #trace=doc-1&way=descendants&depth=3    a trace; without an id, only its form
 
 import { makeDetails } from "./page/details.js";
 import { makeFigures } from "./page/figures.js";
@@ -11,6 +12,8 @@ import { makePicture } from "./page/picture.js";
 import { keysOf, makeSearch } from "./page/search.js";
 import { encode, get, key } from "./page/server.js";
 import { makeSets } from "./page/sets.js";
+import { makeSites } from "./page/sites.js";
+import { makeTrace } from "./page/trace.js";
 import { bytes, count, duration, element, plural, share } from "./page/words.js";
 
 const EVERY = 2000;
@@ -21,17 +24,29 @@ const CELLS = 2000;
 const at = (id) => document.getElementById(id);
 const searchForm = at("search-form");
 const input = at("key-input");
+const traceForm = at("trace-form");
+const traceInput = at("trace-input");
+const WAYS = ["ancestors", "descendants"];
 
 // ---- the address
 
 function addressState() {
   const words = new URLSearchParams(location.hash.slice(1).replaceAll("+", "%2B"));
   const text = (name) => words.get(name) ?? "";
-  return { keys: words.getAll("key").filter((one) => one !== ""), prefix: text("prefix"), tag: text("tag"), set: text("set") };
+  const full = (name) => words.getAll(name).filter((one) => one !== "");
+  const way = WAYS.includes(text("way")) ? text("way") : WAYS[0];
+  const depth = /^\d{1,9}$/.test(text("depth")) ? Number(text("depth")) : null;
+  const trace = words.has("trace") ? { ids: full("trace"), direction: way, depth } : null;
+  return { keys: full("key"), prefix: text("prefix"), tag: text("tag"), set: text("set"), trace };
 }
 
-function address({ keys, prefix, tag, set }) {
+function address({ keys = [], prefix, tag, set, trace }) {
   const words = keys.map((one) => `key=${encode(one)}`);
+  if (trace) {
+    words.push(...(trace.ids.length ? trace.ids : [""]).map((one) => `trace=${encode(one)}`));
+    if (trace.direction !== WAYS[0]) words.push(`way=${trace.direction}`);
+    if (trace.depth !== null) words.push(`depth=${trace.depth}`);
+  }
   if (prefix) words.push(`prefix=${encode(prefix)}`);
   if (tag) words.push(`tag=${encode(tag)}`);
   if (set) words.push(`set=${encode(set)}`);
@@ -52,10 +67,37 @@ function follow() {
   const question = address({ ...state, set: "" });
   if (question === askedFor) return;
   askedFor = question;
+  show(state.trace ? "trace" : "search");
+  if (state.trace) return followTrace(state.trace);
   fillIn(state);
   at("answer-none").hidden = state.keys.length > 0;
   if (state.keys.length) search.ask(state);
   else search.clear();
+}
+
+/** One of the two views. */
+function show(view) {
+  document.body.dataset.view = view;
+  for (const one of ["search", "trace"]) {
+    at(`${one}-view`).hidden = one !== view;
+    if (one === view) at(`to-${one}`).setAttribute("aria-current", "page");
+    else at(`to-${one}`).removeAttribute("aria-current");
+  }
+}
+
+function followTrace(question) {
+  sites.load();
+  traceInput.value = question.ids[0] ?? "";
+  traceForm.elements.direction.value = question.direction;
+  traceForm.elements.depth.value = question.depth ?? "";
+  titleTrace();
+  if (question.ids.length) trace.ask(question);
+  else trace.clear();
+}
+
+function titleTrace() {
+  const up = traceForm.elements.direction.value === WAYS[0];
+  at("trace-title").textContent = up ? "Where does this document come from?" : "What has become of this document?";
 }
 
 function fillIn({ keys, prefix, tag }) {
@@ -103,6 +145,13 @@ const details = makeDetails({
   close: () => { location.hash = withSet(""); },
   report,
 });
+const trace = makeTrace({
+  at,
+  traceOf: (id, direction) => address({ trace: { ids: [id], direction, depth: null } }),
+  searchFor: (id) => address({ keys: [id] }),
+  report,
+});
+const sites = makeSites({ body: at("sites"), table: at("sites-table"), says: at("sites-says"), report });
 const figures = makeFigures(at("figures"));
 
 searchForm.addEventListener("submit", (event) => {
@@ -110,11 +159,29 @@ searchForm.addEventListener("submit", (event) => {
   const { keys, prefix, tag } = searchForm.elements;
   const asked = [...keysOf(keys.value), ...(input.value === "" ? [] : [input.value])];
   const hash = address({ keys: asked, prefix: prefix.value, tag: tag.value, set: "" });
+  goTo(hash);
+});
+
+traceForm.addEventListener("submit", (event) => {
+  event.preventDefault();
+  const { direction, depth } = traceForm.elements;
+  const ids = traceInput.value === "" ? [] : [traceInput.value];
+  const most = depth.value === "" ? null : Math.max(0, Math.floor(Number(depth.value)));
+  goTo(address({ trace: { ids, direction: direction.value, depth: most } }));
+});
+
+traceForm.addEventListener("change", (event) => {
+  if (event.target.name !== "direction") return;
+  titleTrace();
+  if (traceInput.value !== "") traceForm.requestSubmit();
+});
+
+function goTo(hash) {
   // Asked once more, the same may have another answer.
   askedFor = null;
   if (location.hash === hash || (location.hash === "" && hash === "#")) follow();
   else location.hash = hash;
-});
+}
 
 function clearSearch() {
   searchForm.reset();
@@ -127,10 +194,15 @@ function clearSearch() {
 document.addEventListener("keydown", (event) => {
   const typing = event.target.closest("input, textarea");
   if (event.ctrlKey || event.metaKey || event.altKey || at("details").open) return;
+  const tracing = document.body.dataset.view === "trace";
   if (event.key === "/" && !typing && !at("content").hidden) {
     event.preventDefault();
-    input.focus();
-    input.select();
+    const box = tracing ? traceInput : input;
+    box.focus();
+    box.select();
+  } else if (event.key === "Escape" && tracing) {
+    if (trace.picked()) trace.unpick();
+    else traceInput.focus();
   } else if (event.key === "Escape" && !at("content").hidden) {
     clearSearch();
   } else if (event.key === "ArrowDown" && event.target === input) {
@@ -207,7 +279,9 @@ function showState(state) {
   at("state").textContent = `${plural(state.sets, "set")} · ${bytes(state.bytes)} of filters · up ${duration(state.uptime)}`;
   at("program").textContent = `Bloomgrove ${state.program}`;
   figures.add(state, now / 1000);
-  showExamples(state.examples ?? []);
+  showExamples(at("examples"), state.examples ?? [], (one) => address({ keys: [one] }));
+  showExamples(at("trace-examples"), state.traces ?? [], (one) => address({ trace: { ids: [one], direction: WAYS[0], depth: null } }));
+  if (document.body.dataset.view === "trace") sites.load();
   showSegments(state.segments);
   const mark = `${state.sets} ${state.version} ${state.totals.changes}`;
   if (lost || (mark !== seen && (now - seenAt > REDRAW_EVERY || seen === ""))) {
@@ -231,13 +305,12 @@ async function reload(askAgain) {
   follow();
 }
 
-function showExamples(keys) {
-  const place = at("examples");
+function showExamples(place, keys, link) {
   const links = keys.slice(0, 3);
   place.hidden = links.length === 0;
   if (place.dataset.keys === JSON.stringify(links)) return;
   place.dataset.keys = JSON.stringify(links);
-  place.replaceChildren("Try ", ...links.flatMap((one) => [element("a", { href: address({ keys: [one] }) }, one), " "]));
+  place.replaceChildren("Try ", ...links.flatMap((one) => [element("a", { href: link(one) }, one), " "]));
 }
 
 function showSegments(segments) {
@@ -297,7 +370,7 @@ async function unlock() {
   at("key-form").hidden = true;
   at("content").hidden = false;
   start();
-  input.focus();
+  (document.body.dataset.view === "trace" ? traceInput : input).focus();
 }
 
 function start() {

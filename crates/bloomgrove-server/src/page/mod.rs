@@ -1,4 +1,4 @@
-//! The page at `/`: sets, the index as a picture, a search box, live figures.
+//! The page at `/`: sets, the index as a picture, a search box, live figures; traces across sites.
 //!
 //! Plain files without a build step, part of the program, so that nothing else is needed to show
 //! them: no folder, no internet. The page asks the server as any client does, by `/v1`; it is open
@@ -12,6 +12,8 @@
 //! | `search.js` | which sets hold a key, and the cost |
 //! | `picture.js` | all sets as cells |
 //! | `sets.js`, `details.js` | the table of sets, and one set |
+//! | `trace.js`, `graph.js` | where a document comes from, who said so and what it took; its picture |
+//! | `sites.js` | the table of sites |
 //! | `figures.js` | small charts of the last two minutes |
 //! | `words.js` | numbers in words, elements from text |
 //!
@@ -37,7 +39,7 @@ const CSS: &str = "text/css; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 /// Where each file is, its media type and its text.
-const FILES: [(&str, &str, &str); 10] = [
+const FILES: [(&str, &str, &str); 13] = [
     ("/", HTML, include_str!("index.html")),
     ("/style.css", CSS, include_str!("style.css")),
     ("/app.js", SCRIPT, include_str!("app.js")),
@@ -46,6 +48,9 @@ const FILES: [(&str, &str, &str); 10] = [
     ("/page/picture.js", SCRIPT, include_str!("picture.js")),
     ("/page/sets.js", SCRIPT, include_str!("sets.js")),
     ("/page/details.js", SCRIPT, include_str!("details.js")),
+    ("/page/trace.js", SCRIPT, include_str!("trace.js")),
+    ("/page/graph.js", SCRIPT, include_str!("graph.js")),
+    ("/page/sites.js", SCRIPT, include_str!("sites.js")),
     ("/page/figures.js", SCRIPT, include_str!("figures.js")),
     ("/page/words.js", SCRIPT, include_str!("words.js")),
 ];

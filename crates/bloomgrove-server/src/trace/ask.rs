@@ -4,6 +4,7 @@
 //! registers a site could otherwise read through the coordinator what only it can reach.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use bloomgrove_client::api::{Direction, LineageRequest, MOST_LINKS};
@@ -24,6 +25,8 @@ const FEWEST_LINKS: u64 = 64;
 /// What is to be asked.
 pub(super) struct Ask {
     pub(super) number: SiteNo,
+    /// Set when it goes out.
+    pub(super) sent: Arc<AtomicBool>,
     /// The site, or why it cannot be asked.
     pub(super) site: Result<Site, String>,
     pub(super) question: Question,
@@ -50,9 +53,9 @@ pub(super) struct Asked {
 }
 
 impl Ask {
-    /// Asks, once there is room; once more if the connection breaks, and for less if the answer is too
+    /// Asks, once there is room in this trace and then among all; once more if the connection breaks, and for less if the answer is too
     /// large.
-    pub(super) async fn ask(self, room: Arc<Semaphore>) -> Asked {
+    pub(super) async fn ask(self, own: Arc<Semaphore>, all: Arc<Semaphore>) -> Asked {
         let mut asked = Asked {
             number: self.number,
             question: Vec::new(),
@@ -71,8 +74,10 @@ impl Ask {
         if self.links < MOST_LINKS {
             request.links = Some(self.links);
         }
-        match (self.site, room.acquire().await) {
-            (Ok(site), Ok(_permit)) => {
+        let room = async { Some((own.acquire().await.ok()?, all.acquire().await.ok()?)) };
+        match (self.site, room.await) {
+            (Ok(site), Some(_permits)) => {
+                self.sent.store(true, Relaxed);
                 let started = Instant::now();
                 let sent =
                     tokio::time::timeout(self.time, send(&site, &mut request, &mut asked)).await;
@@ -96,7 +101,7 @@ impl Ask {
                 }
             }
             (Err(why), _) => (asked.answer, asked.question) = (Err(why), request.ids),
-            (_, Err(_)) => asked.question = request.ids,
+            (_, None) => asked.question = request.ids,
         }
         asked
     }

@@ -10,6 +10,7 @@ use bloomgrove_client::api::{
 
 use super::ask::Asked;
 use super::graph::{SiteNo, Taken};
+use crate::coordinator::KnownSite;
 
 /// Ids that tell why a site was asked.
 const WHY: usize = 3;
@@ -50,6 +51,24 @@ impl Report {
             site: site.map(str::to_owned),
             why: why.into(),
         });
+    }
+
+    /// Of these sites, those that the index may lack something of: some are named, the others counted.
+    pub(super) fn miss_behind(&mut self, sites: &[KnownSite]) {
+        let mut more = 0u64;
+        for site in sites {
+            match &site.behind {
+                Some(_) if self.missing.len() >= TOLD => more += 1,
+                Some(why) => self.miss(Some(&site.name), why.clone()),
+                None => {}
+            }
+        }
+        if more > 0 {
+            let why = format!(
+                "{more} more sites are out of touch or could not publish; the list of sites names them"
+            );
+            self.miss(None, why);
+        }
     }
 
     /// The index named sets of sites that are not registered.

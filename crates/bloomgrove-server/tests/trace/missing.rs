@@ -111,6 +111,51 @@ async fn a_silent_site_is_named_and_a_site_that_moves_is_found() {
     assert_eq!(found.missing.len(), 1);
     client.register_site("silent", &silent).await.unwrap();
     assert!(trace(&running, "a").await.complete);
+
+    // What a site could not publish is missing, and says so.
+    let refused = RegisterSite {
+        pending: 3,
+        ..silent.clone()
+    };
+    client.register_site("silent", &refused).await.unwrap();
+    let found = trace(&running, "a").await;
+    assert!(why(&found, "silent")[0].contains("3 of its ids"));
+    client.register_site("silent", &silent).await.unwrap();
+
+    // After a start nobody knows what a site did meanwhile, until it is heard of.
+    let running = Running::start_in(running.stop().await, |_| {}).await;
+    let found = trace(&running, "a").await;
+    assert!(why(&found, "silent")[0].starts_with("not heard of since"));
+    running
+        .client
+        .register_site("silent", &silent)
+        .await
+        .unwrap();
+    let found = trace(&running, "a").await;
+    assert!(
+        found
+            .missing
+            .iter()
+            .all(|missing| missing.site.as_deref() != Some("silent"))
+    );
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_many_silent_sites_some_are_named_and_the_others_counted() {
+    let running = Running::start().await;
+    for n in 0..130 {
+        register(&running.client, &format!("s{n}"), "http://127.0.0.1:9", "k").await;
+    }
+    assert!(trace(&running, "a").await.complete);
+    // After a start nobody has been heard of.
+    let running = Running::start_in(running.stop().await, |_| {}).await;
+    let found = trace(&running, "a").await;
+    assert!(!found.complete);
+    assert_eq!(found.missing.len(), 101);
+    let rest = &found.missing[100];
+    assert_eq!(rest.site, None);
+    assert!(rest.why.starts_with("30 more sites"), "{}", rest.why);
     running.stop().await;
 }
 
@@ -137,12 +182,13 @@ async fn an_id_with_too_many_links_is_named() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_too_large_for_one_answer_comes_in_parts() {
-    let running = Running::start().await;
+    let time = Duration::from_secs(10);
+    let running = Running::start_with(|config| config.trace.site_time = time).await;
     let client = &running.client;
     let mut links = Vec::new();
-    for branch in 0..40 {
+    for branch in 0..30 {
         links.push(used("root", &format!("branch {branch}")));
-        for leaf in 0..50 {
+        for leaf in 0..10 {
             let leaf = format!("leaf {branch} {leaf}");
             links.push(used(&format!("branch {branch}"), &leaf));
         }
@@ -152,7 +198,7 @@ async fn what_is_too_large_for_one_answer_comes_in_parts() {
     let nodes = links.iter().map(|link| {
         let node = Node {
             id: link.cause.clone(),
-            label: Some("x".repeat(5000)),
+            label: Some("x".repeat(30_000)),
             ..Node::default()
         };
         (node.id.clone(), node)

@@ -62,8 +62,8 @@ async fn sites_register_are_listed_survive_and_go() {
     let running = Running::start_in(folder, |_| {}).await;
     let listed = running.client.sites().await.unwrap().sites;
     assert_eq!(listed[0].url, "http://127.0.0.1:10");
-    // Nobody can tell yet whether it is out of touch.
-    assert_eq!((listed[0].heard, listed[0].in_touch), (None, true));
+    // What it did meanwhile nobody can tell.
+    assert_eq!((listed[0].heard, listed[0].in_touch), (None, false));
     running.client.remove_site("a/b ö").await.unwrap();
     let gone = running.client.remove_site("a/b ö").await.unwrap_err();
     assert_eq!(gone.code(), Some(Code::NotFound));
@@ -148,5 +148,50 @@ async fn what_cannot_be_registered_is_refused() {
     odd.period = 0;
     let refused = client.register_site("a", &odd).await.unwrap_err();
     assert_eq!(refused.code(), Some(Code::Invalid));
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn below_the_prefix_of_a_key_there_are_few_sites() {
+    let keys = [("galway", "write", "galway/"), ("all", "write", "")];
+    let entries = keys.map(|(name, role, prefix)| KeyEntry {
+        name: name.into(),
+        role: role.parse().unwrap(),
+        sha256: hash_of(name),
+        prefix: prefix.into(),
+    });
+    let running = Running::start_with(|config| config.keys = entries.to_vec()).await;
+    let as_key = |key: &str| Client::builder(running.url()).key(key).build().unwrap();
+    let (galway, all) = (as_key("galway"), as_key("all"));
+    let here = site("http://127.0.0.1:9");
+    galway.register_site("galway", &here).await.unwrap();
+    // All at the same time, so that none of them is there when the others are counted.
+    let tries: Vec<_> = (0..60)
+        .map(|n| {
+            let (galway, here) = (galway.clone(), here.clone());
+            let name = format!("galway/{n}");
+            tokio::spawn(async move { galway.register_site(&name, &here).await })
+        })
+        .collect();
+    let mut taken = 0;
+    for tried in tries {
+        match tried.await.unwrap() {
+            Ok(_) => taken += 1,
+            Err(refused) => {
+                assert_eq!(refused.code(), Some(Code::Forbidden), "{refused}");
+                assert!(refused.to_string().contains("DELETE"), "{refused}");
+            }
+        }
+    }
+    assert_eq!(taken, 15);
+    // Those who are in stay, and whoever goes makes room.
+    galway.register_site("galway", &here).await.unwrap();
+    assert!(galway.register_site("galway/new", &here).await.is_err());
+    galway.remove_site("galway").await.unwrap();
+    galway.register_site("galway/new", &here).await.unwrap();
+    assert!(galway.register_site("galway", &here).await.is_err());
+    // A key for everything has no such limit.
+    all.register_site("galway", &here).await.unwrap();
+    all.register_site("pune", &here).await.unwrap();
     running.stop().await;
 }

@@ -211,7 +211,7 @@ impl Iterator for Events {
     fn next(&mut self) -> Option<(u32, Event)> {
         let step = self.0.next()?;
         let plan = &self.0.plan;
-        let ids = |documents: &[u32]| documents.iter().map(|&one| plan.document(one)).collect();
+        let ids = |documents: &[u32]| documents.iter().map(|&one| plan.id(one)).collect();
         let event = Event {
             id: Some(plan.event(step.number)),
             kind: step.kind,

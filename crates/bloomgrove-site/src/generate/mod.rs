@@ -59,7 +59,7 @@ pub struct Plan {
     pub events: u64,
     /// Other seeds make other events.
     pub seed: u64,
-    /// Whether events have labels and agents for people.
+    /// Whether events have labels and agents for people, and documents are known by their names.
     pub labels: bool,
     /// The day, as `2026-11-16`.
     pub day: &'static str,
@@ -104,6 +104,14 @@ impl Plan {
     pub fn document_name(&self, number: u32) -> String {
         let kind = (self.hash(number.into(), 3) % DOCUMENTS.len() as u128) as usize;
         format!("{} {number:04}", DOCUMENTS[kind])
+    }
+
+    /// What a document is known by: what people call it, if they shall read it.
+    fn id(&self, number: u32) -> String {
+        match self.labels {
+            true => self.document_name(number),
+            false => self.document(number),
+        }
     }
 
     /// Who records the event of this number.

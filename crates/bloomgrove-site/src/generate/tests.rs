@@ -20,7 +20,7 @@ fn the_events_are_the_same_every_time() {
         hash.update(&site.to_le_bytes());
         hash.update(&serde_json::to_vec(&event).unwrap());
     }
-    assert_eq!(hash.digest(), 0x400f_5cea_8892_5c09);
+    assert_eq!(hash.digest(), 0x5847_8632_43e0_828f);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //!   every period   what is new of each set    a delta on what was acknowledged, or the whole
 //!                  PUT /v1/sites/NAME         here I am; what do you have of me?
 //!                  what differs               whole
-//!   no answer      again after a moment, then after twice as long, up to a minute
+//!   no answer      again after a moment, then after twice as long, up to 20 s
 //! ```
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -19,8 +19,8 @@ use tokio::sync::watch;
 use super::filters::Message;
 use crate::records::{Records, now};
 
-/// Longest time between two attempts.
-const LONGEST: Duration = Duration::from_secs(60);
+/// Longest time between two attempts: until a site is heard of again, traces are not complete.
+const LONGEST: Duration = Duration::from_secs(20);
 /// How long the last round may take when the site stops.
 const FAREWELL: Duration = Duration::from_secs(2);
 /// How often a set is sent in one round until it is given up: a delta, the whole, and once more if
@@ -167,10 +167,12 @@ impl Publisher {
         }
         if let Some(error) = failed {
             // It may still be glad to hear of the site.
-            let _ = self.register().await;
+            let pending = self.records.sets().pending();
+            let _ = self.register(pending).await;
             return Err(error);
         }
-        let Some(registered) = self.register().await? else {
+        // What was recorded since goes out in the next round; nothing keeps it back.
+        let Some(registered) = self.register(0).await? else {
             return Ok(());
         };
         for set in &names {
@@ -194,8 +196,7 @@ impl Publisher {
     }
 
     /// Says that the site is there; none if the coordinator knows no sites.
-    async fn register(&self) -> Result<Option<Registered>> {
-        let pending = self.records.sets().pending();
+    async fn register(&self, pending: u64) -> Result<Option<Registered>> {
         let site = RegisterSite {
             url: self.site.url.clone(),
             key: Some(self.site.key.clone()),
@@ -327,7 +328,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_grow_up_to_a_minute() {
+    fn waits_grow_up_to_a_limit() {
         for period in [Duration::from_millis(50), Duration::from_secs(10)] {
             for failures in 1..100 {
                 let wait = back_off(period, failures);

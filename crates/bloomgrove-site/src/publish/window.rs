@@ -4,6 +4,7 @@
 //!   galway/ids/all                       without windows
 //!   galway/ids/2026-11-16                windows of days: the day that a window begins with
 //!   galway/ids/2026-11-16T13             windows of hours
+//!   galway/ids/2026-11-16T13:45:00Z      others
 //! ```
 //!
 //! An id is in the window in which it was recorded, by the clock of the site, in UTC; what happens
@@ -24,7 +25,7 @@ const LONGEST: u64 = 36_500 * DAY;
 /// How ids are divided by time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// How long a window is: whole hours.
+    /// How long a window is: whole seconds.
     pub length: Duration,
     /// How long its set stays after its end.
     pub keep: Duration,
@@ -37,9 +38,9 @@ impl Window {
     /// What is wrong, and the way out.
     pub fn check(&self) -> Result<(), String> {
         let (length, keep) = (self.length.as_secs(), self.keep.as_secs());
-        if length == 0 || !length.is_multiple_of(HOUR) || self.length.subsec_nanos() != 0 {
+        if length == 0 || self.length.subsec_nanos() != 0 {
             return Err(format!(
-                "windows of {:?}: a window has whole hours, such as 1h or 24h",
+                "windows of {:?}: a window has whole seconds, and is better as long as 1h or 24h",
                 self.length
             ));
         }
@@ -70,9 +71,11 @@ impl Window {
     /// The last part of the name of its set.
     fn label(&self, begin: u64) -> String {
         let time = Civil::of(begin);
-        match self.length.as_secs().is_multiple_of(DAY) {
-            true => time.date(),
-            false => format!("{}T{:02}", time.date(), time.hour),
+        let of = |length: u64| self.length.as_secs().is_multiple_of(length);
+        match (of(DAY), of(HOUR)) {
+            (true, _) => time.date(),
+            (false, true) => format!("{}T{:02}", time.date(), time.hour),
+            (false, false) => timestamp(begin),
         }
     }
 }
@@ -182,7 +185,7 @@ mod tests {
             hours(0, 1),
             hours(1, 0),
             Window {
-                length: Duration::from_secs(90),
+                length: Duration::from_millis(90_500),
                 ..hour
             },
             hours(24 * 365 * 101, 1),
@@ -190,5 +193,12 @@ mod tests {
             assert!(wrong.check().is_err(), "{wrong:?}");
         }
         assert_eq!(day.check(), Ok(()));
+        let odd = Window {
+            length: Duration::from_secs(90),
+            ..hour
+        };
+        assert_eq!(odd.check(), Ok(()));
+        let name = set_name("galway", Some(&odd), odd.begin(now));
+        assert_eq!(name, "galway/ids/2026-11-16T09:30:00Z");
     }
 }

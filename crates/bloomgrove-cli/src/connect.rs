@@ -1,12 +1,12 @@
-//! Where the server is, who asks, and how long to wait.
+//! Where a server or a site is, who asks, and how long to wait.
 
 use std::future::Future;
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use bloomgrove_client::api::Key;
+use bloomgrove_client::api::{Code, Key};
 use bloomgrove_client::{Client, Error};
 use tokio::runtime::{Builder, Runtime};
 
@@ -16,7 +16,7 @@ use crate::{interrupt, units};
 
 // A comment here would become the help of the command.
 #[derive(clap::Args)]
-pub(super) struct Connection {
+pub(crate) struct Server {
     /// The address of the server
     #[arg(
         long,
@@ -24,9 +24,42 @@ pub(super) struct Connection {
         value_name = "URL",
         env = "BLOOMGROVE_SERVER",
         default_value = "http://127.0.0.1:7117",
-        help_heading = "Server"
+        help_heading = "Connection"
     )]
     server: String,
+    #[command(flatten)]
+    caller: Caller,
+}
+
+impl Server {
+    pub(crate) fn open(self) -> Result<Remote> {
+        self.caller.open(&self.server)
+    }
+}
+
+#[derive(clap::Args)]
+pub(crate) struct Site {
+    /// The address of the site
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "BLOOMGROVE_SITE",
+        default_value = "http://127.0.0.1:7118",
+        help_heading = "Connection"
+    )]
+    site: String,
+    #[command(flatten)]
+    caller: Caller,
+}
+
+impl Site {
+    pub(crate) fn open(self) -> Result<Remote> {
+        self.caller.open(&self.site)
+    }
+}
+
+#[derive(clap::Args)]
+struct Caller {
     /// The key to show; better in the environment or a file, as others see command lines
     #[arg(
         long,
@@ -34,14 +67,14 @@ pub(super) struct Connection {
         value_name = "KEY",
         env = "BLOOMGROVE_KEY",
         hide_env_values = true,
-        help_heading = "Server"
+        help_heading = "Connection"
     )]
     key: Option<String>,
     /// The key to show, from the first line of a file; instead of --key
-    #[arg(long, global = true, value_name = "FILE", help_heading = "Server")]
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Connection")]
     key_file: Option<PathBuf>,
     /// Trust this authority and no other: its certificate, in PEM
-    #[arg(long, global = true, value_name = "FILE", help_heading = "Server")]
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Connection")]
     ca: Option<PathBuf>,
     /// How long to wait for an answer
     #[arg(
@@ -50,33 +83,24 @@ pub(super) struct Connection {
         value_name = "TIME",
         default_value = "1min",
         value_parser = units::duration,
-        help_heading = "Server"
+        help_heading = "Connection"
     )]
     timeout: Duration,
 }
 
-impl Connection {
-    pub(super) fn open(self) -> Result<Remote> {
-        let mut client = Client::builder(&self.server).timeout(self.timeout);
+impl Caller {
+    fn open(self, url: &str) -> Result<Remote> {
+        let mut client = Client::builder(url).timeout(self.timeout);
         let key = match &self.key_file {
             None => self.key,
-            Some(path) => {
-                let text = std::fs::read_to_string(path);
-                let text = text.with_context(|| path.display().to_string())?;
-                let line = text.lines().next().unwrap_or_default().trim();
-                if line.is_empty() {
-                    bail!("{}: its first line is empty, and no key", path.display());
-                }
-                Some(line.to_owned())
-            }
+            Some(path) => Some(first_line(path, "key")?),
         };
         if let Some(key) = key {
-            if let Some(host) = self.server.strip_prefix("http://")
+            if let Some(host) = url.strip_prefix("http://")
                 && !is_here(host)
             {
                 complain(format_args!(
-                    "the key goes to {} unencrypted, for all on the way to read; use https",
-                    self.server
+                    "the key goes to {url} unencrypted, for all on the way to read; use https"
                 ));
             }
             client = client.key(key);
@@ -92,6 +116,29 @@ impl Connection {
     }
 }
 
+/// What a file keeps in its first line: a key, a secret.
+pub(crate) fn first_line(path: &Path, what: &str) -> Result<String> {
+    let text = std::fs::read_to_string(path);
+    let text = text.with_context(|| path.display().to_string())?;
+    let line = text.lines().next().unwrap_or_default().trim();
+    if line.is_empty() {
+        bail!("{}: its first line is empty, and no {what}", path.display());
+    }
+    Ok(line.to_owned())
+}
+
+/// Of a refusal for want of a key: by which options it is given here.
+pub(crate) fn ask_for_key(error: anyhow::Error) -> anyhow::Error {
+    let client = error.chain().find_map(|error| error.downcast_ref());
+    match client.and_then(Error::code) {
+        // The server speaks of a header; here it is an option.
+        Some(Code::Unauthorized) => error.context(
+            "the server wants a key that it knows: give it by --key-file or BLOOMGROVE_KEY",
+        ),
+        _ => error,
+    }
+}
+
 /// Whether an address without its scheme is of this machine.
 fn is_here(address: &str) -> bool {
     let host = address.split('/').next().unwrap_or_default();
@@ -104,25 +151,25 @@ fn is_here(address: &str) -> bool {
 }
 
 /// A server, and what waits for it.
-pub(super) struct Remote {
-    pub(super) client: Client,
+pub(crate) struct Remote {
+    pub(crate) client: Client,
     runtime: Runtime,
 }
 
 impl Remote {
     /// Waits for an answer. Nothing is half written here meanwhile, so Ctrl-C ends it at once.
-    pub(super) fn wait<T>(&self, answer: impl Future<Output = Result<T, Error>>) -> Result<T> {
+    pub(crate) fn wait<T>(&self, answer: impl Future<Output = Result<T, Error>>) -> Result<T> {
         Ok(self.wait_for(answer)?)
     }
 
     /// As [`wait`](Self::wait), with the error as it is.
-    pub(super) fn wait_for<T>(&self, answer: impl Future<Output = T>) -> T {
+    pub(crate) fn wait_for<T>(&self, answer: impl Future<Output = T>) -> T {
         let _waiting = interrupt::Waiting::new();
         self.runtime.block_on(answer)
     }
 
     /// Begins something that goes on whenever anything is waited for.
-    pub(super) fn start<F>(&self, work: F) -> tokio::task::JoinHandle<F::Output>
+    pub(crate) fn start<F>(&self, work: F) -> tokio::task::JoinHandle<F::Output>
     where
         F: Future<Output: Send> + Send + 'static,
     {
@@ -131,7 +178,7 @@ impl Remote {
 }
 
 /// The key that a line stands for.
-pub(super) fn key(kind: KeyKind, line: &[u8]) -> Result<Key> {
+pub(crate) fn key(kind: KeyKind, line: &[u8]) -> Result<Key> {
     match kind {
         KeyKind::Text => Ok(Key::from(line.to_vec())),
         KeyKind::Integer => Ok(Key::from(keys::number(line)?)),

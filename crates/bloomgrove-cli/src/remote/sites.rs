@@ -1,0 +1,65 @@
+//! `bloomgrove remote sites` and `forget`: the sites of a federation, as the coordinator knows them.
+
+use anyhow::Result;
+
+use crate::connect::Remote;
+use crate::output::Output;
+use crate::{Outcome, units};
+
+/// List the sites that publish here, and which are out of touch.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    bloomgrove remote sites\n  \
+    bloomgrove remote sites --json")]
+pub(super) struct Sites {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn list(remote: &Remote, args: Sites) -> Result<Outcome> {
+    let list = remote.wait(remote.client.sites())?;
+    let mut output = Output::new();
+    if args.json {
+        output.json(&serde_json::to_value(&list)?)?;
+    } else if !list.sites.is_empty() {
+        let rows: Vec<Vec<String>> = list
+            .sites
+            .iter()
+            .map(|site| {
+                let heard = site
+                    .heard
+                    .map_or("not yet".into(), |seconds| format!("{seconds:.0} s ago"));
+                let touch = if site.in_touch { "yes" } else { "no" };
+                vec![
+                    site.name.clone(),
+                    touch.into(),
+                    heard,
+                    units::grouped(site.pending),
+                    units::grouped(site.sets),
+                    site.url.clone(),
+                ]
+            })
+            .collect();
+        let head = ["site", "in touch", "heard", "to come", "sets", "address"];
+        output.table(&head, &rows)?;
+    }
+    output.finish()?;
+    Ok(Outcome::Yes)
+}
+
+/// Have the coordinator forget a site that is gone for good: traces do not wait for it any more.
+///
+/// Its sets stay until they are removed (`bloomgrove remote remove`) or expire.
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  bloomgrove remote forget galway")]
+pub(super) struct Forget {
+    /// The site
+    #[arg(value_name = "SITE")]
+    site: String,
+}
+
+pub(super) fn forget(remote: &Remote, args: Forget) -> Result<Outcome> {
+    remote.wait(remote.client.remove_site(&args.site))?;
+    Ok(Outcome::Yes)
+}

@@ -1,0 +1,63 @@
+//! `bloomgrove serve --demo`: a dozen sites beside the coordinator, in the same process.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, anyhow, bail};
+use bloomgrove_server::access::{KeyEntry, Role, hash_of, new_key};
+use bloomgrove_server::{Config, Server};
+use bloomgrove_site::CoordinatorConfig;
+use bloomgrove_site::demo::Demo;
+
+/// The sites of the demo: where their folders are, and the key by which the coordinator knows them.
+pub(super) struct DemoSites {
+    folder: PathBuf,
+    key: Option<String>,
+}
+
+impl DemoSites {
+    pub(super) fn of(config: &mut Config) -> Result<Self> {
+        // Of a coordinator with keys, the sites need one, too.
+        let key = match config.keys.is_empty() {
+            true => None,
+            false => Some(new_key().map_err(|error| anyhow!(error))?),
+        };
+        if let Some(key) = &key {
+            config.keys.push(KeyEntry {
+                name: "sites of the demo".into(),
+                role: Role::Write,
+                sha256: hash_of(key),
+                prefix: String::new(),
+            });
+        }
+        if config.tls.is_some() {
+            bail!("the sites of the demo speak plain HTTP; leave out --demo or the certificate");
+        }
+        let folder = config.data.join("sites");
+        Ok(Self { folder, key })
+    }
+
+    /// Runs them as long as the server runs.
+    pub(super) async fn beside(self, server: Server) -> Result<()> {
+        let port = server.addresses().first().map_or(0, SocketAddr::port);
+        let coordinator = CoordinatorConfig {
+            url: format!("http://127.0.0.1:{port}"),
+            key: self.key,
+            ca: None,
+        };
+        let stop = server.stopper();
+        let sites = async {
+            let stop = stop.subscribe();
+            let sites = Demo::bind(coordinator, &self.folder).await;
+            sites.context("the sites of the demo")?.run(stop).await
+        };
+        let served = async {
+            let ended = bloomgrove_server::run(server).await;
+            // However it ended, the sites do, too.
+            stop.send_replace(true);
+            ended
+        };
+        let (served, sites) = tokio::join!(served, sites);
+        served.and(sites)
+    }
+}

@@ -1,0 +1,80 @@
+//! `bloomgrove site generate`: events of a made-up federation, to try it with.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use bloomgrove_site::generate::Plan;
+
+use crate::output::Output;
+use crate::whole_file::WholeFile;
+use crate::{Outcome, interrupt, units};
+
+/// Make up the events of a federation: documents created, sent, bundled, split and derived.
+///
+/// Writes a file for each site into DIR, which `bloomgrove site record --from` takes. The same seed
+/// makes the same events everywhere.
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  \
+    bloomgrove site generate --sites 12 --events 10000 -o events\n  \
+    bloomgrove site record --from events/galway.jsonl")]
+pub(super) struct Generate {
+    /// How many sites
+    #[arg(long, value_name = "COUNT", default_value = "12", value_parser = units::count)]
+    sites: u64,
+    /// How many events at all of them together
+    #[arg(long, value_name = "COUNT", default_value = "10000", value_parser = units::count)]
+    events: u64,
+    /// Other seeds make other events
+    #[arg(long, value_name = "NUMBER", default_value = "8")]
+    seed: u64,
+    /// The folder to write to, which is made
+    #[arg(short, long, value_name = "DIR")]
+    output: PathBuf,
+}
+
+/// Files that are open at a time.
+const MOST_SITES: u64 = 1000;
+
+pub(super) fn run(args: Generate) -> Result<Outcome> {
+    if args.sites == 0 || args.sites > MOST_SITES {
+        bail!("--sites is {}; there can be 1 to {MOST_SITES}", args.sites);
+    }
+    let plan = Plan {
+        sites: args.sites as u32,
+        events: args.events,
+        seed: args.seed,
+        labels: true,
+        ..Plan::default()
+    };
+    let folder = &args.output;
+    std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    let mut files = BTreeMap::new();
+    for (site, event) in plan.events() {
+        if interrupt::was_asked() {
+            bail!("interrupted; nothing was written");
+        }
+        let file = match files.entry(site) {
+            std::collections::btree_map::Entry::Occupied(file) => file.into_mut(),
+            std::collections::btree_map::Entry::Vacant(place) => {
+                let path = folder.join(format!("{}.jsonl", plan.site(site)));
+                place.insert(WholeFile::create(&path)?)
+            }
+        };
+        serde_json::to_writer(&mut *file, &event)?;
+        file.write_all(b"\n")?;
+    }
+    let sites = files.len() as u64;
+    for file in files.into_values() {
+        file.finish()?;
+    }
+    let mut output = Output::new();
+    let (events, sites) = (
+        units::counted(args.events, "event"),
+        units::counted(sites, "site"),
+    );
+    output.line(format_args!("{events} of {sites} in {}", folder.display()))?;
+    output.finish()?;
+    Ok(Outcome::Yes)
+}

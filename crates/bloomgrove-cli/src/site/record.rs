@@ -1,0 +1,143 @@
+//! `bloomgrove site record`: events, one by flags or many from a file.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use bloomgrove_client::api::{Event, EventKind};
+
+use super::open;
+use crate::output::Output;
+use crate::{Outcome, connect, units};
+
+/// Record what happened to documents.
+///
+/// Documents are called what you like; ids that are IRIs (`urn:uuid:...`, web addresses) stay
+/// what they are in RDF. Prints the id of each event. It is on disk then.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    bloomgrove site record created --out 'invoice 1' --agent books\n  \
+    bloomgrove site record bundled --in 'invoice 1' --in 'invoice 2' --out november\n  \
+    bloomgrove site record sent --in november --peer pune\n  \
+    bloomgrove site record --from events.jsonl")]
+pub(super) struct Record {
+    /// created, derived, bundled, split, sent or received
+    #[arg(value_name = "KIND", required_unless_present = "from", value_parser = kind)]
+    kind: Option<EventKind>,
+    /// A document that it began with, or that was transferred; may be repeated
+    #[arg(long = "in", value_name = "ID")]
+    inputs: Vec<String>,
+    /// A document that it made; may be repeated
+    #[arg(long = "out", value_name = "ID")]
+    outputs: Vec<String>,
+    /// Of a transfer: the site at the other end
+    #[arg(long, value_name = "SITE")]
+    peer: Option<String>,
+    /// Who did it
+    #[arg(long, value_name = "TEXT")]
+    agent: Option<String>,
+    /// A name for people
+    #[arg(long, value_name = "TEXT")]
+    label: Option<String>,
+    /// When, as 2026-11-16T09:30:00Z [default: now]
+    #[arg(long, value_name = "TIME")]
+    time: Option<String>,
+    /// What the event is known by [default: urn:uuid: and a random number]
+    #[arg(long, value_name = "ID")]
+    id: Option<String>,
+    /// Events from a file, a JSON object to a line; `-` is standard input
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["kind", "inputs", "outputs", "peer", "agent", "label", "time", "id"]
+    )]
+    from: Option<PathBuf>,
+    #[command(flatten)]
+    site: connect::Site,
+}
+
+/// Events sent at a time, of a file.
+const BATCH: usize = 1000;
+
+fn kind(text: &str) -> Result<EventKind, String> {
+    let quoted = serde_json::Value::from(text);
+    serde_json::from_value(quoted)
+        .map_err(|_| "there are created, derived, bundled, split, sent and received".to_owned())
+}
+
+pub(super) fn run(args: Record) -> Result<Outcome> {
+    let (remote, site) = open(args.site)?;
+    let mut output = Output::new();
+    let Some(kind) = args.kind else {
+        let path = args.from.unwrap_or_default();
+        let mut total = 0;
+        for batch in batches(&path)? {
+            let batch = batch.with_context(|| path.display().to_string())?;
+            total += batch.len() as u64;
+            let recorded = remote.wait(site.record(batch));
+            recorded.with_context(|| {
+                let before = units::counted(total, "event");
+                format!(
+                    "{}: among the first {before}; those of earlier thousands are recorded",
+                    path.display()
+                )
+            })?;
+        }
+        output.line(format_args!("recorded {}", units::counted(total, "event")))?;
+        output.finish()?;
+        return Ok(Outcome::Yes);
+    };
+    let event = Event {
+        id: args.id,
+        kind,
+        inputs: args.inputs,
+        outputs: args.outputs,
+        time: args.time,
+        label: args.label,
+        agent: args.agent,
+        peer: args.peer,
+    };
+    for id in remote.wait(site.record(vec![event]))?.ids {
+        output.line(id)?;
+    }
+    output.finish()?;
+    Ok(Outcome::Yes)
+}
+
+/// The events of a file, so many at a time.
+fn batches(path: &std::path::Path) -> Result<impl Iterator<Item = Result<Vec<Event>>>> {
+    let reader: Box<dyn BufRead> = match path.as_os_str() == "-" {
+        true => Box::new(BufReader::new(io::stdin())),
+        false => {
+            let file = File::open(path).with_context(|| path.display().to_string())?;
+            Box::new(BufReader::new(file))
+        }
+    };
+    let mut lines = (1..).zip(reader.lines());
+    Ok(std::iter::from_fn(move || {
+        let mut batch = Vec::new();
+        while batch.len() < BATCH
+            && let Some((number, line)) = lines.next()
+        {
+            match event(number, line) {
+                Ok(None) => {}
+                Ok(Some(event)) => batch.push(event),
+                Err(error) => return Some(Err(error)),
+            }
+        }
+        (!batch.is_empty()).then_some(Ok(batch))
+    }))
+}
+
+fn event(number: u64, line: io::Result<String>) -> Result<Option<Event>> {
+    let line = line.with_context(|| format!("line {number}"))?;
+    if line.trim().is_empty() {
+        return Ok(None);
+    }
+    if !line.trim_start().starts_with('{') {
+        bail!("line {number}: an event is a JSON object, in {{ and }}");
+    }
+    let event = serde_json::from_str(&line);
+    Ok(Some(event.with_context(|| format!("line {number}"))?))
+}

@@ -1,0 +1,152 @@
+//! `bloomgrove trace`: where documents come from, across all sites of a federation.
+//!
+//! ```text
+//!   mod.rs     ask the coordinator, again while it is away
+//!   sealed.rs  ids of a federation that keeps them to itself: sealed on the way out, opened on the way in
+//!   print.rs   what came, for people
+//! ```
+
+mod print;
+mod sealed;
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use bloomgrove_client::api::{Code, Direction, Trace, TraceRequest};
+use bloomgrove_client::{Error, render};
+
+use self::sealed::Sealed;
+use crate::connect::{self, Remote, Server};
+use crate::output::{Output, complain};
+use crate::whole_file::WholeFile;
+use crate::{Outcome, units};
+
+/// Where documents come from, across all sites.
+///
+/// Asks the coordinator for the complete lineage of documents: everything they were made of, by
+/// which events, and who knew of it. Only sites that can know are asked. What could not be asked
+/// is said, and then the exit code is 2; it is 1 if no site knows the document.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    bloomgrove trace 'invoice 4711'\n  \
+    bloomgrove trace urn:uuid:6f9619ff-8b86-d011-b42d-00c04fc964ff --depth 4\n  \
+    bloomgrove trace 'invoice 4711' --descendants --format svg -o invoice.svg")]
+pub(crate) struct Args {
+    /// The documents (or events), by their ids
+    #[arg(value_name = "ID", required = true)]
+    ids: Vec<String>,
+    /// What has become of them, in place of where they come from
+    #[arg(short = 'D', long)]
+    descendants: bool,
+    /// Follow so many links from the nearest of them [default: as far as it goes]
+    #[arg(long, value_name = "LINKS")]
+    depth: Option<u32>,
+    /// Take what was found after so long
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = units::duration)]
+    time: Duration,
+    /// Take what was found after so many links
+    #[arg(long, value_name = "COUNT", default_value = "100000", value_parser = units::count)]
+    links: u64,
+    /// Ask all sites for everything, as if there were no index: to compare
+    #[arg(long)]
+    broadcast: bool,
+    /// table, json, turtle (PROV-O), dot (Graphviz) or svg
+    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    format: Format,
+    /// The same as --format json
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
+    /// Write to this file
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// The secret of a federation that seals its ids, in the first line of a file
+    #[arg(long, value_name = "FILE", env = "BLOOMGROVE_SECRET_FILE")]
+    secret_file: Option<PathBuf>,
+    #[command(flatten)]
+    server: Server,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    Table,
+    Json,
+    Turtle,
+    Dot,
+    Svg,
+}
+
+/// Between two attempts while the coordinator is away.
+const AGAIN: Duration = Duration::from_millis(300);
+
+pub(crate) fn run(args: Args) -> Result<Outcome> {
+    let sealed = Sealed::new(args.secret_file.as_deref())?;
+    let direction = match args.descendants {
+        true => Direction::Descendants,
+        false => Direction::Ancestors,
+    };
+    let mut request = TraceRequest {
+        ids: args.ids,
+        direction,
+        depth: args.depth,
+        seconds: Some(args.time.as_secs_f64()),
+        links: Some(args.links),
+        broadcast: args.broadcast,
+        picture: false,
+    };
+    sealed.seal(&mut request);
+    let remote = args.server.open()?;
+    let trace = ask(&remote, &request, args.time).map_err(connect::ask_for_key)?;
+    let trace = sealed.open(trace);
+    let format = if args.json { Format::Json } else { args.format };
+    let text = match format {
+        Format::Table => None,
+        Format::Json => Some(serde_json::to_string_pretty(&trace)? + "\n"),
+        Format::Turtle => Some(render::turtle(&trace)),
+        Format::Dot => Some(render::dot(&trace)),
+        Format::Svg => Some(render::svg(&trace)),
+    };
+    match (text, args.output) {
+        (Some(text), Some(path)) => {
+            let mut file = WholeFile::create(&path)?;
+            file.write_all(text.as_bytes())?;
+            file.finish()?;
+        }
+        (None, Some(_)) => bail!("a table goes to the terminal; choose another --format for -o"),
+        (Some(text), None) => {
+            let mut output = Output::new();
+            output.bytes(&[text.as_bytes()])?;
+            output.finish()?;
+        }
+        (None, None) => print::table(&trace)?,
+    }
+    if format != Format::Json {
+        print::cost(&trace);
+    }
+    for missing in &trace.missing {
+        let site = missing.site.as_deref().unwrap_or("the trace");
+        complain(format_args!("{site}: {}", missing.why));
+    }
+    Ok(match (trace.complete, trace.nodes.is_empty()) {
+        (false, _) => Outcome::Incomplete,
+        (true, true) => Outcome::No,
+        (true, false) => Outcome::Yes,
+    })
+}
+
+/// A question changes nothing, so it is asked again while the coordinator is started anew.
+fn ask(remote: &Remote, request: &TraceRequest, time: Duration) -> Result<Trace> {
+    let begun = Instant::now();
+    loop {
+        let error = match remote.wait_for(remote.client.trace(request)) {
+            Ok(trace) => return Ok(trace),
+            Err(error) => error,
+        };
+        let is_away = matches!(error, Error::Transport { .. }) || error.code() == Some(Code::Busy);
+        if !is_away || begun.elapsed() + AGAIN > time {
+            return Err(error.into());
+        }
+        std::thread::sleep(AGAIN);
+    }
+}

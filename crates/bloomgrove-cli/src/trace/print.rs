@@ -1,0 +1,93 @@
+//! A trace, for people: the nearest first.
+
+use anyhow::Result;
+use bloomgrove_client::api::{Direction, Trace, TraceNode};
+
+use crate::output::{Output, complain};
+use crate::units;
+
+/// So many characters of an id are shown in the table.
+const SHOWN: usize = 48;
+/// So many sites of a row.
+const SITES: usize = 3;
+
+pub(super) fn table(trace: &Trace) -> Result<()> {
+    let mut output = Output::new();
+    let rows: Vec<Vec<String>> = trace.nodes.iter().map(row).collect();
+    if !rows.is_empty() {
+        let head = ["links", "what", "id", "label", "time", "known at"];
+        output.table(&head, &rows)?;
+    }
+    output.finish()
+}
+
+fn row(node: &TraceNode) -> Vec<String> {
+    let TraceNode {
+        node,
+        distance,
+        sites,
+    } = node;
+    let text = |text: &Option<String>| shortened(text.as_deref().unwrap_or_default());
+    let what = match (&node.kind, &node.peer) {
+        (Some(kind), Some(peer)) if kind == "sent" => format!("sent to {peer}"),
+        (Some(kind), Some(peer)) if kind == "received" => format!("received from {peer}"),
+        (Some(kind), _) => kind.clone(),
+        (None, _) => String::new(),
+    };
+    let mut known: Vec<&str> = sites.iter().take(SITES).map(String::as_str).collect();
+    let more = format!("{} more", sites.len().saturating_sub(SITES));
+    if sites.len() > SITES {
+        known.push(&more);
+    }
+    vec![
+        distance.to_string(),
+        shortened(&what),
+        shortened(&node.id),
+        text(&node.label),
+        text(&node.time),
+        known.join(", "),
+    ]
+}
+
+/// Both ends of a long text; control characters would be obeyed by the terminal.
+fn shortened(text: &str) -> String {
+    let clean = |c: char| if c.is_control() { '\u{fffd}' } else { c };
+    let chars: Vec<char> = text.chars().map(clean).collect();
+    if chars.len() <= SHOWN {
+        return chars.into_iter().collect();
+    }
+    let half = SHOWN / 2;
+    let (start, end) = (&chars[..half], &chars[chars.len() - (SHOWN - half - 1)..]);
+    start.iter().chain(['…'].iter()).chain(end).collect()
+}
+
+/// What it took, to standard error: a line or two.
+pub(super) fn cost(trace: &Trace) {
+    let cost = &trace.cost;
+    let what = match trace.direction {
+        Direction::Ancestors => "back",
+        Direction::Descendants => "on",
+    };
+    let farthest = trace.nodes.iter().map(|node| node.distance).max();
+    complain(format_args!(
+        "{}, {}, {what} over {} links; {} of {} asked in {}, {:.0} ms",
+        units::counted(trace.nodes.len() as u64, "node"),
+        units::counted(trace.links.len() as u64, "link"),
+        farthest.unwrap_or(0),
+        trace.sites.len(),
+        units::counted(cost.sites, "site"),
+        units::counted(cost.rounds, "round"),
+        cost.milliseconds,
+    ));
+    let all = &cost.broadcast;
+    if all.requests > 0 {
+        complain(format_args!(
+            "{} where asking everybody takes {} ({:.1} %), {} of questions and answers where that takes {}",
+            units::counted(cost.requests, "message"),
+            units::grouped(all.requests),
+            100.0 * cost.requests as f64 / all.requests as f64,
+            units::size(cost.bytes_sent + cost.bytes_received),
+            units::size(all.bytes),
+        ));
+    }
+}

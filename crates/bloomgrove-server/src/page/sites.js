@@ -1,0 +1,40 @@
+// The table of sites: who takes part, and how fresh what is known of them is.
+
+import { get } from "./server.js";
+import { count, duration, element, nameOf, plural } from "./words.js";
+
+export function makeSites({ body, table, says, report }) {
+  async function load() {
+    try {
+      show((await get("/v1/sites")).sites);
+    } catch (error) {
+      says.textContent = error.message;
+      report(error);
+    }
+  }
+
+  function show(sites) {
+    table.hidden = sites.length === 0;
+    const away = sites.filter((site) => !site.in_touch).length;
+    const all = plural(sites.length, "site");
+    if (sites.length === 0) says.textContent = "No site has registered yet. “bloomgrove site” starts one.";
+    else says.textContent = away ? `${all}, ${count(away)} of them out of touch: what these recorded lately is not known here.` : `${all}, all in touch`;
+    body.replaceChildren(...sites.map(row));
+  }
+
+  function row(site) {
+    const heard = site.heard === undefined || site.heard === null ? "not since the start" : `${duration(site.heard)} ago`;
+    const late = site.pending ? `${count(site.pending)} not yet published` : "all published";
+    return element(
+      "tr",
+      { class: site.in_touch ? null : "trouble" },
+      element("th", { scope: "row" }, nameOf(site.name)),
+      element("td", {}, element("span", { class: site.in_touch ? "touch" : "touch lost" }, site.in_touch ? "in touch" : "out of touch")),
+      element("td", {}, heard),
+      element("td", { class: "wide" }, late),
+      element("td", { class: "number" }, count(site.sets)),
+    );
+  }
+
+  return { load };
+}
