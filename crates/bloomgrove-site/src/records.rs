@@ -22,7 +22,7 @@ use oxigraph::model::Triple;
 
 use crate::lineage::lineage;
 use crate::log::{AppendError, Log};
-use crate::publish::filters::Sets;
+use crate::publish::filters::{Revived, Sets};
 use crate::publish::plan::{Plan, Regrown};
 use crate::store::{self, Store};
 
@@ -84,6 +84,10 @@ impl Records {
         self.sets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn writing(&self) -> MutexGuard<'_, ()> {
+        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Takes in what the log has and memory has not.
     fn catch_up(&self, now: u64) -> Result<()> {
         let mut waiting: Vec<Triple> = Vec::new();
@@ -101,6 +105,48 @@ impl Records {
         // Also what came before a failure: the filters have it.
         self.store.add(waiting)?;
         scanned
+    }
+
+    /// Forgets windows whose time is over, and takes back those that were only over by a clock that
+    /// was ahead; gives the names of the sets that went.
+    ///
+    /// # Errors
+    /// A log that cannot be read.
+    pub(crate) fn settle(&self, now: u64) -> Result<Vec<String>> {
+        let gone = self.sets().expire(now);
+        // Hardly ever, so that no round waits for a slow disk.
+        if !self.sets().lost(now).is_empty() {
+            let _one_at_a_time = self.writing();
+            self.revive(now)?;
+        }
+        Ok(gone)
+    }
+
+    /// Makes sets from the log that are kept and are not there; nobody may be writing.
+    fn revive(&self, now: u64) -> Result<()> {
+        let (plan, lost) = {
+            let sets = self.sets();
+            (sets.plan().clone(), sets.lost(now))
+        };
+        if lost.is_empty() {
+            return Ok(());
+        }
+        tracing::warn!("the clock went back: sets that were over are made anew from the log");
+        let mut revived = Revived::new(&plan, lost)?;
+        let end = self.sets().position();
+        self.log.scan(0, |entry, second, text| {
+            // Others come as every entry does that memory has missed.
+            if entry < end && revived.wants(second) {
+                for triple in store::from_text(text)? {
+                    for id in store::ids(&triple).into_iter().flatten() {
+                        revived.insert(second, &id)?;
+                    }
+                }
+            }
+            Ok(())
+        })?;
+        self.sets().revived(revived);
+        self.grow()
     }
 
     /// Makes filters anew that have more ids than they were made for.
@@ -132,7 +178,8 @@ impl Records {
     /// # Errors
     /// `storage` when the disk refuses, `memory` when there are too many triples.
     pub(crate) fn add(&self, triples: Vec<Triple>, now: u64) -> Result<Added, Refusal> {
-        let _one_at_a_time = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one_at_a_time = self.writing();
+        self.revive(now).map_err(refused)?;
         let mut added = Added::default();
         let (mut batch, mut seen) = (Vec::new(), HashSet::new());
         {

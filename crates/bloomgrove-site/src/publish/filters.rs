@@ -1,142 +1,33 @@
-//! The filters of a site: one for each window that is kept, and what the coordinator has of each.
+//! The filters of a site: one for each window of the log that is kept.
 //!
-//! ```text
-//!   ids --insert--> current        what was recorded
-//!                   sent           what is on its way; its answer may be lost
-//!                   acknowledged   what the coordinator has, and its version there
-//! ```
+//! A filter is made for so many ids; when more come it is made anew for twice as many, from the
+//! log, and sent whole. Sizes come in steps, so that the filters of many sites have few different
+//! ones.
 //!
-//! The three share their bits until one changes. A filter is made for so many ids; when more come
-//! it is made anew for twice as many, from the log, and sent whole. Sizes come in steps, so that the
-//! filters of many sites have few different ones.
+//! A clock may jump ahead and come back. Windows that were over meanwhile are then kept again, and
+//! are made from the log ([`Sets::lost`], [`Revived`]): a set with only what was recorded since
+//! would take the place of the whole one at the coordinator.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use anyhow::Result;
-use bloomgrove::{Filter, codec, tune};
+#[cfg(test)]
+use bloomgrove::Filter;
 use bloomgrove_client::api::PublishedSet;
-use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::plan::{Plan, Regrown};
+use super::set::{Message, Note, Set, State};
 use super::window::set_name;
-
-/// What the coordinator has acknowledged of a set, as the log keeps it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Note {
-    /// The version that the coordinator gave it.
-    pub(crate) version: u64,
-    /// Entries of the log before this one are in it.
-    pub(crate) position: u64,
-    /// Ids in it.
-    pub(crate) ids: u64,
-    /// Ids that the filter was made for, its bits and hashes.
-    pub(crate) items: u64,
-    pub(crate) bits: u64,
-    pub(crate) hashes: u32,
-    /// Of the seal; 0 without one.
-    pub(crate) seal: u64,
-}
-
-/// The bits of a set at one time.
-#[derive(Clone, Debug)]
-struct State {
-    filter: Arc<Filter>,
-    position: u64,
-    ids: u64,
-}
-
-#[derive(Debug)]
-struct Set {
-    name: String,
-    /// Ids that it is made for.
-    items: u64,
-    /// Of all ids, hashed: to count them.
-    seen: HashSet<u64>,
-    current: Arc<Filter>,
-    /// Sent as a delta on what is acknowledged, and not answered.
-    sent: Option<State>,
-    acknowledged: Option<(State, u64)>,
-    /// What the log says of it, until as much of the log is read.
-    note: Option<Note>,
-}
-
-impl Set {
-    /// Its filter, to be changed; who shares its bits keeps them.
-    fn change(&mut self) -> Result<&mut Filter> {
-        if Arc::get_mut(&mut self.current).is_none() {
-            self.current = Arc::new(Filter::to_owned(&self.current)?);
-        }
-        Arc::get_mut(&mut self.current)
-            .ok_or_else(|| anyhow::anyhow!("a filter that was just made is shared"))
-    }
-
-    fn insert(&mut self, plan: &Plan, id: &str) -> Result<()> {
-        self.seen.insert(xxh3_64(id.as_bytes()));
-        let key = plan.key(id);
-        if !self.current.contains(&key) {
-            self.change()?.insert(&key);
-        }
-        Ok(())
-    }
-
-    fn pending(&self) -> u64 {
-        let told = self.acknowledged.as_ref().map_or(0, |(state, _)| state.ids);
-        (self.seen.len() as u64).saturating_sub(told)
-    }
-
-    /// What the log says of it is what is in it now.
-    fn recall(&mut self, position: u64) {
-        if let Some(note) = self.note.take_if(|note| note.position <= position) {
-            let state = State {
-                filter: self.current.clone(),
-                position: note.position,
-                ids: note.ids,
-            };
-            self.acknowledged = Some((state, note.version));
-        }
-    }
-}
-
-/// Something to send.
-#[derive(Clone, Debug)]
-pub(crate) struct Message {
-    pub(crate) set: String,
-    /// Of a delta: the version that it builds on, and its bits. A whole filter builds on nothing.
-    base: Option<(u64, Arc<Filter>)>,
-    /// Seconds until the set goes.
-    pub(crate) expires_in: Option<u64>,
-    begin: u64,
-    items: u64,
-    state: State,
-}
-
-impl Message {
-    /// The version that it builds on, if it is a delta.
-    pub(crate) fn base(&self) -> Option<u64> {
-        self.base.as_ref().map(|(version, _)| *version)
-    }
-
-    /// As it is sent.
-    ///
-    /// # Errors
-    /// Not enough memory.
-    pub(crate) fn bytes(&self) -> Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        match &self.base {
-            Some((_, old)) => codec::delta(old, &self.state.filter, &mut bytes)?,
-            None => codec::compress(&*self.state.filter, &mut bytes)?,
-        };
-        Ok(bytes)
-    }
-}
 
 /// All filters of a site.
 #[derive(Debug)]
 pub(crate) struct Sets {
     plan: Plan,
     sets: BTreeMap<u64, Set>,
+    /// Windows with ids in the log, kept or not.
+    windows: BTreeSet<u64>,
     /// Entries of the log before this one are in.
     position: u64,
     /// With windows: all ids, hashed.
@@ -158,6 +49,7 @@ impl Sets {
         Self {
             plan,
             sets: BTreeMap::new(),
+            windows: BTreeSet::new(),
             position: 0,
             known: HashSet::new(),
             notes,
@@ -205,13 +97,15 @@ impl Sets {
             if self.plan.window.is_some() {
                 self.known.insert(xxh3_64(id.as_bytes()));
             }
+            let is_first = self.windows.insert(begin);
             if !live {
                 continue;
             }
-            if !self.sets.contains_key(&begin) {
+            if is_first {
                 let set = self.make(begin)?;
                 self.sets.insert(begin, set);
             }
+            // One that was over meanwhile has more ids in the log: see `lost`.
             if let Some(set) = self.sets.get_mut(&begin) {
                 set.recall(entry);
                 set.insert(&self.plan, id)?;
@@ -224,17 +118,22 @@ impl Sets {
     fn make(&mut self, begin: u64) -> Result<Set> {
         let name = set_name(&self.plan.site, self.plan.window.as_ref(), begin);
         let note = self.notes.remove(&name);
-        let least = tune::step(self.plan.expect);
-        let items = note.as_ref().map_or(least, |note| note.items.max(least));
-        Ok(Set {
-            name,
-            items,
-            seen: HashSet::new(),
-            current: Arc::new(self.plan.filter(items)?),
-            sent: None,
-            acknowledged: None,
-            note: note.filter(|note| note.items == items),
-        })
+        Set::new(&self.plan, begin, note)
+    }
+
+    /// Windows of the log that are kept, and have no set here: by a clock that was ahead they were
+    /// over.
+    pub(crate) fn lost(&self, now: u64) -> Vec<u64> {
+        let live = self.windows.iter().rev();
+        let live = live.take_while(|begin| self.plan.is_live(**begin, now));
+        live.filter(|begin| !self.sets.contains_key(begin))
+            .copied()
+            .collect()
+    }
+
+    /// Takes sets that were made from the log; nothing may have been recorded meanwhile.
+    pub(crate) fn revived(&mut self, revived: Revived) {
+        self.sets.extend(revived.sets);
     }
 
     /// The whole log was read.
@@ -393,5 +292,42 @@ impl Sets {
             version: set.acknowledged.as_ref().map(|(_, version)| *version),
         };
         self.sets.values().map(about).collect()
+    }
+}
+
+/// Sets of windows that were over and are kept again, from the log.
+#[derive(Debug)]
+pub(crate) struct Revived {
+    plan: Plan,
+    sets: BTreeMap<u64, Set>,
+}
+
+impl Revived {
+    /// Empty ones of these windows.
+    ///
+    /// # Errors
+    /// Not enough memory.
+    pub(crate) fn new(plan: &Plan, windows: Vec<u64>) -> Result<Self> {
+        let set = |begin| Ok((begin, Set::new(plan, begin, None)?));
+        Ok(Self {
+            plan: plan.clone(),
+            sets: windows.into_iter().map(set).collect::<Result<_>>()?,
+        })
+    }
+
+    /// Whether the entries of this second are wanted.
+    pub(crate) fn wants(&self, second: u64) -> bool {
+        self.sets.contains_key(&self.plan.begin(second))
+    }
+
+    /// Takes in an id of an entry.
+    ///
+    /// # Errors
+    /// Not enough memory.
+    pub(crate) fn insert(&mut self, second: u64, id: &str) -> Result<()> {
+        match self.sets.get_mut(&self.plan.begin(second)) {
+            Some(set) => set.insert(&self.plan, id),
+            None => Ok(()),
+        }
     }
 }

@@ -4,7 +4,8 @@
 //! |---|---|
 //! | `window.rs` | windows of time, names of sets |
 //! | `plan.rs` | what filters are made by |
-//! | `filters.rs` | a filter for each window, and what the coordinator has of it |
+//! | `set.rs` | a filter, and what the coordinator has of it |
+//! | `filters.rs` | the filters of all windows |
 //! | `push.rs` | sends what is new in every period, and says that the site is there |
 //!
 //! Whatever happens to messages, acknowledgements, the site or the coordinator: once a round has
@@ -16,6 +17,7 @@
 pub(crate) mod filters;
 pub(crate) mod plan;
 pub(crate) mod push;
+mod set;
 mod window;
 
 pub use window::{Window, set_name, timestamp};

@@ -16,7 +16,7 @@ use bloomgrove_client::api::{Code, CoordinatorStatus, MEDIA_MESSAGE, RegisterSit
 use bloomgrove_client::{Client, Error, PutOptions};
 use tokio::sync::watch;
 
-use super::filters::Message;
+use super::set::Message;
 use crate::records::{Records, now};
 
 /// Longest time between two attempts: until a site is heard of again, traces are not complete.
@@ -149,7 +149,8 @@ impl Publisher {
     }
 
     async fn publish(&self) -> Result<()> {
-        let gone = self.records.sets().expire(now());
+        let records = self.records.clone();
+        let gone = tokio::task::spawn_blocking(move || records.settle(now())).await??;
         for set in gone {
             self.note(set, None).await?;
         }

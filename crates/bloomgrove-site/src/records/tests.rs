@@ -199,3 +199,52 @@ fn what_memory_has_missed_is_taken_in() {
     drop(records);
     assert_eq!(open(folder.path(), false, NINE).store.len(), triples);
 }
+
+/// A set that was over by a clock ahead has all its ids when the clock is right again: with only
+/// those recorded since, it would take the place of the whole one.
+#[test]
+fn a_clock_that_was_ahead_leaves_no_id_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let (ahead, label) = (NINE + 1000 * HOUR, "2026-11-16T09");
+    let names: Vec<String> = (0..100).map(|n| format!("doc {n}")).collect();
+    let all: Vec<&str> = names.iter().map(String::as_str).collect();
+    let in_label = |records: &Records| {
+        let found = found(records, &all);
+        let mut found = found.into_iter().filter(|(name, _)| name == label);
+        found.next().map_or(0, |(_, ids)| ids.len())
+    };
+    let records = open(folder.path(), true, NINE);
+    for name in &names[..50] {
+        records.add(made(name), NINE).unwrap();
+    }
+    assert_eq!(in_label(&records), 50);
+    // Over while nothing is recorded; then something is.
+    assert_eq!(
+        records.settle(ahead).unwrap(),
+        [format!("galway/ids/{label}")]
+    );
+    assert_eq!(in_label(&records), 0);
+    records.add(made(&names[50]), NINE + 1).unwrap();
+    assert_eq!(in_label(&records), 51);
+    assert_eq!(records.sets().pending(), 102);
+    // Recorded by the clock that was ahead, and nothing since.
+    records.add(made(&names[51]), ahead).unwrap();
+    records.settle(ahead).unwrap();
+    assert_eq!(in_label(&records), 0);
+    assert!(records.settle(NINE + 2).unwrap().is_empty());
+    assert_eq!(in_label(&records), 51);
+    drop(records);
+
+    // From the start on; and over between two looks at the clock.
+    let records = open(folder.path(), true, ahead);
+    assert_eq!(in_label(&records), 0);
+    records.add(made(&names[52]), NINE + 3).unwrap();
+    assert_eq!(in_label(&records), 52);
+    records.sets().expire(ahead);
+    let entry = records.log.next();
+    records
+        .sets()
+        .insert(entry, NINE + 3, NINE + 3, ["nowhere"])
+        .unwrap();
+    assert_eq!(in_label(&records), 0);
+}
