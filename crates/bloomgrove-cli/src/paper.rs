@@ -97,7 +97,7 @@ pub(crate) struct BloomTreeArgs {
 pub(crate) struct ProvenanceArgs {
     #[command(flatten)]
     shared: Args,
-    /// A million events, and up to a thousand sites: takes 6 GB of memory and half an hour
+    /// A million events, and up to a thousand sites: takes 3 GB of memory and a quarter of an hour
     #[arg(long)]
     full: bool,
 }

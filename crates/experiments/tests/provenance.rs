@@ -12,6 +12,7 @@ const TINY: Effort = Effort {
     site_counts: &[5, 10],
     site_events: 100,
     fpr_events: 1500,
+    fpr_documents: 8,
     rates: &[0.2, 0.001],
 };
 

@@ -39,7 +39,7 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
         for sampled in Sampled::ALL {
             progress(&format!("rate {rate}: {}", sampled.name()))?;
             let mut sums = Sums::default();
-            for (document, _) in federation.sample(sampled, effort.documents) {
+            for (document, _) in federation.sample(sampled, effort.fpr_documents) {
                 sums.add(&federation.trace(document, None, false)?);
             }
             let in_vain = sums.mean(|sums| sums.in_vain);

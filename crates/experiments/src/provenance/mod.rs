@@ -77,12 +77,14 @@ pub struct Effort {
     pub site_events: u64,
     /// Events of `fpr`, at as many sites as above.
     pub fpr_events: u64,
+    /// Documents that are traced there, for each way of sampling.
+    pub fpr_documents: usize,
     /// Rates of `fpr`.
     pub rates: &'static [f64],
 }
 
 impl Effort {
-    /// Some minutes, and 2 GB of memory.
+    /// Some minutes, and 1 GB of memory.
     pub const DEFAULT: Self = Self {
         sites: 200,
         events: 200_000,
@@ -91,14 +93,16 @@ impl Effort {
         site_counts: &[10, 30, 100, 300],
         site_events: 500,
         fpr_events: 100_000,
+        fpr_documents: 50,
         rates: &[0.1, 0.01, 0.001, 0.0001],
     };
-    /// A million events and a thousand sites: half an hour, and 6 GB of memory.
+    /// A million events, and up to a thousand sites: a quarter of an hour, and 3 GB of memory.
     pub const FULL: Self = Self {
         events: 1_000_000,
         documents: 500,
         broadcasts: 25,
         site_counts: &[10, 30, 100, 300, 1000],
+        fpr_documents: 500,
         ..Self::DEFAULT
     };
 }
