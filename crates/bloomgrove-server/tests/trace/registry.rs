@@ -308,6 +308,9 @@ async fn sets_that_are_not_what_a_site_sent_are_told() {
     let copy = restored.client.register_site("a", &known).await.unwrap();
     assert_ne!(copy.store, store);
     restored.stop().await;
+    running.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn below_the_prefix_of_a_key_there_are_few_sites() {
     let keys = [("galway", "write", "galway/"), ("all", "write", "")];
