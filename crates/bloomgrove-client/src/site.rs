@@ -58,7 +58,21 @@ impl Site {
     /// # Errors
     /// As [`record`](Self::record).
     pub async fn import(&self, media: &str, document: Vec<u8>) -> Result<Imported, Error> {
+        self.import_from(media, document, None).await
+    }
+
+    /// As [`import`](Self::import); relative IRIs are relative to `base`.
+    ///
+    /// # Errors
+    /// As [`record`](Self::record).
+    pub async fn import_from(
+        &self,
+        media: &str,
+        document: Vec<u8>,
+        base: Option<&str>,
+    ) -> Result<Imported, Error> {
         let request = self.0.request(Method::POST, "/v1/import");
+        let request = request.query(&base.map(|base| [("base", base)]));
         let request = request.header(CONTENT_TYPE, media).body(document);
         self.0.json(request).await
     }

@@ -107,16 +107,23 @@ impl Handle {
         .await?
     }
 
-    /// Takes in a document, all or nothing; it is on disk when this returns.
+    /// Takes in a document, all or nothing; it is on disk when this returns. Relative IRIs are
+    /// relative to `base`.
     ///
     /// # Errors
     /// `invalid` for what is no such document, `storage` and `memory` when there is no room.
-    pub async fn import(&self, format: Format, document: Bytes) -> Result<Imported, Refusal> {
+    pub async fn import(
+        &self,
+        format: Format,
+        document: Bytes,
+        base: Option<String>,
+    ) -> Result<Imported, Refusal> {
         let records = self.0.records.clone();
         on_a_thread(&self.0.imports, move || {
-            let triples = import::read(&document, format).map_err(|error| {
-                Refusal::new(Code::Invalid, format!("{error}; nothing was imported"))
-            })?;
+            let triples =
+                import::read_from(&document, format, base.as_deref()).map_err(|error| {
+                    Refusal::new(Code::Invalid, format!("{error}; nothing was imported"))
+                })?;
             let read = triples.len() as u64;
             let added = records.add(triples, now())?;
             Ok(Imported {

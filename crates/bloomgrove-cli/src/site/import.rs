@@ -24,6 +24,9 @@ pub(super) struct Import {
     /// turtle, n-triples, n-quads, trig, json-ld, rdf-xml or prov-json [default: by the file's name]
     #[arg(long, value_name = "FORMAT", value_parser = by_its_name)]
     format: Option<Format>,
+    /// What relative IRIs are relative to [default: the file, as file://...]
+    #[arg(long, value_name = "IRI")]
+    base: Option<String>,
     /// Print JSON, an object for each file
     #[arg(long)]
     json: bool,
@@ -42,7 +45,9 @@ pub(super) fn run(args: Import) -> Result<Outcome> {
                 Some(format) => format,
                 None => by_name(path)?,
             };
-            remote.wait(site.import(format.media(), document))
+            let base = args.base.clone().or_else(|| address(path));
+            let import = site.import_from(format.media(), document, base.as_deref());
+            remote.wait(import)
         };
         match import().with_context(|| path.display().to_string()) {
             Ok(imported) if args.json => {
@@ -71,6 +76,21 @@ pub(super) fn run(args: Import) -> Result<Outcome> {
     }
     output.finish()?;
     Ok(outcome)
+}
+
+/// The file as an IRI.
+fn address(path: &Path) -> Option<String> {
+    let path = std::fs::canonicalize(path).ok()?;
+    let mut iri = "file://".to_owned();
+    for byte in path.to_str()?.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'~' | b'.' | b'/' => {
+                iri.push(char::from(byte));
+            }
+            other => iri.push_str(&format!("%{other:02X}")),
+        }
+    }
+    Some(iri)
 }
 
 fn is_the_files(error: &bloomgrove_client::Error) -> bool {

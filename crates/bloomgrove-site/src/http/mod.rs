@@ -103,9 +103,18 @@ async fn record(
     Ok(Answer(site.record(wanted.events).await?))
 }
 
+/// What stands behind `?` when a document is taken in.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ImportQuery {
+    /// What relative IRIs are relative to.
+    base: Option<String>,
+}
+
 async fn import(
     _: Writer,
     State(site): State<Handle>,
+    Asked(query): Asked<ImportQuery>,
     request: Request,
 ) -> Result<Answer<Imported>, Refused> {
     let media = media_type(request.headers());
@@ -118,7 +127,7 @@ async fn import(
         Refused::new(Code::MediaType, detail)
     })?;
     let document = read_body(request.into_body()).await?;
-    Ok(Answer(site.import(format, document).await?))
+    Ok(Answer(site.import(format, document, query.base).await?))
 }
 
 async fn lineage(
