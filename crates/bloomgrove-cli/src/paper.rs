@@ -10,7 +10,7 @@ use bloomgrove_experiments::{
 use clap::Subcommand;
 
 use crate::output::Output;
-use crate::{Outcome, interrupt};
+use crate::{Outcome, interrupt, units};
 
 #[derive(Subcommand)]
 pub(crate) enum Verb {
@@ -100,6 +100,9 @@ pub(crate) struct ProvenanceArgs {
     /// A million events, and up to a thousand sites: takes 3 GB of memory and a quarter of an hour
     #[arg(long)]
     full: bool,
+    /// False positives of the filters in `traces`, `depth` and `sites`
+    #[arg(long, value_name = "RATE", default_value = "0.001", value_parser = units::rate)]
+    fpr: f64,
 }
 
 #[derive(clap::Args)]
@@ -154,6 +157,10 @@ pub(crate) fn run(verb: Verb) -> Result<Outcome> {
             let effort = match args.full {
                 true => provenance::Effort::FULL,
                 false => provenance::Effort::DEFAULT,
+            };
+            let effort = provenance::Effort {
+                fpr: args.fpr,
+                ..effort
             };
             run_paper("provenance", &args.shared, |ids, progress| {
                 provenance::run(ids, effort, progress)

@@ -7,8 +7,6 @@ use super::federation::{Federation, Sampled, Sums};
 use super::{Effort, figure, table};
 use crate::{Progress, Report, Stroke};
 
-const FPR: f64 = 0.001;
-
 pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report> {
     let head = [
         "sites",
@@ -33,7 +31,7 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
             events: effort.site_events * u64::from(sites),
             ..Plan::default()
         };
-        let federation = Federation::new(plan, FPR, progress)?;
+        let federation = Federation::new(plan, effort.fpr, progress)?;
         for (color, sampled) in Sampled::ALL.into_iter().enumerate() {
             progress(&format!("{sites} sites: {}", sampled.name()))?;
             let mut sums = Sums::default();

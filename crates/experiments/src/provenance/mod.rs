@@ -75,6 +75,8 @@ pub struct Effort {
     pub site_counts: &'static [u32],
     /// Events at each of them.
     pub site_events: u64,
+    /// False positives of the filters, but in `fpr` and `current`.
+    pub fpr: f64,
     /// Events of `fpr`, at as many sites as above.
     pub fpr_events: u64,
     /// Documents that are traced there, for each way of sampling.
@@ -92,6 +94,7 @@ impl Effort {
         broadcasts: 10,
         site_counts: &[10, 30, 100, 300],
         site_events: 500,
+        fpr: 0.001,
         fpr_events: 100_000,
         fpr_documents: 50,
         rates: &[0.1, 0.01, 0.001, 0.0001],

@@ -7,7 +7,6 @@ use super::federation::{Federation, Sampled, Sums};
 use super::{Effort, figure, table};
 use crate::{Figure, Progress, Report};
 
-const FPR: f64 = 0.001;
 /// Where each group of the figure begins, by ancestors.
 const FIRST: [u64; 7] = [0, 1, 3, 10, 30, 100, 300];
 const DEPTHS: [Option<u32>; 5] = [Some(1), Some(2), Some(4), Some(8), None];
@@ -18,7 +17,7 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
         events: effort.events,
         ..Plan::default()
     };
-    let federation = Federation::new(plan, FPR, progress)?;
+    let federation = Federation::new(plan, effort.fpr, progress)?;
     let head = [
         "documents",
         "asked",
