@@ -460,6 +460,16 @@ fn what_is_wrong_is_said() {
         "{}",
         said.err
     );
+    // What a document leaves out is its own address, unless another is said.
+    let derived = "<#x> <http://www.w3.org/ns/prov#wasDerivedFrom> <y> .\n";
+    shop.write("a.ttl", derived);
+    site.run(&shop, "import a.ttl").ends(0);
+    site.run(&shop, "import a.ttl --base http://e.example/d")
+        .ends(0);
+    site.run(&shop, "lineage http://e.example/d#x").ends(0);
+    let file = shop.path("a.ttl").canonicalize().unwrap();
+    site.run(&shop, &format!("lineage file://{}#x", file.display()))
+        .ends(0);
     shop.write(
         "bad.jsonl",
         "{\"kind\":\"created\",\"outputs\":[\"a\"]}\n{\"kind\":1}\n",
