@@ -143,9 +143,12 @@ async fn send(
                 broke = true;
                 tracing::debug!(error = %source, "a site is asked once more");
             }
-            // Long ids and texts: the same in smaller parts, and the rest another time.
-            Err(Error::Answer { status: 200, .. }) if asked.size.shrink(request.ids.len()) => {
+            Err(error @ Error::Answer { status: 200, .. }) => {
                 asked.bytes_received += ANSWER;
+                // Long ids and texts: the same in smaller parts, and the rest another time.
+                if !asked.size.shrink(request.ids.len()) {
+                    return Err(told(&error));
+                }
                 request.links = links(asked.size);
                 let kept = asked.size.ids.min(request.ids.len());
                 asked.left.extend(request.ids.drain(kept..));
