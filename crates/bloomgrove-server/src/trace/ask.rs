@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use bloomgrove_client::api::{Direction, LineageRequest, MOST_LINKS};
+use bloomgrove_client::api::{Direction, LineageRequest};
 use bloomgrove_client::{Error, Site};
 use tokio::sync::Semaphore;
 
@@ -110,7 +110,21 @@ impl Ask {
 
 /// How many are asked for, unless it is as many as sites tell.
 fn links(size: Size) -> Option<u64> {
-    (size.links < MOST_LINKS).then_some(size.links)
+    size.is_fewer_links().then_some(size.links)
+}
+
+impl Asked {
+    /// Ids whose links did not fit because fewer were asked for, on behalf of others, are open.
+    pub(super) fn leave_cut_open(&mut self) {
+        let Ok(answer) = &mut self.answer else {
+            return;
+        };
+        if answer.cut.is_empty() || self.question.len() == 1 || !self.size.is_fewer_links() {
+            return;
+        }
+        answer.leave_cut_open();
+        self.size = self.size.alone();
+    }
 }
 
 async fn send(
@@ -129,9 +143,12 @@ async fn send(
                 broke = true;
                 tracing::debug!(error = %source, "a site is asked once more");
             }
-            // Long ids and texts: the same in smaller parts, and the rest another time.
-            Err(Error::Answer { status: 200, .. }) if asked.size.shrink(request.ids.len()) => {
+            Err(error @ Error::Answer { status: 200, .. }) => {
                 asked.bytes_received += ANSWER;
+                // Long ids and texts: the same in smaller parts, and the rest another time.
+                if !asked.size.shrink(request.ids.len()) {
+                    return Err(told(&error));
+                }
                 request.links = links(asked.size);
                 let kept = asked.size.ids.min(request.ids.len());
                 asked.left.extend(request.ids.drain(kept..));

@@ -60,6 +60,18 @@ pub(super) struct Checked {
     pub(super) in_vain: bool,
 }
 
+impl Checked {
+    /// Ids with more links than fit are to be asked for again.
+    pub(super) fn leave_cut_open(&mut self) {
+        let cut: HashSet<String> = self.cut.drain(..).collect();
+        for (id, told) in &mut self.reached {
+            if cut.contains(id) {
+                *told = Told::Itself;
+            }
+        }
+    }
+}
+
 /// The answer in these bytes to this question.
 ///
 /// # Errors

@@ -205,6 +205,7 @@ impl<'a> Run<'a> {
             return true;
         };
         metrics::counter!(names::SITE_REQUESTS).increment(asked.requests);
+        asked.leave_cut_open();
         if asked.answer.is_ok()
             && let Err(why) = self.shares.take(number, asked.size, asked.bytes)
         {

@@ -3,6 +3,7 @@
 //! ```text
 //!   answer too large   an eighth of the links, a sixteenth of the ids; the rest is asked for later
 //!   answer small       more again, by as much as would surely fit
+//!   too few links      of an id with many, when fewer were asked for: once more, the id alone
 //! ```
 //!
 //! A site may take half of what the others have left of a trace's bytes: one alone half of all, and
@@ -56,6 +57,20 @@ impl Size {
         }
         self.ids = (ids.min(self.ids) / FEWER_IDS).max(1);
         true
+    }
+
+    /// Whether fewer links are asked for than a site could tell.
+    pub(super) fn is_fewer_links(&self) -> bool {
+        self.links < MOST_LINKS
+    }
+
+    /// One id, and all its links.
+    pub(super) fn alone(self) -> Self {
+        Self {
+            links: MOST_LINKS,
+            ids: 1,
+            ..self
+        }
     }
 
     /// An answer had so many bytes.

@@ -5,6 +5,7 @@
 //! | `registry.rs` | who registers, what is told, what survives |
 //! | `exact.rs` | random graphs over random sites, against one merged graph |
 //! | `hostile.rs` | sites that lie, stall, flood and break off |
+//! | `several.rs` | several of those together |
 //! | `missing.rs` | what a trace says of what it cannot know |
 //! | `tls.rs` | sites behind TLS |
 //! | `fake.rs`, `support.rs` | sites and servers of the tests |
@@ -14,5 +15,6 @@ mod fake;
 mod hostile;
 mod missing;
 mod registry;
+mod several;
 mod support;
 mod tls;

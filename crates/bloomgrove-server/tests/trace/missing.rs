@@ -248,18 +248,17 @@ async fn what_is_too_large_for_one_answer_comes_in_parts() {
     running.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn too_many_ids_for_one_answer_are_asked_for_in_parts() {
+/// A trace of an id with 300 links, of whose ends a site has 12 MB of texts, and these links.
+async fn trace_of_texts(links: Vec<Link>) -> Trace {
     let time = Duration::from_secs(10);
     let running = Running::start_with(|config| config.trace.site_time = time).await;
     let client = &running.client;
-    let links: Vec<Link> = (0..300)
+    let leaves: Vec<Link> = (0..300)
         .map(|n| used("root", &format!("leaf {n}")))
         .collect();
-    let _links = Fake::with(client, "links", &links).await;
-    // 12 MB of texts and no link, so that it does not help to ask for fewer links.
+    let _links = Fake::with(client, "links", &leaves).await;
     let texts = Fake::start("texts").await;
-    let nodes = links.iter().map(|link| {
+    let nodes = leaves.iter().map(|link| {
         let node = Node {
             id: link.cause.clone(),
             label: Some("x".repeat(40_000)),
@@ -269,24 +268,37 @@ async fn too_many_ids_for_one_answer_are_asked_for_in_parts() {
     });
     texts.hold(Holds {
         nodes: nodes.collect(),
+        links: links.into_iter().collect(),
         limit: 10_000,
-        ..Holds::default()
     });
     texts.register(client).await;
-    texts.publish(client, 10_000).await;
+    texts.publish(client, 100_000).await;
     let found = trace(&running, "root").await;
+    running.stop().await;
     assert!(found.complete, "{:?}", found.missing);
     let texts = found.nodes.iter().filter(|node| node.node.label.is_some());
-    assert_eq!((found.links.len(), texts.count()), (300, 300));
-    // 300, 18, and then more again: by 18 it would be as many as 17 requests more.
-    let site = found
-        .sites
-        .iter()
-        .find(|site| site.name == "texts")
-        .unwrap();
+    assert_eq!(texts.count(), 300);
+    found
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn too_many_ids_for_one_answer_are_asked_for_in_parts() {
+    // No link, so that it does not help to ask for fewer.
+    let found = trace_of_texts(Vec::new()).await;
+    assert_eq!(found.links.len(), 300);
+    // 300, 18, and then more again: 18 at a time would be 17 requests more.
+    let site = found.sites.iter().find(|site| site.name == "texts");
+    let site = site.unwrap();
     assert!(site.requests <= 9, "{site:?}");
     assert_eq!(site.ids, 300);
-    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_id_with_many_links_among_long_texts_is_asked_for_alone() {
+    // More than are asked for once an answer was too large.
+    let many = (0..2000).map(|n| used("leaf 0", &format!("n{n}")));
+    let found = trace_of_texts(many.collect()).await;
+    assert_eq!(found.links.len(), 2300);
 }
 
 #[tokio::test(flavor = "multi_thread")]

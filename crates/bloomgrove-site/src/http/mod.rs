@@ -33,7 +33,7 @@ use serde::Deserialize;
 use crate::handle::Handle;
 use crate::import::Format;
 
-/// The name of the coordinator's key.
+/// The name of the coordinator's key: it may ask for lineage, status and metrics.
 pub(crate) const COORDINATOR: &str = "(the coordinator)";
 
 /// All paths but those that tell whether it is well.
@@ -75,8 +75,8 @@ impl FromRequestParts<Handle> for Writer {
     }
 }
 
-/// Who calls: somebody who may ask anything. The coordinator may only follow links: what it does
-/// not know an id of, or only a sealed one, it does not get to know.
+/// Who calls: somebody who may ask anything. The coordinator may only follow links, and see how the site
+/// is (status and metrics): what it does not know an id of, or only a sealed one, it does not get to know.
 struct Questioner;
 
 impl<S: Sync> FromRequestParts<S> for Questioner {
@@ -88,7 +88,8 @@ impl<S: Sync> FromRequestParts<S> for Questioner {
         match who.name() == COORDINATOR {
             true => Err(Refused::new(
                 Code::Forbidden,
-                "this is the key of the coordinator, which may ask only for lineage",
+                "this is the key of the coordinator, which may ask for lineage, status and metrics, and for \
+                 nothing else",
             )),
             false => Ok(Self),
         }

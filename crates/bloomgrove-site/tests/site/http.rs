@@ -276,6 +276,17 @@ async fn keys_say_who_may_do_what() {
             .unwrap();
         assert_eq!(answer.status().as_u16(), status, "{path}");
     }
+    // What the coordinator's key is good for is what it is said to be good for.
+    let refused = with(&coordinators).sparql("ASK {}", "*/*").await;
+    let told = refused.unwrap_err().to_string();
+    assert!(told.contains("lineage, status and metrics"), "{told}");
+    let metrics = http()
+        .get(format!("{}/metrics", running.url))
+        .bearer_auth(&coordinators)
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(metrics.status().as_u16(), 200);
     running.stop().await;
 }
 
