@@ -46,6 +46,12 @@ for _ in $(seq 200); do
     sleep 0.05
 done
 
+# It listens before it has read its store.
+for _ in $(seq 200); do
+    ! curl -sSf "$url/readyz" >/dev/null 2>&1 || break
+    sleep 0.05
+done
+
 # Something to find, to change and to delete.
 for name in a b; do
     curl -sSf -X POST "$url/v1/sets" -H 'content-type: application/json' \
