@@ -9,13 +9,11 @@ use oxigraph::model::{NamedNode, NamedOrBlankNode, Quad, Term, Triple};
 
 use super::blank::Blanks;
 use super::{EXPANSION, EXPANSION_FREE, Format, WrongDocument};
+use crate::stack::on_a_large_stack;
 
 /// What relative IRIs are made absolute with where the parser would pass over them in silence, or
 /// not say which one it was: whatever begins like this was relative.
 const NOWHERE: &str = "x-bloomgrove-nowhere://nowhere/";
-/// Bytes of the stack on which JSON-LD is read: the parser defines the terms of a context by
-/// recursion, as deep as there are terms. It is touched only as far as it is used.
-const STACK: usize = 64 << 20;
 
 /// The triples of a document.
 pub(super) fn read(
@@ -26,17 +24,9 @@ pub(super) fn read(
     if format != Format::JsonLd {
         return parse(document, format, base);
     }
-    std::thread::scope(|scope| {
-        std::thread::Builder::new()
-            .stack_size(STACK)
-            .spawn_scoped(scope, || parse(document, format, base))
-            .map_err(|error| WrongDocument::syntax(format, None, format!("no thread: {error}")))?
-            .join()
-            .unwrap_or_else(|_| {
-                let what = "the parser gave up on it";
-                Err(WrongDocument::syntax(format, None, what))
-            })
-    })
+    // The parser defines the terms of a context by recursion, as deep as there are terms.
+    on_a_large_stack(|| parse(document, format, base))
+        .unwrap_or_else(|error| Err(WrongDocument::syntax(format, None, error)))
 }
 
 fn parse(
