@@ -4,6 +4,7 @@
 //! | format | what could be done with it |
 //! |---|---|
 //! | Turtle, TriG, RDF/XML | a long prefix, held once for each of a million open brackets |
+//! | RDF/XML | a long language, held once for each text |
 //! | RDF/XML | entities made of entities, each ten times as long as the one before |
 //! | JSON-LD | a context of terms that are each defined by the next: recursion |
 //!
@@ -22,6 +23,8 @@ use super::{DEEPEST, Format, WrongDocument};
 const MOST_TERMS: usize = 2000;
 /// Bytes of an entity's value.
 const LONGEST_ENTITY: usize = 100;
+/// Bytes of a language.
+const LONGEST_LANGUAGE: usize = 100;
 
 /// Whether it is safe to parse it.
 pub(super) fn check(document: &[u8], format: Format) -> Result<(), WrongDocument> {
@@ -134,6 +137,10 @@ fn tag(rest: &[u8]) -> Result<usize, WrongDocument> {
             b'>' => return Ok(at + 1),
             b'"' | b'\'' => {
                 let value = position(&rest[at + 1..], |other| other == byte);
+                if find(&rest[name..at], b"xml:lang").is_some() && value > LONGEST_LANGUAGE {
+                    let what = format!("an xml:lang has {value} bytes");
+                    return Err(WrongDocument::syntax(Format::RdfXml, None, what));
+                }
                 let names_space = find(&rest[name..at], b"xmlns").is_some()
                     || find(&rest[name..at], b"xml:base").is_some();
                 if names_space && value > LONGEST_ID {

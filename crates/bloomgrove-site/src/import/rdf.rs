@@ -8,7 +8,7 @@ use oxigraph::io::{RdfFormat, RdfParser, RdfSyntaxError};
 use oxigraph::model::{NamedNode, NamedOrBlankNode, Quad, Term, Triple};
 
 use super::blank::Blanks;
-use super::{EXPANSION, EXPANSION_FREE, Format, WrongDocument};
+use super::{Allowance, Format, WrongDocument, bytes};
 use crate::stack::on_a_large_stack;
 
 /// What relative IRIs are made absolute with where the parser would pass over them in silence, or
@@ -63,9 +63,7 @@ fn parse(
     });
     let mut reader = Reader {
         blanks: Blanks::new(document),
-        allowed: document.len() * EXPANSION + EXPANSION_FREE,
-        bytes: 0,
-        document: document.len(),
+        allowance: Allowance::new(document.len()),
     };
     let mut triples = Vec::new();
     for quad in quads {
@@ -109,26 +107,21 @@ fn explain(error: &RdfSyntaxError, document: &[u8], format: Format) -> WrongDocu
 /// Makes triples of quads, and counts.
 struct Reader {
     blanks: Blanks,
-    allowed: usize,
-    bytes: usize,
-    document: usize,
+    allowance: Allowance,
 }
 
 impl Reader {
     fn triple(&mut self, quad: Quad) -> Result<Triple, WrongDocument> {
         let subject = match quad.subject {
-            NamedOrBlankNode::NamedNode(node) => self.named(node)?,
+            NamedOrBlankNode::NamedNode(node) => named(node)?,
             NamedOrBlankNode::BlankNode(node) => self.blanks.name(node.as_str()),
         };
-        let predicate = self.named(quad.predicate)?;
+        let predicate = named(quad.predicate)?;
         let object = match quad.object {
-            Term::NamedNode(node) => self.named(node)?.into(),
+            Term::NamedNode(node) => named(node)?.into(),
             Term::BlankNode(node) => self.blanks.name(node.as_str()).into(),
             Term::Literal(literal) => {
-                self.count(literal.value().len())?;
-                if literal.language().is_none() {
-                    self.named(literal.datatype().into_owned())?;
-                }
+                named(literal.datatype().into_owned())?;
                 Term::Literal(literal)
             }
             #[allow(
@@ -137,29 +130,20 @@ impl Reader {
             )]
             _ => return Err(WrongDocument::Quoted),
         };
-        Ok(Triple::new(subject, predicate, object))
+        let triple = Triple::new(subject, predicate, object);
+        // A language is inherited by all that is inside: it counts like all that is written out.
+        self.allowance.take(bytes(&triple))?;
+        Ok(triple)
     }
+}
 
-    fn named(&mut self, node: NamedNode) -> Result<NamedNode, WrongDocument> {
-        let bytes = node.as_str().len();
-        if let Some(relative) = node.as_str().strip_prefix(NOWHERE) {
-            return Err(WrongDocument::Relative(relative.to_owned()));
-        }
-        if bytes > LONGEST_ID {
-            return Err(WrongDocument::Long(bytes));
-        }
-        self.count(bytes)?;
-        Ok(node)
+fn named(node: NamedNode) -> Result<NamedNode, WrongDocument> {
+    let bytes = node.as_str().len();
+    if let Some(relative) = node.as_str().strip_prefix(NOWHERE) {
+        return Err(WrongDocument::Relative(relative.to_owned()));
     }
-
-    fn count(&mut self, bytes: usize) -> Result<(), WrongDocument> {
-        self.bytes += bytes;
-        match self.bytes > self.allowed {
-            true => Err(WrongDocument::Large {
-                document: self.document,
-                allowed: self.allowed,
-            }),
-            false => Ok(()),
-        }
+    match bytes > LONGEST_ID {
+        true => Err(WrongDocument::Long(bytes)),
+        false => Ok(node),
     }
 }

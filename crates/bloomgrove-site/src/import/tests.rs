@@ -455,5 +455,6 @@ fn documents_that_grow_when_written_out_are_refused() {
     assert!(begun.elapsed().as_secs() < 60, "{:?}", begun.elapsed());
 }
 
+mod hostile;
 mod prov_json;
 mod public_data;
