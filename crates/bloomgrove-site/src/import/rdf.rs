@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use bloomgrove_client::api::LONGEST_ID;
 use oxigraph::io::{RdfFormat, RdfParser, RdfSyntaxError};
@@ -14,6 +15,8 @@ use crate::stack::on_a_large_stack;
 /// What relative IRIs are made absolute with where the parser would pass over them in silence, or
 /// not say which one it was: whatever begins like this was relative.
 const NOWHERE: &str = "x-bloomgrove-nowhere://nowhere/";
+/// Seconds that reading JSON-LD may take: what its rules can be made to cost is not all known.
+const LONGEST_TIME: u64 = 60;
 
 /// The triples of a document.
 pub(super) fn read(
@@ -66,7 +69,11 @@ fn parse(
         allowance: Allowance::new(document.len()),
     };
     let mut triples = Vec::new();
+    let begun = Instant::now();
     for quad in quads {
+        if format == Format::JsonLd && begun.elapsed().as_secs() >= LONGEST_TIME {
+            return Err(WrongDocument::Slow(LONGEST_TIME));
+        }
         let quad =
             quad.map_err(
                 |error| match wanted.lock().ok().and_then(|mut wanted| wanted.take()) {

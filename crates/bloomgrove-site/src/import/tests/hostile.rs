@@ -54,3 +54,50 @@ fn languages_count() {
     assert!(matches!(wrong, WrongDocument::Large { .. }), "{wrong}");
     assert_eq!(read_text(&json("de-CH"), Format::JsonLd).len(), 3000);
 }
+
+#[test]
+fn contexts_are_few_and_stand_for_themselves() {
+    let begun = Instant::now();
+    let terms = |from: usize, count: usize| -> String {
+        let terms = (from..from + count).map(|n| format!("\"t{n}\": \"urn:t{n}\""));
+        terms.collect::<Vec<_>>().join(",")
+    };
+    // A property with a context of 1900 terms, used 2000 times.
+    let uses = vec![r#"{"@id": "urn:a", "p": {"@id": "urn:b"}}"#; 2000].join(",");
+    let scoped = |key: &str| {
+        format!(
+            r#"{{"@context": {{"@version": 1.1, "p": {{"@id": "urn:p", "{key}": {{{}}}}}}},
+                "@graph": [{uses}]}}"#,
+            terms(0, 1900)
+        )
+    };
+    for key in ["@context", "\\u0040context"] {
+        assert_eq!(refuse(&scoped(key), Format::JsonLd), WrongDocument::Scoped);
+    }
+    // The same with an empty context in each use, alone and in lists.
+    let many = |own: &str, count: usize| {
+        let uses = format!(r#"{{"@context": {own}, "@id": "urn:a", "urn:p": {{"@id": "urn:b"}}}}"#);
+        format!(
+            r#"{{"@context": {{{}}}, "@graph": [{}]}}"#,
+            terms(0, 1900),
+            vec![uses; count].join(",")
+        )
+    };
+    for (own, count) in [("{}", 2000), ("[{}, {}, {}]", 200), ("null", 600)] {
+        let wrong = refuse(&many(own, count), Format::JsonLd);
+        assert_eq!(wrong, WrongDocument::Contexts(500), "{own}");
+    }
+    let wrong = refuse(
+        &many(&format!("{{{}}}", terms(2000, 100)), 40),
+        Format::JsonLd,
+    );
+    assert_eq!(wrong, WrongDocument::Terms(5000));
+    // As many as are taken do not take long; lists in definitions are no contexts.
+    assert_eq!(read_text(&many("{}", 499), Format::JsonLd).len(), 499);
+    let sets =
+        (0..600).map(|n| format!(r#""t{n}": {{"@id": "urn:t{n}", "@container": ["@set"]}}"#));
+    let sets = sets.collect::<Vec<_>>().join(",");
+    let text = format!(r#"{{"@context": {{{sets}}}, "@id": "urn:a", "t1": ["x"]}}"#);
+    assert_eq!(read_text(&text, Format::JsonLd).len(), 1);
+    assert!(begun.elapsed().as_secs() < 30, "{:?}", begun.elapsed());
+}
