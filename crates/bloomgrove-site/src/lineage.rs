@@ -225,7 +225,6 @@ fn describe(store: &Store, id: &str, iri: &NamedNode, seal: Option<&Seal>) -> No
         id: seal.map_or_else(|| id.to_owned(), |seal| seal.seal(id)),
         ..Node::default()
     };
-    let mut times = Vec::new();
     for quad in store.of_subject(iri) {
         let property = quad.predicate.as_ref();
         let text = match &quad.object {
@@ -244,7 +243,9 @@ fn describe(store: &Store, id: &str, iri: &NamedNode, seal: Option<&Seal>) -> No
         } else if property == rdfs::LABEL {
             said.label = Some(say(&text));
         } else if [ENDED, STARTED, GENERATED].contains(&property) {
-            times.push(text.chars().take(LONGEST_TEXT).collect::<String>());
+            // Whether it is the time of an event may be known only elsewhere: sealed in any case, so
+            // that all sites tell it in the same way.
+            said.time = Some(say(&text));
         } else if [AGENT, ATTRIBUTED, ASSOCIATED].contains(&property) {
             said.agent = Some(say(&text));
         } else if property == PEER {
@@ -252,12 +253,6 @@ fn describe(store: &Store, id: &str, iri: &NamedNode, seal: Option<&Seal>) -> No
         }
         node.merge(said);
     }
-    let is_event = node.kind.as_deref().is_some_and(is_event_kind);
-    let times = times.into_iter().map(|time| match is_event {
-        true => time,
-        false => say(&time),
-    });
-    node.time = times.min();
     node
 }
 
