@@ -1,6 +1,127 @@
 //! Documents that are small, and would become large or take long.
 
+use std::time::Instant;
+
 use super::*;
+
+#[test]
+fn deep_documents_are_refused() {
+    let deep = |open: &str, close: &str, times: usize| {
+        format!("{}{}", open.repeat(times), close.repeat(times))
+    };
+    let head = "<urn:a> <urn:b> ";
+    for times in [200, 1_000_000] {
+        for (format, text) in [
+            (
+                Format::Turtle,
+                format!("{head}{} .", deep("[<urn:b> ", "]", times)),
+            ),
+            (Format::Turtle, format!("{head}{} .", deep("(", ")", times))),
+            (
+                Format::TriG,
+                format!("{head}{} .", deep("[<urn:b> ", "]", times)),
+            ),
+            (Format::JsonLd, deep(r#"{"urn:a":"#, "}", times)),
+            (Format::JsonLd, deep("[", "]", times)),
+            (Format::ProvJson, deep("[", "]", times)),
+            (Format::ProvJson, deep(r#"{"bundle":"#, "}", times)),
+            (Format::RdfXml, deep("<a>", "</a>", times)),
+        ] {
+            assert_eq!(refuse(&text, format), WrongDocument::Deep(format));
+        }
+    }
+    // Brackets in texts, names and comments do not count; those that are closed neither.
+    let text = format!(
+        "# {}\n{head}\"{}\" , '''{}''' .",
+        "[".repeat(300),
+        "(".repeat(300),
+        "{".repeat(300)
+    );
+    assert_eq!(read_text(&text, Format::Turtle).len(), 2);
+    let flat = format!("{head}{} [] .", "[ <urn:c> 1 ] , ".repeat(1000));
+    assert_eq!(read_text(&flat, Format::Turtle).len(), 2001);
+}
+
+#[test]
+fn documents_that_grow_when_written_out_are_refused() {
+    let begun = Instant::now();
+    let long = format!("http://example.org/{}", "x".repeat(10 << 20));
+    let xml = |space: &str| {
+        format!(
+            r#"<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="{space}">
+               <rdf:Description rdf:about="urn:a"><e:b rdf:resource="urn:c"/></rdf:Description>
+               </rdf:RDF>"#
+        )
+    };
+    for (format, text) in [
+        (
+            Format::Turtle,
+            format!("@prefix p: <{long}> . p:a p:b p:c ."),
+        ),
+        (
+            Format::TriG,
+            format!("PREFIX p: <{long}> p:g {{ p:a p:b p:c }}"),
+        ),
+        (Format::NTriples, format!("<{long}> <urn:b> <urn:c> .")),
+        (Format::NQuads, format!("<urn:a> <urn:b> <{long}> .")),
+        (
+            Format::JsonLd,
+            format!(r#"{{"@context": {{"p": "{long}"}}, "@type": ["p:a", "p:b"]}}"#),
+        ),
+        (Format::RdfXml, xml(&long)),
+        (
+            Format::ProvJson,
+            format!(r#"{{"prefix": {{"p": "{long}"}}, "entity": {{"p:a": {{}}}}}}"#),
+        ),
+    ] {
+        let wrong = refuse(&text, format);
+        assert!(
+            matches!(wrong, WrongDocument::Long(_)),
+            "{format:?}: {wrong}"
+        );
+    }
+    let space = format!("http://example.org/{}", "x".repeat(1900));
+    let many = "p:a p:b p:c . ".repeat(20_000);
+    let agents: Vec<String> = (0..5000)
+        .map(|number| format!(r#""p:{number}": {{}}"#))
+        .collect();
+    let agents = agents.join(",");
+    for (format, text) in [
+        (Format::Turtle, format!("@prefix p: <{space}> . {many}")),
+        (
+            Format::ProvJson,
+            format!(r#"{{"prefix": {{"p": "{space}"}}, "agent": {{{agents}}}}}"#),
+        ),
+    ] {
+        let wrong = refuse(&text, format);
+        assert!(matches!(wrong, WrongDocument::Large { .. }), "{wrong}");
+    }
+    for (name, value) in [
+        ("laughs", "&a;&a;&a;".to_owned()),
+        ("long", "x".repeat(101)),
+    ] {
+        let text = format!(
+            "<!DOCTYPE rdf:RDF [<!ENTITY a \"ha\" ><!ENTITY {name} \"{value}\" >]>{}",
+            xml("urn:e#")
+        );
+        assert_eq!(refuse(&text, Format::RdfXml), WrongDocument::Entity);
+    }
+    let chain = |count: usize| {
+        let terms = (0..count).map(|number| format!("\"t{number}\": \"t{}:x\"", number + 1));
+        let terms: Vec<String> = terms.collect();
+        format!(
+            r#"{{"@context": {{{}, "t{count}": "urn:t/"}}, "t0": "x"}}"#,
+            terms.join(", ")
+        )
+    };
+    assert_eq!(
+        refuse(&chain(2000), Format::JsonLd),
+        WrongDocument::Terms(2000)
+    );
+    // As many as are allowed, each defined by the next, neither end the stack nor take long.
+    let _ = read(chain(1999).as_bytes(), Format::JsonLd);
+    assert!(begun.elapsed().as_secs() < 60, "{:?}", begun.elapsed());
+}
 
 #[test]
 fn what_is_implied_counts() {
