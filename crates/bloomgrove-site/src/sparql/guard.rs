@@ -19,6 +19,8 @@ pub(super) const DEEPEST: usize = 100;
 const DEEPEST_CALLS: usize = 16;
 /// Brackets and operators at most.
 pub(super) const MOST_JOINTS: usize = 1000;
+/// Signs of a list `(1 2 3)` at most.
+const LONGEST_LIST: usize = 4000;
 /// Triple patterns and groups at most: in which order to join them is found in a time that grows with
 /// the fourth power of their number, and cannot be broken off.
 pub(super) const MOST_PATTERNS: usize = 120;
@@ -52,8 +54,9 @@ pub(super) fn check(query: &str) -> Result<String, String> {
             },
             c => c.len_utf8(),
         };
-        if end == first.len_utf8() {
-            scan.take(first)?;
+        match end == first.len_utf8() {
+            true => scan.take(first)?,
+            false => scan.one_more()?,
         }
         clean.push_str(&rest[..end]);
         rest = &rest[end..];
@@ -92,9 +95,11 @@ fn text(rest: &str, quote: char) -> usize {
 /// What is open, and how much there was.
 #[derive(Default)]
 struct Scan {
-    /// Of each open bracket: how often what is inside may be tried twice.
-    open: Vec<usize>,
+    /// Of each open bracket: how often what is inside may be tried twice, and whether it is round.
+    open: Vec<(usize, bool)>,
     calls: usize,
+    /// Signs, IRIs and texts since the last bracket, operator or comma.
+    run: usize,
     joints: usize,
     /// Whether there was a `!` since the last bracket opened or closed around us.
     not: bool,
@@ -107,7 +112,7 @@ impl Scan {
         match c {
             '{' | '(' | '[' => {
                 let calls = usize::from(self.not) + usize::from(self.name && c == '(');
-                self.open.push(calls);
+                self.open.push((calls, c == '('));
                 self.calls += calls;
                 self.not = false;
                 self.joint()?;
@@ -124,15 +129,17 @@ impl Scan {
                 }
             }
             '}' | ')' | ']' => {
-                self.calls -= self.open.pop().unwrap_or(0);
+                self.calls -= self.open.pop().map_or(0, |(calls, _)| calls);
                 self.not = false;
+                self.run = 0;
             }
             '!' => {
                 self.not = true;
                 self.joint()?;
             }
             '+' | '-' | '*' | '/' | '|' | '&' | '^' | '=' | '<' | '>' => self.joint()?,
-            _ => {}
+            ',' => self.run = 0,
+            _ => self.one_more()?,
         }
         if !c.is_whitespace() {
             self.name = c.is_alphanumeric() || matches!(c, '_' | ':' | '-');
@@ -162,10 +169,22 @@ impl Scan {
         (self.open, self.calls) = (inside.open, inside.calls);
         self.joints += inside.joints;
         self.name = true;
-        Ok(())
+        self.one_more()
+    }
+
+    /// One more in a list, if this is one: the parser's time grows with the square of their number.
+    fn one_more(&mut self) -> Result<(), String> {
+        self.run += 1;
+        match self.run > LONGEST_LIST && self.open.last().is_some_and(|(_, round)| *round) {
+            true => {
+                Err("the query has a list that is too long; ask in parts, or with VALUES".into())
+            }
+            false => Ok(()),
+        }
     }
 
     fn joint(&mut self) -> Result<(), String> {
+        self.run = 0;
         self.joints += 1;
         match self.joints > MOST_JOINTS {
             true => Err(format!(

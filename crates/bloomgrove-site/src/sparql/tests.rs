@@ -214,6 +214,10 @@ fn deep_and_long_queries_are_answered_or_refused() {
         ["ASK { ?a ?b ?c", ",?c", "", "", " }"],
         ["ASK { ?a ?b ?c", ";?b ?c", "", "", " }"],
         ["ASK {", " ?a ?b ?c .", "", "", " }"],
+        ["ASK { ?a ?b (", "1 ", "", "", ") }"],
+        ["ASK { ?a ?b (", "true", "", "", ") }"],
+        ["ASK { ?a ?b (", "'x'", "", "", ") }"],
+        ["ASK { ?a ?b (", "<a:>", "", "", ") }"],
         ["ASK { VALUES ?x {", " 1", "", "", "} }"],
     ];
     for [begin, open, middle, close, end] in shapes {
