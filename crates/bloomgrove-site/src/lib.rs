@@ -59,6 +59,7 @@ mod publish;
 mod records;
 mod site;
 mod sparql;
+mod stack;
 mod store;
 pub mod vocabulary;
 

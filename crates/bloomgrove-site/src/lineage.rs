@@ -9,7 +9,7 @@
 //! order in which they were reached. The links of an id are told all or none; the first id whose
 //! links do not fit ends it, and that id and all that wait behind it are `open`. Only if the very
 //! first has more links than are allowed, the first of them in order are told, and it is `open` as
-//! well: whoever asks for it again gets no further.
+//! well: whoever asks for it again gets no further. The same holds when the time is over.
 //!
 //! Every link is told of exactly one id, so each comes once, and whoever asks again for what is
 //! open puts together what one large answer would have told.
@@ -18,6 +18,7 @@
 //! ask one), without depths, limits and what is open.
 
 use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet, VecDeque};
+use std::time::{Duration, Instant};
 
 use bloomgrove_client::Seal;
 use bloomgrove_client::api::{
@@ -32,22 +33,39 @@ use crate::vocabulary::{AGENT, ASSOCIATED, ATTRIBUTED, ENDED, GENERATED, OURS, P
 
 /// Characters of a text that are told at most.
 const LONGEST_TEXT: usize = 1000;
+/// How long it is followed at most; the rest is open.
+const LONGEST_TIME: Duration = Duration::from_secs(10);
+/// Triples of one id between two looks at the clock.
+const BETWEEN_LOOKS: usize = 10_000;
 
 /// What the store knows of these ids. With a seal the ids that are asked for are opened (one that
 /// does not open is not known), and everything that is told is sealed.
 pub(crate) fn lineage(store: &Store, question: &LineageRequest, seal: Option<&Seal>) -> Lineage {
+    until(store, question, seal, Instant::now() + LONGEST_TIME)
+}
+
+/// As [`lineage`]; ids that are not taken up by then are `open`.
+fn until(
+    store: &Store,
+    question: &LineageRequest,
+    seal: Option<&Seal>,
+    deadline: Instant,
+) -> Lineage {
     let limit = question.links.unwrap_or(MOST_LINKS).min(MOST_LINKS) as usize;
-    let mut walk = Walk::new(store, question.direction);
+    let mut walk = Walk::new(store, question.direction, deadline);
+    // One that is asked for twice is looked up once.
+    let mut asked_for: HashMap<&str, Option<String>> = HashMap::new();
     for start in &question.ids {
-        let id = match seal {
-            Some(seal) => seal.open(&start.id).ok(),
-            None => Some(start.id.clone()),
-        };
-        if let Some(id) = id
-            && let Some(iri) = asked(&id)
-            && store.knows(&iri)
-        {
-            walk.reach(id, start.depth.map_or(u64::MAX, u64::from));
+        let id = asked_for.entry(&start.id).or_insert_with(|| {
+            let id = match seal {
+                Some(seal) => seal.open(&start.id).ok()?,
+                None => start.id.clone(),
+            };
+            let is_known = asked(&id).is_some_and(|iri| store.knows(&iri));
+            is_known.then_some(id)
+        });
+        if let Some(id) = id {
+            walk.reach(id.clone(), start.depth.map_or(u64::MAX, u64::from));
         }
     }
     walk.go(limit);
@@ -70,6 +88,7 @@ fn asked(text: &str) -> Option<NamedNode> {
 struct Walk<'a> {
     store: &'a Store,
     direction: Direction,
+    deadline: Instant,
     /// Of all ids that were reached: how many links further.
     reached: HashMap<String, u64>,
     /// Ids to be taken up, by how far it may go from them.
@@ -81,10 +100,11 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn new(store: &'a Store, direction: Direction) -> Self {
+    fn new(store: &'a Store, direction: Direction, deadline: Instant) -> Self {
         Self {
             store,
             direction,
+            deadline,
             reached: HashMap::new(),
             waiting: BTreeMap::new(),
             done: HashSet::new(),
@@ -124,8 +144,12 @@ impl<'a> Walk<'a> {
         let mut is_first = true;
         while let Some((id, further)) = self.next() {
             let room = limit - self.links.len();
-            let mut links = links(self.store, &id, self.direction, room + 1, is_first);
-            let fits = links.len() <= room;
+            let late = !is_first && Instant::now() > self.deadline;
+            let (mut links, all) = match late {
+                true => (Vec::new(), false),
+                false => self.links(&id, room + 1, is_first),
+            };
+            let fits = all && links.len() <= room;
             if !fits {
                 self.open.push(id.clone());
                 links.truncate(if is_first { room } else { 0 });
@@ -146,6 +170,39 @@ impl<'a> Walk<'a> {
             }
             is_first = false;
         }
+    }
+
+    /// The links from an id, in order, and `most` of them if there are more: the first in order if
+    /// `all` are looked at, else any. And whether there was time to look at its triples.
+    fn links(&self, id: &str, most: usize, all: bool) -> (Vec<Link>, bool) {
+        let Some(iri) = asked(id) else {
+            return (Vec::new(), true);
+        };
+        let up = self.store.of_subject(&iri).map(to_link);
+        let down = self.store.of_object(&iri).map(to_link);
+        let is_transfer = |link: &Link| link.relation == Relation::TransferredBy;
+        let links: Box<dyn Iterator<Item = Option<Link>>> = match self.direction {
+            Direction::Ancestors => Box::new(up),
+            Direction::Descendants => Box::new(
+                down.map(move |link| link.filter(|link| !is_transfer(link)))
+                    .chain(up.map(move |link| link.filter(is_transfer))),
+            ),
+        };
+        // No more are held than are wanted: an id may have millions.
+        let mut first = BinaryHeap::new();
+        for (place, link) in links.enumerate() {
+            if place % BETWEEN_LOOKS == BETWEEN_LOOKS - 1 && Instant::now() > self.deadline {
+                return (first.into_sorted_vec(), false);
+            }
+            first.extend(link);
+            if first.len() > most {
+                first.pop();
+                if !all {
+                    break;
+                }
+            }
+        }
+        (first.into_sorted_vec(), true)
     }
 
     /// All that was found, in order.
@@ -175,35 +232,6 @@ fn one_less(further: u64) -> u64 {
     }
 }
 
-/// The links from an id in a direction, in order, and `most` of them if there are more: the first
-/// in order if `all` are looked at, else any.
-fn links(store: &Store, id: &str, direction: Direction, most: usize, all: bool) -> Vec<Link> {
-    let Some(iri) = asked(id) else {
-        return Vec::new();
-    };
-    let up = store.of_subject(&iri).filter_map(to_link);
-    let down = store.of_object(&iri).filter_map(to_link);
-    let links: Box<dyn Iterator<Item = Link>> = match direction {
-        Direction::Ancestors => Box::new(up),
-        Direction::Descendants => Box::new(
-            down.filter(|link| link.relation != Relation::TransferredBy)
-                .chain(up.filter(|link| link.relation == Relation::TransferredBy)),
-        ),
-    };
-    // No more are held than are wanted: an id may have millions.
-    let mut first = BinaryHeap::new();
-    for link in links {
-        first.push(link);
-        if first.len() > most {
-            first.pop();
-            if !all {
-                break;
-            }
-        }
-    }
-    first.into_sorted_vec()
-}
-
 fn to_link(quad: Quad) -> Option<Link> {
     let triple = Triple::from(quad);
     let (effect, relation, cause) = link(&triple)?;
@@ -225,7 +253,6 @@ fn describe(store: &Store, id: &str, iri: &NamedNode, seal: Option<&Seal>) -> No
         id: seal.map_or_else(|| id.to_owned(), |seal| seal.seal(id)),
         ..Node::default()
     };
-    let mut times = Vec::new();
     for quad in store.of_subject(iri) {
         let property = quad.predicate.as_ref();
         let text = match &quad.object {
@@ -244,7 +271,9 @@ fn describe(store: &Store, id: &str, iri: &NamedNode, seal: Option<&Seal>) -> No
         } else if property == rdfs::LABEL {
             said.label = Some(say(&text));
         } else if [ENDED, STARTED, GENERATED].contains(&property) {
-            times.push(text.chars().take(LONGEST_TEXT).collect::<String>());
+            // Whether it is the time of an event may be known only elsewhere: sealed in any case, so
+            // that all sites tell it in the same way.
+            said.time = Some(say(&text));
         } else if [AGENT, ATTRIBUTED, ASSOCIATED].contains(&property) {
             said.agent = Some(say(&text));
         } else if property == PEER {
@@ -252,12 +281,6 @@ fn describe(store: &Store, id: &str, iri: &NamedNode, seal: Option<&Seal>) -> No
         }
         node.merge(said);
     }
-    let is_event = node.kind.as_deref().is_some_and(is_event_kind);
-    let times = times.into_iter().map(|time| match is_event {
-        true => time,
-        false => say(&time),
-    });
-    node.time = times.min();
     node
 }
 

@@ -6,6 +6,11 @@
 //! It is broken off when it next looks up a triple or tells a row. Between two such looks it may
 //! multiply tables that it holds, which nobody can break off: whoever may read can keep the threads
 //! for queries busy, though not those for anything else.
+//!
+//! How deep a query nests is bounded ([`guard`]), and it is parsed and answered on a large stack: what
+//! recurses in the parser and behind it must not end the program.
+
+mod guard;
 
 use std::io;
 use std::time::Instant;
@@ -16,6 +21,7 @@ use oxigraph::io::{RdfFormat, RdfSerializer};
 use oxigraph::sparql::results::{QueryResultsFormat, QueryResultsSerializer};
 use oxigraph::sparql::{CancellationToken, QueryEvaluationError, QueryResults, SparqlEvaluator};
 
+use crate::stack::on_a_large_stack;
 use crate::store::Store;
 
 /// Bytes of a query at most.
@@ -95,6 +101,23 @@ pub(crate) fn query(
         let detail = format!("a query has {LONGEST_QUERY} bytes at most");
         return Err(Refusal::new(Code::TooLarge, detail));
     }
+    let clean = guard::check(text).map_err(invalid)?;
+    let work = || answer(store, &clean, wanted, cancel, deadline, most);
+    on_a_large_stack(work).unwrap_or_else(|error| {
+        let detail = format!("the query cannot be answered: {error}");
+        Err(Refusal::new(Code::Internal, detail))
+    })
+}
+
+fn answer(
+    store: &Store,
+    text: &str,
+    wanted: Wanted,
+    cancel: CancellationToken,
+    deadline: Instant,
+    most: usize,
+) -> Result<(Vec<u8>, &'static str), Refusal> {
+    let invalid = |detail: String| Refusal::new(Code::Invalid, detail);
     let evaluator = SparqlEvaluator::new().with_cancellation_token(cancel);
     let query = parse(text).map_err(invalid)?;
     let mut out = Limited {
@@ -186,14 +209,22 @@ fn parse(text: &str) -> Result<oxigraph::sparql::Query, String> {
             _ => format!("this is no SPARQL query: {error}"),
         }
     })?;
-    match has_word(&query.to_string(), "SERVICE") {
-        true => Err("the query asks another server (SERVICE), which this site does not do".into()),
+    let written = query.to_string();
+    if count(&written, "SERVICE") > 0 {
+        return Err("the query asks another server (SERVICE), which this site does not do".into());
+    }
+    match count(&written, ".") + count(&written, "{") > guard::MOST_PATTERNS {
+        true => Err(format!(
+            "the query has more than {} triple patterns and groups; ask in parts, or with VALUES",
+            guard::MOST_PATTERNS
+        )),
         false => Ok(query),
     }
 }
 
-/// Whether a query, as its parser writes it, has this word outside of texts and IRIs.
-fn has_word(query: &str, word: &str) -> bool {
+/// How often a query, as its parser writes it, has this word or sign outside of texts and IRIs.
+fn count(query: &str, word: &str) -> usize {
+    let mut found = 0;
     let mut rest = query;
     let mut last = ' ';
     while let Some(first) = rest.chars().next() {
@@ -203,17 +234,20 @@ fn has_word(query: &str, word: &str) -> bool {
             c if c.is_alphanumeric() || c == '_' => {
                 let end = rest.find(|c: char| !(c.is_alphanumeric() || c == '_'));
                 let end = end.unwrap_or(rest.len());
-                if &rest[..end] == word && !matches!(last, '?' | '$' | ':' | '@') {
-                    return true;
+                if matches!(last, '?' | '$' | ':' | '@') {
+                    last = ' ';
+                    rest = &rest[end..];
+                    continue;
                 }
                 end
             }
             c => c.len_utf8(),
         };
+        found += usize::from(&rest[..end] == word);
         last = rest[..end].chars().next_back().unwrap_or(' ');
         rest = &rest[end..];
     }
-    false
+    found
 }
 
 /// Behind the character that ends what begins here; one behind `\` does not.

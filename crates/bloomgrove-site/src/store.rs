@@ -2,10 +2,14 @@
 //!
 //! They stand in the default graph of an oxigraph store, which keeps them in order from each of
 //! their sides: what leads to an id and what leads away from it is found without looking at others.
+//!
+//! An id may stand in millions of triples that do not make it known, such as a type; so the hashes of
+//! those that are known are kept besides, in some 30 bytes each.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{PoisonError, RwLock};
 
 use anyhow::Result;
 use bloomgrove_client::api::Relation;
@@ -15,6 +19,7 @@ use oxigraph::model::{
     GraphName, GraphNameRef, NamedNode, NamedNodeRef, NamedOrBlankNode, NamedOrBlankNodeRef, Quad,
     Term, TermRef, Triple,
 };
+use xxhash_rust::xxh3::xxh3_128;
 
 use crate::id;
 use crate::vocabulary::{AGENT, ASSOCIATED, ATTRIBUTED, ENDED, GENERATED, PEER, STARTED};
@@ -36,6 +41,8 @@ const DESCRIBING: [NamedNodeRef<'_>; 9] = [
 pub(crate) struct Store {
     pub(crate) triples: oxigraph::store::Store,
     count: AtomicU64,
+    /// Hashes of all ids that are in a triple that counts.
+    known: RwLock<HashSet<u128>>,
 }
 
 impl Store {
@@ -44,6 +51,7 @@ impl Store {
         Ok(Self {
             triples: oxigraph::store::Store::new()?,
             count: AtomicU64::new(0),
+            known: RwLock::default(),
         })
     }
 
@@ -71,6 +79,12 @@ impl Store {
             }
         }
         let new = unseen.len() as u64;
+        {
+            let ids = unseen.iter().flat_map(ids).flatten();
+            let hashes: Vec<u128> = ids.map(|id| xxh3_128(id.as_bytes())).collect();
+            let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+            known.extend(hashes);
+        }
         let quads = unseen
             .into_iter()
             .map(|triple| triple.in_graph(GraphName::DefaultGraph));
@@ -97,8 +111,9 @@ impl Store {
 
     /// Whether the id is in any triple that counts.
     pub(crate) fn knows(&self, id: &NamedNode) -> bool {
-        let says = |quad: Quad| ids(&Triple::from(quad)).contains(&Some(id::id(id.as_ref())));
-        self.of_subject(id).any(says) || self.of_object(id).any(says)
+        let hash = xxh3_128(id::id(id.as_ref()).as_bytes());
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        known.contains(&hash)
     }
 }
 

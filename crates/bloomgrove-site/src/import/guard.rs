@@ -4,8 +4,10 @@
 //! | format | what could be done with it |
 //! |---|---|
 //! | Turtle, TriG, RDF/XML | a long prefix, held once for each of a million open brackets |
+//! | RDF/XML | a long language, held once for each text |
 //! | RDF/XML | entities made of entities, each ten times as long as the one before |
 //! | JSON-LD | a context of terms that are each defined by the next: recursion |
+//! | JSON-LD | many contexts, or one that a term brings with it: each copies all around it |
 //!
 //! The scans here know just enough of each grammar to tell brackets from text. Where a document is
 //! malformed they may lose their way; then the parser stops at the same place.
@@ -20,8 +22,14 @@ use super::{DEEPEST, Format, WrongDocument};
 
 /// Terms that a JSON-LD context may define.
 const MOST_TERMS: usize = 2000;
+/// Terms that all contexts of a document may define.
+const MOST_TERMS_IN_ALL: usize = 5000;
+/// Contexts in a document: each may be put on top of a copy of all those around it.
+const MOST_CONTEXTS: usize = 500;
 /// Bytes of an entity's value.
 const LONGEST_ENTITY: usize = 100;
+/// Bytes of a language.
+const LONGEST_LANGUAGE: usize = 100;
 
 /// Whether it is safe to parse it.
 pub(super) fn check(document: &[u8], format: Format) -> Result<(), WrongDocument> {
@@ -134,6 +142,10 @@ fn tag(rest: &[u8]) -> Result<usize, WrongDocument> {
             b'>' => return Ok(at + 1),
             b'"' | b'\'' => {
                 let value = position(&rest[at + 1..], |other| other == byte);
+                if find(&rest[name..at], b"xml:lang").is_some() && value > LONGEST_LANGUAGE {
+                    let what = format!("an xml:lang has {value} bytes");
+                    return Err(WrongDocument::syntax(Format::RdfXml, None, what));
+                }
                 let names_space = find(&rest[name..at], b"xmlns").is_some()
                     || find(&rest[name..at], b"xml:base").is_some();
                 if names_space && value > LONGEST_ID {
@@ -180,6 +192,8 @@ fn json_ld(document: &[u8]) -> Result<(), WrongDocument> {
     let mut json = serde_json::Deserializer::from_slice(document);
     let read = Contexts {
         inside: None,
+        begins: false,
+        all: &RefCell::default(),
         wrong: &wrong,
     }
     .deserialize(&mut json)
@@ -202,9 +216,21 @@ pub(super) fn wrong_json(error: &serde_json::Error, format: Format) -> WrongDocu
     WrongDocument::syntax(format, place, what)
 }
 
-/// Walks through JSON and keeps nothing but the number of terms in the context that it is in.
+/// How much of all contexts there was.
+#[derive(Default)]
+struct All {
+    contexts: usize,
+    terms: usize,
+}
+
+/// Walks through JSON and keeps nothing but how many contexts and terms there are.
+#[derive(Clone, Copy)]
 struct Contexts<'a> {
+    /// The terms of the context that it is in.
     inside: Option<&'a RefCell<usize>>,
+    /// Whether what comes is a context as a whole, or a list of such.
+    begins: bool,
+    all: &'a RefCell<All>,
     wrong: &'a RefCell<Option<WrongDocument>>,
 }
 
@@ -213,6 +239,26 @@ impl Contexts<'_> {
         let error = E::custom(&wrong);
         self.wrong.borrow_mut().get_or_insert(wrong);
         error
+    }
+
+    fn context<E: serde::de::Error>(&self) -> Result<(), E> {
+        self.all.borrow_mut().contexts += usize::from(self.begins);
+        match self.all.borrow().contexts > MOST_CONTEXTS {
+            true => Err(self.refuse(WrongDocument::Contexts(MOST_CONTEXTS))),
+            false => Ok(()),
+        }
+    }
+
+    fn term<E: serde::de::Error>(&self, terms: &RefCell<usize>) -> Result<(), E> {
+        *terms.borrow_mut() += 1;
+        self.all.borrow_mut().terms += 1;
+        if *terms.borrow() > MOST_TERMS {
+            return Err(self.refuse(WrongDocument::Terms(MOST_TERMS)));
+        }
+        match self.all.borrow().terms > MOST_TERMS_IN_ALL {
+            true => Err(self.refuse(WrongDocument::Terms(MOST_TERMS_IN_ALL))),
+            false => Ok(()),
+        }
     }
 }
 
@@ -232,7 +278,7 @@ impl<'de> Visitor<'de> for Contexts<'_> {
     }
 
     fn visit_unit<E: serde::de::Error>(self) -> Result<(), E> {
-        Ok(())
+        self.context()
     }
 
     fn visit_bool<E: serde::de::Error>(self, _: bool) -> Result<(), E> {
@@ -259,33 +305,29 @@ impl<'de> Visitor<'de> for Contexts<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
-        while items
-            .next_element_seed(Contexts {
-                inside: self.inside,
-                wrong: self.wrong,
-            })?
-            .is_some()
-        {}
+        while items.next_element_seed(self)?.is_some() {}
         Ok(())
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<(), A::Error> {
+        self.context()?;
         while let Some(key) = entries.next_key::<String>()? {
+            let is_context = key == "@context";
             if let Some(terms) = self.inside {
-                *terms.borrow_mut() += 1;
-                if *terms.borrow() > MOST_TERMS {
-                    return Err(self.refuse(WrongDocument::Terms(MOST_TERMS)));
+                self.term(terms)?;
+                if is_context {
+                    return Err(self.refuse(WrongDocument::Scoped));
                 }
             }
             let terms = RefCell::new(0);
-            let begins = self.inside.is_none() && key == "@context";
-            let inside = match begins {
+            let inside = match is_context {
                 true => Some(&terms),
                 false => self.inside,
             };
             entries.next_value_seed(Contexts {
                 inside,
-                wrong: self.wrong,
+                begins: is_context,
+                ..self
             })?;
         }
         Ok(())

@@ -28,9 +28,11 @@ pub mod qualified;
 mod rdf;
 mod wrong;
 
-use oxigraph::model::Triple;
+use oxigraph::model::{NamedOrBlankNode, Term, Triple};
 
 pub use wrong::WrongDocument;
+
+use crate::vocabulary::BLANK;
 
 /// How deep brackets, braces or elements may be nested in a document.
 pub const DEEPEST: usize = 128;
@@ -150,8 +152,53 @@ pub fn read_from(
         Format::ProvJson => prov_json::read(document)?,
         _ => rdf::read(document, format, base)?,
     };
-    qualified::add(&mut triples);
+    qualified::add(&mut triples, document.len())?;
     Ok(triples)
+}
+
+/// What the triples of a document may still have in bytes.
+struct Allowance {
+    document: usize,
+    allowed: usize,
+    left: usize,
+}
+
+impl Allowance {
+    const fn new(document: usize) -> Self {
+        let allowed = document
+            .saturating_mul(EXPANSION)
+            .saturating_add(EXPANSION_FREE);
+        Self {
+            document,
+            allowed,
+            left: allowed,
+        }
+    }
+
+    fn take(&mut self, bytes: usize) -> Result<(), WrongDocument> {
+        let (document, allowed) = (self.document, self.allowed);
+        let left = self.left.checked_sub(bytes);
+        self.left = left.ok_or(WrongDocument::Large { document, allowed })?;
+        Ok(())
+    }
+}
+
+/// The bytes of a triple when it is written out, without the names that we gave it.
+fn bytes(triple: &Triple) -> usize {
+    let name = |iri: &str| if iri.starts_with(BLANK) { 0 } else { iri.len() };
+    let subject = match &triple.subject {
+        NamedOrBlankNode::NamedNode(node) => name(node.as_str()),
+        NamedOrBlankNode::BlankNode(_) => 0,
+    };
+    let object = match &triple.object {
+        Term::NamedNode(node) => name(node.as_str()),
+        Term::Literal(literal) => {
+            let class = literal.language().unwrap_or(literal.datatype().as_str());
+            literal.value().len() + class.len()
+        }
+        _ => 0,
+    };
+    subject + triple.predicate.as_str().len() + object
 }
 
 #[cfg(test)]

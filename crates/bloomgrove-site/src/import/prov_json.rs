@@ -22,7 +22,7 @@ use serde_json::{Map, Value};
 use super::blank::Blanks;
 use super::guard::wrong_json;
 use super::wrong::shown;
-use super::{EXPANSION, EXPANSION_FREE, Format, WrongDocument};
+use super::{Allowance, Format, WrongDocument, bytes};
 use crate::vocabulary::{ASSOCIATED, ATTRIBUTED, ENDED, GENERATED, PROV, STARTED};
 
 /// Records that are things: their name, and their type.
@@ -146,9 +146,7 @@ pub(super) fn read(document: &[u8]) -> Result<Vec<Triple>, WrongDocument> {
     let mut reader = Reader {
         blanks: Blanks::new(document),
         triples: Vec::new(),
-        document: document.len(),
-        allowed: document.len() * EXPANSION + EXPANSION_FREE,
-        bytes: 0,
+        allowance: Allowance::new(document.len()),
     };
     let known = [("prov", PROV), ("xsd", "http://www.w3.org/2001/XMLSchema#")];
     let known = known.map(|(prefix, iri)| (prefix.to_owned(), iri.to_owned()));
@@ -176,9 +174,7 @@ fn each(value: &Value) -> &[Value] {
 struct Reader {
     blanks: Blanks,
     triples: Vec<Triple>,
-    document: usize,
-    allowed: usize,
-    bytes: usize,
+    allowance: Allowance,
 }
 
 impl Reader {
@@ -369,20 +365,9 @@ impl Reader {
         property: NamedNode,
         object: Term,
     ) -> Result<(), WrongDocument> {
-        self.bytes += subject.as_str().len() + property.as_str().len();
-        self.bytes += match &object {
-            Term::NamedNode(node) => node.as_str().len(),
-            Term::Literal(literal) => literal.value().len() + literal.datatype().as_str().len(),
-            _ => 0,
-        };
-        if self.bytes > self.allowed {
-            return Err(WrongDocument::Large {
-                document: self.document,
-                allowed: self.allowed,
-            });
-        }
-        self.triples
-            .push(Triple::new(subject.clone(), property, object));
+        let triple = Triple::new(subject.clone(), property, object);
+        self.allowance.take(bytes(&triple))?;
+        self.triples.push(triple);
         Ok(())
     }
 }

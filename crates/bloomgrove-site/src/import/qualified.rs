@@ -14,6 +14,7 @@ use std::collections::{HashMap, HashSet};
 use bloomgrove_client::api::Relation;
 use oxigraph::model::{NamedNode, NamedNodeRef, NamedOrBlankNode, Term, Triple};
 
+use super::{Allowance, WrongDocument, bytes};
 use crate::vocabulary::{ASSOCIATED, ATTRIBUTED, PROV};
 
 const ENTITY: &[&str] = &["entity", "influencer"];
@@ -51,9 +52,17 @@ const BACKWARD: [(&str, &str); 2] = [
     ("influenced", Relation::InfluencedBy.iri()),
 ];
 
-/// Adds the forward triples that these imply and that are not among them.
-pub fn add(triples: &mut Vec<Triple>) {
+/// Adds the forward triples that these, of a document of so many bytes, imply and that are not among
+/// them. A thousand effects that share a node with a thousand causes imply a million.
+///
+/// # Errors
+/// When all triples together become too large.
+pub fn add(triples: &mut Vec<Triple>, document: usize) -> Result<(), WrongDocument> {
     let mut implied = Vec::new();
+    let allowance = &mut Allowance::new(document);
+    for triple in triples.iter() {
+        allowance.take(bytes(triple))?;
+    }
     {
         // What the nodes between name as the cause, by node.
         let mut causes: HashMap<&NamedOrBlankNode, Vec<(&str, &NamedNode)>> = HashMap::new();
@@ -73,7 +82,9 @@ pub fn add(triples: &mut Vec<Triple>) {
             } else if let Some((_, forward)) = BACKWARD.iter().find(|(name, _)| *name == local) {
                 if let NamedOrBlankNode::NamedNode(cause) = &triple.subject {
                     let effect = NamedOrBlankNode::from(object.clone());
-                    implied.push(link(&effect, forward, cause));
+                    let link = link(&effect, forward, cause);
+                    allowance.take(bytes(&link))?;
+                    implied.push(link);
                 }
             } else if let Some(row) = QUALIFIED.iter().find(|(name, ..)| *name == local) {
                 qualified.push((&triple.subject, row, object));
@@ -83,13 +94,15 @@ pub fn add(triples: &mut Vec<Triple>) {
             let between = NamedOrBlankNode::from(between.clone());
             for (name, cause) in causes.get(&between).into_iter().flatten() {
                 if names.contains(name) {
-                    implied.push(link(effect, forward, cause));
+                    let link = link(effect, forward, cause);
+                    allowance.take(bytes(&link))?;
+                    implied.push(link);
                 }
             }
         }
     }
     if implied.is_empty() {
-        return;
+        return Ok(());
     }
     let wanted: HashSet<&Triple> = implied.iter().collect();
     let stated: HashSet<Triple> = triples
@@ -103,6 +116,7 @@ pub fn add(triples: &mut Vec<Triple>) {
             triples.push(triple);
         }
     }
+    Ok(())
 }
 
 fn link(effect: &NamedOrBlankNode, property: &'static str, cause: &NamedNode) -> Triple {

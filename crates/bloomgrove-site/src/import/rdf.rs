@@ -2,20 +2,21 @@
 
 use std::error::Error;
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use bloomgrove_client::api::LONGEST_ID;
 use oxigraph::io::{RdfFormat, RdfParser, RdfSyntaxError};
 use oxigraph::model::{NamedNode, NamedOrBlankNode, Quad, Term, Triple};
 
 use super::blank::Blanks;
-use super::{EXPANSION, EXPANSION_FREE, Format, WrongDocument};
+use super::{Allowance, Format, WrongDocument, bytes};
+use crate::stack::on_a_large_stack;
 
 /// What relative IRIs are made absolute with where the parser would pass over them in silence, or
 /// not say which one it was: whatever begins like this was relative.
 const NOWHERE: &str = "x-bloomgrove-nowhere://nowhere/";
-/// Bytes of the stack on which JSON-LD is read: the parser defines the terms of a context by
-/// recursion, as deep as there are terms. It is touched only as far as it is used.
-const STACK: usize = 64 << 20;
+/// Seconds that reading JSON-LD may take: what its rules can be made to cost is not all known.
+const LONGEST_TIME: u64 = 60;
 
 /// The triples of a document.
 pub(super) fn read(
@@ -26,17 +27,9 @@ pub(super) fn read(
     if format != Format::JsonLd {
         return parse(document, format, base);
     }
-    std::thread::scope(|scope| {
-        std::thread::Builder::new()
-            .stack_size(STACK)
-            .spawn_scoped(scope, || parse(document, format, base))
-            .map_err(|error| WrongDocument::syntax(format, None, format!("no thread: {error}")))?
-            .join()
-            .unwrap_or_else(|_| {
-                let what = "the parser gave up on it";
-                Err(WrongDocument::syntax(format, None, what))
-            })
-    })
+    // The parser defines the terms of a context by recursion, as deep as there are terms.
+    on_a_large_stack(|| parse(document, format, base))
+        .unwrap_or_else(|error| Err(WrongDocument::syntax(format, None, error)))
 }
 
 fn parse(
@@ -73,12 +66,14 @@ fn parse(
     });
     let mut reader = Reader {
         blanks: Blanks::new(document),
-        allowed: document.len() * EXPANSION + EXPANSION_FREE,
-        bytes: 0,
-        document: document.len(),
+        allowance: Allowance::new(document.len()),
     };
     let mut triples = Vec::new();
+    let begun = Instant::now();
     for quad in quads {
+        if format == Format::JsonLd && begun.elapsed().as_secs() >= LONGEST_TIME {
+            return Err(WrongDocument::Slow(LONGEST_TIME));
+        }
         let quad =
             quad.map_err(
                 |error| match wanted.lock().ok().and_then(|mut wanted| wanted.take()) {
@@ -119,26 +114,21 @@ fn explain(error: &RdfSyntaxError, document: &[u8], format: Format) -> WrongDocu
 /// Makes triples of quads, and counts.
 struct Reader {
     blanks: Blanks,
-    allowed: usize,
-    bytes: usize,
-    document: usize,
+    allowance: Allowance,
 }
 
 impl Reader {
     fn triple(&mut self, quad: Quad) -> Result<Triple, WrongDocument> {
         let subject = match quad.subject {
-            NamedOrBlankNode::NamedNode(node) => self.named(node)?,
+            NamedOrBlankNode::NamedNode(node) => named(node)?,
             NamedOrBlankNode::BlankNode(node) => self.blanks.name(node.as_str()),
         };
-        let predicate = self.named(quad.predicate)?;
+        let predicate = named(quad.predicate)?;
         let object = match quad.object {
-            Term::NamedNode(node) => self.named(node)?.into(),
+            Term::NamedNode(node) => named(node)?.into(),
             Term::BlankNode(node) => self.blanks.name(node.as_str()).into(),
             Term::Literal(literal) => {
-                self.count(literal.value().len())?;
-                if literal.language().is_none() {
-                    self.named(literal.datatype().into_owned())?;
-                }
+                named(literal.datatype().into_owned())?;
                 Term::Literal(literal)
             }
             #[allow(
@@ -147,29 +137,20 @@ impl Reader {
             )]
             _ => return Err(WrongDocument::Quoted),
         };
-        Ok(Triple::new(subject, predicate, object))
+        let triple = Triple::new(subject, predicate, object);
+        // A language is inherited by all that is inside: it counts like all that is written out.
+        self.allowance.take(bytes(&triple))?;
+        Ok(triple)
     }
+}
 
-    fn named(&mut self, node: NamedNode) -> Result<NamedNode, WrongDocument> {
-        let bytes = node.as_str().len();
-        if let Some(relative) = node.as_str().strip_prefix(NOWHERE) {
-            return Err(WrongDocument::Relative(relative.to_owned()));
-        }
-        if bytes > LONGEST_ID {
-            return Err(WrongDocument::Long(bytes));
-        }
-        self.count(bytes)?;
-        Ok(node)
+fn named(node: NamedNode) -> Result<NamedNode, WrongDocument> {
+    let bytes = node.as_str().len();
+    if let Some(relative) = node.as_str().strip_prefix(NOWHERE) {
+        return Err(WrongDocument::Relative(relative.to_owned()));
     }
-
-    fn count(&mut self, bytes: usize) -> Result<(), WrongDocument> {
-        self.bytes += bytes;
-        match self.bytes > self.allowed {
-            true => Err(WrongDocument::Large {
-                document: self.document,
-                allowed: self.allowed,
-            }),
-            false => Ok(()),
-        }
+    match bytes > LONGEST_ID {
+        true => Err(WrongDocument::Long(bytes)),
+        false => Ok(node),
     }
 }

@@ -39,6 +39,12 @@ pub enum WrongDocument {
     },
     /// A context defines so many terms.
     Terms(usize),
+    /// It has more than so many contexts.
+    Contexts(usize),
+    /// A term brings a context of its own with it.
+    Scoped,
+    /// Reading it takes longer than so many seconds.
+    Slow(u64),
     /// It has triples about triples.
     Quoted,
     /// It declares entities that could grow without bound.
@@ -124,8 +130,22 @@ impl fmt::Display for WrongDocument {
             ),
             Self::Terms(terms) => write!(
                 f,
-                "a JSON-LD context defines {terms} terms or more; leave out those that are not \
-                 used"
+                "a JSON-LD context defines {terms} terms or more, or all of them do; leave out \
+                 those that are not used"
+            ),
+            Self::Contexts(most) => write!(
+                f,
+                "the document has more than {most} JSON-LD contexts; put one at its beginning"
+            ),
+            Self::Scoped => write!(
+                f,
+                "a term of a JSON-LD context has a context of its own, which is not taken; put all \
+                 terms into one context, or send the document as N-Quads"
+            ),
+            Self::Slow(seconds) => write!(
+                f,
+                "reading this document takes more than {seconds} seconds; send it in parts, or as \
+                 N-Quads"
             ),
             Self::Quoted => write!(
                 f,

@@ -157,3 +157,118 @@ fn a_query_ends_at_its_deadline_and_at_its_limit() {
     let large = ask(&store, product, "text/csv").unwrap_err();
     assert_eq!(large.code, Code::TooLarge, "{large}");
 }
+
+/// A query with something in it `times` times, and what stands in the middle.
+fn nested(begin: &str, open: &str, middle: &str, close: &str, end: &str, times: usize) -> String {
+    let (open, close) = (open.repeat(times), close.repeat(times));
+    format!("{begin}{open}{middle}{close}{end}")
+}
+
+/// Each of them is answered or refused, at any length that is taken; the program goes on.
+#[test]
+fn deep_and_long_queries_are_answered_or_refused() {
+    let store = store(2);
+    let shapes = [
+        // In each other.
+        ["ASK ", "{", "", "}", ""],
+        ["ASK {", "{SELECT * {", "", "}}", "}"],
+        ["ASK {", "OPTIONAL {", "", "}", "}"],
+        ["ASK {", "FILTER EXISTS {", "", "}", "}"],
+        ["ASK { FILTER(", "(", "1", ")", ") }"],
+        ["ASK { FILTER(", "!", "1", "", ") }"],
+        ["ASK { FILTER(", "!(", "1", ")", ") }"],
+        ["ASK { FILTER(", "! (1 = ", "1", ")", ") }"],
+        ["ASK { FILTER(", "-(", "1", ")", ") }"],
+        ["ASK { FILTER(", "- ", "1", "", ") }"],
+        ["ASK { FILTER(", "+", "1", "", ") }"],
+        ["ASK { FILTER(", "1-", "1", "", ") }"],
+        ["ASK { FILTER(", "STR(", "1", ")", ") }"],
+        ["ASK { FILTER(", "SUBSTR(", "1", ",1)", ") }"],
+        ["ASK { FILTER(", "!REPLACE(", "1", ",1,1)", ") }"],
+        ["ASK { FILTER(", "<urn:f>(", "1", ")", ") }"],
+        ["SELECT (", "GROUP_CONCAT(", "1", ")", " AS ?x) {}"],
+        ["ASK { FILTER(1 IN ", "(1 IN (", "", "))", ") }"],
+        ["ASK { ?a ", "(", "a", ")", " ?b }"],
+        ["ASK { ?a ", "!(", "a", ")", " ?b }"],
+        ["ASK { ?a ", "^", "a", "", " ?b }"],
+        ["ASK { ?a ", "^(", "a", ")", " ?b }"],
+        ["ASK { ?a ?b ", "(", "1", ")", " }"],
+        ["ASK { ?a ?b ", "[ ?b ", "1", "]", " }"],
+        ["ASK { ", "<<(", "?a ?b ?c", ")>>", " ?b ?c }"],
+        // One after the other.
+        ["ASK { {}", " UNION {}", "", "", " }"],
+        ["ASK {", " {?a ?b ?c}", "", "", " }"],
+        ["ASK {", " OPTIONAL {?a ?b ?c}", "", "", " }"],
+        ["ASK {", " MINUS {?a ?b ?c}", "", "", " }"],
+        ["ASK {", " FILTER(?a)", "", "", " }"],
+        ["ASK {", " FILTER EXISTS {?a ?b ?c}", "", "", " }"],
+        ["ASK {", " BIND(1 AS ?a)", "", "", " }"],
+        ["SELECT ", "(1 AS ?a)", "", "", " {}"],
+        ["ASK { FILTER(1", "||1", "", "", ") }"],
+        ["ASK { FILTER(1", "&&1", "", "", ") }"],
+        ["ASK { FILTER(1", "+1", "", "", ") }"],
+        ["ASK { FILTER(1", "*1", "", "", ") }"],
+        ["ASK { FILTER(1 IN (1", ",1", "", "", ")) }"],
+        ["ASK { ?a a", "/a", "", "", " ?b }"],
+        ["ASK { ?a a", "|a", "", "", " ?b }"],
+        ["ASK { ?a ?b ?c", ",?c", "", "", " }"],
+        ["ASK { ?a ?b ?c", ";?b ?c", "", "", " }"],
+        ["ASK {", " ?a ?b ?c .", "", "", " }"],
+        ["ASK { ?a ?b (", "1 ", "", "", ") }"],
+        ["ASK { ?a ?b (", "true", "", "", ") }"],
+        ["ASK { ?a ?b (", "'x'", "", "", ") }"],
+        ["ASK { ?a ?b (", "<a:>", "", "", ") }"],
+        ["ASK { VALUES ?x {", " 1", "", "", "} }"],
+    ];
+    for [begin, open, middle, close, end] in shapes {
+        for times in [8, 15, 98, 480, 990, 20_000] {
+            let text = nested(begin, open, middle, close, end, times);
+            let began = Instant::now();
+            let said = ask(&store, &text, "");
+            let took = began.elapsed();
+            assert!(took < Duration::from_secs(20), "{took:?}: {times} {open}");
+            let few = times > 8 || said.is_ok() || said.is_err_and(|no| no.code == Code::Invalid);
+            assert!(few, "{times} {open}");
+        }
+        // Of values there may be many: they stand next to each other.
+        let many = nested(begin, open, middle, close, end, 20_000);
+        let said = ask(&store, &many, "").map(|_| ()).map_err(|no| no.code);
+        let values = begin.contains("VALUES") || begin.contains("IN (1");
+        assert!(said.is_err() != values, "{open}: {said:?}");
+    }
+}
+
+/// What may be an IRI or not hides no bracket, and what is in comments and texts is none.
+#[test]
+fn brackets_cannot_be_hidden() {
+    let store = store(2);
+    let (open, close) = ("(".repeat(5000), ")".repeat(5000));
+    for hidden in [
+        format!("?a<x:y#z>'''\n{open}1{close}\n#'''\n"),
+        format!("?a<x:'>'{open}1{close}#'\n"),
+        format!("?a<{open}1{close}>?b"),
+        format!("?a<x:y#z>\"\"\"\n||{open}1{close}#\"\"\"\n"),
+        format!("<urn:)>{open}1{close}"),
+        format!("1 # '\n || {open}1{close}"),
+    ] {
+        let text = format!("PREFIX x: <urn:x#> ASK {{ ?a ?b ?c FILTER({hidden}) }}");
+        let refusal = ask(&store, &text, "").unwrap_err();
+        assert_eq!(refusal.code, Code::Invalid, "{refusal}");
+    }
+    let escaped = format!("ASK {}", "\\u007B".repeat(5000));
+    assert_eq!(ask(&store, &escaped, "").unwrap_err().code, Code::Invalid);
+    for fine in [
+        format!("ASK {{ ?s <urn:p> ?o }} # {open}"),
+        format!("ASK {{ ?s <urn:p> ?o FILTER(?o != '{open}' && ?o != \"\"\"{open}\"\"\") }}"),
+        format!(
+            "ASK {{ ?s <urn:p> ?o {} }}",
+            "FILTER(?o != <urn:a(b)#c'd>)".repeat(50)
+        ),
+        "ASK { ?s<urn:p>?o FILTER(1<(2)&&3>(2)) }".to_owned(),
+    ] {
+        let (answer, _) = ask(&store, &fine, "").unwrap();
+        assert!(answer.contains("true"), "{fine}");
+    }
+    let iri = "SELECT (<urn:a#b'c> AS ?x) {}";
+    assert!(ask(&store, iri, "").unwrap().0.contains("urn:a#b'c"));
+}

@@ -1,0 +1,224 @@
+//! Documents that are small, and would become large or take long.
+
+use std::time::Instant;
+
+use super::*;
+
+#[test]
+fn deep_documents_are_refused() {
+    let deep = |open: &str, close: &str, times: usize| {
+        format!("{}{}", open.repeat(times), close.repeat(times))
+    };
+    let head = "<urn:a> <urn:b> ";
+    for times in [200, 1_000_000] {
+        for (format, text) in [
+            (
+                Format::Turtle,
+                format!("{head}{} .", deep("[<urn:b> ", "]", times)),
+            ),
+            (Format::Turtle, format!("{head}{} .", deep("(", ")", times))),
+            (
+                Format::TriG,
+                format!("{head}{} .", deep("[<urn:b> ", "]", times)),
+            ),
+            (Format::JsonLd, deep(r#"{"urn:a":"#, "}", times)),
+            (Format::JsonLd, deep("[", "]", times)),
+            (Format::ProvJson, deep("[", "]", times)),
+            (Format::ProvJson, deep(r#"{"bundle":"#, "}", times)),
+            (Format::RdfXml, deep("<a>", "</a>", times)),
+        ] {
+            assert_eq!(refuse(&text, format), WrongDocument::Deep(format));
+        }
+    }
+    // Brackets in texts, names and comments do not count; those that are closed neither.
+    let text = format!(
+        "# {}\n{head}\"{}\" , '''{}''' .",
+        "[".repeat(300),
+        "(".repeat(300),
+        "{".repeat(300)
+    );
+    assert_eq!(read_text(&text, Format::Turtle).len(), 2);
+    let flat = format!("{head}{} [] .", "[ <urn:c> 1 ] , ".repeat(1000));
+    assert_eq!(read_text(&flat, Format::Turtle).len(), 2001);
+}
+
+#[test]
+fn documents_that_grow_when_written_out_are_refused() {
+    let begun = Instant::now();
+    let long = format!("http://example.org/{}", "x".repeat(10 << 20));
+    let xml = |space: &str| {
+        format!(
+            r#"<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="{space}">
+               <rdf:Description rdf:about="urn:a"><e:b rdf:resource="urn:c"/></rdf:Description>
+               </rdf:RDF>"#
+        )
+    };
+    for (format, text) in [
+        (
+            Format::Turtle,
+            format!("@prefix p: <{long}> . p:a p:b p:c ."),
+        ),
+        (
+            Format::TriG,
+            format!("PREFIX p: <{long}> p:g {{ p:a p:b p:c }}"),
+        ),
+        (Format::NTriples, format!("<{long}> <urn:b> <urn:c> .")),
+        (Format::NQuads, format!("<urn:a> <urn:b> <{long}> .")),
+        (
+            Format::JsonLd,
+            format!(r#"{{"@context": {{"p": "{long}"}}, "@type": ["p:a", "p:b"]}}"#),
+        ),
+        (Format::RdfXml, xml(&long)),
+        (
+            Format::ProvJson,
+            format!(r#"{{"prefix": {{"p": "{long}"}}, "entity": {{"p:a": {{}}}}}}"#),
+        ),
+    ] {
+        let wrong = refuse(&text, format);
+        assert!(
+            matches!(wrong, WrongDocument::Long(_)),
+            "{format:?}: {wrong}"
+        );
+    }
+    let space = format!("http://example.org/{}", "x".repeat(1900));
+    let many = "p:a p:b p:c . ".repeat(20_000);
+    let agents: Vec<String> = (0..5000)
+        .map(|number| format!(r#""p:{number}": {{}}"#))
+        .collect();
+    let agents = agents.join(",");
+    for (format, text) in [
+        (Format::Turtle, format!("@prefix p: <{space}> . {many}")),
+        (
+            Format::ProvJson,
+            format!(r#"{{"prefix": {{"p": "{space}"}}, "agent": {{{agents}}}}}"#),
+        ),
+    ] {
+        let wrong = refuse(&text, format);
+        assert!(matches!(wrong, WrongDocument::Large { .. }), "{wrong}");
+    }
+    for (name, value) in [
+        ("laughs", "&a;&a;&a;".to_owned()),
+        ("long", "x".repeat(101)),
+    ] {
+        let text = format!(
+            "<!DOCTYPE rdf:RDF [<!ENTITY a \"ha\" ><!ENTITY {name} \"{value}\" >]>{}",
+            xml("urn:e#")
+        );
+        assert_eq!(refuse(&text, Format::RdfXml), WrongDocument::Entity);
+    }
+    let chain = |count: usize| {
+        let terms = (0..count).map(|number| format!("\"t{number}\": \"t{}:x\"", number + 1));
+        let terms: Vec<String> = terms.collect();
+        format!(
+            r#"{{"@context": {{{}, "t{count}": "urn:t/"}}, "t0": "x"}}"#,
+            terms.join(", ")
+        )
+    };
+    assert_eq!(
+        refuse(&chain(2000), Format::JsonLd),
+        WrongDocument::Terms(2000)
+    );
+    // As many as are allowed, each defined by the next, neither end the stack nor take long.
+    let _ = read(chain(1999).as_bytes(), Format::JsonLd);
+    assert!(begun.elapsed().as_secs() < 60, "{:?}", begun.elapsed());
+}
+
+#[test]
+fn what_is_implied_counts() {
+    let begun = Instant::now();
+    // 1500 effects and 1500 causes share a node: 2,250,000 links.
+    let each = |what: &str| -> String {
+        let each: Vec<String> = (0..1500).map(|n| format!("<a:{n}>")).collect();
+        format!("{what} {} .", each.join(","))
+    };
+    let effects: String = (0..1500)
+        .map(|n| format!("<e:{n}> p:qualifiedUsage <n:n> . "))
+        .collect();
+    let prefix = "@prefix p: <http://www.w3.org/ns/prov#> . ";
+    let text = format!("{prefix}{effects}{}", each("<n:n> p:entity"));
+    assert!(text.len() < 88_000);
+    let wrong = refuse(&text, Format::Turtle);
+    assert!(matches!(wrong, WrongDocument::Large { .. }), "{wrong}");
+    assert!(begun.elapsed().as_secs() < 20, "{:?}", begun.elapsed());
+    // As many of each with a node of its own are fine.
+    let own: String = (0..1500)
+        .map(|n| format!("<e:{n}> p:qualifiedUsage [ p:entity <a:{n}> ] . "))
+        .collect();
+    let triples = read_text(&format!("{prefix}{own}"), Format::Turtle);
+    assert_eq!(links(&triples).len(), 1500);
+}
+
+#[test]
+fn languages_count() {
+    let long = vec!["abcdefgh"; 20_000].join("-");
+    let xml = |language: &str, texts: usize| {
+        format!(
+            r#"<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="urn:e#"
+               xml:lang="{language}"><rdf:Description rdf:about="urn:a">{}</rdf:Description>
+               </rdf:RDF>"#,
+            "<e:b>c</e:b>".repeat(texts)
+        )
+    };
+    let wrong = refuse(&xml(&long, 3000), Format::RdfXml);
+    assert!(wrong.to_string().contains("xml:lang"), "{wrong}");
+    assert_eq!(read_text(&xml("de-CH-1996", 30), Format::RdfXml).len(), 30);
+    // One that is taken, and then inherited by many.
+    let language = &long[..2_000 / 9 * 9 - 1];
+    let texts: Vec<String> = (0..3000).map(|n| format!("\"{n}\"")).collect();
+    let json = |language: &str| {
+        format!(
+            r#"{{"@context": {{"@language": "{language}"}}, "@id": "urn:a", "urn:b": [{}]}}"#,
+            texts.join(",")
+        )
+    };
+    let wrong = refuse(&json(language), Format::JsonLd);
+    assert!(matches!(wrong, WrongDocument::Large { .. }), "{wrong}");
+    assert_eq!(read_text(&json("de-CH"), Format::JsonLd).len(), 3000);
+}
+
+#[test]
+fn contexts_are_few_and_stand_for_themselves() {
+    let begun = Instant::now();
+    let terms = |from: usize, count: usize| -> String {
+        let terms = (from..from + count).map(|n| format!("\"t{n}\": \"urn:t{n}\""));
+        terms.collect::<Vec<_>>().join(",")
+    };
+    // A property with a context of 1900 terms, used 2000 times.
+    let uses = vec![r#"{"@id": "urn:a", "p": {"@id": "urn:b"}}"#; 2000].join(",");
+    let scoped = |key: &str| {
+        format!(
+            r#"{{"@context": {{"@version": 1.1, "p": {{"@id": "urn:p", "{key}": {{{}}}}}}},
+                "@graph": [{uses}]}}"#,
+            terms(0, 1900)
+        )
+    };
+    for key in ["@context", "\\u0040context"] {
+        assert_eq!(refuse(&scoped(key), Format::JsonLd), WrongDocument::Scoped);
+    }
+    // The same with an empty context in each use, alone and in lists.
+    let many = |own: &str, count: usize| {
+        let uses = format!(r#"{{"@context": {own}, "@id": "urn:a", "urn:p": {{"@id": "urn:b"}}}}"#);
+        format!(
+            r#"{{"@context": {{{}}}, "@graph": [{}]}}"#,
+            terms(0, 1900),
+            vec![uses; count].join(",")
+        )
+    };
+    for (own, count) in [("{}", 2000), ("[{}, {}, {}]", 200), ("null", 600)] {
+        let wrong = refuse(&many(own, count), Format::JsonLd);
+        assert_eq!(wrong, WrongDocument::Contexts(500), "{own}");
+    }
+    let wrong = refuse(
+        &many(&format!("{{{}}}", terms(2000, 100)), 40),
+        Format::JsonLd,
+    );
+    assert_eq!(wrong, WrongDocument::Terms(5000));
+    // As many as are taken do not take long; lists in definitions are no contexts.
+    assert_eq!(read_text(&many("{}", 499), Format::JsonLd).len(), 499);
+    let sets =
+        (0..600).map(|n| format!(r#""t{n}": {{"@id": "urn:t{n}", "@container": ["@set"]}}"#));
+    let sets = sets.collect::<Vec<_>>().join(",");
+    let text = format!(r#"{{"@context": {{{sets}}}, "@id": "urn:a", "t1": ["x"]}}"#);
+    assert_eq!(read_text(&text, Format::JsonLd).len(), 1);
+    assert!(begun.elapsed().as_secs() < 30, "{:?}", begun.elapsed());
+}
