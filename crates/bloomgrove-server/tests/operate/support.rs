@@ -107,6 +107,7 @@ async fn metrics() -> String {
         cpu_seconds: 0.0,
         resident_bytes: None,
         examples: Vec::new(),
+        traces: Vec::new(),
     })
 }
 
