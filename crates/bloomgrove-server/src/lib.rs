@@ -47,6 +47,7 @@ pub mod limit;
 pub mod listen;
 pub mod observe;
 pub mod page;
+pub mod private;
 pub mod refusal;
 mod serve;
 pub mod tls;

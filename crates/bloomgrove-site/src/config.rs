@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bloomgrove_client::{Client, Seal};
+use bloomgrove_client::{Client, Seal, host_of};
 use bloomgrove_server::access::{Access, KeyEntry};
 use bloomgrove_server::config::{Limits, TlsFiles};
 
@@ -157,6 +157,18 @@ impl SiteConfig {
                         .into(),
                 );
             }
+            let here_only = self.listen.first();
+            let here_only = here_only.filter(|addr| addr.ip().is_loopback());
+            if let Some(addr) = here_only
+                && self.advertise.is_none()
+                && !is_here(&coordinator.url)
+            {
+                return Err(format!(
+                    "the site listens on {addr}, where only this machine reaches it, and the \
+                     coordinator is elsewhere; say with `advertise` at which address it reaches the \
+                     site, such as https://galway.example.org:7118"
+                ));
+            }
         }
         if let Some(url) = &self.advertise {
             Client::new(url.as_str()).map_err(|error| format!("`advertise`: {error}"))?;
@@ -193,6 +205,14 @@ impl SiteConfig {
     pub fn shows_keys(&self) -> bool {
         self.tls.is_none() && self.listen.iter().any(|addr| !addr.ip().is_loopback())
     }
+}
+
+/// Whether an address is one of this machine.
+fn is_here(url: &str) -> bool {
+    host_of(url).is_ok_and(|host| {
+        let ip = host.parse::<IpAddr>();
+        host == "localhost" || host.ends_with(".localhost") || ip.is_ok_and(|ip| ip.is_loopback())
+    })
 }
 
 /// What can be the name of a site: the names of its sets begin with it.
@@ -258,7 +278,7 @@ mod tests {
         let hours = |hours: u64| Duration::from_secs(3600 * hours);
         let window = |length, keep| Some(Window { length, keep });
         type Change = Box<dyn Fn(&mut SiteConfig)>;
-        let cases: [(&str, Change); 10] = [
+        let cases: [(&str, Change); 11] = [
             ("no address", Box::new(|c| c.listen = Vec::new())),
             ("without keys", Box::new(move |c| c.listen = elsewhere())),
             (
@@ -267,6 +287,10 @@ mod tests {
                     (c.listen, c.keys) = (elsewhere(), vec![entry()]);
                     c.coordinator = coordinator("http://127.0.0.1:1");
                 }),
+            ),
+            (
+                "only this machine",
+                Box::new(move |c| c.coordinator = coordinator("https://hub.example.org")),
             ),
             (
                 "coordinator",
@@ -285,6 +309,19 @@ mod tests {
             ("fpr", Box::new(|c| c.fpr = f64::NAN)),
             ("triples", Box::new(|c| c.triples = 0)),
         ];
+        for url in ["http://localhost:1", "http://127.0.0.9:1", "http://[::1]:1"] {
+            let here = SiteConfig {
+                coordinator: coordinator(url),
+                ..good.clone()
+            };
+            assert_eq!(here.check(), Ok(()), "{url}");
+        }
+        let advertised = SiteConfig {
+            coordinator: coordinator("https://hub.example.org"),
+            advertise: Some("https://galway.example.org".into()),
+            ..good.clone()
+        };
+        assert_eq!(advertised.check(), Ok(()));
         for (word, change) in cases {
             let mut config = good.clone();
             change(&mut config);

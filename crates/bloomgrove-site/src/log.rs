@@ -14,15 +14,14 @@
 //! and memory takes in what it has missed ([`AppendError::Behind`]).
 
 use std::collections::BTreeMap;
-use std::fs::DirBuilder;
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, Result, bail};
 use bloomgrove_server::access::new_key;
+use bloomgrove_server::private;
 use redb::{Database, DatabaseError, Durability, ReadableDatabase, ReadableTable, TableDefinition};
 
 const LOG: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("log");
@@ -65,12 +64,16 @@ impl Log {
     /// # Errors
     /// A folder of another site, a damaged file, one that another process has open.
     pub(crate) fn open(folder: &Path, site: &str) -> Result<Self> {
-        let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+        let made = private::make_folder(folder);
         made.with_context(|| format!("{}: making the data folder", folder.display()))?;
         let path = folder.join("site.redb");
-        let database = open_or_make(&path)?;
+        private::make_database(&path, |database| prepare(database, site).map(drop))?;
+        let database = open(&path)?;
         let key = prepare(&database, site).with_context(|| path.display().to_string())?;
         let next = next_of(&database).with_context(|| path.display().to_string())?;
+        private::warn_if_open(&[folder, &path]);
+        // Only who has the log may.
+        private::tidy(folder);
         Ok(Self {
             path,
             key,
@@ -94,51 +97,34 @@ impl Log {
         self.database.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The database, opened again if it was closed after a failure.
-    fn opened(&self) -> Result<Arc<Database>, AppendError> {
+    /// The database, opened again if it was closed after a failure. It may have more than memory:
+    /// only who appends compares, and nobody else's opening hides it.
+    fn opened(&self) -> Result<Arc<Database>> {
         let mut slot = self.slot();
         if let Some(database) = &*slot {
             return Ok(database.clone());
         }
         if self.closed.load(Relaxed) {
-            return Err(AppendError::Storage(anyhow::anyhow!(
-                "the site has stopped"
-            )));
+            bail!("the site has stopped");
         }
         // Not made anew: an empty log in its place would lose everything.
         let open = || Database::builder().set_cache_size(CACHE).open(&self.path);
         let again = || format!("{}: opening the log again", self.path.display());
         let opened = std::panic::catch_unwind(open).map_err(|_| anyhow::anyhow!(DAMAGED));
         let opened = opened.and_then(|opened| opened.map_err(anyhow::Error::new));
-        let database = opened.with_context(again).map_err(AppendError::Storage)?;
-        let next = next_of(&database).map_err(AppendError::Storage)?;
-        let wanted = self.next();
+        let database = opened.with_context(again)?;
+        let (next, wanted) = (next_of(&database)?, self.next());
         if next < wanted {
-            return Err(AppendError::Storage(anyhow::anyhow!(
+            bail!(
                 "{}: it has {next} entries, and {wanted} were left; start the site again",
                 self.path.display()
-            )));
+            );
         }
-        let database = slot.insert(Arc::new(database)).clone();
-        if next > wanted {
-            self.next.store(next, Relaxed);
-            return Err(AppendError::Behind);
-        }
-        Ok(database)
-    }
-
-    /// The database for what does not depend on how much memory has seen of it.
-    fn any(&self) -> Result<Arc<Database>> {
-        match self.opened() {
-            Ok(database) => Ok(database),
-            // Whoever appends next compares.
-            Err(AppendError::Behind) => self.slot().clone().context("closed meanwhile"),
-            Err(AppendError::Storage(error)) => Err(error),
-        }
+        Ok(slot.insert(Arc::new(database)).clone())
     }
 
     fn reading(&self) -> Result<redb::ReadTransaction> {
-        Ok(self.any()?.begin_read()?)
+        Ok(self.opened()?.begin_read()?)
     }
 
     /// Adds a batch; says its number. When this returns, it is on disk.
@@ -147,8 +133,12 @@ impl Log {
     /// When the disk refuses: then it is not there, or [`AppendError::Behind`] will tell. Calls
     /// must not overlap.
     pub(crate) fn append(&self, seconds: u64, triples: &[u8]) -> Result<u64, AppendError> {
-        let database = self.opened()?;
-        let number = self.next();
+        let database = self.opened().map_err(AppendError::Storage)?;
+        let number = next_of(&database).map_err(AppendError::Storage)?;
+        if number != self.next() {
+            self.next.store(number, Relaxed);
+            return Err(AppendError::Behind);
+        }
         let mut entry = Vec::with_capacity(HEAD + triples.len());
         entry.extend_from_slice(&seconds.to_le_bytes());
         entry.extend_from_slice(triples);
@@ -165,13 +155,14 @@ impl Log {
         // After a failed write redb refuses all others; opening it again tells what is there.
         drop(database);
         *self.slot() = None;
-        match self.opened() {
-            Ok(_) => Err(AppendError::Storage(error)),
+        match self.opened().and_then(|database| next_of(&database)) {
             // It is on disk all the same.
-            Err(AppendError::Behind) => Ok(number),
-            Err(AppendError::Storage(why)) => {
-                Err(AppendError::Storage(error.context(format!("{why:#}"))))
+            Ok(next) if next > number => {
+                self.next.store(next, Relaxed);
+                Ok(number)
             }
+            Ok(_) => Err(AppendError::Storage(error)),
+            Err(why) => Err(AppendError::Storage(error.context(format!("{why:#}")))),
         }
     }
 
@@ -219,7 +210,7 @@ impl Log {
     /// # Errors
     /// When the disk refuses.
     pub(crate) fn note_published(&self, set: &str, about: Option<&[u8]>) -> Result<()> {
-        let database = self.any()?;
+        let database = self.opened()?;
         let write = || -> Result<()> {
             let mut write = database.begin_write()?;
             write.set_durability(Durability::Immediate)?;
@@ -256,14 +247,14 @@ impl Log {
 
 const DAMAGED: &str = "the log of the site is damaged; put back a copy of the data folder";
 
-/// Opens the log at a path, or makes one if there is nothing.
-fn open_or_make(path: &Path) -> Result<Database> {
+/// Opens the log at a path.
+fn open(path: &Path) -> Result<Database> {
     let told = || path.display().to_string();
     // An empty file would be taken for a new log, and what was in it for forgotten.
     if std::fs::metadata(path).is_ok_and(|about| about.len() == 0) {
         return Err(anyhow::anyhow!("it is empty").context(DAMAGED)).with_context(told);
     }
-    let open = || Database::builder().set_cache_size(CACHE).create(path);
+    let open = || Database::builder().set_cache_size(CACHE).open(path);
     // A file that was cut short makes redb panic.
     let opened = std::panic::catch_unwind(open)
         .map_err(|_| anyhow::anyhow!(DAMAGED))

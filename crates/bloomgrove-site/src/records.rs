@@ -22,12 +22,15 @@ use oxigraph::model::Triple;
 
 use crate::lineage::lineage;
 use crate::log::{AppendError, Log};
-use crate::publish::filters::{Revived, Sets};
-use crate::publish::plan::{Plan, Regrown};
+use crate::publish::filters::Sets;
+use crate::publish::plan::{Plan, Regrown, Revived};
 use crate::store::{self, Store};
 
 /// Triples that are taken into memory at a time when the log is read.
 const AT_A_TIME: usize = 10_000;
+
+/// Triples whose ids are looked at while the filters are locked.
+const LOCKED: usize = 1000;
 
 /// What a batch brought.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -94,8 +97,7 @@ impl Records {
         let from = self.sets().position();
         let scanned = self.log.scan(from, |entry, second, text| {
             let triples = store::from_text(text)?;
-            let ids = triples.iter().flat_map(store::ids).flatten();
-            self.sets().insert(entry, second, now, ids)?;
+            self.take_ids(entry, second, now, &triples)?;
             waiting.extend(triples);
             if waiting.len() >= AT_A_TIME {
                 self.store.add(std::mem::take(&mut waiting))?;
@@ -105,6 +107,16 @@ impl Records {
         // Also what came before a failure: the filters have it.
         self.store.add(waiting)?;
         scanned
+    }
+
+    /// Takes the ids of an entry into the filters, some at a time: others look at them meanwhile.
+    fn take_ids(&self, entry: u64, second: u64, now: u64, triples: &[Triple]) -> Result<()> {
+        for triples in triples.chunks(LOCKED) {
+            let ids: Vec<_> = triples.iter().flat_map(store::ids).flatten().collect();
+            self.sets().insert(entry, second, now, ids)?;
+        }
+        self.sets().taken(entry);
+        Ok(())
     }
 
     /// Forgets windows whose time is over, and takes back those that were only over by a clock that
@@ -182,24 +194,25 @@ impl Records {
         self.revive(now).map_err(refused)?;
         let mut added = Added::default();
         let (mut batch, mut seen) = (Vec::new(), HashSet::new());
-        {
-            let sets = self.sets();
-            let windowed = sets.plan().window.is_some();
-            for triple in triples {
-                if !seen.insert(triple.clone()) {
-                    continue;
-                }
-                let is_new = !self.store.contains(&triple);
-                if is_new {
+        let windowed = self.sets().plan().window.is_some();
+        let mut triples = triples.into_iter().peekable();
+        while triples.peek().is_some() {
+            let some = triples.by_ref().take(LOCKED);
+            let some = some.filter(|triple| seen.insert(triple.clone()));
+            let some = some.map(|triple| (self.store.contains(&triple), triple));
+            let some: Vec<(bool, Triple)> = some.collect();
+            let sets = windowed.then(|| self.sets());
+            for (is_known, triple) in some {
+                if !is_known {
                     added.triples += 1;
                     added.links += u64::from(store::link(&triple).is_some());
                 }
                 // What is recorded again belongs to this window as well.
-                let elsewhere = || {
+                let elsewhere = |sets: &MutexGuard<'_, Sets>| {
                     let mut ids = store::ids(&triple).into_iter().flatten();
                     ids.any(|id| !sets.has(now, &id))
                 };
-                if is_new || (windowed && elsewhere()) {
+                if !is_known || sets.as_ref().is_some_and(elsewhere) {
                     batch.push(triple);
                 }
             }
@@ -229,8 +242,7 @@ impl Records {
                 // Memory had missed something, and could not take it in when it was found.
                 return self.catch_up(now);
             }
-            let ids = batch.iter().flat_map(store::ids).flatten();
-            self.sets().insert(entry, now, now, ids)?;
+            self.take_ids(entry, now, now, &batch)?;
             self.store.add(batch.clone())?;
             self.grow()
         };

@@ -9,10 +9,11 @@ use bloomgrove_client::Seal;
 use bloomgrove_server::access::KeyEntry;
 use bloomgrove_server::config::{LogFormat, LogOptions, TlsFiles};
 use bloomgrove_server::observe::logs;
+use bloomgrove_server::private::is_open_to_others;
 use bloomgrove_site::{CoordinatorConfig, Site, SiteConfig, Window, run as serve};
 
 use crate::connect::first_line;
-use crate::output::Output;
+use crate::output::{Output, complain};
 use crate::{Outcome, units};
 
 #[derive(clap::Args)]
@@ -197,6 +198,12 @@ fn config(flags: Flags) -> Result<SiteConfig> {
     let usual = SiteConfig::default();
     let read = |path: PathBuf| std::fs::read(&path).with_context(|| path.display().to_string());
     let publish = flags.publish;
+    let secrets = [&publish.coordinator_key_file, &publish.secret_file];
+    for path in secrets.into_iter().flatten() {
+        if let Some(said) = is_open_to_others(path) {
+            complain(format_args!("{said}"));
+        }
+    }
     let coordinator = match publish.coordinator {
         None => None,
         Some(url) => Some(CoordinatorConfig {

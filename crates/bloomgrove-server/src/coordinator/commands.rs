@@ -13,7 +13,8 @@ use tokio::sync::oneshot;
 use super::change::{About, Bits, Change, Done};
 use super::refusal::Refusal;
 use super::writer::Job;
-use super::{Coordinator, SNAPSHOTS, TEMPORARY, now, text};
+use super::{Coordinator, SNAPSHOTS, now, text};
+use crate::private::{TEMPORARY, make_folder};
 
 impl Coordinator {
     /// Makes an empty set.
@@ -269,7 +270,7 @@ impl Coordinator {
         let folder = self.snapshots_folder();
         let (created, version) = (now(), self.shared.version.load(Relaxed));
         let make = || {
-            std::fs::create_dir_all(&folder)?;
+            make_folder(&folder)?;
             let mut file = format!("{created}-{version}.redb");
             // Two in the same second: the first is as good, and stays.
             if folder.join(&file).exists() {

@@ -57,11 +57,11 @@ pub use sites::KnownSite;
 use store::Store;
 use writer::Job;
 
+use crate::private::{self, make_folder, tidy};
+
 /// Changes that wait for the writer at most; more clients wait with theirs.
 const QUEUE: usize = 1024;
 const SNAPSHOTS: &str = "snapshots";
-/// How the names of files begin that nobody needs after a restart.
-const TEMPORARY: &str = ".temporary-";
 
 /// How much the coordinator takes on.
 #[derive(Clone, Copy, Debug)]
@@ -141,6 +141,7 @@ impl Coordinator {
         make_folder(folder)
             .with_context(|| format!("{}: making the data folder", folder.display()))?;
         let store = Store::open(folder, restore)?;
+        private::warn_if_open(&[folder, &folder.join("store.redb")]);
         // Only who has the store may: another server may be at work here.
         tidy(folder);
         tidy(&folder.join(SNAPSHOTS));
@@ -204,27 +205,6 @@ impl Drop for AbortOnPanic {
     fn drop(&mut self) {
         if std::thread::panicking() {
             std::process::abort();
-        }
-    }
-}
-
-/// Makes the data folder if there is none: for its owner only, since filters tell who knows what.
-fn make_folder(folder: &Path) -> std::io::Result<()> {
-    let mut builder = std::fs::DirBuilder::new();
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.recursive(true).create(folder)
-}
-
-/// Removes what a process that was killed has left behind.
-fn tidy(folder: &Path) {
-    for file in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        let name = file.file_name();
-        let is_ours = name
-            .to_str()
-            .is_some_and(|name| name.starts_with(TEMPORARY));
-        if is_ours && let Err(error) = std::fs::remove_file(file.path()) {
-            tracing::warn!(%error, file = ?file.path(), "cannot be removed");
         }
     }
 }

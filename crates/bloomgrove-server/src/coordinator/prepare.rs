@@ -116,7 +116,7 @@ impl Present<'_> {
         // One that moved shows the key that it had.
         if let (Some(new), Some(old)) = (&site, sites.get(&name))
             && new.key != old.record.key
-            && old.is_in_touch()
+            && old.holds_its_name()
         {
             return Err(taken(&name));
         }

@@ -9,8 +9,8 @@
 //! A site registers again in every period, which is its sign of life: a registration that says
 //! nothing new costs no disk. A site counts as out of touch when it was not heard of for three of its
 //! periods; after a start of the coordinator, from then on, since nobody can tell what was before.
-//! While it is in touch, nobody with another key can be the site of its name: two sites would
-//! replace each other's sets.
+//! While it is in touch, and for three periods after such a start, nobody with another key can be the
+//! site of its name: two sites would replace each other's sets.
 //!
 //! The sets of the site `galway` are those whose names begin with `galway/ids/`
 //! ([`sets_of_site`]), whether it is registered or not.
@@ -263,7 +263,7 @@ fn check_sets(site: &str, sets: &[api::SetVersion]) -> Result<(), Refusal> {
 /// Why nobody else can be a site of this name now.
 pub(super) fn taken(name: &str) -> Refusal {
     let detail = format!(
-        "another site called {name} is in touch, with another key: two of one name would replace \
+        "another site called {name} is in touch or was lately, with another key: two of one name would replace \
          each other's sets. Give this one another name; if the other is gone for good, wait until it \
          counts as out of touch, or have the coordinator forget it (DELETE /v1/sites/NAME)"
     );

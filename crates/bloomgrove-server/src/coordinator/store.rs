@@ -26,6 +26,8 @@ use redb::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::private::make_database;
+
 const SETS: TableDefinition<u64, &[u8]> = TableDefinition::new("sets");
 const FILTERS: TableDefinition<u64, &[u8]> = TableDefinition::new("filters");
 const DELTAS: TableDefinition<(u64, u64), &[u8]> = TableDefinition::new("deltas");
@@ -126,7 +128,8 @@ impl Store {
         if let Some(snapshot) = restore {
             snapshot::restore(snapshot, &path)?;
         }
-        let database = open_or_make(&path)?;
+        make_database(&path, |database| prepare(database).map(drop))?;
+        let database = open(&path)?;
         let (version, id) = prepare(&database).with_context(|| path.display().to_string())?;
         Ok(Self {
             path,
@@ -290,8 +293,8 @@ fn put(write: &WriteTransaction, writes: &[Write], version: u64) -> Result<()> {
     Ok(())
 }
 
-/// Opens the store at a path, or makes one if there is nothing.
-fn open_or_make(path: &Path) -> Result<Database> {
+/// Opens the store at a path.
+fn open(path: &Path) -> Result<Database> {
     const DAMAGED: &str =
         "the store is damaged; begin a new data folder with a snapshot (`--restore`)";
     let told = || path.display().to_string();
@@ -299,7 +302,7 @@ fn open_or_make(path: &Path) -> Result<Database> {
     if std::fs::metadata(path).is_ok_and(|about| about.len() == 0) {
         return Err(anyhow::anyhow!("it is empty").context(DAMAGED)).with_context(told);
     }
-    let open = || Database::builder().set_cache_size(CACHE).create(path);
+    let open = || Database::builder().set_cache_size(CACHE).open(path);
     // A file that was cut short makes redb panic.
     let opened = std::panic::catch_unwind(open);
     let opened = opened

@@ -206,7 +206,17 @@ async fn nobody_takes_the_name_of_a_site_that_is_in_touch() {
     assert_eq!(refused.code(), Some(Code::Exists), "{refused}");
     // And when it was forgotten.
     client.remove_site("a").await.unwrap();
-    client.register_site("a", &moved).await.unwrap();
+    let slow = |site: &RegisterSite| RegisterSite {
+        period: 60,
+        ..site.clone()
+    };
+    client.register_site("a", &slow(&moved)).await.unwrap();
+    // After a start the other must not be faster than the one that had the name.
+    let running = Running::start_in(running.stop().await, |_| {}).await;
+    let client = &running.client;
+    let refused = client.register_site("a", &slow(&other)).await.unwrap_err();
+    assert_eq!(refused.code(), Some(Code::Exists), "{refused}");
+    client.register_site("a", &slow(&first)).await.unwrap();
     running.stop().await;
 }
 

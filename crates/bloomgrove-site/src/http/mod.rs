@@ -183,11 +183,17 @@ async fn answer(site: Handle, query: String, headers: &HeaderMap) -> Result<Resp
     Ok(([(header::CONTENT_TYPE, media)], bytes).into_response())
 }
 
-async fn status(_: Reader, State(site): State<Handle>) -> Answer<SiteStatus> {
-    Answer(site.status())
+async fn status(_: Reader, State(site): State<Handle>) -> Result<Answer<SiteStatus>, Refused> {
+    Ok(Answer(status_of(site).await?))
 }
 
-async fn prometheus(_: Reader, State(site): State<Handle>) -> Response {
-    let text = metrics::render(&site.status());
-    ([(header::CONTENT_TYPE, MEDIA)], text).into_response()
+async fn prometheus(_: Reader, State(site): State<Handle>) -> Result<Response, Refused> {
+    let text = metrics::render(&status_of(site).await?);
+    Ok(([(header::CONTENT_TYPE, MEDIA)], text).into_response())
+}
+
+/// It may have to wait for who records.
+async fn status_of(site: Handle) -> Result<SiteStatus, Refused> {
+    let status = tokio::task::spawn_blocking(move || site.status()).await;
+    status.map_err(|_| Refused::new(Code::Internal, "the work was broken off"))
 }

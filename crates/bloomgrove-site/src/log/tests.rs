@@ -41,6 +41,22 @@ fn what_is_appended_is_there_after_a_restart() {
     assert_eq!(mode & 0o777, 0o700);
 }
 
+/// A folder that was there may be open to others; the log is not. What was left by a process that
+/// was killed while it made the log is no log.
+#[test]
+fn a_new_log_is_whole_and_for_its_owner_only() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let open = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(folder.path(), open).unwrap();
+    let left = folder.path().join(".temporary-x");
+    std::fs::write(&left, "").unwrap();
+    let log = Log::open(folder.path(), "galway").unwrap();
+    let mode = std::fs::metadata(&log.path).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    assert!(!left.exists());
+}
+
 #[test]
 fn what_is_no_log_of_this_site_is_refused_and_left_alone() {
     let folder = tempfile::tempdir().unwrap();
@@ -94,6 +110,11 @@ fn a_log_that_was_closed_goes_on_and_tells_what_was_missed() {
     assert!(matches!(log.append(3, b"three"), Err(AppendError::Behind)));
     assert_eq!(entries(&log, 1), [(1, 2, "two".to_owned())]);
     assert_eq!(log.append(3, b"three").unwrap(), 2);
+    // Nor does a note hide it that comes in between.
+    *log.slot() = None;
+    log.next.store(2, Relaxed);
+    log.note_published("a", Some(b"{}")).unwrap();
+    assert!(matches!(log.append(3, b"three"), Err(AppendError::Behind)));
     // Not there while it cannot be opened.
     *log.slot() = None;
     let (path, away) = (&log.path, folder.path().join("away"));

@@ -17,7 +17,7 @@ use bloomgrove::Filter;
 use bloomgrove_client::api::{PublishedSet, SetVersion};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::plan::{Plan, Regrown};
+use super::plan::{Plan, Regrown, Revived};
 use super::set::{Acknowledged, Message, Note, Set, State};
 use super::window::set_name;
 
@@ -36,15 +36,22 @@ pub(crate) struct Sets {
     /// With windows: all ids, hashed.
     known: HashSet<u64>,
     notes: BTreeMap<String, Note>,
+    /// Sets of other windows than those of now, which the coordinator still has.
+    outdated: Vec<String>,
 }
 
 impl Sets {
     /// None yet. `notes` are what the log says of sets.
     pub(crate) fn new(plan: Plan, mut notes: BTreeMap<String, Note>) -> Self {
-        // Made with another seal or for another rate, it says nothing of the filters here.
+        // Made with another seal, for another rate or for other windows, it says nothing of the
+        // filters here.
+        let of_others = |note: &Note| note.length != plan.length();
+        let outdated = notes.iter().filter(|(_, note)| of_others(note));
+        let outdated = outdated.map(|(name, _)| name.clone()).collect();
         notes.retain(|_, note| {
             let params = plan.params(note.items);
-            note.seal == plan.seal_mark()
+            (note.length, note.keep) == (plan.length(), plan.keep())
+                && note.seal == plan.seal_mark()
                 && params.is_ok_and(|params| {
                     (params.bits(), params.hashes()) == (note.bits, note.hashes)
                 })
@@ -56,6 +63,7 @@ impl Sets {
             position: 0,
             known: HashSet::new(),
             notes,
+            outdated,
         }
     }
 
@@ -82,7 +90,8 @@ impl Sets {
         set.is_some_and(|set| set.seen.contains(&xxh3_64(id.as_bytes())))
     }
 
-    /// Takes in the ids of an entry of the log, which was written at `second`.
+    /// Takes in ids of an entry of the log, which was written at `second`; all have come when
+    /// [`taken`](Self::taken) says so.
     ///
     /// # Errors
     /// Not enough memory.
@@ -114,8 +123,12 @@ impl Sets {
                 set.insert(&self.plan, id)?;
             }
         }
-        self.position = entry + 1;
         Ok(())
+    }
+
+    /// All ids of an entry are in.
+    pub(crate) fn taken(&mut self, entry: u64) {
+        self.position = entry + 1;
     }
 
     fn make(&mut self, begin: u64) -> Result<Set> {
@@ -187,6 +200,19 @@ impl Sets {
         // Of sets that nobody has asked for since the start.
         gone.extend(std::mem::take(&mut self.notes).into_keys());
         gone
+    }
+
+    /// Sets of windows as they were divided before: once all that is kept has been sent, nobody
+    /// needs them.
+    pub(crate) fn outdated(&self) -> Vec<String> {
+        let is_used = |name: &String| self.sets.values().any(|set| set.name == *name);
+        let outdated = self.outdated.iter().filter(|name| !is_used(name));
+        outdated.cloned().collect()
+    }
+
+    /// One of them is gone.
+    pub(crate) fn dropped(&mut self, name: &str) {
+        self.outdated.retain(|outdated| outdated != name);
     }
 
     /// What the coordinator has said of a set, by its name: the version, and the store.
@@ -295,6 +321,8 @@ impl Sets {
         if set.items != message.items {
             return None;
         }
+        // It was of other windows, perhaps; now it is of these.
+        self.outdated.retain(|outdated| *outdated != set.name);
         set.sent = None;
         set.acknowledged = Some(Acknowledged {
             state: message.state.clone(),
@@ -309,6 +337,8 @@ impl Sets {
             bits: message.state.filter.params().bits(),
             hashes: message.state.filter.params().hashes(),
             seal: self.plan.seal_mark(),
+            length: self.plan.length(),
+            keep: self.plan.keep(),
             store,
         })
     }
@@ -330,42 +360,5 @@ impl Sets {
             version: set.acknowledged.as_ref().map(|own| own.version),
         };
         self.sets.values().map(about).collect()
-    }
-}
-
-/// Sets of windows that were over and are kept again, from the log.
-#[derive(Debug)]
-pub(crate) struct Revived {
-    plan: Plan,
-    sets: BTreeMap<u64, Set>,
-}
-
-impl Revived {
-    /// Empty ones of these windows.
-    ///
-    /// # Errors
-    /// Not enough memory.
-    pub(crate) fn new(plan: &Plan, windows: Vec<u64>) -> Result<Self> {
-        let set = |begin| Ok((begin, Set::new(plan, begin, None)?));
-        Ok(Self {
-            plan: plan.clone(),
-            sets: windows.into_iter().map(set).collect::<Result<_>>()?,
-        })
-    }
-
-    /// Whether the entries of this second are wanted.
-    pub(crate) fn wants(&self, second: u64) -> bool {
-        self.sets.contains_key(&self.plan.begin(second))
-    }
-
-    /// Takes in an id of an entry.
-    ///
-    /// # Errors
-    /// Not enough memory.
-    pub(crate) fn insert(&mut self, second: u64, id: &str) -> Result<()> {
-        match self.sets.get_mut(&self.plan.begin(second)) {
-            Some(set) => set.insert(&self.plan, id),
-            None => Ok(()),
-        }
     }
 }

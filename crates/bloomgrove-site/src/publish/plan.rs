@@ -1,4 +1,4 @@
-//! What filters are made by, and filters made anew for more ids.
+//! What filters are made by, and filters made anew from the log.
 
 use std::collections::BTreeMap;
 
@@ -7,6 +7,7 @@ use bloomgrove::{Filter, Params, tune};
 use bloomgrove_client::Seal;
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::set::Set;
 use super::window::Window;
 
 /// What filters are made by.
@@ -27,6 +28,16 @@ impl Plan {
         self.window
             .as_ref()
             .map_or(0, |window| window.begin(second))
+    }
+
+    /// Seconds of a window; 0 without windows.
+    pub(super) fn length(&self) -> u64 {
+        self.window.map_or(0, |window| window.length.as_secs())
+    }
+
+    /// Seconds that a window is kept for; 0 without windows.
+    pub(super) fn keep(&self) -> u64 {
+        self.window.map_or(0, |window| window.keep.as_secs())
     }
 
     /// When the set of a window goes, if it does.
@@ -92,6 +103,43 @@ impl Regrown {
         let key = self.plan.key(id);
         if let Some((_, filter)) = self.filters.get_mut(&self.plan.begin(second)) {
             filter.insert(&key);
+        }
+    }
+}
+
+/// Sets of windows that were over and are kept again, from the log.
+#[derive(Debug)]
+pub(crate) struct Revived {
+    plan: Plan,
+    pub(super) sets: BTreeMap<u64, Set>,
+}
+
+impl Revived {
+    /// Empty ones of these windows.
+    ///
+    /// # Errors
+    /// Not enough memory.
+    pub(crate) fn new(plan: &Plan, windows: Vec<u64>) -> Result<Self> {
+        let set = |begin| Ok((begin, Set::new(plan, begin, None)?));
+        Ok(Self {
+            plan: plan.clone(),
+            sets: windows.into_iter().map(set).collect::<Result<_>>()?,
+        })
+    }
+
+    /// Whether the entries of this second are wanted.
+    pub(crate) fn wants(&self, second: u64) -> bool {
+        self.sets.contains_key(&self.plan.begin(second))
+    }
+
+    /// Takes in an id of an entry.
+    ///
+    /// # Errors
+    /// Not enough memory.
+    pub(crate) fn insert(&mut self, second: u64, id: &str) -> Result<()> {
+        match self.sets.get_mut(&self.plan.begin(second)) {
+            Some(set) => set.insert(&self.plan, id),
+            None => Ok(()),
         }
     }
 }

@@ -212,6 +212,22 @@ impl Publisher {
         if again {
             self.register(0).await?;
         }
+        self.remove_outdated().await
+    }
+
+    /// Removes sets of windows as they were divided before.
+    async fn remove_outdated(&self) -> Result<()> {
+        let outdated = self.records.sets().outdated();
+        for set in outdated {
+            match self.client.remove(&set).await {
+                Err(error) if error.code() != Some(Code::NotFound) => {
+                    return Err(error).with_context(|| format!("removing {set}"));
+                }
+                _ => tracing::info!(set, "removed: windows are divided otherwise now"),
+            }
+            self.records.sets().dropped(&set);
+            self.note(set, None).await?;
+        }
         Ok(())
     }
 
@@ -372,17 +388,4 @@ fn back_off(period: Duration, failures: u32) -> Duration {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn waits_grow_up_to_a_limit() {
-        for period in [Duration::from_millis(50), Duration::from_secs(10)] {
-            for failures in 1..100 {
-                let wait = back_off(period, failures);
-                assert!(wait <= LONGEST && wait >= period.min(Duration::from_secs(1)) / 2);
-            }
-            assert!(back_off(period, 50) >= LONGEST / 2 || period < Duration::from_secs(1));
-        }
-    }
-}
+mod tests;

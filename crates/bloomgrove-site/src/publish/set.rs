@@ -34,6 +34,11 @@ pub(crate) struct Note {
     pub(crate) hashes: u32,
     /// Of the seal; 0 without one.
     pub(crate) seal: u64,
+    /// Seconds of its window, and those that it is kept for; 0 without windows.
+    #[serde(default)]
+    pub(crate) length: u64,
+    #[serde(default)]
+    pub(crate) keep: u64,
     /// The store of the coordinator, if it has told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) store: Option<u64>,

@@ -22,6 +22,9 @@ const DAY: u64 = 24 * HOUR;
 /// As long as a set may be said to stay: a century.
 const LONGEST: u64 = 36_500 * DAY;
 
+/// Sets of a site at a time: every question to the coordinator looks into all of them.
+const MOST_SETS: u64 = 1000;
+
 /// How ids are divided by time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
@@ -49,6 +52,13 @@ impl Window {
         }
         if keep == 0 {
             return Err("a window is kept for a second at least after its end".into());
+        }
+        let sets = (length + keep).div_ceil(length);
+        if sets > MOST_SETS {
+            return Err(format!(
+                "windows of {length} s that are kept for {keep} s are {sets} sets at a time, and \
+                 {MOST_SETS} are the most: make them longer, or keep them for less"
+            ));
         }
         Ok(())
     }
@@ -189,10 +199,12 @@ mod tests {
                 ..hour
             },
             hours(24 * 365 * 101, 1),
+            hours(1, 1000),
         ] {
             assert!(wrong.check().is_err(), "{wrong:?}");
         }
         assert_eq!(day.check(), Ok(()));
+        assert_eq!(hours(1, 999).check(), Ok(()));
         let odd = Window {
             length: Duration::from_secs(90),
             ..hour

@@ -248,3 +248,72 @@ fn a_clock_that_was_ahead_leaves_no_id_out() {
         .unwrap();
     assert_eq!(in_label(&records), 0);
 }
+
+/// While a large batch is taken in, others come to look at the filters, and nothing that they send
+/// meanwhile is taken for the whole batch.
+#[test]
+fn a_large_batch_does_not_keep_others_from_the_filters() {
+    let folder = tempfile::tempdir().unwrap();
+    let records = open(folder.path(), false, NINE);
+    let triples: Vec<Triple> = (0..30_000)
+        .flat_map(|n| made(&format!("doc {n}")))
+        .collect();
+    std::thread::scope(|scope| {
+        let adding = scope.spawn(|| records.add(triples, NINE).unwrap());
+        let mut seen = false;
+        while !adding.is_finished() && !seen {
+            let mut sets = records.sets();
+            if sets.ids() > 0 && sets.position() == 0 {
+                let message = sets.next("galway/ids/all", NINE).unwrap();
+                let note = sets.acknowledge(&message, 1, None).unwrap();
+                assert_eq!((note.position, note.ids), (0, sets.ids()));
+                seen = true;
+            }
+            drop(sets);
+            std::thread::yield_now();
+        }
+        assert!(seen, "nobody came in between");
+    });
+    assert_eq!(records.sets().position(), 1);
+}
+
+/// What is known of sets of other windows says nothing of those of now; they are not needed.
+#[test]
+fn sets_of_other_windows_are_outdated() {
+    let folder = tempfile::tempdir().unwrap();
+    let records = open(folder.path(), true, NINE);
+    records.add(made("a"), NINE).unwrap();
+    let set = records.sets().names().remove(0);
+    let message = records.sets().next(&set, NINE).unwrap();
+    let note = records.sets().acknowledge(&message, 7, Some(1)).unwrap();
+    let bytes = serde_json::to_vec(&note).unwrap();
+    records.log.note_published(&set, Some(&bytes)).unwrap();
+    drop(records);
+
+    let with = |change: &dyn Fn(&mut Window)| {
+        let mut other = plan(true);
+        other.window.iter_mut().for_each(change);
+        Records::open(folder.path(), other, 1000, NINE).unwrap()
+    };
+    let same = with(&|_| {});
+    assert_eq!(same.sets().version(&set), Some((7, Some(1))));
+    assert!(same.sets().outdated().is_empty());
+    drop(same);
+    // Kept for longer: the coordinator has to hear of it.
+    let longer = with(&|window| window.keep *= 2);
+    assert_eq!(longer.sets().next(&set, NINE).unwrap().base(), None);
+    assert!(longer.sets().outdated().is_empty());
+    drop(longer);
+    let days = with(&|window| window.length *= 24);
+    assert_eq!(days.sets().names(), ["galway/ids/2026-11-16"]);
+    assert_eq!(days.sets().outdated(), [set.as_str()]);
+    // It is known until it is gone.
+    assert!(days.sets().expire(NINE).is_empty());
+    days.sets().dropped(&set);
+    assert!(days.sets().outdated().is_empty());
+    drop(days);
+    // The same name for another window.
+    let two = with(&|window| window.length *= 2);
+    let name = two.sets().names().remove(0);
+    assert_eq!(two.sets().next(&name, NINE).unwrap().base(), None);
+}

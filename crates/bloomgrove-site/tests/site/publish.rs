@@ -225,6 +225,18 @@ async fn windows_have_sets_of_their_own_that_go_by_themselves() {
     assert_eq!(counts(&site.status()).1, 1);
     assert!(client.set(&name).await.unwrap().expires.is_some());
     running.stop().await;
+    // Divided otherwise, or not at all: what is not needed any more goes at once.
+    let config = SiteConfig {
+        window: None,
+        ..config
+    };
+    let (running, site) = self::site(config).await;
+    site.publish().await.unwrap();
+    assert_eq!(site.status().sets[0].name, "galway/ids/all");
+    assert!(client.set(&name).await.is_err());
+    let ids = strings(&["a", "b", "c"]);
+    assert!(missing(&client, "galway", &ids).await.is_empty());
+    running.stop().await;
     coordinator.stop().await;
 }
 

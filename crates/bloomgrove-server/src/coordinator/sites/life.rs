@@ -117,9 +117,17 @@ impl Life {
 }
 
 impl Registration {
-    pub(in super::super) fn is_in_touch(&self) -> bool {
+    pub(super) fn is_in_touch(&self) -> bool {
         let allowed = Duration::from_secs(self.record.period) * PERIODS;
         self.life.heard().is_some_and(|heard| heard <= allowed)
+    }
+
+    /// Whether its name is its own: while it is in touch, and after a start of the coordinator until
+    /// it had time to be heard of.
+    pub(in super::super) fn holds_its_name(&self) -> bool {
+        let allowed = Duration::from_secs(self.record.period) * PERIODS;
+        let silent = self.life.heard();
+        silent.unwrap_or_else(|| self.life.since.elapsed()) <= allowed
     }
 
     /// Why what it has recorded may not be in the index, if so. Of one that was not heard of since the

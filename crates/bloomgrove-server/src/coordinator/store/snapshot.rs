@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use redb::{Database, Durability, ReadableTable, TableDefinition};
 
 use super::{DELTAS, FILTERS, META, Record, SETS, SITES, Store, new_id, prepare, version_of};
-use crate::coordinator::TEMPORARY;
+use crate::private::TEMPORARY;
 
 /// After a restore versions go on so much higher, and by chance some more: clients may know versions
 /// that the snapshot does not, and none of those may be given again, nor those of another restore.
