@@ -11,6 +11,7 @@ const TINY: Effort = Effort {
     broadcasts: 2,
     site_counts: &[5, 10],
     site_events: 100,
+    fpr: 0.001,
     fpr_events: 1500,
     fpr_documents: 8,
     rates: &[0.2, 0.001],

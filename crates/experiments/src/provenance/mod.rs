@@ -15,7 +15,7 @@
 //! The events are made up ([`bloomgrove_site::generate`]). A coordinator and all sites run in this
 //! process and talk HTTP over the loopback, each site with its log on disk; what a network would add
 //! is the number of rounds times its delay. Every trace is compared with the graph that one store
-//! of all events has ([`truth`]): nodes, links and what is said of them.
+//! of all events has (`truth.rs`): nodes, links and what is said of them.
 //!
 //! Documents are sampled in two ways: *any*, each as likely as any other, of which most have short
 //! histories; and *long*, from the hundredth of all documents that has most ancestors.
