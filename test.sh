@@ -13,5 +13,15 @@ if cargo clippy --version >/dev/null 2>&1; then
 fi
 RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --quiet
 cargo test --workspace
-tests/api/run.sh
+# Both mostly wait, for a server and for a browser.
+api=
+log=$(mktemp)
+trap 'kill "$api" 2>/dev/null || true; rm -f "$log"' EXIT
+tests/api/run.sh >"$log" 2>&1 &
+api=$!
 tests/browser/run.sh
+if ! wait "$api"; then
+    cat "$log"
+    exit 1
+fi
+tail -n 8 "$log"
