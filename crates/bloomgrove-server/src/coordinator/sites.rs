@@ -41,7 +41,7 @@ const MOST_KEY: usize = 512;
 /// Seconds: a day.
 const MOST_PERIOD: u64 = 86_400;
 /// What every reader of JSON takes as a whole number.
-const MOST_PENDING: u64 = (1 << 53) - 1;
+const MOST_NUMBER: u64 = (1 << 53) - 1;
 /// Sets that a site is told of when it registers.
 const MOST_SETS: usize = 10_000;
 /// Ids looked up while the lock is held.
@@ -211,6 +211,7 @@ fn record(site: api::RegisterSite) -> Result<SiteRecord, Refusal> {
         key,
         period,
         pending,
+        store,
         ..
     } = site;
     if url.len() > MOST_URL {
@@ -232,9 +233,11 @@ fn record(site: api::RegisterSite) -> Result<SiteRecord, Refusal> {
             "period is {period}; it is a number of seconds from 1 to {MOST_PERIOD}"
         )));
     }
-    if pending > MOST_PENDING {
-        let detail = format!("pending is {pending}; it may be {MOST_PENDING} at most");
-        return Err(Refusal::invalid(detail));
+    for (name, number) in [("pending", pending), ("store", store.unwrap_or(0))] {
+        if number > MOST_NUMBER {
+            let detail = format!("{name} is {number}; it may be {MOST_NUMBER} at most");
+            return Err(Refusal::invalid(detail));
+        }
     }
     Ok(SiteRecord { url, key, period })
 }
@@ -333,6 +336,16 @@ mod tests {
             assert!(
                 record(api::RegisterSite {
                     key,
+                    ..good.clone()
+                })
+                .is_err()
+            );
+        }
+        for store in [1 << 53, u64::MAX] {
+            let store = Some(store);
+            assert!(
+                record(api::RegisterSite {
+                    store,
                     ..good.clone()
                 })
                 .is_err()
