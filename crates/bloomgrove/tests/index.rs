@@ -5,7 +5,7 @@ mod support;
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use bloomgrove::index::{Duplicates, Index, IndexFile, Shape, SharedIndex};
+use bloomgrove::index::{Duplicates, Index, IndexFile, Shape};
 use bloomgrove::{Error, Filter, Params};
 use support::{assert_rate, scatter};
 use tempfile::TempDir;
@@ -205,71 +205,6 @@ fn only_one_can_change_a_file_and_others_can_ask_meanwhile() {
     assert_eq!(before.len(), 0);
     drop(file);
     assert_eq!(IndexFile::open(&path).unwrap().len(), 1);
-}
-
-/// Sets that are never removed are found by every reader at every moment, whatever the
-/// writer does meanwhile; and a set that was added before a question is in the answer.
-#[test]
-fn readers_miss_nothing_while_a_writer_works() {
-    let params = Params::builder(4096, 4).build().unwrap();
-    let filter = |key: u64| {
-        let mut filter = Filter::new(params.clone()).unwrap();
-        filter.insert(&key);
-        filter
-    };
-    let shared = SharedIndex::new(Index::new(params.clone()));
-    for i in 0..200u64 {
-        shared
-            .write()
-            .add(format!("fixed-{i}"), &filter(i))
-            .unwrap();
-    }
-    let added = AtomicU64::new(0);
-    let done = std::sync::atomic::AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        for reader in 0..3 {
-            let (shared, added, done) = (&shared, &added, &done);
-            scope.spawn(move || {
-                let mut asked = 0u64;
-                while !done.load(Relaxed) || asked < 1000 {
-                    let i = scatter(asked * 3 + reader) % 200;
-                    let name = format!("fixed-{i}");
-                    let newest = added.load(std::sync::atomic::Ordering::Acquire);
-                    let index = shared.read();
-                    assert!(
-                        index
-                            .which(&i)
-                            .iter()
-                            .any(|set| set.name() == name.as_bytes())
-                    );
-                    // Unless the writer has come so far meanwhile that it is gone again.
-                    let found = newest == 0 || index.any(&(1000 + newest - 1));
-                    let now = added.load(std::sync::atomic::Ordering::Acquire);
-                    assert!(found || now + 1 >= newest + 100, "a set reported as added");
-                    let keys = [i, (i + 1) % 200];
-                    assert!(index.which_many(&keys).iter().all(|sets| !sets.is_empty()));
-                    asked += 1;
-                }
-            });
-        }
-        for i in 0..600u64 {
-            let mut index = shared.write();
-            index.add(format!("new-{i}"), &filter(1000 + i)).unwrap();
-            if i >= 100 {
-                index.remove(format!("new-{}", i - 100)).unwrap();
-            }
-            match i % 150 {
-                50 => index.rearrange(Some(Shape::Flat)).unwrap(),
-                100 => index.seal().unwrap(),
-                149 => index.rearrange(None).unwrap(),
-                _ => {}
-            }
-            drop(index);
-            added.store(i + 1, std::sync::atomic::Ordering::Release);
-        }
-        done.store(true, Relaxed);
-    });
-    shared.into_inner().assert_invariants();
 }
 
 #[test]

@@ -113,6 +113,11 @@ impl<S: AsRef<[u64]>> Filter<S> {
         &self.params
     }
 
+    /// The words, without the parameters.
+    pub(crate) fn into_words(self) -> S {
+        self.words
+    }
+
     /// The bits, lowest first.
     #[inline]
     pub fn words(&self) -> &[u64] {

@@ -127,23 +127,25 @@ impl Index {
         Ok(())
     }
 
-    /// Moves the segment of a place to another layout, if its filters have come to need it:
-    /// looked at whenever it has doubled. If there is no room for that, it stays: slower, and
-    /// as right as before.
+    /// Moves the segment of a place to another layout, if its filters have come to need it.
     pub(super) fn replan(&mut self, place: Place) {
-        let class = &mut self.classes[place.class];
-        let segment = &mut class.segments[place.segment];
+        if let Some(moved) = self.moved(place) {
+            *self.segment_mut(place) = moved;
+        }
+    }
+
+    /// The segment of a place in another layout, if its filters have come to need it: looked at
+    /// whenever it has doubled. If there is no room for that, it stays: slower, and as right as before.
+    /// Slots stay, so places and scopes do.
+    pub(super) fn moved(&self, place: Place) -> Option<Segment> {
+        let class = &self.classes[place.class];
+        let segment = &class.segments[place.segment];
         if self.fixed.is_some() || !segment.len().is_power_of_two() {
-            return;
+            return None;
         }
         let density = segment.ones() as f64 / (segment.len() as f64 * class.params.bits() as f64);
-        let now = segment.shape();
-        if let Some(shape) = planner::replan(&class.params, segment.len(), density, now)
-            // Slots stay, so places and scopes do.
-            && let Ok(moved) = segment.convert(&class.params, shape)
-        {
-            *segment = moved;
-        }
+        let shape = planner::replan(&class.params, segment.len(), density, segment.shape())?;
+        segment.convert(&class.params, shape).ok()
     }
 
     /// Decides the layout that filters get from now on, when they are laid out or written to

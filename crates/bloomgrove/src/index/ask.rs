@@ -61,8 +61,8 @@ pub struct View<'a> {
 #[derive(Clone, Debug)]
 pub struct Answers<'a> {
     sets: Vec<Set<'a>>,
-    /// Where each key's answer ends.
-    ends: Vec<usize>,
+    /// Where each key's answer ends, and how many sets it would have without a limit.
+    ends: Vec<(usize, usize)>,
 }
 
 impl<'a> Answers<'a> {
@@ -81,8 +81,16 @@ impl<'a> Answers<'a> {
     /// # Panics
     /// If there were fewer keys.
     pub fn get(&self, key: usize) -> &[Set<'a>] {
-        let start = key.checked_sub(1).map_or(0, |before| self.ends[before]);
-        &self.sets[start..self.ends[key]]
+        let start = key.checked_sub(1).map_or(0, |before| self.ends[before].0);
+        &self.sets[start..self.ends[key].0]
+    }
+
+    /// How many sets may hold the key of this number, also those that a limit left out.
+    ///
+    /// # Panics
+    /// If there were fewer keys.
+    pub fn count(&self, key: usize) -> usize {
+        self.ends[key].1
     }
 
     /// Key by key.
@@ -90,8 +98,15 @@ impl<'a> Answers<'a> {
         (0..self.len()).map(|key| self.get(key))
     }
 
+    fn for_keys(keys: usize) -> Self {
+        Self {
+            sets: Vec::new(),
+            ends: Vec::with_capacity(keys),
+        }
+    }
+
     /// Takes in what was found for the next `keys` keys, in any order.
-    fn take(&mut self, keys: usize, found: &mut Vec<(u32, Set<'a>)>) {
+    fn take(&mut self, keys: usize, found: &mut Vec<(u32, Set<'a>)>, left_out: &[usize]) {
         // Numbers are looked up only where a key has several sets.
         if !found.is_sorted_by(|(k1, s1), (k2, s2)| k1 < k2 || k1 == k2 && s1.id() <= s2.id()) {
             found.sort_unstable_by_key(|(key, set)| (*key, set.id()));
@@ -99,10 +114,12 @@ impl<'a> Answers<'a> {
         found.dedup_by(|(k1, s1), (k2, s2)| k1 == k2 && s1.id() == s2.id());
         let mut found = found.iter().peekable();
         for key in 0..keys as u32 {
+            let start = self.sets.len();
             while let Some((_, set)) = found.next_if(|(own, _)| *own == key) {
                 self.sets.push(*set);
             }
-            self.ends.push(self.sets.len());
+            let end = self.sets.len();
+            self.ends.push((end, end - start + left_out[key as usize]));
         }
     }
 }
@@ -123,6 +140,19 @@ impl Index {
     /// As [`which`](Self::which) for each of many keys, faster.
     pub fn which_many<K: Key>(&self, keys: &[K]) -> Answers<'_> {
         self.view().which_many(keys)
+    }
+
+    /// As [`which_many`](Self::which_many), of the sets for which `keep` says true, and with at most
+    /// `limit` of them for each key, whichever are found first: [`Answers::count`] has the number of
+    /// all. A key that is in every set costs no more than its count, so that a
+    /// server can bound what one question takes. What is left out of a set made of slices is counted by slice.
+    pub fn which_some<K: Key>(
+        &self,
+        keys: &[K],
+        limit: usize,
+        keep: impl FnMut(&Set<'_>) -> bool,
+    ) -> Answers<'_> {
+        self.view().which_some(keys, limit, keep)
     }
 
     /// How many sets may hold the key.
@@ -245,10 +275,7 @@ impl<'a> View<'a> {
 
     /// As [`Index::which_many`].
     pub fn which_many<K: Key>(&self, keys: &[K]) -> Answers<'a> {
-        let mut answers = Answers {
-            sets: Vec::new(),
-            ends: Vec::with_capacity(keys.len()),
-        };
+        let mut answers = Answers::for_keys(keys.len());
         let mut found: Vec<(u32, Set<'a>)> = Vec::new();
         let mut scratch = Scratch::default();
         for keys in keys.chunks(BATCH) {
@@ -258,7 +285,40 @@ impl<'a> View<'a> {
                     found.push((key as u32, segment.set(word * 64 + place)));
                 });
             });
-            answers.take(keys.len(), &mut found);
+            answers.take(keys.len(), &mut found, &[0; BATCH]);
+        }
+        answers
+    }
+
+    /// As [`Index::which_some`].
+    pub fn which_some<K: Key>(
+        &self,
+        keys: &[K],
+        limit: usize,
+        mut keep: impl FnMut(&Set<'_>) -> bool,
+    ) -> Answers<'a> {
+        let mut answers = Answers::for_keys(keys.len());
+        let mut found: Vec<(u32, Set<'a>)> = Vec::new();
+        let mut scratch = Scratch::default();
+        for keys in keys.chunks(BATCH) {
+            found.clear();
+            let (mut taken, mut left_out) = ([0; BATCH], [0; BATCH]);
+            self.search_many(keys, &mut scratch, |key, segment, word, mut bits| {
+                each_bit(bits, |place| {
+                    if !keep(&segment.set(word * 64 + place)) {
+                        bits &= !(1 << place);
+                    }
+                });
+                each_bit(bits, |place| {
+                    if taken[key] < limit {
+                        taken[key] += 1;
+                        bits &= !(1 << place);
+                        found.push((key as u32, segment.set(word * 64 + place)));
+                    }
+                });
+                left_out[key] += bits.count_ones() as usize;
+            });
+            answers.take(keys.len(), &mut found, &left_out);
         }
         answers
     }

@@ -1,12 +1,15 @@
 //! The bits of a segment in one of the layouts: what each of them can do, in one place.
 
-use super::flat::Flat;
+use std::ops::Range;
+
+use super::flat::{self, Flat};
 use super::loose::Loose;
 use super::sealed::Sealed;
-use super::sliced::Sliced;
+use super::sliced::{self, Sliced};
 use super::tree::Tree;
 use super::work::{Batch, Work};
 use crate::bits::{self, Words};
+use crate::format::Store;
 use crate::{Error, Filter, Params};
 
 /// How the filters of an index lie in memory.
@@ -55,6 +58,14 @@ pub(super) enum Body {
     Sliced(Sliced),
     Sealed(Sealed),
     Tree(Box<Tree>),
+}
+
+/// Copies of a body's parts with room for another filter.
+#[derive(Debug)]
+pub(super) enum Room {
+    /// For this slot.
+    Flat(usize, flat::Panel),
+    Sliced(sliced::Room),
 }
 
 impl Body {
@@ -183,18 +194,84 @@ impl Body {
         Ok(())
     }
 
-    /// Takes the filter of a slot away, so that whatever comes there starts empty.
-    pub(super) fn clear(&mut self, slot: usize) -> Result<(), Error> {
+    /// Makes room for a filter at a slot, which may be one behind the last. Copies that this needs
+    /// can be made before ([`room`](Self::room)).
+    pub(super) fn reach(&mut self, slot: usize) -> Result<(), Error> {
         match self {
-            Body::Loose(body) => body.remove(slot)?,
-            Body::Flat(body) => body.clear(slot),
-            Body::Sliced(body) => body.clear(slot),
+            Body::Loose(body) => body.reach(slot),
+            Body::Flat(body) => body.reach(slot),
+            Body::Sliced(body) => body.reach(slot),
+            Body::Tree(_) | Body::Sealed(_) => Ok(()),
+        }
+    }
+
+    /// Copies with room for a filter at this slot, where a layout has to be copied to grow.
+    pub(super) fn room(&self, slot: usize) -> Result<Option<Room>, Error> {
+        Ok(match self {
+            Body::Flat(body) => body.room(slot)?.map(|panel| Room::Flat(slot, panel)),
+            Body::Sliced(body) => body.room(slot)?.map(Room::Sliced),
+            Body::Loose(_) | Body::Tree(_) | Body::Sealed(_) => None,
+        })
+    }
+
+    /// Takes what [`room`](Self::room) made; gives back what is no longer used.
+    pub(super) fn take_room(&mut self, room: Room) -> Room {
+        match (self, room) {
+            (Body::Flat(body), Room::Flat(slot, panel)) => {
+                Room::Flat(slot, body.take_room(slot, panel))
+            }
+            (Body::Sliced(body), Room::Sliced(room)) => Room::Sliced(body.take_room(room)),
+            // Of another layout: of no use any more.
+            (_, room) => room,
+        }
+    }
+
+    /// Puts the words `from..to` of a filter at a slot that has been [reached](Self::reach); all of
+    /// them at once where they lie together. Returns where to go on.
+    pub(super) fn fill(
+        &mut self,
+        slot: usize,
+        filter: &mut Words,
+        words: Range<usize>,
+    ) -> Result<usize, Error> {
+        let all = filter.as_ref().len();
+        match self {
+            Body::Loose(body) => body.take(slot, std::mem::replace(filter, Words::zeroed(0)?)),
+            Body::Tree(body) => put_in_tree(body, slot, filter.as_ref())?,
+            Body::Flat(_) | Body::Sliced(_) => {
+                let first = words.start as u64 * 64;
+                let ones = bits::ones(&filter.as_ref()[words.clone()]);
+                let ones: Vec<u64> = ones.map(|bit| first + bit).collect();
+                self.set(slot, &ones)?;
+                return Ok(words.end);
+            }
+            Body::Sealed(_) => {}
+        }
+        Ok(all)
+    }
+
+    /// Takes the filter of a slot away, so that whatever comes there starts empty.
+    pub(super) fn clear(&mut self, slot: usize, rows: usize) -> Result<(), Error> {
+        self.clear_rows(slot, 0..rows).map(drop)
+    }
+
+    /// Clears these bits of a filter, or takes all of it away where it lies by itself; its memory is
+    /// returned, since freeing it takes time.
+    pub(super) fn clear_rows(
+        &mut self,
+        slot: usize,
+        rows: Range<usize>,
+    ) -> Result<Option<Store>, Error> {
+        match self {
+            Body::Loose(body) => return body.remove(slot).map(Some),
+            Body::Flat(body) => body.clear(slot, rows),
+            Body::Sliced(body) => body.clear(slot, rows),
             Body::Tree(body) => {
                 body.remove(slot as u32);
             }
             Body::Sealed(_) => {}
         }
-        Ok(())
+        Ok(None)
     }
 
     /// Sets these bits of a filter.
@@ -246,6 +323,21 @@ impl Body {
             }
         }
         Ok(words)
+    }
+
+    /// Some words of one filter. Not for a sealed one.
+    pub(super) fn copy(&self, slot: usize, words: Range<usize>, rows: usize, out: &mut [u64]) {
+        match self {
+            Body::Loose(body) => out.copy_from_slice(&body.filter(slot)[words]),
+            Body::Tree(body) => out.copy_from_slice(&tree_words(body, slot)[words]),
+            Body::Flat(_) | Body::Sliced(_) => {
+                let first = words.start * 64;
+                gather(out, rows - first, |row| {
+                    u64::from(self.get(slot, (first + row) as u64))
+                });
+            }
+            Body::Sealed(_) => {}
+        }
     }
 
     /// 64 slots as one word for each position.

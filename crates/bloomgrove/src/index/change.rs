@@ -242,12 +242,36 @@ impl Index {
         name: &[u8],
         tag: &[u8],
     ) -> Result<Place, Error> {
-        self.check_params(filter.params())?;
-        let class = match self.class_of(filter.params()) {
+        let (class, segment) = self.open_segment(filter.params())?;
+        let segments = &mut self.classes[class].segments;
+        let new = New {
+            id,
+            slice,
+            ones: filter.count_ones(),
+            name,
+            tag,
+        };
+        let before = segments[segment].slot_count();
+        let slot = segments[segment].add(filter.words(), new)?;
+        if slot < before {
+            // A slot that had another filter: scopes may still mean that.
+            self.epoch = fresh_epoch();
+        }
+        Ok(Place {
+            class,
+            segment,
+            slot,
+        })
+    }
+
+    /// The class of these parameters and its segment that takes filters, made if there is none.
+    pub(super) fn open_segment(&mut self, params: &Params) -> Result<(usize, usize), Error> {
+        self.check_params(params)?;
+        let class = match self.class_of(params) {
             Some(class) => class,
             None => {
                 let class = Class {
-                    params: filter.params().clone(),
+                    params: params.clone(),
                     segments: Vec::new(),
                 };
                 // One that has lost all its sets makes room for another.
@@ -271,30 +295,12 @@ impl Index {
                 Some(Shape::Sealed) | None => Shape::Loose,
                 Some(shape) => shape,
             };
-            segments.push(Segment::new(filter.params(), shape)?);
+            segments.push(Segment::new(params, shape)?);
         }
-        let segment = segments.len() - 1;
-        let new = New {
-            id,
-            slice,
-            ones: filter.count_ones(),
-            name,
-            tag,
-        };
-        let before = segments[segment].slot_count();
-        let slot = segments[segment].add(filter.words(), new)?;
-        if slot < before {
-            // A slot that had another filter: scopes may still mean that.
-            self.epoch = fresh_epoch();
-        }
-        Ok(Place {
-            class,
-            segment,
-            slot,
-        })
+        Ok((class, segments.len() - 1))
     }
 
-    fn list(&mut self, name: &[u8], id: SetId, slice: u64, place: Place) {
+    pub(super) fn list(&mut self, name: &[u8], id: SetId, slice: u64, place: Place) {
         self.next_id = self.next_id.max(id.0 + 1);
         // Every change looks a name up first, so it is there.
         if let Some(directory) = self.directory.get_mut() {
@@ -306,20 +312,28 @@ impl Index {
     /// Takes a filter out of its place.
     fn take(&mut self, name: &[u8], id: SetId, slice: u64, place: Place) -> Result<(), Error> {
         self.segment_mut(place).remove(place.slot)?;
+        self.unlist(name, id, slice);
+        self.drop_empty(place.class);
+        Ok(())
+    }
+
+    pub(super) fn unlist(&mut self, name: &[u8], id: SetId, slice: u64) {
         if let Some(directory) = self.directory.get_mut() {
             directory.remove(name, id, slice);
             self.len = directory.len();
         }
-        // Sets of ever other parameters that come and go must not leave their memory behind.
-        let segments = &mut self.classes[place.class].segments;
-        if segments
-            .iter()
-            .all(|segment| segment.len() == 0 && segment.is_open())
-        {
-            segments.clear();
-            self.epoch = fresh_epoch();
+    }
+
+    /// Gives up the segments of a class that has lost all its filters: sets of ever other parameters
+    /// that come and go must not leave their memory behind.
+    pub(super) fn drop_empty(&mut self, class: usize) -> Vec<Segment> {
+        let segments = &mut self.classes[class].segments;
+        let unused = |segment: &Segment| segment.len() == 0 && segment.is_open();
+        if segments.is_empty() || !segments.iter().all(unused) {
+            return Vec::new();
         }
-        Ok(())
+        self.epoch = fresh_epoch();
+        std::mem::take(&mut self.classes[class].segments)
     }
 
     /// Moves a filter to where it can change, unless it is there.
@@ -345,6 +359,12 @@ impl Index {
 
     fn relabel(&mut self, id: SetId, name: &[u8], new: &[u8], tag: &[u8]) -> Result<(), Error> {
         let old: Vec<_> = self.directory().places(id).collect();
+        if old
+            .iter()
+            .all(|(_, place)| self.classes[place.class].segments[place.segment].is_open())
+        {
+            return self.relabel_in_place(id, name, new, tag, &old);
+        }
         let mut moved = Vec::new();
         for &(slice, place) in &old {
             let class = &self.classes[place.class];
@@ -372,6 +392,25 @@ impl Index {
             self.replan(place);
         }
         self.epoch = fresh_epoch();
+        Ok(())
+    }
+
+    /// As [`relabel`](Self::relabel), of filters that need not move for it.
+    fn relabel_in_place(
+        &mut self,
+        id: SetId,
+        name: &[u8],
+        new: &[u8],
+        tag: &[u8],
+        places: &[(u64, Place)],
+    ) -> Result<(), Error> {
+        for &(slice, place) in places {
+            self.segment_mut(place).relabel(place.slot, new, tag)?;
+            self.unlist(name, id, slice);
+        }
+        for &(slice, place) in places {
+            self.list(new, id, slice, place);
+        }
         Ok(())
     }
 

@@ -21,6 +21,8 @@
 //! A matrix cannot grow sideways, so there are panels: full ones of [`widest`] words, and
 //! one that is copied to a wider one now and then.
 
+use std::ops::Range;
+
 use super::work::Work;
 use crate::Error;
 use crate::bits;
@@ -54,7 +56,7 @@ pub(super) struct Flat {
 }
 
 #[derive(Debug)]
-struct Panel {
+pub(super) struct Panel {
     width: usize,
     words: Store,
 }
@@ -123,22 +125,38 @@ impl Flat {
     /// Makes room for a slot.
     pub(super) fn reach(&mut self, slot: usize) -> Result<(), Error> {
         let widest = widest(self.rows);
-        let (panel, at) = self.place(slot);
+        let (panel, _) = self.place(slot);
         while self.panels.len() <= panel {
+            // A panel that is not the last is full.
+            if let Some(last) = self.panels.last_mut() {
+                if last.width < widest {
+                    *last = last.widened(self.rows, widest)?;
+                }
+            }
             let words = Store::zeroed(0)?;
             self.panels.push(Panel { width: 0, words });
-            // A panel that is not the last is full.
-            let before = self.panels.len() - 1;
-            if before > 0 {
-                self.panels[before - 1].widen(self.rows, widest)?;
-            }
         }
-        let needed = roomy(at + 1, widest);
-        let panel = &mut self.panels[panel];
-        if panel.width <= at {
-            panel.widen(self.rows, needed)?;
+        if let Some(wider) = self.room(slot)? {
+            self.panels[panel] = wider;
         }
         Ok(())
+    }
+
+    /// The panel of this slot with room for it, if it lacks that: what [`reach`](Self::reach) would
+    /// copy.
+    pub(super) fn room(&self, slot: usize) -> Result<Option<Panel>, Error> {
+        let (panel, at) = self.place(slot);
+        let Some(panel) = self.panels.get(panel).filter(|panel| panel.width <= at) else {
+            return Ok(None);
+        };
+        let needed = roomy(at + 1, widest(self.rows));
+        panel.widened(self.rows, needed).map(Some)
+    }
+
+    /// Takes a panel from [`room`](Self::room); gives back what is no longer used.
+    pub(super) fn take_room(&mut self, slot: usize, panel: Panel) -> Panel {
+        let (at, _) = self.place(slot);
+        std::mem::replace(&mut self.panels[at], panel)
     }
 
     pub(super) fn set(&mut self, slot: usize, positions: impl Iterator<Item = u64>) {
@@ -151,11 +169,12 @@ impl Flat {
         }
     }
 
-    pub(super) fn clear(&mut self, slot: usize) {
+    pub(super) fn clear(&mut self, slot: usize, rows: Range<usize>) {
         let (panel, at) = self.place(slot);
         let Panel { width, words } = &mut self.panels[panel];
         if let Some(words) = words.owned() {
-            for word in words.iter_mut().skip(at).step_by(*width) {
+            let rows = &mut words[rows.start * *width..rows.end * *width];
+            for word in rows.iter_mut().skip(at).step_by(*width) {
                 *word &= !(1 << (slot % 64));
             }
         }
@@ -195,10 +214,9 @@ impl Flat {
 }
 
 impl Panel {
-    fn widen(&mut self, rows: usize, width: usize) -> Result<(), Error> {
-        if width <= self.width {
-            return Ok(());
-        }
+    /// A copy that is at least this wide.
+    fn widened(&self, rows: usize, width: usize) -> Result<Self, Error> {
+        let width = width.max(self.width);
         let mut words = Store::zeroed(rows * width)?;
         if let Some(into) = words.owned()
             && self.width > 0
@@ -208,7 +226,6 @@ impl Panel {
                 into[..from.len()].copy_from_slice(from);
             }
         }
-        *self = Self { width, words };
-        Ok(())
+        Ok(Self { width, words })
     }
 }

@@ -76,23 +76,35 @@ impl Loose {
 
     /// Puts a filter at a slot, which may be one behind the last.
     pub(super) fn put(&mut self, slot: usize, filter: &[u64]) -> Result<(), Error> {
-        let store = Store::Owned(Words::copy_of(filter)?);
-        self.bytes += store.bytes();
+        let words = Words::copy_of(filter)?;
+        self.reach(slot)?;
+        self.take(slot, words);
+        Ok(())
+    }
+
+    /// Makes room for a slot, which may be one behind the last.
+    pub(super) fn reach(&mut self, slot: usize) -> Result<(), Error> {
         if slot == self.filters.len() {
-            self.filters.push(store);
-        } else {
-            self.bytes -= self.filters[slot].bytes();
-            self.filters[slot] = store;
+            self.filters.push(Store::zeroed(0)?);
         }
         Ok(())
     }
 
-    /// Gives the memory of a filter back.
-    pub(super) fn remove(&mut self, slot: usize) -> Result<(), Error> {
-        let empty = Store::zeroed(0)?;
+    /// Puts a filter at a slot, without a copy.
+    pub(super) fn take(&mut self, slot: usize, words: Words) {
+        let store = Store::Owned(words);
+        self.bytes += store.bytes();
         self.bytes -= self.filters[slot].bytes();
-        self.filters[slot] = empty;
-        Ok(())
+        self.filters[slot] = store;
+    }
+
+    /// Takes a filter away, and returns its memory.
+    pub(super) fn remove(&mut self, slot: usize) -> Result<Store, Error> {
+        self.bytes -= self.filters[slot].bytes();
+        Ok(std::mem::replace(
+            &mut self.filters[slot],
+            Store::zeroed(0)?,
+        ))
     }
 
     pub(super) fn set(&mut self, slot: usize, positions: impl Iterator<Item = u64>) {

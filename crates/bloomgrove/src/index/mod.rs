@@ -35,6 +35,7 @@ mod sealed;
 mod segment;
 mod shared;
 mod sliced;
+mod staged;
 mod tree;
 mod update;
 mod work;

@@ -9,11 +9,14 @@
 //! A segment in memory can take and lose filters; one in a mapped file can only lose them,
 //! by their bit in `live`.
 
-use super::body::{Body, Shape};
+use std::ops::Range;
+
+use super::body::{Body, Room, Shape};
 use super::file::Home;
 use super::labels::{Label, Labels, New, Set};
 use super::work::{Batch, Work};
 use crate::bits::{self, Words};
+use crate::format::Store;
 use crate::{Error, Filter, Params};
 
 #[derive(Debug)]
@@ -164,7 +167,7 @@ impl Segment {
 
     /// Takes in a filter, and says at which slot.
     pub(super) fn add(&mut self, filter: &[u64], new: New<'_>) -> Result<usize, Error> {
-        let slot = self.free.last().copied().unwrap_or(self.slot_count());
+        let slot = self.next_slot();
         // What may fail comes first, and harms nothing when it does.
         new.check()?;
         self.body.put(slot, filter)?;
@@ -180,14 +183,102 @@ impl Segment {
     }
 
     pub(super) fn remove(&mut self, slot: usize) -> Result<(), Error> {
+        self.retire(slot);
         if self.open {
-            self.body.clear(slot)?;
+            self.body.clear(slot, self.rows)?;
             self.free.push(slot);
         }
+        Ok(())
+    }
+
+    /// Copies with room for another filter, if the body has to be copied to grow.
+    pub(super) fn room(&self) -> Result<Option<Room>, Error> {
+        self.body.room(self.next_slot())
+    }
+
+    /// Takes what [`room`](Self::room) made; gives back what is no longer used.
+    pub(super) fn take_room(&mut self, room: Room) -> Room {
+        self.body.take_room(room)
+    }
+
+    /// A slot for a filter that comes in parts: in no answer until it is [shown](Self::show).
+    pub(super) fn reserve(&mut self, new: New<'_>) -> Result<usize, Error> {
+        new.check()?;
+        let slot = self.next_slot();
+        self.body.reach(slot)?;
+        self.labels.put(slot, new);
+        self.free.pop();
+        if self.live.len() <= slot / 64 {
+            self.live.push(0);
+        }
+        Ok(slot)
+    }
+
+    /// As [`Body::fill`].
+    pub(super) fn fill(
+        &mut self,
+        slot: usize,
+        filter: &mut Words,
+        words: Range<usize>,
+    ) -> Result<usize, Error> {
+        self.body.fill(slot, filter, words)
+    }
+
+    /// From now on, a filter that came in parts is in answers.
+    pub(super) fn show(&mut self, slot: usize) {
+        bits::set(&mut self.live, slot as u64);
+        self.len += 1;
+        self.ones += self.label(slot).ones();
+    }
+
+    /// From now on, a filter is in no answer. Its bits are still there, and its slot is not free.
+    pub(super) fn retire(&mut self, slot: usize) {
         bits::clear(&mut self.live, slot as u64);
         self.len -= 1;
         self.ones -= self.label(slot).ones();
-        Ok(())
+    }
+
+    /// Clears the bits `from..` of a retired filter, at most `count` of them; frees its slot with the
+    /// last. Returns where to go on, and memory that is no longer used.
+    pub(super) fn sweep(
+        &mut self,
+        slot: usize,
+        from: usize,
+        count: usize,
+    ) -> Result<(Option<usize>, Option<Store>), Error> {
+        if !self.open {
+            return Ok((None, None));
+        }
+        let end = self.rows.min(from + count);
+        let unused = self.body.clear_rows(slot, from..end)?;
+        if end < self.rows && unused.is_none() {
+            return Ok((Some(end), None));
+        }
+        self.free.push(slot);
+        Ok((None, unused))
+    }
+
+    /// Another name and tag for a filter; false if its labels lie in a file.
+    pub(super) fn relabel(&mut self, slot: usize, name: &[u8], tag: &[u8]) -> Result<bool, Error> {
+        if !self.open {
+            return Ok(false);
+        }
+        let label = self.label(slot);
+        let new = New {
+            id: label.id(),
+            slice: label.slice(),
+            ones: label.ones(),
+            name,
+            tag,
+        };
+        new.check()?;
+        self.labels.put(slot, new);
+        Ok(true)
+    }
+
+    /// Where the next filter goes.
+    fn next_slot(&self) -> usize {
+        self.free.last().copied().unwrap_or(self.slot_count())
     }
 
     pub(super) fn has_bit(&self, slot: usize, position: u64) -> bool {
@@ -214,6 +305,11 @@ impl Segment {
     /// The bits of one filter.
     pub(super) fn filter(&self, slot: usize) -> Result<Words, Error> {
         self.body.filter(slot, self.rows)
+    }
+
+    /// As [`Body::copy`].
+    pub(super) fn copy(&self, slot: usize, words: Range<usize>, out: &mut [u64]) {
+        self.body.copy(slot, words, self.rows, out);
     }
 
     /// 64 slots as one word for each position: what is not live is zero.
@@ -271,7 +367,7 @@ impl Segment {
             let gone = |slot: &usize| !bits::get(&self.live, *slot as u64);
             (0..self.slot_count())
                 .filter(gone)
-                .try_for_each(|slot| other.body.clear(slot))?;
+                .try_for_each(|slot| other.body.clear(slot, self.rows))?;
         }
         for slot in 0..self.slot_count() {
             other.labels.put(slot, self.described(slot));

@@ -1,22 +1,40 @@
-//! One index for many threads: all may ask while one changes it.
+//! One index for many threads: queries and changes side by side, and neither waits long.
 //!
 //! ```text
-//!   readers   |--ask--|  |--ask--|      |--ask--||--ask--|
-//!   writer         prepares ......... |put in|
+//!   readers   |--which--|  |--which--|   |--which--||--which--|
+//!   writer       copies, beside the index   |part|  |part|  |part|
 //! ```
 //!
-//! Readers run side by side. A change keeps them waiting only while it is put in place:
-//! some tens of microseconds for a filter of 100,000 bits. What
-//! takes long ([`rearrange`](Index::rearrange), [`seal`](Index::seal), moving to
-//! another layout when filters have become many) does keep them waiting; do it when it is
-//! quiet, or on a copy.
+//! A change keeps readers waiting only while a part of it is put in place: some thousand bits, half
+//! a millisecond at most. What takes longer is either done beside the index and swapped in
+//! (growing, moving to another layout), or in parts that no answer looks at until the last is in place
+//! (a filter on its way in) or since before the first was touched (one on its way out).
+//!
+//! Why not a copy for every reader: the filters of a hundred thousand sets take gigabytes in a few
+//! matrices, every change touches all rows of one, and two copies of everything are one too many.
+//!
+//! A key that was in a set when a query began is found, whatever is changed meanwhile: bits are
+//! only added to a set, and a filter that replaces another is shown before the other is taken away.
 
-use std::ops::{Deref, DerefMut};
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::ops::Deref;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{
+    Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError,
+};
 
-use super::{Index, IndexFile};
+use super::staged::{PART, Retired, Staged};
+use super::{Index, SetId, Shape};
+use crate::bits::Words;
+use crate::{Error, Filter};
 
-/// An [`Index`] or [`IndexFile`] shared by threads.
+/// Words of a filter that are copied at a time.
+const COPY: usize = 1 << 11;
+/// How often a filter is copied anew when its set moves meanwhile, before changes have to wait.
+const TRIES: usize = 4;
+/// How often a change steps back for readers that wait, between two parts.
+const YIELDS: usize = 100;
+
+/// An [`Index`] shared by threads.
 ///
 /// ```
 /// use bloomgrove::{Filter, Params};
@@ -28,7 +46,7 @@ use super::{Index, IndexFile};
 ///     scope.spawn(|| {
 ///         let mut filter = Filter::new(params.clone())?;
 ///         filter.insert("apple");
-///         index.write().add("north", &filter)?;
+///         index.add("north", filter)?;
 ///         Ok::<(), bloomgrove::Error>(())
 ///     });
 ///     scope.spawn(|| assert!(index.read().count("apple") <= 1));
@@ -37,38 +55,226 @@ use super::{Index, IndexFile};
 /// # Ok::<(), bloomgrove::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct SharedIndex<T = Index>(RwLock<T>);
+pub struct SharedIndex {
+    index: RwLock<Index>,
+    /// Held through all parts of a change.
+    changing: Mutex<()>,
+    /// Readers that wait for a part of a change.
+    waiting: AtomicUsize,
+}
 
-impl SharedIndex<Index> {
-    /// Shares an index in memory.
+impl SharedIndex {
+    /// Shares an index.
     pub fn new(index: Index) -> Self {
-        Self(RwLock::new(index))
-    }
-}
-
-impl SharedIndex<IndexFile> {
-    /// Shares an index in a file.
-    pub fn of_file(file: IndexFile) -> Self {
-        Self(RwLock::new(file))
-    }
-}
-
-impl<T> SharedIndex<T> {
-    /// To ask; any number of threads at once.
-    pub fn read(&self) -> impl Deref<Target = T> + use<'_, T> {
-        // Nothing in here panics on data; should it, the index is as good as it was before.
-        let guard: RwLockReadGuard<'_, T> = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        guard
+        Self {
+            index: RwLock::new(index),
+            changing: Mutex::new(()),
+            waiting: AtomicUsize::new(0),
+        }
     }
 
-    /// To change; one thread, and nobody asks meanwhile.
-    pub fn write(&self) -> impl DerefMut<Target = T> + use<'_, T> {
-        let guard: RwLockWriteGuard<'_, T> = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        guard
+    /// To query; any number of threads at once. A change waits for it, and who comes then waits for
+    /// the change: look at a bounded number of things at a time.
+    pub fn read(&self) -> impl Deref<Target = Index> + use<'_> {
+        self.try_read_lock().unwrap_or_else(|| {
+            self.waiting.fetch_add(1, Relaxed);
+            let index = self.index.read();
+            self.waiting.fetch_sub(1, Relaxed);
+            index.unwrap_or_else(PoisonError::into_inner)
+        })
+    }
+
+    /// As [`read`](Self::read), unless that would have to wait.
+    pub fn try_read(&self) -> Option<impl Deref<Target = Index> + use<'_>> {
+        self.try_read_lock()
+    }
+
+    /// As [`Index::add`].
+    ///
+    /// # Errors
+    /// As [`Index::add`].
+    pub fn add(&self, name: impl AsRef<[u8]>, filter: Filter) -> Result<SetId, Error> {
+        let (name, _changing) = (name.as_ref(), self.change());
+        if self.read().get(name).is_ok() {
+            return Err(super::change::duplicate(name));
+        }
+        self.put(name, filter, None)
+    }
+
+    /// As [`Index::replace`]. Queries find the old filter or the new one, or both.
+    ///
+    /// # Errors
+    /// As [`Index::replace`].
+    pub fn replace(&self, name: impl AsRef<[u8]>, filter: Filter) -> Result<SetId, Error> {
+        let (name, _changing) = (name.as_ref(), self.change());
+        let id = self.read().get(name)?.id();
+        self.put(name, filter, Some(id))
+    }
+
+    /// As [`Index::remove`].
+    ///
+    /// # Errors
+    /// As [`Index::remove`].
+    pub fn remove(&self, name: impl AsRef<[u8]>) -> Result<SetId, Error> {
+        let _changing = self.change();
+        let (id, retired, unused) = self.write().retire(name.as_ref())?;
+        drop(unused);
+        self.sweep(retired)?;
+        Ok(id)
+    }
+
+    /// As [`Index::rename`].
+    ///
+    /// # Errors
+    /// As [`Index::rename`].
+    pub fn rename(&self, name: impl AsRef<[u8]>, new: impl AsRef<[u8]>) -> Result<SetId, Error> {
+        let _changing = self.change();
+        self.write().rename(name, new)
+    }
+
+    /// As [`Index::set_bits`]. A query meanwhile may find some of them and not others.
+    ///
+    /// # Errors
+    /// As [`Index::set_bits`]; some bits may have been set then.
+    pub fn set_bits(&self, name: impl AsRef<[u8]>, positions: &[u64]) -> Result<(), Error> {
+        let (name, _changing) = (name.as_ref(), self.change());
+        for part in positions.chunks(PART) {
+            self.write().set_bits(name, part)?;
+            self.pause();
+        }
+        Ok(())
+    }
+
+    /// As [`Index::filter`]: every bit that was set before is in it, and some that are set meanwhile
+    /// may be.
+    ///
+    /// # Errors
+    /// As [`Index::filter`].
+    pub fn filter(&self, name: impl AsRef<[u8]>) -> Result<Filter, Error> {
+        let name = name.as_ref();
+        for _ in 0..TRIES {
+            if let Some(filter) = self.copy(name)? {
+                return Ok(filter);
+            }
+        }
+        // Nothing moves while this is held.
+        let _changing = self.change();
+        self.read().filter(name)
     }
 
     /// The index, no longer shared.
-    pub fn into_inner(self) -> T {
-        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
+    pub fn into_inner(self) -> Index {
+        let index = self.index.into_inner();
+        index.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Copies a filter part by part; None if sets came or went meanwhile, or if it lies in no one place.
+    fn copy(&self, name: &[u8]) -> Result<Option<Filter>, Error> {
+        let (place, params, epoch) = {
+            let index = self.read();
+            let place = index.newest(name)?;
+            let shape = index.classes[place.class].segments[place.segment].shape();
+            if index.is_sliced(index.at(place).id()) || shape == Shape::Sealed {
+                return Ok(None);
+            }
+            (
+                place,
+                index.classes[place.class].params.clone(),
+                index.epoch,
+            )
+        };
+        let mut words = Words::zeroed(params.words())?;
+        let len = words.as_ref().len();
+        for start in (0..len).step_by(COPY) {
+            let part = start..len.min(start + COPY);
+            let index = self.read();
+            if index.epoch != epoch {
+                return Ok(None);
+            }
+            let segment = &index.classes[place.class].segments[place.segment];
+            segment.copy(place.slot, part.clone(), &mut words.as_mut()[part]);
+        }
+        Filter::from_words(params, words).map(Some)
+    }
+
+    /// Puts a filter in place, part by part; of a set that is there, the old one goes then.
+    fn put(&self, name: &[u8], filter: Filter, old: Option<SetId>) -> Result<SetId, Error> {
+        let room = self.read().room(filter.params())?;
+        if let Some(room) = room {
+            let unused = self.write().take_room(filter.params(), room);
+            drop(unused);
+        }
+        let tag = match old {
+            Some(_) => self.read().get(name)?.tag().to_vec(),
+            None => Vec::new(),
+        };
+        let staged = self.write().stage(filter, old, name, &tag)?;
+        self.show(name, staged)
+    }
+
+    fn show(&self, name: &[u8], mut staged: Staged) -> Result<SetId, Error> {
+        loop {
+            let filled = self.write().fill(&mut staged);
+            match filled {
+                Ok(true) => break,
+                Ok(false) => self.pause(),
+                Err(error) => {
+                    let retired = self.write().abandon(&staged);
+                    self.sweep(vec![retired])?;
+                    return Err(error);
+                }
+            }
+        }
+        let (retired, unused) = self.write().show(&staged, name);
+        drop(unused);
+        self.sweep(retired)?;
+        // Readers go on meanwhile, with the segment as it is.
+        let moved = self.read().moved(staged.place());
+        if let Some(moved) = moved {
+            let unused = std::mem::replace(self.write().segment_mut(staged.place()), moved);
+            drop(unused);
+        }
+        Ok(staged.id())
+    }
+
+    fn sweep(&self, retired: Vec<Retired>) -> Result<(), Error> {
+        for mut retired in retired {
+            loop {
+                let (done, unused) = self.write().sweep(&mut retired)?;
+                drop(unused);
+                if done {
+                    break;
+                }
+                self.pause();
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets readers in that wait: they would be woken, and find the lock taken again.
+    fn pause(&self) {
+        for _ in 0..YIELDS {
+            if self.waiting.load(Relaxed) == 0 {
+                break;
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    fn try_read_lock(&self) -> Option<RwLockReadGuard<'_, Index>> {
+        match self.index.try_read() {
+            Ok(index) => Some(index),
+            // Nothing in here panics on data; should it, the index is as good as it was before.
+            Err(TryLockError::Poisoned(error)) => Some(error.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    fn change(&self) -> MutexGuard<'_, ()> {
+        self.changing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Index> {
+        self.index.write().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -25,6 +25,8 @@
 //! A removed filter's bits are cleared, and a summary bit falls with the last bit of its
 //! word, so that the summary is always exact.
 
+use std::ops::Range;
+
 use super::work::{Batch, Work};
 use crate::Error;
 use crate::bits::{self, LINE_WORDS};
@@ -81,18 +83,26 @@ impl Blocks {
             .get_mut(..self.rows)
     }
 
+    /// The first chunk, which grows so that small indexes stay small, with room for a block.
+    fn room(&self, block: usize) -> Result<Option<Store>, Error> {
+        if block >= 1 << self.shift {
+            return Ok(None);
+        }
+        let wanted = (block + 1).next_power_of_two() * self.stride;
+        let now = self.chunks.first().map_or(0, |chunk| chunk.as_ref().len());
+        if now >= wanted {
+            return Ok(None);
+        }
+        let mut larger = Store::zeroed(wanted)?;
+        if let (Some(into), Some(from)) = (larger.owned(), self.chunks.first()) {
+            into[..now].copy_from_slice(from.as_ref());
+        }
+        Ok(Some(larger))
+    }
+
     fn reach(&mut self, block: usize) -> Result<(), Error> {
-        // The first chunk grows, so that small indexes stay small.
-        if block < 1 << self.shift {
-            let wanted = (block + 1).next_power_of_two() * self.stride;
-            let now = self.chunks.first().map_or(0, |chunk| chunk.as_ref().len());
-            if now < wanted {
-                let mut larger = Store::zeroed(wanted)?;
-                if let (Some(into), Some(from)) = (larger.owned(), self.chunks.first()) {
-                    into[..now].copy_from_slice(from.as_ref());
-                }
-                self.chunks = vec![larger];
-            }
+        if let Some(larger) = self.room(block)? {
+            self.chunks = vec![larger];
         }
         while self.chunks.len() <= block >> self.shift {
             self.chunks.push(Store::zeroed(self.stride << self.shift)?);
@@ -188,8 +198,31 @@ impl Sliced {
     }
 
     pub(super) fn reach(&mut self, slot: usize) -> Result<(), Error> {
-        self.summary.reach(self.rows, slot / 64)?;
+        if let Some(wider) = self.summary.room(self.rows, slot / 64)? {
+            self.summary = wider;
+        }
         self.blocks.reach(slot / 64)
+    }
+
+    /// What [`reach`](Self::reach) would copy for this slot.
+    pub(super) fn room(&self, slot: usize) -> Result<Option<Room>, Error> {
+        let room = Room {
+            summary: self.summary.room(self.rows, slot / 64)?,
+            chunk: self.blocks.room(slot / 64)?,
+        };
+        Ok(Some(room).filter(|room| room.summary.is_some() || room.chunk.is_some()))
+    }
+
+    /// Takes what [`room`](Self::room) made; gives back what is no longer used.
+    pub(super) fn take_room(&mut self, room: Room) -> Room {
+        Room {
+            summary: (room.summary).map(|wider| std::mem::replace(&mut self.summary, wider)),
+            chunk: room.chunk.and_then(|larger| {
+                let old = self.blocks.chunks.pop();
+                self.blocks.chunks.push(larger);
+                old
+            }),
+        }
     }
 
     pub(super) fn set(&mut self, slot: usize, positions: impl Iterator<Item = u64>) {
@@ -202,10 +235,10 @@ impl Sliced {
         }
     }
 
-    pub(super) fn clear(&mut self, slot: usize) {
+    pub(super) fn clear(&mut self, slot: usize, rows: Range<usize>) {
         let (block, mask) = (slot / 64, 1 << (slot % 64));
         if let Some(words) = self.blocks.get_mut(block) {
-            for (position, word) in words.iter_mut().enumerate() {
+            for (position, word) in rows.clone().zip(&mut words[rows]) {
                 if *word & mask != 0 {
                     *word &= !mask;
                     if *word == 0 {
@@ -251,6 +284,13 @@ impl Sliced {
             })
         })
     }
+}
+
+/// Copies with room for another filter.
+#[derive(Debug)]
+pub(super) struct Room {
+    summary: Option<Summary>,
+    chunk: Option<Store>,
 }
 
 /// For each row, which blocks have a bit there.
@@ -367,10 +407,10 @@ impl Summary {
         }
     }
 
-    /// Makes room for a block.
-    pub(super) fn reach(&mut self, rows: usize, block: usize) -> Result<(), Error> {
+    /// A wider copy with room for a block, if there is none in this one.
+    pub(super) fn room(&self, rows: usize, block: usize) -> Result<Option<Self>, Error> {
         if block < self.stride {
-            return Ok(());
+            return Ok(None);
         }
         // An eighth more than needed: an eighth of a 64th is nothing, and copying for
         // every 64 blocks is not.
@@ -390,7 +430,6 @@ impl Summary {
                 });
             }
         }
-        *self = wider;
-        Ok(())
+        Ok(Some(wider))
     }
 }
