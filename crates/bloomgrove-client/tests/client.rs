@@ -157,13 +157,14 @@ async fn filters_go_up_and_come_down_as_messages() {
     let options = PutOptions {
         tags: vec!["a".into(), "b&c".into()],
         expires_in: Some(60),
+        base: Some(0),
     };
     let (_, made) = client.put_filter_with("x", &new, &options).await.unwrap();
     assert!(made);
     let request = requests.recv().unwrap();
     assert_eq!(
         request.line,
-        "PUT /v1/sets/x/filter?tag=a&tag=b%26c&expires_in=60"
+        "PUT /v1/sets/x/filter?tag=a&tag=b%26c&expires_in=60&base=0"
     );
     assert!(request.has(&format!("content-type: {MEDIA_MESSAGE}")));
     assert!(codec::expand(&request.body[..]).unwrap() == new);

@@ -22,6 +22,8 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 
+use crate::coordinator::Quota;
+
 /// What a key is for; each includes those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -70,6 +72,44 @@ pub struct KeyEntry {
     /// Of a write key: how the names of the sets begin that it may change.
     #[serde(default)]
     pub prefix: String,
+    /// Of a key with a prefix: how many sets there may be below it. As many as there is room for, unless
+    /// it is set.
+    #[serde(default)]
+    pub sets: Option<u64>,
+    /// Of a key with a prefix: bytes of memory that these sets may take. Half of what all may, unless it
+    /// is set.
+    #[serde(default, deserialize_with = "crate::config::bytes")]
+    pub memory: Option<u64>,
+    /// Of a key with a prefix: how many different parameters they may have; 64 unless it is set.
+    #[serde(default)]
+    pub kinds: Option<usize>,
+}
+
+/// Different parameters of sets below a prefix, unless its key says otherwise.
+const KINDS: usize = 64;
+
+/// What sets may take below the prefixes of these keys, on a server whose sets may take `memory`: of keys
+/// with the same prefix, what the most generous allows.
+#[must_use]
+pub fn quotas(keys: &[KeyEntry], memory: u64) -> Vec<Quota> {
+    let mut quotas: Vec<Quota> = Vec::new();
+    for key in keys.iter().filter(|key| !key.prefix.is_empty()) {
+        let own = Quota {
+            prefix: key.prefix.clone(),
+            sets: key.sets.unwrap_or(u64::MAX),
+            bytes: key.memory.unwrap_or(memory / 2),
+            kinds: key.kinds.unwrap_or(KINDS),
+        };
+        match quotas.iter_mut().find(|quota| quota.prefix == own.prefix) {
+            Some(quota) => {
+                quota.sets = quota.sets.max(own.sets);
+                quota.bytes = quota.bytes.max(own.bytes);
+                quota.kinds = quota.kinds.max(own.kinds);
+            }
+            None => quotas.push(own),
+        }
+    }
+    quotas
 }
 
 impl KeyEntry {
@@ -81,6 +121,15 @@ impl KeyEntry {
         text.push_str(&format!("role = \"{}\"\n", self.role));
         if !self.prefix.is_empty() {
             text.push_str(&format!("prefix = {}\n", quoted(&self.prefix)));
+        }
+        for (name, limit) in [
+            ("sets", self.sets),
+            ("memory", self.memory),
+            ("kinds", self.kinds.map(|kinds| kinds as u64)),
+        ] {
+            if let Some(limit) = limit {
+                text.push_str(&format!("{name} = {limit}\n"));
+            }
         }
         text.push_str(&format!("sha256 = \"{}\"\n", self.sha256));
         text
@@ -102,6 +151,9 @@ impl std::str::FromStr for KeyEntry {
             role: role.parse()?,
             sha256: sha256.into(),
             prefix: parts.next().unwrap_or_default().into(),
+            sets: None,
+            memory: None,
+            kinds: None,
         })
     }
 }

@@ -21,6 +21,7 @@ mod read;
 mod settings;
 
 pub use read::Amount;
+pub(crate) use read::bytes;
 pub use settings::{
     LimitSettings, LogSettings, Settings, SiteSettings, TlsSettings, TraceSettings,
 };

@@ -4,7 +4,7 @@
 //! observe::request   an id, the time it takes, a line in the log
 //! panics             become a 500, and the server goes on
 //! guard              the key becomes a Caller, or 401; foreign pages get 403
-//! limit              too large, too slow, too many at a time
+//! limit              too large, too slow, too much memory at a time
 //! the handler
 //! ```
 
@@ -21,6 +21,7 @@ use http::StatusCode;
 use tower_http::catch_panic::CatchPanicLayer;
 
 use crate::access::Access;
+use crate::budget::Budget;
 use crate::config::Limits;
 use crate::guard::{self, Door};
 use crate::limit::{self, Enforce};
@@ -29,19 +30,31 @@ use crate::refusal::{problem, respond};
 
 /// Puts all of it before the routes of `router`, and before what it answers to unknown paths.
 /// A request that takes longer than `slow` is logged.
-pub fn before(router: Router, access: Arc<Access>, limits: &Limits, slow: Duration) -> Router {
+pub fn before(
+    router: Router,
+    access: Arc<Access>,
+    limits: &Limits,
+    budget: Budget,
+    slow: Duration,
+) -> Router {
     let is_open = guard::is_open_path;
-    before_door(router, Door { access, is_open }, limits, slow)
+    before_door(router, Door { access, is_open }, limits, budget, slow)
 }
 
 /// As [`before`], with other paths that need no key.
-pub fn before_door(router: Router, door: Door, limits: &Limits, slow: Duration) -> Router {
+pub fn before_door(
+    router: Router,
+    door: Door,
+    limits: &Limits,
+    budget: Budget,
+    slow: Duration,
+) -> Router {
     // The last layer is the outermost.
     router
         // Ours holds whatever the handlers read with.
         .layer(DefaultBodyLimit::disable())
         .layer(from_fn_with_state(
-            Enforce::new(limits.clone()),
+            Enforce::new(limits.clone(), budget),
             limit::enforce,
         ))
         .layer(from_fn_with_state(door, guard::admit))

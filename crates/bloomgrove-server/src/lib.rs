@@ -37,6 +37,7 @@
 //! ```
 
 pub mod access;
+pub mod budget;
 pub mod config;
 pub mod coordinator;
 pub mod demo;

@@ -8,13 +8,17 @@
 //! |---|---|
 //! | `Content-Length` above the limit | 413 `too_large`, before a byte is read |
 //! | a body that turns out larger | 413 `too_large` |
-//! | all bodies together take too much memory | 503 `busy` |
+//! | a request that takes more memory than there is for all | 413 `too_large` |
+//! | all requests together take too much memory | 503 `busy` |
 //! | a body that does not come in [`Limits::request_time`] | 408 `timeout` |
 //! | an answer that is not ready by then | 503 `timeout` |
+//!
+//! Every request gets a [`Charge`] on the [`Budget`] of all, which handlers find among its extensions; it
+//! is held until the answer has gone.
 
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
 use axum::body::Body;
@@ -27,49 +31,47 @@ use http::{StatusCode, header};
 use http_body_util::BodyExt;
 use hyper::body::{Body as _, Frame, SizeHint};
 
+use crate::access::Caller;
+use crate::budget::{Budget, Charge, SMALL};
 use crate::config::Limits;
+use crate::coordinator::Refusal;
+use crate::http::answer::Refused;
+use crate::observe::request::Peer;
 use crate::refusal::{problem, respond};
 
-/// What [`enforce`] needs: the limits, and how many bytes of bodies are in memory now.
+/// What [`enforce`] needs: the limits, and the memory for all requests.
 #[derive(Clone, Debug)]
 pub struct Enforce {
     limits: Limits,
-    held: Arc<AtomicU64>,
+    budget: Budget,
 }
 
 impl Enforce {
-    /// With these limits.
+    /// With these limits, and this budget.
     #[must_use]
-    pub fn new(limits: Limits) -> Self {
-        Self {
-            limits,
-            held: Arc::default(),
-        }
-    }
-
-    /// How many bytes all bodies together may take: a quarter of what filters may, but enough
-    /// for a few of the largest.
-    fn room(&self) -> u64 {
-        (self.limits.memory / 4).max(self.limits.body.saturating_mul(4))
+    pub fn new(limits: Limits, budget: Budget) -> Self {
+        Self { limits, budget }
     }
 }
 
 /// The middleware.
-pub async fn enforce(State(enforce): State<Enforce>, request: Request, next: Next) -> Response {
+pub async fn enforce(State(enforce): State<Enforce>, mut request: Request, next: Next) -> Response {
     let limit = enforce.limits.body;
     let declared = request.headers().get(header::CONTENT_LENGTH);
     let declared = declared.and_then(|value| value.to_str().ok()?.parse().ok());
     if declared.is_some_and(|declared: u64| declared > limit) {
         return respond(too_large(limit));
     }
+    let charge = enforce.budget.charge(caller(&request));
     let tally = Arc::new(Tally {
         limit,
-        room: enforce.room(),
-        held: enforce.held.clone(),
+        charge: charge.clone(),
+        paid: AtomicU64::new(0),
         seen: AtomicU64::new(0),
         complete: AtomicBool::new(request.body().is_end_stream()),
-        busy: AtomicBool::new(false),
+        refused: OnceLock::new(),
     });
+    request.extensions_mut().insert(charge.clone());
     let request = request.map(|body| {
         Body::new(Tallied {
             body,
@@ -77,18 +79,24 @@ pub async fn enforce(State(enforce): State<Enforce>, request: Request, next: Nex
         })
     });
     let time = enforce.limits.request_time;
-    let response = tokio::time::timeout(time, next.run(request)).await;
+    let work = async {
+        // The client sends no more than fits into buffers while this waits.
+        if let Some(declared) = declared {
+            if let Err(refusal) = charge.wait_for_body(declared).await {
+                return respond(Refused::from(refusal).into());
+            }
+            tally.paid.store(declared, Ordering::Relaxed);
+        }
+        next.run(request).await
+    };
+    let response = tokio::time::timeout(time, work).await;
     let seconds = time.as_secs_f64();
     if tally.is_too_large() {
         respond(too_large(limit))
-    } else if tally.busy.load(Ordering::Relaxed) {
-        respond(problem(
-            StatusCode::SERVICE_UNAVAILABLE,
-            Code::Busy,
-            "the bodies of all requests under way take too much memory; try again in a moment",
-        ))
+    } else if let Some(refusal) = tally.refused.get() {
+        respond(Refused::from(refusal.clone()).into())
     } else if let Ok(response) = response {
-        response
+        pay(response, charge).await
     } else if tally.complete.load(Ordering::Relaxed) {
         respond(problem(
             StatusCode::SERVICE_UNAVAILABLE,
@@ -104,6 +112,45 @@ pub async fn enforce(State(enforce): State<Enforce>, request: Request, next: Nex
             Code::Timeout,
             format!("the body did not come within {seconds} s; nothing was changed"),
         ))
+    }
+}
+
+/// Who pays for a request: its key, or where it comes from.
+fn caller(request: &Request) -> String {
+    let key = request.extensions().get::<Caller>().map(Caller::name);
+    match key.filter(|name| !name.is_empty()) {
+        Some(name) => name.to_owned(),
+        None => {
+            let peer = request.extensions().get::<Peer>();
+            peer.map(|Peer(peer)| peer.ip().to_string())
+                .unwrap_or_default()
+        }
+    }
+}
+
+/// The answer, whose bytes are paid for until they have gone.
+async fn pay(response: Response, charge: Charge) -> Response {
+    let Some(size) = response
+        .body()
+        .size_hint()
+        .exact()
+        .filter(|&size| size > SMALL)
+    else {
+        return response;
+    };
+    // What the request itself took is gone by now, or is as good as gone.
+    if let Err(refusal) = charge.settle(size) {
+        return respond(Refused::from(refusal).into());
+    }
+    let (parts, body) = response.into_parts();
+    // All of it is there already.
+    match body.collect().await {
+        Ok(body) => Response::from_parts(parts, Body::from(charge.with(body.to_bytes()))),
+        Err(error) => respond(problem(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            Code::Internal,
+            format!("the answer broke off: {error}"),
+        )),
     }
 }
 
@@ -138,11 +185,12 @@ fn too_large(limit: u64) -> Problem {
 #[derive(Debug)]
 struct Tally {
     limit: u64,
-    room: u64,
-    held: Arc<AtomicU64>,
+    charge: Charge,
+    /// Bytes that were charged before they came.
+    paid: AtomicU64,
     seen: AtomicU64,
     complete: AtomicBool,
-    busy: AtomicBool,
+    refused: OnceLock<Refusal>,
 }
 
 impl Tally {
@@ -151,23 +199,19 @@ impl Tally {
     }
 
     fn add(&self, bytes: u64) -> Result<(), axum::Error> {
-        self.seen.fetch_add(bytes, Ordering::Relaxed);
-        let held = self.held.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let seen = self.seen.fetch_add(bytes, Ordering::Relaxed) + bytes;
         if self.is_too_large() {
             return Err(axum::Error::new("larger than this server takes"));
         }
-        if held > self.room {
-            self.busy.store(true, Ordering::Relaxed);
-            return Err(axum::Error::new("too many bodies at a time"));
+        let paid = self.paid.load(Ordering::Relaxed);
+        if seen > paid {
+            self.charge.take(seen - paid).map_err(|refusal| {
+                let _ = self.refused.set(refusal.clone());
+                axum::Error::new(refusal)
+            })?;
+            self.paid.store(seen, Ordering::Relaxed);
         }
         Ok(())
-    }
-}
-
-impl Drop for Tally {
-    fn drop(&mut self) {
-        let seen = self.seen.load(Ordering::Relaxed);
-        self.held.fetch_sub(seen, Ordering::Relaxed);
     }
 }
 

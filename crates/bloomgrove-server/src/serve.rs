@@ -15,7 +15,8 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::access::Access;
+use crate::access::{self, Access};
+use crate::budget::Budget;
 use crate::config::Config;
 use crate::coordinator::{Coordinator, Limits};
 use crate::http::App;
@@ -125,10 +126,12 @@ impl Server {
             Vec::new()
         };
         let (app, health) = (App::new(examples, self.tracer), Health::default());
+        let budget = Budget::new(config.limits.memory);
         let router = front::before(
             router(app.clone(), &health),
             self.access,
             &config.limits,
+            budget.clone(),
             config.log.slow,
         );
         let mut beside = JoinSet::new();
@@ -140,7 +143,7 @@ impl Server {
         let stopped = self.stop.subscribe();
         let serving = listen::serve_all(self.listeners, router, self.tls, &limits, stopped);
 
-        let started = start(config, app.clone(), health, self.stop.subscribe());
+        let started = start(config, app.clone(), budget, health, self.stop.subscribe());
         let stop = self.stop.clone();
         let started = async move {
             let ended = started.await;
@@ -163,11 +166,13 @@ impl Server {
 async fn start(
     config: Arc<Config>,
     app: App,
+    budget: Budget,
     health: Health,
     mut stop: watch::Receiver<bool>,
 ) -> Result<()> {
     let opened = tokio::task::spawn_blocking(move || open(&config)).await?;
     let coordinator = Arc::new(opened?);
+    budget.beside(coordinator.bytes());
     if app.is_demo() && coordinator.is_empty() {
         fill(&coordinator).await?;
     }
@@ -198,6 +203,7 @@ fn open(config: &Config) -> Result<Coordinator> {
         filter: config.limits.filter,
         // The rest is for sending it.
         time: config.limits.request_time.mul_f64(0.8),
+        quotas: access::quotas(&config.keys, config.limits.memory),
     };
     let coordinator = Coordinator::open(&config.data, config.restore.as_deref(), limits)?;
     if config.demo && !coordinator.is_empty() && coordinator.info(&demo::first_name()).is_err() {
@@ -218,7 +224,9 @@ async fn fill(coordinator: &Arc<Coordinator>) -> Result<()> {
         let (set, coordinator) = (set?, coordinator.clone());
         puts.spawn(async move {
             let tags = Some(set.tags);
-            coordinator.put(&set.name, set.filter, tags, None).await
+            coordinator
+                .put(&set.name, set.filter, tags, None, None)
+                .await
         });
     }
     while let Some(put) = puts.join_next().await {

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use bloomgrove_server::access::{Access, KeyEntry, Role, hash_of};
+use bloomgrove_server::budget::Budget;
 use bloomgrove_server::config::Limits;
 use bloomgrove_server::guard::{self, Door};
 use bloomgrove_server::observe::health::Health;
@@ -159,7 +160,8 @@ impl Site {
             is_open: guard::is_health_path,
         };
         let router = http::router(self.handle.clone()).merge(health.router());
-        let router = front::before_door(router, door, &self.limits, self.slow);
+        let budget = Budget::new(self.limits.memory);
+        let router = front::before_door(router, door, &self.limits, budget, self.slow);
         let mut beside = JoinSet::new();
         beside.spawn(metrics::sum_up());
         if let Some(tls) = &self.tls {

@@ -108,8 +108,8 @@ pub(super) fn add(remote: &Remote, args: Add) -> Result<Outcome> {
         options: PutOptions {
             tags: args.tag,
             expires_in: args.expires.map(seconds),
+            base: (!args.replace).then_some(0),
         },
-        replace: args.replace,
         json: args.json,
         ahead: VecDeque::new(),
         bytes: 0,
@@ -190,7 +190,6 @@ struct Adding<'r> {
     remote: &'r Remote,
     prefix: String,
     options: PutOptions,
-    replace: bool,
     json: bool,
     /// What was sent and is not yet answered, in order.
     ahead: VecDeque<Sent>,
@@ -226,7 +225,6 @@ impl Adding<'_> {
             name.clone(),
             coded.message,
             self.options.clone(),
-            self.replace,
         );
         self.bytes += bytes;
         self.ahead.push_back(Sent {
@@ -302,24 +300,16 @@ async fn put(
     name: String,
     message: Vec<u8>,
     options: PutOptions,
-    replace: bool,
 ) -> Result<(Updated, bool), Error> {
-    if !replace {
-        match client.set(&name).await {
-            Ok(_) => {
-                return Err(Error::Invalid {
-                    what: "there is a set of this name already; --replace replaces it, and \
-                           `remote update` adds to it"
-                        .into(),
-                });
-            }
-            Err(error) if error.code() == Some(Code::NotFound) => {}
-            Err(error) => return Err(error),
-        }
-    }
-    client
-        .put_bytes(&name, MEDIA_MESSAGE, message, &options)
-        .await
+    let put = client.put_bytes(&name, MEDIA_MESSAGE, message, &options);
+    put.await.map_err(|error| match error.code() {
+        Some(Code::Exists) => Error::Invalid {
+            what: "there is a set of this name already; --replace replaces it, and \
+                   `remote update` adds to it"
+                .into(),
+        },
+        _ => error,
+    })
 }
 
 /// Add all that filters hold to a set, or apply what changed.

@@ -38,10 +38,18 @@ pub struct Event {
     /// What happened.
     pub kind: EventKind,
     /// Documents that it began with, or that were transferred.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "super::list::at_most::<{ super::list::SHORT }, _, _>"
+    )]
     pub inputs: Vec<String>,
     /// Documents that it made.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "super::list::at_most::<{ super::list::SHORT }, _, _>"
+    )]
     pub outputs: Vec<String>,
     /// When, as `2026-11-16T09:30:00Z`; now if it is left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -63,6 +71,7 @@ pub struct Event {
 #[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct RecordEvents {
     /// The events: 10,000 at most.
+    #[serde(deserialize_with = "super::list::at_most::<{ super::list::SHORT }, _, _>")]
     pub events: Vec<Event>,
 }
 

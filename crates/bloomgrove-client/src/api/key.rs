@@ -4,7 +4,7 @@ use std::fmt;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde::de::{self, MapAccess, SeqAccess, Visitor};
+use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A key: `"text"`, `{"u64": 42}` or `{"base64": "AAH/"}`.
@@ -78,33 +78,6 @@ impl<'de> Deserialize<'de> for Key {
 /// Keys in one request at most, whatever a server is configured to take: a list is not read
 /// beyond.
 pub const MOST_KEYS: usize = 1_000_000;
-
-/// Reads a list of keys, and no more than [`MOST_KEYS`].
-pub(super) fn some<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Key>, D::Error> {
-    struct List;
-
-    impl<'de> Visitor<'de> for List {
-        type Value = Vec<Key>;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            write!(f, "a list of keys")
-        }
-
-        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<Key>, A::Error> {
-            let mut keys = Vec::new();
-            while let Some(key) = list.next_element()? {
-                if keys.len() == MOST_KEYS {
-                    let what = format!("more than {MOST_KEYS} keys; send them in parts");
-                    return Err(de::Error::custom(what));
-                }
-                keys.push(key);
-            }
-            Ok(keys)
-        }
-    }
-
-    from.deserialize_seq(List)
-}
 
 struct KeyVisitor;
 

@@ -207,6 +207,7 @@ impl Node {
 #[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct LineageRequest {
     /// What to begin with: 10,000 at most.
+    #[serde(deserialize_with = "super::list::at_most::<{ super::list::SHORT }, _, _>")]
     pub ids: Vec<Start>,
     /// Which way to go.
     #[serde(default)]

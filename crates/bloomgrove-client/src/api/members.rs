@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 #[cfg(feature = "schema")]
 use utoipa::ToSchema;
 
+/// Names in one request at most.
+pub const MOST_NAMES: usize = 1_000_000;
+
 /// Asks how many items an expression of sets holds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -34,9 +37,9 @@ pub enum Names {
     /// The integers from the first up to, but not with, the second.
     Range(u64, u64),
     /// These integers, rising.
-    Integers(Vec<u64>),
+    Integers(#[serde(deserialize_with = "super::list::at_most::<MOST_NAMES, _, _>")] Vec<u64>),
     /// These texts, each once.
-    Texts(Vec<String>),
+    Texts(#[serde(deserialize_with = "super::list::at_most::<MOST_NAMES, _, _>")] Vec<String>),
 }
 
 /// How integers were spelled as keys.

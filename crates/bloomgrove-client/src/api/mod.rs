@@ -9,11 +9,13 @@
 //! | `sites.rs`, `events.rs` | sites of a federation, what happens there |
 //! | `lineage.rs`, `trace.rs` | where documents come from: as one site knows it, and all |
 //! | `key.rs` | how a key is written |
+//! | `list.rs` | how long a list may be |
 //! | `problem.rs` | what went wrong |
 
 mod events;
 mod key;
 mod lineage;
+mod list;
 mod members;
 mod problem;
 mod server;
@@ -31,8 +33,8 @@ pub use lineage::{
     Relation, Start, is_event_kind,
 };
 pub use members::{
-    Estimate, EstimateRequest, Member, Names, ReconstructRequest, Reconstruction, Sample,
-    SampleRequest, Spelling,
+    Estimate, EstimateRequest, MOST_NAMES, Member, Names, ReconstructRequest, Reconstruction,
+    Sample, SampleRequest, Spelling,
 };
 pub use problem::{Code, Problem};
 pub use server::{Cell, Picture, Segment, Snapshot, Snapshots, Status, Totals};

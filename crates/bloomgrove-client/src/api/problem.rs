@@ -52,6 +52,8 @@ pub enum Code {
     Exists,
     /// The update builds on another version than the set has: send the whole filter. 409.
     SendWhole,
+    /// The set is no longer of the version that the filter was to replace: 409.
+    Changed,
     /// The filter has other parameters than the set: 409.
     Incompatible,
     /// The body or the batch is larger than the server allows: 413.

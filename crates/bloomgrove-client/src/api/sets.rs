@@ -66,7 +66,11 @@ pub struct CreateSet {
     )]
     pub fpr: Option<f64>,
     /// Labels to ask by: up to 32, each 1 to 100 bytes of text without control characters.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "super::list::at_most::<{ super::list::SHORT }, _, _>"
+    )]
     pub tags: Vec<String>,
     /// Seconds until it goes by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -84,7 +88,11 @@ pub struct ChangeSet {
     #[cfg_attr(feature = "schema", schema(min_length = 1, max_length = 500))]
     pub name: Option<String>,
     /// Its new tags, all of them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "super::list::at_most_if_any::<{ super::list::SHORT }, _, _>"
+    )]
     pub tags: Option<Vec<String>>,
     /// Seconds until it goes by itself, from now; 0 for never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -97,7 +105,7 @@ pub struct ChangeSet {
 #[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct AddItems {
     /// The keys.
-    #[serde(deserialize_with = "super::key::some")]
+    #[serde(deserialize_with = "super::list::at_most::<{ super::MOST_KEYS }, _, _>")]
     pub keys: Vec<Key>,
 }
 

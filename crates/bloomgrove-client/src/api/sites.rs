@@ -47,7 +47,11 @@ pub struct RegisterSite {
     pub store: Option<u64>,
     /// What it believes the coordinator to have of it. While that is not so, traces are not
     /// complete.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "super::list::at_most::<{ super::list::SHORT }, _, _>"
+    )]
     #[cfg_attr(feature = "schema", schema(max_items = 4000))]
     pub sets: Vec<SetVersion>,
 }

@@ -12,6 +12,7 @@ use super::{Direction, Link, Node};
 #[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct TraceRequest {
     /// What to begin with: 1 to 1000 ids.
+    #[serde(deserialize_with = "super::list::at_most::<{ super::list::SHORT }, _, _>")]
     #[cfg_attr(feature = "schema", schema(min_items = 1, max_items = 1000))]
     pub ids: Vec<String>,
     /// Which way to go.

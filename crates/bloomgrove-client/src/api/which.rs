@@ -12,7 +12,7 @@ use super::Key;
 #[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct WhichRequest {
     /// The keys.
-    #[serde(deserialize_with = "super::key::some")]
+    #[serde(deserialize_with = "super::list::at_most::<{ super::MOST_KEYS }, _, _>")]
     pub keys: Vec<Key>,
     /// Only sets whose names begin so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -20,7 +20,7 @@ pub struct WhichRequest {
     /// Only sets with this tag.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
-    /// Names of at most so many sets for each key, 1000 by default, and of a million for all keys.
+    /// List at most this many sets for each key, 1000 by default, and 16 MiB of names for all keys.
     /// Counts are of all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(maximum = 100_000))]
@@ -50,7 +50,8 @@ pub struct Which {
 pub struct Answer {
     /// How many.
     pub count: u64,
-    /// Their names in order, up to the limit; left out when only the count was asked for.
+    /// Their names in order, or those of some of them if there are more than the limit; left out when
+    /// only the count was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sets: Option<Vec<String>>,
 }

@@ -15,6 +15,9 @@ pub struct PutOptions {
     pub tags: Vec<String>,
     /// Seconds until it goes by itself.
     pub expires_in: Option<u64>,
+    /// The version of the set that the filter replaces, so that nothing that was added since is lost; 0
+    /// if there must be no such set. Any version by default.
+    pub base: Option<u64>,
 }
 
 /// Room for what a message has beside bits.
@@ -72,6 +75,7 @@ impl Client {
                 .expires_in
                 .map(|time| ("expires_in", time.to_string())),
         );
+        query.extend(options.base.map(|base| ("base", base.to_string())));
         let request = self.about(Method::PUT, name, "/filter")?.query(&query);
         let request = request.header(CONTENT_TYPE, media).body(bytes);
         let response = self.send(request).await?;

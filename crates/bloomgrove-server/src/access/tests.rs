@@ -6,6 +6,9 @@ fn entry(name: &str, role: Role, key: &str, prefix: &str) -> KeyEntry {
         role,
         sha256: hash_of(key),
         prefix: prefix.into(),
+        sets: None,
+        memory: None,
+        kinds: None,
     }
 }
 

@@ -73,7 +73,7 @@ impl<T> Visitor<'_> for Text<T> {
     }
 }
 
-pub(super) fn bytes<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+pub(crate) fn bytes<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
     from.deserialize_any(Text {
         parse: units::bytes,
         expecting: "a number of bytes such as \"64MiB\"",

@@ -2,11 +2,15 @@
 //!
 //! A question restricted by prefix or tag asks all sets and drops the others from the answer: asking
 //! a hundred thousand takes microseconds, and choosing among them first would take longer.
+//!
+//! No question holds the index for longer than [`KEYS`] keys or [`NAMES_AT_ONCE`] names take, and the
+//! answer to a key in every set costs its count and the names that are listed, not all names.
 
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
-use bloomgrove::index;
+use bloomgrove::index::{self, Index};
 use bloomgrove_client::api::{self, Code};
 
 use super::Coordinator;
@@ -14,17 +18,26 @@ use super::catalog::{Catalog, Entry};
 use super::refusal::Refusal;
 use crate::observe::process;
 
-/// Keys asked for while the lock is held: a change waits for so many at most.
-const CHUNK: usize = 512;
-/// Names in the answer to one key, usually and at most, and to all keys of a request.
+/// Keys asked for while the index is held, and names copied: a change waits for these at most.
+const KEYS: usize = 32;
+const NAMES_AT_ONCE: usize = 4096;
+/// Names in the answer to one key, usually and at most.
 const NAMES: u64 = 1000;
 const MOST_NAMES: u64 = 100_000;
-const MOST_NAMES_IN_ALL: usize = 1_000_000;
+/// Bytes of all names in one answer.
+const MOST_TEXT: usize = 16 << 20;
+/// What a name takes in an answer beside its bytes: in a list, and in JSON.
+const AROUND_NAME: usize = 40;
+/// Keys and names of an answer that is found at once, without a thread of its own.
+const FEW: usize = 32;
+const FEW_NAMES: usize = 1000;
 /// Sets in a list.
 const LIST: usize = 100;
 const MOST_LIST: usize = 1000;
 const CELLS: usize = 2000;
 const MOST_CELLS: usize = 20_000;
+/// Sets looked at for a picture while anything is held.
+const PICTURED: usize = 1000;
 
 /// Which sets a question is about.
 #[derive(Clone, Copy, Debug, Default)]
@@ -33,7 +46,14 @@ struct Only<'a> {
     tag: Option<&'a str>,
 }
 
-impl Only<'_> {
+impl<'a> Only<'a> {
+    fn of(request: &'a api::WhichRequest) -> Self {
+        Self {
+            prefix: request.prefix.as_deref().unwrap_or_default(),
+            tag: request.tag.as_deref(),
+        }
+    }
+
     fn is_all(&self) -> bool {
         self.prefix.is_empty() && self.tag.is_none()
     }
@@ -43,9 +63,10 @@ impl Only<'_> {
             .is_none_or(|tag| entry.tags.iter().any(|own| own == tag))
     }
 
-    fn takes(&self, catalog: &Catalog, name: &str) -> bool {
-        name.starts_with(self.prefix)
-            && (self.tag.is_none() || catalog.get(name).is_some_and(|entry| self.has_tag(entry)))
+    /// Whether a set is meant; by its tags only if there is a catalog to look them up.
+    fn takes(&self, catalog: Option<&Catalog>, name: &str) -> bool {
+        let tagged = |catalog: &Catalog| catalog.get(name).is_some_and(|entry| self.has_tag(entry));
+        name.starts_with(self.prefix) && catalog.is_none_or(tagged)
     }
 }
 
@@ -64,63 +85,148 @@ pub(super) fn text<'a>(set: &index::Set<'a>) -> &'a str {
     std::str::from_utf8(set.name()).unwrap_or_default()
 }
 
+/// The names for some keys, copied in one go while the index is held.
+#[derive(Default)]
+struct Found {
+    text: String,
+    /// For each key how many sets there are, and where each of its names ends in the text.
+    keys: Vec<(usize, Vec<usize>)>,
+}
+
+impl Found {
+    fn copy(answers: &index::Answers<'_>, room: usize) -> Self {
+        let mut found = Self::default();
+        for (key, sets) in answers.iter().enumerate() {
+            let mut ends = Vec::with_capacity(sets.len());
+            for name in sets.iter().map(text) {
+                if found.text.len() + name.len() > room {
+                    break;
+                }
+                found.text.push_str(name);
+                ends.push(found.text.len());
+            }
+            found.keys.push((answers.count(key), ends));
+        }
+        found
+    }
+
+    fn answers(&self, count_only: bool) -> impl Iterator<Item = api::Answer> + '_ {
+        let mut start = 0;
+        self.keys.iter().map(move |(count, ends)| {
+            let names = ends.iter().map(|&end| {
+                let name = self.text[start..end].to_owned();
+                start = end;
+                name
+            });
+            let mut sets: Vec<String> = names.collect();
+            sets.sort_unstable();
+            api::Answer {
+                count: *count as u64,
+                sets: (!count_only).then_some(sets),
+            }
+        })
+    }
+}
+
 impl Coordinator {
-    /// Which sets may hold each of the keys.
+    /// Which sets may hold each of the keys. `take` is told how many bytes the answer takes, as it
+    /// grows, and may refuse.
     ///
     /// # Errors
-    /// Too many keys.
-    pub fn which(&self, request: &api::WhichRequest) -> Result<api::Which, Refusal> {
-        self.check_keys(request.keys.len())?;
-        let only = Only {
-            prefix: request.prefix.as_deref().unwrap_or_default(),
-            tag: request.tag.as_deref(),
-        };
-        let limit = request.limit.unwrap_or(NAMES);
-        if limit > MOST_NAMES {
-            let detail = format!("limit is {limit}; it may be {MOST_NAMES} at most");
-            return Err(Refusal::invalid(detail));
-        }
-        let limit = limit as usize;
+    /// Too many keys; too long; what `take` refuses.
+    pub fn which(
+        &self,
+        request: &api::WhichRequest,
+        take: impl Fn(u64) -> Result<(), Refusal>,
+    ) -> Result<api::Which, Refusal> {
+        let limit = self.check_which(request)?;
         let mut answers = Vec::with_capacity(request.keys.len());
-        let mut left = MOST_NAMES_IN_ALL;
+        let mut room = MOST_TEXT;
         let started = Instant::now();
         let deadline = started + self.shared.limits.time;
-        for keys in request.keys.chunks(CHUNK) {
+        let at_once = (NAMES_AT_ONCE / limit.max(1)).clamp(1, KEYS);
+        for keys in request.keys.chunks(at_once) {
             in_time(deadline)?;
-            let catalog = self.shared.read();
-            for sets in catalog.index.which_many(keys).iter() {
-                let names = sets.iter().map(text);
-                let names = names.filter(|name| only.is_all() || only.takes(&catalog, name));
-                let (count, sets) = if request.count_only {
-                    (names.count(), None)
-                } else {
-                    let mut names: Vec<&str> = names.collect();
-                    names.sort_unstable();
-                    let shown = names.iter().take(limit.min(left));
-                    let shown: Vec<String> = shown.map(|name| name.to_string()).collect();
-                    left -= shown.len();
-                    (names.len(), Some(shown))
-                };
-                answers.push(api::Answer {
-                    count: count as u64,
-                    sets,
-                });
-            }
+            let found = self.find(&self.shared.index.read(), keys, request, limit, room);
+            room -= found.text.len();
+            let names: usize = found.keys.iter().map(|(_, ends)| ends.len()).sum();
+            take((2 * found.text.len() + AROUND_NAME * (keys.len() + names)) as u64)?;
+            answers.extend(found.answers(request.count_only));
         }
-        let microseconds = started.elapsed().as_secs_f64() * 1e6;
-        let totals = &self.shared.totals;
-        let keys = request.keys.len() as u64;
-        totals.keys_asked.fetch_add(keys, Relaxed);
-        let named = answers.iter().map(|answer| answer.count).sum();
-        totals.sets_named.fetch_add(named, Relaxed);
+        self.count(&answers);
         let mut cost = None;
         if request.explain {
+            let microseconds = started.elapsed().as_secs_f64() * 1e6;
             cost = Some(api::Cost {
                 microseconds,
-                ..self.cost(&request.keys, only, deadline)?
+                ..self.cost(&request.keys, Only::of(request), deadline)?
             });
         }
         Ok(api::Which { answers, cost })
+    }
+
+    /// As [`which`](Self::which), if that takes next to no time: few keys, few names, and nothing to
+    /// wait for. For threads that must not be kept.
+    pub fn which_at_once(
+        &self,
+        request: &api::WhichRequest,
+    ) -> Option<Result<api::Which, Refusal>> {
+        if request.keys.len() > FEW || request.explain {
+            return None;
+        }
+        let limit = match self.check_which(request) {
+            Ok(limit) => limit,
+            Err(refusal) => return Some(Err(refusal)),
+        };
+        let index = self.shared.index.try_read()?;
+        // One more than few are too many.
+        let listed = limit.min(FEW_NAMES / request.keys.len().max(1) + 1);
+        let found = self.find(&index, &request.keys, request, listed, MOST_TEXT);
+        drop(index);
+        let is_cut = |(count, ends): &(usize, Vec<usize>)| ends.len() < limit.min(*count);
+        if found.keys.iter().any(is_cut) {
+            return None;
+        }
+        let answers: Vec<_> = found.answers(request.count_only).collect();
+        self.count(&answers);
+        let cost = None;
+        Some(Ok(api::Which { answers, cost }))
+    }
+
+    fn find(
+        &self,
+        index: &Index,
+        keys: &[api::Key],
+        request: &api::WhichRequest,
+        limit: usize,
+        room: usize,
+    ) -> Found {
+        let only = Only::of(request);
+        if only.is_all() {
+            return Found::copy(&index.which_some(keys, limit, |_| true), room);
+        }
+        let catalog = only.tag.map(|_| self.shared.read());
+        let takes = |set: &index::Set<'_>| only.takes(catalog.as_deref(), text(set));
+        Found::copy(&index.which_some(keys, limit, takes), room)
+    }
+
+    /// How many names each key gets.
+    fn check_which(&self, request: &api::WhichRequest) -> Result<usize, Refusal> {
+        self.check_keys(request.keys.len())?;
+        match request.limit.unwrap_or(NAMES) {
+            _ if request.count_only => Ok(0),
+            limit if limit > MOST_NAMES => Err(Refusal::invalid(format!(
+                "limit is {limit}; it may be {MOST_NAMES} at most"
+            ))),
+            limit => Ok(limit as usize),
+        }
+    }
+
+    fn count(&self, answers: &[api::Answer]) {
+        let totals = &self.shared.totals;
+        let named = answers.iter().map(|answer| answer.count).sum();
+        totals.keys_asked.fetch_add(answers.len() as u64, Relaxed);
+        totals.sets_named.fetch_add(named, Relaxed);
     }
 
     /// What asking for these keys costs: by asking again, and looking at every set.
@@ -131,22 +237,19 @@ impl Coordinator {
         deadline: Instant,
     ) -> Result<api::Cost, Refusal> {
         let mut cost = api::Cost::default();
-        for keys in keys.chunks(CHUNK) {
+        for key in keys {
             in_time(deadline)?;
-            let catalog = self.shared.read();
-            for key in keys {
-                let (_, figures) = catalog.index.explain(key);
-                cost.filters_tested += figures.filters_tested;
-                cost.words_read += figures.words_read;
-            }
+            let index = self.shared.index.read();
+            let (_, figures) = index.explain(key);
+            cost.filters_tested += figures.filters_tested;
+            cost.words_read += figures.words_read;
         }
-        let catalog = self.shared.read();
-        let scope = catalog
-            .index
-            .scope(|set| only.is_all() || only.takes(&catalog, text(&set)));
+        let index = self.shared.index.read();
+        let catalog = only.tag.map(|_| self.shared.read());
+        let scope = index.scope(|set| only.is_all() || only.takes(catalog.as_deref(), text(&set)));
         cost.sets = scope.len() as u64;
-        // The lock is held, so the scope is of this index.
-        if let Ok(view) = catalog.index.within(&scope) {
+        // The index is held, so the scope is of it.
+        if let Ok(view) = index.within(&scope) {
             cost.expected_false = view.expected_false();
         }
         Ok(cost)
@@ -162,14 +265,14 @@ impl Coordinator {
     ) -> api::SetList {
         let limit = limit.unwrap_or(LIST).clamp(1, MOST_LIST);
         let only = Only { prefix, tag };
-        let catalog = self.shared.read();
+        let (catalog, index) = (self.shared.read(), self.shared.index.read());
         let mut matching = catalog
             .range(prefix, after)
             .filter(|(_, entry)| only.has_tag(entry));
         let sets: Vec<api::Set> = matching
             .by_ref()
             .take(limit)
-            .map(|(name, entry)| catalog.describe(name, entry))
+            .map(|(name, entry)| entry.describe(&index, name))
             .collect();
         let next = matching.next().and(sets.last()).map(|set| set.name.clone());
         api::SetList {
@@ -184,9 +287,14 @@ impl Coordinator {
     /// # Errors
     /// No such set.
     pub fn info(&self, name: &str) -> Result<api::Set, Refusal> {
-        let catalog = self.shared.read();
-        let entry = catalog.get(name).ok_or_else(|| Refusal::not_found(name))?;
-        Ok(catalog.describe(name, entry))
+        let entry = self.shared.read().get(name).cloned();
+        let entry = entry.ok_or_else(|| Refusal::not_found(name))?;
+        Ok(entry.describe(&self.shared.index.read(), name))
+    }
+
+    /// What all sets take, now and from now on.
+    pub fn bytes(&self) -> Arc<AtomicU64> {
+        self.shared.bytes.clone()
     }
 
     /// How many sets there are.
@@ -202,29 +310,37 @@ impl Coordinator {
     /// All sets as at most so many cells, neighbours by name together.
     pub fn picture(&self, cells: Option<usize>) -> api::Picture {
         let most = cells.unwrap_or(CELLS).clamp(1, MOST_CELLS);
-        let catalog = self.shared.read();
-        let each = catalog.len().div_ceil(most).max(1);
+        let sets = self.len();
+        let each = sets.div_ceil(most).max(1);
         let mut cells: Vec<api::Cell> = Vec::new();
-        for (at, (name, entry)) in catalog.range("", None).enumerate() {
-            let ones = catalog
-                .index
-                .get(name.as_bytes())
-                .map_or(0, |set| set.ones());
-            let fill = ones as f64 / entry.params.bits() as f64;
-            match cells.last_mut().filter(|_| at % each != 0) {
-                Some(cell) => {
-                    cell.sets += 1;
-                    cell.fill = cell.fill.max(fill);
+        let (mut at, mut after) = (0, None);
+        loop {
+            let (catalog, index) = (self.shared.read(), self.shared.index.read());
+            let mut last = None;
+            for (name, entry) in catalog.range("", after.as_deref()).take(PICTURED) {
+                let ones = index.get(name.as_bytes()).map_or(0, |set| set.ones());
+                let fill = ones as f64 / entry.params.bits() as f64;
+                match cells.last_mut().filter(|_| at % each != 0) {
+                    Some(cell) => {
+                        cell.sets += 1;
+                        cell.fill = cell.fill.max(fill);
+                    }
+                    None => cells.push(api::Cell {
+                        first: name.to_string(),
+                        sets: 1,
+                        fill,
+                    }),
                 }
-                None => cells.push(api::Cell {
-                    first: name.to_string(),
-                    sets: 1,
-                    fill,
-                }),
+                at += 1;
+                last = Some(name.to_string());
+            }
+            match last {
+                Some(last) => after = Some(last),
+                None => break,
             }
         }
         api::Picture {
-            sets: catalog.len() as u64,
+            sets: sets as u64,
             cells,
         }
     }
@@ -243,8 +359,8 @@ impl Coordinator {
 
     /// The state of it all.
     pub fn status(&self) -> api::Status {
-        let catalog = self.shared.read();
-        let segments = catalog.index.segments_info().into_iter();
+        let index = self.shared.index.read();
+        let segments = index.segments_info().into_iter();
         let segments = segments.map(|segment| api::Segment {
             shape: segment.shape.name().into(),
             reason: segment.plan.reason,
@@ -257,8 +373,8 @@ impl Coordinator {
         api::Status {
             program: env!("CARGO_PKG_VERSION").into(),
             uptime: self.shared.started.elapsed().as_secs_f64(),
-            sets: catalog.len() as u64,
-            bytes: catalog.index.bytes(),
+            sets: index.len() as u64,
+            bytes: index.bytes(),
             memory_limit: self.shared.limits.memory,
             store_bytes: self.shared.store.bytes(),
             version: self.shared.version.load(Relaxed),

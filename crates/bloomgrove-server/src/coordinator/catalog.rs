@@ -3,20 +3,23 @@
 //! ```text
 //!   catalog   name -> version, tags, times, what the store holds      sorted by name
 //!   sites     name -> where it is, when it was heard of               sorted by name
-//!   index     name -> bits                                            asked all at once
+//!   index     name -> bits                                            queried all at once
 //! ```
 //!
-//! Only the writer changes it, and only after the store has the change.
+//! Only the writer changes them, and only after the store has the change: the bits first, so that a
+//! set never has a version whose bits are not there. The catalog's lock is held for a look at some
+//! entries; the index has its own ([`SharedIndex`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 
-use bloomgrove::index::Index;
+use bloomgrove::index::{Index, SharedIndex};
 use bloomgrove::tune;
 use bloomgrove::{Error, Filter, Params};
 use bloomgrove_client::api;
 
+use super::quota::Quota;
 use super::sites::{Life, Registration};
 use super::store::SiteRecord;
 
@@ -58,28 +61,116 @@ pub(super) enum Effect {
     Site(Arc<str>, Option<SiteRecord>),
 }
 
+impl Effect {
+    /// Makes the change to the bits. It cannot fail for want of anything but memory. What is to be
+    /// noted in the catalog then is returned.
+    pub(super) fn apply(self, index: &SharedIndex) -> Result<Noted, Error> {
+        Ok(match self {
+            Effect::Add(name, filter, entry) => {
+                index.add(name.as_bytes(), filter)?;
+                Noted::Set(name.clone(), name, entry)
+            }
+            Effect::Replace(name, filter, entry) => {
+                index.replace(name.as_bytes(), filter)?;
+                Noted::Set(name.clone(), name, entry)
+            }
+            Effect::SetBits(name, positions, entry) => {
+                index.set_bits(name.as_bytes(), &positions)?;
+                Noted::Set(name.clone(), name, entry)
+            }
+            Effect::Describe(old, new, entry) => {
+                if old != new {
+                    index.rename(old.as_bytes(), new.as_bytes())?;
+                }
+                Noted::Set(old, new, entry)
+            }
+            Effect::Remove(name) => {
+                index.remove(name.as_bytes())?;
+                Noted::Gone(name)
+            }
+            Effect::Site(name, site) => Noted::Site(name, site),
+        })
+    }
+}
+
+/// What a change leaves to be noted once the index has it.
+#[derive(Debug)]
+pub(super) enum Noted {
+    /// A set, by the name that it had and by the one that it has.
+    Set(Arc<str>, Arc<str>, Entry),
+    Gone(Arc<str>),
+    Site(Arc<str>, Option<SiteRecord>),
+}
+
 #[derive(Debug)]
 pub(super) struct Catalog {
-    pub(super) index: Index,
     entries: BTreeMap<Arc<str>, Entry>,
     pub(super) sites: BTreeMap<Arc<str>, Registration>,
     /// By time, those that will go by themselves.
     expiring: BTreeSet<(u64, Arc<str>)>,
     /// What all sets take, by [`size_of_set`].
     bytes: u64,
-    /// Parameters in use, and by how many sets: most share theirs.
-    params: Vec<(Arc<Params>, usize)>,
+    kinds: Kinds,
+    /// What sets take below prefixes that have a quota.
+    tallies: Vec<Tally>,
+}
+
+/// Parameters in use, and by how many sets: most share theirs.
+#[derive(Debug, Default)]
+struct Kinds(Vec<(Arc<Params>, usize)>);
+
+impl Kinds {
+    fn find(&self, params: &Params) -> Option<&Arc<Params>> {
+        let known = self.0.iter().find(|(known, _)| **known == *params);
+        known.map(|(known, _)| known)
+    }
+
+    fn add(&mut self, params: &Arc<Params>) {
+        match self.0.iter_mut().find(|(known, _)| known == params) {
+            Some((_, sets)) => *sets += 1,
+            None => self.0.push((params.clone(), 1)),
+        }
+    }
+
+    fn remove(&mut self, params: &Arc<Params>) {
+        if let Some((_, sets)) = self.0.iter_mut().find(|(known, _)| known == params) {
+            *sets -= 1;
+        }
+        self.0.retain(|(_, sets)| *sets > 0);
+    }
+}
+
+/// A quota, and what is used of it.
+#[derive(Debug)]
+pub(super) struct Tally {
+    pub(super) quota: Quota,
+    pub(super) sets: u64,
+    pub(super) bytes: u64,
+    kinds: Kinds,
+}
+
+impl Tally {
+    /// How many different parameters there would be with these.
+    pub(super) fn kinds_with(&self, params: &Params) -> usize {
+        self.kinds.0.len() + usize::from(self.kinds.find(params).is_none())
+    }
 }
 
 impl Catalog {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(quotas: &[Quota]) -> Self {
+        let tallies = quotas.iter().map(|quota| Tally {
+            quota: quota.clone(),
+            sets: 0,
+            bytes: 0,
+            kinds: Kinds::default(),
+        });
         Self {
-            index: Index::mixed(),
+            tallies: tallies.collect(),
             entries: BTreeMap::new(),
             sites: BTreeMap::new(),
             expiring: BTreeSet::new(),
             bytes: 0,
-            params: Vec::new(),
+            kinds: Kinds::default(),
         }
     }
 
@@ -118,65 +209,52 @@ impl Catalog {
 
     /// How many different parameters there are.
     pub(super) fn kinds(&self) -> usize {
-        self.params.len()
+        self.kinds.0.len()
+    }
+
+    /// The quotas that a set of this name falls under.
+    pub(super) fn tallies(&self, name: &str) -> impl Iterator<Item = &Tally> {
+        let tallies = self.tallies.iter();
+        tallies.filter(move |tally| name.starts_with(&tally.quota.prefix))
     }
 
     /// The same parameters, shared with the sets that have them.
     pub(super) fn share(&self, params: &Params) -> Arc<Params> {
-        let known = self.params.iter().find(|(known, _)| **known == *params);
-        known.map_or_else(|| Arc::new(params.clone()), |(known, _)| known.clone())
+        let known = self.kinds.find(params).cloned();
+        known.unwrap_or_else(|| Arc::new(params.clone()))
     }
 
-    /// Makes a change. It cannot fail for want of anything but memory.
-    pub(super) fn apply(&mut self, effect: Effect) -> Result<(), Error> {
-        match effect {
-            Effect::Add(name, filter, entry) => {
-                self.index.add(name.as_bytes(), &filter)?;
-                self.insert(name, entry);
-            }
-            Effect::Replace(name, filter, entry) => {
-                self.index.replace(name.as_bytes(), &filter)?;
-                self.forget(&name);
-                self.insert(name, entry);
-            }
-            Effect::SetBits(name, positions, entry) => {
-                self.index.set_bits(name.as_bytes(), &positions)?;
-                self.entries.insert(name, entry);
-            }
-            Effect::Describe(old, new, entry) => {
-                if old != new {
-                    self.index.rename(old.as_bytes(), new.as_bytes())?;
-                }
+    /// Notes a change that the index has.
+    pub(super) fn note(&mut self, noted: Noted) {
+        match noted {
+            Noted::Set(old, new, entry) => {
                 self.forget(&old);
                 self.insert(new, entry);
             }
-            Effect::Site(name, None) => drop(self.sites.remove(&name)),
-            Effect::Site(name, Some(record)) => {
+            Noted::Gone(name) => self.forget(&name),
+            Noted::Site(name, None) => drop(self.sites.remove(&name)),
+            Noted::Site(name, Some(record)) => {
                 let known = self.sites.get(&name);
                 let life = known.map_or_else(|| Life::new().into(), |known| known.life.clone());
                 self.sites.insert(name, Registration { record, life });
             }
-            Effect::Remove(name) => {
-                self.index.remove(name.as_bytes())?;
-                self.forget(&name);
-            }
         }
-        Ok(())
     }
 
-    fn insert(&mut self, name: Arc<str>, entry: Entry) {
+    pub(super) fn insert(&mut self, name: Arc<str>, entry: Entry) {
         if let Some(at) = entry.expires {
             self.expiring.insert((at, name.clone()));
         }
-        match self
-            .params
-            .iter_mut()
-            .find(|(known, _)| *known == entry.params)
-        {
-            Some((_, sets)) => *sets += 1,
-            None => self.params.push((entry.params.clone(), 1)),
+        self.kinds.add(&entry.params);
+        let bytes = size_of_set(&name, &entry.params, &entry.tags);
+        self.bytes += bytes;
+        for tally in &mut self.tallies {
+            if name.starts_with(&tally.quota.prefix) {
+                tally.sets += 1;
+                tally.bytes += bytes;
+                tally.kinds.add(&entry.params);
+            }
         }
-        self.bytes += size_of_set(&name, &entry.params, &entry.tags);
         self.entries.insert(name, entry);
     }
 
@@ -184,23 +262,27 @@ impl Catalog {
         let Some(entry) = self.entries.remove(name) else {
             return;
         };
-        self.bytes -= size_of_set(name, &entry.params, &entry.tags);
+        let bytes = size_of_set(name, &entry.params, &entry.tags);
+        self.bytes -= bytes;
+        for tally in &mut self.tallies {
+            if name.starts_with(&tally.quota.prefix) {
+                tally.sets -= 1;
+                tally.bytes -= bytes;
+                tally.kinds.remove(&entry.params);
+            }
+        }
         if let Some(at) = entry.expires {
             self.expiring.remove(&(at, name.clone()));
         }
-        if let Some((_, sets)) = self
-            .params
-            .iter_mut()
-            .find(|(known, _)| *known == entry.params)
-        {
-            *sets -= 1;
-        }
-        self.params.retain(|(_, sets)| *sets > 0);
+        self.kinds.remove(&entry.params);
     }
+}
 
+impl Entry {
     /// A set as it is shown.
-    pub(super) fn describe(&self, name: &str, entry: &Entry) -> api::Set {
-        let ones = self.index.get(name).map_or(0, |set| set.ones());
+    pub(super) fn describe(&self, index: &Index, name: &str) -> api::Set {
+        let ones = index.get(name).map_or(0, |set| set.ones());
+        let entry = self;
         let params = &entry.params;
         let fill = ones as f64 / params.bits() as f64;
         let items = tune::math::items_for_fill(params.bits(), params.hashes(), fill);

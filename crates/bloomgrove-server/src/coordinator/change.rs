@@ -23,6 +23,8 @@ pub(super) enum Change {
         name: Arc<str>,
         filter: Filter,
         about: About,
+        /// The version that the set must have; 0 if there must be none.
+        base: Option<u64>,
     },
     /// Bits to set.
     Or {
@@ -132,26 +134,60 @@ impl Change {
         [Some(name), other].into_iter().flatten()
     }
 
-    /// Bytes of memory that it adds at most, beside what its set takes now.
-    pub(super) fn adds(&self, catalog: &Catalog) -> u64 {
-        let (name, params, about) = match self {
+    /// The set that it makes or makes larger, if any, as far as memory is concerned.
+    pub(super) fn grown<'a>(&'a self, catalog: &'a Catalog) -> Option<Grown<'a>> {
+        let (name, new_name, params, about) = match self {
             Change::Create {
                 name,
                 params,
                 about,
-            } => (name, params, about),
+            } => (name, name, Some(params), about),
             Change::Put {
                 name,
                 filter,
                 about,
-            } => (name, filter.params(), about),
-            _ => return 0,
+                ..
+            } => (name, name, Some(filter.params()), about),
+            Change::Describe {
+                name,
+                new_name,
+                about,
+            } => (name, new_name.as_ref().unwrap_or(name), None, about),
+            Change::Or { .. }
+            | Change::Delta { .. }
+            | Change::Delete { .. }
+            | Change::Site { .. }
+            | Change::Expire { .. } => return None,
         };
         let old = catalog.get(name);
+        let params = params.or(old.map(|old| &*old.params))?;
         let tags = about.tags.as_ref().or(old.map(|old| &old.tags));
-        let new = size_of_set(name, params, tags.map_or(&[], Vec::as_slice));
-        let old = old.map_or(0, |old| size_of_set(name, &old.params, &old.tags));
-        new.saturating_sub(old)
+        Some(Grown {
+            name: new_name,
+            params,
+            bytes: size_of_set(new_name, params, tags.map_or(&[], Vec::as_slice)),
+            old: old.map(|old| (name, size_of_set(name, &old.params, &old.tags))),
+        })
+    }
+}
+
+/// A set as it will be.
+#[derive(Debug)]
+pub(super) struct Grown<'a> {
+    pub(super) name: &'a Arc<str>,
+    pub(super) params: &'a Params,
+    /// What it will take, by [`size_of_set`].
+    pub(super) bytes: u64,
+    /// What it is called now, and what it takes.
+    old: Option<(&'a Arc<str>, u64)>,
+}
+
+impl Grown<'_> {
+    /// What it takes more than now, below a prefix: whether it is new there, and how many bytes.
+    pub(super) fn below(&self, prefix: &str) -> (bool, u64) {
+        let old = self.old.filter(|(name, _)| name.starts_with(prefix));
+        let bytes = self.bytes.saturating_sub(old.map_or(0, |(_, bytes)| bytes));
+        (old.is_none(), bytes)
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, PoisonError};
 
-use bloomgrove::{Error, Filter, codec};
+use bloomgrove::{Error, Filter, Params, codec};
 use bloomgrove_client::api::{self, Code, Key};
 use bytes::Bytes;
 use tokio::sync::oneshot;
@@ -38,16 +38,18 @@ impl Coordinator {
         self.info(&name)
     }
 
-    /// Gives a set a whole filter; makes the set if there is none.
+    /// Gives a set a whole filter; makes the set if there is none. With `base`, only if the set has
+    /// this version, or for 0 if there is none.
     ///
     /// # Errors
-    /// An impossible name, too much memory.
+    /// An impossible name, too much memory, another version.
     pub async fn put(
         &self,
         name: &str,
         filter: Filter,
         tags: Option<Vec<String>>,
         expires_in: Option<u64>,
+        base: Option<u64>,
     ) -> Result<Done, Refusal> {
         self.check_filter(filter.params().words() as u64 * 8)?;
         let about = About {
@@ -59,6 +61,7 @@ impl Coordinator {
             name,
             filter,
             about,
+            base,
         };
         self.change(change).await
     }
@@ -101,6 +104,18 @@ impl Coordinator {
         self.change(change).await
     }
 
+    /// The memory that it takes to add this many keys to a set.
+    ///
+    /// # Errors
+    /// No such set, too many keys.
+    pub fn bytes_of_keys(&self, name: &str, keys: usize) -> Result<u64, Refusal> {
+        self.check_keys(keys)?;
+        let catalog = self.shared.read();
+        let entry = catalog.get(name).ok_or_else(|| Refusal::not_found(name))?;
+        let filter = entry.params.words() as u64 * 8;
+        Ok(filter.min(keys as u64 * u64::from(entry.params.hashes()) * 8))
+    }
+
     /// Adds keys to a set.
     ///
     /// # Errors
@@ -119,14 +134,11 @@ impl Coordinator {
                 .get(name)
                 .map(|entry| entry.params.clone());
             let params = params.ok_or_else(|| Refusal::not_found(name))?;
-            let mut positions = Vec::with_capacity(keys.len() * params.hashes() as usize);
-            for key in keys {
-                positions.extend_from_slice(params.probe(key).positions());
-            }
+            let bits = bits_of(keys, &params).await?;
             let change = Change::Or {
                 name: name.into(),
                 params,
-                bits: Bits::Few(positions),
+                bits,
                 base,
             };
             match self.change(change).await {
@@ -203,9 +215,10 @@ impl Coordinator {
     /// # Errors
     /// No such set; not enough memory.
     pub fn filter(&self, name: &str) -> Result<(Filter, u64), Refusal> {
-        let catalog = self.shared.read();
-        let entry = catalog.get(name).ok_or_else(|| Refusal::not_found(name))?;
-        Ok((catalog.index.filter(name)?, entry.version))
+        // The version first: the bits are then at least as new.
+        let entry = self.shared.read().get(name).map(|entry| entry.version);
+        let version = entry.ok_or_else(|| Refusal::not_found(name))?;
+        Ok((self.shared.index.filter(name)?, version))
     }
 
     /// The memory that a filter from these bytes takes, without making it.
@@ -335,6 +348,28 @@ impl Coordinator {
             false => Ok(()),
         }
     }
+}
+
+/// The bits of these keys: one by one, or as a filter where that is smaller. Others get their turn
+/// meanwhile.
+async fn bits_of(keys: &[Key], params: &Params) -> Result<Bits, Refusal> {
+    const AT_ONCE: usize = 256;
+    let count = keys.len() * params.hashes() as usize;
+    let mut filter = match count >= params.words() {
+        true => Some(Filter::new(params.clone())?),
+        false => None,
+    };
+    let mut positions = Vec::with_capacity(if filter.is_some() { 0 } else { count });
+    for keys in keys.chunks(AT_ONCE) {
+        match &mut filter {
+            Some(filter) => filter.insert_batch(keys),
+            None => keys
+                .iter()
+                .for_each(|key| positions.extend_from_slice(params.probe(key).positions())),
+        }
+        tokio::task::yield_now().await;
+    }
+    Ok(filter.map_or(Bits::Few(positions), Bits::of))
 }
 
 fn stopping() -> Refusal {

@@ -4,10 +4,11 @@ use std::sync::mpsc;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result};
+use bloomgrove::index::Index;
 use bloomgrove::{Filter, codec};
 
 use super::Limits;
-use super::catalog::{Catalog, Effect, Entry, Stored};
+use super::catalog::{Catalog, Entry, Noted, Stored};
 use super::gaps;
 use super::prepare::set_all;
 use super::store::{Loaded, Store};
@@ -22,9 +23,17 @@ struct Ready {
     entry: Entry,
 }
 
-/// Everything that the store has, and the version that was last given.
-pub(super) fn load(store: &Store, limits: &Limits) -> Result<(Catalog, u64)> {
-    let mut catalog = Catalog::new();
+/// Everything that the store has.
+pub(super) struct Memory {
+    pub(super) index: Index,
+    pub(super) catalog: Catalog,
+    /// The version that was last given.
+    pub(super) version: u64,
+}
+
+/// Reads the store.
+pub(super) fn load(store: &Store, limits: &Limits) -> Result<Memory> {
+    let (mut index, mut catalog) = (Index::mixed(), Catalog::new(&limits.quotas));
     let (found, to_expand) = mpsc::sync_channel::<Loaded>(AHEAD);
     let (expanded, ready) = mpsc::sync_channel::<Result<Ready>>(AHEAD);
     // Gone with the last of those who take from it, so that the reader notices.
@@ -60,7 +69,8 @@ pub(super) fn load(store: &Store, limits: &Limits) -> Result<(Catalog, u64)> {
                 mut entry,
             } = set?;
             entry.params = catalog.share(filter.params());
-            catalog.apply(Effect::Add(name, filter, entry))?;
+            index.add(name.as_bytes(), &filter)?;
+            catalog.insert(name, entry);
         }
         drop(ready);
         reader
@@ -69,7 +79,7 @@ pub(super) fn load(store: &Store, limits: &Limits) -> Result<(Catalog, u64)> {
     })?;
     // Last, since the times of signs of life are counted from now on.
     for (name, site) in store.sites()? {
-        catalog.apply(Effect::Site(name.into(), Some(site)))?;
+        catalog.note(Noted::Site(name.into(), Some(site)));
     }
     if catalog.bytes() > limits.memory {
         // They were taken in under another limit. Nobody is helped by a server that does not start.
@@ -79,7 +89,11 @@ pub(super) fn load(store: &Store, limits: &Limits) -> Result<(Catalog, u64)> {
             "the sets take more memory than is allowed: new ones are refused"
         );
     }
-    Ok((catalog, version))
+    Ok(Memory {
+        index,
+        catalog,
+        version,
+    })
 }
 
 fn expand(set: Loaded) -> Result<Ready> {

@@ -16,10 +16,19 @@ use super::refusal::Refusal;
 /// Members in an answer.
 const MEMBERS: u64 = 100_000;
 const MOST_MEMBERS: u64 = 1_000_000;
-/// Bytes that a search may use beside the filters.
+/// Bytes that a search may use beside the filters, and the least.
 const MEMORY: u64 = 256 << 20;
+const LEAST_MEMORY: u64 = 16 << 20;
+/// Bytes of a member in an answer, beside its text.
+const MEMBER: u64 = 48;
 /// Filters of one expression may take so many times the largest filter allowed.
 const FILTERS: u64 = 4;
+
+/// Members that are charged together.
+const CHARGED: usize = 1000;
+
+/// Is told how many bytes something takes, before it does.
+type Take<'a> = dyn Fn(u64) -> Result<(), Refusal> + 'a;
 
 /// An expression, and copies of the filters that it names.
 struct Asked {
@@ -34,15 +43,19 @@ impl Asked {
 }
 
 impl Coordinator {
-    fn asked(&self, expression: &str) -> Result<Asked, Refusal> {
+    fn asked(&self, expression: &str, take: &Take<'_>) -> Result<Asked, Refusal> {
         let expression = Expression::parse(expression)?;
-        let catalog = self.shared.read();
         let (mut bytes, operations) = (0, expression.operations() as u64);
         let most = self.shared.limits.filter.saturating_mul(FILTERS);
         let mut filters = Vec::new();
         for name in expression.names() {
-            let entry = catalog.get(name).ok_or_else(|| Refusal::not_found(name))?;
-            let own = entry.params.words() as u64 * 8;
+            let entry = self
+                .shared
+                .read()
+                .get(name)
+                .map(|entry| entry.params.clone());
+            let params = entry.ok_or_else(|| Refusal::not_found(name))?;
+            let own = params.words() as u64 * 8;
             bytes += own;
             // Each operation holds as much as a filter.
             if bytes.saturating_add(own.saturating_mul(operations)) > most {
@@ -51,7 +64,8 @@ impl Coordinator {
                 );
                 return Err(Refusal::new(Code::TooLarge, detail));
             }
-            filters.push(catalog.index.filter(name.as_bytes())?);
+            take(own.saturating_mul(1 + operations))?;
+            filters.push(self.shared.index.filter(name.as_bytes())?);
         }
         Ok(Asked {
             expression,
@@ -59,12 +73,23 @@ impl Coordinator {
         })
     }
 
-    /// About how many items an expression of sets holds.
+    /// Bytes that a search may use beside the filters: no more than an eighth of what sets may.
+    fn search_memory(&self) -> u64 {
+        MEMORY.min(self.shared.limits.memory / 8).max(LEAST_MEMORY)
+    }
+
+    /// About how many items an expression of sets holds. `take` is told, here and below, how many
+    /// bytes that takes, before it does, and may refuse.
     ///
     /// # Errors
-    /// An expression that cannot be read, sets that are not there or differ in parameters.
-    pub fn estimate(&self, request: &api::EstimateRequest) -> Result<api::Estimate, Refusal> {
-        let asked = self.asked(&request.expression)?;
+    /// An expression that cannot be read, sets that are not there or differ in parameters; what `take`
+    /// refuses.
+    pub fn estimate(
+        &self,
+        request: &api::EstimateRequest,
+        take: impl Fn(u64) -> Result<(), Refusal>,
+    ) -> Result<api::Estimate, Refusal> {
+        let asked = self.asked(&request.expression, &take)?;
         let query = asked.query()?;
         // Judged by the bits alone, not by how many names there are.
         let items = query.estimate(u64::MAX).items;
@@ -78,12 +103,18 @@ impl Coordinator {
     ///
     /// # Errors
     /// As [`estimate`](Self::estimate); names that cannot be; no member; too long.
-    pub fn sample(&self, request: &api::SampleRequest) -> Result<api::Sample, Refusal> {
+    pub fn sample(
+        &self,
+        request: &api::SampleRequest,
+        take: impl Fn(u64) -> Result<(), Refusal>,
+    ) -> Result<api::Sample, Refusal> {
         let count = within(request.count, MOST_MEMBERS, "count")?;
-        let asked = self.asked(&request.expression)?;
-        let names = namespace(&request.names, request.spelling)?;
+        let memory = self.search_memory();
+        take(memory + MEMBER * count)?;
+        let asked = self.asked(&request.expression, &take)?;
+        let names = namespace(&request.names, request.spelling, &take)?;
         let seed = request.seed.unwrap_or_else(rand::random);
-        let options = Options::new().draws(count).memory(MEMORY).seed(seed);
+        let options = Options::new().draws(count).memory(memory).seed(seed);
         let deadline = Instant::now() + self.shared.limits.time;
         let mut sampler = Sampler::with(asked.query()?, &names, &options)?;
         sampler.watch(|_, _| until(deadline));
@@ -111,20 +142,30 @@ impl Coordinator {
     pub fn reconstruct(
         &self,
         request: &api::ReconstructRequest,
+        take: impl Fn(u64) -> Result<(), Refusal>,
     ) -> Result<api::Reconstruction, Refusal> {
         let limit = request.limit.unwrap_or(MEMBERS);
         let limit = within(limit, MOST_MEMBERS, "limit")? as usize;
-        let asked = self.asked(&request.expression)?;
-        let names = namespace(&request.names, request.spelling)?;
-        let options = Options::new().memory(MEMORY);
+        let memory = self.search_memory();
+        take(memory)?;
+        let asked = self.asked(&request.expression, &take)?;
+        let names = namespace(&request.names, request.spelling, &take)?;
+        let options = Options::new().memory(memory);
         let reconstruction = Reconstruction::with(asked.query()?, &names, &options)?;
         let deadline = Instant::now() + self.shared.limits.time;
         let (mut members, mut complete, mut in_time) = (Vec::new(), true, true);
+        let mut refused = Ok(());
         let work = reconstruction.run(|found| {
             for name in found.names() {
                 if members.len() == limit {
                     complete = false;
                     return ControlFlow::Break(());
+                }
+                if members.len() % CHARGED == 0 {
+                    refused = take(MEMBER * CHARGED as u64);
+                    if refused.is_err() {
+                        return ControlFlow::Break(());
+                    }
                 }
                 members.push(member(name));
             }
@@ -132,6 +173,7 @@ impl Coordinator {
             in_time = go_on.is_continue();
             go_on
         });
+        refused?;
         if !in_time {
             return Err(late(Error::Interrupted));
         }
@@ -176,11 +218,22 @@ fn late(error: Error) -> Refusal {
     }
 }
 
-fn namespace(names: &api::Names, spelling: api::Spelling) -> Result<Namespace, Refusal> {
+fn namespace(
+    names: &api::Names,
+    spelling: api::Spelling,
+    take: &Take<'_>,
+) -> Result<Namespace, Refusal> {
     let names = match names {
         api::Names::Range(start, end) => Namespace::range(*start..*end)?,
-        api::Names::Integers(integers) => Namespace::integers(integers.iter().copied())?,
-        api::Names::Texts(texts) => return lines(texts),
+        api::Names::Integers(integers) => {
+            take(16 * integers.len() as u64)?;
+            Namespace::integers(integers.iter().copied())?
+        }
+        api::Names::Texts(texts) => {
+            // Sorted, as lines, and where these begin.
+            take(texts.iter().map(|text| text.len() as u64 + 24).sum())?;
+            return lines(texts);
+        }
     };
     match spelling {
         api::Spelling::Decimal => Ok(names.in_decimal()?),

@@ -21,7 +21,7 @@
 //! | `ask.rs` | which, list, info, picture |
 //! | `members.rs` | estimate, sample, reconstruct |
 //! | `sites.rs` | sites of a federation: where they are, when they were heard of |
-//! | `quota.rs` | how many sites one key may register |
+//! | `quota.rs` | what one key may take of what all share |
 //! | `text.rs` | what may be a name, a tag, parameters |
 //!
 //! Cost: memory for all filters, and what is said of each set (`size_of_set` in `catalog.rs` charges for both); a start reads the whole store.
@@ -42,7 +42,7 @@ mod text;
 mod writer;
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
@@ -50,8 +50,10 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::Context;
 use tokio::sync::mpsc;
 
-use catalog::Catalog;
+use bloomgrove::index::SharedIndex;
+use catalog::{Catalog, Effect};
 pub use change::Done;
+pub use quota::Quota;
 pub use refusal::Refusal;
 pub use sites::KnownSite;
 use store::Store;
@@ -64,7 +66,7 @@ const QUEUE: usize = 1024;
 const SNAPSHOTS: &str = "snapshots";
 
 /// How much the coordinator takes on.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Limits {
     /// Keys in one request.
     pub keys: usize,
@@ -74,6 +76,8 @@ pub struct Limits {
     pub filter: u64,
     /// How long one estimate, sample or reconstruction may take.
     pub time: Duration,
+    /// What sets below prefixes may take.
+    pub quotas: Vec<Quota>,
 }
 
 impl Default for Limits {
@@ -83,6 +87,7 @@ impl Default for Limits {
             memory: 4 << 30,
             filter: 256 << 20,
             time: Duration::from_secs(20),
+            quotas: Vec::new(),
         }
     }
 }
@@ -103,7 +108,10 @@ struct Shared {
     folder: PathBuf,
     limits: Limits,
     store: Store,
+    index: SharedIndex,
     catalog: RwLock<Catalog>,
+    /// What all sets take, as the catalog says.
+    bytes: Arc<AtomicU64>,
     /// The version that was last given. Only the writer changes it.
     version: AtomicU64,
     totals: Totals,
@@ -120,6 +128,15 @@ struct Totals {
 }
 
 impl Shared {
+    /// Makes a change in memory, which the store has already.
+    fn apply(&self, effect: Effect) -> Result<(), bloomgrove::Error> {
+        let noted = effect.apply(&self.index)?;
+        let mut catalog = self.write();
+        catalog.note(noted);
+        self.bytes.store(catalog.bytes(), Relaxed);
+        Ok(())
+    }
+
     // Nothing panics while it holds the lock for writing; should it, the process ends there.
     fn read(&self) -> RwLockReadGuard<'_, Catalog> {
         self.catalog.read().unwrap_or_else(PoisonError::into_inner)
@@ -145,11 +162,17 @@ impl Coordinator {
         // Only who has the store may: another server may be at work here.
         tidy(folder);
         tidy(&folder.join(SNAPSHOTS));
-        let (catalog, version) = load::load(&store, &limits)?;
+        let load::Memory {
+            index,
+            catalog,
+            version,
+        } = load::load(&store, &limits)?;
         let shared = Arc::new(Shared {
             folder: folder.to_owned(),
             limits,
             store,
+            index: SharedIndex::new(index),
+            bytes: Arc::new(AtomicU64::new(catalog.bytes())),
             catalog: RwLock::new(catalog),
             version: AtomicU64::new(version),
             totals: Totals::default(),

@@ -16,9 +16,12 @@
 //!   < version   replaced since       refused: it was made for other bits
 //!   > version                        refused: something between is missing
 //! ```
+//!
+//! A whole filter that names a base replaces that version and no other.
 
 use std::sync::Arc;
 
+use bloomgrove::index::Index;
 use bloomgrove::{Error, Filter, codec};
 use bloomgrove_client::api::Code;
 
@@ -39,6 +42,7 @@ const MOST_KINDS: usize = 1000;
 /// What a change is checked against.
 pub(super) struct Present<'a> {
     pub(super) catalog: &'a Catalog,
+    pub(super) index: &'a Index,
     /// Seconds since 1970.
     pub(super) now: u64,
     /// The version that a change of bits gets.
@@ -62,7 +66,11 @@ impl Present<'_> {
                 name,
                 filter,
                 about,
-            } => self.put(name, filter, about),
+                base,
+            } => {
+                self.check_whole(&name, base)?;
+                self.put(name, filter, about)
+            }
             Change::Or {
                 name,
                 params,
@@ -142,6 +150,33 @@ impl Present<'_> {
         entry.ok_or_else(|| Refusal::not_found(name))
     }
 
+    /// Whether a whole filter may take the place of what is there: what was acknowledged since the
+    /// version that the client knows would be lost.
+    fn check_whole(&self, name: &str, base: Option<u64>) -> Result<(), Refusal> {
+        let now = self.catalog.get(name).map(|entry| entry.version);
+        match (base, now) {
+            (None, _) | (Some(0), None) => Ok(()),
+            (Some(base), Some(now)) if base == now => Ok(()),
+            (Some(0), Some(_)) => Err(Refusal::exists(name)),
+            (Some(base), now) => {
+                let detail = match now {
+                    Some(now) => format!(
+                        "the filter is meant to replace version {base} of {name}, which has \
+                         version {now} by now; add to it, or replace that version"
+                    ),
+                    None => format!(
+                        "the filter is meant to replace version {base} of {name}, which is gone; \
+                         send it without a base"
+                    ),
+                };
+                Err(Refusal {
+                    version: now,
+                    ..Refusal::new(Code::Changed, detail)
+                })
+            }
+        }
+    }
+
     /// A whole filter.
     fn put(&self, name: Arc<str>, filter: Filter, about: About) -> Result<Prepared, Refusal> {
         let old = self.catalog.get(&name);
@@ -195,13 +230,13 @@ impl Present<'_> {
         let positions = match bits {
             Bits::Few(positions) => positions,
             Bits::Many(filter) => {
-                let mut union = self.catalog.index.filter(name.as_bytes())?;
+                let mut union = self.index.filter(name.as_bytes())?;
                 let before = union.count_ones();
                 union.union_with(&filter)?;
                 return self.whole(name, entry, union, before);
             }
         };
-        let index = &self.catalog.index;
+        let index = self.index;
         let positions = index.missing_bits(name.as_bytes(), positions)?;
         if positions.is_empty() {
             return Ok(Prepared::nothing(entry));
@@ -274,7 +309,7 @@ impl Present<'_> {
     ) -> Result<Prepared, Refusal> {
         let entry = self.entry(&name)?;
         check_base(&name, entry, base)?;
-        let old = self.catalog.index.filter(name.as_bytes())?;
+        let old = self.index.filter(name.as_bytes())?;
         let mut new = old.to_owned()?;
         match codec::apply(&mut new, message) {
             Ok(_) => {}

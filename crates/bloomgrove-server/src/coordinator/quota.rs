@@ -1,17 +1,77 @@
-//! How many sites one key may register.
+//! What one key may take of what all share: sets and their memory, sizes, sites.
+//!
+//! A key with a prefix may fill what is below it, and no more: without bounds, one of them could take the
+//! memory for all sets, or all [kinds](super::prepare) of parameters that a server takes, and lock
+//! others out. Keys without a prefix are for who runs all of it.
 //!
 //! Every trace names the sites that are silent, and asks those whose sets are named: who could register
 //! sites without end would make every trace incomplete, and slow. So below the prefix of a key there
 //! are few; keys without a prefix are for who runs all of it.
 
+use std::sync::Arc;
+
 use bloomgrove_client::api::{Code, sets_of_site};
 use tokio::sync::MutexGuard;
 
 use super::Coordinator;
+use super::catalog::Catalog;
+use super::change::Grown;
 use super::refusal::Refusal;
 
 /// Sites whose sets begin with the prefix of one key.
 const MOST_BELOW: usize = 16;
+
+/// What sets below a prefix may take together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Quota {
+    /// How the names of the sets begin.
+    pub prefix: String,
+    /// How many sets.
+    pub sets: u64,
+    /// Bytes of memory.
+    pub bytes: u64,
+    /// How many different parameters.
+    pub kinds: usize,
+}
+
+/// Changes of a batch that are not in the catalog yet: names, and what each adds.
+pub(super) type Pending = [(Arc<str>, u64)];
+
+/// Whether a set fits into the quotas that it falls under.
+pub(super) fn check(
+    grown: &Grown<'_>,
+    catalog: &Catalog,
+    pending: &Pending,
+) -> Result<(), Refusal> {
+    for tally in catalog.tallies(grown.name) {
+        let Quota {
+            prefix,
+            sets,
+            bytes,
+            kinds,
+        } = &tally.quota;
+        let (is_new, more) = grown.below(prefix);
+        let waiting = pending.iter().filter(|(name, _)| name.starts_with(prefix));
+        let waiting_bytes: u64 = waiting.clone().map(|(_, bytes)| bytes).sum();
+        let what = if is_new && tally.sets + waiting.count() as u64 >= *sets {
+            format!("{sets} sets")
+        } else if more > 0 && tally.bytes.saturating_add(waiting_bytes + more) > *bytes {
+            format!("{bytes} bytes")
+        } else if tally.kinds_with(grown.params) > *kinds {
+            format!("{kinds} different sizes or hashings")
+        } else {
+            continue;
+        };
+        return Err(Refusal::new(
+            Code::Forbidden,
+            format!(
+                "sets below {prefix:?} may have {what} in all; delete some, make this one with the \
+                 parameters of another, or raise the quota of the key in the server's configuration"
+            ),
+        ));
+    }
+    Ok(())
+}
 
 impl Coordinator {
     /// Whether a key of this prefix may register this site. What is returned is to be kept until it is

@@ -178,8 +178,8 @@ impl Coordinator {
         let mut named = 0;
         for ids in ids.chunks(CHUNK) {
             let keys: Vec<&str> = ids.iter().map(|id| &**id).collect();
-            let catalog = self.shared.read();
-            for sets in catalog.index.which_many(&keys).iter() {
+            let index = self.shared.index.read();
+            for sets in index.which_many(&keys).iter() {
                 let mut of_id = Vec::new();
                 for set in sets {
                     named += 1;

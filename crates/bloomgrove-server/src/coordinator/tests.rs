@@ -14,6 +14,11 @@ use tempfile::TempDir;
 
 use super::*;
 
+/// Memory is not what these tests are about.
+fn free(_: u64) -> Result<(), Refusal> {
+    Ok(())
+}
+
 fn open(folder: &TempDir) -> Coordinator {
     Coordinator::open(folder.path(), None, Limits::default()).unwrap()
 }
@@ -45,7 +50,7 @@ fn holders(coordinator: &Coordinator, key: &str) -> Vec<String> {
         keys: keys(&[key]),
         ..WhichRequest::default()
     };
-    let mut answers = coordinator.which(&request).unwrap().answers;
+    let mut answers = coordinator.which(&request, free).unwrap().answers;
     let answer = answers.remove(0);
     let sets = answer.sets.unwrap();
     assert_eq!(sets.len() as u64, answer.count);
@@ -53,7 +58,7 @@ fn holders(coordinator: &Coordinator, key: &str) -> Vec<String> {
 }
 
 fn put(coordinator: &Coordinator, name: &str, held: &[&str]) -> u64 {
-    let done = wait(coordinator.put(name, filter(held), None, None));
+    let done = wait(coordinator.put(name, filter(held), None, None, None));
     done.unwrap().version
 }
 
@@ -306,7 +311,7 @@ fn memory_has_an_end() {
     let coordinator = Coordinator::open(folder.path(), None, limits).unwrap();
     let mut sets = 0;
     let refusal = loop {
-        match wait(coordinator.put(&format!("set-{sets}"), filter(&["one"]), None, None)) {
+        match wait(coordinator.put(&format!("set-{sets}"), filter(&["one"]), None, None, None)) {
             Ok(_) => sets += 1,
             Err(refusal) => break refusal,
         }
@@ -327,16 +332,160 @@ fn memory_has_an_end() {
     };
     let coordinator = Coordinator::open(folder.path(), None, limits).unwrap();
     assert_eq!(holders(&coordinator, "one").len(), sets);
-    let more = wait(coordinator.put("more", filter(&["one"]), None, None));
+    let more = wait(coordinator.put("more", filter(&["one"]), None, None, None));
     assert_eq!(code(more), Code::Memory);
+}
+
+#[test]
+fn one_prefix_leaves_room_for_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let limits = Limits {
+        quotas: vec![Quota {
+            prefix: "a/".into(),
+            sets: 5,
+            bytes: 4000,
+            kinds: 3,
+        }],
+        ..Limits::default()
+    };
+    let coordinator = Coordinator::open(folder.path(), None, limits.clone()).unwrap();
+    let create = |coordinator: &Coordinator, name: &str, bits: u64| {
+        wait(coordinator.create(CreateSet {
+            name: name.into(),
+            params: Some(api::Params {
+                bits,
+                hashes: 3,
+                ..api::Params::default()
+            }),
+            ..CreateSet::default()
+        }))
+    };
+    for (at, bits) in [64, 128, 192].into_iter().enumerate() {
+        create(&coordinator, &format!("a/{at}"), bits).unwrap();
+    }
+    // A fourth size; the same below another prefix.
+    assert_eq!(code(create(&coordinator, "a/3", 256)), Code::Forbidden);
+    create(&coordinator, "b/3", 256).unwrap();
+    // More memory than is left, by a new set, by a filter, by tags, by a rename.
+    assert_eq!(code(create(&coordinator, "a/3", 64_000)), Code::Forbidden);
+    let large = Filter::new(Params::builder(64_000, 3).build().unwrap()).unwrap();
+    let put = coordinator.put("a/0", large, None, None, None);
+    assert_eq!(code(wait(put)), Code::Forbidden);
+    let tags = (0..32).map(|tag| format!("{tag:0>100}")).collect();
+    let change = ChangeSet {
+        tags: Some(tags),
+        ..ChangeSet::default()
+    };
+    let tagged = wait(coordinator.describe("a/0", change));
+    assert_eq!(code(tagged), Code::Forbidden);
+    let moved = ChangeSet {
+        name: Some("a/3".into()),
+        ..ChangeSet::default()
+    };
+    assert_eq!(
+        code(wait(coordinator.describe("b/3", moved))),
+        Code::Forbidden
+    );
+    // More sets.
+    create(&coordinator, "a/3", 64).unwrap();
+    create(&coordinator, "a/4", 64).unwrap();
+    assert_eq!(code(create(&coordinator, "a/5", 64)), Code::Forbidden);
+    // Deleting makes room, also after a restart.
+    wait(coordinator.delete("a/4")).unwrap();
+    drop(coordinator);
+    let coordinator = Coordinator::open(folder.path(), None, limits).unwrap();
+    create(&coordinator, "a/4", 64).unwrap();
+    assert_eq!(code(create(&coordinator, "a/5", 64)), Code::Forbidden);
+    wait(coordinator.delete("a/1")).unwrap();
+    create(&coordinator, "a/5", 256).unwrap();
+}
+
+#[test]
+fn a_whole_filter_sent_again_drops_nothing_that_came_since() {
+    let folder = tempfile::tempdir().unwrap();
+    let coordinator = open(&folder);
+    let put = |base| wait(coordinator.put("set", filter(&["one"]), None, None, base));
+    assert_eq!(code(put(Some(7))), Code::Changed, "there is none");
+    let first = put(Some(0)).unwrap();
+    assert!(first.made);
+    assert_eq!(code(put(Some(0))), Code::Exists);
+    wait(coordinator.insert("set", &keys(&["two"]), None)).unwrap();
+    // The client did not hear that it was taken, and sends it again.
+    let again = put(Some(first.version)).unwrap_err();
+    assert_eq!(again.code, Code::Changed);
+    assert_eq!(holders(&coordinator, "two"), ["set"]);
+    put(again.version).unwrap();
+    assert!(holders(&coordinator, "two").is_empty());
+}
+
+#[test]
+fn a_key_in_every_set_is_counted_in_all_and_listed_in_some() {
+    let folder = tempfile::tempdir().unwrap();
+    let coordinator = open(&folder);
+    for set in 0..300 {
+        let tags = (set % 3 == 0).then(|| vec!["third".to_owned()]);
+        let name = format!("{}/{set:03}", set % 2);
+        wait(coordinator.put(&name, filter(&["all"]), tags, None, None)).unwrap();
+    }
+    let ask = |change: fn(&mut WhichRequest)| {
+        let mut request = WhichRequest {
+            keys: vec![Key::from("all"); 40],
+            limit: Some(7),
+            ..WhichRequest::default()
+        };
+        change(&mut request);
+        let which = coordinator.which(&request, free).unwrap();
+        if request.keys.len() <= 32 {
+            let at_once = coordinator.which_at_once(&request).unwrap().unwrap();
+            assert_eq!(at_once.answers.len(), which.answers.len());
+            let counts = at_once.answers.iter().zip(&which.answers);
+            counts.for_each(|(one, two)| assert_eq!(one.count, two.count));
+        }
+        which.answers
+    };
+    for (answers, count, listed) in [
+        (ask(|_| {}), 300, 7),
+        (ask(|request| request.keys.truncate(3)), 300, 7),
+        (ask(|request| request.limit = None), 300, 300),
+        (ask(|request| request.prefix = Some("1/".into())), 150, 7),
+        (ask(|request| request.tag = Some("third".into())), 100, 7),
+        (
+            ask(|request| {
+                request.tag = Some("third".into());
+                request.prefix = Some("0/".into());
+                request.keys.truncate(1);
+            }),
+            50,
+            7,
+        ),
+    ] {
+        for answer in answers {
+            let sets = answer.sets.unwrap();
+            assert_eq!((answer.count, sets.len()), (count, listed));
+            assert!(sets.is_sorted());
+        }
+    }
+    let counted = ask(|request| request.count_only = true);
+    assert!(
+        counted
+            .iter()
+            .all(|answer| answer.count == 300 && answer.sets.is_none())
+    );
+    // Refused as soon as it is too much.
+    let request = WhichRequest {
+        keys: vec![Key::from("all"); 40],
+        ..WhichRequest::default()
+    };
+    let refuse = |_| Err(Refusal::new(Code::Busy, "no"));
+    assert_eq!(code(coordinator.which(&request, refuse)), Code::Busy);
 }
 
 #[test]
 fn sets_go_when_their_time_has_come() {
     let folder = tempfile::tempdir().unwrap();
     let coordinator = open(&folder);
-    wait(coordinator.put("short", filter(&["one"]), None, Some(1))).unwrap();
-    wait(coordinator.put("saved", filter(&["one"]), None, Some(1))).unwrap();
+    wait(coordinator.put("short", filter(&["one"]), None, Some(1), None)).unwrap();
+    wait(coordinator.put("saved", filter(&["one"]), None, Some(1), None)).unwrap();
     put(&coordinator, "long", &["one"]);
     let forever = ChangeSet {
         expires_in: Some(0),
@@ -361,7 +510,7 @@ fn questions_can_be_restricted_counted_and_explained() {
     let coordinator = open(&folder);
     for (name, tag) in [("a/1", "x"), ("a/2", "y"), ("b/1", "x")] {
         let tags = Some(vec![tag.to_owned()]);
-        wait(coordinator.put(name, filter(&["key"]), tags, None)).unwrap();
+        wait(coordinator.put(name, filter(&["key"]), tags, None, None)).unwrap();
     }
     let ask = |prefix: Option<&str>, tag: Option<&str>, limit, count_only| {
         let request = WhichRequest {
@@ -372,7 +521,7 @@ fn questions_can_be_restricted_counted_and_explained() {
             count_only,
             explain: true,
         };
-        let which = coordinator.which(&request).unwrap();
+        let which = coordinator.which(&request, free).unwrap();
         assert_eq!((which.answers.len(), which.answers[1].count), (2, 0));
         let cost = which.cost.unwrap();
         assert!(cost.filters_tested > 0 && cost.microseconds > 0.0);
@@ -441,7 +590,7 @@ fn members_come_back_out() {
     let estimate = |expression: &str| {
         let expression = expression.to_owned();
         coordinator
-            .estimate(&EstimateRequest { expression })
+            .estimate(&EstimateRequest { expression }, free)
             .map(|estimate| estimate.items.unwrap())
     };
     assert!((estimate("a").unwrap() - 300.0).abs() < 10.0);
@@ -455,31 +604,40 @@ fn members_come_back_out() {
         spelling: Spelling::Decimal,
         limit: None,
     };
-    let found = coordinator.reconstruct(&request).unwrap();
+    let found = coordinator.reconstruct(&request, free).unwrap();
     let wanted: Vec<Member> = (200..300).map(Member::Number).collect();
     assert!(found.complete && found.members == wanted);
-    let first = coordinator.reconstruct(&ReconstructRequest {
-        limit: Some(10),
-        ..request
-    });
+    let first = coordinator.reconstruct(
+        &ReconstructRequest {
+            limit: Some(10),
+            ..request
+        },
+        free,
+    );
     let first = first.unwrap();
     assert!(!first.complete && first.members.len() == 10);
-    let drawn = coordinator.sample(&SampleRequest {
-        expression: "a & b".into(),
-        names: Names::Texts((0..1000).map(|number| number.to_string()).collect()),
-        spelling: Spelling::Decimal,
-        count: 50,
-        distinct: true,
-        seed: None,
-    });
-    let none = coordinator.sample(&SampleRequest {
-        expression: "a".into(),
-        names: Names::Range(10_000, 10_100),
-        spelling: Spelling::Decimal,
-        count: 5,
-        distinct: false,
-        seed: Some(1),
-    });
+    let drawn = coordinator.sample(
+        &SampleRequest {
+            expression: "a & b".into(),
+            names: Names::Texts((0..1000).map(|number| number.to_string()).collect()),
+            spelling: Spelling::Decimal,
+            count: 50,
+            distinct: true,
+            seed: None,
+        },
+        free,
+    );
+    let none = coordinator.sample(
+        &SampleRequest {
+            expression: "a".into(),
+            names: Names::Range(10_000, 10_100),
+            spelling: Spelling::Decimal,
+            count: 5,
+            distinct: false,
+            seed: Some(1),
+        },
+        free,
+    );
     assert_eq!(none.unwrap().members, []);
     let drawn: BTreeSet<u64> = drawn
         .unwrap()

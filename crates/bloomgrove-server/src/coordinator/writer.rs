@@ -19,6 +19,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::change::{Change, Done, Prepared};
 use super::prepare::Present;
+use super::quota;
 use super::refusal::Refusal;
 use super::store::CommitError;
 use super::{Shared, now};
@@ -38,8 +39,9 @@ struct Batch {
     version: u64,
     prepared: Vec<(Prepared, oneshot::Sender<Result<Done, Refusal>>)>,
     names: HashSet<Arc<str>>,
-    /// Memory that they add.
+    /// Memory that they add, and to which sets.
     bytes: u64,
+    grown: Vec<(Arc<str>, u64)>,
 }
 
 /// Takes changes until nobody can send any more.
@@ -51,6 +53,7 @@ pub(super) fn run(shared: &Shared, mut jobs: mpsc::Receiver<Job>) {
             prepared: Vec::new(),
             names: HashSet::new(),
             bytes: 0,
+            grown: Vec::new(),
         };
         let mut next = Some(first);
         let mut taken = 0;
@@ -76,7 +79,8 @@ impl Batch {
     fn take(&mut self, shared: &Shared, Job { change, reply }: Job) {
         let names: Vec<Arc<str>> = change.names().cloned().collect();
         let catalog = shared.read();
-        let bytes = change.adds(&catalog);
+        let grown = change.grown(&catalog);
+        let bytes = grown.as_ref().map_or(0, |grown| grown.below("").1);
         let (used, limit) = (catalog.bytes() + self.bytes, shared.limits.memory);
         if bytes > 0 && used.saturating_add(bytes) > limit {
             let detail = format!(
@@ -86,8 +90,17 @@ impl Batch {
             let _ = reply.send(Err(Refusal::new(Code::Memory, detail)));
             return;
         }
+        if let Some(grown) = &grown {
+            if let Err(refusal) = quota::check(grown, &catalog, &self.grown) {
+                return drop(reply.send(Err(refusal)));
+            }
+        }
+        let grown = grown.map(|grown| (grown.name.clone(), bytes));
+        // Nobody else changes it, so nobody waits for this to be let go.
+        let index = shared.index.read();
         let present = Present {
             catalog: &catalog,
+            index: &index,
             now: now(),
             version: self.version + 1,
         };
@@ -95,6 +108,7 @@ impl Batch {
             Ok(prepared) if prepared.effect.is_some() => {
                 self.version = present.version;
                 self.bytes += bytes;
+                self.grown.extend(grown);
                 self.names.extend(names);
                 self.prepared.push((prepared, reply));
             }
@@ -126,9 +140,7 @@ impl Batch {
             let Some(effect) = prepared.effect else {
                 continue;
             };
-            // One at a time, so that readers come between.
-            let applied = shared.write().apply(effect);
-            if let Err(error) = applied {
+            if let Err(error) = shared.apply(effect) {
                 diverged(error);
             }
             let _ = reply.send(Ok(prepared.done));

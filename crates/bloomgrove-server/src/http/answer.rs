@@ -26,6 +26,12 @@ impl IntoResponse for Refused {
     }
 }
 
+impl From<Refused> for Problem {
+    fn from(refused: Refused) -> Self {
+        refused.0
+    }
+}
+
 impl From<Problem> for Refused {
     fn from(problem: Problem) -> Self {
         Self(problem)
@@ -54,7 +60,7 @@ fn status(code: Code) -> StatusCode {
         Code::Forbidden => StatusCode::FORBIDDEN,
         Code::NotFound => StatusCode::NOT_FOUND,
         Code::Method => StatusCode::METHOD_NOT_ALLOWED,
-        Code::Exists | Code::SendWhole | Code::Incompatible => StatusCode::CONFLICT,
+        Code::Exists | Code::SendWhole | Code::Changed | Code::Incompatible => StatusCode::CONFLICT,
         Code::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         Code::MediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
         Code::Timeout | Code::Busy => StatusCode::SERVICE_UNAVAILABLE,

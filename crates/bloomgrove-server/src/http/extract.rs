@@ -1,6 +1,7 @@
 //! What handlers get: the coordinator, who calls, and what was sent. All of them refuse in the same form.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
@@ -9,17 +10,20 @@ use bloomgrove_client::api::{Code, Key, MOST_KEYS};
 use bytes::Bytes;
 use http::{HeaderMap, header};
 use serde::de::DeserializeOwned;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 
 use super::App;
 use super::answer::Refused;
 use crate::access::Caller;
-use crate::coordinator::Coordinator;
+use crate::budget::Charge;
+use crate::coordinator::{Coordinator, Refusal};
 use crate::limit::read_body;
+use crate::observe::process;
 
-/// Filters that were sent may take 512 MiB until they are in place, counted in pieces of 64 KiB.
-pub(super) const UPLOAD_UNITS: usize = 8192;
-const UPLOAD_UNIT: u64 = 64 << 10;
+/// Bodies of JSON that are parsed at once, without a thread of their own.
+const LITTLE_JSON: usize = 32 << 10;
+/// What a value of JSON takes in memory at most, beside its text.
+const JSON_VALUE: u64 = 96;
 
 /// The coordinator, once it is ready.
 pub(super) struct Ready(pub(super) Arc<Coordinator>);
@@ -35,15 +39,23 @@ impl FromRequestParts<App> for Ready {
 }
 
 impl App {
-    /// Does what may take seconds on a thread of its own; not too many at a time.
+    /// Does what may take seconds on a thread of its own: not too many at a time, and not all of them
+    /// for one caller.
     pub(super) async fn search<T: Send + 'static>(
         &self,
+        charge: Charge,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Refused> {
-        on_a_thread(&self.0.searches, work).await
+        let turn = self.0.turns.of(charge.caller());
+        let _turn = turn.acquire().await.map_err(|_| stopping())?;
+        on_a_thread(&self.0.searches, move || {
+            let _paid = charge;
+            work()
+        })
+        .await
     }
 
-    /// As [`search`](Self::search), of what takes milliseconds.
+    /// Does what takes milliseconds on a thread of its own.
     pub(super) async fn work<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
@@ -51,21 +63,27 @@ impl App {
         on_a_thread(&self.0.work, work).await
     }
 
-    /// The filter in these bytes, and the room that it takes until it is in place: few bytes can
-    /// stand for many, and many can be sent at a time.
+    /// Makes a snapshot: one at a time, whatever else is under way.
+    pub(super) async fn snapshot<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Refused> {
+        on_a_thread(&self.0.snapshots, work).await
+    }
+
+    /// The filter in these bytes. A few bytes can stand for many, which are charged before the filter
+    /// is made; and as many again, for what the store gets.
     pub(super) async fn filter(
         &self,
         coordinator: &Arc<Coordinator>,
         bytes: Bytes,
-    ) -> Result<(Filter, OwnedSemaphorePermit), Refused> {
+        charge: &Charge,
+    ) -> Result<Filter, Refused> {
         let size = coordinator.filter_bytes(&bytes)?;
-        let units = usize::try_from(size / UPLOAD_UNIT + 1).unwrap_or(UPLOAD_UNITS);
-        let units = units.min(UPLOAD_UNITS) as u32;
-        let room = self.0.uploads.clone().acquire_many_owned(units).await;
-        let room = room.map_err(|_| Refused::new(Code::Busy, "the server is stopping"))?;
+        charge.wait(size.saturating_mul(2)).await?;
         let reader = coordinator.clone();
         let filter = self.work(move || reader.read_filter(&bytes)).await??;
-        Ok((filter, room))
+        Ok(filter)
     }
 
     pub(super) fn examples(&self) -> &[String] {
@@ -73,18 +91,64 @@ impl App {
     }
 }
 
+/// How many searches each caller may have under way.
+#[derive(Debug)]
+pub(super) struct Turns {
+    each: usize,
+    callers: Mutex<HashMap<String, Arc<Semaphore>>>,
+}
+
+impl Turns {
+    pub(super) fn new(each: usize) -> Self {
+        Self {
+            each,
+            callers: Mutex::default(),
+        }
+    }
+
+    fn of(&self, caller: &str) -> Arc<Semaphore> {
+        let mut callers = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
+        // Those that nobody uses go, so that addresses do not pile up.
+        callers.retain(|_, turn| Arc::strong_count(turn) > 1);
+        let turn = callers.entry(caller.to_owned());
+        turn.or_insert_with(|| Arc::new(Semaphore::new(self.each)))
+            .clone()
+    }
+}
+
+/// Goes on with a change when nobody waits for it any more, so that what it holds is paid for until the
+/// writer is done with it.
+pub(super) async fn to_the_end<T: Send + 'static>(
+    charge: Charge,
+    change: impl Future<Output = Result<T, Refusal>> + Send + 'static,
+) -> Result<T, Refused> {
+    let change = tokio::spawn(async move {
+        let _paid = charge;
+        change.await
+    });
+    Ok(change.await.map_err(|_| broken_off())??)
+}
+
 async fn on_a_thread<T: Send + 'static>(
     places: &Arc<Semaphore>,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Refused> {
     let permit = places.clone().acquire_owned().await;
-    let permit = permit.map_err(|_| Refused::new(Code::Busy, "the server is stopping"))?;
+    let permit = permit.map_err(|_| stopping())?;
     let work = tokio::task::spawn_blocking(move || {
         let _permit = permit;
+        process::step_back();
         work()
     });
-    let broken_off = |_| Refused::new(Code::Internal, "the work was broken off");
-    work.await.map_err(broken_off)
+    work.await.map_err(|_| broken_off())
+}
+
+fn stopping() -> Refused {
+    Refused::new(Code::Busy, "the server is stopping")
+}
+
+fn broken_off() -> Refused {
+    Refused::new(Code::Internal, "the work was broken off")
 }
 
 /// Who calls: somebody who may read, at least.
@@ -179,7 +243,7 @@ pub(super) fn utf8(query: Option<&str>) -> Result<(), Refused> {
 #[derive(Debug)]
 pub struct Json<T>(pub T);
 
-impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
+impl<T: DeserializeOwned + Send + 'static, S: Send + Sync> FromRequest<S> for Json<T> {
     type Rejection = Refused;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Refused> {
@@ -187,9 +251,39 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
             let detail = "the body must be JSON; send it with `Content-Type: application/json`";
             return Err(Refused::new(Code::MediaType, detail));
         }
+        let charge = charge_of(&request);
         let body = read_body(request.into_body()).await?;
-        json(&body).map(Self)
+        parsed(body, charge, json).await.map(Self)
     }
+}
+
+fn charge_of(request: &Request) -> Option<Charge> {
+    request.extensions().get::<Charge>().cloned()
+}
+
+/// Parses a body, for whose values there is room: on a thread of its own if it is large.
+async fn parsed<T: Send + 'static>(
+    body: Bytes,
+    charge: Option<Charge>,
+    parse: fn(&[u8]) -> Result<T, Refused>,
+) -> Result<T, Refused> {
+    static PARSING: LazyLock<Arc<Semaphore>> = LazyLock::new(|| {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        Arc::new(Semaphore::new(threads))
+    });
+    if let Some(charge) = &charge {
+        // There is no value without one of these before it, but for the first.
+        let values = |body: &[u8]| memchr::memchr3_iter(b',', b'[', b'\n', body).count() as u64;
+        charge.take(body.len() as u64 + JSON_VALUE * values(&body))?;
+    }
+    if body.len() <= LITTLE_JSON {
+        return parse(&body);
+    }
+    on_a_thread(&PARSING, move || {
+        let _paid = charge;
+        parse(&body)
+    })
+    .await?
 }
 
 fn json<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refused> {
@@ -211,7 +305,11 @@ fn json<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refused> {
 /// A body of keys: JSON of some type that has them, or plain text, a key to a line.
 pub(super) struct Keys<T>(pub(super) T);
 
-impl<T: DeserializeOwned + From<Vec<Key>>, S: Send + Sync> FromRequest<S> for Keys<T> {
+impl<T, S> FromRequest<S> for Keys<T>
+where
+    T: DeserializeOwned + From<Vec<Key>> + Send + 'static,
+    S: Send + Sync,
+{
     type Rejection = Refused;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Refused> {
@@ -224,11 +322,13 @@ impl<T: DeserializeOwned + From<Vec<Key>>, S: Send + Sync> FromRequest<S> for Ke
                 return Err(Refused::new(Code::MediaType, detail));
             }
         };
+        let charge = charge_of(&request);
         let body = read_body(request.into_body()).await?;
-        match is_text {
-            true => Ok(Self(lines(&body)?.into())),
-            false => json(&body).map(Self),
-        }
+        let parse: fn(&[u8]) -> Result<T, Refused> = match is_text {
+            true => |body| Ok(lines(body)?.into()),
+            false => json,
+        };
+        parsed(body, charge, parse).await.map(Self)
     }
 }
 

@@ -12,8 +12,9 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::App;
 use super::answer::{Refusals, Refused};
-use super::extract::{Asked, Binary, Name, Reader, Ready, Writable, utf8};
+use super::extract::{Asked, Binary, Name, Reader, Ready, Writable, to_the_end, utf8};
 use super::sets::{UpdateQuery, updated};
+use crate::budget::Charge;
 use crate::coordinator::Refusal;
 
 /// The version of what was sent.
@@ -61,6 +62,7 @@ pub(super) async fn download(
     State(app): State<App>,
     Ready(coordinator): Ready,
     Name(name): Name,
+    charge: Charge,
     Asked(query): Asked<DownloadQuery>,
 ) -> Result<Response, Refused> {
     let (media, ending) = match query.form {
@@ -71,7 +73,12 @@ pub(super) async fn download(
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
     let file: String = name.chars().map(plain).take(100).collect();
     let file = format!("attachment; filename=\"{file}.{ending}\"");
+    // The filter, and its bytes.
+    charge
+        .wait(coordinator.info(&name)?.bytes.saturating_mul(2))
+        .await?;
     let made = app.work(move || -> Result<_, Refusal> {
+        let _paid = charge;
         let (filter, version) = coordinator.filter(&name)?;
         let bytes = match query.form {
             Form::Grove => coordinator.to_grove(&filter)?,
@@ -105,6 +112,9 @@ pub(super) struct ReplaceQuery {
     /// Seconds until the set goes by itself.
     #[param(minimum = 1)]
     expires_in: Option<u64>,
+    /// Replace this version of the set and no other, so that nothing that was added since is lost; 0:
+    /// only make the set. Another version is refused with `changed`.
+    base: Option<u64>,
 }
 
 impl ReplaceQuery {
@@ -114,16 +124,19 @@ impl ReplaceQuery {
         for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
             match name.as_ref() {
                 "tag" => read.tag.get_or_insert_default().push(value.into_owned()),
-                "expires_in" => {
-                    let detail = || format!("expires_in is {value:?}, and no number of seconds");
-                    let seconds = value
+                "expires_in" | "base" => {
+                    let detail = || format!("{name} is {value:?}, which is not a whole number");
+                    let number = value
                         .parse()
                         .map_err(|_| Refused::new(Code::Invalid, detail()))?;
-                    read.expires_in = Some(seconds);
+                    match &*name {
+                        "base" => read.base = Some(number),
+                        _ => read.expires_in = Some(number),
+                    }
                 }
                 other => {
                     let detail =
-                        format!("there is no {other:?} here; there are tag and expires_in");
+                        format!("there is no {other:?} here; there are tag, expires_in and base");
                     return Err(Refused::new(Code::Invalid, detail));
                 }
             }
@@ -147,13 +160,20 @@ pub(super) async fn replace(
     State(app): State<App>,
     Ready(coordinator): Ready,
     RawQuery(query): RawQuery,
+    charge: Charge,
     Binary(bytes): Binary,
 ) -> Result<(StatusCode, Answer<Updated>), Refused> {
     let query = ReplaceQuery::read(query.as_deref())?;
-    let (filter, _room) = app.filter(&coordinator, bytes).await?;
-    let done = coordinator
-        .put(&name, filter, query.tag, query.expires_in)
-        .await?;
+    let filter = app.filter(&coordinator, bytes, &charge).await?;
+    let put = async move {
+        let ReplaceQuery {
+            tag,
+            expires_in,
+            base,
+        } = query;
+        coordinator.put(&name, filter, tag, expires_in, base).await
+    };
+    let done = to_the_end(charge, put).await?;
     let status = match done.made {
         true => StatusCode::CREATED,
         false => StatusCode::OK,
@@ -173,13 +193,16 @@ pub(super) async fn merge(
     State(app): State<App>,
     Ready(coordinator): Ready,
     Asked(query): Asked<UpdateQuery>,
+    charge: Charge,
     Binary(bytes): Binary,
 ) -> Result<Answer<Updated>, Refused> {
     let done = if codec::Kind::of_start(&bytes) == Some(codec::Kind::Delta) {
-        coordinator.delta(&name, bytes, query.base).await?
+        let delta = async move { coordinator.delta(&name, bytes, query.base).await };
+        to_the_end(charge, delta).await?
     } else {
-        let (filter, _room) = app.filter(&coordinator, bytes).await?;
-        coordinator.merge(&name, filter, query.base).await?
+        let filter = app.filter(&coordinator, bytes, &charge).await?;
+        let merge = async move { coordinator.merge(&name, filter, query.base).await };
+        to_the_end(charge, merge).await?
     };
     Ok(Answer(updated(done)))
 }

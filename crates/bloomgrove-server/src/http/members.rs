@@ -9,6 +9,7 @@ use bloomgrove_client::api::{
 use super::App;
 use super::answer::{Refusals, Refused};
 use super::extract::{Json, Reader, Ready};
+use crate::budget::Charge;
 
 /// Estimates how many items an expression of sets holds
 #[utoipa::path(post, path = "/v1/estimate", tag = "questions", request_body = EstimateRequest,
@@ -17,9 +18,12 @@ pub(super) async fn estimate(
     _: Reader,
     State(app): State<App>,
     Ready(coordinator): Ready,
+    charge: Charge,
     Json(request): Json<EstimateRequest>,
 ) -> Result<Answer<Estimate>, Refused> {
-    let estimate = app.search(move || coordinator.estimate(&request));
+    let estimate = app.search(charge.clone(), move || {
+        coordinator.estimate(&request, |bytes| charge.take(bytes))
+    });
     Ok(Answer(estimate.await??))
 }
 
@@ -30,9 +34,12 @@ pub(super) async fn sample(
     _: Reader,
     State(app): State<App>,
     Ready(coordinator): Ready,
+    charge: Charge,
     Json(request): Json<SampleRequest>,
 ) -> Result<Answer<Sample>, Refused> {
-    let sample = app.search(move || coordinator.sample(&request));
+    let sample = app.search(charge.clone(), move || {
+        coordinator.sample(&request, |bytes| charge.take(bytes))
+    });
     Ok(Answer(sample.await??))
 }
 
@@ -43,8 +50,11 @@ pub(super) async fn reconstruct(
     _: Reader,
     State(app): State<App>,
     Ready(coordinator): Ready,
+    charge: Charge,
     Json(request): Json<ReconstructRequest>,
 ) -> Result<Answer<Reconstruction>, Refused> {
-    let members = app.search(move || coordinator.reconstruct(&request));
+    let members = app.search(charge.clone(), move || {
+        coordinator.reconstruct(&request, |bytes| charge.take(bytes))
+    });
     Ok(Answer(members.await??))
 }

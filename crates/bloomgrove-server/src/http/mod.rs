@@ -48,12 +48,12 @@ pub struct App(Arc<Inner>);
 struct Inner {
     /// Set when everything has been read.
     coordinator: OnceLock<Arc<Coordinator>>,
-    /// What takes long (samples, snapshots) waits for its like here; what takes milliseconds
-    /// (batches, filters) waits for its own.
+    /// What takes long (samples) waits for its like here, and each caller for its own; what takes
+    /// milliseconds (batches, filters) waits for others of its kind, and so do snapshots.
     searches: Arc<Semaphore>,
+    turns: extract::Turns,
     work: Arc<Semaphore>,
-    /// Memory for filters that were sent and are not yet in place, in units.
-    uploads: Arc<Semaphore>,
+    snapshots: Arc<Semaphore>,
     tracer: Tracer,
     /// Keys to try.
     examples: Vec<String>,
@@ -67,8 +67,9 @@ impl App {
         Self(Arc::new(Inner {
             coordinator: OnceLock::new(),
             searches: Arc::new(Semaphore::new(threads)),
+            turns: extract::Turns::new((threads / 2).max(1)),
             work: Arc::new(Semaphore::new(2 * threads)),
-            uploads: Arc::new(Semaphore::new(extract::UPLOAD_UNITS)),
+            snapshots: Arc::new(Semaphore::new(1)),
             tracer,
             examples,
         }))

@@ -7,7 +7,8 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::answer::{Refusals, Refused};
-use super::extract::{Asked, Json, Keys, Name, Reader, Ready, Who, Writable};
+use super::extract::{Asked, Json, Keys, Name, Reader, Ready, Who, Writable, to_the_end};
+use crate::budget::Charge;
 use crate::coordinator::Done;
 
 /// Which sets to list.
@@ -120,9 +121,15 @@ pub(super) async fn add_items(
     Writable(name): Writable,
     Ready(coordinator): Ready,
     Asked(query): Asked<UpdateQuery>,
+    charge: Charge,
     Keys(AddItemsBody(items)): Keys<AddItemsBody>,
 ) -> Result<Answer<Updated>, Refused> {
-    let done = coordinator.insert(&name, &items.keys, query.base).await?;
+    // The bits of the keys, and what the writer makes of them.
+    charge
+        .wait(2 * coordinator.bytes_of_keys(&name, items.keys.len())?)
+        .await?;
+    let insert = async move { coordinator.insert(&name, &items.keys, query.base).await };
+    let done = to_the_end(charge, insert).await?;
     Ok(Answer(updated(done)))
 }
 

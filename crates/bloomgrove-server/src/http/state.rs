@@ -19,13 +19,13 @@ pub(super) async fn status(
     _: Reader,
     State(app): State<App>,
     Ready(coordinator): Ready,
-) -> Answer<Status> {
-    let mut status = coordinator.status();
+) -> Result<Answer<Status>, Refused> {
+    let mut status = app.work(move || coordinator.status()).await?;
     status.examples = app.examples().to_vec();
     if app.is_demo() {
         status.traces = demo::traces();
     }
-    Answer(status)
+    Ok(Answer(status))
 }
 
 /// How fine a picture.
@@ -59,7 +59,7 @@ pub(super) async fn make_snapshot(
     Ready(coordinator): Ready,
 ) -> Result<(StatusCode, Answer<Snapshot>), Refused> {
     who.may_administer()?;
-    let snapshot = app.search(move || coordinator.snapshot()).await??;
+    let snapshot = app.snapshot(move || coordinator.snapshot()).await??;
     Ok((StatusCode::CREATED, Answer(snapshot)))
 }
 

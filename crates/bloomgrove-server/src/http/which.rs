@@ -2,6 +2,7 @@
 
 use axum::Json as Answer;
 use axum::extract::State;
+use axum::response::{IntoResponse, Response};
 use bloomgrove_client::api::{Key, Which, WhichRequest};
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -9,9 +10,8 @@ use utoipa::IntoParams;
 use super::App;
 use super::answer::{Refusals, Refused};
 use super::extract::{Asked, Keys, Reader, Ready};
-
-/// More keys than this are asked for on a thread of their own, so that nobody waits for them.
-const FEW: usize = 32;
+use crate::budget::Charge;
+use crate::coordinator::Refusal;
 
 /// A question in either form.
 #[derive(Deserialize)]
@@ -35,14 +35,18 @@ pub(super) async fn ask(
     _: Reader,
     State(app): State<App>,
     Ready(coordinator): Ready,
+    charge: Charge,
     Keys(WhichBody(request)): Keys<WhichBody>,
-) -> Result<Answer<Which>, Refused> {
-    let few = request.keys.len() <= FEW && !request.explain;
-    let which = match few {
-        true => coordinator.which(&request)?,
-        false => app.work(move || coordinator.which(&request)).await??,
-    };
-    Ok(Answer(which))
+) -> Result<Response, Refused> {
+    if let Some(which) = coordinator.which_at_once(&request) {
+        return Ok(Answer(which?).into_response());
+    }
+    // Written there, too: a long answer takes as long to write as to find.
+    let answer = app.work(move || -> Result<_, Refusal> {
+        let which = coordinator.which(&request, |bytes| charge.take(bytes))?;
+        Ok(Answer(which).into_response())
+    });
+    Ok(answer.await??)
 }
 
 /// One key, and which sets to ask about.
@@ -56,7 +60,7 @@ pub(super) struct WhichQuery {
     prefix: Option<String>,
     /// Only sets with this tag.
     tag: Option<String>,
-    /// Names of at most so many sets; 1000 by default. The count is of all.
+    /// List at most this many sets; 1000 by default. The count is of all.
     #[param(maximum = 100_000)]
     limit: Option<u64>,
     /// No names, only how many.
@@ -74,8 +78,9 @@ pub(super) async fn ask_one(
     reader: Reader,
     app: State<App>,
     ready: Ready,
+    charge: Charge,
     Asked(query): Asked<WhichQuery>,
-) -> Result<Answer<Which>, Refused> {
+) -> Result<Response, Refused> {
     let request = WhichRequest {
         keys: vec![Key::Text(query.key)],
         prefix: query.prefix,
@@ -84,5 +89,5 @@ pub(super) async fn ask_one(
         count_only: query.count_only,
         explain: query.explain,
     };
-    ask(reader, app, ready, Keys(WhichBody(request))).await
+    ask(reader, app, ready, charge, Keys(WhichBody(request))).await
 }

@@ -1,5 +1,7 @@
 //! What the process takes of the machine; zero or nothing where that cannot be told.
 
+use std::cell::Cell;
+
 use rustix::time::{ClockId, clock_gettime};
 
 /// Seconds of processor time, of all threads.
@@ -24,6 +26,19 @@ pub fn open_files() -> Option<u64> {
     // One of them is the folder that is being read.
     let entries = std::fs::read_dir("/proc/self/fd").ok()?.count() as u64;
     entries.checked_sub(1)
+}
+
+/// Lets others go first from now on, on this thread, where threads have priorities of their own: work
+/// that takes long must not keep those waiting whose questions take microseconds.
+pub(crate) fn step_back() {
+    thread_local! {
+        static DONE: Cell<bool> = const { Cell::new(false) };
+    }
+    const PRIORITY: i32 = 5;
+    if cfg!(target_os = "linux") && !DONE.replace(true) {
+        // If the system refuses, it is as it was.
+        let _ = rustix::process::setpriority_process(None, PRIORITY);
+    }
 }
 
 #[cfg(test)]

@@ -75,7 +75,7 @@ async fn filters_go_up_and_down_in_every_form() {
     let client = &running.client;
     let options = PutOptions {
         tags: vec!["a b".into(), "c&d".into()],
-        expires_in: None,
+        ..PutOptions::default()
     };
     let one = filter(&["one"]);
     let (first, made) = client
@@ -182,7 +182,7 @@ async fn questions_in_json_in_lines_and_in_the_path() {
     for (name, tag) in [("a/1", "x"), ("a/2", "y"), ("b/1", "x")] {
         let options = PutOptions {
             tags: vec![tag.into()],
-            expires_in: None,
+            ..PutOptions::default()
         };
         client
             .put_filter_with(name, &filter(&["key", "other"]), &options)
@@ -298,4 +298,35 @@ fn the_stored_document_is_that_of_the_handlers() {
         stored == now,
         "docs/openapi.json is not what the handlers say; BLOOMGROVE_WRITE_OPENAPI=1 writes it"
     );
+}
+
+/// A read key that reconstructs in a loop keeps all threads for searches busy: snapshots have their own.
+#[tokio::test(flavor = "multi_thread")]
+async fn snapshots_do_not_wait_for_searches() {
+    let running = Running::start().await;
+    let client = &running.client;
+    client.put_filter("a", &filter(&["heron"])).await.unwrap();
+    let searches: Vec<_> = (0..8)
+        .map(|_| {
+            let client = client.clone();
+            tokio::spawn(async move {
+                // So many names that the server gives up, seconds from now.
+                let request = ReconstructRequest {
+                    expression: "a".into(),
+                    names: Names::Range(0, 1 << 40),
+                    spelling: Spelling::U64,
+                    limit: None,
+                };
+                client.reconstruct(&request).await
+            })
+        })
+        .collect();
+    tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+    assert!(searches.iter().all(|search| !search.is_finished()));
+    client.snapshot().await.unwrap();
+    assert!(
+        searches.iter().all(|search| !search.is_finished()),
+        "it came only after a search"
+    );
+    searches.iter().for_each(|search| search.abort());
 }

@@ -10,6 +10,7 @@ use axum::routing::{get, post};
 use axum::{Extension, Router};
 use bloomgrove_client::api::Problem;
 use bloomgrove_server::access::{Access, Caller, Denied, KeyEntry, hash_of};
+use bloomgrove_server::budget::Budget;
 use bloomgrove_server::config::Limits;
 use bloomgrove_server::observe::health::Health;
 use bloomgrove_server::refusal::respond;
@@ -43,7 +44,13 @@ pub(crate) async fn start(wanted: Wanted) -> Running {
     let health = Health::default();
     health.set_ready(true);
     let router = handlers().merge(health.router());
-    let router = front::before(router, access, &wanted.limits, Duration::from_secs(1));
+    let router = front::before(
+        router,
+        access,
+        &wanted.limits,
+        Budget::new(wanted.limits.memory),
+        Duration::from_secs(1),
+    );
     let listener = listen::bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let addr = listener.local_addr().unwrap();
     let (stop, stopped) = watch::channel(false);

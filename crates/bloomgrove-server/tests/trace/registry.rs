@@ -98,6 +98,9 @@ async fn nobody_registers_for_another_and_no_key_is_shown() {
         role: role.parse().unwrap(),
         sha256: hash_of(name),
         prefix: prefix.into(),
+        sets: None,
+        memory: None,
+        kinds: None,
     });
     let running = Running::start_with(|config| config.keys = entries.to_vec()).await;
     let as_key = |key: &str| Client::builder(running.url()).key(key).build().unwrap();
@@ -329,6 +332,9 @@ async fn below_the_prefix_of_a_key_there_are_few_sites() {
         role: role.parse().unwrap(),
         sha256: hash_of(name),
         prefix: prefix.into(),
+        sets: None,
+        memory: None,
+        kinds: None,
     });
     let running = Running::start_with(|config| config.keys = entries.to_vec()).await;
     let as_key = |key: &str| Client::builder(running.url()).key(key).build().unwrap();

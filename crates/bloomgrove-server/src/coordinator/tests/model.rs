@@ -50,7 +50,7 @@ proptest! {
         for step in steps {
             match step {
                 Step::Put(set, keys) => {
-                    wait(coordinator.put(&name(set), filled(&keys), None, None)).unwrap();
+                    wait(coordinator.put(&name(set), filled(&keys), None, None, None)).unwrap();
                     model.insert(name(set), filled(&keys));
                 }
                 Step::Insert(set, keys) => {
@@ -89,7 +89,7 @@ proptest! {
         }
         for _ in 0..2 {
             prop_assert_eq!(coordinator.len(), model.len());
-            coordinator.shared.read().index.assert_invariants();
+            coordinator.shared.index.read().assert_invariants();
             for (name, held) in &model {
                 prop_assert!(coordinator.filter(name).unwrap().0 == *held, "{}", name);
             }

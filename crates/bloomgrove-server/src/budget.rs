@@ -1,0 +1,343 @@
+//! The memory that requests hold, in and out: one budget for all of them.
+//!
+//! ```text
+//!   limits.memory   |---- sets ----|------ free ------|
+//!   requests get                   |- half -|          + an eighth of limits.memory
+//! ```
+//!
+//! A request has one [`Charge`]: its body, what that becomes (keys, positions, filters), and its answer
+//! until the last byte has gone or the client is given up. Whatever is large is charged before
+//! it is made.
+//!
+//! | a request | when the room is taken |
+//! |---|---|
+//! | that holds little (64 KiB) | goes on: connections are limited, too |
+//! | that can never fit | is refused: 413 |
+//! | whose body or filter is large | waits, until its time is up: 503 |
+//! | that grows while it works | is refused: 503, try again |
+//!
+//! One caller (a key; without keys, an address) gets half of the room, or what one request needs when it
+//! has no other: clients that stall lock out nobody but themselves.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use bloomgrove_client::api::Code;
+use bytes::Bytes;
+use tokio::sync::Notify;
+
+use crate::coordinator::Refusal;
+
+/// What a request may hold whatever others do.
+pub(crate) const SMALL: u64 = 64 << 10;
+/// The least room that there is.
+const LEAST: u64 = 32 << 20;
+/// Bodies of one caller leave three quarters of its share for what they become.
+const BODIES: u64 = 4;
+
+/// The room for all requests.
+#[derive(Clone, Debug)]
+pub struct Budget(Arc<Room>);
+
+#[derive(Debug)]
+struct Room {
+    memory: u64,
+    /// What sets take, once there are any.
+    sets: OnceLock<Arc<AtomicU64>>,
+    held: Mutex<Held>,
+    freed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Held {
+    all: u64,
+    callers: HashMap<String, u64>,
+}
+
+/// Why something does not fit.
+enum Full {
+    /// It is larger than the whole room.
+    Never(u64),
+    /// Others hold it.
+    Now,
+}
+
+impl Budget {
+    /// Beside sets that may take this much memory.
+    #[must_use]
+    pub fn new(memory: u64) -> Self {
+        Self(Arc::new(Room {
+            memory,
+            sets: OnceLock::new(),
+            held: Mutex::default(),
+            freed: Notify::new(),
+        }))
+    }
+
+    /// From now on, sets take this much.
+    pub(crate) fn beside(&self, sets: Arc<AtomicU64>) {
+        // There is only one start.
+        let _ = self.0.sets.set(sets);
+    }
+
+    /// What all requests may hold together.
+    pub(crate) fn capacity(&self) -> u64 {
+        let sets = self.0.sets.get().map_or(0, |sets| sets.load(Relaxed));
+        (self.0.memory / 8).max(LEAST) + self.0.memory.saturating_sub(sets) / 2
+    }
+
+    /// What they hold.
+    #[must_use]
+    pub fn held(&self) -> u64 {
+        self.lock().all
+    }
+
+    /// The account of a request of this caller.
+    #[must_use]
+    pub fn charge(&self, caller: String) -> Charge {
+        Charge(Arc::new(Account {
+            budget: self.clone(),
+            caller,
+            bytes: AtomicU64::new(0),
+        }))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Held> {
+        self.0.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What one request holds; given back when the last copy is dropped.
+#[derive(Clone, Debug)]
+pub struct Charge(Arc<Account>);
+
+#[derive(Debug)]
+struct Account {
+    budget: Budget,
+    caller: String,
+    bytes: AtomicU64,
+}
+
+impl Charge {
+    /// Who pays.
+    pub(crate) fn caller(&self) -> &str {
+        &self.0.caller
+    }
+
+    /// Takes more, at once or not at all.
+    ///
+    /// # Errors
+    /// It does not fit.
+    pub fn take(&self, bytes: u64) -> Result<(), Refusal> {
+        self.try_take(bytes, 1).map_err(Full::into)
+    }
+
+    /// Takes more, when others have given it back.
+    ///
+    /// # Errors
+    /// It can never fit.
+    pub async fn wait(&self, bytes: u64) -> Result<(), Refusal> {
+        self.wait_within(bytes, 1).await
+    }
+
+    /// As [`wait`](Self::wait), for a body.
+    pub(crate) async fn wait_for_body(&self, bytes: u64) -> Result<(), Refusal> {
+        self.wait_within(bytes, BODIES).await
+    }
+
+    async fn wait_within(&self, bytes: u64, part: u64) -> Result<(), Refusal> {
+        loop {
+            let mut freed = std::pin::pin!(self.0.budget.0.freed.notified());
+            // Heard from now on, so that nothing is given back unnoticed.
+            freed.as_mut().enable();
+            match self.try_take(bytes, part) {
+                Err(Full::Now) => freed.await,
+                taken => return taken.map_err(Full::into),
+            }
+        }
+    }
+
+    /// Holds this much from now on, more or less than before.
+    pub(crate) fn settle(&self, bytes: u64) -> Result<(), Refusal> {
+        let now = self.0.bytes.load(Relaxed);
+        if bytes > now {
+            return self.take(bytes - now);
+        }
+        self.0.give_back(now - bytes);
+        Ok(())
+    }
+
+    /// Bytes that are paid for as long as anybody has them, or a part of them.
+    pub(crate) fn with(self, bytes: Bytes) -> Bytes {
+        struct Paid(
+            Bytes,
+            #[expect(dead_code, reason = "only to be dropped")] Charge,
+        );
+
+        impl AsRef<[u8]> for Paid {
+            fn as_ref(&self) -> &[u8] {
+                &self.0
+            }
+        }
+
+        Bytes::from_owner(Paid(bytes, self))
+    }
+
+    fn try_take(&self, bytes: u64, part: u64) -> Result<(), Full> {
+        let Account {
+            budget,
+            caller,
+            bytes: own,
+        } = &*self.0;
+        let capacity = budget.capacity();
+        let mut held = budget.lock();
+        let before = own.load(Relaxed);
+        let Held { all, callers } = &mut *held;
+        let of_caller = callers.entry(caller.clone()).or_default();
+        let is_small = before.saturating_add(bytes) <= SMALL;
+        let is_only = *of_caller == before;
+        let fits = |held: u64, room: u64| held.saturating_add(bytes) <= room;
+        if !is_small {
+            if !fits(before, capacity) {
+                return Err(Full::Never(capacity));
+            }
+            if !fits(*all, capacity) || !(is_only || fits(*of_caller, capacity / 2 / part)) {
+                return Err(Full::Now);
+            }
+        }
+        *all += bytes;
+        *of_caller += bytes;
+        own.fetch_add(bytes, Relaxed);
+        Ok(())
+    }
+}
+
+impl Account {
+    fn give_back(&self, bytes: u64) {
+        if bytes == 0 {
+            return;
+        }
+        let mut held = self.budget.lock();
+        held.all -= bytes;
+        if let Some(own) = held.callers.get_mut(&self.caller) {
+            *own -= bytes;
+            if *own == 0 {
+                held.callers.remove(&self.caller);
+            }
+        }
+        self.bytes.fetch_sub(bytes, Relaxed);
+        drop(held);
+        self.budget.0.freed.notify_waiters();
+    }
+}
+
+impl Drop for Account {
+    fn drop(&mut self) {
+        self.give_back(self.bytes.load(Relaxed));
+    }
+}
+
+impl From<Full> for Refusal {
+    fn from(full: Full) -> Self {
+        match full {
+            Full::Never(capacity) => Refusal::new(
+                Code::TooLarge,
+                format!(
+                    "the request needs more memory than the {capacity} bytes that this server has for \
+                     requests; send or ask for less at a time, or raise `limits.memory`"
+                ),
+            ),
+            Full::Now => Refusal::new(
+                Code::Busy,
+                "other requests take the memory that this one needs; try again in a moment",
+            ),
+        }
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Charge {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
+        // `limit` has put it there.
+        let charge = parts.extensions.get::<Self>().cloned();
+        Ok(charge.unwrap_or_else(|| Budget::new(0).charge(String::new())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MB: u64 = 1 << 20;
+
+    fn code(taken: Result<(), Refusal>) -> Option<Code> {
+        taken.err().map(|refusal| refusal.code)
+    }
+
+    #[test]
+    fn what_can_never_fit_is_told_from_what_does_not_fit_now() {
+        // Room: 32 MiB, and half of 64.
+        let budget = Budget::new(64 * MB);
+        assert_eq!(budget.capacity(), 64 * MB);
+        let (a, b) = (budget.charge("a".into()), budget.charge("b".into()));
+        assert_eq!(code(a.take(65 * MB)), Some(Code::TooLarge));
+        assert_eq!(code(a.take(60 * MB)), None);
+        assert_eq!(code(b.take(5 * MB)), Some(Code::Busy));
+        assert_eq!(code(b.take(SMALL)), None, "little is always taken");
+        drop(a);
+        assert_eq!(code(b.take(5 * MB)), None);
+        drop(b);
+        assert_eq!(budget.held(), 0);
+        assert!(budget.lock().callers.is_empty());
+    }
+
+    #[test]
+    fn one_caller_leaves_half_to_others() {
+        let budget = Budget::new(64 * MB);
+        let first = budget.charge("a".into());
+        assert_eq!(code(first.take(30 * MB)), None);
+        assert_eq!(
+            code(budget.charge("a".into()).take(3 * MB)),
+            Some(Code::Busy)
+        );
+        assert_eq!(code(budget.charge("b".into()).take(30 * MB)), None);
+        // A request may have all if its caller has no other.
+        assert_eq!(code(first.take(34 * MB)), None);
+    }
+
+    #[test]
+    fn sets_leave_less_to_requests() {
+        let budget = Budget::new(800 * MB);
+        assert_eq!(budget.capacity(), 500 * MB);
+        budget.beside(Arc::new(AtomicU64::new(800 * MB)));
+        assert_eq!(budget.capacity(), 100 * MB);
+    }
+
+    #[tokio::test]
+    async fn who_waits_is_woken_by_what_is_given_back() {
+        let budget = Budget::new(64 * MB);
+        let (a, b) = (budget.charge("a".into()), budget.charge("b".into()));
+        a.take(60 * MB).unwrap();
+        let waiting = tokio::spawn(async move {
+            b.wait(20 * MB).await.unwrap();
+            b
+        });
+        tokio::task::yield_now().await;
+        assert!(!waiting.is_finished());
+        a.settle(10 * MB).unwrap();
+        let b = waiting.await.unwrap();
+        assert_eq!(budget.held(), 30 * MB);
+        assert_eq!(code(b.wait(65 * MB).await), Some(Code::TooLarge));
+        // Paid for until the last slice is gone.
+        let answer = b.with(Bytes::from(vec![1; 100]));
+        let slice = answer.slice(3..5);
+        drop(answer);
+        assert_eq!(budget.held(), 30 * MB);
+        drop(slice);
+        assert_eq!(budget.held(), 10 * MB);
+    }
+}
