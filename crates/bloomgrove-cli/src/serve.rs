@@ -115,12 +115,8 @@ fn make_key(args: KeyArgs) -> Result<Outcome> {
     let key = new_key().map_err(|error| anyhow!(error))?;
     let sha256 = hash_of(&key);
     let usual = || format!("{}-{}", args.role, sha256.get(..6).unwrap_or_default());
-    let entry = KeyEntry {
-        name: args.name.unwrap_or_else(usual),
-        role: args.role,
-        sha256,
-        prefix: args.prefix,
-    };
+    let name = args.name.unwrap_or_else(usual);
+    let entry = KeyEntry::new(&name, args.role, sha256, &args.prefix);
     Access::new(std::slice::from_ref(&entry)).map_err(|error| anyhow!(error))?;
     let mut output = Output::new();
     output.line("The key, shown this once:\n")?;

@@ -113,6 +113,20 @@ pub fn quotas(keys: &[KeyEntry], memory: u64) -> Vec<Quota> {
 }
 
 impl KeyEntry {
+    /// A key with the quotas that are usual below its prefix.
+    #[must_use]
+    pub fn new(name: &str, role: Role, sha256: String, prefix: &str) -> Self {
+        Self {
+            name: name.into(),
+            role,
+            sha256,
+            prefix: prefix.into(),
+            sets: None,
+            memory: None,
+            kinds: None,
+        }
+    }
+
     /// As it stands in the configuration file.
     #[must_use]
     pub fn to_toml(&self) -> String {
@@ -146,15 +160,8 @@ impl std::str::FromStr for KeyEntry {
         else {
             return Err("write a key as NAME:ROLE:SHA256 or NAME:write:SHA256:PREFIX".into());
         };
-        Ok(Self {
-            name: name.into(),
-            role: role.parse()?,
-            sha256: sha256.into(),
-            prefix: parts.next().unwrap_or_default().into(),
-            sets: None,
-            memory: None,
-            kinds: None,
-        })
+        let prefix = parts.next().unwrap_or_default();
+        Ok(Self::new(name, role.parse()?, sha256.into(), prefix))
     }
 }
 

@@ -148,6 +148,11 @@ impl Charge {
         self.wait_within(bytes, BODIES).await
     }
 
+    /// As [`take`](Self::take), for a body.
+    pub(crate) fn take_for_body(&self, bytes: u64) -> Result<(), Refusal> {
+        self.try_take(bytes, BODIES).map_err(Full::into)
+    }
+
     async fn wait_within(&self, bytes: u64, part: u64) -> Result<(), Refusal> {
         loop {
             let mut freed = std::pin::pin!(self.0.budget.0.freed.notified());

@@ -68,6 +68,7 @@ pub async fn enforce(State(enforce): State<Enforce>, mut request: Request, next:
         charge: charge.clone(),
         paid: AtomicU64::new(0),
         seen: AtomicU64::new(0),
+        admitted: AtomicBool::new(false),
         complete: AtomicBool::new(request.body().is_end_stream()),
         refused: OnceLock::new(),
     });
@@ -87,6 +88,7 @@ pub async fn enforce(State(enforce): State<Enforce>, mut request: Request, next:
             }
             tally.paid.store(declared, Ordering::Relaxed);
         }
+        tally.admitted.store(true, Ordering::Relaxed);
         next.run(request).await
     };
     let response = tokio::time::timeout(time, work).await;
@@ -97,6 +99,15 @@ pub async fn enforce(State(enforce): State<Enforce>, mut request: Request, next:
         respond(Refused::from(refusal.clone()).into())
     } else if let Ok(response) = response {
         pay(response, charge).await
+    } else if !tally.admitted.load(Ordering::Relaxed) {
+        respond(problem(
+            StatusCode::SERVICE_UNAVAILABLE,
+            Code::Busy,
+            format!(
+                "other requests took the memory that this one needs for {seconds} s; try again, with \
+                 fewer at a time; nothing was changed"
+            ),
+        ))
     } else if tally.complete.load(Ordering::Relaxed) {
         respond(problem(
             StatusCode::SERVICE_UNAVAILABLE,
@@ -189,6 +200,8 @@ struct Tally {
     /// Bytes that were charged before they came.
     paid: AtomicU64,
     seen: AtomicU64,
+    /// Whether there was room for it.
+    admitted: AtomicBool,
     complete: AtomicBool,
     refused: OnceLock<Refusal>,
 }
@@ -205,7 +218,7 @@ impl Tally {
         }
         let paid = self.paid.load(Ordering::Relaxed);
         if seen > paid {
-            self.charge.take(seen - paid).map_err(|refusal| {
+            self.charge.take_for_body(seen - paid).map_err(|refusal| {
                 let _ = self.refused.set(refusal.clone());
                 axum::Error::new(refusal)
             })?;

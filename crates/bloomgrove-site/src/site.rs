@@ -209,11 +209,7 @@ fn access(keys: &[KeyEntry], coordinator: &str) -> Result<Access, String> {
         return Ok(Access::open());
     }
     let mut keys = keys.to_vec();
-    keys.push(KeyEntry {
-        name: COORDINATOR.into(),
-        role: Role::Read,
-        sha256: hash_of(coordinator),
-        prefix: String::new(),
-    });
+    let sha256 = hash_of(coordinator);
+    keys.push(KeyEntry::new(COORDINATOR, Role::Read, sha256, ""));
     Access::new(&keys)
 }

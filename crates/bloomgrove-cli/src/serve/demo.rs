@@ -23,12 +23,8 @@ impl DemoSites {
             false => Some(new_key().map_err(|error| anyhow!(error))?),
         };
         if let Some(key) = &key {
-            config.keys.push(KeyEntry {
-                name: "sites of the demo".into(),
-                role: Role::Write,
-                sha256: hash_of(key),
-                prefix: String::new(),
-            });
+            let entry = KeyEntry::new("sites of the demo", Role::Write, hash_of(key), "");
+            config.keys.push(entry);
         }
         if config.tls.is_some() {
             bail!("the sites of the demo speak plain HTTP; leave out --demo or the certificate");

@@ -1,15 +1,7 @@
 use super::*;
 
 fn entry(name: &str, role: Role, key: &str, prefix: &str) -> KeyEntry {
-    KeyEntry {
-        name: name.into(),
-        role,
-        sha256: hash_of(key),
-        prefix: prefix.into(),
-        sets: None,
-        memory: None,
-        kinds: None,
-    }
+    KeyEntry::new(name, role, hash_of(key), prefix)
 }
 
 #[test]

@@ -73,40 +73,47 @@ async fn a_chunked_body_is_cut_off_at_the_limit() {
 }
 
 #[tokio::test]
-async fn bodies_that_together_take_too_much_memory_are_refused() {
+async fn bodies_that_together_take_too_much_memory_wait_or_are_refused() {
+    // Room for 32 MiB, half of it for one caller, a quarter of that for bodies.
     let server = with(Limits {
-        body: 1000,
+        body: 8 << 20,
         memory: 1000,
         ..Limits::default()
     })
     .await;
-    // Four of the largest have room; these wait with all but their last byte.
-    let mut waiting = Vec::new();
-    for _ in 0..4 {
-        let mut stream = server.connect().await;
-        let head = post("/length", "content-length: 1000\r\n\r\n");
-        stream.write_all(head.as_bytes()).await.unwrap();
-        stream.write_all(&[b'x'; 999]).await.unwrap();
-        waiting.push(stream);
-    }
-    let fits = post("/length", "content-length: 1000\r\n\r\n") + &"x".repeat(1000);
-    // The server may not have read all of them yet.
-    let mut answer = server.send(&fits).await;
+    const LENGTH: usize = 3 << 20;
+    let declared = post("/length", &format!("content-length: {LENGTH}\r\n\r\n"));
+    let body = "x".repeat(LENGTH);
+    // This one waits with all but its last byte.
+    let mut first = server.connect().await;
+    first.write_all(declared.as_bytes()).await.unwrap();
+    first.write_all(&body.as_bytes()[1..]).await.unwrap();
+    // The next waits for its room.
+    let mut second = server.connect().await;
+    second.write_all(declared.as_bytes()).await.unwrap();
+    // One that does not say how long it is cannot wait: refused once it is too much.
+    let chunked = post("/length", "transfer-encoding: chunked\r\n\r\n");
+    let chunk = format!("{:x}\r\n{}\r\n", 1 << 20, "x".repeat(1 << 20));
+    let chunked = format!("{chunked}{}", chunk.repeat(8));
+    let mut answer = server.send(&chunked).await;
     for _ in 0..100 {
+        // The server may not have read all of the first yet.
         if answer.status == 503 {
             break;
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
-        answer = server.send(&fits).await;
+        answer = server.send(&chunked).await;
     }
     assert_eq!(answer.status, 503);
     assert_eq!(answer.problem().code, Code::Busy);
     assert_eq!(answer.header("retry-after"), Some("1"));
-    for mut stream in waiting {
-        stream.write_all(b"x").await.unwrap();
-        assert_eq!(read_answer(&mut stream).await.unwrap().status, 200);
-    }
-    assert_eq!(server.send(&fits).await.status, 200);
+    // Little is always taken.
+    let little = post("/length", "content-length: 1000\r\n\r\n") + &body[..1000];
+    assert_eq!(server.send(&little).await.status, 200);
+    first.write_all(b"x").await.unwrap();
+    assert_eq!(read_answer(&mut first).await.unwrap().status, 200);
+    second.write_all(body.as_bytes()).await.unwrap();
+    assert_eq!(read_answer(&mut second).await.unwrap().status, 200);
 }
 
 #[tokio::test]
