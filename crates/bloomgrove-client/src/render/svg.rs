@@ -14,6 +14,9 @@
 //! trace's `nodes` as `data-node`, and can be focused; each line the places of its ends as
 //! `data-cause` and `data-effect`. `data-graph` on the picture tells where the graph is in it
 //! without its heading, and `data-site` in the legend whose sign is whose.
+//!
+//! It is XML of the plainest kind (no comments, no declarations, values in double quotes), so that a
+//! page can read it element by element and need not give it to the parser of a browser.
 
 mod heading;
 

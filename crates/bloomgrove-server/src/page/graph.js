@@ -1,4 +1,4 @@
-// The picture of a trace: taken over from the server's SVG, moved and zoomed by wheel, pointer,
+// The picture of a trace: read from the server's SVG, moved and zoomed by wheel, pointer,
 // keys and buttons. One node at a time can be reached by Tab; arrows go from node to node.
 //
 //   wheel         zooms, once the picture has the focus or with Ctrl; else the page scrolls
@@ -7,28 +7,13 @@
 //   + - 0         nearer, further, all of it
 //   Enter, click  picks a node
 
-const PARTS = new Set(["svg", "g", "rect", "path", "circle", "text", "title"]);
-const SVG = "http://www.w3.org/2000/svg";
+import { readDrawing } from "./drawing.js";
+
 const NEAREST = 3;
 // Smaller than this, letters cannot be read: then only a part is shown at first.
 const READABLE = 0.55;
 const STEP = 1.25;
 const DRAGGED = 4;
-
-/** The picture as elements of this page, without all that is not drawing; null if it is none. */
-function takeOver(text) {
-  // Its own style is for files: the page has one for these classes, and a policy against others.
-  const plain = text.replace(/<style>[^<]*<\/style>/g, "");
-  const drawing = new DOMParser().parseFromString(plain, "image/svg+xml").documentElement;
-  if (drawing.namespaceURI !== SVG || drawing.localName !== "svg") return null;
-  for (const one of [drawing, ...drawing.querySelectorAll("*")]) {
-    if (one.namespaceURI !== SVG || !PARTS.has(one.localName)) one.remove();
-    for (const { name } of [...one.attributes]) {
-      if (/^(on|style$|href$|xlink)/i.test(name)) one.removeAttribute(name);
-    }
-  }
-  return document.adoptNode(drawing);
-}
 
 /** A button is called what is written on it, for those who speak to their browser. */
 function nameAsSeen(node) {
@@ -55,7 +40,7 @@ export function makeGraph({ place, buttons, pick }) {
   /** Shows a picture; what it says of sites, as `[{ site, letter, colour }]`. */
   function show(text) {
     clear();
-    drawing = takeOver(text);
+    drawing = readDrawing(text);
     if (!drawing) return [];
     const [x, y, width, height] = (drawing.getAttribute("data-graph") ?? "").split(" ").map(Number);
     frame = { x, y, width, height };

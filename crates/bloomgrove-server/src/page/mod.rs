@@ -13,12 +13,13 @@
 //! | `picture.js` | all sets as cells |
 //! | `sets.js`, `details.js` | the table of sets, and one set |
 //! | `trace.js`, `graph.js` | where a document comes from, who said so and what it took; its picture |
+//! | `drawing.js` | reads a picture, as data and not as markup |
 //! | `sites.js` | the table of sites |
 //! | `figures.js` | small charts of the last two minutes |
 //! | `words.js` | numbers in words, elements from text |
 //!
-//! Names and tags are written by others, so they only ever become text: the scripts never make
-//! elements from strings, and the policy sent along forbids whatever would slip through.
+//! Names and tags are written by others, so they only ever become text: the scripts never give
+//! markup to the browser, and the policy sent along forbids whatever would slip through.
 
 use axum::Router;
 use axum::response::{IntoResponse, Response};
@@ -39,7 +40,7 @@ const CSS: &str = "text/css; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 /// Where each file is, its media type and its text.
-const FILES: [(&str, &str, &str); 13] = [
+const FILES: [(&str, &str, &str); 14] = [
     ("/", HTML, include_str!("index.html")),
     ("/style.css", CSS, include_str!("style.css")),
     ("/app.js", SCRIPT, include_str!("app.js")),
@@ -50,6 +51,7 @@ const FILES: [(&str, &str, &str); 13] = [
     ("/page/details.js", SCRIPT, include_str!("details.js")),
     ("/page/trace.js", SCRIPT, include_str!("trace.js")),
     ("/page/graph.js", SCRIPT, include_str!("graph.js")),
+    ("/page/drawing.js", SCRIPT, include_str!("drawing.js")),
     ("/page/sites.js", SCRIPT, include_str!("sites.js")),
     ("/page/figures.js", SCRIPT, include_str!("figures.js")),
     ("/page/words.js", SCRIPT, include_str!("words.js")),
@@ -162,6 +164,10 @@ mod tests {
                 "innerHTML",
                 "outerHTML",
                 "insertAdjacentHTML",
+                "setHTML",
+                "srcdoc",
+                "DOMParser",
+                "createContextualFragment",
                 "document.write",
                 "eval(",
                 "new Function",
