@@ -12,10 +12,7 @@ root=$(cd "$here/../.." && pwd)
 target=${CARGO_TARGET_DIR:-$root/target}
 
 program=${1:-}
-if [ -z "$program" ]; then
-    cargo build --quiet --manifest-path "$root/Cargo.toml" -p bloomgrove-cli
-    program=$target/debug/bloomgrove
-fi
+[ -n "$program" ] || program=$("$root/tests/program.sh")
 
 tools=$target/api-test
 if ! cmp -s "$here/requirements.txt" "$tools/installed"; then

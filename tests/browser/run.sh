@@ -29,10 +29,7 @@ if [ -z "$chromium" ]; then
     chromium=$(command -v chromium)
 fi
 
-if [ -z "$program" ]; then
-    cargo build --quiet --manifest-path "$root/Cargo.toml" -p bloomgrove-cli
-    program=${CARGO_TARGET_DIR:-$root/target}/debug/bloomgrove
-fi
+[ -n "$program" ] || program=$("$root/tests/program.sh")
 
 cd "$here"
 # Installed once for each state of the lock file.
