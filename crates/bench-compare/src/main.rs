@@ -14,6 +14,7 @@
 //! * `disk`: pages of `4, 512, 2048` KB read and changed by threads and by a ring of requests
 //!   ([`disk`]).
 //! * `server`: a server with `1e3, 1e4, 1e5` sets, asked over HTTP while deltas arrive ([`server`]).
+//! * `load`: a server under an open-loop load, with one hostile client ([`load`]).
 //! * `codec`: bits of 13 densities, filters and deltas, compressed, beside zstd and gzip ([`codec`]).
 
 mod batches;
@@ -21,6 +22,7 @@ mod buffered;
 mod codec;
 mod disk;
 mod index;
+mod load;
 mod race;
 mod rivals;
 mod sample;
@@ -55,6 +57,8 @@ enum Args {
     Codec(codec::Args),
     /// A server under load: keys a second, waiting times, processor time
     Server(server::Args),
+    /// A server under an open-loop load, with one hostile client
+    Load(load::Args),
     /// The server that is loaded
     #[command(hide = true)]
     ServeForLoad(server::ServeArgs),
@@ -96,6 +100,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         Args::Disk(args) => disk::run(&args)?,
         Args::Codec(args) => codec::run(&args)?,
         Args::Server(args) => server::run(&args)?,
+        Args::Load(args) => load::run(&args)?,
         Args::ServeForLoad(args) => server::serve(&args)?,
     }
     Ok(())

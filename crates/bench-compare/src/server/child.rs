@@ -1,4 +1,4 @@
-//! The server as a process of its own, on a processor of its own.
+//! The server as a process of its own, on processors of its own.
 //!
 //! The tool starts itself again with a hidden verb. The child says where it listens, and ends when
 //! its input does: with the tool, however that ends.
@@ -19,7 +19,9 @@ use super::wire::{Result, Wire, render};
 #[derive(clap::Args)]
 pub(crate) struct Args {
     data: PathBuf,
-    core: usize,
+    #[arg(long)]
+    memory: Option<u64>,
+    cores: Vec<usize>,
 }
 
 /// How often to ask whether a server is ready.
@@ -27,22 +29,23 @@ const EVERY: Duration = Duration::from_millis(2);
 /// A server that takes longer to start or to stop is broken.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// This process and all threads that it starts from now on run on one processor.
-pub(super) fn pin(core: usize) -> Result<()> {
-    let mut cores = CpuSet::new();
-    cores.set(core);
-    Ok(sched_setaffinity(None, &cores)?)
+/// This process and all threads that it starts from now on run on these processors.
+pub(crate) fn pin(cores: &[usize]) -> Result<()> {
+    let mut set = CpuSet::new();
+    cores.iter().for_each(|&core| set.set(core));
+    Ok(sched_setaffinity(None, &set)?)
 }
 
 /// Serves until standard input ends.
 pub(crate) fn serve(args: &Args) -> std::result::Result<(), Box<dyn Error>> {
-    pin(args.core).map_err(|error| error.to_string())?;
-    let config = Config {
+    pin(&args.cores).map_err(|error| error.to_string())?;
+    let mut config = Config {
         data: args.data.clone(),
         listen: vec!["127.0.0.1:0".parse()?],
         ..Config::default()
     };
-    // As many threads as processors: one.
+    config.limits.memory = args.memory.unwrap_or(config.limits.memory);
+    // As many threads as processors.
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
@@ -59,19 +62,20 @@ pub(crate) fn serve(args: &Args) -> std::result::Result<(), Box<dyn Error>> {
 }
 
 /// A server that runs.
-pub(super) struct Process {
+pub(crate) struct Process {
     child: Child,
-    pub(super) address: SocketAddr,
+    pub(crate) address: SocketAddr,
 }
 
 impl Process {
     /// Starts a server; says how many seconds it took until it was ready.
-    pub(super) fn start(data: &Path, core: usize) -> Result<(Self, f64)> {
+    pub(crate) fn start(data: &Path, memory: Option<u64>, cores: &[usize]) -> Result<(Self, f64)> {
         let started = Instant::now();
         let mut child = Command::new(std::env::current_exe()?)
             .arg("serve-for-load")
             .arg(data)
-            .arg(core.to_string())
+            .args(memory.map(|bytes| format!("--memory={bytes}")))
+            .args(cores.iter().map(usize::to_string))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;
@@ -92,8 +96,16 @@ impl Process {
         Ok((process, started.elapsed().as_secs_f64()))
     }
 
+    /// The most memory that it had resident at any time, in bytes.
+    pub(crate) fn peak(&self) -> Result<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kib = line.ok_or("no peak in the status")?.trim_end_matches("kB");
+        Ok(kib.trim().parse::<u64>()? << 10)
+    }
+
     /// Stops it in order; says how many seconds that took.
-    pub(super) fn stop(mut self) -> Result<f64> {
+    pub(crate) fn stop(mut self) -> Result<f64> {
         let started = Instant::now();
         drop(self.child.stdin.take());
         loop {

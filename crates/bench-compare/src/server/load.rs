@@ -46,21 +46,21 @@ fn together<T: Send>(count: usize, work: impl Fn(usize) -> Result<T> + Sync) -> 
 
 /// Times of requests.
 #[derive(Default)]
-pub(super) struct Times(Vec<Duration>);
+pub(crate) struct Times(Vec<Duration>);
 
 impl Times {
-    fn sorted(parts: impl IntoIterator<Item = Vec<Duration>>) -> Self {
+    pub(crate) fn sorted(parts: impl IntoIterator<Item = Vec<Duration>>) -> Self {
         let mut all: Vec<Duration> = parts.into_iter().flatten().collect();
         all.sort_unstable();
         Self(all)
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
     /// The time that this share of the requests did not take longer than, in milliseconds.
-    pub(super) fn at(&self, share: f64) -> f64 {
+    pub(crate) fn at(&self, share: f64) -> f64 {
         let last = self.0.len().saturating_sub(1);
         let place = ((self.0.len() as f64 * share).ceil() as usize).clamp(1, last + 1) - 1;
         self.0

@@ -11,10 +11,10 @@
 //! `sets` x `1000, 100, 1 keys a question, 1 within a prefix` x `1, 4 connections` x
 //! `no deltas, deltas`.
 
-mod child;
-mod load;
-mod sets;
-mod wire;
+pub(crate) mod child;
+pub(crate) mod load;
+pub(crate) mod sets;
+pub(crate) mod wire;
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -92,7 +92,7 @@ fn measure(args: &Args) -> Result<()> {
     if std::thread::available_parallelism()?.get() < 2 {
         return Err("the server and the load need a processor each".into());
     }
-    pin(args.cores[1])?;
+    pin(&args.cores[1..])?;
     let mut all = Vec::new();
     for &sets in &args.sets {
         eprintln!("{sets} sets");
@@ -136,8 +136,8 @@ fn one(args: &Args, sets: usize) -> Result<Rows> {
 }
 
 fn in_folder(args: &Args, sets: usize, folder: &std::path::Path) -> Result<Rows> {
-    let core = args.cores[0];
-    let (server, _) = Process::start(folder, core)?;
+    let core = &args.cores[..1];
+    let (server, _) = Process::start(folder, None, core)?;
     let before = counters(server.address)?;
     let filled = fill(server.address, sets)?;
     let after = counters(server.address)?;
@@ -146,7 +146,7 @@ fn in_folder(args: &Args, sets: usize, folder: &std::path::Path) -> Result<Rows>
     }
     // All measurements are of a server that was started with its sets.
     let stopped = server.stop()?;
-    let (server, ready) = Process::start(folder, core)?;
+    let (server, ready) = Process::start(folder, None, core)?;
     let mut rows = Rows {
         filled: String::new(),
         asked: Vec::new(),

@@ -9,13 +9,13 @@ use serde_json::json;
 
 use super::wire::render;
 
-pub(super) const BITS: u64 = 100_992;
-pub(super) const HASHES: u32 = 7;
-pub(super) const ITEMS: u64 = 100;
+const BITS: u64 = 100_992;
+const HASHES: u32 = 7;
+pub(crate) const ITEMS: u64 = 100;
 /// Names begin with one of so many prefixes.
 const PREFIXES: usize = 100;
 
-pub(super) fn name(set: usize) -> String {
+pub(crate) fn name(set: usize) -> String {
     format!("{}{set:06}", prefix(set))
 }
 
@@ -24,13 +24,13 @@ pub(super) fn prefix(set: usize) -> String {
     format!("site-{:02}-", set % PREFIXES)
 }
 
-pub(super) fn key(set: usize, item: u64) -> String {
+pub(crate) fn key(set: usize, item: u64) -> String {
     format!("item-{set}-{item}")
 }
 
 /// The filter of a set with so many items.
-fn filter(set: usize, items: u64) -> Result<Filter, Error> {
-    let mut filter = Filter::new(Params::builder(BITS, HASHES).build()?)?;
+pub(crate) fn filter(bits: u64, set: usize, items: u64) -> Result<Filter, Error> {
+    let mut filter = Filter::new(Params::builder(bits, HASHES).build()?)?;
     for item in 0..items {
         filter.insert(&key(set, item));
     }
@@ -40,14 +40,14 @@ fn filter(set: usize, items: u64) -> Result<Filter, Error> {
 /// Sends the whole filter of a set.
 pub(super) fn put(set: usize) -> Result<Vec<u8>, Error> {
     let mut message = Vec::new();
-    codec::compress(&filter(set, ITEMS)?, &mut message)?;
+    codec::compress(&filter(BITS, set, ITEMS)?, &mut message)?;
     let path = format!("/v1/sets/{}/filter", name(set));
     Ok(render("PUT", &path, MEDIA_MESSAGE, &message))
 }
 
 /// Sends what changes when a set of so many items gets one more.
 pub(super) fn delta(set: usize, items: u64) -> Result<Vec<u8>, Error> {
-    let (old, new) = (filter(set, items)?, filter(set, items + 1)?);
+    let (old, new) = (filter(BITS, set, items)?, filter(BITS, set, items + 1)?);
     let mut message = Vec::new();
     codec::delta(&old, &new, &mut message)?;
     let path = format!("/v1/sets/{}/filter", name(set));

@@ -6,7 +6,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-pub(super) type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
+pub(crate) type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
 /// An answer that takes longer is a failure of the run.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -101,7 +101,7 @@ impl Wire {
 }
 
 /// Where `wanted` first lies in `bytes`.
-pub(super) fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
+pub(crate) fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
     let first = *wanted.first()?;
     let mut from = 0;
     while let Some(at) = bytes[from..].iter().position(|&byte| byte == first) {
@@ -114,7 +114,7 @@ pub(super) fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
 }
 
 /// A request, rendered.
-pub(super) fn render(method: &str, path: &str, media: &str, body: &[u8]) -> Vec<u8> {
+pub(crate) fn render(method: &str, path: &str, media: &str, body: &[u8]) -> Vec<u8> {
     let mut request = format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\n").into_bytes();
     if method != "GET" {
         let head = format!(

@@ -1,0 +1,68 @@
+//! Requests on connections that are idle, or on new ones: as many at a time as there must be.
+
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+use http::Request;
+use http_body_util::{BodyExt, Full};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+
+use crate::server::wire::Result;
+
+pub(super) const JSON: &str = "application/json";
+pub(super) const TEXT: &str = "text/plain";
+
+#[derive(Clone)]
+pub(super) struct Http {
+    client: Client<HttpConnector, Full<Bytes>>,
+    pub(super) address: SocketAddr,
+}
+
+impl Http {
+    pub(super) fn new(address: SocketAddr) -> Self {
+        let mut connector = HttpConnector::new();
+        connector.set_nodelay(true);
+        Self {
+            client: Client::builder(TokioExecutor::new()).build(connector),
+            address,
+        }
+    }
+
+    /// Sends a request and reads its answer whole: the status and the body.
+    pub(super) async fn ask(
+        &self,
+        method: &str,
+        path: &str,
+        media: &str,
+        body: impl Into<Bytes>,
+    ) -> Result<(u16, Bytes)> {
+        let request = Request::builder()
+            .method(method)
+            .uri(format!("http://{}{path}", self.address))
+            .header("content-type", media)
+            .body(Full::new(body.into()))?;
+        let answer = self.client.request(request).await?;
+        let status = answer.status().as_u16();
+        Ok((status, answer.into_body().collect().await?.to_bytes()))
+    }
+
+    /// As [`ask`](Self::ask); an answer that is no success is an error.
+    pub(super) async fn get_done(
+        &self,
+        method: &str,
+        path: &str,
+        media: &str,
+        body: impl Into<Bytes>,
+    ) -> Result<Bytes> {
+        let (status, body) = self.ask(method, path, media, body).await?;
+        match status {
+            200..300 => Ok(body),
+            _ => {
+                let text = String::from_utf8_lossy(&body[..body.len().min(300)]);
+                Err(format!("{method} {path}: status {status}: {text}").into())
+            }
+        }
+    }
+}

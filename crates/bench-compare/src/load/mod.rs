@@ -1,0 +1,269 @@
+//! A server under an open-loop load, with one hostile client: how long everybody else waits, and
+//! how much memory the server takes.
+//!
+//! ```text
+//!   by schedule, whatever happens   500 single keys, 100 of /livez, 20 deltas, 5 uploads a second
+//!   one hostile client              one attack, as fast as it is let
+//! ```
+//!
+//! A request is sent when it is due, on an idle connection or a new one, and its time is counted
+//! from when it was due: a server that stalls for a second is charged for every question that came
+//! in that second. What is refused, answered wrongly or not answered within a minute counts as never answered.
+//!
+//! Each attack is on a server that was just started, with the same sets. The server has all
+//! processors but the last, which is the load's.
+
+mod hostile;
+mod http;
+mod traffic;
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bloomgrove::{Filter, codec};
+use bloomgrove_client::api::MEDIA_MESSAGE;
+use bloomgrove_server::config::Amount;
+use clap::ValueEnum;
+use rustix::process::{Resource, getrlimit, setrlimit};
+use tokio::runtime::{Builder, Runtime};
+
+use self::hostile::Attack;
+use self::http::Http;
+use self::traffic::{Measured, NEVER, Rates};
+use crate::server::child::{Process, pin};
+use crate::server::load::Times;
+use crate::server::sets::{ITEMS, filter, name};
+use crate::server::wire::Result;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// What the hostile client does; everything by default
+    #[arg(value_enum)]
+    attacks: Vec<Attack>,
+    /// How many sets the server has
+    #[arg(long, default_value_t = 100_000)]
+    sets: usize,
+    /// Seconds of each attack
+    #[arg(long, default_value_t = 20.0)]
+    seconds: f64,
+    /// The server's limit of memory
+    #[arg(long, default_value = "1GiB")]
+    memory: Amount,
+    /// Single keys queried per second
+    #[arg(long, default_value_t = 500.0)]
+    rate: f64,
+    /// The directory for the server's data
+    #[arg(long, default_value = ".")]
+    directory: PathBuf,
+}
+
+/// A key that all sets contain.
+const SHARED: &str = "everyone";
+/// Sets are small, so that 100,000 of them take a tenth of the memory.
+const BITS: u64 = 8192;
+/// Sets that are sent at the same time share the disk.
+const FILLERS: usize = 64;
+
+/// The goals, in milliseconds and in shares of the limit.
+const LIVE_P99: f64 = 50.0;
+const KEY_P99: f64 = 10.0;
+const MEMORY: f64 = 1.2;
+
+/// The filter of a set with so many items, and the shared one.
+fn small(set: usize, items: u64) -> Result<Filter> {
+    let mut filter = filter(BITS, set, items)?;
+    filter.insert(&SHARED);
+    Ok(filter)
+}
+
+pub(crate) fn run(args: &Args) -> std::result::Result<(), Box<dyn Error>> {
+    measure(args).map_err(|error| error.to_string().into())
+}
+
+fn measure(args: &Args) -> Result<()> {
+    let cores = std::thread::available_parallelism()?.get();
+    if cores < 2 {
+        return Err("the server and the load need a processor each".into());
+    }
+    if !(args.rate > 0.0 && args.sets > 0) {
+        return Err("there must be sets, and a rate above 0".into());
+    }
+    // As many connections as questions that wait, here and in the server.
+    let mut files = getrlimit(Resource::Nofile);
+    files.current = files.maximum;
+    setrlimit(Resource::Nofile, files)?;
+    pin(&[cores - 1])?;
+    let directory = args
+        .directory
+        .join(format!("bench-load-{}", std::process::id()));
+    std::fs::create_dir(&directory)?;
+    let done = in_directory(args, &directory, &(0..cores - 1).collect::<Vec<_>>());
+    std::fs::remove_dir_all(&directory)?;
+    done
+}
+
+fn in_directory(args: &Args, directory: &Path, cores: &[usize]) -> Result<()> {
+    let memory = args.memory.bytes();
+    let filled = directory.join("filled");
+    let (server, _) = Process::start(&filled, Some(memory), cores)?;
+    let runtime = runtime()?;
+    runtime.block_on(fill(&Http::new(server.address), args.sets))?;
+    server.stop()?;
+    println!(
+        "### A server with {} sets and {} MiB ({}, {} of its processors; {} s each)\n",
+        args.sets,
+        memory >> 20,
+        crate::machine(),
+        cores.len(),
+        args.seconds,
+    );
+    println!(
+        "| hostile client | /livez ms: p50, p99, p99.9, max | single keys ms | deltas ms: p50, p99 \
+         | uploads ms | peak MiB | of the limit | its answers | sent late ms: p99 \
+         |\n|---|---|---|---|---|---|---|---|---|"
+    );
+    let attacks = match args.attacks.is_empty() {
+        true => Attack::value_variants(),
+        false => &args.attacks,
+    };
+    let (mut live, mut keys, mut share) = (0.0_f64, 0.0_f64, 0.0_f64);
+    for &attack in attacks {
+        let row = under(args, attack, directory, &filled, cores)?;
+        live = live.max(row.measured.live.at(0.99));
+        keys = keys.max(row.measured.keys.at(0.99));
+        share = share.max(row.peak as f64 / memory as f64);
+        println!("{}", row.text(attack, memory));
+    }
+    println!("\n| the worst of all | goal | measured |\n|---|---|---|");
+    println!("| p99 of /livez | < {LIVE_P99} ms | {} ms |", time(live));
+    println!(
+        "| p99 of single keys | < {KEY_P99} ms | {} ms |",
+        time(keys)
+    );
+    println!("| memory | < {MEMORY} of the limit | {share:.2} |");
+    Ok(())
+}
+
+/// Sends all sets.
+async fn fill(http: &Http, count: usize) -> Result<()> {
+    let mut fillers = tokio::task::JoinSet::new();
+    for filler in 0..FILLERS {
+        let http = http.clone();
+        fillers.spawn(async move {
+            for set in (filler..count).step_by(FILLERS) {
+                let mut message = Vec::new();
+                codec::compress(&small(set, ITEMS)?, &mut message)?;
+                let path = format!("/v1/sets/{}/filter", name(set));
+                http.get_done("PUT", &path, MEDIA_MESSAGE, message).await?;
+            }
+            Ok(())
+        });
+    }
+    fillers
+        .join_all()
+        .await
+        .into_iter()
+        .collect::<Result<()>>()?;
+    hostile::prepare(http).await
+}
+
+fn runtime() -> Result<Runtime> {
+    Ok(Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()?)
+}
+
+/// What one attack came to.
+struct Row {
+    measured: Measured,
+    statuses: hostile::Statuses,
+    peak: u64,
+}
+
+/// A server with a copy of the sets, under the load and one attack.
+fn under(
+    args: &Args,
+    attack: Attack,
+    directory: &Path,
+    filled: &Path,
+    cores: &[usize],
+) -> Result<Row> {
+    let data = directory.join("data");
+    std::fs::create_dir(&data)?;
+    for entry in std::fs::read_dir(filled)? {
+        let entry = entry?;
+        if entry.file_type()?.is_file() {
+            std::fs::copy(entry.path(), data.join(entry.file_name()))?;
+        }
+    }
+    let (server, _) = Process::start(&data, Some(args.memory.bytes()), cores)?;
+    let time = Duration::from_secs_f64(args.seconds);
+    // Each on a runtime of its own: the one must not wait for the other.
+    let (ordinary, other) = (runtime()?, runtime()?);
+    let enemy = Http::new(server.address);
+    let attacking = other.spawn(async move {
+        let until = tokio::time::Instant::now() + time;
+        attack.run(&enemy, until).await
+    });
+    let rates = Rates {
+        live: 100.0,
+        keys: args.rate,
+        deltas: 20.0,
+        uploads: 5.0,
+    };
+    let http = Http::new(server.address);
+    let measured = traffic::run(ordinary.handle(), &http, args.sets, &rates, time);
+    let row = Row {
+        measured,
+        statuses: other.block_on(attacking)?,
+        peak: server.peak()?,
+    };
+    server.stop()?;
+    std::fs::remove_dir_all(&data)?;
+    Ok(row)
+}
+
+impl Row {
+    fn text(&self, attack: Attack, memory: u64) -> String {
+        let shares = |times: &Times, shares: &[f64]| -> String {
+            let texts: Vec<String> = shares
+                .iter()
+                .map(|&share| self::time(times.at(share)))
+                .collect();
+            texts.join(", ")
+        };
+        let statuses: Vec<String> = self
+            .statuses
+            .iter()
+            .map(|(status, count)| match status {
+                0 => format!("{count} x none"),
+                _ => format!("{count} x {status}"),
+            })
+            .collect();
+        let value = attack.to_possible_value();
+        let measured = &self.measured;
+        format!(
+            "| {} | {} | {} | {} | {} | {} | {:.2} | {} | {} |",
+            value.as_ref().map_or("", |value| value.get_name()),
+            shares(&measured.live, &[0.5, 0.99, 0.999, 1.0]),
+            shares(&measured.keys, &[0.5, 0.99, 0.999, 1.0]),
+            shares(&measured.deltas, &[0.5, 0.99]),
+            shares(&measured.uploads, &[0.5, 0.99]),
+            self.peak >> 20,
+            self.peak as f64 / memory as f64,
+            statuses.join(", "),
+            shares(&measured.sent, &[0.99]),
+        )
+    }
+}
+
+/// A time in milliseconds.
+fn time(ms: f64) -> String {
+    match ms {
+        ms if ms >= NEVER.as_secs_f64() => "never".to_owned(),
+        ms if ms >= 100.0 => format!("{ms:.0}"),
+        ms => format!("{ms:.1}"),
+    }
+}
