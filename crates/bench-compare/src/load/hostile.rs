@@ -27,7 +27,7 @@ pub(super) enum Attack {
     Downloads,
     /// 100,000 keys for a set of 64 hashes, 60 times at once
     Batches,
-    /// A JSON list of 60 MB
+    /// A JSON list of 60 MB, as names that may be members
     List,
     /// New sets with the longest names and tags
     Tags,
@@ -89,12 +89,15 @@ impl Attack {
     async fn one(self, http: &Http, until: Instant, statuses: &mut Statuses) {
         let (workers, body) = match self {
             Self::Nothing | Self::InTurn => (0, String::new()),
-            Self::SharedKey => (1, list(SHARED, 512)),
+            Self::SharedKey => (1, format!(r#"{{"keys":{}}}"#, list(SHARED, 512))),
             Self::Downloads => (30, String::new()),
             Self::Batches => (60, (0..100_000).fold(String::new(), line)),
-            Self::List => (1, list("a", 15_000_000)),
+            Self::List => (
+                1,
+                members(&format!(r#"{{"texts":{}}}"#, list("a", 15_000_000))),
+            ),
             Self::Tags => (16, String::new()),
-            Self::Reconstruct => (4, reconstruct()),
+            Self::Reconstruct => (4, members(r#"{"range":[0,1000000000]}"#)),
         };
         let body = Bytes::from(body);
         let mut all = JoinSet::new();
@@ -102,7 +105,7 @@ impl Attack {
             let (http, body) = (http.clone(), body.clone());
             all.spawn(async move {
                 let mut own = Statuses::new();
-                while Instant::now() < until {
+                while Instant::now() + PAUSE < until {
                     let request = self.request(&http, &body, until);
                     let status = timeout_at(until, request).await;
                     let status = status.map_or(0, |status| status.unwrap_or(0));
@@ -126,12 +129,14 @@ impl Attack {
         let (status, _) = match self {
             Self::Nothing | Self::InTurn => return Ok(0),
             Self::Downloads => return download(http, until).await,
-            Self::SharedKey | Self::List => http.ask("POST", "/v1/which", JSON, body).await?,
+            Self::SharedKey => http.ask("POST", "/v1/which", JSON, body).await?,
             Self::Batches => {
                 let path = format!("/v1/sets/{HASHED}/items");
                 http.ask("POST", &path, TEXT, body).await?
             }
-            Self::Reconstruct => http.ask("POST", "/v1/reconstruct", JSON, body).await?,
+            Self::List | Self::Reconstruct => {
+                http.ask("POST", "/v1/reconstruct", JSON, body).await?
+            }
             Self::Tags => {
                 let own = format!("hostile-{}", MADE.fetch_add(1, Relaxed));
                 let small = format!(r#"{{"name":"{own}","params":{{"bits":64,"hashes":1}}}}"#);
@@ -148,12 +153,9 @@ impl Attack {
     }
 }
 
-/// A question with the same key again and again.
-fn list(key: &str, times: usize) -> String {
-    format!(
-        r#"{{"keys":["{key}"{}]}}"#,
-        format!(r#","{key}""#).repeat(times - 1)
-    )
+/// A JSON list of the same text again and again.
+fn list(text: &str, times: usize) -> String {
+    format!(r#"["{text}"{}]"#, format!(r#","{text}""#).repeat(times - 1))
 }
 
 fn line(mut lines: String, number: u32) -> String {
@@ -162,9 +164,10 @@ fn line(mut lines: String, number: u32) -> String {
     lines
 }
 
-fn reconstruct() -> String {
+/// A question for those of these names that are in a set.
+fn members(names: &str) -> String {
     let set = name(0);
-    format!(r#"{{"expression":"\"{set}\"","names":{{"range":[0,1000000000]}}}}"#)
+    format!(r#"{{"expression":"\"{set}\"","names":{names}}}"#)
 }
 
 /// A change to the longest name that begins so, and to as many and as long tags as there may be.
