@@ -248,10 +248,15 @@ fn router(app: App, health: &Health) -> Router {
 }
 
 async fn prometheus(State(app): State<App>) -> Response {
-    let Some(coordinator) = app.coordinator() else {
+    let Some(coordinator) = app.coordinator().cloned() else {
         let detail = "the server is starting";
         return respond(problem(StatusCode::SERVICE_UNAVAILABLE, Code::Busy, detail));
     };
-    let text = metrics::render(&coordinator.status());
-    ([(header::CONTENT_TYPE, metrics::MEDIA)], text).into_response()
+    match app.work(move || coordinator.status()).await {
+        Ok(status) => {
+            let text = metrics::render(&status);
+            ([(header::CONTENT_TYPE, metrics::MEDIA)], text).into_response()
+        }
+        Err(refused) => refused.into_response(),
+    }
 }

@@ -1,6 +1,7 @@
 //! A real server: `bloomgrove serve` in a process of its own.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::process::{Child, ChildStderr, Stdio};
 use std::time::{Duration, Instant};
 
@@ -41,6 +42,14 @@ impl Server {
 
     fn wait_until_ready(&mut self, shop: &Shop) {
         let started = Instant::now();
+        // Without a key it would only be told that it has none.
+        while let Some(address) = self.url.strip_prefix("http://") {
+            if is_ready(address) {
+                return;
+            }
+            assert!(started.elapsed() < PATIENCE, "it does not become ready");
+            std::thread::sleep(Duration::from_millis(20));
+        }
         loop {
             let said = shop.run(&format!("remote --server {} info", self.url));
             if said.code == Some(0) || said.err.contains("key") {
@@ -70,6 +79,16 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+fn is_ready(address: &str) -> bool {
+    let mut answer = String::new();
+    let asked = TcpStream::connect(address).and_then(|mut stream| {
+        stream
+            .write_all(b"GET /readyz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")?;
+        stream.read_to_string(&mut answer)
+    });
+    asked.is_ok() && answer.starts_with("HTTP/1.1 200")
 }
 
 /// The address in what the server says first; the rest is read and dropped, so that it never

@@ -265,14 +265,14 @@ impl Coordinator {
     ) -> api::SetList {
         let limit = limit.unwrap_or(LIST).clamp(1, MOST_LIST);
         let only = Only { prefix, tag };
-        let (catalog, index) = (self.shared.read(), self.shared.index.read());
+        let catalog = self.shared.read();
         let mut matching = catalog
             .range(prefix, after)
             .filter(|(_, entry)| only.has_tag(entry));
         let sets: Vec<api::Set> = matching
             .by_ref()
             .take(limit)
-            .map(|(name, entry)| entry.describe(&index, name))
+            .map(|(name, entry)| entry.describe(name))
             .collect();
         let next = matching.next().and(sets.last()).map(|set| set.name.clone());
         api::SetList {
@@ -289,7 +289,7 @@ impl Coordinator {
     pub fn info(&self, name: &str) -> Result<api::Set, Refusal> {
         let entry = self.shared.read().get(name).cloned();
         let entry = entry.ok_or_else(|| Refusal::not_found(name))?;
-        Ok(entry.describe(&self.shared.index.read(), name))
+        Ok(entry.describe(name))
     }
 
     /// What all sets take, now and from now on.
@@ -315,11 +315,10 @@ impl Coordinator {
         let mut cells: Vec<api::Cell> = Vec::new();
         let (mut at, mut after) = (0, None);
         loop {
-            let (catalog, index) = (self.shared.read(), self.shared.index.read());
+            let catalog = self.shared.read();
             let mut last = None;
             for (name, entry) in catalog.range("", after.as_deref()).take(PICTURED) {
-                let ones = index.get(name.as_bytes()).map_or(0, |set| set.ones());
-                let fill = ones as f64 / entry.params.bits() as f64;
+                let fill = entry.ones as f64 / entry.params.bits() as f64;
                 match cells.last_mut().filter(|_| at % each != 0) {
                     Some(cell) => {
                         cell.sets += 1;

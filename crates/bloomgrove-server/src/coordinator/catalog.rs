@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 
-use bloomgrove::index::{Index, SharedIndex};
+use bloomgrove::index::SharedIndex;
 use bloomgrove::tune;
 use bloomgrove::{Error, Filter, Params};
 use bloomgrove_client::api;
@@ -29,6 +29,8 @@ pub(super) struct Entry {
     /// By which the store knows it; stays when it is renamed.
     pub(super) id: u64,
     pub(super) params: Arc<Params>,
+    /// How many of its bits are set.
+    pub(super) ones: u64,
     pub(super) tags: Vec<String>,
     pub(super) version: u64,
     /// The version at which its filter last came as a whole: updates that were made for an
@@ -280,9 +282,8 @@ impl Catalog {
 
 impl Entry {
     /// A set as it is shown.
-    pub(super) fn describe(&self, index: &Index, name: &str) -> api::Set {
-        let ones = index.get(name).map_or(0, |set| set.ones());
-        let entry = self;
+    pub(super) fn describe(&self, name: &str) -> api::Set {
+        let (entry, ones) = (self, self.ones);
         let params = &entry.params;
         let fill = ones as f64 / params.bits() as f64;
         let items = tune::math::items_for_fill(params.bits(), params.hashes(), fill);

@@ -115,6 +115,7 @@ fn expand(set: Loaded) -> Result<Ready> {
     let mut entry = Entry {
         id,
         params: Arc::new(filter.params().clone()),
+        ones: 0,
         tags: record.tags.clone(),
         version: record.version,
         whole: record.whole,
@@ -137,6 +138,7 @@ fn expand(set: Loaded) -> Result<Ready> {
     if !all.is_empty() {
         set_all(&mut filter, &all)?;
     }
+    entry.ones = filter.count_ones();
     let name = record.name.as_str().into();
     Ok(Ready {
         name,

@@ -192,6 +192,7 @@ impl Present<'_> {
         let mut entry = Entry {
             id: old.map_or(self.version, |old| old.id),
             params,
+            ones: filter.count_ones(),
             tags: old.map(|old| old.tags.clone()).unwrap_or_default(),
             version: self.version,
             whole: self.version,
@@ -206,7 +207,7 @@ impl Present<'_> {
         about.tell(&mut entry);
         let done = Done {
             version: self.version,
-            changed_bits: filter.count_ones(),
+            changed_bits: entry.ones,
             made: old.is_none(),
             removed: false,
         };
@@ -245,6 +246,7 @@ impl Present<'_> {
         gaps::put(&mut bytes, &positions);
         let mut entry = entry.clone();
         (entry.version, entry.changed) = (self.version, self.now);
+        entry.ones += positions.len() as u64;
         entry.stored.deltas += 1;
         entry.stored.delta_bytes += bytes.len() as u64;
         let full = entry.stored.filter_bytes.max(MOST_DELTA_BYTES);

@@ -56,7 +56,7 @@ impl App {
     }
 
     /// Does what takes milliseconds on a thread of its own.
-    pub(super) async fn work<T: Send + 'static>(
+    pub(crate) async fn work<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Refused> {
