@@ -1,16 +1,21 @@
 //! SPARQL: questions of any shape over the triples of this site, and no changes.
 //!
-//! A query has until a deadline, and its answer so many bytes; it can reach no other server. What
-//! it may take of memory on the way (sorting, grouping) is not limited.
+//! A query runs until a deadline, may use a bounded amount of memory ([`meter`]), and its answer has a
+//! bounded size; it can reach no other server. It sees the triples of one moment.
 //!
-//! It is broken off when it next looks up a triple or tells a row. Between two such looks it may
-//! multiply tables that it holds, which nobody can break off: whoever may read can keep the threads
-//! for queries busy, though not those for anything else.
+//! ```text
+//!   text -> guard -> parser -> rewrite -> evaluator -> answer
+//!                                            |  ^
+//!                              dataset: every triple and every copy of a term is counted
+//! ```
 //!
 //! How deep a query nests is bounded ([`guard`]), and it is parsed and answered on a large stack: what
 //! recurses in the parser and behind it must not end the program.
 
+mod dataset;
 mod guard;
+mod meter;
+mod rewrite;
 
 use std::io;
 use std::time::Instant;
@@ -18,9 +23,13 @@ use std::time::Instant;
 use bloomgrove_client::api::Code;
 use bloomgrove_server::coordinator::Refusal;
 use oxigraph::io::{RdfFormat, RdfSerializer};
+use oxigraph::model::Triple;
 use oxigraph::sparql::results::{QueryResultsFormat, QueryResultsSerializer};
 use oxigraph::sparql::{CancellationToken, QueryEvaluationError, QueryResults, SparqlEvaluator};
+use spargebra::{Query, SparqlParser};
 
+use self::dataset::Triples;
+use self::meter::{Meter, Stop, bytes};
 use crate::stack::on_a_large_stack;
 use crate::store::Store;
 
@@ -118,18 +127,21 @@ fn answer(
     most: usize,
 ) -> Result<(Vec<u8>, &'static str), Refusal> {
     let invalid = |detail: String| Refusal::new(Code::Invalid, detail);
-    let evaluator = SparqlEvaluator::new().with_cancellation_token(cancel);
-    let query = parse(text).map_err(invalid)?;
+    let (query, variables) = parse(text).map_err(invalid)?;
+    let meter = Meter::new(variables, deadline, cancel);
+    let evaluator = rewrite::with_functions(SparqlEvaluator::new(), &meter);
+    let snapshot = store.snapshot();
+    let triples = Triples {
+        snapshot: &snapshot,
+        meter: meter.clone(),
+    };
     let mut out = Limited {
         bytes: Vec::new(),
         most,
     };
-    let done = || -> Result<&'static str, Failure> {
-        match evaluator
-            .for_query(query)
-            .on_store(&store.triples)
-            .execute()?
-        {
+    let done = Meter::run(|| -> Result<&'static str, Failure> {
+        let prepared = evaluator.for_query(query).on_queryable_dataset(triples);
+        match prepared.execute()? {
             QueryResults::Boolean(yes) => {
                 let to = QueryResultsSerializer::from_format(wanted.table);
                 to.serialize_boolean_to_writer(&mut out, yes)?;
@@ -140,7 +152,7 @@ fn answer(
                 let variables = solutions.variables().to_vec();
                 let mut to = to.serialize_solutions_to_writer(&mut out, variables)?;
                 for solution in solutions {
-                    in_time(deadline)?;
+                    meter.check_time();
                     to.serialize(&solution?)?;
                 }
                 to.finish()?;
@@ -149,34 +161,57 @@ fn answer(
             QueryResults::Graph(triples) => {
                 let mut to = RdfSerializer::from_format(wanted.graph).for_writer(&mut out);
                 for triple in triples {
-                    in_time(deadline)?;
-                    to.serialize_triple(&triple?)?;
+                    let triple = triple?;
+                    // The evaluator remembers each, to tell it once.
+                    meter.hold(2 * triple_bytes(&triple));
+                    meter.check_time();
+                    to.serialize_triple(&triple)?;
                 }
                 to.finish()?;
                 Ok(wanted.graph.media_type())
             }
         }
-    };
-    match done() {
-        Ok(media) => Ok((out.bytes, media)),
-        Err(Failure::Late | Failure::Query(QueryEvaluationError::Cancelled)) => Err(Refusal::new(
-            Code::Timeout,
-            "the query took too long; ask for less, or with LIMIT",
-        )),
-        Err(Failure::Output) => Err(Refusal::new(
+    });
+    let refusal = match done {
+        Ok(Ok(media)) => return Ok((out.bytes, media)),
+        Ok(Err(Failure::Query(error))) => invalid(format!("the query cannot be answered: {error}")),
+        Ok(Err(Failure::Output)) => Refusal::new(
             Code::TooLarge,
             format!("the answer has more than {most} bytes; ask for less, or with LIMIT"),
-        )),
-        Err(Failure::Query(error)) => {
-            Err(invalid(format!("the query cannot be answered: {error}")))
-        }
-    }
+        ),
+        Err(Stop::Late) => Refusal::new(
+            Code::Timeout,
+            "the query took too long; ask for less, or with LIMIT",
+        ),
+        Err(Stop::Memory) => Refusal::new(
+            Code::TooLarge,
+            format!(
+                "the query needs more than {} MiB of memory; sort, group or join fewer rows: put the \
+                 conditions that exclude most into the innermost group, and join patterns by a \
+                 variable that they share",
+                meter::MEMORY >> 20
+            ),
+        ),
+        Err(Stop::Text) => Refusal::new(
+            Code::TooLarge,
+            format!(
+                "an expression of the query has a text of more than {} bytes; shorten it with SUBSTR, \
+                 or leave such texts out",
+                meter::LONGEST_TEXT
+            ),
+        ),
+        Err(Stop::Pattern) => Refusal::new(
+            Code::TooLarge,
+            "a regular expression of the query takes too long for the texts it is matched with; use a \
+             shorter one, with fewer repetitions",
+        ),
+    };
+    Err(refusal)
 }
 
 enum Failure {
     Query(QueryEvaluationError),
     Output,
-    Late,
 }
 
 impl From<QueryEvaluationError> for Failure {
@@ -191,78 +226,25 @@ impl From<io::Error> for Failure {
     }
 }
 
-fn in_time(deadline: Instant) -> Result<(), Failure> {
-    match Instant::now() > deadline {
-        true => Err(Failure::Late),
-        false => Ok(()),
-    }
+/// What a triple takes when it is remembered.
+fn triple_bytes(triple: &Triple) -> usize {
+    let subject = bytes(&triple.subject.clone().into());
+    subject + triple.predicate.as_str().len() + bytes(&triple.object) + 200
 }
 
-/// The query, if it is one that only reads, and only here.
-#[expect(deprecated, reason = "the parser itself is no dependency of ours")]
-fn parse(text: &str) -> Result<oxigraph::sparql::Query, String> {
-    let query = oxigraph::sparql::Query::parse(text, None).map_err(|error| {
-        match oxigraph::sparql::Update::parse(text, None) {
-            Ok(_) if !text.trim().is_empty() => {
-                "this is an update; triples come here only as events and imports".to_owned()
-            }
-            _ => format!("this is no SPARQL query: {error}"),
-        }
-    })?;
-    let written = query.to_string();
-    if count(&written, "SERVICE") > 0 {
-        return Err("the query asks another server (SERVICE), which this site does not do".into());
-    }
-    match count(&written, ".") + count(&written, "{") > guard::MOST_PATTERNS {
-        true => Err(format!(
-            "the query has more than {} triple patterns and groups; ask in parts, or with VALUES",
-            guard::MOST_PATTERNS
-        )),
-        false => Ok(query),
-    }
-}
-
-/// How often a query, as its parser writes it, has this word or sign outside of texts and IRIs.
-fn count(query: &str, word: &str) -> usize {
-    let mut found = 0;
-    let mut rest = query;
-    let mut last = ' ';
-    while let Some(first) = rest.chars().next() {
-        let end = match first {
-            '"' => closing(rest, '"'),
-            '<' if rest[1..].starts_with(|c: char| c.is_ascii_alphabetic()) => closing(rest, '>'),
-            c if c.is_alphanumeric() || c == '_' => {
-                let end = rest.find(|c: char| !(c.is_alphanumeric() || c == '_'));
-                let end = end.unwrap_or(rest.len());
-                if matches!(last, '?' | '$' | ':' | '@') {
-                    last = ' ';
-                    rest = &rest[end..];
-                    continue;
+/// The query, if it is one that only reads, and only here; and how many variables it has.
+fn parse(text: &str) -> Result<(Query, usize), String> {
+    let mut query =
+        SparqlParser::new().parse_query(text).map_err(|error| {
+            match SparqlParser::new().parse_update(text) {
+                Ok(_) if !text.trim().is_empty() => {
+                    "this is an update; triples come here only as events and imports".to_owned()
                 }
-                end
+                _ => format!("this is no SPARQL query: {error}"),
             }
-            c => c.len_utf8(),
-        };
-        found += usize::from(&rest[..end] == word);
-        last = rest[..end].chars().next_back().unwrap_or(' ');
-        rest = &rest[end..];
-    }
-    found
-}
-
-/// Behind the character that ends what begins here; one behind `\` does not.
-fn closing(text: &str, end: char) -> usize {
-    let mut escaped = false;
-    for (at, c) in text.char_indices().skip(1) {
-        if escaped {
-            escaped = false;
-        } else if c == '\\' {
-            escaped = true;
-        } else if c == end {
-            return at + c.len_utf8();
-        }
-    }
-    text.len()
+        })?;
+    let variables = rewrite::rewrite(&mut query)?;
+    Ok((query, variables))
 }
 
 /// Bytes, up to the limit.

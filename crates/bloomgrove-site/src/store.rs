@@ -7,9 +7,9 @@
 //! those that are known are kept besides, in some 30 bytes each.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
 use anyhow::Result;
 use bloomgrove_client::api::Relation;
@@ -43,6 +43,18 @@ pub(crate) struct Store {
     count: AtomicU64,
     /// Hashes of all ids that are in a triple that counts.
     known: RwLock<HashSet<u128>>,
+    /// Held while triples are added, and while a snapshot begins.
+    changes: Mutex<Changes>,
+    /// Triples that were added while there was a snapshot, and in which change.
+    fresh: RwLock<HashMap<Triple, u64>>,
+}
+
+#[derive(Default)]
+struct Changes {
+    /// How often triples were added.
+    count: u64,
+    /// The snapshots that there are: after which change, and how many.
+    snapshots: BTreeMap<u64, usize>,
 }
 
 impl Store {
@@ -52,6 +64,8 @@ impl Store {
             triples: oxigraph::store::Store::new()?,
             count: AtomicU64::new(0),
             known: RwLock::default(),
+            changes: Mutex::default(),
+            fresh: RwLock::default(),
         })
     }
 
@@ -85,12 +99,31 @@ impl Store {
             let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
             known.extend(hashes);
         }
+        let mut changes = self.changes();
+        changes.count += 1;
+        if !changes.snapshots.is_empty() {
+            let fresh = unseen.iter().map(|triple| (triple.clone(), changes.count));
+            let mut all = self.fresh.write().unwrap_or_else(PoisonError::into_inner);
+            all.extend(fresh);
+        }
         let quads = unseen
             .into_iter()
             .map(|triple| triple.in_graph(GraphName::DefaultGraph));
         self.triples.extend(quads)?;
         self.count.fetch_add(new, Relaxed);
         Ok(new)
+    }
+
+    /// The triples that there are now, whatever is added later.
+    pub(crate) fn snapshot(&self) -> Snapshot<'_> {
+        let mut changes = self.changes();
+        let after = changes.count;
+        *changes.snapshots.entry(after).or_default() += 1;
+        Snapshot { store: self, after }
+    }
+
+    fn changes(&self) -> MutexGuard<'_, Changes> {
+        self.changes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// All triples with this subject.
@@ -114,6 +147,56 @@ impl Store {
         let hash = xxh3_128(id::id(id.as_ref()).as_bytes());
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         known.contains(&hash)
+    }
+}
+
+/// The triples of a store at one moment. Each look into an oxigraph store is a snapshot of its own; between
+/// two of them triples may be added, and these are left out.
+pub(crate) struct Snapshot<'a> {
+    store: &'a Store,
+    after: u64,
+}
+
+impl<'a> Snapshot<'a> {
+    /// Those with this subject, property and object, where one is given.
+    pub(crate) fn matching(
+        &self,
+        subject: Option<NamedOrBlankNodeRef<'_>>,
+        predicate: Option<NamedNodeRef<'_>>,
+        object: Option<TermRef<'_>>,
+    ) -> impl Iterator<Item = Quad> + use<'a> {
+        let (fresh, after) = (&self.store.fresh, self.after);
+        let graph = Some(GraphNameRef::DefaultGraph);
+        let quads = (self.store.triples).quads_for_pattern(subject, predicate, object, graph);
+        // In memory it does not fail.
+        quads.filter_map(Result::ok).filter_map(move |quad| {
+            let fresh = fresh.read().unwrap_or_else(PoisonError::into_inner);
+            if fresh.is_empty() {
+                return Some(quad);
+            }
+            let triple = Triple::from(quad);
+            let added = fresh.get(&triple).copied().unwrap_or(0);
+            (added <= after).then(|| triple.in_graph(GraphName::DefaultGraph))
+        })
+    }
+}
+
+impl Drop for Snapshot<'_> {
+    fn drop(&mut self) {
+        let mut changes = self.store.changes();
+        if let Some(count) = changes.snapshots.get_mut(&self.after) {
+            *count -= 1;
+            if *count == 0 {
+                changes.snapshots.remove(&self.after);
+            }
+        }
+        let oldest = changes.snapshots.keys().next().copied();
+        let fresh = &self.store.fresh;
+        let mut fresh = fresh.write().unwrap_or_else(PoisonError::into_inner);
+        match oldest {
+            Some(oldest) => fresh.retain(|_, added| *added > oldest),
+            None => *fresh = HashMap::new(),
+        }
     }
 }
 

@@ -5,8 +5,9 @@
 //! |---|---|
 //! | Turtle, TriG, RDF/XML | a long prefix, held once for each of a million open brackets |
 //! | RDF/XML | a long language, held once for each text |
-//! | RDF/XML | entities made of entities, each ten times as long as the one before |
-//! | JSON-LD | a context of terms that are each defined by the next: recursion |
+//! | RDF/XML | entities made of entities, each ten times as long as the one before: no `DOCTYPE` is taken |
+//! | RDF/XML | an XML literal, each of whose elements gets all the namespaces around it |
+//! | JSON-LD | a context of terms that are each defined by the next: recursion, and IRIs that grow |
 //! | JSON-LD | many contexts, or one that a term brings with it: each copies all around it |
 //!
 //! The scans here know just enough of each grammar to tell brackets from text. Where a document is
@@ -18,7 +19,7 @@ use std::fmt;
 use bloomgrove_client::api::LONGEST_ID;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
-use super::{DEEPEST, Format, WrongDocument};
+use super::{Allowance, DEEPEST, Format, WrongDocument};
 
 /// Terms that a JSON-LD context may define.
 const MOST_TERMS: usize = 2000;
@@ -26,8 +27,8 @@ const MOST_TERMS: usize = 2000;
 const MOST_TERMS_IN_ALL: usize = 5000;
 /// Contexts in a document: each may be put on top of a copy of all those around it.
 const MOST_CONTEXTS: usize = 500;
-/// Bytes of an entity's value.
-const LONGEST_ENTITY: usize = 100;
+/// Terms of all contexts of a document, times their bytes: each may be the beginning of the next.
+const MOST_TERMS_TIMES_BYTES: usize = 256 << 20;
 /// Bytes of a language.
 const LONGEST_LANGUAGE: usize = 100;
 
@@ -102,7 +103,13 @@ fn xml(document: &[u8]) -> Result<(), WrongDocument> {
     if find(document, b"parseType=\"Triple\"").is_some() {
         return Err(WrongDocument::Quoted);
     }
-    entities(document)?;
+    // Also in comments and texts: what the parser takes for one must not be looked for in a cleverer way
+    // than the parser does.
+    let is_doctype = |three: &[u8]| three.eq_ignore_ascii_case(b"<!d");
+    if document.windows(3).any(is_doctype) {
+        return Err(WrongDocument::Doctype);
+    }
+    let mut literals = Literals::new(document.len());
     let mut depth = 0usize;
     let mut at = 0;
     while let Some(begin) = find(&document[at..], b"<") {
@@ -119,13 +126,18 @@ fn xml(document: &[u8]) -> Result<(), WrongDocument> {
             at += find(rest, close).map_or(rest.len(), |end| end + close.len());
             continue;
         }
-        let end = tag(rest)?;
+        let mut about = Tag::default();
+        let end = tag(rest, &mut about)?;
         if rest.starts_with(b"</") {
             depth = depth.saturating_sub(1);
-        } else if !rest.starts_with(b"<!") && !rest[..end].ends_with(b"/>") {
-            depth += 1;
-            if depth > DEEPEST {
-                return Err(WrongDocument::Deep(Format::RdfXml));
+            literals.close(depth);
+        } else if !rest.starts_with(b"<!") {
+            literals.open(depth, &about)?;
+            if !rest[..end].ends_with(b"/>") {
+                depth += 1;
+                if depth > DEEPEST {
+                    return Err(WrongDocument::Deep(Format::RdfXml));
+                }
             }
         }
         at += end;
@@ -133,8 +145,50 @@ fn xml(document: &[u8]) -> Result<(), WrongDocument> {
     Ok(())
 }
 
+/// What matters of a tag.
+#[derive(Default)]
+struct Tag {
+    /// Bytes of the namespaces that it declares.
+    namespaces: usize,
+    /// Whether what is inside is, or may be, text.
+    literal: bool,
+}
+
+/// Counts what XML literals become: the parser writes all namespaces into each of their elements.
+struct Literals {
+    allowance: Allowance,
+    /// Bytes of all namespaces so far, in scope or not.
+    namespaces: usize,
+    /// How deep the literal is that we are in.
+    inside: Option<usize>,
+}
+
+impl Literals {
+    const fn new(document: usize) -> Self {
+        Self {
+            allowance: Allowance::new(document),
+            namespaces: 0,
+            inside: None,
+        }
+    }
+
+    fn open(&mut self, depth: usize, tag: &Tag) -> Result<(), WrongDocument> {
+        self.namespaces += tag.namespaces;
+        match self.inside {
+            Some(literal) if depth == literal + 1 => self.allowance.take(self.namespaces)?,
+            None if tag.literal => self.inside = Some(depth),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, depth: usize) {
+        self.inside = self.inside.filter(|literal| depth > *literal);
+    }
+}
+
 /// Bytes of a tag, whose attributes are looked at.
-fn tag(rest: &[u8]) -> Result<usize, WrongDocument> {
+fn tag(rest: &[u8], about: &mut Tag) -> Result<usize, WrongDocument> {
     let mut at = 0;
     let mut name = 0;
     while let Some(&byte) = rest.get(at) {
@@ -142,6 +196,12 @@ fn tag(rest: &[u8]) -> Result<usize, WrongDocument> {
             b'>' => return Ok(at + 1),
             b'"' | b'\'' => {
                 let value = position(&rest[at + 1..], |other| other == byte);
+                let text = &rest[at + 1..at + 1 + value];
+                if find(&rest[name..at], b"parseType").is_some()
+                    && !matches!(text, b"Resource" | b"Collection")
+                {
+                    about.literal = true;
+                }
                 if find(&rest[name..at], b"xml:lang").is_some() && value > LONGEST_LANGUAGE {
                     let what = format!("an xml:lang has {value} bytes");
                     return Err(WrongDocument::syntax(Format::RdfXml, None, what));
@@ -151,6 +211,9 @@ fn tag(rest: &[u8]) -> Result<usize, WrongDocument> {
                 if names_space && value > LONGEST_ID {
                     return Err(WrongDocument::Long(value));
                 }
+                if names_space {
+                    about.namespaces += at - name + value;
+                }
                 at += value + 2;
                 name = at;
             }
@@ -158,21 +221,6 @@ fn tag(rest: &[u8]) -> Result<usize, WrongDocument> {
         }
     }
     Ok(rest.len())
-}
-
-/// The parser writes entities out where they are declared, and again wherever they stand.
-fn entities(document: &[u8]) -> Result<(), WrongDocument> {
-    let mut at = 0;
-    while let Some(begin) = find(&document[at..], b"<!ENTITY") {
-        at += begin + 8;
-        let rest = &document[at..];
-        let value = &rest[(position(rest, |byte| byte == b'"') + 1).min(rest.len())..];
-        let value = &value[..position(value, |byte| byte == b'"')];
-        if value.len() > LONGEST_ENTITY || value.contains(&b'&') {
-            return Err(WrongDocument::Entity);
-        }
-    }
-    Ok(())
 }
 
 fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
@@ -221,6 +269,7 @@ pub(super) fn wrong_json(error: &serde_json::Error, format: Format) -> WrongDocu
 struct All {
     contexts: usize,
     terms: usize,
+    bytes: usize,
 }
 
 /// Walks through JSON and keeps nothing but how many contexts and terms there are.
@@ -249,9 +298,20 @@ impl Contexts<'_> {
         }
     }
 
+    /// So many bytes more of terms and what they stand for.
+    fn bytes<E: serde::de::Error>(&self, bytes: usize) -> Result<(), E> {
+        let mut all = self.all.borrow_mut();
+        all.bytes = all.bytes.saturating_add(bytes);
+        match all.bytes.saturating_mul(all.terms) > MOST_TERMS_TIMES_BYTES {
+            true => Err(self.refuse(WrongDocument::Terms(all.terms))),
+            false => Ok(()),
+        }
+    }
+
     fn term<E: serde::de::Error>(&self, terms: &RefCell<usize>) -> Result<(), E> {
         *terms.borrow_mut() += 1;
         self.all.borrow_mut().terms += 1;
+        self.bytes(0)?;
         if *terms.borrow() > MOST_TERMS {
             return Err(self.refuse(WrongDocument::Terms(MOST_TERMS)));
         }
@@ -300,7 +360,8 @@ impl<'de> Visitor<'de> for Contexts<'_> {
     fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<(), E> {
         match self.inside {
             Some(_) if text.len() > LONGEST_ID => Err(self.refuse(WrongDocument::Long(text.len()))),
-            _ => Ok(()),
+            Some(_) => self.bytes(text.len()),
+            None => Ok(()),
         }
     }
 
@@ -314,6 +375,7 @@ impl<'de> Visitor<'de> for Contexts<'_> {
         while let Some(key) = entries.next_key::<String>()? {
             let is_context = key == "@context";
             if let Some(terms) = self.inside {
+                self.bytes(key.len())?;
                 self.term(terms)?;
                 if is_context {
                     return Err(self.refuse(WrongDocument::Scoped));

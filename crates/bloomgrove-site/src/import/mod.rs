@@ -32,15 +32,17 @@ use oxigraph::model::{NamedOrBlankNode, Term, Triple};
 
 pub use wrong::WrongDocument;
 
-use crate::vocabulary::BLANK;
-
 /// How deep brackets, braces or elements may be nested in a document.
 pub const DEEPEST: usize = 128;
-/// The triples of a document may have so many times as many bytes as it has itself: an IRI of 60
-/// bytes that is written with a prefix in 4 is 15 times as long.
-const EXPANSION: usize = 32;
-/// And so many more, for small documents.
+/// The triples of a document may take this many times as many bytes in memory as it has itself: in a list of
+/// objects, each triple may be written in 5 bytes.
+const EXPANSION: usize = 128;
+/// And this many more, for small documents.
 const EXPANSION_FREE: usize = 1 << 20;
+/// And never more than this.
+const LARGEST: usize = 512 << 20;
+/// What a triple takes besides its texts: in a list that may have doubled, and an allocator's share of each text.
+const TRIPLE: usize = 256;
 
 /// How a document is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -168,6 +170,7 @@ impl Allowance {
         let allowed = document
             .saturating_mul(EXPANSION)
             .saturating_add(EXPANSION_FREE);
+        let allowed = if allowed < LARGEST { allowed } else { LARGEST };
         Self {
             document,
             allowed,
@@ -183,22 +186,21 @@ impl Allowance {
     }
 }
 
-/// The bytes of a triple when it is written out, without the names that we gave it.
+/// The bytes that a triple takes in memory.
 fn bytes(triple: &Triple) -> usize {
-    let name = |iri: &str| if iri.starts_with(BLANK) { 0 } else { iri.len() };
     let subject = match &triple.subject {
-        NamedOrBlankNode::NamedNode(node) => name(node.as_str()),
-        NamedOrBlankNode::BlankNode(_) => 0,
+        NamedOrBlankNode::NamedNode(node) => node.as_str().len(),
+        NamedOrBlankNode::BlankNode(node) => node.as_str().len(),
     };
     let object = match &triple.object {
-        Term::NamedNode(node) => name(node.as_str()),
+        Term::NamedNode(node) => node.as_str().len(),
         Term::Literal(literal) => {
             let class = literal.language().unwrap_or(literal.datatype().as_str());
             literal.value().len() + class.len()
         }
         _ => 0,
     };
-    subject + triple.predicate.as_str().len() + object
+    TRIPLE + subject + triple.predicate.as_str().len() + object
 }
 
 #[cfg(test)]

@@ -57,14 +57,13 @@ _:use <http://www.w3.org/ns/prov#entity> <http://example.org/e1> <http://example
     (
         Format::RdfXml,
         r#"<?xml version="1.0"?>
-           <!DOCTYPE rdf:RDF [ <!ENTITY ex "http://example.org/" > ]>
            <rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"
                     xmlns:rdfs="http://www.w3.org/2000/01/rdf-schema#"
                     xmlns:prov="http://www.w3.org/ns/prov#">
-             <prov:Entity rdf:about="&ex;e2">
+             <prov:Entity rdf:about="http://example.org/e2">
                <rdfs:label>zwölf &lt;&amp;&gt; "</rdfs:label>
                <prov:wasGeneratedBy rdf:resource="http://example.org/a1"/>
-               <prov:wasDerivedFrom rdf:resource="&ex;e1"/>
+               <prov:wasDerivedFrom rdf:resource="http://example.org/e1"/>
              </prov:Entity>
              <rdf:Description rdf:about="http://example.org/a1">
                <prov:qualifiedUsage>

@@ -47,8 +47,8 @@ pub enum WrongDocument {
     Slow(u64),
     /// It has triples about triples.
     Quoted,
-    /// It declares entities that could grow without bound.
-    Entity,
+    /// It has a document type, which may declare entities that grow without bound.
+    Doctype,
 }
 
 impl WrongDocument {
@@ -125,7 +125,7 @@ impl fmt::Display for WrongDocument {
             ),
             Self::Large { document, allowed } => write!(
                 f,
-                "the triples of this document of {document} bytes have more than {allowed} bytes \
+                "the triples of this document of {document} bytes take more than {allowed} bytes \
                  when all is written out; use shorter prefixes, or send it in parts"
             ),
             Self::Terms(terms) => write!(
@@ -152,10 +152,11 @@ impl fmt::Display for WrongDocument {
                 "the document has triples about triples (RDF 1.2, << >>), which are not taken; \
                  say it with PROV's qualified forms instead"
             ),
-            Self::Entity => write!(
+            Self::Doctype => write!(
                 f,
-                "an entity of this RDF/XML has more than 100 bytes or is made of other entities, \
-                 which is how documents are written that grow without bound; write it out"
+                "this RDF/XML contains a DOCTYPE, which is not accepted because its entities can grow without \
+                 bound; convert the document first (`riot --output=turtle FILE`, or `rapper -o turtle \
+                 FILE`), and where <!DOCTYPE is part of a text, write &lt;!DOCTYPE"
             ),
         }
     }

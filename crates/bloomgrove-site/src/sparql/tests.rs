@@ -4,6 +4,9 @@ use oxigraph::model::{NamedNode, Triple};
 
 use super::*;
 
+mod answers;
+mod hostile;
+
 const MOST: usize = 1_000_000;
 
 fn store(triples: usize) -> Store {
