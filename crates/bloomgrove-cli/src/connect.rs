@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use bloomgrove_client::api::{Code, Key};
-use bloomgrove_client::{Client, Error};
+use bloomgrove_client::{Client, Error, normalize};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::keys::{self, KeyKind};
@@ -96,7 +96,7 @@ impl Caller {
             Some(path) => Some(first_line(path, "key")?),
         };
         if let Some(key) = key {
-            if let Some(host) = url.strip_prefix("http://")
+            if let Some(host) = normalize(url)?.strip_prefix("http://")
                 && !is_here(host)
             {
                 complain(format_args!(

@@ -8,7 +8,7 @@ use reqwest::dns::Resolve;
 use reqwest::header::HeaderValue;
 use reqwest::{Certificate, Url, redirect};
 
-use crate::{Client, Error};
+use crate::{Client, Error, shorten};
 
 /// Makes a [`Client`].
 ///
@@ -181,6 +181,14 @@ pub fn host_of(url: &str) -> Result<String, Error> {
     Ok(host.trim_matches(['[', ']']).to_ascii_lowercase())
 }
 
+/// An address of a server as a [`Client`] uses it: scheme and host in lower case, no slash at the end.
+///
+/// # Errors
+/// [`Error::Invalid`] if it is none that a [`Client`] takes.
+pub fn normalize(url: &str) -> Result<String, Error> {
+    Ok(as_server(&address(url)?).to_string())
+}
+
 fn as_server(url: &Url) -> Arc<str> {
     Arc::from(url.as_str().trim_end_matches('/'))
 }
@@ -208,7 +216,8 @@ impl std::fmt::Debug for ClientBuilder {
 fn address(text: &str) -> Result<Url, Error> {
     let wrong = |what: &str| {
         Error::invalid(format!(
-            "{text}: {what}; write the server as http://127.0.0.1:7117 or https://its.name"
+            "{}: {what}; write the server as http://127.0.0.1:7117 or https://its.name",
+            shorten(text, 200)
         ))
     };
     let url = Url::parse(text).map_err(|error| wrong(&error.to_string()))?;
@@ -233,6 +242,18 @@ fn is_loopback(url: &Url) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn addresses_have_one_spelling() {
+        for (text, normal) in [
+            ("HTTPS://Galway.Example:443/", "https://galway.example"),
+            ("Http://127.0.0.1:7118", "http://127.0.0.1:7118"),
+            ("https://a/Grove/", "https://a/Grove"),
+        ] {
+            assert_eq!(normalize(text).unwrap(), normal);
+        }
+        normalize("FTP://a").unwrap_err();
+    }
 
     #[test]
     fn addresses_are_checked_before_anything_is_sent() {

@@ -35,10 +35,12 @@ mod client;
 mod error;
 pub mod render;
 mod seal;
+mod short;
 mod site;
 
-pub use builder::{ClientBuilder, host_of};
+pub use builder::{ClientBuilder, host_of, normalize};
 pub use client::{Client, ListRequest, Listing, PutOptions};
 pub use error::Error;
 pub use seal::Seal;
+pub use short::{LONGEST_DETAIL, quote, shorten};
 pub use site::{Site, Traffic};

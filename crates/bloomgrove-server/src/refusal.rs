@@ -4,6 +4,7 @@
 use axum::body::Body;
 use axum::response::Response;
 use bloomgrove_client::api::{Code, Problem};
+use bloomgrove_client::{LONGEST_DETAIL, shorten};
 use http::{HeaderValue, StatusCode, header};
 
 use crate::access::Denied;
@@ -26,12 +27,13 @@ pub fn problem(status: StatusCode, code: Code, detail: impl Into<String>) -> Pro
 }
 
 /// The problem as an answer. Every refusal comes through here, so that each has the request's
-/// id and the log tells its reason.
+/// id, is no longer than [`LONGEST_DETAIL`], and the log tells its reason.
 #[must_use]
 pub fn respond(mut problem: Problem) -> Response {
     if problem.request.is_empty() {
         problem.request = request::current_id();
     }
+    problem.detail = shorten(&problem.detail, LONGEST_DETAIL).into_owned();
     let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let text = serde_json::to_vec(&problem).unwrap_or_default();
     let mut response = Response::new(Body::from(text));

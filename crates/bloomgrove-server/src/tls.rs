@@ -18,6 +18,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_rustls::TlsAcceptor;
 
 use crate::config::TlsFiles;
+use crate::private;
 
 /// How often the files are looked at.
 pub const LOOK_EVERY: Duration = Duration::from_secs(5);
@@ -49,6 +50,7 @@ impl Tls {
     /// Which file is no good, and why.
     pub fn load(files: &TlsFiles) -> Result<Self, String> {
         let pems = Pems::read(files)?;
+        private::warn_if_open(&[&files.key]);
         let loaded = Loaded {
             config: pems.config(files)?,
             digest: pems.digest(),
@@ -76,6 +78,7 @@ impl Tls {
             return Ok(false);
         }
         let config = pems.config(&self.files)?;
+        private::warn_if_open(&[&self.files.key]);
         self.current.store(Arc::new(Loaded { config, digest }));
         Ok(true)
     }

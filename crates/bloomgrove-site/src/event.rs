@@ -17,6 +17,7 @@ use std::collections::HashSet;
 use std::fmt;
 
 use bloomgrove_client::api::{Event, EventKind};
+use bloomgrove_client::quote;
 use oxigraph::model::vocab::{rdf, rdfs, xsd};
 use oxigraph::model::{Literal, NamedNode, NamedNodeRef, Term, Triple};
 use rand::RngExt;
@@ -117,8 +118,9 @@ impl fmt::Display for WrongEvent {
             ),
             Self::Time(time) => write!(
                 f,
-                "{time:?} is no time with a zone, such as 2026-11-16T09:30:00Z or \
-                 2026-11-16T10:30:00.5+01:00"
+                "{} is no time with a zone, such as 2026-11-16T09:30:00Z or \
+                 2026-11-16T10:30:00.5+01:00",
+                quote(time)
             ),
         }
     }

@@ -25,7 +25,7 @@ pub use filters::PutOptions;
 pub use sets::{ListRequest, Listing};
 
 use crate::api::Problem;
-use crate::{ClientBuilder, Error};
+use crate::{ClientBuilder, Error, LONGEST_DETAIL, shorten};
 
 /// A server. Copies share their connections.
 #[derive(Clone)]
@@ -87,7 +87,10 @@ impl Client {
             .is_some_and(|kind| kind.as_bytes().starts_with(b"application/problem+json"));
         let body = self.body(response, self.answer_limit).await?;
         match serde_json::from_slice::<Problem>(&body) {
-            Ok(problem) if is_problem => Err(Error::Problem(problem)),
+            Ok(problem) if is_problem => Err(Error::Problem(Problem {
+                detail: shorten(&problem.detail, LONGEST_DETAIL).into_owned(),
+                ..problem
+            })),
             _ => Err(self.answer(status.as_u16(), start_of(&body))),
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bloomgrove::{Derivation, Family, Layout, Params, tune};
-use bloomgrove_client::api;
+use bloomgrove_client::{api, quote};
 
 use super::now;
 use super::refusal::Refusal;
@@ -113,5 +113,6 @@ fn written(params: &api::Params) -> Result<Params, Refusal> {
 }
 
 fn unknown(what: &str, found: &str, known: &str) -> Refusal {
-    Refusal::invalid(format!("there is no {what} {found:?}; it is {known}"))
+    let found = quote(found);
+    Refusal::invalid(format!("there is no {what} {found}; it is {known}"))
 }

@@ -21,6 +21,7 @@ use std::time::{Duration, Instant};
 use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
+use bloomgrove_client::shorten;
 use http::{HeaderName, HeaderValue, Method};
 use metrics::{counter, gauge, histogram};
 use tracing::Instrument;
@@ -29,6 +30,8 @@ use super::metrics::{REQUESTS, SECONDS, UNDER_WAY};
 use crate::access::Caller;
 use crate::refusal::Reason;
 
+/// Bytes of a path in the log.
+const LONGEST_PATH: usize = 500;
 const HEADER: HeaderName = HeaderName::from_static("x-request-id");
 
 tokio::task_local! {
@@ -65,7 +68,7 @@ pub async fn watch(State(slow): State<Duration>, mut request: Request, next: Nex
         "request",
         id,
         method = measure.method,
-        path = request.uri().path(),
+        path = &*shorten(request.uri().path(), LONGEST_PATH),
         peer = peer.map(|Peer(addr)| tracing::field::display(*addr)),
     );
     if let Ok(value) = HeaderValue::from_str(&id) {

@@ -242,3 +242,50 @@ async fn damaged_uploads_change_nothing() {
     assert_eq!(running.client.status().await.unwrap().sets, 0);
     running.stop().await;
 }
+
+/// Neither the answer nor the log, which has the same text, repeats what came.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_refusal_quotes_is_short() {
+    let running = Running::start().await;
+    let json = Some("application/json");
+    let long = "x".repeat(8 << 20);
+    let path = "y".repeat(20_000);
+    for (method, path, body, part) in [
+        // An error of ours, one of the parser of JSON, and one of a path.
+        (
+            Method::POST,
+            "/v1/sets",
+            format!(r#"{{"name":"a","params":{{"bits":64,"hashes":2,"family":"{long}"}}}}"#),
+            "murmur3 or md5",
+        ),
+        (
+            Method::POST,
+            "/v1/sets",
+            format!(r#"{{"name":"a","{long}":1}}"#),
+            "unknown field",
+        ),
+        (
+            Method::POST,
+            "/v1/trace",
+            format!(r#"{{"ids":["a"],"direction":"{long}"}}"#),
+            "expected",
+        ),
+        (
+            Method::PUT,
+            "/v1/sites/a",
+            format!(r#"{{"url":"ftp://{}","period":60}}"#, &long[..2000]),
+            "write the server as",
+        ),
+        (
+            Method::GET,
+            &format!("/v1/sets/{path}"),
+            String::new(),
+            "no set",
+        ),
+    ] {
+        let problem = running.refused(method, path, json, body).await;
+        assert!(problem.detail.len() < 2100, "{}", problem.detail.len());
+        assert!(problem.detail.contains(part), "{}", problem.detail);
+    }
+    running.stop().await;
+}

@@ -95,3 +95,54 @@ async fn a_handshake_that_does_not_come_is_cut_off() {
     drop(plain);
     assert_eq!(ask(&server, &trusted).await, Ok(200));
 }
+
+/// What is logged while something is done on this thread.
+fn logged(work: impl FnOnce()) -> String {
+    use std::io;
+    use std::sync::Mutex;
+
+    #[derive(Clone, Default)]
+    struct Lines(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Lines {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    let lines = Lines::default();
+    let writer = lines.clone();
+    let subscriber = tracing_subscriber::fmt().with_writer(move || writer.clone());
+    tracing::subscriber::with_default(subscriber.finish(), work);
+    let bytes = lines.0.lock().unwrap().clone();
+    String::from_utf8(bytes).unwrap()
+}
+
+#[cfg(unix)]
+#[test]
+fn a_key_that_others_can_read_is_warned_about() {
+    use std::fs::{Permissions, set_permissions};
+    use std::os::unix::fs::PermissionsExt;
+
+    let folder = tempfile::tempdir().unwrap();
+    let (files, _) = renew(folder.path());
+    let allow = |mode: u32| set_permissions(&files.key, Permissions::from_mode(mode)).unwrap();
+    for (mode, open) in [(0o600, false), (0o400, false), (0o640, true), (0o644, true)] {
+        allow(mode);
+        let said = logged(|| drop(Tls::load(&files).unwrap()));
+        assert_eq!(said.contains("WARN"), open, "{mode:o}: {said}");
+        assert_eq!(said.contains("chmod 600"), open, "{mode:o}: {said}");
+    }
+    // Also when it is replaced.
+    let tls = Tls::load(&files).unwrap();
+    renew(folder.path());
+    allow(0o644);
+    let said = logged(|| assert_eq!(tls.reload(), Ok(true)));
+    assert!(said.contains("key.pem is open to others"), "{said}");
+    assert_eq!(logged(|| assert_eq!(tls.reload(), Ok(false))), "");
+}

@@ -15,13 +15,13 @@
 use std::collections::HashMap;
 
 use bloomgrove_client::api::{LONGEST_ID, Relation};
+use bloomgrove_client::{quote, shorten};
 use oxigraph::model::vocab::{rdf, rdfs, xsd};
 use oxigraph::model::{Literal, NamedNode, NamedNodeRef, Term, Triple};
 use serde_json::{Map, Value};
 
 use super::blank::Blanks;
 use super::guard::wrong_json;
-use super::wrong::shown;
 use super::{Allowance, Format, WrongDocument, bytes};
 use crate::vocabulary::{ASSOCIATED, ATTRIBUTED, ENDED, GENERATED, PROV, STARTED};
 
@@ -159,7 +159,7 @@ fn wrong(what: impl Into<String>) -> WrongDocument {
 }
 
 fn object<'a>(value: &'a Value, what: &str) -> Result<&'a Map<String, Value>, WrongDocument> {
-    let what = || wrong(format!("{} is no object {{...}}", shown(what, 80)));
+    let what = || wrong(format!("{} is no object {{...}}", shorten(what, 80)));
     value.as_object().ok_or_else(what)
 }
 
@@ -185,7 +185,7 @@ impl Reader {
             for (prefix, iri) in object(declared, "prefix")? {
                 let iri = iri
                     .as_str()
-                    .ok_or_else(|| wrong(format!("the prefix {prefix:?} is no text")))?;
+                    .ok_or_else(|| wrong(format!("the prefix {} is no text", quote(prefix))))?;
                 if iri.len() > LONGEST_ID {
                     return Err(WrongDocument::Long(iri.len()));
                 }
@@ -311,9 +311,9 @@ impl Reader {
             // Not allowed, and yet seen: an IRI in place of a name.
             None if local.starts_with("//") || prefix == "urn" => text.to_owned(),
             None => {
-                let text = shown(text, 80);
                 return Err(wrong(format!(
-                    "the prefix of {text:?} is not declared in \"prefix\""
+                    "the prefix of {} is not declared in \"prefix\"",
+                    quote(text)
                 )));
             }
         };
@@ -321,7 +321,7 @@ impl Reader {
             return Err(WrongDocument::Long(iri.len()));
         }
         NamedNode::new(&iri)
-            .map_err(|error| wrong(format!("<{}> is no IRI: {error}", shown(&iri, 80))))
+            .map_err(|error| wrong(format!("<{}> is no IRI: {error}", shorten(&iri, 80))))
     }
 
     fn value(&mut self, value: &Value, prefixes: &Prefixes) -> Result<Term, WrongDocument> {
@@ -337,15 +337,13 @@ impl Reader {
         if let Some(literal) = plain(value) {
             return Ok(literal.into());
         }
-        let no_value = || wrong(format!("{} is no value", shown(&value.to_string(), 80)));
+        let no_value = || wrong(format!("{} is no value", shorten(&value.to_string(), 80)));
         let text = value.get("$").and_then(plain).ok_or_else(no_value)?;
         let text = text.value();
         if let Some(language) = value.get("lang").and_then(Value::as_str) {
             let literal = Literal::new_language_tagged_literal(text, language);
-            let literal = literal.map_err(|error| {
-                let language = shown(language, 80);
-                wrong(format!("{language:?} is no language: {error}"))
-            })?;
+            let literal = literal
+                .map_err(|error| wrong(format!("{} is no language: {error}", quote(language))))?;
             return Ok(literal.into());
         }
         let Some(class) = value.get("type") else {

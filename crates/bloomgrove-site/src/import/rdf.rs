@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use bloomgrove_client::api::LONGEST_ID;
+use bloomgrove_client::quote;
 use oxigraph::io::{RdfFormat, RdfParser, RdfSyntaxError};
 use oxigraph::model::{NamedNode, NamedOrBlankNode, Quad, Term, Triple};
 
@@ -51,7 +52,7 @@ fn parse(
     let hidden = matches!(format, Format::JsonLd | Format::RdfXml);
     let parser = match base.or(hidden.then_some(NOWHERE)) {
         Some(base) => parser.with_base_iri(base).map_err(|_| {
-            let what = format!("the base {base:?} is no absolute IRI");
+            let what = format!("the base {} is no absolute IRI", quote(base));
             WrongDocument::syntax(format, None, what)
         })?,
         None => parser,

@@ -3,10 +3,11 @@
 use std::fmt;
 
 use bloomgrove_client::api::LONGEST_ID;
+use bloomgrove_client::shorten;
 
 use super::{DEEPEST, Format};
 
-/// Characters of the document that are repeated in a message at most.
+/// Bytes of the document that are repeated in a message at most.
 const SHOWN: usize = 80;
 
 /// Why a document cannot be read.
@@ -61,7 +62,7 @@ impl WrongDocument {
         Self::Syntax {
             format,
             place,
-            what: shown(&what, 4 * SHOWN),
+            what: shorten(&what, 4 * SHOWN).into_owned(),
         }
     }
 
@@ -72,14 +73,6 @@ impl WrongDocument {
             Self::Syntax { place, .. } => *place,
             _ => None,
         }
-    }
-}
-
-/// Not more than so many characters of a text.
-pub(super) fn shown(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
-        Some((end, _)) => format!("{}...", &text[..end]),
-        None => text.to_owned(),
     }
 }
 
@@ -104,13 +97,13 @@ impl fmt::Display for WrongDocument {
                 f,
                 "<{}> is relative, and the document does not say to what; write it out, or begin \
                  with a base (@base in Turtle, xml:base in RDF/XML, @base in a JSON-LD context)",
-                shown(iri, SHOWN)
+                shorten(iri, SHOWN)
             ),
             Self::Context(url) => write!(
                 f,
                 "the document needs the JSON-LD context at {}, and nothing is fetched from \
                  elsewhere; put that context into the document, or send it as N-Quads",
-                shown(url, SHOWN)
+                shorten(url, SHOWN)
             ),
             Self::Deep(format) => write!(
                 f,

@@ -1,0 +1,53 @@
+//! Messages stay short, however long what they quote is.
+
+use std::borrow::Cow;
+
+/// Bytes of what a server says about a request that it refuses, at most.
+pub const LONGEST_DETAIL: usize = 2000;
+/// Bytes of a text that a message quotes.
+const QUOTED: usize = 100;
+const LEFT_OUT: &str = " ... ";
+
+/// A text of at most about `most` bytes. The middle is left out: a message begins with what is wrong and ends
+/// with what to do about it.
+#[must_use]
+pub fn shorten(text: &str, most: usize) -> Cow<'_, str> {
+    if text.len() <= most {
+        return text.into();
+    }
+    let end = most / 4;
+    let boundary = |from: usize| (from..text.len()).find(|at| text.is_char_boundary(*at));
+    let head = boundary(most - end).unwrap_or(text.len());
+    let tail = boundary(text.len() - end).unwrap_or(text.len());
+    format!("{}{LEFT_OUT}{}", &text[..head], &text[tail..]).into()
+}
+
+/// A text in quotes, with escapes for what cannot be seen, and shortened: for messages that repeat what came in a
+/// request.
+#[must_use]
+pub fn quote(text: &str) -> String {
+    format!("{:?}", shorten(text, QUOTED))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_shortened_in_the_middle_and_between_characters() {
+        for most in 0..40 {
+            for text in ["", "short", "öäüßöäüßöäüß", "€€€€€€€€€€€€€€€€€€€€"]
+            {
+                let short = shorten(text, most);
+                assert!(short.len() <= most + LEFT_OUT.len() + 6, "{short}");
+                assert_eq!(short == text, text.len() <= most, "{short}");
+            }
+        }
+        let long = format!("what is wrong: {}; the way out", "x".repeat(20 << 20));
+        let short = shorten(&long, LONGEST_DETAIL);
+        assert!(short.len() < LONGEST_DETAIL + 20);
+        assert!(short.starts_with("what is wrong: x") && short.ends_with("x; the way out"));
+        assert_eq!(quote("a\n\"b"), "\"a\\n\\\"b\"");
+        assert!(quote(&"\u{1}".repeat(1 << 20)).len() < 1000);
+    }
+}
