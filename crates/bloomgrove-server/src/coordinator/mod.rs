@@ -55,7 +55,7 @@ use catalog::{Catalog, Effect};
 pub use change::Done;
 pub use quota::Quota;
 pub use refusal::Refusal;
-pub use sites::KnownSite;
+pub use sites::{KnownSite, Named};
 use store::Store;
 use writer::Job;
 

@@ -26,6 +26,7 @@ pub(super) struct Report {
     asked: BTreeMap<SiteNo, SiteReport>,
     missing: Vec<Missing>,
     unregistered: BTreeSet<String>,
+    overfull: BTreeSet<SiteNo>,
     cut: u64,
     cost: TraceCost,
     /// Different ids that were asked about.
@@ -40,6 +41,7 @@ impl Report {
             asked: BTreeMap::new(),
             missing: Vec::new(),
             unregistered: BTreeSet::new(),
+            overfull: BTreeSet::new(),
             cut: 0,
             cost: TraceCost::default(),
             ids: 0,
@@ -86,6 +88,23 @@ impl Report {
                 self.miss(Some(&name), why);
             }
         }
+    }
+
+    /// Only an over-full set of this site named an id: the site is not queried for it.
+    pub(super) fn miss_overfull(&mut self, number: SiteNo, name: &str, rate: f64) {
+        if self.overfull.len() > TOLD || !self.overfull.insert(number) {
+            return;
+        }
+        if self.overfull.len() > TOLD {
+            self.miss(None, "more sites than these have over-full sets");
+            return;
+        }
+        let why = format!(
+            "not queried: its set is over-full, and accepts {:.0} % of all ids. The site should publish a \
+             larger set; to query it anyway, trace with `broadcast`",
+            100.0 * rate
+        );
+        self.miss(Some(name), why);
     }
 
     pub(super) fn index_took(&mut self, time: Duration) {

@@ -137,18 +137,23 @@ impl<'a> Run<'a> {
         let ids: Vec<Arc<str>> = fresh.iter().map(|(_, id)| id.clone()).collect();
         let (coordinator, numbers) = (self.coordinator.clone(), self.numbers.clone());
         let look = move || coordinator.sites_of(&ids, &numbers);
-        let (named, unregistered) = match fresh.len() <= FEW {
+        let named = match fresh.len() <= FEW {
             true => look(),
             false => tokio::task::spawn_blocking(look)
                 .await
                 .map_err(|_| Refusal::new(Code::Internal, "the work was broken off"))?,
         };
-        for ((place, _), sites) in fresh.iter().zip(named) {
+        for ((place, _), sites) in fresh.iter().zip(named.sites) {
             for site in sites {
                 self.graph.name(*place, site);
             }
         }
-        self.report.miss_unregistered(unregistered);
+        self.report.miss_unregistered(named.unregistered);
+        for (number, rate) in named.overfull {
+            if let Some(site) = self.sites.get(number as usize) {
+                self.report.miss_overfull(number, &site.name, rate);
+            }
+        }
         self.report.index_took(started.elapsed());
         Ok(())
     }

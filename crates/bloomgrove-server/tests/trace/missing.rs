@@ -394,3 +394,49 @@ async fn a_trace_is_given_in_every_form() {
     );
     running.stop().await;
 }
+
+/// A filter that says "maybe" to everything must not have its site queried in every trace.
+#[tokio::test(flavor = "multi_thread")]
+async fn over_full_sets_are_named_and_their_sites_not_queried() {
+    let running = Running::start_with(|config| {
+        config.trace.site_time = Duration::from_secs(3);
+    })
+    .await;
+    let client = &running.client;
+    let _honest = Fake::with(client, "honest", &[used("a", "b"), used("b", "c")]).await;
+    // It never answers.
+    let url = crate::fake::raw(|_, _| std::thread::sleep(Duration::from_secs(20)));
+    register(client, "full", &url, "k").await;
+    let many: Vec<String> = (0..2000).map(|n| format!("x{n}")).collect();
+    publish(client, "full", &many, 1000).await;
+    let started = Instant::now();
+    let found = trace(&running, "a").await;
+    assert!(started.elapsed() < Duration::from_secs(2), "{found:?}");
+    assert_eq!(found.links.len(), 2);
+    let [why_full] = why(&found, "full")[..] else {
+        panic!("{:?}", found.missing);
+    };
+    assert!(
+        why_full.contains("over-full") && why_full.contains("99 %"),
+        "{why_full}"
+    );
+    assert!(found.sites.iter().all(|site| site.name != "full"));
+    // Who wants to know it all the same asks everybody.
+    let request = TraceRequest {
+        ids: vec!["a".into()],
+        broadcast: true,
+        ..TraceRequest::default()
+    };
+    let all = client.trace(&request).await.unwrap();
+    assert!(all.sites.iter().any(|site| site.name == "full"), "{all:?}");
+    // An honest set with twice as many ids as it was made for is queried like others.
+    client.remove_site("full").await.unwrap();
+    client.remove("full/ids/all").await.unwrap();
+    let links: Vec<Link> = (0..230).map(|n| used("c", &format!("d{n}"))).collect();
+    let fuller = Fake::with(client, "fuller", &links).await;
+    fuller.publish(client, 1000).await;
+    let found = trace(&running, "a").await;
+    assert!(found.complete, "{:?}", found.missing);
+    assert_eq!(found.links.len(), 232);
+    running.stop().await;
+}

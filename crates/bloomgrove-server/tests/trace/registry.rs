@@ -371,3 +371,36 @@ async fn below_the_prefix_of_a_key_there_are_few_sites() {
     all.register_site("pune", &here).await.unwrap();
     running.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn addresses_of_sites_have_one_spelling() {
+    let running = Running::start().await;
+    let client = &running.client;
+    let fake = crate::fake::Fake::start("galway").await;
+    let link = crate::hostile::used("a", "b");
+    fake.hold(crate::fake::Holds {
+        links: [link].into(),
+        limit: 10,
+        ..Default::default()
+    });
+    let loud = fake.url.replacen("http", "HTTP", 1) + "/";
+    client.register_site("galway", &site(&loud)).await.unwrap();
+    fake.publish(client, 1000).await;
+    client
+        .register_site("upper", &site("HTTPS://Upper.Example:443/"))
+        .await
+        .unwrap();
+    let listed = client.sites().await.unwrap().sites;
+    let urls: Vec<&str> = listed.iter().map(|site| site.url.as_str()).collect();
+    assert_eq!(urls, [fake.url.as_str(), "https://upper.example"]);
+    let before = client.status().await.unwrap().totals.commits;
+    client.register_site("galway", &site(&loud)).await.unwrap();
+    assert_eq!(client.status().await.unwrap().totals.commits, before);
+    let request = TraceRequest {
+        ids: vec!["a".into()],
+        ..TraceRequest::default()
+    };
+    let trace = client.trace(&request).await.unwrap();
+    assert_eq!(trace.links.len(), 1, "{:?}", trace.missing);
+    running.stop().await;
+}
