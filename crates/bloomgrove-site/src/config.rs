@@ -268,11 +268,13 @@ mod tests {
         let good = SiteConfig::default();
         assert_eq!(good.check(), Ok(()));
         let elsewhere = || vec!["0.0.0.0:7118".parse().unwrap()];
-        let entry = || KeyEntry {
-            name: "me".into(),
-            role: bloomgrove_server::access::Role::Write,
-            sha256: "0".repeat(64),
-            prefix: String::new(),
+        let entry = || {
+            KeyEntry::new(
+                "me",
+                bloomgrove_server::access::Role::Write,
+                "0".repeat(64),
+                "",
+            )
         };
         let coordinator = |url: &str| Some(CoordinatorConfig::new(url));
         let hours = |hours: u64| Duration::from_secs(3600 * hours);

@@ -93,14 +93,8 @@ async fn nobody_registers_for_another_and_no_key_is_shown() {
         ("reader", "read", ""),
         ("all", "admin", ""),
     ];
-    let entries = keys.map(|(name, role, prefix)| KeyEntry {
-        name: name.into(),
-        role: role.parse().unwrap(),
-        sha256: hash_of(name),
-        prefix: prefix.into(),
-        sets: None,
-        memory: None,
-        kinds: None,
+    let entries = keys.map(|(name, role, prefix)| {
+        KeyEntry::new(name, role.parse().unwrap(), hash_of(name), prefix)
     });
     let running = Running::start_with(|config| config.keys = entries.to_vec()).await;
     let as_key = |key: &str| Client::builder(running.url()).key(key).build().unwrap();
@@ -327,14 +321,8 @@ async fn sets_that_are_not_what_a_site_sent_are_told() {
 #[tokio::test(flavor = "multi_thread")]
 async fn below_the_prefix_of_a_key_there_are_few_sites() {
     let keys = [("galway", "write", "galway/"), ("all", "write", "")];
-    let entries = keys.map(|(name, role, prefix)| KeyEntry {
-        name: name.into(),
-        role: role.parse().unwrap(),
-        sha256: hash_of(name),
-        prefix: prefix.into(),
-        sets: None,
-        memory: None,
-        kinds: None,
+    let entries = keys.map(|(name, role, prefix)| {
+        KeyEntry::new(name, role.parse().unwrap(), hash_of(name), prefix)
     });
     let running = Running::start_with(|config| config.keys = entries.to_vec()).await;
     let as_key = |key: &str| Client::builder(running.url()).key(key).build().unwrap();

@@ -206,12 +206,7 @@ async fn keys_say_who_may_do_what() {
         let meta = database.begin_read().unwrap().open_table(table).unwrap();
         meta.get("key").unwrap().unwrap().value().to_owned()
     };
-    let entry = |name: &str, role, prefix: &str| KeyEntry {
-        name: name.into(),
-        role,
-        sha256: hash_of(name),
-        prefix: prefix.into(),
-    };
+    let entry = |name: &str, role, prefix: &str| KeyEntry::new(name, role, hash_of(name), prefix);
     let config = SiteConfig {
         keys: vec![
             entry("writer", Role::Write, ""),

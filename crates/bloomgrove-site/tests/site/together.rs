@@ -21,12 +21,7 @@ async fn a_trace_goes_where_the_document_went() {
 #[tokio::test]
 async fn a_coordinator_that_knows_only_sealed_ids_finds_the_same() {
     let seal = Seal::new(&Seal::new_secret().unwrap()).unwrap();
-    let entry = KeyEntry {
-        name: "people".into(),
-        role: Role::Write,
-        sha256: hash_of("people"),
-        prefix: String::new(),
-    };
+    let entry = KeyEntry::new("people", Role::Write, hash_of("people"), "");
     trace(Some(seal), vec![entry]).await;
 }
 
