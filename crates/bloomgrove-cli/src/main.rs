@@ -18,6 +18,7 @@ mod remote;
 mod sample;
 mod serve;
 mod site;
+mod stamp;
 mod trace;
 mod tree;
 mod tune;

@@ -9,17 +9,18 @@ use bloomgrove::codec::Kind;
 
 use crate::interrupt;
 use crate::progress::Progress;
-use crate::whole_file::WholeFile;
+use crate::whole_file::{Form, WholeFile};
 
 /// Whether a path stands for standard input or output.
 pub(crate) fn is_stream(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// Writes a message, whole or not at all, unless it goes to standard output; returns its bytes. Only a message is
-/// replaced: anything else was meant to be kept.
+/// Writes a message, whole or not at all, unless it goes to standard output; returns its bytes. Only a message of
+/// the same kind is replaced.
 pub(crate) fn write(
     path: &Path,
+    kind: Kind,
     doing: &'static str,
     write: impl FnOnce(Watched<&mut dyn Write>) -> Result<u64, bloomgrove::Error>,
 ) -> Result<u64> {
@@ -33,19 +34,11 @@ pub(crate) fn write(
     }
     if path.starts_with("/dev") {
         bail!(
-            "{}: name an ordinary file, or - for standard output",
+            "{}: name a regular file, or - for standard output",
             path.display()
         );
     }
-    let kept = fs::metadata(path).is_ok_and(|about| about.is_file() && about.len() > 0);
-    if kept && kind_of(path)?.is_none() {
-        bail!(
-            "{}: this is no compressed filter, tree or delta, and would be lost; remove it or \
-             name another",
-            path.display()
-        );
-    }
-    let mut file = WholeFile::create(path)?;
+    let mut file = WholeFile::create(path, Form::Message(kind))?;
     let inner: &mut dyn Write = &mut file;
     write(Watched { inner, progress })?;
     file.finish()
@@ -67,7 +60,7 @@ pub(crate) fn read<T>(
     let shown = || path.display().to_string();
     let about = fs::metadata(path).with_context(shown)?;
     if !about.is_file() {
-        bail!("{}: this is not an ordinary file", shown());
+        bail!("{}: not a regular file", shown());
     }
     let file = File::open(path).with_context(shown)?;
     let mut file = BufReader::with_capacity(1 << 16, file);

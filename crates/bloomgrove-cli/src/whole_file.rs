@@ -1,50 +1,113 @@
-//! A file of lines that is written whole or not at all.
-//!
-//! Everything goes to a temporary file beside it, which takes its place at the end: whoever is
-//! interrupted, or has a full disk, keeps what was there before.
+//! Files other than `.grove` files that are written whole or not at all, each in the place of
+//! nothing or of its like.
 
-use std::fs;
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use bloomgrove::format::content_of;
-use tempfile::NamedTempFile;
+use bloomgrove::codec::Kind;
+use bloomgrove::{Error, format};
+
+/// What is in a file, and so which file it may replace: one that begins in the same way.
+#[derive(Clone, Copy)]
+pub(crate) enum Form {
+    Svg,
+    /// For Graphviz.
+    Dot,
+    Turtle,
+    /// A trace.
+    Json,
+    /// Events, one to a line.
+    Events,
+    /// A table with these headings.
+    Csv(&'static [&'static str]),
+    Message(Kind),
+    /// Lines of the user's own, which look like any other text: only what the user says may be
+    /// replaced is.
+    Lines {
+        replace: bool,
+    },
+}
+
+impl Form {
+    fn name(self) -> &'static str {
+        match self {
+            Form::Svg => "an SVG picture",
+            Form::Dot => "a graph for Graphviz",
+            Form::Turtle => "Turtle",
+            Form::Json => "a trace as JSON",
+            Form::Events => "a list of events",
+            Form::Csv(_) => "a table with the same headings",
+            Form::Message(kind) => kind.name(),
+            Form::Lines { .. } => "a text",
+        }
+    }
+
+    fn is_start(self, start: &[u8]) -> bool {
+        match self {
+            Form::Svg => start.starts_with(b"<svg "),
+            Form::Dot => start.starts_with(b"digraph "),
+            Form::Turtle => start.starts_with(b"@prefix "),
+            Form::Json => start.starts_with(b"{\n  \"ids\": ["),
+            Form::Events => start.starts_with(b"{\"id\":"),
+            Form::Csv(head) => start.starts_with((head.join(",") + "\n").as_bytes()),
+            Form::Message(kind) => Kind::of_start(start) == Some(kind),
+            // One of ours is not what anybody means to replace by lines.
+            Form::Lines { replace } => {
+                replace && !start.starts_with(b"\x89GROVE") && Kind::of_start(start).is_none()
+            }
+        }
+    }
+}
 
 pub(crate) struct WholeFile {
-    target: PathBuf,
     shown: PathBuf,
-    file: BufWriter<NamedTempFile>,
+    file: BufWriter<format::WholeFile>,
 }
 
 impl WholeFile {
-    pub(crate) fn create(path: &Path) -> Result<Self> {
-        let target = target(path).with_context(|| path.display().to_string())?;
-        let file = beside(&target).with_context(|| format!("{}: writing", path.display()))?;
-        Ok(Self {
-            target,
-            shown: path.to_owned(),
-            file: BufWriter::new(file),
-        })
+    pub(crate) fn create(path: &Path, form: Form) -> Result<Self> {
+        let begun = format::WholeFile::create(path, form.name(), move |start| form.is_start(start));
+        match (begun, form) {
+            (Ok(file), _) => Ok(Self {
+                shown: path.to_owned(),
+                file: BufWriter::new(file),
+            }),
+            (Err(error), Form::Lines { .. })
+                if matches!(error.kind(), Error::WouldReplace { found: None, .. }) =>
+            {
+                let what = "this file is not empty, and would be lost";
+                bail!(
+                    "{}: {what}; name another, or pass --replace",
+                    path.display()
+                );
+            }
+            (Err(error), _) => Err(error.into()),
+        }
+    }
+
+    /// A table with these headings, to which its rows are added.
+    pub(crate) fn csv(path: &Path, head: &'static [&'static str]) -> Result<csv::Writer<Self>> {
+        let file = Self::create(path, Form::Csv(head))?;
+        let mut writer = csv::Writer::from_writer(file);
+        writer.write_record(head)?;
+        Ok(writer)
     }
 
     /// Makes it the file; returns its size.
     pub(crate) fn finish(self) -> Result<u64> {
-        let Self {
-            target,
-            shown,
-            file,
-        } = self;
-        let finish = || {
-            let file = file.into_inner().map_err(|error| error.into_error())?;
-            file.as_file().sync_all()?;
-            let size = file.as_file().metadata()?.len();
-            file.persist(&target).map_err(|error| error.error)?;
-            io::Result::Ok(size)
-        };
-        finish().with_context(|| format!("{}: writing", shown.display()))
+        let written = self.file.into_inner().map_err(|error| error.into_error());
+        let written = written.with_context(|| format!("{}: writing", self.shown.display()))?;
+        Ok(written.finish()?.metadata()?.len())
     }
+}
+
+/// Writes all of a file.
+pub(crate) fn write(path: &Path, form: Form, text: &str) -> Result<()> {
+    let mut file = WholeFile::create(path, form)?;
+    file.write_all(text.as_bytes())
+        .with_context(|| format!("{}: writing", path.display()))?;
+    file.finish().map(|_| ())
 }
 
 impl Write for WholeFile {
@@ -55,45 +118,4 @@ impl Write for WholeFile {
     fn flush(&mut self) -> io::Result<()> {
         self.file.flush()
     }
-}
-
-/// The file to replace: this, or what it links to.
-fn target(path: &Path) -> Result<PathBuf> {
-    let about = match fs::metadata(path) {
-        Ok(about) => about,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            if fs::symlink_metadata(path).is_ok() {
-                bail!("this is a link to a file that does not exist; name that file");
-            }
-            return Ok(path.to_owned());
-        }
-        Err(error) => return Err(error).context("looking at"),
-    };
-    if about.is_dir() {
-        bail!("this is a folder; name a file in it");
-    }
-    if !about.is_file() {
-        bail!("this is no ordinary file, and would be replaced by one; name another");
-    }
-    if content_of(path).is_ok() {
-        bail!("this is a .grove file, and would be lost; remove it or name another");
-    }
-    fs::canonicalize(path).context("looking at")
-}
-
-fn beside(target: &Path) -> io::Result<NamedTempFile> {
-    let folder = match target.parent() {
-        Some(folder) if folder != Path::new("") => folder,
-        _ => Path::new("."),
-    };
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".bloomgrove-").suffix(".tmp");
-    // What a new file gets here: this is subject to the umask.
-    builder.permissions(fs::Permissions::from_mode(0o666));
-    let file = builder.tempfile_in(folder)?;
-    // Or the mode of the file it replaces.
-    if let Ok(about) = fs::metadata(target) {
-        fs::set_permissions(file.path(), about.permissions())?;
-    }
-    Ok(file)
 }

@@ -164,10 +164,10 @@ fn files_that_are_something_else() {
     shop.run("filter build in.txt -o plain.grove").ends(0);
     let text = std::fs::read(shop.path("in.txt")).unwrap();
     shop.run("buffered build in.txt -o in.txt --size 1MB")
-        .fails_with(&["in.txt", "not a .grove file", "name another"]);
+        .fails_with(&["in.txt", "not a buffered filter", "name another"]);
     assert!(std::fs::read(shop.path("in.txt")).unwrap() == text);
     shop.run("buffered build in.txt -o plain.grove --size 1MB")
-        .fails_with(&["plain.grove", "this is a filter", "name another"]);
+        .fails_with(&["plain.grove", "this file is a filter", "name another"]);
     for verb in ["info", "probe --key a", "probe --count in.txt"] {
         let (verb, rest) = verb.split_once(' ').unwrap_or((verb, ""));
         shop.run(&format!("buffered {verb} plain.grove {rest}"))

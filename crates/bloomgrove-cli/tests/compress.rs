@@ -142,7 +142,7 @@ fn the_wrong_file_is_named_with_the_right_verb() {
             &["text", "no message of ours"],
         ),
         ("filter expand missing -o c.grove", &["missing"]),
-        ("filter expand . -o c.grove", &["not an ordinary file"]),
+        ("filter expand . -o c.grove", &["not a regular file"]),
     ] {
         shop.run(command).fails_with(parts);
     }

@@ -219,7 +219,7 @@ fn wrong_flags_say_what_and_what_to_do() {
             "filter check missing.grove a",
             vec!["missing.grove", "No such file"],
         ),
-        ("filter info .", vec!["not an ordinary file"]),
+        ("filter info .", vec!["not a regular file"]),
         ("tune size --items 0", vec!["at least 1"]),
         ("tune size --items 1M --fpr 1e-30", vec!["hashes"]),
         ("hash test --items 10", vec!["at least"]),
@@ -271,7 +271,7 @@ fn hostile_inputs_work_or_say_why() {
     shop.run("filter build odd.txt -o folder")
         .fails_with(&["folder", "name a file in it"]);
     shop.run("filter build odd.txt -o /dev/full")
-        .fails_with(&["/dev/full", "no ordinary file"]);
+        .fails_with(&["/dev/full", "not a regular file"]);
     shop.write("bad.gz", b"\x1f\x8b\x08\x00 this is no archive");
     shop.run("filter build bad.gz -o f.grove")
         .fails_with(&["bad.gz"]);
@@ -284,11 +284,8 @@ fn hostile_inputs_work_or_say_why() {
 
     // What would be lost, or read as something it is not.
     shop.write("keys", "precious\n");
-    shop.run("filter build keys -o keys").fails_with(&[
-        "keys",
-        "not a .grove file",
-        "would be lost",
-    ]);
+    shop.run("filter build keys -o keys")
+        .fails_with(&["keys", "not a filter", "would be lost"]);
     assert_eq!(std::fs::read(shop.path("keys")).unwrap(), b"precious\n");
     shop.write("packed.xz", "x");
     shop.run("filter build packed.xz -o f.grove")

@@ -151,8 +151,10 @@ fn a_reconstruction_has_every_line_the_filter_was_built_from() {
     assert_eq!(said.out, "found.txt: 1,000 members, 9.6 kB\n");
     let found = std::fs::read_to_string(shop.path("found.txt")).unwrap();
     assert_eq!(set(&found), set(&wanted));
-    // An ordinary file is replaced, and all there is to print is how many.
+    // A file is replaced if that is said, and all there is to print is how many.
     shop.run("reconstruct words.grove --namespace all.txt -o found.txt")
+        .fails_with(&["found.txt", "would be lost", "--replace"]);
+    shop.run("reconstruct words.grove --namespace all.txt -o found.txt --replace")
         .ends(0);
     let said = shop
         .run("reconstruct words.grove --namespace all.txt --count")

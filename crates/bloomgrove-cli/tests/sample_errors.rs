@@ -250,15 +250,15 @@ fn wrong_requests_say_what_and_what_to_do() {
         ),
         (
             "reconstruct sevens.grove --namespace 0..9 -o sevens.grove",
-            vec!["a .grove file", "lost"],
+            vec!["this file is a filter", "lost"],
         ),
         (
             "reconstruct sevens.grove --namespace 0..9 -o .",
-            vec!["a folder"],
+            vec!["a directory"],
         ),
         (
             "reconstruct sevens.grove --namespace 0..9 -o /dev/null",
-            vec!["no ordinary file"],
+            vec!["not a regular file"],
         ),
         (
             "reconstruct sevens.grove --namespace 0..9 -o no/x.txt",
@@ -266,7 +266,7 @@ fn wrong_requests_say_what_and_what_to_do() {
         ),
         (
             "sample index 0..9 --for sevens.grove -o sevens.grove",
-            vec!["this is a filter"],
+            vec!["this file is a filter"],
         ),
         (
             "sample index 0..9 --for sevens.grove -o sevens.txt",

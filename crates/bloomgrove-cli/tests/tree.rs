@@ -237,7 +237,7 @@ fn what_is_wrong_is_said() {
         &["- for standard output"],
     );
     shop.shell("mkfifo pipe");
-    fails("tree check pipe x", &["not an ordinary file"]);
+    fails("tree check pipe x", &["not a regular file"]);
     let good = std::fs::read(shop.path("north.tree")).unwrap();
     shop.write("cut.tree", &good[..good.len() / 2]);
     fails("tree check cut.tree x", &["cut.tree", "cut short"]);

@@ -69,6 +69,13 @@ pub enum Error {
         /// What was asked for.
         wanted: &'static str,
     },
+    /// The file that would be replaced is of another kind than the one to write.
+    WouldReplace {
+        /// What it is, if that can be told.
+        found: Option<&'static str>,
+        /// What was to be written.
+        wanted: &'static str,
+    },
     /// A message is damaged, cut short, or was never one.
     Message {
         /// Where, in bytes from its start.
@@ -249,6 +256,16 @@ impl fmt::Display for Error {
             Error::WrongContent { found, wanted } => {
                 write!(f, "holds {found}, and {wanted} is needed here")
             }
+            Error::WouldReplace { found, wanted } => match found {
+                Some(found) => write!(
+                    f,
+                    "this file is {found}, not {wanted}, and would be lost; remove it or name another"
+                ),
+                None => write!(
+                    f,
+                    "this file is not {wanted}, and would be lost; remove it or name another"
+                ),
+            },
             Error::Message { offset, what } => write!(
                 f,
                 "not a whole message: at byte {offset}: {what}; have it sent again"

@@ -248,7 +248,7 @@ fn what_is_no_file_of_ours_is_named() {
         ("empty", "does not begin"),
         ("text", "does not begin"),
         ("missing", "opening"),
-        (".", "not an ordinary file"),
+        (".", "not a regular file"),
         ("index", "holds an index, and a filter is needed"),
     ] {
         for message in [
@@ -276,13 +276,13 @@ fn a_save_that_fails_leaves_the_old_file_and_nothing_else() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
 
     let message = filter.save(folder.path()).unwrap_err().to_string();
-    assert!(message.contains("folder"), "{message}");
+    assert!(message.contains("directory"), "{message}");
     let message = filter.save(path.join("below a file")).unwrap_err();
     assert!(matches!(message.kind(), Error::Io { .. }), "{message}");
     #[cfg(target_os = "linux")]
     {
         let message = filter.save("/dev/full").unwrap_err().to_string();
-        assert!(message.contains("no ordinary file"), "{message}");
+        assert!(message.contains("not a regular file"), "{message}");
     }
 }
 

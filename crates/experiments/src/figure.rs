@@ -1,9 +1,11 @@
 //! What an experiment yields: curves, and single numbers beside those of the paper.
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use bloomgrove::format::WholeFile;
 
 use crate::plot;
 
@@ -117,7 +119,7 @@ impl Picture {
     pub fn save(&self, folder: &Path) -> Result<PathBuf> {
         fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
         let path = folder.join(format!("{}.svg", self.id));
-        fs::write(&path, &self.svg).with_context(|| path.display().to_string())?;
+        write_svg(&path, &self.svg)?;
         Ok(path)
     }
 }
@@ -226,19 +228,37 @@ impl Figure {
             ["csv", "svg"].map(|kind| folder.join(format!("{}.{kind}", self.id)));
         let (head, rows) = self.table();
         write_csv(&table, &head, &rows)?;
-        let svg = plot::svg(self)?;
-        fs::write(&picture, svg).with_context(|| picture.display().to_string())?;
+        write_svg(&picture, &plot::svg(self)?)?;
         Ok([table, picture])
     }
 }
 
+/// Both replace only their like: a folder may have files of the same names for other reasons.
 fn write_csv(path: &Path, head: &[String], rows: &[Vec<String>]) -> Result<()> {
-    let mut writer = csv::Writer::from_path(path)?;
+    // The other columns are the curves, which need not be the same in every run.
+    let first = head.first().cloned();
+    let is_such = move |start: &[u8]| {
+        let mut there = csv::Reader::from_reader(start);
+        let head = there.headers();
+        head.is_ok_and(|head| head.get(0) == first.as_deref())
+    };
+    let file = WholeFile::create(path, "a table of this figure", is_such)?;
+    let mut writer = csv::Writer::from_writer(file);
     writer.write_record(head)?;
     for row in rows {
         writer.write_record(row)?;
     }
-    writer.flush().with_context(|| path.display().to_string())
+    let file = writer.into_inner().map_err(|error| error.into_error());
+    file.with_context(|| path.display().to_string())?.finish()?;
+    Ok(())
+}
+
+fn write_svg(path: &Path, svg: &str) -> Result<()> {
+    let mut file = WholeFile::create(path, "an SVG picture", |start| start.starts_with(b"<svg "))?;
+    file.write_all(svg.as_bytes())
+        .with_context(|| path.display().to_string())?;
+    file.finish()?;
+    Ok(())
 }
 
 /// Whole numbers as they are, others with as many digits as they deserve.

@@ -98,15 +98,9 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
 fn begin(args: &Args) -> Result<(Session, Notes)> {
     let path = &args.output;
     // Before hours of work.
-    check_target(path)?;
-    match content_of(path) {
-        Ok(Content::Paged) if !args.replace => check_replaceable(path)?,
-        Ok(Content::Paged) | Err(_) => {}
-        Ok(other) => bail!(
-            "{}: this is {}, and would be replaced by a buffered filter; name another file",
-            path.display(),
-            other.name()
-        ),
+    check_target(path, Content::Paged)?;
+    if !args.replace && content_of(path).is_ok() {
+        check_replaceable(path)?;
     }
     let (plan, counted) = match args.size.decided()? {
         Some(plan) => (plan, None),

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use bloomgrove::codec::{self, Model};
+use bloomgrove::codec::{self, Kind, Model};
 use bloomgrove::format::Notes;
 use bloomgrove::tune::math;
 use bloomgrove::{Filter, MappedFilter};
@@ -124,7 +124,7 @@ pub(crate) fn compress(args: CompressArgs) -> Result<Outcome> {
     refuse_inputs(&args.output, &[&args.filter])?;
     let filter = sound(&args.filter)?;
     let notes = Notes::of_file(&args.filter)?;
-    let bytes = message_file::write(&args.output, "compressing", |out| {
+    let bytes = message_file::write(&args.output, Kind::Filter, "compressing", |out| {
         codec::compress_with(&filter, args.model.model(), &notes, out)
     })?;
     if message_file::is_stream(&args.output) {
@@ -146,7 +146,7 @@ pub(crate) fn delta(args: DeltaArgs) -> Result<Outcome> {
     refuse_inputs(&args.output, &[&args.old, &args.new])?;
     let (old, new) = (sound(&args.old)?, sound(&args.new)?);
     let notes = Notes::of_file(&args.new)?;
-    let bytes = message_file::write(&args.output, "comparing", |out| {
+    let bytes = message_file::write(&args.output, Kind::Delta, "comparing", |out| {
         codec::delta_with(&old, &new, args.model.model(), &notes, out)
     })
     .with_context(|| format!("{} and {}", args.old.display(), args.new.display()))?;

@@ -1,11 +1,11 @@
 //! `bloomgrove index build` and `index add`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use bloomgrove::format::{Content, Notes, check_target, content_of};
-use bloomgrove::index::{Duplicates, Index, IndexFile};
+use bloomgrove::format::{Content, Notes, check_target};
+use bloomgrove::index::{Duplicates, Index, IndexFile, Set};
 use bloomgrove::{Collector, Error, Filter, MappedFilter, Params, tune};
 use serde_json::json;
 
@@ -14,6 +14,7 @@ use super::{FPR_NOTE, KEYS_NOTE, open};
 use crate::keys::{Column, KeyKind};
 use crate::output::{self, Output, complain};
 use crate::progress::Progress;
+use crate::stamp::{self, FileTag};
 use crate::{Outcome, interrupt, parallel, units};
 
 /// The rate of filters, unless another is asked for.
@@ -110,13 +111,7 @@ pub(crate) struct Add {
 
 pub(crate) fn build(args: Build) -> Result<Outcome> {
     // Before hours of work.
-    check_target(&args.output)?;
-    if content_of(&args.output).is_ok_and(|content| content == Content::Filter) {
-        bail!(
-            "{}: this is a filter, and would be replaced by an index; name another file",
-            args.output.display()
-        );
-    }
+    check_target(&args.output, Content::Index)?;
     open::remove_leftovers(&args.output);
     let (sources, complete) = sources::find(&args.paths);
     let sizing = sizing(&args, &sources)?;
@@ -140,7 +135,7 @@ pub(crate) fn build(args: Build) -> Result<Outcome> {
     // Beside the index, so that it can take its place; nobody sees it before it is whole.
     let folder = match args.output.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => std::path::Path::new("."),
+        _ => Path::new("."),
     };
     let temporary = tempfile::Builder::new()
         .prefix(".bloomgrove-")
@@ -150,13 +145,16 @@ pub(crate) fn build(args: Build) -> Result<Outcome> {
     let mut file = IndexFile::create(temporary.path().join("index.grove"), &index, notes)?;
     let memory = args.memory.unwrap_or(MEMORY);
     let mut added = Added::new(complete);
-    let all_read = take_in(&mut file, &sources, &how, |file, source, filter| {
+    let base = stamp::base_of(&args.output).with_context(|| args.output.display().to_string())?;
+    let all_read = take_in(&mut file, &sources, &how, &base, |file, source, read| {
         let outcome = match source.kind {
-            SourceKind::Index => merge(file, source, memory).map(|_| ()),
-            _ => file.add(&source.name, filter).map(|_| ()),
+            SourceKind::Index => merge(file, source, &base, memory).map(|_| ()),
+            _ => file
+                .add_tagged(&source.name, &read.tag, &read.filter)
+                .map(|_| ()),
         };
         added.count(source, outcome)?;
-        added.look_at(filter);
+        added.look_at(&read.filter);
         if file.pending_bytes() > memory {
             file.commit()?;
         }
@@ -248,21 +246,26 @@ pub(crate) fn add(args: Add) -> Result<Outcome> {
         }
         output.flush()
     };
-    let taken = take_in(&mut file, &sources, &how, |file, source, filter| {
+    let base = stamp::base_of(&args.index).with_context(|| args.index.display().to_string())?;
+    let taken = take_in(&mut file, &sources, &how, &base, |file, source, read| {
+        let Read { tag, filter } = &read;
         let name = &source.name;
         let outcome = match (source.kind, args.slice) {
-            (SourceKind::Index, None) => merge(file, source, MEMORY),
+            (SourceKind::Index, None) => merge(file, source, &base, MEMORY),
             (SourceKind::Index, Some(_)) => {
                 let what = "an index cannot be a slice; add its sets one by one";
                 complain(format_args!("{}: {what}", source.path.display()));
                 added.complete = false;
                 return Ok(());
             }
+            // What a file had at that time stays so, whatever becomes of the file.
             (_, Some(slice)) => file
                 .add_slice(name, slice, filter)
                 .map(|_| vec![name.clone()]),
-            (_, None) => match file.add(name, filter) {
-                Err(Error::DuplicateSet { .. }) if args.replace => file.replace(name, filter),
+            (_, None) => match file.add_tagged(name, tag, filter) {
+                Err(Error::DuplicateSet { .. }) if args.replace => {
+                    file.replace_tagged(name, tag, filter)
+                }
                 done => done,
             }
             .map(|_| vec![name.clone()]),
@@ -356,24 +359,38 @@ impl Added {
     }
 }
 
-/// Reads all sources on all processors, and hands their filters on (an index has an empty
-/// one). False if one could not be read; it has been reported.
+/// What was read from a source: an index has an empty filter.
+struct Read {
+    tag: Vec<u8>,
+    filter: Filter,
+}
+
+/// Reads all sources on all processors, and hands their filters on, tagged for an index in
+/// `base`. False if one could not be read; it has been reported.
 fn take_in(
     file: &mut IndexFile,
     sources: &[Source],
     how: &How,
-    mut take: impl FnMut(&mut IndexFile, &Source, &Filter) -> Result<()>,
+    base: &Path,
+    mut take: impl FnMut(&mut IndexFile, &Source, Read) -> Result<()>,
 ) -> Result<bool> {
     let progress = Progress::bytes(sources.iter().map(|source| source.size).sum(), "indexing");
-    let empty = Filter::new(Params::builder(1, 1).build()?)?;
+    let empty = Params::builder(1, 1).build()?;
     let mut complete = true;
-    let read = |source: &Source| match source.kind {
-        SourceKind::Index => source.check_keys(how.kind).map(|()| None),
-        _ => source.filter(how, &progress).map(Some),
+    let read = |source: &Source| {
+        if source.kind == SourceKind::Index {
+            source.check_keys(how.kind)?;
+            return Ok((None, Filter::new(empty.clone())?));
+        }
+        source.stamped(how, &progress)
     };
-    parallel::each(sources, read, |source, filter| {
-        match filter {
-            Ok(filter) => take(file, source, filter.as_ref().unwrap_or(&empty))?,
+    parallel::each(sources, read, |source, read| {
+        match read {
+            Ok((stamp, filter)) => {
+                let tag = |stamp| FileTag::placed(stamp, &source.place, &source.name, base);
+                let tag = stamp.map(tag).map_or(Vec::new(), |tag| tag.to_bytes());
+                take(file, source, Read { tag, filter })?;
+            }
             Err(_) if interrupt::was_asked() => {}
             Err(error) => {
                 complain(format_args!("{error:#}"));
@@ -385,10 +402,24 @@ fn take_in(
     Ok(complete)
 }
 
-/// Adds all sets of another index; returns their names.
-fn merge(file: &mut IndexFile, source: &Source, memory: u64) -> Result<Vec<Vec<u8>>, Error> {
+/// Adds all sets of another index to one in `base`; returns their names.
+fn merge(
+    file: &mut IndexFile,
+    source: &Source,
+    base: &Path,
+    memory: u64,
+) -> Result<Vec<Vec<u8>>, Error> {
     let other = Index::open(&source.path)?;
-    file.merge_in_parts(&other, Duplicates::Refuse, memory)?;
+    let there = stamp::base_of(&source.path).unwrap_or_default();
+    let tag = |set: &Set<'_>| match FileTag::from_bytes(set.tag()) {
+        // Their files are found from another directory now.
+        Some(tag) => {
+            let place = tag.place(set.name(), &there);
+            FileTag::placed(tag.stamp, &place, set.name(), base).to_bytes()
+        }
+        None => set.tag().to_vec(),
+    };
+    file.merge_in_parts(&other, Duplicates::Refuse, memory, tag)?;
     let mut names: Vec<Vec<u8>> = other.sets().map(|set| set.name().to_vec()).collect();
     names.sort_unstable();
     names.dedup();

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use bloomgrove::index::Shape;
 use bloomgrove::{Error, MappedFilter};
 
@@ -12,6 +12,7 @@ use super::build::OVERFULL;
 use super::open;
 use crate::keys::{self, Column};
 use crate::output::{Output, complain};
+use crate::stamp::{self, FileTag};
 use crate::{Outcome, units};
 
 /// Remove sets from an index.
@@ -153,7 +154,17 @@ pub(crate) fn update(args: Update) -> Result<Outcome> {
     let old = name.clone();
     if let Some(new) = args.rename {
         let new = new.into_vec();
+        // The set is still of the file that it was read from.
+        let base = stamp::base_of(&args.index).with_context(|| args.index.display().to_string())?;
+        let tag = file.get(&name)?.tag().to_vec();
         file.rename(&name, &new)?;
+        if let Some(tag) = FileTag::from_bytes(&tag) {
+            let place = tag.place(&name, &base);
+            file.retag(
+                &new,
+                FileTag::placed(tag.stamp, &place, &new, &base).to_bytes(),
+            )?;
+        }
         name = new;
     }
     file.commit()?;

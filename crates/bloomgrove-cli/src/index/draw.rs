@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use bloomgrove::Filter;
 use bloomgrove::index::{Index, Tree, TreeOptions};
 
 use super::open;
 use crate::output::{Output, complain};
+use crate::whole_file::{self, Form};
 use crate::{Outcome, units};
 
 /// Draw the sets of an index as a tree, as the Bloofi paper does.
@@ -50,15 +51,15 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         output.finish()?;
         return Ok(Outcome::Yes);
     };
-    let picture = match ending(path).as_deref() {
-        Some("svg") => drawing.to_svg(),
-        Some("dot" | "gv") => drawing.to_dot(),
+    let (form, picture) = match ending(path).as_deref() {
+        Some("svg") => (Form::Svg, drawing.to_svg()),
+        Some("dot" | "gv") => (Form::Dot, drawing.to_dot()),
         _ => bail!(
             "{}: name a file ending in .svg or .dot, so that its form is known",
             path.display()
         ),
     };
-    std::fs::write(path, picture).with_context(|| format!("writing {}", path.display()))?;
+    whole_file::write(path, form, &picture)?;
     Ok(Outcome::Yes)
 }
 

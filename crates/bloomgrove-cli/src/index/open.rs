@@ -1,12 +1,12 @@
 //! Opening an index: to ask it, or to change it.
 
-use std::fs::Metadata;
+use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use bloomgrove::Error;
-use bloomgrove::format::Notes;
+use bloomgrove::format::{Content, Notes, content_of};
 use bloomgrove::index::{Index, IndexFile};
 
 use super::{FPR_NOTE, KEYS_NOTE};
@@ -30,9 +30,14 @@ pub(crate) fn to_ask(path: &Path) -> Result<(Index, Notes), Error> {
 
 /// An index to change; waits for others who do.
 pub(crate) fn to_change(path: &Path) -> Result<IndexFile, Error> {
+    patiently(|| IndexFile::open(path))
+}
+
+/// Opens an index as soon as nobody else is changing it.
+pub(crate) fn patiently(open: impl Fn() -> Result<IndexFile, Error>) -> Result<IndexFile, Error> {
     let started = Instant::now();
     loop {
-        match IndexFile::open(path) {
+        match open() {
             Err(error) if matches!(error.kind(), Error::Busy) && started.elapsed() < PATIENCE => {
                 std::thread::sleep(Duration::from_millis(20));
             }
@@ -60,27 +65,38 @@ pub(super) fn fpr_of(notes: &Notes, default: f64) -> Result<f64> {
     }
 }
 
-/// Half-written indexes of runs that were killed, if nobody can be writing them any more.
+/// Removes half-written indexes of runs that were killed, if nobody can be writing them any
+/// more. What else bears such a name is not ours.
 pub(crate) fn remove_leftovers(index: &Path) {
     const OLD: Duration = Duration::from_secs(24 * 60 * 60);
-    let folder = match index.parent() {
-        Some(folder) if folder != Path::new("") => folder,
+    let directory = match index.parent() {
+        Some(directory) if directory != Path::new("") => directory,
         _ => Path::new("."),
     };
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        let ours = name.starts_with(".bloomgrove-") && name.ends_with(".tmp");
-        let age = |about: Metadata| about.modified().ok()?.elapsed().ok();
-        if ours
-            && entry
-                .metadata()
-                .ok()
-                .and_then(age)
-                .is_some_and(|age| age > OLD)
-        {
-            let path = entry.path();
-            // Builds have a folder.
-            let _ = std::fs::remove_file(&path).or_else(|_| std::fs::remove_dir_all(&path));
+        let is_named_so = name.starts_with(".bloomgrove-") && name.ends_with(".tmp");
+        // Of the entry itself: links are not ours.
+        let Some(about) = entry.metadata().ok().filter(|_| is_named_so) else {
+            continue;
+        };
+        let age = about.modified().ok().and_then(|time| time.elapsed().ok());
+        if age.is_none_or(|age| age < OLD) {
+            continue;
+        }
+        let path = entry.path();
+        let is_index = |path: &Path| content_of(path).is_ok_and(|found| found == Content::Index);
+        if about.is_file() && is_index(&path) {
+            let _ = fs::remove_file(&path);
+        }
+        // Builds have a directory. One with anything else in it stays.
+        if about.is_dir() {
+            let built = path.join("index.grove");
+            remove_leftovers(&built);
+            if is_index(&built) {
+                let _ = fs::remove_file(&built);
+            }
+            let _ = fs::remove_dir(&path);
         }
     }
 }

@@ -10,13 +10,14 @@ use bloomgrove::codec::{self, Kind};
 use bloomgrove::format::{Content, Notes, content_of};
 use bloomgrove::index::{Index, IndexFile};
 use bloomgrove::{Collector, Filter, MappedFilter, Params};
-use walkdir::WalkDir;
+use walkdir::{DirEntry, WalkDir};
 
 use super::KEYS_NOTE;
 use crate::keys::{self, Column, KeyKind};
 use crate::message_file;
 use crate::output::complain;
 use crate::progress::Progress;
+use crate::stamp::{Place, Stamp};
 
 /// Memory for the hashes of one file before they go to disk.
 const MEMORY: usize = 32 << 20;
@@ -26,6 +27,8 @@ const MEMORY: usize = 32 << 20;
 pub(crate) struct Source {
     pub(crate) name: Vec<u8>,
     pub(crate) path: PathBuf,
+    /// Where that is, from anywhere.
+    pub(crate) place: Place,
     pub(crate) size: u64,
     pub(crate) kind: SourceKind,
 }
@@ -56,22 +59,25 @@ pub(crate) fn find(paths: &[PathBuf]) -> (Vec<Source>, bool) {
             }
             Err(error) => failed(&format_args!("{}: {error}", path.display())),
             Ok(about) if !about.is_dir() && !about.is_file() => failed(&format_args!(
-                "{}: this is no ordinary file; write what it gives to one first",
+                "{}: not a regular file; save its output to a file first",
                 path.display()
             )),
-            Ok(about) if about.is_file() => match Source::new(path, path, about.len()) {
-                Ok(source) => sources.push(source),
-                Err(error) => failed(&format_args!("{error:#}")),
-            },
+            Ok(about) if about.is_file() => {
+                let place = Place::of_file(path).with_context(|| path.display().to_string());
+                match place.and_then(|place| Source::new(path, path, place, about.len())) {
+                    Ok(source) => sources.push(source),
+                    Err(error) => failed(&format_args!("{error:#}")),
+                }
+            }
             Ok(_) => {
-                let entries = WalkDir::new(path).sort_by_file_name().into_iter();
-                // Hidden files and links are no data, and an index in there is most likely
-                // the one of these very files.
-                let is_hidden = |name: &[u8]| name.starts_with(b".");
-                let entries = entries.filter_entry(|entry| {
-                    entry.depth() == 0 || !is_hidden(entry.file_name().as_bytes())
-                });
-                for entry in entries {
+                let root = match std::fs::canonicalize(path) {
+                    Ok(root) => root,
+                    Err(error) => {
+                        failed(&format_args!("{}: {error}", path.display()));
+                        continue;
+                    }
+                };
+                for entry in files_in(path) {
                     let found = entry.and_then(|entry| Ok((entry.metadata()?, entry)));
                     let (about, entry) = match found {
                         Ok(found) => found,
@@ -80,17 +86,9 @@ pub(crate) fn find(paths: &[PathBuf]) -> (Vec<Source>, bool) {
                             continue;
                         }
                     };
-                    if !about.is_file() {
-                        continue;
-                    }
-                    // Neither sets nor keys: names that filters are asked for.
-                    if content_of(entry.path()).is_ok_and(|found| found == Content::Names) {
-                        continue;
-                    }
                     let inside = entry.path().strip_prefix(path).unwrap_or(entry.path());
-                    match Source::new(inside, entry.path(), about.len()) {
-                        Ok(source) if source.kind == SourceKind::Index => {}
-                        Ok(source) => sources.push(source),
+                    match Source::found(inside, entry.path(), &root, about.len()) {
+                        Ok(source) => sources.extend(source),
                         Err(error) => failed(&format_args!("{error:#}")),
                     }
                 }
@@ -100,8 +98,39 @@ pub(crate) fn find(paths: &[PathBuf]) -> (Vec<Source>, bool) {
     (sources, complete)
 }
 
+/// The files in and below a directory. Hidden files and links are no data.
+pub(super) fn files_in(directory: &Path) -> impl Iterator<Item = walkdir::Result<DirEntry>> {
+    let is_hidden = |name: &[u8]| name.starts_with(b".");
+    let entries = WalkDir::new(directory).sort_by_file_name().into_iter();
+    entries
+        .filter_entry(move |entry| entry.depth() == 0 || !is_hidden(entry.file_name().as_bytes()))
+        .filter(|entry| {
+            let is_file = |entry: &DirEntry| entry.file_type().is_file();
+            entry.as_ref().map_or(true, is_file)
+        })
+}
+
 impl Source {
-    fn new(name: &Path, path: &Path, size: u64) -> Result<Self> {
+    /// A file found in a directory, if it is a set. An index in there is most likely the one of
+    /// these very files, and the names that filters are asked for are neither sets nor keys.
+    pub(super) fn found(
+        inside: &Path,
+        path: &Path,
+        root: &Path,
+        size: u64,
+    ) -> Result<Option<Self>> {
+        if content_of(path).is_ok_and(|found| found == Content::Names) {
+            return Ok(None);
+        }
+        let place = Place {
+            root: Some(root.to_owned()),
+            path: root.join(inside),
+        };
+        let source = Self::new(inside, path, place, size)?;
+        Ok(Some(source).filter(|source| source.kind != SourceKind::Index))
+    }
+
+    fn new(name: &Path, path: &Path, place: Place, size: u64) -> Result<Self> {
         let is_grove = path.extension().is_some_and(|ending| ending == "grove");
         let kind = match is_grove {
             false => match message_file::kind_of(path)? {
@@ -123,6 +152,7 @@ impl Source {
         Ok(Self {
             name: name.into_os_string().into_vec(),
             path: path.to_owned(),
+            place,
             size,
             kind,
         })
@@ -150,6 +180,20 @@ impl Source {
             ),
             _ => Ok(()),
         }
+    }
+
+    /// The filter of this set; of a file of keys, with the stamp under which it was read. A
+    /// filter is a set wherever it came from, and stays one when its file is gone.
+    pub(super) fn stamped(
+        &self,
+        how: &How,
+        progress: &Progress,
+    ) -> Result<(Option<Stamp>, Filter)> {
+        if self.kind != SourceKind::Keys {
+            return Ok((None, self.filter(how, progress)?));
+        }
+        let read = Stamp::of_reading(&self.path, || self.filter(how, progress))?;
+        Ok((Some(read.0), read.1))
     }
 
     /// The filter of this set.

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
+use bloomgrove::codec::Kind;
+use bloomgrove::format::Content;
 use bloomgrove_client::ListRequest;
 use bloomgrove_client::api::{Set, Status};
 
@@ -225,7 +227,7 @@ pub(super) fn download(remote: &Remote, args: Download) -> Result<Outcome> {
         let (message, version) = remote.wait(remote.client.filter_bytes(&args.set))?;
         // Checked before it takes the place of another.
         bloomgrove::codec::expand(&message[..]).context(args.set.clone())?;
-        message_file::write(&args.output, "writing", |mut out| {
+        message_file::write(&args.output, Kind::Filter, "writing", |mut out| {
             std::io::Write::write_all(&mut out, &message)
                 .map(|()| message.len() as u64)
                 .map_err(|source| bloomgrove::Error::Io {
@@ -235,7 +237,7 @@ pub(super) fn download(remote: &Remote, args: Download) -> Result<Outcome> {
         })?;
         version
     } else {
-        bloomgrove::format::check_target(&args.output)?;
+        bloomgrove::format::check_target(&args.output, Content::Filter)?;
         let (filter, version) = remote.wait(remote.client.filter(&args.set))?;
         filter.save(&args.output)?;
         version

@@ -11,7 +11,7 @@ use crate::connect::Remote;
 use crate::keys::{self, Column, KeyKind};
 use crate::output::{Output, complain};
 use crate::sample::names::{is_range, range};
-use crate::whole_file::WholeFile;
+use crate::whole_file::{Form, WholeFile};
 use crate::{Outcome, units};
 
 /// Estimate how many items sets hold, judged by their bits.
@@ -212,6 +212,9 @@ pub(super) struct Reconstruct {
     /// Write the members to this file, whole or not at all
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Replace the file that is there
+    #[arg(long, requires = "output")]
+    replace: bool,
     /// At most so many [default: 100000]
     #[arg(long, value_name = "COUNT", value_parser = units::count)]
     limit: Option<u64>,
@@ -240,7 +243,10 @@ pub(super) fn reconstruct(remote: &Remote, args: Reconstruct) -> Result<Outcome>
     };
     match &args.output {
         Some(path) => {
-            let mut file = WholeFile::create(path)?;
+            let form = Form::Lines {
+                replace: args.replace,
+            };
+            let mut file = WholeFile::create(path, form)?;
             for member in &answer.members {
                 writeln!(file, "{}", line(member)).with_context(|| path.display().to_string())?;
             }

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use bloomgrove::format::{Content, check_target, content_of};
+use bloomgrove::format::{Content, check_target};
 use bloomgrove::sample::{Form, IndexOptions, NameIndex, Spelling};
 use bloomgrove::{Error, Params};
 use serde_json::{Value, json};
@@ -117,15 +117,7 @@ fn told(progress: &Progress) -> impl FnMut(u64, u64) -> Result<(), Error> {
 
 fn build(args: &Index, output: &Path) -> Result<Outcome> {
     // Before minutes of work.
-    check_target(output)?;
-    match content_of(output) {
-        Ok(content) if content != Content::Names => bail!(
-            "{}: this is {}, and would be replaced by an index of names; name another file",
-            output.display(),
-            content.name()
-        ),
-        _ => {}
-    }
+    check_target(output, Content::Names)?;
     let (params, held) = match &args.like {
         Some(filter) => {
             let filter = Expression::open(filter)?;

@@ -16,7 +16,7 @@ use super::names::{self, Reading};
 use super::paper::{self, Paper};
 use crate::output::Output;
 use crate::progress::Progress;
-use crate::whole_file::WholeFile;
+use crate::whole_file::{Form, WholeFile};
 use crate::{Outcome, interrupt, units};
 
 /// List all members of a filter, given the names that may be in it.
@@ -41,6 +41,9 @@ pub(crate) struct Reconstruct {
     /// Write the members to this file, whole or not at all
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Replace the file that is there
+    #[arg(long, requires = "output")]
+    replace: bool,
     /// Print how many there are, instead of which
     #[arg(short, long, conflicts_with = "output")]
     count: bool,
@@ -162,7 +165,12 @@ impl Sink {
     fn new(args: &Reconstruct) -> Result<Self> {
         Ok(match &args.output {
             _ if args.count => Sink::Nowhere,
-            Some(path) => Sink::File(WholeFile::create(path)?, path.clone()),
+            Some(path) => {
+                let form = Form::Lines {
+                    replace: args.replace,
+                };
+                Sink::File(WholeFile::create(path, form)?, path.clone())
+            }
             None => Sink::Printed(Output::new()),
         })
     }

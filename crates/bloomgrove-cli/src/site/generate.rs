@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use bloomgrove_site::generate::Plan;
 
 use crate::output::Output;
-use crate::whole_file::WholeFile;
+use crate::whole_file::{Form, WholeFile};
 use crate::{Outcome, interrupt, units};
 
 /// Make up the events of a federation: documents created, sent, bundled, split and derived.
@@ -59,7 +59,7 @@ pub(super) fn run(args: Generate) -> Result<Outcome> {
             std::collections::btree_map::Entry::Occupied(file) => file.into_mut(),
             std::collections::btree_map::Entry::Vacant(place) => {
                 let path = folder.join(format!("{}.jsonl", plan.site(site)));
-                place.insert(WholeFile::create(&path)?)
+                place.insert(WholeFile::create(&path, Form::Events)?)
             }
         };
         serde_json::to_writer(&mut *file, &event)?;

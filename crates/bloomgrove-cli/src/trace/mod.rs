@@ -9,7 +9,6 @@
 mod print;
 mod sealed;
 
-use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -20,7 +19,7 @@ use bloomgrove_client::{Error, render};
 use self::sealed::Sealed;
 use crate::connect::{self, Remote, Server};
 use crate::output::{Output, complain};
-use crate::whole_file::WholeFile;
+use crate::whole_file::{self, Form};
 use crate::{Outcome, units};
 
 /// Where documents come from, across all sites.
@@ -102,19 +101,15 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let format = if args.json { Format::Json } else { args.format };
     let text = match format {
         Format::Table => None,
-        Format::Json => Some(serde_json::to_string_pretty(&trace)? + "\n"),
-        Format::Turtle => Some(render::turtle(&trace)),
-        Format::Dot => Some(render::dot(&trace)),
-        Format::Svg => Some(render::svg(&trace)),
+        Format::Json => Some((Form::Json, serde_json::to_string_pretty(&trace)? + "\n")),
+        Format::Turtle => Some((Form::Turtle, render::turtle(&trace))),
+        Format::Dot => Some((Form::Dot, render::dot(&trace))),
+        Format::Svg => Some((Form::Svg, render::svg(&trace))),
     };
     match (text, args.output) {
-        (Some(text), Some(path)) => {
-            let mut file = WholeFile::create(&path)?;
-            file.write_all(text.as_bytes())?;
-            file.finish()?;
-        }
+        (Some((form, text)), Some(path)) => whole_file::write(&path, form, &text)?,
         (None, Some(_)) => bail!("a table goes to the terminal; choose another --format for -o"),
-        (Some(text), None) => {
+        (Some((_, text)), None) => {
             let mut output = Output::new();
             output.bytes(&[text.as_bytes()])?;
             output.finish()?;

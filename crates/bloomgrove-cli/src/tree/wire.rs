@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use bloomgrove::bloom_tree::{BloomTree, Coding};
+use bloomgrove::codec::Kind;
 use bloomgrove::format::Notes;
 use serde_json::json;
 
@@ -124,7 +125,7 @@ pub(super) fn save<S: AsRef<[u64]> + Sync>(
     coding: Coding,
     path: &Path,
 ) -> Result<u64> {
-    message_file::write(path, "compressing", |out| {
+    message_file::write(path, Kind::Tree, "compressing", |out| {
         tree.compress_with(coding, notes, out)
     })
 }

@@ -5,7 +5,6 @@ mod size;
 mod tree;
 mod wire;
 
-use std::io::Write;
 use std::path::Path;
 
 use anyhow::Result;
@@ -13,7 +12,7 @@ use bloomgrove_experiments::Figure;
 use clap::Subcommand;
 
 use crate::Outcome;
-use crate::whole_file::WholeFile;
+use crate::whole_file::{self, Form};
 
 #[derive(Subcommand)]
 pub(crate) enum Verb {
@@ -52,8 +51,5 @@ fn ratio(ratio: f64) -> String {
 }
 
 fn write_svg(path: &Path, figure: &Figure) -> Result<()> {
-    let mut file = WholeFile::create(path)?;
-    file.write_all(figure.svg()?.as_bytes())?;
-    file.finish()?;
-    Ok(())
+    whole_file::write(path, Form::Svg, &figure.svg()?)
 }

@@ -242,8 +242,7 @@ fn finite(value: f64) -> Option<f64> {
 }
 
 fn write_csv(path: &Path, front: &Front) -> Result<()> {
-    let mut writer = csv::Writer::from_writer(WholeFile::create(path)?);
-    writer.write_record([
+    const HEAD: &[&str] = &[
         "rho",
         "m",
         "k",
@@ -255,7 +254,8 @@ fn write_csv(path: &Path, front: &Front) -> Result<()> {
         "hashes_per_key",
         "by_standard",
         "by_standard_as_published",
-    ])?;
+    ];
+    let mut writer = WholeFile::csv(path, HEAD)?;
     for tree in &front.evaluations {
         let mut row = vec![
             tree.configuration.rho.to_string(),

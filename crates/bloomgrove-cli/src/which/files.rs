@@ -10,8 +10,8 @@ use bloomgrove::format::{Content, content_of};
 use walkdir::{DirEntry, WalkDir};
 
 use super::INDEX_NAME;
-use super::stamp::Stamp;
 use crate::output::complain;
+use crate::stamp::Stamp;
 
 /// A file to ask about.
 pub(super) struct Wanted {
@@ -26,6 +26,8 @@ pub(super) struct Wanted {
 /// The files of one index, by their names in it.
 pub(super) struct Home {
     pub(super) index: PathBuf,
+    /// Nobody named the index: it lies beside the files, which may have come from anywhere.
+    pub(super) is_implicit: bool,
     pub(super) files: BTreeMap<Vec<u8>, Wanted>,
     /// Whole folder: what the index has beyond `files` is gone. Otherwise the index
     /// may have other files that are just not asked about.
@@ -68,7 +70,7 @@ pub(super) fn find(paths: &[PathBuf], index: Option<&Path>) -> Found {
             }
             Ok(about) if about.is_dir() || about.is_file() => about,
             Ok(_) => {
-                let what = "this is no ordinary file; write what it gives to one first";
+                let what = "not a regular file; save its output to a file first";
                 complain(format_args!("{}: {what}", path.display()));
                 found.complete = false;
                 continue;
@@ -87,6 +89,7 @@ pub(super) fn find(paths: &[PathBuf], index: Option<&Path>) -> Found {
         let place = index.map_or_else(|| base.join(INDEX_NAME), Path::to_owned);
         let home = homes.entry(place.clone()).or_insert_with(|| Home {
             index: place,
+            is_implicit: index.is_none(),
             files: BTreeMap::new(),
             is_whole: false,
         });
@@ -98,7 +101,7 @@ pub(super) fn find(paths: &[PathBuf], index: Option<&Path>) -> Found {
             let wanted = Wanted {
                 size: about.len(),
                 mode: about.permissions().mode(),
-                stamp: Stamp::now(about),
+                stamp: Stamp::of(about),
                 path: file,
             };
             home.files.insert(name.into_os_string().into_vec(), wanted);

@@ -13,7 +13,6 @@
 mod answer;
 mod files;
 mod refresh;
-mod stamp;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -37,6 +36,10 @@ const INDEX_NAME: &str = ".bloomgrove.grove";
 /// .bloomgrove.grove beside them; later runs read only what is new or changed, by size,
 /// times and inode. A file not named does not hold the key; a named one may not hold it
 /// either, at the rate --fpr.
+///
+/// .bloomgrove.grove is used only if it is a regular file that belongs to you (or root) and that
+/// nobody else can write to or has under another name; a symbolic link is not followed, and
+/// anything else there is left alone. --index names a file that is used as it is.
 ///
 /// Exit code: 0 if any file may hold any key, 1 if none does, 2 if something could not
 /// be read (with --quiet, 0 as soon as a file may hold a key).

@@ -11,14 +11,17 @@ use bloomgrove::index::{Index, IndexFile};
 use bloomgrove::{Collector, Error, Filter};
 
 use super::files::{Home, Wanted};
-use super::stamp::Stamp;
 use crate::index::open;
 use crate::output::complain;
 use crate::progress::Progress;
+use crate::stamp::{FileTag, Stamp};
 use crate::{interrupt, keys, parallel, units};
 
 /// The note that says at which rate the filters were built.
 const FPR_NOTE: &str = "fpr";
+/// The note that tells an index of ours from one that somebody built.
+const MAKER_NOTE: &str = "made-by";
+const MAKER: &str = "bloomgrove which";
 /// Memory for the hashes of one file before they go to disk.
 const MEMORY: usize = 32 << 20;
 /// Filters in memory before they go to disk.
@@ -63,7 +66,7 @@ enum Holder {
 
 pub(super) fn refresh(home: Home, options: &Options) -> Result<Fresh> {
     let old = match options.save {
-        true => open_old(&home.index),
+        true => open_old(&home),
         false => Old::Foreign,
     };
     let (old, save) = match old {
@@ -121,7 +124,8 @@ impl Fresh {
 }
 
 fn fpr_of(notes: &Notes) -> Option<f64> {
-    notes.get(FPR_NOTE)?.parse().ok()
+    let fpr = notes.get(FPR_NOTE)?.parse().ok()?;
+    Collector::new(fpr).is_ok().then_some(fpr)
 }
 
 /// The index of a home, or a new one; or one in a folder that goes away, if nothing can or
@@ -132,16 +136,24 @@ fn open_to_change(home: &Home, save: bool, keep_old: bool, fpr: f64) -> Result<I
     let modes = home.files.values().map(|file| file.mode);
     let mode = modes.fold(0o777, |mode, file| mode & file) | 0o600;
     let create = |path: &Path| {
-        let notes = Notes::new()
-            .with(FPR_NOTE, fpr)
-            .with("made-by", "bloomgrove which");
-        IndexFile::create_for(path, &Index::mixed(), notes, mode)
+        let notes = Notes::new().with(FPR_NOTE, fpr).with(MAKER_NOTE, MAKER);
+        match home.is_implicit && save {
+            true => IndexFile::create_own(path, &Index::mixed(), notes, mode),
+            false => IndexFile::create_for(path, &Index::mixed(), notes, mode),
+        }
+    };
+    let open = || {
+        let file = match home.is_implicit {
+            true => IndexFile::open_own(&home.index),
+            false => IndexFile::open(&home.index),
+        }?;
+        file.restrict(mode)?;
+        Ok(file)
     };
     if save {
         open::remove_leftovers(&home.index);
         let opened = if keep_old {
-            narrow(&home.index, mode);
-            open::to_change(&home.index)
+            open::patiently(open)
         } else {
             create(&home.index)
         };
@@ -150,7 +162,7 @@ fn open_to_change(home: &Home, save: bool, keep_old: bool, fpr: f64) -> Result<I
             Err(error) if matches!(error.kind(), Error::Busy) => complain(format_args!(
                 "{error}; meanwhile the files are read without keeping an index"
             )),
-            Err(error) if matches!(error.kind(), Error::Io { .. }) => complain(format_args!(
+            Err(error) if is_refused(&error) => complain(format_args!(
                 "{error}: no index can be kept there, and every run will read the files; \
                  name a place for it with --index"
             )),
@@ -162,15 +174,9 @@ fn open_to_change(home: &Home, save: bool, keep_old: bool, fpr: f64) -> Result<I
     Ok(create(&folder.path().join("index.grove"))?)
 }
 
-/// Takes rights away from an index that is to tell of more private files.
-fn narrow(index: &Path, mode: u32) {
-    use std::os::unix::fs::PermissionsExt;
-    if let Ok(about) = std::fs::metadata(index) {
-        let now = about.permissions().mode() & 0o777;
-        if now & mode != now {
-            let _ = std::fs::set_permissions(index, PermissionsExt::from_mode(now & mode));
-        }
-    }
+/// Whether it is the place that will not do, and not the index.
+fn is_refused(error: &Error) -> bool {
+    matches!(error.kind(), Error::Io { .. } | Error::WouldReplace { .. })
 }
 
 /// What lies where the index should be.
@@ -182,7 +188,8 @@ enum Old {
     Foreign,
 }
 
-fn open_old(path: &Path) -> Old {
+fn open_old(home: &Home) -> Old {
+    let path = &home.index;
     let foreign = |what: &dyn std::fmt::Display| {
         complain(format_args!(
             "{what}; it is left alone, and every run will read the files: remove it, or \
@@ -190,16 +197,21 @@ fn open_old(path: &Path) -> Old {
         ));
         Old::Foreign
     };
-    let error = match open::to_ask(path) {
-        Ok((index, notes)) if fpr_of(&notes).is_some() && index.is_mixed() => {
-            return Old::Usable(index, notes);
-        }
+    let opened = match home.is_implicit {
+        true => Index::open_own(path),
+        false => open::to_ask(path),
+    };
+    let is_ours = |index: &Index, notes: &Notes| {
+        notes.get(MAKER_NOTE) == Some(MAKER) && fpr_of(notes).is_some() && index.is_mixed()
+    };
+    let error = match opened {
+        Ok((index, notes)) if is_ours(&index, &notes) => return Old::Usable(index, notes),
         Ok(_) => return foreign(&format_args!("{}: an index of other sets", path.display())),
         Err(error) => error,
     };
     match error.kind() {
         Error::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => Old::Missing,
-        Error::Corrupt { .. } if std::fs::metadata(path).is_ok_and(|about| about.is_file()) => {
+        Error::Corrupt { .. } => {
             complain(format_args!("{error}; building the index again"));
             Old::Missing
         }
@@ -223,8 +235,8 @@ impl<'h> Plan<'h> {
             .map(|set| (set.name(), set.tag()))
             .collect();
         let is_current = |name: &[u8], wanted: &Wanted| {
-            let stamp = known.get(name).and_then(|tag| Stamp::from_bytes(tag));
-            stamp.is_some_and(|stamp| stamp.covers(&wanted.stamp))
+            let tag = known.get(name).and_then(|tag| FileTag::from_bytes(tag));
+            tag.is_some_and(|tag| tag.stamp == wanted.stamp)
         };
         let files = home.files.iter().map(|(name, file)| (&**name, file));
         let read: Vec<_> = files
@@ -268,7 +280,7 @@ fn apply(file: &mut IndexFile, plan: &Plan<'_>, fpr: f64) -> Result<Done> {
     parallel::each(&plan.read, read, |(name, _), outcome| {
         match outcome {
             Ok((stamp, filter)) => {
-                put(file, name, &stamp.to_bytes(), &filter)?;
+                put(file, name, &FileTag::named(stamp).to_bytes(), &filter)?;
                 done.read += 1;
                 if file.pending_bytes() > PENDING && can_save {
                     can_save = commit(file)?;
@@ -310,7 +322,7 @@ fn put(file: &mut IndexFile, name: &[u8], tag: &[u8], filter: &Filter) -> Result
 /// What cannot be written can still be asked: false then, and there is no use in trying again.
 fn commit(file: &mut IndexFile) -> Result<bool, Error> {
     match file.commit() {
-        Err(error) if matches!(error.kind(), Error::Io { .. }) => {
+        Err(error) if is_refused(&error) => {
             complain(format_args!(
                 "{error}: what was read is not kept, and will be read again"
             ));
@@ -330,26 +342,14 @@ fn is_gone(error: &anyhow::Error) -> bool {
 }
 
 fn read_one(wanted: &Wanted, fpr: f64, progress: &Progress) -> Result<(Stamp, Filter)> {
-    let look = || -> Result<Stamp> {
-        let about =
-            std::fs::metadata(&wanted.path).with_context(|| wanted.path.display().to_string())?;
-        Ok(Stamp::now(&about))
-    };
-    let before = look()?;
-    let mut collector = Collector::new(fpr)?.memory(MEMORY).in_steps();
-    keys::read(&wanted.path, None, Some(progress), |lines| {
-        for line in lines {
-            collector.insert(*line)?;
-        }
-        Ok(())
-    })?;
-    let filter = collector.finish()?;
-    // A file that is being written is answered for as far as it was read, and read
-    // again next time.
-    let stamp = if look()?.same_file(&before) {
-        before
-    } else {
-        before.never()
-    };
-    Ok((stamp, filter))
+    Stamp::of_reading(&wanted.path, || {
+        let mut collector = Collector::new(fpr)?.memory(MEMORY).in_steps();
+        keys::read(&wanted.path, None, Some(progress), |lines| {
+            for line in lines {
+                collector.insert(*line)?;
+            }
+            Ok(())
+        })?;
+        Ok(collector.finish()?)
+    })
 }

@@ -20,7 +20,10 @@ use zerocopy::FromBytes;
 
 use super::header::{self, Commit, Section, UNIT};
 use super::map::{FileMap, MappedBytes};
-use super::reader::{Report, check_padding, open_file};
+use super::reader::{Report, check_padding};
+#[cfg(unix)]
+use super::whole::restrict;
+use super::whole::{Origin, open_file};
 use super::{Content, Kind, MappedWords, Writer};
 use crate::Error;
 
@@ -31,6 +34,7 @@ const COMMIT_LEN: u64 = 2 * UNIT;
 #[derive(Clone, Debug)]
 pub(crate) struct Growing {
     path: PathBuf,
+    origin: Origin,
     file: Arc<File>,
     map: FileMap,
     content: Content,
@@ -40,21 +44,25 @@ pub(crate) struct Growing {
 }
 
 impl Growing {
-    pub(crate) fn open(path: &Path, content: Content) -> Result<Self, Error> {
-        open_file(path, File::options().read(true))
-            .and_then(|file| Self::of_file(path, file, content))
+    pub(crate) fn open(path: &Path, content: Content, origin: Origin) -> Result<Self, Error> {
+        open_file(path, File::options().read(true), origin)
+            .and_then(|file| Self::of_file(path, file, content, origin))
             .map_err(Error::in_file(path))
     }
 
     /// Opens a file to be appended to. Nobody else can while it is open.
-    pub(crate) fn open_to_change(path: &Path, content: Content) -> Result<Self, Error> {
+    pub(crate) fn open_to_change(
+        path: &Path,
+        content: Content,
+        origin: Origin,
+    ) -> Result<Self, Error> {
         let open = || {
             loop {
-                let file = open_file(path, File::options().read(true).write(true))?;
+                let file = open_file(path, File::options().read(true).write(true), origin)?;
                 lock(&file)?;
                 // It may have been replaced before we had the lock.
-                if is_at(&file, path) {
-                    return Self::of_file(path, file, content);
+                if is_at(&file, path, origin) {
+                    return Self::of_file(path, file, content, origin);
                 }
             }
         };
@@ -62,12 +70,18 @@ impl Growing {
     }
 
     /// Of a file that is open already; errors do not name it.
-    pub(crate) fn of_file(path: &Path, file: File, content: Content) -> Result<Self, Error> {
+    pub(crate) fn of_file(
+        path: &Path,
+        file: File,
+        content: Content,
+        origin: Origin,
+    ) -> Result<Self, Error> {
         let (end, commit) = last_commit(&file, content)?;
         // No further: what is behind may be cut off while we look at it.
         let map = FileMap::of_start(&file, end)?;
         Ok(Self {
             path: path.to_owned(),
+            origin,
             file: Arc::new(file),
             map,
             content,
@@ -78,6 +92,18 @@ impl Growing {
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    pub(crate) fn origin(&self) -> Origin {
+        self.origin
+    }
+
+    /// Lets nobody read or write the file whom `mode` does not let.
+    #[cfg(unix)]
+    pub(crate) fn restrict(&self, mode: u32) -> Result<(), Error> {
+        restrict(&self.file, mode)
+            .map_err(Error::io("changing who may read"))
+            .map_err(Error::in_file(&self.path))
     }
 
     pub(crate) fn end(&self) -> u64 {
@@ -100,7 +126,7 @@ impl Growing {
 
     /// Whether the file is still what its path names.
     pub(crate) fn is_current(&self) -> bool {
-        is_at(&self.file, &self.path)
+        is_at(&self.file, &self.path, self.origin)
     }
 
     /// Writes on behind the last commit; what a failed or unfinished change has left there
@@ -278,8 +304,8 @@ fn check_commit(
 
 /// Keeps other writers away from a file that is about to be replaced, if there is one.
 /// Dropping what is returned lets them in.
-pub(crate) fn lock_target(path: &Path) -> Result<Option<File>, Error> {
-    match open_file(path, File::options().read(true)) {
+pub(crate) fn lock_target(path: &Path, origin: Origin) -> Result<Option<File>, Error> {
+    match open_file(path, File::options().read(true), origin) {
         Ok(file) => lock(&file).map(|()| Some(file)),
         // Whatever else is wrong with it, replacing it will say.
         Err(_) => Ok(None),
@@ -304,18 +330,18 @@ const LOCK_ATTEMPTS: u32 = 5;
 const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
 /// Whether this file is what the path names now.
-pub(super) fn is_at(file: &File, path: &Path) -> bool {
+pub(super) fn is_at(file: &File, path: &Path, origin: Origin) -> bool {
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt;
-        let (Ok(one), Ok(two)) = (file.metadata(), std::fs::metadata(path)) else {
+        let (Ok(one), Ok(two)) = (file.metadata(), origin.look_at(path)) else {
             return true;
         };
         (one.dev(), one.ino()) == (two.dev(), two.ino())
     }
     #[cfg(not(unix))]
     {
-        let _ = (file, path);
+        let _ = (file, path, origin);
         true
     }
 }

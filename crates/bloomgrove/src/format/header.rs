@@ -186,6 +186,16 @@ pub(crate) fn is_grove(start: &[u8]) -> bool {
     start.len() >= 6 && start.starts_with(&MAGIC[..start.len().min(MAGIC.len())])
 }
 
+/// What a file says it is, if this version can read it: true of damaged ones, too.
+pub(super) fn claimed(start: &[u8]) -> Option<Content> {
+    let [version, content] = [8, 10].map(|at| {
+        let bytes = start.get(at..at + 2)?.try_into().ok()?;
+        Some(u16::from_le_bytes(bytes))
+    });
+    (is_grove(start) && version? <= VERSION).then_some(())?;
+    Content::from_code(content?)
+}
+
 pub(super) fn decode_file(file: &[u8]) -> Result<Content, Error> {
     let corrupt = |what: &'static str| Error::corrupt("file header", 0, what);
     if let Some(message) = crate::codec::Kind::of_start(file) {

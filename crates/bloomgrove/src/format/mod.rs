@@ -22,13 +22,14 @@ mod notes;
 pub(crate) mod paged;
 mod reader;
 mod store;
+mod whole;
 mod writer;
 
 pub use header::Content;
 pub use map::MappedWords;
 pub use notes::Notes;
 pub use reader::{Report, content_of};
-pub use writer::check_target;
+pub use whole::{WholeFile, check_target};
 
 use growing::lock;
 pub(crate) use growing::{Growing, lock_target};
@@ -36,6 +37,7 @@ pub(crate) use header::{Kind, is_grove};
 pub(crate) use map::MappedBytes;
 pub(crate) use reader::Grove;
 pub(crate) use store::Store;
+pub(crate) use whole::Origin;
 pub(crate) use writer::{Durable, Writer};
 
 /// The newest version this build reads, and the one it writes. FORMAT section 2.

@@ -14,7 +14,8 @@ use std::path::Path;
 
 use super::growing::is_at;
 use super::header::{self, Section, UNIT};
-use super::reader::{Report, open_file};
+use super::reader::Report;
+use super::whole::{Origin, open_file};
 use super::writer::Writer;
 use super::{Content, Kind, Notes, lock, lock_target};
 use crate::{Error, Params};
@@ -65,7 +66,7 @@ pub(crate) fn create(
         return Err(Error::params(what));
     }
     // Whoever is building the file that is to be replaced is not to lose it.
-    let _old = lock_target(path).map_err(Error::in_file(path))?;
+    let _old = lock_target(path, Origin::Named).map_err(Error::in_file(path))?;
     let mut writer = Writer::create(path, Content::Paged)?;
     writer.lock().map_err(Error::in_file(path))?;
     writer.section(Kind::Params, &params.to_bytes())?;
@@ -78,12 +79,16 @@ pub(crate) fn create(
 /// Opens a file, to be changed or only read; errors do not name it.
 pub(crate) fn open(path: &Path, change: bool) -> Result<(File, Head), Error> {
     let file = loop {
-        let file = open_file(path, File::options().read(true).write(change))?;
+        let file = open_file(
+            path,
+            File::options().read(true).write(change),
+            Origin::Named,
+        )?;
         if change {
             lock(&file)?;
         }
         // It may have been replaced before we had the lock.
-        if !change || is_at(&file, path) {
+        if !change || is_at(&file, path, Origin::Named) {
             break file;
         }
     };

@@ -1,6 +1,6 @@
 //! A whole file, mapped and its structure checked.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,6 +10,7 @@ use zerocopy::FromBytes;
 
 use super::header::{self, End, Section, UNIT};
 use super::map::FileMap;
+use super::whole::{Origin, open_file};
 use super::{Content, Kind, MappedWords};
 use crate::bits::Words;
 use crate::{Error, Params};
@@ -28,7 +29,7 @@ impl Grove {
     /// Opens a file that holds `wanted` and checks everything but its bits.
     pub(crate) fn open(path: &Path, wanted: Content) -> Result<Self, Error> {
         let open = || {
-            let file = open_file(path, File::options().read(true))?;
+            let file = open_file(path, File::options().read(true), Origin::Named)?;
             Self::of_file(path, file, wanted)
         };
         open().map_err(Error::in_file(path))
@@ -130,16 +131,6 @@ impl Grove {
     }
 }
 
-/// Opens an ordinary file. A pipe is asked before: it would keep us waiting.
-pub(super) fn open_file(path: &Path, options: &OpenOptions) -> Result<File, Error> {
-    let about = std::fs::metadata(path).map_err(Error::io("opening"))?;
-    if !about.is_file() {
-        let what = "this is not an ordinary file";
-        return Err(Error::io("opening")(std::io::Error::other(what)));
-    }
-    options.open(path).map_err(Error::io("opening"))
-}
-
 /// What a file holds, by its header.
 ///
 /// # Errors
@@ -147,7 +138,7 @@ pub(super) fn open_file(path: &Path, options: &OpenOptions) -> Result<File, Erro
 pub fn content_of(path: impl AsRef<Path>) -> Result<Content, Error> {
     let path = path.as_ref();
     let look = || {
-        let file = open_file(path, File::options().read(true))?;
+        let file = open_file(path, File::options().read(true), Origin::Named)?;
         let mut start = Vec::new();
         file.take(UNIT)
             .read_to_end(&mut start)

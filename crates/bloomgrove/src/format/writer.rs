@@ -1,14 +1,14 @@
 //! Writing a file whole or not at all.
 
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
+use std::fs::File;
+use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use tempfile::NamedTempFile;
 use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 use zerocopy::IntoBytes;
 
 use super::header::{self, Commit, End, LARGEST_GAP, Section, UNIT};
+use super::whole::{Origin, Rule, WholeFile};
 use super::{Content, Kind};
 use crate::Error;
 
@@ -17,7 +17,7 @@ use crate::Error;
 ///
 /// Or a file that grows (an index): what is written behind its last commit counts only with
 /// the next one.
-pub(crate) struct Writer<W: Durable = NamedTempFile> {
+pub(crate) struct Writer<W: Durable = WholeFile> {
     path: PathBuf,
     file: BufWriter<W>,
     /// Where the next byte goes.
@@ -34,7 +34,7 @@ pub(crate) trait Durable: Write + Seek {
     fn sync(&self) -> io::Result<()>;
 }
 
-impl Durable for NamedTempFile {
+impl Durable for WholeFile {
     fn sync(&self) -> io::Result<()> {
         self.as_file().sync_all()
     }
@@ -48,35 +48,28 @@ impl Durable for File {
 
 impl Writer {
     pub(crate) fn create(path: &Path, content: Content) -> Result<Self, Error> {
-        let create = || {
-            let path = target(path)?;
-            let temp = temporary_beside(&path).map_err(Error::io("creating a file beside"))?;
-            let mut writer = Self {
-                path,
-                file: BufWriter::with_capacity(1 << 20, temp),
-                at: 0,
-                sections: Vec::new(),
-                open: None,
-                broken: false,
-            };
-            writer.put(&header::encode_file(content))?;
-            Ok(writer)
+        Self::create_at(path, content, Origin::Named)
+    }
+
+    pub(crate) fn create_at(path: &Path, content: Content, origin: Origin) -> Result<Self, Error> {
+        let file = WholeFile::with(path, Rule::grove(content, origin))?;
+        let mut writer = Self {
+            path: path.to_owned(),
+            file: BufWriter::with_capacity(1 << 20, file),
+            at: 0,
+            sections: Vec::new(),
+            open: None,
+            broken: false,
         };
-        create().map_err(Error::in_file(path))
+        writer.put(&header::encode_file(content))?;
+        Ok(writer)
     }
 
     /// Lets nobody read the file whom `mode` does not let.
     #[cfg(unix)]
     pub(crate) fn restrict(&mut self, mode: u32) -> Result<(), Error> {
-        use std::os::unix::fs::PermissionsExt;
-        let file = self.file.get_ref().as_file();
-        let narrow = |about: fs::Metadata| {
-            let now = about.permissions().mode() & 0o777;
-            set_mode(file, now, now & mode)
-        };
-        file.metadata()
-            .and_then(narrow)
-            .map_err(|error| self.failed(error))
+        let restricted = self.file.get_ref().restrict(mode);
+        restricted.map_err(|error| self.failed(error))
     }
 
     /// Keeps others from changing the file from the moment it has its name.
@@ -102,23 +95,15 @@ impl Writer {
         self,
         more: impl FnOnce(&File) -> io::Result<()>,
     ) -> Result<File, Error> {
-        let path = self.path.clone();
-        let finish = || {
-            let temp = self.file.into_inner().map_err(|error| error.into_error())?;
-            more(temp.as_file())?;
-            temp.as_file().sync_all()?;
-            let file = temp.persist(&self.path).map_err(|error| error.error)?;
-            // The rename itself must reach the disk too. Not every system lets a
-            // folder be opened or synced; there the rename is as durable as it gets,
-            // and the file is in place either way.
-            if let Ok(folder) = File::open(folder_of(&self.path)) {
-                let _ = folder.sync_all();
-            }
-            Ok(file)
+        let whole = || {
+            let whole = self.file.into_inner().map_err(|error| error.into_error())?;
+            more(whole.as_file())?;
+            Ok(whole)
         };
-        finish()
+        whole()
             .map_err(Error::io("writing"))
-            .map_err(Error::in_file(&path))
+            .map_err(Error::in_file(&self.path))?
+            .finish()
     }
 }
 
@@ -282,105 +267,4 @@ impl<W: Durable> Writer<W> {
         self.broken = true;
         Error::in_file(&self.path)(Error::io("writing")(error))
     }
-}
-
-/// Whether a file could be written here, as far as one can tell before: so that long work is
-/// not done for nothing.
-///
-/// # Errors
-/// What is in the way.
-pub fn check_target(path: impl AsRef<Path>) -> Result<(), Error> {
-    let path = path.as_ref();
-    let check = || {
-        let target = target(path)?;
-        temporary_beside(&target).map_err(Error::io("creating a file beside"))
-    };
-    check().map(|_| ()).map_err(Error::in_file(path))
-}
-
-/// The file to replace: `path`, or what it links to. Only an ordinary file is
-/// replaced; renaming over a device or a folder is never what was meant.
-fn target(path: &Path) -> Result<PathBuf, Error> {
-    match fs::metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            if fs::symlink_metadata(path).is_ok() {
-                return Err(Error::io("writing")(io::Error::other(
-                    "this is a link to a file that does not exist; name that file",
-                )));
-            }
-            Ok(path.to_owned())
-        }
-        Err(error) => Err(Error::io("looking at")(error)),
-        Ok(about) if about.is_file() => {
-            if about.len() > 0 && !looks_ours(path) {
-                return Err(Error::io("writing")(io::Error::other(
-                    "this file is not a .grove file, and would be lost; remove it or name another",
-                )));
-            }
-            fs::canonicalize(path).map_err(Error::io("looking at"))
-        }
-        Ok(about) => Err(Error::io("writing")(io::Error::other(if about.is_dir() {
-            "this is a folder; name a file in it"
-        } else {
-            "this is no ordinary file, and would be replaced by one; name another"
-        }))),
-    }
-}
-
-/// By name or by content. A mistyped output must not cost anybody their data.
-fn looks_ours(path: &Path) -> bool {
-    let begins_right = || {
-        let mut start = [0; header::MAGIC.len()];
-        File::open(path)
-            .and_then(|mut file| file.read_exact(&mut start))
-            .is_ok_and(|()| start == header::MAGIC)
-    };
-    path.extension().is_some_and(|ending| ending == "grove") || begins_right()
-}
-
-fn folder_of(path: &Path) -> &Path {
-    match path.parent() {
-        Some(folder) if folder != Path::new("") => folder,
-        _ => Path::new("."),
-    }
-}
-
-fn temporary_beside(path: &Path) -> io::Result<NamedTempFile> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".bloomgrove-").suffix(".tmp");
-    // What a new file gets here: this is subject to the umask.
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        builder.permissions(fs::Permissions::from_mode(0o666));
-    }
-    let folder = folder_of(path);
-    // An error should not have the name of a file that nobody has heard of.
-    if !folder.exists() {
-        let what = format!("there is no folder {}", folder.display());
-        return Err(io::Error::new(io::ErrorKind::NotFound, what));
-    }
-    let temp = builder.tempfile_in(folder)?;
-    // Or the mode of the file it replaces.
-    #[cfg(unix)]
-    if let Ok(about) = fs::metadata(path) {
-        use std::os::unix::fs::PermissionsExt;
-        let mode = |about: fs::Metadata| about.permissions().mode() & 0o777;
-        set_mode(
-            temp.as_file(),
-            mode(temp.as_file().metadata()?),
-            mode(about),
-        )?;
-    }
-    Ok(temp)
-}
-
-/// Not asked for when nothing changes: some file systems have no modes and refuse.
-#[cfg(unix)]
-fn set_mode(file: &File, now: u32, wanted: u32) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    if now == wanted {
-        return Ok(());
-    }
-    file.set_permissions(fs::Permissions::from_mode(wanted))
 }

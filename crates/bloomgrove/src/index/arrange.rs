@@ -29,7 +29,7 @@ impl Index {
         for (class, segment) in other.segments() {
             segment.each_filter(|slot, words| {
                 let filter = Filter::from_words(class.params.clone(), words)?;
-                self.take_over(segment, slot, &filter)
+                self.take_over(segment, slot, &filter, segment.set(slot).tag())
             })?;
         }
         Ok(())
@@ -67,6 +67,7 @@ impl Index {
         segment: &Segment,
         slot: usize,
         filter: &Filter<S>,
+        tag: &[u8],
     ) -> Result<(), Error> {
         let (set, slice) = (segment.set(slot), segment.label(slot).slice());
         let known = self.directory().id(set.name());
@@ -82,7 +83,7 @@ impl Index {
             Some(id) => id,
             None => self.fresh_id()?,
         };
-        self.put(filter, id, slice, set.name(), set.tag())
+        self.put(filter, id, slice, set.name(), tag)
     }
 
     /// Lays all filters out as the planner says, or as `shape` does: segments in mapped

@@ -10,8 +10,7 @@ use super::{Answer, bits_per_key};
 use crate::whole_file::WholeFile;
 
 pub(super) fn write_csv(path: &Path, answers: &[Answer]) -> Result<()> {
-    let mut writer = csv::Writer::from_writer(WholeFile::create(path)?);
-    writer.write_record([
+    const HEAD: &[&str] = &[
         "target",
         "structure",
         "hashes",
@@ -22,7 +21,8 @@ pub(super) fn write_csv(path: &Path, answers: &[Answer]) -> Result<()> {
         "fpr",
         "recommended",
         "excluded",
-    ])?;
+    ];
+    let mut writer = WholeFile::csv(path, HEAD)?;
     for Answer { advice, .. } in answers {
         let target = match advice.goal {
             Goal::Fpr(fpr) => fpr.to_string(),

@@ -30,12 +30,15 @@ use manifest::{Manifest, Record};
 use super::body::Shape;
 use super::directory::Place;
 use super::segment::Segment;
-use super::{Class, Duplicates, Index, fresh_epoch};
-use crate::format::{Content, Growing, Notes, Writer, lock_target};
+use super::{Class, Duplicates, Index, Set, fresh_epoch};
+use crate::format::{Content, Growing, Notes, Origin, Writer, lock_target};
 use crate::{Error, Filter};
 
 /// Below this size nobody minds what is no longer used.
 const SMALL_FILE: u64 = 1 << 20;
+/// Nobody else may write to an index that nobody named: it would not be trusted.
+#[cfg(unix)]
+const PRIVATE: u32 = 0o755;
 /// Around the two sections of a segment.
 const PADDING: u64 = 2 * 4096;
 
@@ -88,8 +91,20 @@ impl IndexFile {
     /// # Errors
     /// As [`Index::open`]; [`Error::Busy`] while another process has it open to change.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
-        let file = Growing::open_to_change(path.as_ref(), Content::Index)?;
-        let (index, notes) = Index::of(&file).map_err(Error::in_file(path.as_ref()))?;
+        Self::open_at(path.as_ref(), Origin::Named)
+    }
+
+    /// As [`open`](Self::open), of an index that nobody named; see [`Index::open_own`].
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_own(path: impl AsRef<Path>) -> Result<Self, Error> {
+        Self::open_at(path.as_ref(), Origin::Implicit)
+    }
+
+    fn open_at(path: &Path, origin: Origin) -> Result<Self, Error> {
+        let file = Growing::open_to_change(path, Content::Index, origin)?;
+        let (index, notes) = Index::of(&file).map_err(Error::in_file(path))?;
         Ok(Self { index, file, notes })
     }
 
@@ -98,7 +113,7 @@ impl IndexFile {
     /// # Errors
     /// As [`Index::save`] and [`open`](Self::open).
     pub fn create(path: impl AsRef<Path>, index: &Index, notes: Notes) -> Result<Self, Error> {
-        Self::create_as(path.as_ref(), index, notes, None)
+        Self::create_as(path.as_ref(), index, notes, Origin::Named, None)
     }
 
     /// As [`create`](Self::create), for nobody whom this mode (as of `chmod`) does not let
@@ -113,22 +128,45 @@ impl IndexFile {
         notes: Notes,
         mode: u32,
     ) -> Result<Self, Error> {
-        Self::create_as(path.as_ref(), index, notes, Some(mode))
+        Self::create_as(path.as_ref(), index, notes, Origin::Named, Some(mode))
+    }
+
+    /// As [`create_for`](Self::create_for), where nobody named the file; see
+    /// [`Index::open_own`]. Nobody else can write to it.
+    ///
+    /// # Errors
+    /// As [`create`](Self::create).
+    #[cfg(unix)]
+    pub fn create_own(
+        path: impl AsRef<Path>,
+        index: &Index,
+        notes: Notes,
+        mode: u32,
+    ) -> Result<Self, Error> {
+        let mode = Some(mode & PRIVATE);
+        Self::create_as(path.as_ref(), index, notes, Origin::Implicit, mode)
     }
 
     fn create_as(
         path: &Path,
         index: &Index,
         notes: Notes,
+        origin: Origin,
         mode: Option<u32>,
     ) -> Result<Self, Error> {
-        let _nobody_else = lock_target(path).map_err(Error::in_file(path))?;
-        Self::replace(path, index, notes, mode)
+        let _nobody_else = lock_target(path, origin).map_err(Error::in_file(path))?;
+        Self::replace(path, index, notes, origin, mode)
     }
 
     /// Whoever calls this holds the lock of the file that is there.
-    fn replace(path: &Path, index: &Index, notes: Notes, mode: Option<u32>) -> Result<Self, Error> {
-        let mut writer = Writer::create(path, Content::Index)?;
+    fn replace(
+        path: &Path,
+        index: &Index,
+        notes: Notes,
+        origin: Origin,
+        mode: Option<u32>,
+    ) -> Result<Self, Error> {
+        let mut writer = Writer::create_at(path, Content::Index, origin)?;
         #[cfg(unix)]
         if let Some(mode) = mode {
             writer.restrict(mode)?;
@@ -137,10 +175,19 @@ impl IndexFile {
         let _ = mode;
         writer.lock()?;
         index.write_whole(&mut writer, &notes)?;
-        let file = Growing::of_file(path, writer.persist()?, Content::Index)
+        let file = Growing::of_file(path, writer.persist()?, Content::Index, origin)
             .map_err(Error::in_file(path))?;
         let (index, notes) = Index::of(&file).map_err(Error::in_file(path))?;
         Ok(Self { index, file, notes })
+    }
+
+    /// Lets nobody read or write the file from now on whom this mode does not let.
+    ///
+    /// # Errors
+    /// [`Error::Io`], naming the file.
+    #[cfg(unix)]
+    pub fn restrict(&self, mode: u32) -> Result<(), Error> {
+        self.file.restrict(mode)
     }
 
     /// The file.
@@ -226,7 +273,7 @@ impl IndexFile {
     }
 
     /// Adds all sets of another index, with a commit whenever `budget` bytes have come
-    /// together: of any size.
+    /// together: of any size. A set that is new here gets the tag that `tag` makes for it.
     ///
     /// # Errors
     /// As [`Index::merge`] and [`commit`](Self::commit). Sets that were committed stay.
@@ -235,12 +282,14 @@ impl IndexFile {
         other: &Index,
         duplicates: Duplicates,
         budget: u64,
+        mut tag: impl FnMut(&Set<'_>) -> Vec<u8>,
     ) -> Result<(), Error> {
         self.index.check_merge(other, duplicates)?;
         for (class, segment) in other.segments() {
             segment.each_filter(|slot, words| {
                 let filter = Filter::from_words(class.params.clone(), words)?;
-                self.index.take_over(segment, slot, &filter)?;
+                let tag = tag(&segment.set(slot));
+                self.index.take_over(segment, slot, &filter, &tag)?;
                 if self.pending_bytes() > budget {
                     self.commit()?;
                 }
@@ -289,7 +338,8 @@ impl IndexFile {
     pub fn compact(&mut self) -> Result<(), Error> {
         self.check_current()?;
         let notes = self.notes.clone();
-        *self = Self::replace(self.file.path(), &self.index, notes, None)?;
+        let origin = self.file.origin();
+        *self = Self::replace(self.file.path(), &self.index, notes, origin, None)?;
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::manifest::{self, Manifest, Record};
 use super::pack;
 use crate::Error;
-use crate::format::{Content, Durable, Growing, Kind, Notes, Report, Writer, lock_target};
+use crate::format::{Content, Durable, Growing, Kind, Notes, Origin, Report, Writer, lock_target};
 use crate::index::body::Shape;
 use crate::index::directory::Directory;
 use crate::index::segment::Segment;
@@ -28,7 +28,7 @@ impl Index {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn open_with_notes(path: impl AsRef<Path>) -> Result<(Self, Notes), Error> {
-        let file = Growing::open(path.as_ref(), Content::Index)?;
+        let file = Growing::open(path.as_ref(), Content::Index, Origin::Named)?;
         Self::of(&file).map_err(Error::in_file(file.path()))
     }
 
@@ -38,7 +38,21 @@ impl Index {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn open_checked(path: impl AsRef<Path>) -> Result<(Self, Notes), Error> {
-        let file = Growing::open(path.as_ref(), Content::Index)?;
+        Self::open_at(path.as_ref(), Origin::Named)
+    }
+
+    /// As [`open_checked`](Self::open_checked), of an index that nobody named: it lies where a
+    /// program always looks, beside data that may have come from anywhere. Links are not
+    /// followed, and a file that others own, can write to or have under another name is refused.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_own(path: impl AsRef<Path>) -> Result<(Self, Notes), Error> {
+        Self::open_at(path.as_ref(), Origin::Implicit)
+    }
+
+    fn open_at(path: &Path, origin: Origin) -> Result<(Self, Notes), Error> {
+        let file = Growing::open(path, Content::Index, origin)?;
         let open = || {
             file.check_all()?;
             Self::of(&file)
@@ -99,7 +113,7 @@ impl Index {
     /// As [`save`](Self::save).
     pub fn save_with(&self, path: impl AsRef<Path>, notes: &Notes) -> Result<(), Error> {
         let path = path.as_ref();
-        let _nobody_else = lock_target(path).map_err(Error::in_file(path))?;
+        let _nobody_else = lock_target(path, Origin::Named).map_err(Error::in_file(path))?;
         let mut writer = Writer::create(path, Content::Index)?;
         self.write_whole(&mut writer, notes)?;
         writer.persist()?;
@@ -173,7 +187,7 @@ impl Index {
 
 /// The part of `verify` that knows indexes.
 pub(crate) fn check_file(path: &Path) -> Result<Report, Error> {
-    let file = Growing::open(path, Content::Index)?;
+    let file = Growing::open(path, Content::Index, Origin::Named)?;
     let check = || {
         let report = file.check_all()?;
         let (index, _) = Index::of(&file)?;

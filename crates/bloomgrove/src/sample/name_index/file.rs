@@ -6,7 +6,7 @@ use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use super::{IndexOptions, NameIndex, Plan, Progress, Segment, build};
-use crate::format::{Content, Durable, Growing, Kind, Report, Store, Writer, lock_target};
+use crate::format::{Content, Durable, Growing, Kind, Origin, Report, Store, Writer, lock_target};
 use crate::sample::namespace::{Integers, Lines, Namespace, Part, Spelling};
 use crate::{Error, Params};
 
@@ -51,7 +51,7 @@ impl NameIndex {
     /// [`Error::Io`], naming the file. The old file is then as it was.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
         let path = path.as_ref();
-        let _lock = lock_target(path).map_err(Error::in_file(path))?;
+        let _lock = lock_target(path, Origin::Named).map_err(Error::in_file(path))?;
         let mut writer = Writer::create(path, Content::Names)?;
         let homes = self.write_segments(&mut writer)?;
         writer.commit(0, &self.manifest(&homes))?;
@@ -86,7 +86,7 @@ impl NameIndex {
     ) -> Result<Self, Error> {
         let path = path.as_ref();
         namespace.check_family(params)?;
-        let _lock = lock_target(path).map_err(Error::in_file(path))?;
+        let _lock = lock_target(path, Origin::Named).map_err(Error::in_file(path))?;
         let mut writer = Writer::create(path, Content::Names)?;
         let homes = write_parts(&mut writer, params, namespace, options, progress)?;
         writer.commit(0, &manifest(params, namespace, options, &homes))?;
@@ -102,7 +102,7 @@ impl NameIndex {
     /// When the file cannot be read, is damaged, or holds something else.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
-        let file = Growing::open(path, Content::Names)?;
+        let file = Growing::open(path, Content::Names, Origin::Named)?;
         read(&file)
             .map(|(index, _)| index)
             .map_err(Error::in_file(path))
@@ -122,7 +122,7 @@ impl NameIndex {
         progress: Progress,
     ) -> Result<u64, Error> {
         let path = path.as_ref();
-        let file = Growing::open_to_change(path, Content::Names)?;
+        let file = Growing::open_to_change(path, Content::Names, Origin::Named)?;
         let add = || {
             let (mut index, mut homes) = read(&file)?;
             let growth = index.namespace.grown(more)?;
@@ -335,7 +335,7 @@ fn read_part(file: &Growing, home: &Home, spelling: Spelling) -> Result<Part, Er
 /// The part of `verify` that knows indexes of names: all sums, that names are in order, and that
 /// every name is in its bucket.
 pub(crate) fn check_file(path: &Path) -> Result<Report, Error> {
-    let file = Growing::open(path, Content::Names)?;
+    let file = Growing::open(path, Content::Names, Origin::Named)?;
     let check = || {
         let report = file.check_all()?;
         let (index, _) = read(&file)?;

@@ -65,7 +65,7 @@ impl Lines {
         let open = || {
             let about = std::fs::metadata(path).map_err(Error::io("opening"))?;
             if !about.is_file() {
-                let what = "this is not an ordinary file";
+                let what = "not a regular file";
                 return Err(Error::io("opening")(std::io::Error::other(what)));
             }
             if about.len() <= READ {

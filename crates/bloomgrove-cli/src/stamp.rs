@@ -1,0 +1,288 @@
+//! When a file counts as unchanged, and what an index knows of the file that a set was read from.
+//!
+//! A [`Stamp`] is taken before a file is read and compared when the index is asked. It is kept in
+//! the tag of the set, with where the file is: FORMAT section 10.
+
+use std::fs::{self, Metadata};
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result};
+
+/// File times advance in ticks: a file written again within one tick has the same times as before.
+/// The coarsest ticks are two seconds wide (FAT), and such times have no fraction of a millisecond.
+/// Where times have one, they are from the clock of a kernel that ticks at least 100 times a second.
+const COARSE_TICK: Duration = Duration::from_secs(2);
+const FINE_TICK: Duration = Duration::from_millis(50);
+
+/// What is remembered of a file: if all of it is the same, so is the content. The
+/// change time cannot be set by programs, and the inode tells a replaced file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    size: u64,
+    /// Never 0: the default is the stamp of no file.
+    inode: u64,
+    /// In nanoseconds since 1970.
+    modified: i64,
+    changed: i64,
+}
+
+impl Stamp {
+    pub(crate) fn of(about: &Metadata) -> Self {
+        let time = |seconds: i64, nanos: i64| seconds.saturating_mul(1_000_000_000) + nanos;
+        Self {
+            size: about.size(),
+            inode: about.ino(),
+            modified: time(about.mtime(), about.mtime_nsec()),
+            changed: time(about.ctime(), about.ctime_nsec()),
+        }
+    }
+
+    /// What `read` makes of a file, and the stamp under which it was read: any later change gives
+    /// the file another. A file that is being written gets a stamp that no file has, so that it
+    /// counts as changed.
+    pub(crate) fn of_reading<T>(
+        path: &Path,
+        read: impl FnOnce() -> Result<T>,
+    ) -> Result<(Self, T)> {
+        let look = || -> Result<Self> {
+            let about = fs::metadata(path).with_context(|| path.display().to_string())?;
+            Ok(Self::of(&about))
+        };
+        let mut before = look()?;
+        let pause = before.unsettled();
+        if !pause.is_zero() {
+            std::thread::sleep(pause.min(COARSE_TICK));
+            before = look()?;
+        }
+        let is_settled = before.unsettled().is_zero();
+        let made = read()?;
+        let stamp = match is_settled && look()? == before {
+            true => before,
+            false => Self::default(),
+        };
+        Ok((stamp, made))
+    }
+
+    /// How long a change to the file may leave its times as they are.
+    fn unsettled(&self) -> Duration {
+        let tick = match self.changed % 1_000_000 {
+            0 => COARSE_TICK,
+            _ => FINE_TICK,
+        };
+        let changed = Duration::from_nanos(self.changed.max(0) as u64);
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        (changed + tick).saturating_sub(now.unwrap_or_default())
+    }
+}
+
+/// What an index knows of the file that a set was read from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FileTag {
+    pub(crate) stamp: Stamp,
+    /// How many bytes of the path are the directory in which the file was found; 0 if the file
+    /// was named itself.
+    root: usize,
+    /// Absolute, or relative to the directory of the index; empty if it is the name of the set.
+    path: Vec<u8>,
+}
+
+const MARK: &[u8; 4] = b"FILE";
+const HEAD: usize = 40;
+
+impl FileTag {
+    /// Of a file whose name in the index is its path.
+    pub(crate) fn named(stamp: Stamp) -> Self {
+        Self {
+            stamp,
+            root: 0,
+            path: Vec::new(),
+        }
+    }
+
+    /// Of a file in an index that lies in `base`. What is in or below that is found from there, so
+    /// that an index can be moved together with its files; what is elsewhere stays where it is.
+    pub(crate) fn placed(stamp: Stamp, place: &Place, name: &[u8], base: &Path) -> Self {
+        let (root, path) = match &place.root {
+            None => (None, place.path.strip_prefix(base).unwrap_or(&place.path)),
+            Some(root) => match (root.strip_prefix(base), place.path.strip_prefix(base)) {
+                (Ok(root), Ok(path)) => (Some(root), path),
+                _ => (Some(root.as_path()), place.path.as_path()),
+            },
+        };
+        let (root, path) = match root {
+            // The directory of the index itself.
+            Some(root) if root == Path::new("") => (1, Path::new(".").join(path)),
+            root => (
+                root.map_or(0, |root| root.as_os_str().len()),
+                path.to_owned(),
+            ),
+        };
+        let path = path.into_os_string().into_vec();
+        match root == 0 && path == name {
+            true => Self::named(stamp),
+            false => Self { stamp, root, path },
+        }
+    }
+
+    /// Where the file is, for an index that lies in `base`.
+    pub(crate) fn place(&self, name: &[u8], base: &Path) -> Place {
+        let of = |bytes: &[u8]| base.join(Path::new(std::ffi::OsStr::from_bytes(bytes)));
+        let path = match self.path.is_empty() {
+            true => of(name),
+            false => of(&self.path),
+        };
+        Place {
+            root: (self.root > 0).then(|| of(&self.path[..self.root])),
+            path,
+        }
+    }
+
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(HEAD + self.path.len());
+        bytes.extend(MARK);
+        bytes.extend((self.root as u32).to_le_bytes());
+        for number in [self.stamp.size, self.stamp.inode] {
+            bytes.extend(number.to_le_bytes());
+        }
+        for time in [self.stamp.modified, self.stamp.changed] {
+            bytes.extend(time.to_le_bytes());
+        }
+        bytes.extend(&self.path);
+        bytes
+    }
+
+    /// None if the set was not read from a file, but came as a filter or is the caller's own.
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (mark, rest) = bytes.split_first_chunk()?;
+        let (root, rest) = rest.split_first_chunk()?;
+        let (size, rest) = rest.split_first_chunk()?;
+        let (inode, rest) = rest.split_first_chunk()?;
+        let (modified, rest) = rest.split_first_chunk()?;
+        let (changed, path) = rest.split_first_chunk()?;
+        let root = u32::from_le_bytes(*root) as usize;
+        (mark == MARK && root <= path.len()).then(|| Self {
+            stamp: Stamp {
+                size: u64::from_le_bytes(*size),
+                inode: u64::from_le_bytes(*inode),
+                modified: i64::from_le_bytes(*modified),
+                changed: i64::from_le_bytes(*changed),
+            },
+            root,
+            path: path.to_vec(),
+        })
+    }
+}
+
+/// Where a file is, and the directory that was named and has it in or below it, if one was. Links
+/// in the directories are resolved, but not that of the file: it may lead elsewhere tomorrow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) root: Option<PathBuf>,
+    pub(crate) path: PathBuf,
+}
+
+impl Place {
+    /// Of a file that was named.
+    pub(crate) fn of_file(path: &Path) -> io::Result<Self> {
+        let directory = fs::canonicalize(directory_of(path))?;
+        Ok(Self {
+            root: None,
+            path: directory.join(path.file_name().unwrap_or_default()),
+        })
+    }
+}
+
+/// The directory in which an index lies, or will: the paths of its files begin there.
+pub(crate) fn base_of(index: &Path) -> io::Result<PathBuf> {
+    match fs::canonicalize(index) {
+        Ok(real) => Ok(directory_of(&real).to_owned()),
+        Err(_) => fs::canonicalize(directory_of(index)),
+    }
+}
+
+fn directory_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(directory) if directory != Path::new("") => directory,
+        _ => Path::new("."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STAMP: Stamp = Stamp {
+        size: 5,
+        inode: 6,
+        modified: -7,
+        changed: 8,
+    };
+
+    fn place(root: Option<&str>, path: &str) -> Place {
+        Place {
+            root: root.map(PathBuf::from),
+            path: path.into(),
+        }
+    }
+
+    #[test]
+    fn tags_lead_back_to_their_files() {
+        let base = Path::new("/a/b");
+        for (place, name, kept) in [
+            (place(None, "/a/b/x"), "x", ""),
+            (place(None, "/a/b/c/x"), "x", "c/x"),
+            (place(None, "/a/x"), "x", "/a/x"),
+            (place(Some("/a/b/c"), "/a/b/c/x"), "x", "c/x"),
+            (place(Some("/a/b"), "/a/b/x"), "x", "./x"),
+            // Above the index: some of its files lie below it, and stay together with the others.
+            (place(Some("/a"), "/a/b/x"), "b/x", "/a/b/x"),
+            (place(Some("/d"), "/d/x"), "x", "/d/x"),
+        ] {
+            let tag = FileTag::placed(STAMP, &place, name.as_bytes(), base);
+            assert_eq!(tag.path, kept.as_bytes(), "{place:?}");
+            let bytes = tag.to_bytes();
+            let back = FileTag::from_bytes(&bytes).unwrap();
+            assert_eq!(back, tag);
+            let found = back.place(name.as_bytes(), base);
+            assert_eq!(fs_like(&found), fs_like(&place));
+        }
+    }
+
+    /// Without the `.` of the directory itself.
+    fn fs_like(place: &Place) -> (Option<PathBuf>, PathBuf) {
+        let plain = |path: &PathBuf| path.components().collect::<PathBuf>();
+        (place.root.as_ref().map(plain), plain(&place.path))
+    }
+
+    #[test]
+    fn tags_of_others_are_not_taken_for_ours() {
+        let bytes = FileTag::named(STAMP).to_bytes();
+        assert_eq!(bytes.len(), HEAD);
+        assert!(FileTag::from_bytes(&bytes).is_some());
+        assert_eq!(FileTag::from_bytes(&bytes[..39]), None);
+        assert_eq!(FileTag::from_bytes(b""), None);
+        assert_eq!(FileTag::from_bytes(&[b'x'; 60]), None);
+        let mut long = bytes;
+        long[4] = 1;
+        assert_eq!(FileTag::from_bytes(&long), None, "a root beyond the path");
+    }
+
+    #[test]
+    fn every_change_after_reading_gives_another_stamp() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("x");
+        for _ in 0..20 {
+            fs::write(&path, "one").unwrap();
+            let (stamp, ()) = Stamp::of_reading(&path, || Ok(())).unwrap();
+            assert_eq!(stamp, Stamp::of(&fs::metadata(&path).unwrap()));
+            fs::write(&path, "two").unwrap();
+            assert_ne!(stamp, Stamp::of(&fs::metadata(&path).unwrap()));
+        }
+        let (stamp, ()) = Stamp::of_reading(&path, || Ok(fs::write(&path, "three")?)).unwrap();
+        assert_eq!(stamp, Stamp::default());
+    }
+}
