@@ -6,6 +6,7 @@ mod draw;
 mod info;
 pub(crate) mod open;
 pub(crate) mod sources;
+mod stale;
 pub(crate) mod which;
 
 use anyhow::Result;

@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use bloomgrove::index::{Figures, Index, Scope, Set, View};
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use super::open;
+use super::stale::Stale;
 use crate::keys::{self, Column};
 use crate::output::{self, Output, complain};
 use crate::{Outcome, units};
@@ -17,8 +18,19 @@ use crate::{Outcome, units};
 /// Say which sets of an index may hold a key.
 ///
 /// A set not named does not hold the key; a named one may not hold it either, at the rate of
-/// its filter (--explain tells how many such are to be expected). Exit code 0 if any set may
-/// hold any key, 1 if none does.
+/// its filter (--explain tells how many such are to be expected).
+///
+/// The files that sets were read from are looked at: size, times and inode tell whether they have
+/// changed (so do a copy and a chmod). A changed file may contain any key and is named for every
+/// key; a deleted one is not named. Files that came into an indexed directory since are not
+/// searched. Standard error says how many of each there are; --json has them as changed, deleted
+/// and not_searched. `index add --replace` reads files again. Sets that came as filters, and
+/// slices, have no file to look at.
+///
+/// Files in or below the directory of the index are found from there, so that both can be moved
+/// together; others by their absolute path.
+///
+/// Exit code: 0 if any set may contain any key, 1 if none does, 2 if something went wrong.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bloomgrove index which sites.grove doc-00042\n  \
@@ -56,6 +68,9 @@ pub(crate) struct Args {
     /// Print one JSON object for each key
     #[arg(long)]
     json: bool,
+    /// Answer from the index alone, without looking whether its files have changed
+    #[arg(long)]
+    trust: bool,
     /// Say on standard error what the answer cost, and how many sets may be named by mistake
     #[arg(short, long)]
     explain: bool,
@@ -90,6 +105,15 @@ pub(crate) fn run(mut args: Args) -> Result<Outcome> {
         Some(scope) => index.within(scope)?,
         None => index.view(),
     };
+    let prefix = args
+        .prefix
+        .as_ref()
+        .map_or(&b""[..], |text| text.as_bytes());
+    let stale = match args.trust {
+        true => Stale::default(),
+        false => Stale::look(&index, &args.index, prefix)?,
+    };
+    stale.warn(&args.index);
     let mut output = Output::new();
     let mut any = false;
     let many = args.keys.len() > 1 || !args.keys_from.is_empty();
@@ -111,8 +135,7 @@ pub(crate) fn run(mut args: Args) -> Result<Outcome> {
             let answers = view.which_many(&keys);
             let took = started.elapsed();
             for (line, sets) in lines.iter().zip(answers.iter()) {
-                any |= !sets.is_empty();
-                print_one(&mut output, &args, many, line, sets)?;
+                any |= print_one(&mut output, &args, many, line, sets, &stale)?;
             }
             if args.explain {
                 explain(&view, &keys, took);
@@ -134,8 +157,13 @@ pub(crate) fn run(mut args: Args) -> Result<Outcome> {
     }
     if let Some(least) = args.at_least {
         let found = view.at_least(least, &together);
+        let found: Vec<_> = found
+            .iter()
+            .map(|(set, keys)| (set.name(), *keys))
+            .collect();
+        let found = stale.counted(found, least, together.len());
         any = !found.is_empty();
-        print_counts(&mut output, &args, &found)?;
+        print_counts(&mut output, &args, &found, &stale)?;
     }
     output.finish()?;
     Ok(if any { Outcome::Yes } else { Outcome::No })
@@ -157,22 +185,29 @@ fn scope(index: &Index, args: &Args) -> Option<Scope> {
     }))
 }
 
-fn print_one(
+/// Says whether there was any.
+fn print_one<'i>(
     output: &mut Output,
     args: &Args,
     many: bool,
     key: &[u8],
-    sets: &[Set<'_>],
-) -> Result<()> {
+    sets: &[Set<'i>],
+    stale: &Stale<'i>,
+) -> Result<bool> {
     let mut names: Vec<&[u8]> = sets.iter().map(|set| set.name()).collect();
-    names.sort_unstable();
+    let deleted = stale.correct(&mut names);
+    let more = match args.json {
+        true => stale.json(&deleted),
+        false => Map::new(),
+    };
     let form = Form {
         quiet: args.quiet,
         json: args.json,
         count: args.count,
         many,
     };
-    form.print(output, key, names.len() as u64, &names)
+    form.print(output, key, names.len() as u64, &names, more)?;
+    Ok(!names.is_empty())
 }
 
 /// How answers are printed, wherever they come from.
@@ -186,13 +221,14 @@ pub(crate) struct Form {
 }
 
 impl Form {
-    /// The sets that may hold a key: how many, and their names.
+    /// The sets that may hold a key: how many, and their names; what JSON says besides.
     pub(crate) fn print(
         self,
         output: &mut Output,
         key: &[u8],
         count: u64,
         names: &[&[u8]],
+        more: Map<String, Value>,
     ) -> Result<()> {
         if self.quiet {
             return Ok(());
@@ -201,6 +237,9 @@ impl Form {
             let mut line = json!({ "key": output::json_bytes(key), "count": count });
             if !self.count {
                 line["sets"] = names.iter().map(|name| output::json_bytes(name)).collect();
+            }
+            for (field, value) in more {
+                line[field] = value;
             }
             return output.json_line(&line);
         }
@@ -217,19 +256,27 @@ impl Form {
     }
 }
 
-fn print_counts(output: &mut Output, args: &Args, found: &[(Set<'_>, usize)]) -> Result<()> {
+fn print_counts(
+    output: &mut Output,
+    args: &Args,
+    found: &[(&[u8], usize)],
+    stale: &Stale<'_>,
+) -> Result<()> {
     if args.quiet {
         return Ok(());
     }
     if args.count {
         return output.line(found.len());
     }
-    for (set, count) in found {
+    for (name, count) in found {
         if args.json {
-            let name = output::json_bytes(set.name());
-            output.json_line(&json!({ "set": name, "keys": count }))?;
+            let mut line = json!({ "set": output::json_bytes(name), "keys": count });
+            if stale.changed.binary_search(name).is_ok() {
+                line["changed"] = json!(true);
+            }
+            output.json_line(&line)?;
         } else {
-            output.bytes(&[set.name(), b"\t"])?;
+            output.bytes(&[name, b"\t"])?;
             output.line(count)?;
         }
     }

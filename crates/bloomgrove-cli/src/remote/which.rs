@@ -159,8 +159,13 @@ impl Task<'_> {
         names.sort_unstable();
         let all_named = self.form.count || self.form.quiet || names.len() as u64 == answer.count;
         self.cut += u64::from(!all_named);
-        self.form
-            .print(&mut self.output, line, answer.count, &names)
+        self.form.print(
+            &mut self.output,
+            line,
+            answer.count,
+            &names,
+            serde_json::Map::new(),
+        )
     }
 }
 
