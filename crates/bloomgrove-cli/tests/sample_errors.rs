@@ -270,7 +270,7 @@ fn wrong_requests_say_what_and_what_to_do() {
         ),
         (
             "sample index 0..9 --for sevens.grove -o sevens.txt",
-            vec!["not a .grove file"],
+            vec!["not an index of names"],
         ),
         (
             "sample index 0..9 -o x.grove",

@@ -72,9 +72,10 @@ fn samples() -> Vec<Vec<u8>> {
     let path = folder.path().join("sample");
     let mut filter = Filter::new(Params::for_items(10, 0.1).unwrap()).unwrap();
     filter.insert("key");
-    filter.save_with(&path, &Notes::new().with("a", 1)).unwrap();
-    let one = std::fs::read(&path).unwrap();
-    let mut samples = vec![one];
+    let alone = folder.path().join("filter");
+    let notes = Notes::new().with("a", 1);
+    filter.save_with(&alone, &notes).unwrap();
+    let mut samples = vec![std::fs::read(&alone).unwrap()];
     for shape in [Shape::Loose, Shape::Flat, Shape::Sliced, Shape::Sealed] {
         let mut index = Index::new(filter.params().clone());
         index.add_tagged("one", "tag", &filter).unwrap();

@@ -115,13 +115,15 @@ pub struct WholeFile {
     rule: Rule,
 }
 
+type Test = Box<dyn Fn(&[u8]) -> bool + Send + Sync>;
+
 /// What may be replaced.
 pub(crate) struct Rule {
     pub(crate) origin: Origin,
     /// What is written.
     pub(crate) wanted: &'static str,
     /// Whether a file that begins so is such a thing.
-    pub(crate) is_such: Box<dyn Fn(&[u8]) -> bool + Send + Sync>,
+    pub(crate) is_such: Test,
 }
 
 impl Rule {
