@@ -52,6 +52,8 @@ pub struct Config {
     pub demo: bool,
     /// Begin with what is in this snapshot.
     pub restore: Option<PathBuf>,
+    /// If the store is damaged, keep what can be read of it.
+    pub salvage: bool,
 }
 
 impl Default for Config {
@@ -67,6 +69,7 @@ impl Default for Config {
             log: LogOptions::default(),
             demo: false,
             restore: None,
+            salvage: false,
         }
     }
 }

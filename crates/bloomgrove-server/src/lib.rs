@@ -41,6 +41,7 @@ pub mod budget;
 pub mod config;
 pub mod coordinator;
 pub mod demo;
+pub mod disk;
 pub mod front;
 pub mod guard;
 pub mod http;

@@ -1,13 +1,17 @@
 //! Files for their owner only: what they hold tells who knows what, or opens doors.
 
-use std::fs::File;
 use std::path::Path;
 
 use anyhow::{Context, Result};
 use redb::Database;
 
+use crate::disk;
+
 /// How the names of files begin that nobody needs after a restart.
 pub(crate) const TEMPORARY: &str = ".temporary-";
+
+/// What redb may keep in memory of a database that is made.
+const CACHE: usize = 1 << 20;
 
 /// Makes a data folder if there is none: for its owner only.
 ///
@@ -29,15 +33,8 @@ pub fn make_database(path: &Path, fill: impl FnOnce(&Database) -> Result<()>) ->
     if path.exists() {
         return Ok(());
     }
-    let folder = path.parent().context("a database needs a folder")?;
     let make = || -> Result<()> {
-        let file = tempfile::Builder::new()
-            .prefix(TEMPORARY)
-            .tempfile_in(folder)?;
-        let database = Database::builder().create_file(file.reopen()?)?;
-        fill(&database)?;
-        drop(database);
-        file.as_file().sync_all()?;
+        let file = disk::new_beside(path, CACHE, fill)?;
         match file.persist_noclobber(path) {
             Err(error) if error.error.kind() != std::io::ErrorKind::AlreadyExists => {
                 return Err(error.error.into());
@@ -45,7 +42,7 @@ pub fn make_database(path: &Path, fill: impl FnOnce(&Database) -> Result<()>) ->
             // Or somebody else was faster.
             _ => {}
         }
-        Ok(File::open(folder)?.sync_all()?)
+        disk::sync_name(path)
     };
     make().with_context(|| format!("{}: making it", path.display()))
 }

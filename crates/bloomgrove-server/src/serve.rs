@@ -18,7 +18,7 @@ use tokio::task::JoinSet;
 use crate::access::{self, Access};
 use crate::budget::Budget;
 use crate::config::Config;
-use crate::coordinator::{Coordinator, Limits};
+use crate::coordinator::{Coordinator, Limits, salvage};
 use crate::http::App;
 use crate::observe::health::Health;
 use crate::observe::metrics;
@@ -205,6 +205,11 @@ fn open(config: &Config) -> Result<Coordinator> {
         time: config.limits.request_time.mul_f64(0.8),
         quotas: access::quotas(&config.keys, config.limits.memory),
     };
+    if config.salvage {
+        for line in salvage(&config.data)? {
+            tracing::warn!("salvage: {line}");
+        }
+    }
     let coordinator = Coordinator::open(&config.data, config.restore.as_deref(), limits)?;
     if config.demo && !coordinator.is_empty() && coordinator.info(&demo::first_name()).is_err() {
         bail!(

@@ -21,6 +21,9 @@ pub struct Settings {
     /// Not of a file: every start but the first would find a store there already.
     #[serde(skip)]
     pub restore: Option<PathBuf>,
+    /// Not of a file: whoever drops something has looked at what.
+    #[serde(skip)]
+    pub salvage: bool,
     pub limits: LimitSettings,
     pub tls: TlsSettings,
     pub sites: SiteSettings,
@@ -123,6 +126,7 @@ impl Settings {
             listen: self.listen.or(other.listen),
             demo: self.demo.or(other.demo),
             restore: self.restore.or(other.restore),
+            salvage: self.salvage || other.salvage,
             limits: LimitSettings {
                 body: self.limits.body.or(other.limits.body),
                 keys: self.limits.keys.or(other.limits.keys),
@@ -201,6 +205,7 @@ impl Settings {
             },
             demo: self.demo.unwrap_or(usual.demo),
             restore: self.restore.or(usual.restore),
+            salvage: self.salvage,
         };
         config.check()?;
         Ok(config)

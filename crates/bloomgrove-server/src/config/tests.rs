@@ -26,6 +26,7 @@ fn the_sample_has_every_setting_with_its_default() {
         listen: Some(_),
         demo: Some(_),
         restore: None,
+        salvage: false,
         limits:
             LimitSettings {
                 body: Some(_),

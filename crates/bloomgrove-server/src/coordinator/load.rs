@@ -96,6 +96,11 @@ pub(super) fn load(store: &Store, limits: &Limits) -> Result<Memory> {
     })
 }
 
+/// Whether a set can be read.
+pub(super) fn check(set: Loaded) -> Result<()> {
+    expand(set).map(drop)
+}
+
 fn expand(set: Loaded) -> Result<Ready> {
     let Loaded {
         id,

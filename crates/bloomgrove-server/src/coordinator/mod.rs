@@ -57,6 +57,7 @@ pub use quota::Quota;
 pub use refusal::Refusal;
 pub use sites::{KnownSite, Named};
 use store::Store;
+pub use store::salvage;
 use writer::Job;
 
 use crate::private::{self, make_folder, tidy};
@@ -230,6 +231,14 @@ impl Drop for AbortOnPanic {
             std::process::abort();
         }
     }
+}
+
+/// Checks a store or a snapshot, without writing to it: says how many sets and sites it has.
+///
+/// # Errors
+/// What is damaged, by name; what is not a store, or in use by a server.
+pub fn verify(path: &Path) -> anyhow::Result<(u64, u64)> {
+    store::verify(path)
 }
 
 /// Seconds since 1970.

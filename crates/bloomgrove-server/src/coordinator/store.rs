@@ -5,37 +5,48 @@
 //!   filters   id              -> its bits, as a message of FORMAT.md section 15
 //!   deltas    id, version     -> time, and the bits that were set then, as gaps
 //!   sites     name            -> where a site is, and with which key, as JSON
-//!   meta      "version", "format", "store"
+//!   meta      "version", "format", "store"; what is in each table
 //! ```
+//!
+//! Every entry has a checksum, and all are checked before the store is opened: see [`disk`](crate::disk).
 //!
 //! A commit is on disk when it returns. After one that failed (a full disk, a broken one) the file is opened
 //! anew, and its version tells whether the commit is there all the same: then memory, which has
 //! not got it, must not go on ([`CommitError::Diverged`]).
 
+mod salvage;
 mod snapshot;
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use redb::{
-    Database, DatabaseError, Durability, ReadableDatabase, ReadableTable, TableDefinition,
-    WriteTransaction,
+    Database, Durability, ReadableDatabase, ReadableTable, TableDefinition, WriteTransaction,
 };
 use serde::{Deserialize, Serialize};
 
+use crate::disk::{self, Damaged, Head, Kind, Meta, unseal};
 use crate::private::make_database;
+
+pub use salvage::salvage;
+pub(super) use salvage::verify;
 
 const SETS: TableDefinition<u64, &[u8]> = TableDefinition::new("sets");
 const FILTERS: TableDefinition<u64, &[u8]> = TableDefinition::new("filters");
 const DELTAS: TableDefinition<(u64, u64), &[u8]> = TableDefinition::new("deltas");
 const SITES: TableDefinition<&str, &[u8]> = TableDefinition::new("sites");
-const META: TableDefinition<&str, u64> = TableDefinition::new("meta");
 
 /// FORMAT.md section 17.
-const FORMAT: u64 = 1;
+const STORE: Kind = Kind {
+    what: "store of a server",
+    tables: &["sets", "filters", "deltas", "sites"],
+    format: 2,
+};
+const FILE: &str = "store.redb";
+const WAY_OUT: &str = "restore a snapshot into a new data directory (`--restore SNAPSHOT`), or start \
+                       with `--salvage`, which keeps the damaged file and drops what cannot be read";
 /// What redb may keep in memory. The state is in memory anyway; this is for writing.
 const CACHE: usize = 64 << 20;
 /// What is kept of a set besides its bits.
@@ -118,20 +129,38 @@ pub(super) struct Store {
     committed: AtomicU64,
     /// Tells stores apart.
     id: u64,
+    head: Head,
 }
 
 impl Store {
     /// Opens the store of a data folder, which is made if there is none; of a snapshot, if one is
     /// given, and then there must be none.
+    ///
+    /// # Errors
+    /// [`Damaged`]; then nothing was written to it.
     pub(super) fn open(folder: &Path, restore: Option<&Path>) -> Result<Self> {
-        let path = folder.join("store.redb");
+        let path = folder.join(FILE);
         if let Some(snapshot) = restore {
             snapshot::restore(snapshot, &path)?;
         }
-        make_database(&path, |database| prepare(database).map(drop))?;
-        let database = open(&path)?;
-        let (version, id) = prepare(&database).with_context(|| path.display().to_string())?;
+        make_database(&path, |database| fill(database, 0))?;
+        Self::check_and_open(path).map_err(|error| match error.is::<Damaged>() {
+            true => error.context(format!("the store is damaged; {WAY_OUT}")),
+            false => error,
+        })
+    }
+
+    fn check_and_open(path: PathBuf) -> Result<Self> {
+        let told = || path.display().to_string();
+        let (version, id) = salvage::check(&path).with_context(told)?;
+        let database = disk::open(&path, CACHE)?;
+        let opened = version_of(&database).with_context(told)?;
+        if opened != version {
+            let what = format!("its newest version is {version}, and redb finds {opened}");
+            return Err(Damaged::of(vec![what])).with_context(told);
+        }
         Ok(Self {
+            head: Head::open(&path, id, version)?,
             path,
             id,
             database: Mutex::new(Some(Arc::new(database))),
@@ -155,11 +184,8 @@ impl Store {
             return Ok(database.clone());
         }
         // Not made anew: an empty store in its place would lose everything.
-        let opened = Database::builder().set_cache_size(CACHE).open(&self.path);
-        let database = opened.map_err(|error| {
-            let told = format!("{}: opening the store again", self.path.display());
-            CommitError::Unknown(anyhow::Error::new(error).context(told))
-        })?;
+        let database = disk::open(&self.path, CACHE)
+            .map_err(|error| CommitError::Unknown(error.context("opening the store again")))?;
         let version = version_of(&database).map_err(CommitError::Unknown)?;
         let wanted = self.committed.load(Relaxed);
         if version != wanted {
@@ -189,15 +215,18 @@ impl Store {
         for set in sets.iter()? {
             let (id, record) = set?;
             let id = id.value();
-            let record: Record = serde_json::from_slice(record.value())
+            let record = unseal(SETS, &id, record.value())?;
+            let record: Record = serde_json::from_slice(record)
                 .with_context(|| format!("what the store says of set {id} cannot be read"))?;
-            let filter = filters.get(id)?.map(|filter| filter.value().to_vec());
+            let filter = filters.get(id)?;
             let filter =
                 filter.with_context(|| format!("the filter of {} is missing", record.name))?;
+            let filter = unseal(FILTERS, &id, filter.value())?.to_vec();
             let own = deltas.range((id, 0)..=(id, u64::MAX))?;
             let own = own.map(|delta| {
                 let (key, bytes) = delta?;
-                Ok((key.value().1, bytes.value().to_vec()))
+                let bytes = unseal(DELTAS, &key.value(), bytes.value())?;
+                Ok((key.value().1, bytes.to_vec()))
             });
             each(Loaded {
                 id,
@@ -206,8 +235,7 @@ impl Store {
                 deltas: own.collect::<Result<_>>()?,
             })?;
         }
-        let version = read.open_table(META)?.get("version")?;
-        Ok(version.map_or(0, |version| version.value()))
+        Meta::read_number(&read, "version")
     }
 
     /// All sites, by name.
@@ -217,7 +245,8 @@ impl Store {
         for site in read.open_table(SITES)?.iter()? {
             let (name, record) = site?;
             let name = name.value().to_owned();
-            let record = serde_json::from_slice(record.value())
+            let record = unseal(SITES, &name.as_str(), record.value())?;
+            let record = serde_json::from_slice(record)
                 .with_context(|| format!("what the store says of site {name} cannot be read"))?;
             sites.push((name, record));
         }
@@ -235,6 +264,9 @@ impl Store {
         };
         let Err(error) = write() else {
             self.committed.store(version, Relaxed);
+            if let Err(error) = self.head.note(version) {
+                tracing::warn!("the newest version is not noted beside the store: {error}");
+            }
             return Ok(());
         };
         // After a failed write redb refuses all others; opening it again tells what is there.
@@ -256,18 +288,17 @@ impl Store {
 }
 
 fn put(write: &WriteTransaction, writes: &[Write], version: u64) -> Result<()> {
-    let mut sets = write.open_table(SETS)?;
-    let mut filters = write.open_table(FILTERS)?;
-    let mut deltas = write.open_table(DELTAS)?;
-    let mut sites = write.open_table(SITES)?;
-    let mut clear = |id: u64| deltas.retain_in((id, 0)..=(id, u64::MAX), |_, _| false);
+    let mut meta = Meta::open(write)?;
+    let mut sets = meta.ledger(write, SETS)?;
+    let mut filters = meta.ledger(write, FILTERS)?;
+    let mut deltas = meta.ledger(write, DELTAS)?;
+    let mut sites = meta.ledger(write, SITES)?;
+    let mut clear = |id: u64| deltas.remove_all((id, 0)..=(id, u64::MAX));
     for write in writes {
         match write {
-            Write::Set(id, record) => {
-                sets.insert(id, serde_json::to_vec(record)?.as_slice())?;
-            }
+            Write::Set(id, record) => sets.insert(id, &serde_json::to_vec(record)?)?,
             Write::Filter(id, message) => {
-                filters.insert(id, message.as_slice())?;
+                filters.insert(id, message)?;
                 clear(*id)?;
             }
             Write::Remove(id) => {
@@ -276,92 +307,34 @@ fn put(write: &WriteTransaction, writes: &[Write], version: u64) -> Result<()> {
                 clear(*id)?;
             }
             Write::Site(name, Some(record)) => {
-                sites.insert(&**name, serde_json::to_vec(record)?.as_slice())?;
+                sites.insert(&**name, &serde_json::to_vec(record)?)?;
             }
-            Write::Site(name, None) => {
-                sites.remove(&**name)?;
-            }
+            Write::Site(name, None) => sites.remove(&**name)?,
             Write::Delta { .. } => {}
         }
     }
     for write in writes {
         if let Write::Delta { id, version, bytes } = write {
-            deltas.insert((*id, *version), bytes.as_slice())?;
+            deltas.insert((*id, *version), bytes)?;
         }
     }
-    write.open_table(META)?.insert("version", version)?;
-    Ok(())
+    meta.close(sets)?;
+    meta.close(filters)?;
+    meta.close(deltas)?;
+    meta.close(sites)?;
+    meta.set("version", &version.to_le_bytes())
 }
 
-/// Opens the store at a path.
-fn open(path: &Path) -> Result<Database> {
-    const DAMAGED: &str =
-        "the store is damaged; begin a new data folder with a snapshot (`--restore`)";
-    let told = || path.display().to_string();
-    // An empty file would be taken for a new store, and what was in it for forgotten.
-    if std::fs::metadata(path).is_ok_and(|about| about.len() == 0) {
-        return Err(anyhow::anyhow!("it is empty").context(DAMAGED)).with_context(told);
+/// Makes the tables of a new store, without entries, and gives it a number.
+fn fill(database: &Database, version: u64) -> Result<()> {
+    let write = database.begin_write()?;
+    put(&write, &[], version)?;
+    {
+        let mut meta = Meta::open(&write)?;
+        meta.set("format", &STORE.format.to_le_bytes())?;
+        meta.set("store", &new_id().to_le_bytes())?;
     }
-    let open = || Database::builder().set_cache_size(CACHE).open(path);
-    // A file that was cut short makes redb panic.
-    let opened = std::panic::catch_unwind(open);
-    let opened = opened
-        .map_err(|_| anyhow::anyhow!(DAMAGED))
-        .with_context(told)?;
-    opened.map_err(|error| match error {
-        DatabaseError::DatabaseAlreadyOpen => anyhow::anyhow!(
-            "{}: another process has this data folder open; stop it, or take another folder",
-            path.display()
-        ),
-        DatabaseError::Storage(redb::StorageError::Io(error))
-            if !matches!(
-                error.kind(),
-                io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof
-            ) =>
-        {
-            anyhow::Error::new(error).context(format!("{}: opening the store", path.display()))
-        }
-        error => anyhow::Error::new(error).context(DAMAGED).context(told()),
-    })
-}
-
-/// Sees that the tables are there and of a format that is known; says which version was given last,
-/// and the number of the store.
-fn prepare(database: &Database) -> Result<(u64, u64)> {
-    let write = database.begin_write().context("writing to the store")?;
-    let prepared = {
-        let mut meta = write.open_table(META)?;
-        let format = meta.get("format")?.map(|format| format.value());
-        match format {
-            None => {
-                meta.insert("format", FORMAT)?;
-                meta.insert("version", 0)?;
-            }
-            Some(FORMAT) => {}
-            Some(other) => bail!(
-                "written in format {other}, and this build reads {FORMAT}; use a newer bloomgrove"
-            ),
-        }
-        write.open_table(SETS)?;
-        write.open_table(FILTERS)?;
-        write.open_table(DELTAS)?;
-        // Stores from before there were sites get the table here.
-        write.open_table(SITES)?;
-        let version = meta.get("version")?.map_or(0, |version| version.value());
-        let known = meta.get("store")?.map(|id| id.value());
-        let id = match known {
-            Some(id) => id,
-            // A new store, or one from before they had numbers.
-            None => {
-                let id = new_id();
-                meta.insert("store", id)?;
-                id
-            }
-        };
-        (version, id)
-    };
-    write.commit().context("writing to the store")?;
-    Ok(prepared)
+    Ok(write.commit()?)
 }
 
 /// By chance, and such that every reader of JSON takes it as a whole number.
@@ -371,10 +344,7 @@ fn new_id() -> u64 {
 
 /// The version that was given last.
 fn version_of(database: &Database) -> Result<u64> {
-    let version = database.begin_read()?.open_table(META)?.get("version")?;
-    version
-        .map(|version| version.value())
-        .context("the store says no version")
+    Meta::read_number(&database.begin_read()?, "version")
 }
 
 #[cfg(test)]

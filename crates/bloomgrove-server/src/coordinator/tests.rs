@@ -1,5 +1,6 @@
 //! The coordinator by what it promises: what was acknowledged is there, also after a restart.
 
+mod damage;
 mod model;
 
 use std::collections::BTreeSet;
@@ -687,7 +688,7 @@ fn a_snapshot_is_the_state_of_its_moment_and_versions_go_on_above_it() {
     let third = tempfile::tempdir().unwrap();
     let told = Coordinator::open(third.path(), Some(&garbage), Limits::default()).unwrap_err();
     assert!(
-        format!("{told:#}").contains("no snapshot of a server"),
+        format!("{told:#}").contains("not a snapshot of a server"),
         "{told:#}"
     );
     let again = Coordinator::open(third.path(), Some(&file), Limits::default()).unwrap();
@@ -705,7 +706,7 @@ fn one_process_at_a_time() {
     let folder = tempfile::tempdir().unwrap();
     let _coordinator = open(&folder);
     let told = Coordinator::open(folder.path(), None, Limits::default()).unwrap_err();
-    assert!(told.to_string().contains("another process"), "{told:#}");
+    assert!(format!("{told:#}").contains("another process"), "{told:#}");
 }
 
 #[test]

@@ -1,13 +1,13 @@
 //! Snapshots: all of a store as of one moment in a file of its own, and a store made of one.
 
-use std::io;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use redb::{Database, Durability, ReadableTable, TableDefinition};
+use redb::{Database, Durability, ReadTransaction, ReadableTable, TableDefinition, TableHandle};
+use tempfile::NamedTempFile;
 
-use super::{DELTAS, FILTERS, META, Record, SETS, SITES, Store, new_id, prepare, version_of};
-use crate::private::TEMPORARY;
+use super::{DELTAS, FILTERS, Record, SETS, SITES, STORE, SiteRecord, Store, Write, fill, put};
+use crate::disk::{Damaged, Examined, Meta, Pages, new_beside, sync_name, unseal};
 
 /// After a restore versions go on so much higher, and by chance some more: clients may know versions
 /// that the snapshot does not, and none of those may be given again, nor those of another restore.
@@ -19,57 +19,69 @@ impl Store {
     /// Copies everything as of now to a new file, while others write; says how many bytes.
     pub(in crate::coordinator) fn snapshot(&self, to: &Path) -> Result<u64> {
         let read = self.reading()?;
-        let folder = to.parent().context("a snapshot needs a folder")?;
-        let file = tempfile::Builder::new()
-            .prefix(TEMPORARY)
-            .tempfile_in(folder)?;
-        let copy = Database::builder()
-            .set_cache_size(CHUNK)
-            .create_file(file.reopen()?)?;
-        copy_table(&read, &copy, SETS, |bytes| bytes.len())?;
-        copy_table(&read, &copy, FILTERS, |bytes| bytes.len())?;
-        copy_table(&read, &copy, DELTAS, |bytes| bytes.len())?;
-        copy_table(&read, &copy, SITES, |bytes| bytes.len())?;
-        copy_table(&read, &copy, META, |_| 8)?;
-        // The last commit is the first that waits for the disk, and orders all before it.
-        copy.begin_write()?.commit()?;
-        drop(copy);
-        file.as_file().sync_all()?;
+        let file = new_beside(to, CHUNK, |copy| {
+            copy_table(&read, copy, SETS)?;
+            copy_table(&read, copy, FILTERS)?;
+            copy_table(&read, copy, DELTAS)?;
+            copy_table(&read, copy, SITES)?;
+            // The first commit that waits for the disk, and orders all before it.
+            copy_meta(&read, copy)
+        })?;
         let bytes = file.as_file().metadata()?.len();
         file.persist_noclobber(to)?;
-        std::fs::File::open(folder)?.sync_all()?;
+        sync_name(to)?;
         Ok(bytes)
     }
 }
 
-/// Copies a table, some megabytes to a transaction.
-fn copy_table<K: redb::Key + 'static, V: redb::Value + 'static>(
-    from: &redb::ReadTransaction,
+/// Copies a table, some megabytes to a transaction, and sees that all of it is there.
+fn copy_table<K: redb::Key + 'static>(
+    from: &ReadTransaction,
     to: &Database,
-    table: TableDefinition<K, V>,
-    size: impl Fn(&V::SelfType<'_>) -> usize,
+    table: TableDefinition<'static, K, &'static [u8]>,
 ) -> Result<()> {
-    let from = from.open_table(table)?;
-    let mut rows = from.iter()?.peekable();
+    let rows = from.open_table(table)?;
+    let mut rows = rows.iter()?.peekable();
     loop {
         let mut write = to.begin_write()?;
         write.set_durability(Durability::None)?;
         {
-            let mut into = write.open_table(table)?;
+            let mut meta = Meta::open(&write)?;
+            let mut into = meta.ledger(&write, table)?;
             let mut bytes = 0;
             while bytes < CHUNK
                 && let Some(row) = rows.next()
             {
                 let (key, value) = row?;
-                bytes += size(&value.value()) + 64;
-                into.insert(key.value(), value.value())?;
+                let payload = unseal(table, &key.value(), value.value())?;
+                bytes += payload.len() + 64;
+                into.insert(key.value(), payload)?;
             }
+            if rows.peek().is_none() && into.account() != Meta::read_account(from, table.name())? {
+                let what = format!(
+                    "`{}` does not have the entries that were written",
+                    table.name()
+                );
+                return Err(Damaged::of(vec![what]));
+            }
+            meta.close(into)?;
         }
         write.commit()?;
         if rows.peek().is_none() {
             return Ok(());
         }
     }
+}
+
+fn copy_meta(from: &ReadTransaction, to: &Database) -> Result<()> {
+    let write = to.begin_write()?;
+    {
+        let mut meta = Meta::open(&write)?;
+        for key in ["format", "version", "store"] {
+            meta.set(key, &Meta::read(from, key)?)?;
+        }
+    }
+    Ok(write.commit()?)
 }
 
 /// Makes of a snapshot the store that will be at a path where there is none: whole, or not at all.
@@ -85,40 +97,122 @@ pub(super) fn restore(snapshot: &Path, to: &Path) -> Result<()> {
             snapshot.display()
         );
     }
-    let folder = to.parent().context("a store needs a folder")?;
     let restore = || -> Result<()> {
-        let mut file = tempfile::Builder::new()
-            .prefix(TEMPORARY)
-            .tempfile_in(folder)?;
-        io::copy(&mut std::fs::File::open(snapshot)?, &mut file)?;
-        let database = Database::open(file.path()).context("it is no snapshot of a server")?;
-        let version = version_of(&database).context("it is no snapshot of a server")?;
-        prepare(&database)?;
-        let version = version + RESTORED + u64::from(rand::random::<u32>());
-        let write = database.begin_write()?;
-        {
-            let mut sets = write.open_table(SETS)?;
-            let ids: Vec<u64> = {
-                let all = sets.iter()?;
-                all.map(|set| Ok(set?.0.value())).collect::<Result<_>>()?
-            };
-            for id in ids {
-                let record = sets.get(id)?.map(|record| record.value().to_vec());
-                let mut record: Record = serde_json::from_slice(&record.unwrap_or_default())?;
-                (record.version, record.whole) = (version, version);
-                sets.insert(id, serde_json::to_vec(&record)?.as_slice())?;
-            }
-            let mut meta = write.open_table(META)?;
-            meta.insert("version", version)?;
-            // The one that the snapshot is of may still be there.
-            meta.insert("store", new_id())?;
+        let pages = Pages::open(snapshot).map_err(|error| match error.is::<Damaged>() {
+            true => error.context("not a snapshot of a server, or damaged; restore another one"),
+            false => error,
+        })?;
+        let examined = pages.examine(&STORE)?;
+        if !examined.is_sound() {
+            let damaged = Damaged::of(examined.faults);
+            return Err(damaged.context("the snapshot is damaged; restore another one"));
         }
-        write.commit()?;
-        drop(database);
-        file.as_file().sync_all()?;
+        let file = rebuild(&pages, &examined, to, 0, |_| true)?;
         file.persist_noclobber(to)?;
-        std::fs::File::open(folder)?.sync_all()?;
-        Ok(())
+        sync_name(to)
     };
     restore().with_context(|| format!("restoring {}", snapshot.display()))
+}
+
+/// A new store with the sets of another that are wanted, and all its sites. Its versions are higher
+/// than any that was given before, and higher than `least`.
+pub(super) fn rebuild(
+    pages: &Pages,
+    from: &Examined,
+    beside: &Path,
+    least: u64,
+    wanted: impl Fn(u64) -> bool,
+) -> Result<NamedTempFile> {
+    let version = from.number("version").unwrap_or(0).max(least);
+    let version = version + RESTORED + u64::from(rand::random::<u32>());
+    new_beside(beside, CHUNK, |database| {
+        fill(database, version)?;
+        let mut batch = Rewrite {
+            database,
+            version,
+            writes: Vec::new(),
+            bytes: 0,
+        };
+        from.rows(pages, "sets", |row| match row.and_then(set) {
+            Some((id, mut record)) if wanted(id) => {
+                (record.version, record.whole) = (version, version);
+                batch.add(Write::Set(id, record), 200)
+            }
+            _ => Ok(()),
+        })?;
+        from.rows(pages, "filters", |row| match row.and_then(filter) {
+            Some((id, message)) if wanted(id) => {
+                batch.add(Write::Filter(id, message.to_vec()), message.len())
+            }
+            _ => Ok(()),
+        })?;
+        from.rows(pages, "deltas", |row| match row.and_then(delta) {
+            Some((id, version, bytes)) if wanted(id) => {
+                let (bytes, size) = (bytes.to_vec(), bytes.len());
+                batch.add(Write::Delta { id, version, bytes }, size)
+            }
+            _ => Ok(()),
+        })?;
+        from.rows(pages, "sites", |row| match row.and_then(site) {
+            Some((name, record)) => batch.add(Write::Site(name.into(), Some(record)), 200),
+            None => Ok(()),
+        })?;
+        batch.write(Durability::Immediate)
+    })
+}
+
+/// Writes on their way to a new store, some megabytes to a transaction.
+struct Rewrite<'a> {
+    database: &'a Database,
+    version: u64,
+    writes: Vec<Write>,
+    bytes: usize,
+}
+
+impl Rewrite<'_> {
+    fn add(&mut self, write: Write, bytes: usize) -> Result<()> {
+        self.writes.push(write);
+        self.bytes += bytes + 64;
+        match self.bytes < CHUNK {
+            true => Ok(()),
+            // The last one waits for the disk, and orders all before it.
+            false => self.write(Durability::None),
+        }
+    }
+
+    fn write(&mut self, durability: Durability) -> Result<()> {
+        let mut write = self.database.begin_write()?;
+        write.set_durability(durability)?;
+        put(&write, &self.writes, self.version)?;
+        self.writes.clear();
+        self.bytes = 0;
+        Ok(write.commit()?)
+    }
+}
+
+/// A number, from a key.
+fn id(key: &[u8]) -> Option<u64> {
+    Some(u64::from_le_bytes(key.try_into().ok()?))
+}
+
+/// A set, from its entry.
+pub(super) fn set((key, record): (&[u8], &[u8])) -> Option<(u64, Record)> {
+    Some((id(key)?, serde_json::from_slice(record).ok()?))
+}
+
+/// A filter, from its entry, and the set that it is of.
+pub(super) fn filter<'a>((key, message): (&[u8], &'a [u8])) -> Option<(u64, &'a [u8])> {
+    Some((id(key)?, message))
+}
+
+/// Of a delta, from its entry: the set, the version and the bytes.
+pub(super) fn delta<'a>((key, bytes): (&[u8], &'a [u8])) -> Option<(u64, u64, &'a [u8])> {
+    let (set, version) = key.split_at_checked(8)?;
+    Some((id(set)?, id(version)?, bytes))
+}
+
+/// A site, from its entry.
+pub(super) fn site<'a>((name, record): (&'a [u8], &[u8])) -> Option<(&'a str, SiteRecord)> {
+    let name = std::str::from_utf8(name).ok()?;
+    Some((name, serde_json::from_slice(record).ok()?))
 }

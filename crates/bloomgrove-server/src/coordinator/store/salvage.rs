@@ -1,0 +1,234 @@
+//! What of a damaged store can be kept, and what its sets are called that cannot.
+//!
+//! ```text
+//!   a set is kept    its record, its filter and all of its deltas are as they were written
+//!   it is dropped    else; where entries of deltas are lost, all sets between their neighbours
+//! ```
+//!
+//! A set without one of its deltas would deny keys that it has, so it is not kept by halves. The
+//! store that is made has another number and other versions, as one that is made of a snapshot:
+//! sites find that out at their next sign of life, and send their sets whole.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+use super::snapshot::{delta, filter, rebuild, set, site};
+use super::{FILE, Record, STORE};
+use crate::coordinator::load;
+use crate::disk::{Damaged, Examined, Head, Pages, replace_damaged};
+use crate::private::tidy;
+
+/// Names that are told one by one.
+const NAMED: usize = 100;
+
+/// Looks through a store without writing to it: its version, and its number.
+///
+/// # Errors
+/// [`Damaged`], with the names of sets that cannot be read; what is not a store, or in use.
+pub(super) fn check(path: &Path) -> Result<(u64, u64)> {
+    let pages = Pages::open(path)?;
+    let examined = pages.examine(&STORE)?;
+    let mut faults = faults(path, &examined);
+    let (version, store) = (examined.number("version"), examined.number("store"));
+    if let (true, Some(version), Some(store)) = (faults.is_empty(), version, store) {
+        return Ok((version, store));
+    }
+    faults.extend(survey(&pages, &examined)?.told());
+    Err(Damaged::of(faults))
+}
+
+fn faults(path: &Path, examined: &Examined) -> Vec<String> {
+    let mut faults = examined.faults.clone();
+    match (examined.number("version"), examined.number("store")) {
+        (Some(version), Some(store)) => faults.extend(Head::missed(path, store, version)),
+        _ => faults.push("`meta` does not say its version or its number".into()),
+    }
+    faults
+}
+
+/// What can be read of a store.
+#[derive(Debug, Default)]
+struct Survey {
+    /// Sets that are whole.
+    kept: BTreeSet<u64>,
+    /// Names of sets that are not.
+    dropped: Vec<String>,
+    /// Sets that are not, and whose names are lost, too.
+    nameless: u64,
+    sites: u64,
+    /// Registrations of sites that are lost; at least one, if it is not known.
+    lost_sites: u64,
+}
+
+impl Survey {
+    fn told(&self) -> Vec<String> {
+        let mut told = Vec::new();
+        if !self.dropped.is_empty() {
+            let (count, named) = (self.dropped.len(), self.dropped.len().min(NAMED));
+            let names = self.dropped[..named].join(", ");
+            let more = match count - named {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            told.push(format!("sets that cannot be read ({count}): {names}{more}"));
+        }
+        if self.nameless > 0 {
+            told.push(format!(
+                "sets that cannot be read and whose names are lost, too: {}",
+                self.nameless
+            ));
+        }
+        if self.lost_sites > 0 {
+            told.push(format!(
+                "sites whose registration cannot be read: {}; they are asked again once they have \
+                 been heard of",
+                self.lost_sites
+            ));
+        }
+        told
+    }
+}
+
+fn survey(pages: &Pages, examined: &Examined) -> Result<Survey> {
+    let mut records: BTreeMap<u64, Record> = BTreeMap::new();
+    examined.rows(pages, "sets", |row| {
+        records.extend(row.and_then(set));
+        Ok(())
+    })?;
+    let mut filters = BTreeSet::new();
+    examined.rows(pages, "filters", |row| {
+        filters.extend(row.and_then(filter).map(|(id, _)| id));
+        Ok(())
+    })?;
+    // Where deltas are lost, of which sets they were is known by those before and behind.
+    let (mut suspects, mut before, mut hole) = (Vec::new(), 0, false);
+    let whole = examined.rows(pages, "deltas", |row| {
+        match row.and_then(delta) {
+            Some((id, ..)) => {
+                if std::mem::take(&mut hole) {
+                    suspects.push(before..=id);
+                }
+                before = id;
+            }
+            None => hole = true,
+        }
+        Ok(())
+    })?;
+    if hole {
+        suspects.push(before..=u64::MAX);
+    }
+    // Some vanished, and nothing tells where.
+    if whole == Some(false) && suspects.is_empty() {
+        suspects.push(0..=u64::MAX);
+    }
+    let mut survey = Survey::default();
+    for (id, record) in &records {
+        let is_suspect = suspects.iter().any(|suspects| suspects.contains(id));
+        match filters.contains(id) && !is_suspect {
+            true => _ = survey.kept.insert(*id),
+            false => survey.dropped.push(record.name.clone()),
+        }
+    }
+    survey.dropped.sort_unstable();
+    let without = filters
+        .iter()
+        .filter(|id| !records.contains_key(id))
+        .count() as u64;
+    let missing = examined.entries("sets").unwrap_or(0);
+    survey.nameless = without.max(missing.saturating_sub(records.len() as u64));
+    let whole = examined.rows(pages, "sites", |row| {
+        survey.sites += u64::from(row.and_then(site).is_some());
+        Ok(())
+    })?;
+    if whole != Some(true) {
+        let written = examined.entries("sites").unwrap_or(0);
+        survey.lost_sites = written.saturating_sub(survey.sites).max(1);
+    }
+    Ok(survey)
+}
+
+/// Makes a store of what can be read of a damaged one, in its place; the damaged file is kept
+/// under another name. Says what was done; nothing, if the store is not damaged.
+///
+/// # Errors
+/// A store that is in use, or of which nothing can be read; a disk that refuses.
+pub fn salvage(folder: &Path) -> Result<Vec<String>> {
+    let path = folder.join(FILE);
+    if !path.exists() {
+        return Ok(Vec::new());
+    }
+    let salvage = || -> Result<Vec<String>> {
+        let nothing = "nothing of it can be read; restore a snapshot into a new data directory";
+        let pages = Pages::open(&path).context(nothing)?;
+        let examined = pages.examine(&STORE)?;
+        let mut told = faults(&path, &examined);
+        if told.is_empty() {
+            return Ok(told);
+        }
+        tidy(folder);
+        let survey = survey(&pages, &examined)?;
+        if examined.is_hopeless(&STORE) {
+            return Err(Damaged::of(told).context(nothing));
+        }
+        told.extend(survey.told());
+        let noted = Head::noted(&path).unwrap_or(0);
+        let new = rebuild(&pages, &examined, &path, noted, |id| {
+            survey.kept.contains(&id)
+        })?;
+        let kept = replace_damaged(new, &path)?;
+        told.push(format!(
+            "kept {} sets and {} sites; the damaged file is {}",
+            survey.kept.len(),
+            survey.sites,
+            kept.display()
+        ));
+        Ok(told)
+    };
+    salvage().with_context(|| path.display().to_string())
+}
+
+/// Checks a store or a snapshot, and expands every set; says how many sets and sites it has.
+///
+/// # Errors
+/// [`Damaged`]; what is not a store, or in use.
+pub(in crate::coordinator) fn verify(path: &Path) -> Result<(u64, u64)> {
+    check(path)?;
+    let pages = Pages::open(path)?;
+    let examined = pages.examine(&STORE)?;
+    let mut records = BTreeMap::new();
+    examined.rows(&pages, "sets", |row| {
+        records.extend(row.and_then(set));
+        Ok(())
+    })?;
+    let mut deltas: BTreeMap<u64, Vec<(u64, Vec<u8>)>> = BTreeMap::new();
+    examined.rows(&pages, "deltas", |row| {
+        if let Some((id, version, bytes)) = row.and_then(delta) {
+            deltas
+                .entry(id)
+                .or_default()
+                .push((version, bytes.to_vec()));
+        }
+        Ok(())
+    })?;
+    let sets = records.len() as u64;
+    examined.rows(&pages, "filters", |row| {
+        let Some((id, filter)) = row.and_then(filter) else {
+            return Ok(());
+        };
+        let record = records.remove(&id);
+        let record = record.with_context(|| format!("filter {id} is of no set"))?;
+        load::check(super::Loaded {
+            id,
+            record,
+            filter: filter.to_vec(),
+            deltas: deltas.remove(&id).unwrap_or_default(),
+        })
+    })?;
+    if let Some(record) = records.values().next() {
+        let what = format!("the filter of {} is missing", record.name);
+        return Err(Damaged::of(vec![what]));
+    }
+    Ok((sets, examined.entries("sites").unwrap_or(0)))
+}
