@@ -50,6 +50,8 @@ pub struct SiteConfig {
     pub triples: u64,
     /// Requests that take longer are logged.
     pub slow: Duration,
+    /// If the log is damaged, keep what can be read of it.
+    pub salvage: bool,
 }
 
 /// Where the coordinator is.
@@ -117,6 +119,7 @@ impl Default for SiteConfig {
             limits: Limits::default(),
             triples: 20_000_000,
             slow: Duration::from_secs(1),
+            salvage: false,
         }
     }
 }

@@ -65,5 +65,6 @@ pub mod vocabulary;
 
 pub use config::{CoordinatorConfig, SiteConfig};
 pub use handle::{Handle, MOST_AT_A_TIME};
+pub use log::verify;
 pub use publish::{Window, set_name, timestamp};
 pub use site::{Site, run};

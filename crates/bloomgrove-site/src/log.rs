@@ -3,8 +3,11 @@
 //! ```text
 //!   log        0, 1, 2, ...   -> when, and the new triples of one batch, as N-Triples
 //!   published  name of a set  -> what the coordinator has acknowledged of it, as JSON
-//!   meta       "format", "name", "key"
+//!   meta       "format", "name", "key"; what is in each table
 //! ```
+//!
+//! Every entry has a checksum, and all are checked before the log is opened: see
+//! [`disk`](bloomgrove_server::disk).
 //!
 //! A batch is on disk when [`append`](Log::append) returns; what is in memory is made from the log
 //! at every start. FORMAT.md section 18 tells every byte.
@@ -13,23 +16,35 @@
 //! whether the batch is there all the same. If that cannot be told yet, the next batch finds out,
 //! and memory takes in what it has missed ([`AppendError::Behind`]).
 
+mod salvage;
+
 use std::collections::BTreeMap;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, Result, bail};
 use bloomgrove_server::access::new_key;
+use bloomgrove_server::disk::{self, Damaged, Head, Kind, Ledger, Meta, unseal};
 use bloomgrove_server::private;
-use redb::{Database, DatabaseError, Durability, ReadableDatabase, ReadableTable, TableDefinition};
+use redb::{
+    Database, Durability, ReadableDatabase, ReadableTable, TableDefinition, WriteTransaction,
+};
+use xxhash_rust::xxh3::xxh3_64;
+
+pub(crate) use salvage::salvage;
+pub use salvage::verify;
 
 const LOG: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("log");
 const PUBLISHED: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("published");
-const META: TableDefinition<'_, &str, &str> = TableDefinition::new("meta");
 
 /// FORMAT.md section 18.
-const FORMAT: &str = "1";
+const KIND: Kind = Kind {
+    what: "log of a site",
+    tables: &["log", "published"],
+    format: 2,
+};
+const FILE: &str = "site.redb";
 /// What redb may keep in memory. The log is read once, at the start.
 const CACHE: usize = 4 << 20;
 /// Bytes of an entry before its triples.
@@ -56,6 +71,7 @@ pub(crate) struct Log {
     next: AtomicU64,
     /// For good.
     closed: AtomicBool,
+    head: Head,
 }
 
 impl Log {
@@ -66,15 +82,33 @@ impl Log {
     pub(crate) fn open(folder: &Path, site: &str) -> Result<Self> {
         let made = private::make_folder(folder);
         made.with_context(|| format!("{}: making the data folder", folder.display()))?;
-        let path = folder.join("site.redb");
-        private::make_database(&path, |database| prepare(database, site).map(drop))?;
-        let database = open(&path)?;
-        let key = prepare(&database, site).with_context(|| path.display().to_string())?;
-        let next = next_of(&database).with_context(|| path.display().to_string())?;
-        private::warn_if_open(&[folder, &path]);
+        let path = folder.join(FILE);
+        private::make_database(&path, |database| {
+            let key = new_key().map_err(anyhow::Error::msg)?;
+            fill(database, site, &key)
+        })?;
+        let log =
+            Self::check_and_open(path, site).map_err(|error| match error.is::<Damaged>() {
+                true => error.context(DAMAGED),
+                false => error,
+            })?;
+        private::warn_if_open(&[folder, &log.path]);
         // Only who has the log may.
         private::tidy(folder);
+        Ok(log)
+    }
+
+    fn check_and_open(path: PathBuf, site: &str) -> Result<Self> {
+        let told = || path.display().to_string();
+        let (next, key) = salvage::check(&path, Some(site)).with_context(told)?;
+        let database = disk::open(&path, CACHE)?;
+        let opened = next_of(&database).with_context(told)?;
+        if opened != next {
+            let what = format!("it has {next} entries, and redb finds {opened}");
+            return Err(Damaged::of(vec![what])).with_context(told);
+        }
         Ok(Self {
+            head: Head::open(&path, mark(&key), next)?,
             path,
             key,
             database: Mutex::new(Some(Arc::new(database))),
@@ -108,11 +142,7 @@ impl Log {
             bail!("the site has stopped");
         }
         // Not made anew: an empty log in its place would lose everything.
-        let open = || Database::builder().set_cache_size(CACHE).open(&self.path);
-        let again = || format!("{}: opening the log again", self.path.display());
-        let opened = std::panic::catch_unwind(open).map_err(|_| anyhow::anyhow!(DAMAGED));
-        let opened = opened.and_then(|opened| opened.map_err(anyhow::Error::new));
-        let database = opened.with_context(again)?;
+        let database = disk::open(&self.path, CACHE).context("opening the log again")?;
         let (next, wanted) = (next_of(&database)?, self.next());
         if next < wanted {
             bail!(
@@ -145,11 +175,11 @@ impl Log {
         let write = || -> Result<()> {
             let mut write = database.begin_write()?;
             write.set_durability(Durability::Immediate)?;
-            write.open_table(LOG)?.insert(number, entry.as_slice())?;
+            put(&write, LOG, |log| log.insert(number, &entry))?;
             Ok(write.commit()?)
         };
         let Err(error) = write() else {
-            self.next.store(number + 1, Relaxed);
+            self.appended(number + 1);
             return Ok(number);
         };
         // After a failed write redb refuses all others; opening it again tells what is there.
@@ -158,11 +188,19 @@ impl Log {
         match self.opened().and_then(|database| next_of(&database)) {
             // It is on disk all the same.
             Ok(next) if next > number => {
-                self.next.store(next, Relaxed);
+                self.appended(next);
                 Ok(number)
             }
             Ok(_) => Err(AppendError::Storage(error)),
             Err(why) => Err(AppendError::Storage(error.context(format!("{why:#}")))),
+        }
+    }
+
+    /// So many entries are on disk.
+    fn appended(&self, next: u64) {
+        self.next.store(next, Relaxed);
+        if let Err(error) = self.head.note(next) {
+            tracing::warn!("the newest entry is not noted beside the log: {error}");
         }
     }
 
@@ -176,16 +214,24 @@ impl Log {
         mut each: impl FnMut(u64, u64, &[u8]) -> Result<()>,
     ) -> Result<()> {
         let read = self.reading()?;
+        let told = || self.path.display().to_string();
+        let mut next = from;
         for entry in read.open_table(LOG)?.range(from..)? {
             let (number, entry) = entry?;
             let number = number.value();
-            let short = || format!("{}: entry {number} is cut short", self.path.display());
-            let (seconds, triples) = entry
-                .value()
-                .split_first_chunk::<HEAD>()
-                .with_context(short)?;
-            each(number, u64::from_le_bytes(*seconds), triples)
-                .with_context(|| format!("{}: entry {number}", self.path.display()))?;
+            let mut take = || -> Result<()> {
+                let payload = unseal(LOG, &number, entry.value())?;
+                let (seconds, triples) = split(payload).context("it is cut short")?;
+                each(number, seconds, triples)
+            };
+            if number != next {
+                return Err(missing(next)).with_context(told);
+            }
+            next += 1;
+            take().with_context(|| format!("{}: entry {number}", self.path.display()))?;
+        }
+        if next < Meta::read_account(&read, "log")?.entries() {
+            return Err(missing(next)).with_context(told);
         }
         Ok(())
     }
@@ -199,7 +245,8 @@ impl Log {
         let table = read.open_table(PUBLISHED)?;
         let entries = table.iter()?.map(|entry| {
             let (name, about) = entry?;
-            Ok((name.value().to_owned(), about.value().to_owned()))
+            let about = unseal(PUBLISHED, &name.value(), about.value())?;
+            Ok((name.value().to_owned(), about.to_owned()))
         });
         entries.collect()
     }
@@ -214,13 +261,10 @@ impl Log {
         let write = || -> Result<()> {
             let mut write = database.begin_write()?;
             write.set_durability(Durability::Immediate)?;
-            {
-                let mut table = write.open_table(PUBLISHED)?;
-                match about {
-                    Some(about) => drop(table.insert(set, about)?),
-                    None => drop(table.remove(set)?),
-                }
-            }
+            put(&write, PUBLISHED, |table| match about {
+                Some(about) => table.insert(set, about),
+                None => table.remove(set),
+            })?;
             Ok(write.commit()?)
         };
         let written = write();
@@ -245,71 +289,49 @@ impl Log {
     }
 }
 
-const DAMAGED: &str = "the log of the site is damaged; put back a copy of the data folder";
+const DAMAGED: &str = "the log of the site is damaged; put back a copy of the data directory, or \
+                       start with `--salvage`, which keeps the damaged file and drops what cannot \
+                       be read";
 
-/// Opens the log at a path.
-fn open(path: &Path) -> Result<Database> {
-    let told = || path.display().to_string();
-    // An empty file would be taken for a new log, and what was in it for forgotten.
-    if std::fs::metadata(path).is_ok_and(|about| about.len() == 0) {
-        return Err(anyhow::anyhow!("it is empty").context(DAMAGED)).with_context(told);
-    }
-    let open = || Database::builder().set_cache_size(CACHE).open(path);
-    // A file that was cut short makes redb panic.
-    let opened = std::panic::catch_unwind(open)
-        .map_err(|_| anyhow::anyhow!(DAMAGED))
-        .with_context(told)?;
-    opened.map_err(|error| match error {
-        DatabaseError::DatabaseAlreadyOpen => anyhow::anyhow!(
-            "{}: another process has this data folder open; stop it, or take another folder",
-            path.display()
-        ),
-        DatabaseError::Storage(redb::StorageError::Io(error))
-            if !matches!(
-                error.kind(),
-                io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof
-            ) =>
-        {
-            anyhow::Error::new(error).context(format!("{}: opening the log", path.display()))
-        }
-        error => anyhow::Error::new(error).context(DAMAGED).context(told()),
-    })
+/// Time and triples of an entry.
+fn split(entry: &[u8]) -> Option<(u64, &[u8])> {
+    let (seconds, triples) = entry.split_first_chunk::<HEAD>()?;
+    Some((u64::from_le_bytes(*seconds), triples))
 }
 
-/// Sees that the tables are there, of a format that is known and of this site; gives the key for
-/// the coordinator, which is made once.
-fn prepare(database: &Database, site: &str) -> Result<String> {
-    let write = database.begin_write().context("writing to the log")?;
-    let key = {
-        let mut meta = write.open_table(META)?;
-        let format = meta.get("format")?.map(|format| format.value().to_owned());
-        match format.as_deref() {
-            None => {
-                meta.insert("format", FORMAT)?;
-                meta.insert("name", site)?;
-                meta.insert("key", new_key().map_err(anyhow::Error::msg)?.as_str())?;
-            }
-            Some(FORMAT) => {}
-            Some(other) => bail!(
-                "written in format {other}, and this build reads {FORMAT}; use a newer bloomgrove"
-            ),
-        }
-        let name = meta.get("name")?.map(|name| name.value().to_owned());
-        match name {
-            Some(name) if name == site => {}
-            Some(name) => bail!(
-                "this is the data folder of the site {name:?}, and not of {site:?}; name the site \
-                 so, or take another folder"
-            ),
-            None => bail!("it does not say whose it is: {DAMAGED}"),
-        }
-        write.open_table(LOG)?;
-        write.open_table(PUBLISHED)?;
-        let key = meta.get("key")?.map(|key| key.value().to_owned());
-        key.with_context(|| format!("it has no key for the coordinator: {DAMAGED}"))?
-    };
-    write.commit().context("writing to the log")?;
-    Ok(key)
+fn missing(entry: u64) -> anyhow::Error {
+    Damaged::of(vec![format!("entry {entry} is missing")])
+}
+
+/// Tells logs apart.
+fn mark(key: &str) -> u64 {
+    xxh3_64(key.as_bytes())
+}
+
+/// Changes a table.
+fn put<K: redb::Key + 'static>(
+    write: &WriteTransaction,
+    table: TableDefinition<'static, K, &'static [u8]>,
+    change: impl FnOnce(&mut Ledger<'_, K>) -> Result<()>,
+) -> Result<()> {
+    let mut meta = Meta::open(write)?;
+    let mut ledger = meta.ledger(write, table)?;
+    change(&mut ledger)?;
+    meta.close(ledger)
+}
+
+/// Makes the tables of a new log, without entries.
+fn fill(database: &Database, site: &str, key: &str) -> Result<()> {
+    let write = database.begin_write()?;
+    put(&write, LOG, |_| Ok(()))?;
+    put(&write, PUBLISHED, |_| Ok(()))?;
+    {
+        let mut meta = Meta::open(&write)?;
+        meta.set("format", &KIND.format.to_le_bytes())?;
+        meta.set("name", site.as_bytes())?;
+        meta.set("key", key.as_bytes())?;
+    }
+    Ok(write.commit()?)
 }
 
 /// The number of the next entry.

@@ -20,6 +20,7 @@ use tokio::task::JoinSet;
 use crate::config::SiteConfig;
 use crate::handle::Handle;
 use crate::http::{self, COORDINATOR};
+use crate::log;
 use crate::publish::plan::Plan;
 use crate::publish::push::{About, Publisher};
 use crate::records::{Records, now};
@@ -78,7 +79,15 @@ impl Site {
             seal: config.seal.clone(),
         };
         let (folder, most, started) = (config.data.clone(), config.triples, Instant::now());
-        let records = move || Records::open(&folder, plan, most, now());
+        let salvage = config.salvage;
+        let records = move || {
+            if salvage {
+                for line in log::salvage(&folder, &plan.site)? {
+                    tracing::warn!("salvage: {line}");
+                }
+            }
+            Records::open(&folder, plan, most, now())
+        };
         let records = Arc::new(tokio::task::spawn_blocking(records).await??);
         let seconds = started.elapsed().as_secs_f64();
         let (site, triples) = (&config.name, records.store.len());

@@ -1,5 +1,6 @@
 //! Whatever happens between a site and its coordinator, no id is missed.
 
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -141,6 +142,47 @@ async fn a_delta_whose_answer_was_lost_is_sent_again() {
     coordinator.stop().await;
 }
 
+/// Puts back an older copy of a store, with what stood beside it: nothing, so it is taken for new.
+fn put_back(copy: &Path, store: &Path) {
+    std::fs::copy(copy, store).unwrap();
+    std::fs::remove_file(store.with_extension("head")).unwrap();
+}
+
+/// A set that a salvaged store had to drop comes back from its site by itself.
+#[tokio::test]
+async fn a_coordinator_that_was_salvaged_gets_what_it_dropped() {
+    let (far, near) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let there = coordinator(far.path(), 0).await;
+    let port: u16 = there.url.rsplit(':').next().unwrap().parse().unwrap();
+    let (running, site) = site(config(near.path(), &there.url)).await;
+    let ids = ["a", "b"].map(str::to_owned);
+    site.record(vec![derived(&["a"], "b")]).await.unwrap();
+    site.publish().await.unwrap();
+    there.stop().await;
+    let store = far.path().join("store.redb");
+    let mut bytes = std::fs::read(&store).unwrap();
+    let name = b"galway/ids/all";
+    for at in 0..bytes.len() - name.len() {
+        if bytes[at..].starts_with(name) {
+            bytes[at] ^= 1;
+        }
+    }
+    std::fs::write(&store, bytes).unwrap();
+    let told = bloomgrove_server::coordinator::salvage(far.path()).unwrap();
+    assert!(
+        told.join(" ").contains("names are lost, too: 1"),
+        "{told:?}"
+    );
+
+    let there = coordinator(far.path(), port).await;
+    let client = there.client();
+    assert_eq!(missing(&client, "galway", &ids).await, ids);
+    site.publish().await.unwrap();
+    assert!(missing(&client, "galway", &ids).await.is_empty());
+    running.stop().await;
+    there.stop().await;
+}
+
 /// Also when the site has nothing new to say.
 #[tokio::test]
 async fn a_coordinator_that_went_back_or_lost_a_set_gets_it_whole() {
@@ -160,7 +202,7 @@ async fn a_coordinator_that_went_back_or_lost_a_set_gets_it_whole() {
     site.publish().await.unwrap();
     assert!(missing(&there.client(), "galway", &ids).await.is_empty());
     there.stop().await;
-    std::fs::copy(&copy, &store).unwrap();
+    put_back(&copy, &store);
 
     let there = coordinator(far.path(), port).await;
     let client = there.client();
@@ -282,7 +324,7 @@ async fn chaos(seed: u64) -> (u64, u64) {
                 }
                 let (store, copy) = (far.path().join("store.redb"), backup.path().join("copy"));
                 match saved && random.random_range(0..2) == 0 {
-                    true => drop(std::fs::copy(&copy, &store).unwrap()),
+                    true => put_back(&copy, &store),
                     false => drop(std::fs::copy(&store, &copy).unwrap()),
                 }
                 saved = true;

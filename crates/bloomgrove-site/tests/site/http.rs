@@ -7,6 +7,7 @@ use bloomgrove_client::api::{
 };
 use bloomgrove_client::{Client, Error, Seal, Site as Remote};
 use bloomgrove_server::access::{KeyEntry, Role, hash_of};
+use bloomgrove_server::disk::Meta;
 use bloomgrove_site::{MOST_AT_A_TIME, SiteConfig};
 use redb::ReadableDatabase;
 use reqwest::{Method, StatusCode};
@@ -202,9 +203,8 @@ async fn keys_say_who_may_do_what() {
     site(alone(folder.path())).await.0.stop().await;
     let coordinators = {
         let database = redb::Database::open(folder.path().join("site.redb")).unwrap();
-        let table: redb::TableDefinition<'_, &str, &str> = redb::TableDefinition::new("meta");
-        let meta = database.begin_read().unwrap().open_table(table).unwrap();
-        meta.get("key").unwrap().unwrap().value().to_owned()
+        let read = database.begin_read().unwrap();
+        String::from_utf8(Meta::read(&read, "key").unwrap()).unwrap()
     };
     let entry = |name: &str, role, prefix: &str| KeyEntry::new(name, role, hash_of(name), prefix);
     let config = SiteConfig {
