@@ -23,6 +23,7 @@ mod trace;
 mod tree;
 mod tune;
 mod units;
+mod verify;
 mod which;
 mod whole_file;
 
@@ -72,6 +73,8 @@ enum Noun {
     Site(Box<site::Args>),
     /// Say where a document comes from, across all sites
     Trace(Box<trace::Args>),
+    /// Check that files are as they were written: of every kind, also those of servers and sites
+    Verify(verify::Args),
     /// Measure the hash families
     #[command(subcommand)]
     Hash(hash::Verb),
@@ -117,6 +120,7 @@ fn main() -> ExitCode {
         Noun::Serve(args) => serve::run(*args),
         Noun::Site(args) => site::run(*args),
         Noun::Trace(args) => trace::run(*args),
+        Noun::Verify(args) => verify::run(args),
         Noun::Hash(verb) => hash::run(verb),
         Noun::Tune(verb) => tune::run(verb),
         Noun::Paper(verb) => paper::run(verb),

@@ -42,6 +42,9 @@ pub(super) struct Flags {
     /// Begin with what is in this snapshot
     #[arg(long, value_name = "SNAPSHOT", env = "BLOOMGROVE_RESTORE")]
     restore: Option<PathBuf>,
+    /// If the store is damaged, keep a copy, drop the sets that cannot be read, and name them
+    #[arg(long, conflicts_with = "restore")]
+    salvage: bool,
     #[command(flatten)]
     limits: LimitFlags,
     #[command(flatten)]
@@ -187,6 +190,7 @@ impl Flags {
             listen: self.listen,
             demo: self.demo,
             restore: self.restore,
+            salvage: self.salvage,
             limits: LimitSettings {
                 body: self.limits.max_body,
                 keys: self.limits.max_keys,
@@ -303,6 +307,7 @@ mod tests {
             ]),
             demo: Some(false),
             restore: Some("s".into()),
+            salvage: false,
             limits: LimitSettings {
                 body: Some(1 << 20),
                 keys: Some(8),

@@ -32,6 +32,9 @@ pub(super) struct Flags {
         value_delimiter = ','
     )]
     listen: Option<Vec<SocketAddr>>,
+    /// If the log is damaged, keep a copy, drop the entries that cannot be read, and name them
+    #[arg(long)]
+    salvage: bool,
     #[command(flatten)]
     publish: Publish,
     #[command(flatten)]
@@ -225,6 +228,7 @@ fn config(flags: Flags) -> Result<SiteConfig> {
             .unwrap_or_else(|| format!("{}-data", name.replace('/', "-")).into()),
         name,
         listen: flags.listen.unwrap_or(usual.listen),
+        salvage: flags.salvage,
         advertise: publish.advertise,
         coordinator,
         period: publish.period,

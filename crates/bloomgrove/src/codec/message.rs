@@ -88,6 +88,16 @@ impl Kind {
     }
 }
 
+/// Reads all of a message and checks every checksum. The bits in it are not looked at.
+///
+/// # Errors
+/// [`Error::Message`], [`Error::WrongContent`] and [`Error::Version`]; [`Error::Io`].
+pub fn check(input: impl Read, kind: Kind) -> Result<(), Error> {
+    let (mut message, mut payload) = (Reader::open(input, kind)?, Vec::new());
+    while message.next(&mut payload)?.is_some() {}
+    Ok(())
+}
+
 /// The sum of a part, given that of the part before.
 fn chained(before: u64, part: &[&[u8]]) -> u64 {
     let mut sum = Xxh3::with_seed(before);

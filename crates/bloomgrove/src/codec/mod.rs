@@ -36,7 +36,7 @@ pub(crate) mod varint;
 pub use bits::Model;
 pub use delta::{apply, delta, delta_fingerprints, delta_with};
 pub use filter::{LIMIT, compress, compress_with, expand, expand_within, params_of};
-pub use message::Kind;
+pub use message::{Kind, check};
 
 #[cfg(test)]
 mod tests;
