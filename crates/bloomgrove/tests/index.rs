@@ -3,7 +3,7 @@
 
 mod support;
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
 
 use bloomgrove::index::{Duplicates, Index, IndexFile, Shape};
 use bloomgrove::{Error, Filter, Params};
