@@ -1,6 +1,7 @@
 //! How a client is made: where the server is, who asks, how long and how much to wait for.
 
 use std::net::IpAddr;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,6 +10,15 @@ use reqwest::header::HeaderValue;
 use reqwest::{Certificate, Url, redirect};
 
 use crate::{Client, Error, shorten};
+
+/// Carries requests in place of a network: to a server in the same process, say.
+pub trait Carrier: Send + Sync {
+    /// The answer to a request.
+    fn carry(&self, request: reqwest::Request) -> Carried;
+}
+
+/// An answer that is on its way.
+pub type Carried = Pin<Box<dyn Future<Output = Result<reqwest::Response, reqwest::Error>> + Send>>;
 
 /// Makes a [`Client`].
 ///
@@ -33,6 +43,7 @@ pub struct ClientBuilder {
     filter_limit: u64,
     proxies: bool,
     resolver: Option<Arc<dyn Resolve>>,
+    carrier: Option<Arc<dyn Carrier>>,
 }
 
 /// How long it may take to reach the server; the answer may take longer.
@@ -52,6 +63,7 @@ impl ClientBuilder {
             filter_limit: 1 << 30,
             proxies: true,
             resolver: None,
+            carrier: None,
         }
     }
 
@@ -98,6 +110,12 @@ impl ClientBuilder {
         self
     }
 
+    /// Has requests carried by this, and by no network.
+    pub fn carrier(mut self, carrier: Arc<dyn Carrier>) -> Self {
+        self.carrier = Some(carrier);
+        self
+    }
+
     /// The client. Nothing is sent yet.
     ///
     /// # Errors
@@ -139,6 +157,7 @@ impl ClientBuilder {
         })?;
         Ok(Client {
             http,
+            carrier: self.carrier,
             server: as_server(&url),
             key,
             answer_limit: self.answer_limit,

@@ -32,13 +32,14 @@
 pub mod api;
 mod builder;
 mod client;
+pub mod clock;
 mod error;
 pub mod render;
 mod seal;
 mod short;
 mod site;
 
-pub use builder::{ClientBuilder, host_of, normalize};
+pub use builder::{Carried, Carrier, ClientBuilder, host_of, normalize};
 pub use client::{Client, ListRequest, Listing, PutOptions};
 pub use error::Error;
 pub use seal::Seal;

@@ -1,9 +1,10 @@
 //! Files for their owner only: what they hold tells who knows what, or opens doors.
 
 use std::path::Path;
+use std::sync::OnceLock;
 
 use anyhow::{Context, Result};
-use redb::Database;
+use redb::{Database, DatabaseError};
 
 use crate::disk;
 
@@ -45,6 +46,33 @@ pub fn make_database(path: &Path, fill: impl FnOnce(&Database) -> Result<()>) ->
         disk::sync_name(path)
     };
     make().with_context(|| format!("{}: making it", path.display()))
+}
+
+/// What opens databases in place of the system's files: a simulation of disks.
+type Opener = dyn Fn(&Path, redb::Builder) -> Result<Database, DatabaseError> + Send + Sync;
+
+static OPENER: OnceLock<Box<Opener>> = OnceLock::new();
+
+/// Has all databases of the process opened by this from now on: for simulations of disks.
+#[doc(hidden)]
+pub fn open_databases_by(
+    opener: impl Fn(&Path, redb::Builder) -> Result<Database, DatabaseError> + Send + Sync + 'static,
+) {
+    // The first stays.
+    let _ = OPENER.set(Box::new(opener));
+}
+
+/// Opens a database that is there, with so much memory for its pages.
+///
+/// # Errors
+/// When there is none, or it is damaged or open elsewhere.
+pub fn open_database(path: &Path, cache: usize) -> Result<Database, DatabaseError> {
+    let mut builder = Database::builder();
+    builder.set_cache_size(cache);
+    match OPENER.get() {
+        None => builder.open(path),
+        Some(opener) => opener(path, builder),
+    }
 }
 
 /// Removes what a process that was killed has left behind.

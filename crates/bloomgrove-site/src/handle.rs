@@ -3,19 +3,32 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use anyhow::Result;
+use axum::Router;
+use bloomgrove_client::Client;
+use bloomgrove_server::access::Access;
+use bloomgrove_server::budget::Budget;
+use bloomgrove_server::front;
+use bloomgrove_server::guard::{self, Door};
+
 use bloomgrove_client::api::{
     Code, Event, Imported, Lineage, LineageRequest, MOST_LINKS, Recorded, SiteStatus,
 };
+use bloomgrove_client::clock::now;
 use bloomgrove_server::coordinator::Refusal;
 use bytes::Bytes;
 use oxigraph::sparql::CancellationToken;
 use tokio::sync::Semaphore;
 
+use crate::config::SiteConfig;
 use crate::event;
+use crate::http;
 use crate::import::{self, Format};
-use crate::publish::push::Publisher;
+use crate::log;
+use crate::publish::plan::Plan;
+use crate::publish::push::{About, Publisher};
 use crate::publish::timestamp;
-use crate::records::{Records, now};
+use crate::records::Records;
 use crate::sparql::{self, Wanted};
 
 /// Events, and ids to begin with, in one request.
@@ -42,7 +55,60 @@ struct Inner {
 }
 
 impl Handle {
-    pub(crate) fn new(
+    /// Reads the log of a site that is reached at `url`, and publishes by `client`. Nobody serves or
+    /// publishes yet: a [`Site`](crate::Site) does, or who simulates one.
+    ///
+    /// # Errors
+    /// A data folder that cannot be used.
+    #[doc(hidden)]
+    pub fn open(config: &SiteConfig, url: String, client: Option<Client>) -> Result<Self> {
+        let plan = Plan {
+            site: config.name.clone(),
+            window: config.window,
+            expect: config.expect,
+            fpr: config.fpr,
+            seal: config.seal.clone(),
+        };
+        let (site, started) = (&config.name, Instant::now());
+        if config.salvage {
+            for line in log::salvage(&config.data, site)? {
+                tracing::warn!("salvage: {line}");
+            }
+        }
+        let records = Arc::new(Records::open(&config.data, plan, config.triples, now())?);
+        let (triples, seconds) = (records.store.len(), started.elapsed().as_secs_f64());
+        tracing::info!(site, triples, seconds, "read the log");
+        let publisher = client.map(|client| {
+            let about = About {
+                name: config.name.clone(),
+                url,
+                key: records.log.key().to_owned(),
+                period: config.period,
+            };
+            Arc::new(Publisher::new(records.clone(), client, about))
+        });
+        // The rest is for sending it.
+        let time = config.limits.request_time.mul_f64(0.8);
+        Ok(Self::new(site.clone(), records, publisher, time))
+    }
+
+    /// What answers for it over HTTP, without keys.
+    #[doc(hidden)]
+    pub fn router(&self, config: &SiteConfig) -> Router {
+        let door = Door {
+            access: Arc::new(Access::open()),
+            is_open: guard::is_health_path,
+        };
+        front::before_door(
+            http::router(self.clone()),
+            door,
+            &config.limits,
+            Budget::new(config.limits.memory),
+            config.slow,
+        )
+    }
+
+    fn new(
         name: String,
         records: Arc<Records>,
         publisher: Option<Arc<Publisher>>,
@@ -72,6 +138,11 @@ impl Handle {
     /// Closes the log; nothing is recorded any more.
     pub(crate) fn close(&self) {
         self.0.records.log.close();
+    }
+
+    /// The key that the coordinator shows.
+    pub(crate) fn key(&self) -> &str {
+        self.0.records.log.key()
     }
 
     pub(crate) fn publisher(&self) -> Option<&Arc<Publisher>> {

@@ -3,7 +3,7 @@
 //! ```text
 //!   log        0, 1, 2, ...   -> when, and the new triples of one batch, as N-Triples
 //!   published  name of a set  -> what the coordinator has acknowledged of it, as JSON
-//!   meta       "format", "name", "key"; what is in each table
+//!   meta       "format", "name", "key", "settled"; what is in each table
 //! ```
 //!
 //! Every entry has a checksum, and all are checked before the log is opened: see
@@ -257,14 +257,21 @@ impl Log {
     /// # Errors
     /// When the disk refuses.
     pub(crate) fn note_published(&self, set: &str, about: Option<&[u8]>) -> Result<()> {
+        self.note(|write| {
+            put(write, PUBLISHED, |table| match about {
+                Some(about) => table.insert(set, about),
+                None => table.remove(set),
+            })
+        })
+    }
+
+    /// Writes something beside the entries.
+    fn note(&self, what: impl FnOnce(&WriteTransaction) -> Result<()>) -> Result<()> {
         let database = self.opened()?;
         let write = || -> Result<()> {
             let mut write = database.begin_write()?;
             write.set_durability(Durability::Immediate)?;
-            put(&write, PUBLISHED, |table| match about {
-                Some(about) => table.insert(set, about),
-                None => table.remove(set),
-            })?;
+            what(&write)?;
             Ok(write.commit()?)
         };
         let written = write();
@@ -274,6 +281,23 @@ impl Log {
             *self.slot() = None;
         }
         written
+    }
+
+    /// Entries before this one were acknowledged by a coordinator, in their windows or in later ones.
+    ///
+    /// # Errors
+    /// A log that cannot be read.
+    pub(crate) fn settled(&self) -> Result<u64> {
+        let settled = Meta::read_number(&self.reading()?, "settled");
+        settled.with_context(|| self.path.display().to_string())
+    }
+
+    /// Notes that entries before this one were acknowledged.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub(crate) fn settle(&self, position: u64) -> Result<()> {
+        self.note(|write| Meta::open(write)?.set("settled", &position.to_le_bytes()))
     }
 
     /// Closes it for good, so that another process can open it, whoever still holds this one.
@@ -330,6 +354,7 @@ fn fill(database: &Database, site: &str, key: &str) -> Result<()> {
         meta.set("format", &KIND.format.to_le_bytes())?;
         meta.set("name", site.as_bytes())?;
         meta.set("key", key.as_bytes())?;
+        meta.set("settled", &0u64.to_le_bytes())?;
     }
     Ok(write.commit()?)
 }

@@ -12,7 +12,6 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Result;
 use bloomgrove_client::Seal;
@@ -67,11 +66,12 @@ impl Records {
                 notes.insert(set, note);
             }
         }
+        let settled = log.settled()?;
         let seal = plan.seal.clone();
         let records = Self {
             log,
             store: Store::new()?,
-            sets: Mutex::new(Sets::new(plan, notes)),
+            sets: Mutex::new(Sets::new(plan, notes, settled)),
             writing: Mutex::new(()),
             seal,
             most,
@@ -119,8 +119,9 @@ impl Records {
         Ok(())
     }
 
-    /// Forgets windows whose time is over, and takes back those that were only over by a clock that
-    /// was ahead; gives the names of the sets that went.
+    /// Forgets windows whose time is over, takes back those that were only over by a clock that was
+    /// ahead, and files what was never published in the current one; gives the names of the sets that
+    /// went.
     ///
     /// # Errors
     /// A log that cannot be read.
@@ -131,7 +132,50 @@ impl Records {
             let _one_at_a_time = self.writing();
             self.revive(now)?;
         }
+        self.file_again(now)?;
         Ok(gone)
+    }
+
+    /// Records once more, now, what no coordinator has acknowledged and is in windows that are over: by
+    /// a clock that was behind, or since the coordinator was away for that long.
+    fn file_again(&self, now: u64) -> Result<()> {
+        let (plan, windows) = {
+            let sets = self.sets();
+            (sets.plan().clone(), sets.unpublished(now))
+        };
+        let Some(first) = windows.values().min() else {
+            return Ok(());
+        };
+        tracing::warn!(
+            "windows were over before they were published: filing their ids in this one"
+        );
+        let mut waiting: Vec<Triple> = Vec::new();
+        let add = |triples: Vec<Triple>| self.add(triples, now).map_err(anyhow::Error::from);
+        self.log.scan(*first, |entry, second, text| {
+            let from = windows.get(&plan.begin(second));
+            if from.is_some_and(|from| entry >= *from) {
+                waiting.extend(store::from_text(text)?);
+                if waiting.len() >= AT_A_TIME {
+                    add(std::mem::take(&mut waiting))?;
+                }
+            }
+            Ok(())
+        })?;
+        add(waiting)?;
+        self.sets().filed(&windows);
+        Ok(())
+    }
+
+    /// All entries before this one were acknowledged, and are not filed again.
+    ///
+    /// # Errors
+    /// When the disk refuses; then they may be.
+    pub(crate) fn settled(&self, position: u64) -> Result<()> {
+        let is_new = self.sets().settle(position);
+        if is_new {
+            self.log.settle(position)?;
+        }
+        Ok(())
     }
 
     /// Makes sets from the log that are kept and are not there; nobody may be writing.
@@ -270,12 +314,6 @@ fn refused(error: anyhow::Error) -> Refusal {
     tracing::error!("the log cannot be written: {error:#}");
     let detail = format!("the disk of the site refuses: {error:#}; nothing was recorded");
     Refusal::new(Code::Storage, detail)
-}
-
-/// Seconds since 1970.
-pub(crate) fn now() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| since.as_secs())
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use bloomgrove_server::access::{Access, KeyEntry, Role, hash_of};
@@ -20,10 +20,6 @@ use tokio::task::JoinSet;
 use crate::config::SiteConfig;
 use crate::handle::Handle;
 use crate::http::{self, COORDINATOR};
-use crate::log;
-use crate::publish::plan::Plan;
-use crate::publish::push::{About, Publisher};
-use crate::records::{Records, now};
 
 /// How often certificates are looked at that may have changed.
 const RELOAD: Duration = Duration::from_secs(5);
@@ -71,49 +67,17 @@ impl Site {
             addresses.push(listener.local_addr()?);
             listeners.push(listener);
         }
-        let plan = Plan {
-            site: config.name.clone(),
-            window: config.window,
-            expect: config.expect,
-            fpr: config.fpr,
-            seal: config.seal.clone(),
-        };
-        let (folder, most, started) = (config.data.clone(), config.triples, Instant::now());
-        let salvage = config.salvage;
-        let records = move || {
-            if salvage {
-                for line in log::salvage(&folder, &plan.site)? {
-                    tracing::warn!("salvage: {line}");
-                }
-            }
-            Records::open(&folder, plan, most, now())
-        };
-        let records = Arc::new(tokio::task::spawn_blocking(records).await??);
-        let seconds = started.elapsed().as_secs_f64();
-        let (site, triples) = (&config.name, records.store.len());
-        tracing::info!(site, triples, seconds, "read the log");
-
-        let access = access(&config.keys, records.log.key()).map_err(anyhow::Error::msg)?;
         let url = config.advertise.clone();
         let url = url.or_else(|| urls(&tls, &addresses).into_iter().next());
-        let publisher = match &config.coordinator {
-            Some(coordinator) => {
-                let about = About {
-                    name: config.name.clone(),
-                    url: url.unwrap_or_default(),
-                    key: records.log.key().to_owned(),
-                    period: config.period,
-                };
-                let publisher = Publisher::new(records.clone(), coordinator.client()?, about);
-                Some(Arc::new(publisher))
-            }
-            None => None,
-        };
-        // The rest is for sending it.
-        let time = config.limits.request_time.mul_f64(0.8);
+        let client = config.coordinator.as_ref();
+        let client = client.map(|coordinator| coordinator.client()).transpose()?;
+        let own = config.clone();
+        let open = move || Handle::open(&own, url.unwrap_or_default(), client);
+        let handle = tokio::task::spawn_blocking(open).await??;
+        let access = access(&config.keys, handle.key()).map_err(anyhow::Error::msg)?;
         Ok(Self {
             shows_keys: config.shows_keys(),
-            handle: Handle::new(config.name, records, publisher, time),
+            handle,
             access: Arc::new(access),
             tls,
             limits: config.limits,

@@ -3,8 +3,6 @@
 
 mod support;
 
-
-
 use bloomgrove::index::{Duplicates, Index, IndexFile, Shape};
 use bloomgrove::{Error, Filter, Params};
 use support::{assert_rate, scatter};

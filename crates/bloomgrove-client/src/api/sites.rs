@@ -54,6 +54,15 @@ pub struct RegisterSite {
     )]
     #[cfg_attr(feature = "schema", schema(max_items = 4000))]
     pub sets: Vec<SetVersion>,
+    /// Whether it has windows that have expired: ids that are only in these are in no set any more,
+    /// and no trace is complete that has not asked this site for all of its ids.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub expired: bool,
+    /// How long its log was when this was true. It only grows, so a request with less than one before
+    /// it was overtaken on its way, and is no sign of life.
+    #[serde(default)]
+    #[cfg_attr(feature = "schema", schema(maximum = 9_007_199_254_740_991_u64))]
+    pub position: u64,
 }
 
 /// What a site gets to know when it registers: what the coordinator has of it.

@@ -47,8 +47,10 @@ pub struct Trace {
     /// Which way it goes.
     pub direction: Direction,
     /// Whether this is all there is, as far as was asked: every site that may know more was asked
-    /// and has answered, and no site is out of touch. What a site has recorded since it was last
-    /// heard of, a period ago at most, is not meant, nor ids in windows that have expired.
+    /// and has answered, no site is out of touch, and none has windows that have expired (unless all
+    /// sites were asked for everything). What a site has recorded since it was last heard of is not
+    /// meant: normally a period, and never more than three. Nor are sites that the coordinator does not
+    /// know.
     pub complete: bool,
     /// What may be missing, and why: empty if it is complete.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

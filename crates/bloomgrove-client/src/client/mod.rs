@@ -25,12 +25,14 @@ pub use filters::PutOptions;
 pub use sets::{ListRequest, Listing};
 
 use crate::api::Problem;
-use crate::{ClientBuilder, Error, LONGEST_DETAIL, shorten};
+use crate::{Carrier, ClientBuilder, Error, LONGEST_DETAIL, shorten};
 
 /// A server. Copies share their connections.
 #[derive(Clone)]
 pub struct Client {
     pub(crate) http: reqwest::Client,
+    /// In place of the network, if there is one.
+    pub(crate) carrier: Option<Arc<dyn Carrier>>,
     pub(crate) server: Arc<str>,
     /// What is shown to it. Not to every server of these connections: see `sibling`.
     pub(crate) key: Option<HeaderValue>,
@@ -75,7 +77,13 @@ impl Client {
 
     /// Sends a request; an answer that is a problem is an error.
     pub(crate) async fn send(&self, request: RequestBuilder) -> Result<Response, Error> {
-        let sent = request.send().await;
+        let sent = match &self.carrier {
+            None => request.send().await,
+            Some(carrier) => match request.build() {
+                Ok(request) => carrier.carry(request).await,
+                Err(error) => Err(error),
+            },
+        };
         let response = sent.map_err(|source| self.transport(source))?;
         let status = response.status();
         if status.is_success() {

@@ -45,9 +45,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use bloomgrove_client::clock::now;
 use tokio::sync::mpsc;
 
 use bloomgrove::index::SharedIndex;
@@ -239,12 +240,6 @@ impl Drop for AbortOnPanic {
 /// What is damaged, by name; what is not a store, or in use by a server.
 pub fn verify(path: &Path) -> anyhow::Result<(u64, u64)> {
     store::verify(path)
-}
-
-/// Seconds since 1970.
-fn now() -> u64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    since.map_or(0, |since| since.as_secs())
 }
 
 #[cfg(test)]

@@ -107,7 +107,7 @@ impl Coordinator {
         check_name(name)?;
         check_sets(name, &site.sets)?;
         let store = self.shared.store.id();
-        let sign = Sign::new(name, site.pending, &site.sets, site.store == Some(store));
+        let sign = Sign::new(name, &site, site.store == Some(store));
         let record = record(site)?;
         if !self.hear(name, Some(&record), &sign) {
             let change = Change::Site {
@@ -128,7 +128,7 @@ impl Coordinator {
         let catalog = self.shared.read();
         let known = catalog.sites.get(name);
         let known = known.filter(|known| record.is_none_or(|record| *record == known.record));
-        known.inspect(|known| known.life.hear(sign)).is_some()
+        known.inspect(|known| known.hear(sign)).is_some()
     }
 
     fn versions(&self, site: &str) -> Vec<api::SetVersion> {
@@ -178,9 +178,27 @@ impl Coordinator {
             name: name.clone(),
             url: site.record.url.clone(),
             key: site.record.key.clone(),
-            behind: site.behind(name, &catalog),
+            behind: site.behind(name, &catalog, u64::MAX),
         });
         sites.collect()
+    }
+
+    /// The version that was last given, for [`behind_since`](Self::behind_since).
+    #[must_use]
+    pub fn version(&self) -> u64 {
+        self.shared.version.load(Relaxed)
+    }
+
+    /// Sites of which something may not be in the index now, or was not at some time since this
+    /// version, and why.
+    #[must_use]
+    pub fn behind_since(&self, version: u64) -> Vec<(Arc<str>, String)> {
+        let catalog = self.shared.read();
+        let behind = catalog.sites.iter().filter_map(|(name, site)| {
+            let why = site.behind(name, &catalog, version)?;
+            Some((name.clone(), why))
+        });
+        behind.collect()
     }
 
     /// Of each id, the sites whose sets may hold it, by the numbers that they have in `known`.
@@ -231,6 +249,7 @@ fn record(site: api::RegisterSite) -> Result<SiteRecord, Refusal> {
         key,
         period,
         pending,
+        position,
         store,
         ..
     } = site;
@@ -253,7 +272,12 @@ fn record(site: api::RegisterSite) -> Result<SiteRecord, Refusal> {
             "period is {period}; it is a number of seconds from 1 to {MOST_PERIOD}"
         )));
     }
-    for (name, number) in [("pending", pending), ("store", store.unwrap_or(0))] {
+    let numbers = [
+        ("pending", pending),
+        ("position", position),
+        ("store", store.unwrap_or(0)),
+    ];
+    for (name, number) in numbers {
         if number > MOST_NUMBER {
             let detail = format!("{name} is {number}; it may be {MOST_NUMBER} at most");
             return Err(Refusal::invalid(detail));

@@ -31,7 +31,7 @@ use anyhow::{Context, Result};
 use redb::{Database, DatabaseError, StorageError};
 use tempfile::NamedTempFile;
 
-use crate::private::TEMPORARY;
+use crate::private::{TEMPORARY, open_database};
 
 pub use examine::{Examined, Kind};
 pub use head::Head;
@@ -86,7 +86,7 @@ pub fn open(path: &Path, cache: usize) -> Result<Database> {
     if std::fs::metadata(path).is_ok_and(|about| about.len() == 0) {
         return Err(Damaged::one("it is empty".into())).with_context(told);
     }
-    let open = || Database::builder().set_cache_size(cache).open(path);
+    let open = || open_database(path, cache);
     // Some damage makes redb panic.
     let opened = std::panic::catch_unwind(open);
     let opened = opened

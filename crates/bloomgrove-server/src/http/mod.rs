@@ -24,7 +24,7 @@ mod state;
 mod trace;
 mod which;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use axum::Router;
 use axum::routing::get;
@@ -158,8 +158,9 @@ pub fn document_text() -> Result<String, serde_json::Error> {
 /// All paths of the API.
 pub fn router(app: App) -> Router {
     let (router, _) = routes().split_for_parts();
-    let document = document_text().unwrap_or_default();
-    let document = move || async move { ([("content-type", "application/json")], document) };
+    // The same for every server of a process.
+    static DOCUMENT: LazyLock<String> = LazyLock::new(|| document_text().unwrap_or_default());
+    let document = async || ([("content-type", "application/json")], DOCUMENT.as_str());
     router
         .route("/openapi.json", get(document))
         .fallback(async || {

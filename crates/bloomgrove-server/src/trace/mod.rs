@@ -44,7 +44,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use bloomgrove_client::api::{Code, LONGEST_SEALED_ID, Trace, TraceRequest};
-use bloomgrove_client::{Site, host_of};
+use bloomgrove_client::{Carrier, Site, host_of};
 use tokio::sync::Semaphore;
 
 use crate::config::{Config, SiteOptions};
@@ -90,6 +90,16 @@ impl Tracer {
             traces: Arc::new(Semaphore::new(TRACES)),
             requests: Arc::new(Semaphore::new(REQUESTS)),
         })
+    }
+
+    /// As [`new`](Self::new), with sites that are reached by `carrier`.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn carried(config: &Config, carrier: Arc<dyn Carrier>) -> Result<Self> {
+        let tracer = Self::new(config)?;
+        let pool = Pool::carried(config, carrier)?;
+        Ok(Self { pool, ..tracer })
     }
 
     /// Whether a site may be at this host.

@@ -4,11 +4,11 @@
 //! points. A name that leads to a link-local address leads nowhere: whether it does is seen when it is looked up, since
 //! it may lead elsewhere by the next time.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use bloomgrove_client::{Client, Site};
+use bloomgrove_client::{Carrier, Client, Site};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 use crate::config::{Config, is_link_local};
@@ -41,6 +41,16 @@ impl Pool {
             plain: client("http://localhost", time, None)?,
             secure,
             time,
+        })
+    }
+
+    /// One whose sites are reached by `carrier`, without TLS.
+    pub(super) fn carried(config: &Config, carrier: Arc<dyn Carrier>) -> Result<Self> {
+        let plain = Client::builder("http://localhost").carrier(carrier);
+        Ok(Self {
+            plain: plain.answer_limit(ANSWER).build()?,
+            secure: OnceLock::new(),
+            time: config.trace.time,
         })
     }
 

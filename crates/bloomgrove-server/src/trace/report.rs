@@ -10,7 +10,6 @@ use bloomgrove_client::api::{
 
 use super::ask::Asked;
 use super::graph::{SiteNo, Taken};
-use crate::coordinator::KnownSite;
 
 /// Ids that tell why a site was asked.
 const WHY: usize = 3;
@@ -56,13 +55,12 @@ impl Report {
     }
 
     /// Of these sites, those that the index may lack something of: some are named, the others counted.
-    pub(super) fn miss_behind(&mut self, sites: &[KnownSite]) {
-        let mut more = 0u64;
-        for site in sites {
-            match &site.behind {
-                Some(_) if self.missing.len() >= TOLD => more += 1,
-                Some(why) => self.miss(Some(&site.name), why.clone()),
-                None => {}
+    pub(super) fn miss_behind<'a>(&mut self, sites: impl Iterator<Item = (&'a str, String)>) {
+        let (told, mut more) = (self.missing.len(), 0u64);
+        for (name, why) in sites {
+            match self.missing.len() - told >= TOLD {
+                true => more += 1,
+                false => self.miss(Some(name), why),
             }
         }
         if more > 0 {

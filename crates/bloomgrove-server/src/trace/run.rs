@@ -38,6 +38,8 @@ pub(super) struct Run<'a> {
     coordinator: &'a Arc<Coordinator>,
     request: &'a TraceRequest,
     sites: Vec<KnownSite>,
+    /// The coordinator's, when it began.
+    version: u64,
     numbers: Arc<HashMap<Arc<str>, SiteNo>>,
     shares: Shares,
     /// Sites that are not asked any more.
@@ -56,6 +58,7 @@ impl<'a> Run<'a> {
         coordinator: &'a Arc<Coordinator>,
         request: &'a TraceRequest,
     ) -> Self {
+        let version = coordinator.version();
         let sites = coordinator.known_sites();
         let numbered = sites.iter().zip(0..);
         let numbers = numbered.map(|(site, number)| (site.name.clone(), number));
@@ -63,7 +66,11 @@ impl<'a> Run<'a> {
         let seconds = request.seconds.unwrap_or(SECONDS).min(most);
         let links = request.links.unwrap_or(MOST_LINKS).min(tracer.links);
         let mut report = Report::new(sites.len());
-        report.miss_behind(&sites);
+        if !request.broadcast {
+            let behind = sites.iter();
+            let behind = behind.filter_map(|site| Some((&*site.name, site.behind.clone()?)));
+            report.miss_behind(behind);
+        }
         Self {
             tracer,
             coordinator,
@@ -76,6 +83,7 @@ impl<'a> Run<'a> {
             ),
             request,
             sites,
+            version,
             shares: Shares::default(),
             gone: HashSet::new(),
             room: Arc::new(Semaphore::new(AT_A_TIME)),
@@ -126,13 +134,13 @@ impl<'a> Run<'a> {
             // It ends before anybody is asked.
             return Ok(());
         }
+        // Not instead: sites that are not registered are only found by their sets.
         if self.request.broadcast {
             for (place, _) in fresh {
                 for site in 0..self.sites.len() {
                     self.graph.name(*place, site as SiteNo);
                 }
             }
-            return Ok(());
         }
         let ids: Vec<Arc<str>> = fresh.iter().map(|(_, id)| id.clone()).collect();
         let (coordinator, numbers) = (self.coordinator.clone(), self.numbers.clone());
@@ -263,7 +271,19 @@ impl<'a> Run<'a> {
         }
     }
 
-    pub(super) async fn finish(self) -> Result<Trace, Refusal> {
+    pub(super) async fn finish(mut self) -> Result<Trace, Refusal> {
+        // Sets may have gone while it looked for them.
+        if !self.request.broadcast {
+            let behind = self.coordinator.behind_since(self.version);
+            let behind = behind.into_iter().filter(|(name, _)| {
+                let known = self.numbers.get(name);
+                let known = known.and_then(|number| self.sites.get(*number as usize));
+                known.is_none_or(|site| site.behind.is_none())
+            });
+            let behind: Vec<(Arc<str>, String)> = behind.collect();
+            let behind = behind.iter().map(|(name, why)| (&**name, why.clone()));
+            self.report.miss_behind(behind);
+        }
         let names: Vec<Arc<str>> = self.sites.iter().map(|site| site.name.clone()).collect();
         let (request, graph, report) = (self.request.clone(), self.graph, self.report);
         // Sorting a hundred thousand links takes a while.

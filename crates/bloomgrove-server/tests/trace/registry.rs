@@ -293,6 +293,33 @@ async fn sets_that_are_not_what_a_site_sent_are_told() {
     client.register_site("a", &ahead).await.unwrap();
     says(behind().await, "1");
 
+    // One whose windows have expired has ids that are in none.
+    let expired = RegisterSite {
+        expired: true,
+        ..both.clone()
+    };
+    client.register_site("a", &expired).await.unwrap();
+    assert!(behind().await.unwrap().contains("windows have expired"));
+    // One that was overtaken on its way says nothing any more.
+    let later = RegisterSite {
+        pending: 5,
+        position: 9,
+        ..both.clone()
+    };
+    let earlier = RegisterSite {
+        position: 8,
+        ..both.clone()
+    };
+    client.register_site("a", &later).await.unwrap();
+    client.register_site("a", &earlier).await.unwrap();
+    assert!(behind().await.unwrap().starts_with("could not publish 5"));
+    let last = RegisterSite {
+        position: 9,
+        ..both.clone()
+    };
+    client.register_site("a", &last).await.unwrap();
+    assert_eq!(behind().await, None);
+
     let wrong = told(vec![version("b/ids/all", 1)]);
     let refused = client.register_site("a", &wrong).await.unwrap_err();
     assert_eq!(refused.code(), Some(Code::Invalid), "{refused}");

@@ -7,8 +7,12 @@
 //! A clock may jump ahead and come back. Windows that were over meanwhile are then kept again, and
 //! are made from the log ([`Sets::lost`], [`Revived`]): a set with only what was recorded since
 //! would take the place of the whole one at the coordinator.
+//!
+//! A clock may also be behind, or the coordinator away for longer than a window is kept. What was recorded meanwhile
+//! and was never acknowledged is then in a window that is over, and is filed in the current one as
+//! well ([`Sets::unpublished`]): every id is published once at least.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use anyhow::Result;
@@ -29,8 +33,8 @@ const MOST_BELIEVED: usize = 4000;
 pub(crate) struct Sets {
     plan: Plan,
     sets: BTreeMap<u64, Set>,
-    /// Windows with ids in the log, kept or not.
-    windows: BTreeSet<u64>,
+    /// Windows with ids in the log, kept or not, by their beginnings.
+    windows: BTreeMap<u64, Entries>,
     /// Entries of the log before this one are in.
     position: u64,
     /// With windows: all ids, hashed.
@@ -38,11 +42,25 @@ pub(crate) struct Sets {
     notes: BTreeMap<String, Note>,
     /// Sets of other windows than those of now, which the coordinator still has.
     outdated: Vec<String>,
+    /// Entries of the log before this one were acknowledged by a coordinator once.
+    settled: u64,
+}
+
+/// The entries of a window.
+#[derive(Clone, Copy, Debug, Default)]
+struct Entries {
+    /// The number of the last one.
+    last: u64,
+    /// Those before this one are in a later window as well.
+    filed: u64,
 }
 
 impl Sets {
-    /// None yet. `notes` are what the log says of sets.
-    pub(crate) fn new(plan: Plan, mut notes: BTreeMap<String, Note>) -> Self {
+    /// None yet. `notes` are what the log says of sets; entries before `settled` were acknowledged.
+    pub(crate) fn new(plan: Plan, mut notes: BTreeMap<String, Note>, settled: u64) -> Self {
+        // Without windows, what that one set has is all that was acknowledged.
+        let all = notes.get(&set_name(&plan.site, None, 0));
+        let settled = all.map_or(settled, |note| note.position.max(settled));
         // Made with another seal, for another rate or for other windows, it says nothing of the
         // filters here.
         let of_others = |note: &Note| note.length != plan.length();
@@ -59,11 +77,12 @@ impl Sets {
         Self {
             plan,
             sets: BTreeMap::new(),
-            windows: BTreeSet::new(),
+            windows: BTreeMap::new(),
             position: 0,
             known: HashSet::new(),
             notes,
             outdated,
+            settled,
         }
     }
 
@@ -109,7 +128,8 @@ impl Sets {
             if self.plan.window.is_some() {
                 self.known.insert(xxh3_64(id.as_bytes()));
             }
-            let is_first = self.windows.insert(begin);
+            let is_first = !self.windows.contains_key(&begin);
+            self.windows.entry(begin).or_default().last = entry;
             if !live {
                 continue;
             }
@@ -140,11 +160,45 @@ impl Sets {
     /// Windows of the log that are kept, and have no set here: by a clock that was ahead they were
     /// over.
     pub(crate) fn lost(&self, now: u64) -> Vec<u64> {
-        let live = self.windows.iter().rev();
+        let live = self.windows.keys().rev();
         let live = live.take_while(|begin| self.plan.is_live(**begin, now));
         live.filter(|begin| !self.sets.contains_key(begin))
             .copied()
             .collect()
+    }
+
+    /// Windows that are over, and have entries that no coordinator has acknowledged: from which
+    /// entry on.
+    pub(crate) fn unpublished(&self, now: u64) -> BTreeMap<u64, u64> {
+        let over = self.windows.iter();
+        let over = over.take_while(|(begin, _)| !self.plan.is_live(**begin, now));
+        let from = over.map(|(begin, entries)| (*begin, entries, entries.filed.max(self.settled)));
+        let unpublished = from.filter(|(_, entries, from)| entries.last >= *from);
+        unpublished.map(|(begin, _, from)| (begin, from)).collect()
+    }
+
+    /// What was unpublished is in a later window as well.
+    pub(crate) fn filed(&mut self, windows: &BTreeMap<u64, u64>) {
+        for begin in windows.keys() {
+            if let Some(entries) = self.windows.get_mut(begin) {
+                entries.filed = entries.last + 1;
+            }
+        }
+    }
+
+    /// A round went through that began when the log was read up to this position; says whether that
+    /// is to be noted.
+    pub(crate) fn settle(&mut self, position: u64) -> bool {
+        // Without windows, the note of the only set tells as much.
+        let is_new = position > self.settled && self.plan.window.is_some();
+        self.settled = self.settled.max(position);
+        is_new
+    }
+
+    /// Whether windows with ids are over: nobody comes here for what is only in there.
+    pub(crate) fn has_expired(&self, now: u64) -> bool {
+        let first = self.windows.keys().next();
+        first.is_some_and(|begin| !self.plan.is_live(*begin, now))
     }
 
     /// Takes sets that were made from the log; nothing may have been recorded meanwhile.
@@ -181,7 +235,7 @@ impl Sets {
             if let Some(set) = self.sets.get_mut(&begin) {
                 set.items = items;
                 set.current = Arc::new(filter);
-                (set.sent, set.acknowledged) = (None, None);
+                (set.sent, set.whole) = (None, true);
             }
         }
     }
@@ -230,17 +284,16 @@ impl Sets {
     }
 
     /// What the coordinator is believed to have, if it is this store: the versions of all sets that
-    /// it has acknowledged and that stay for a while. Those of another store are 0, which none is.
-    pub(crate) fn believed(&self, store: Option<u64>, until: u64) -> Vec<SetVersion> {
-        let stay = self.sets.iter().rev();
-        let stay = stay.take_while(|(begin, _)| self.plan.is_live(**begin, until));
-        let version = |(_, set): (&u64, &Set)| {
+    /// it has acknowledged. Those of another store are 0, which none is.
+    pub(crate) fn believed(&self, store: Option<u64>) -> Vec<SetVersion> {
+        let version = |set: &Set| {
             let own = set.acknowledged.as_ref()?;
             let version = if own.store == store { own.version } else { 0 };
             let name = set.name.clone();
             Some(SetVersion { name, version })
         };
-        stay.filter_map(version).take(MOST_BELIEVED).collect()
+        let sets = self.sets.values().rev().filter_map(version);
+        sets.take(MOST_BELIEVED).collect()
     }
 
     /// Names of all sets, the latest first: traces ask for what is new.
@@ -260,6 +313,21 @@ impl Sets {
         self.sets.values().map(Set::pending).sum()
     }
 
+    /// How many ids each set has now, for [`pending_of`](Self::pending_of) later.
+    pub(crate) fn counts(&self) -> BTreeMap<u64, u64> {
+        let count = |(begin, set): (&u64, &Set)| (*begin, set.seen.len() as u64);
+        self.sets.iter().map(count).collect()
+    }
+
+    /// Of the ids that there were then, how many the coordinator does not have yet.
+    pub(crate) fn pending_of(&self, counts: &BTreeMap<u64, u64>) -> u64 {
+        let pending = |(begin, set): (&u64, &Set)| {
+            let then = counts.get(begin).copied().unwrap_or(0);
+            then.saturating_sub(set.told())
+        };
+        self.sets.iter().map(pending).sum()
+    }
+
     /// The next thing to send of a set, if there is something.
     pub(crate) fn next(&mut self, set: &str, now: u64) -> Option<Message> {
         let (&begin, set) = self.sets.iter_mut().find(|(_, own)| own.name == set)?;
@@ -269,7 +337,7 @@ impl Sets {
             ids: set.seen.len() as u64,
         };
         let (base, state) = match &set.acknowledged {
-            Some(old) => {
+            Some(old) if !set.whole => {
                 // What was not answered is sent again as it was: if it had come, nothing happens.
                 let new = set.sent.clone().unwrap_or(current);
                 let had = &old.state.filter;
@@ -284,7 +352,7 @@ impl Sets {
                 }
                 (Some((old.version, had.clone())), new)
             }
-            None => (None, current),
+            _ => (None, current),
         };
         if base.is_some() {
             set.sent = Some(state.clone());
@@ -292,10 +360,7 @@ impl Sets {
         Some(Message {
             set: set.name.clone(),
             base,
-            expires_in: self
-                .plan
-                .end(begin)
-                .map(|end| end.saturating_sub(now).max(1)),
+            expires_in: self.plan.expires_in(begin, now),
             begin,
             items: set.items,
             state,
@@ -323,7 +388,7 @@ impl Sets {
         }
         // It was of other windows, perhaps; now it is of these.
         self.outdated.retain(|outdated| *outdated != set.name);
-        set.sent = None;
+        (set.sent, set.whole) = (None, false);
         set.acknowledged = Some(Acknowledged {
             state: message.state.clone(),
             version,
@@ -346,7 +411,7 @@ impl Sets {
     /// The coordinator has something else than was thought: the set goes out whole next.
     pub(crate) fn forget(&mut self, set: &str) {
         if let Some(set) = self.sets.values_mut().find(|own| own.name == set) {
-            (set.sent, set.acknowledged) = (None, None);
+            (set.sent, set.whole) = (None, true);
         }
     }
 

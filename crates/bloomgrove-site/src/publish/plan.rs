@@ -45,6 +45,13 @@ impl Plan {
         self.window.as_ref().map(|window| window.end(begin))
     }
 
+    /// For how many seconds the coordinator is to keep the set of a window. Of one that is yet to come, by
+    /// a clock that was ahead, not longer than any other.
+    pub(super) fn expires_in(&self, begin: u64, now: u64) -> Option<u64> {
+        let left = self.end(begin)?.saturating_sub(now);
+        Some(left.clamp(1, self.length() + self.keep()))
+    }
+
     pub(super) fn is_live(&self, begin: u64, now: u64) -> bool {
         self.end(begin).is_none_or(|end| end > now)
     }

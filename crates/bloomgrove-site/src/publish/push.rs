@@ -1,15 +1,16 @@
 //! The loop that keeps the coordinator up to date.
 //!
 //! ```text
-//!   every period   PUT /v1/sites/NAME         here I am, you have this of me; what do you have?
-//!                  what differs               whole
-//!                  what is new of each set    a delta on what was acknowledged, or the whole
-//!                  PUT /v1/sites/NAME         once more, if it had anything else than was said
+//!   every period   what is new of each set    a delta on what was acknowledged
+//!                  PUT /v1/sites/NAME         here I am, you have this of me; what do you have?
+//!                  what differs, what is new  whole
+//!                  PUT /v1/sites/NAME         once more, if anything was not there the first time
 //!   no answer      again after a moment, then after twice as long, up to 20 s
 //! ```
 //!
-//! A site that is refused sends nothing: if another of its name is in touch, the two would replace
-//! each other's sets.
+//! Deltas go first, so that the sign of life is true of all that was recorded until the round began, and traces
+//! are complete while it goes on. Whole filters go after it: a site that is refused sends none, since if another of its
+//! name is in touch, the two would replace each other's sets.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,11 +18,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use bloomgrove_client::api::{Code, CoordinatorStatus, MEDIA_MESSAGE, RegisterSite, Registered};
+use bloomgrove_client::clock::now;
 use bloomgrove_client::{Client, Error, PutOptions};
 use tokio::sync::watch;
 
 use super::set::Message;
-use crate::records::{Records, now};
+use crate::records::Records;
 
 /// Longest time between two attempts: until a site is heard of again, traces are not complete.
 const LONGEST: Duration = Duration::from_secs(20);
@@ -30,8 +32,6 @@ const FAREWELL: Duration = Duration::from_secs(2);
 /// How often a set is sent in one round until it is given up: a delta, the whole, and once more if
 /// somebody else has written to it meanwhile.
 const ATTEMPTS: usize = 4;
-/// Periods: a set that goes within so many is not spoken of.
-const SOON: u64 = 3;
 
 /// What a site says of itself.
 #[derive(Clone, Debug)]
@@ -51,12 +51,19 @@ pub(crate) struct Publisher {
     /// One round at a time.
     round: tokio::sync::Mutex<()>,
     last: Mutex<Last>,
-    /// Ids that the last round could not send, or that were not sent when the site was started.
-    unsent: AtomicU64,
     whole: AtomicU64,
     whole_bytes: AtomicU64,
     deltas: AtomicU64,
     delta_bytes: AtomicU64,
+}
+
+/// As what sets are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// As deltas only.
+    Delta,
+    /// As deltas, or whole.
+    Any,
 }
 
 /// How the last round went.
@@ -72,10 +79,7 @@ struct Last {
 
 impl Publisher {
     pub(crate) fn new(records: Arc<Records>, client: Client, site: About) -> Self {
-        let (unsent, store) = {
-            let sets = records.sets();
-            (sets.pending(), sets.store())
-        };
+        let store = records.sets().store();
         Self {
             records,
             client,
@@ -85,7 +89,6 @@ impl Publisher {
                 store,
                 ..Last::default()
             }),
-            unsent: AtomicU64::new(unsent),
             whole: AtomicU64::new(0),
             whole_bytes: AtomicU64::new(0),
             deltas: AtomicU64::new(0),
@@ -155,12 +158,6 @@ impl Publisher {
     pub(crate) async fn round(&self) -> Result<()> {
         let _one_at_a_time = self.round.lock().await;
         let done = self.publish().await;
-        let unsent = match &done {
-            // What was recorded since goes out in the next round; nothing keeps it back.
-            Ok(()) => 0,
-            Err(_) => self.records.sets().pending(),
-        };
-        self.unsent.store(unsent, Relaxed);
         let mut last = self.last();
         match &done {
             Ok(()) => {
@@ -178,9 +175,16 @@ impl Publisher {
         for set in gone {
             self.note(set, None).await?;
         }
-        let unsent = self.unsent.load(Relaxed);
-        let registered = self.register(unsent).await?;
-        let names = self.records.sets().names();
+        let (mut names, counts, position) = {
+            let sets = self.records.sets();
+            (sets.names(), sets.counts(), sets.position())
+        };
+        // What was recorded since goes out in the next round; nothing keeps it back.
+        let pending = || self.records.sets().pending_of(&counts);
+        let mut failed = None;
+        self.send_all(&mut names, Form::Delta, &mut failed).await;
+        let unsent = pending();
+        let registered = self.register(unsent, position).await?;
         let mut again = unsent > 0;
         for set in &names {
             if self.differs(set, registered.as_ref()) {
@@ -189,30 +193,49 @@ impl Publisher {
                 again = true;
             }
         }
-        let mut failed = None;
-        for set in &names {
-            match self.send(set).await {
-                Ok(whole) => again |= whole,
-                // One that is refused must not keep the others back.
+        again |= self.send_all(&mut names, Form::Any, &mut failed).await;
+        if let Some(error) = failed {
+            // It may still be glad to hear of the site.
+            let _ = self.register(pending(), position).await;
+            return Err(error);
+        }
+        if again {
+            self.register(pending(), position).await?;
+        }
+        let records = self.records.clone();
+        let settled = tokio::task::spawn_blocking(move || records.settled(position));
+        if let Err(error) = settled.await? {
+            tracing::warn!("that everything was published is not noted: {error:#}");
+        }
+        self.remove_outdated().await
+    }
+
+    /// Sends all that is new of these sets; says whether one went out whole. One that cannot be sent is
+    /// no longer among them, and keeps none of the others back.
+    async fn send_all(
+        &self,
+        sets: &mut Vec<String>,
+        form: Form,
+        failed: &mut Option<anyhow::Error>,
+    ) -> bool {
+        let (mut whole, mut sent) = (false, Vec::new());
+        for set in std::mem::take(sets) {
+            match self.send(&set, form).await {
+                Ok(went_whole) => {
+                    whole |= went_whole;
+                    sent.push(set);
+                }
                 Err(error) => {
                     let unreachable = matches!(error.downcast_ref(), Some(Error::Transport { .. }));
                     failed.get_or_insert(error);
                     if unreachable {
-                        break;
+                        return whole;
                     }
                 }
             }
         }
-        if let Some(error) = failed {
-            // It may still be glad to hear of the site.
-            let pending = self.records.sets().pending();
-            let _ = self.register(pending).await;
-            return Err(error);
-        }
-        if again {
-            self.register(0).await?;
-        }
-        self.remove_outdated().await
+        *sets = sent;
+        whole
     }
 
     /// Removes sets of windows as they were divided before.
@@ -249,11 +272,12 @@ impl Publisher {
     }
 
     /// Says that the site is there; none if the coordinator knows no sites.
-    async fn register(&self, pending: u64) -> Result<Option<Registered>> {
+    async fn register(&self, pending: u64, position: u64) -> Result<Option<Registered>> {
         let store = self.last().store;
-        // Sets that are about to go may be gone there before they are here.
-        let soon = SOON.saturating_mul(self.site.period.as_secs().max(1));
-        let sets = self.records.sets().believed(store, now() + soon);
+        let (sets, expired) = {
+            let sets = self.records.sets();
+            (sets.believed(store), sets.has_expired(now()))
+        };
         let site = RegisterSite {
             url: self.site.url.clone(),
             key: Some(self.site.key.clone()),
@@ -261,6 +285,8 @@ impl Publisher {
             pending,
             store,
             sets,
+            expired,
+            position,
         };
         match self.client.register_site(&self.site.name, &site).await {
             Ok(registered) => {
@@ -280,13 +306,16 @@ impl Publisher {
     }
 
     /// Sends all that is new of a set; says whether it went out whole.
-    async fn send(&self, set: &str) -> Result<bool> {
+    async fn send(&self, set: &str, form: Form) -> Result<bool> {
         let (mut last, mut whole) = (None, false);
         for _ in 0..ATTEMPTS {
             let message = self.records.sets().next(set, now());
             let Some(message) = message else {
                 return Ok(whole);
             };
+            if form == Form::Delta && message.base().is_none() {
+                return Ok(whole);
+            }
             match self.send_message(&message).await {
                 Ok(version) => {
                     whole |= message.base().is_none();

@@ -72,7 +72,11 @@ pub(super) struct Set {
     pub(super) current: Arc<Filter>,
     /// Sent as a delta on what is acknowledged, and not answered.
     pub(super) sent: Option<State>,
+    /// Kept until something else is acknowledged, whatever is to be sent next: the coordinator is told
+    /// of it at every sign of life, and so notices when it is gone.
     pub(super) acknowledged: Option<Acknowledged>,
+    /// Next it is sent whole: it was made anew for more ids, or the coordinator has other bits.
+    pub(super) whole: bool,
     /// What the log says of it, until as much of the log is read.
     pub(super) note: Option<Note>,
 }
@@ -89,6 +93,7 @@ impl Set {
             current: Arc::new(plan.filter(items)?),
             sent: None,
             acknowledged: None,
+            whole: false,
             note: note.filter(|note| note.items == items),
         })
     }
@@ -113,8 +118,12 @@ impl Set {
 
     /// Ids that the coordinator does not have yet.
     pub(super) fn pending(&self) -> u64 {
-        let told = self.acknowledged.as_ref().map_or(0, |own| own.state.ids);
-        (self.seen.len() as u64).saturating_sub(told)
+        (self.seen.len() as u64).saturating_sub(self.told())
+    }
+
+    /// Ids that the coordinator has.
+    pub(super) fn told(&self) -> u64 {
+        self.acknowledged.as_ref().map_or(0, |own| own.state.ids)
     }
 
     /// What the log says of it is what is in it now.

@@ -218,6 +218,9 @@ fn a_clock_that_was_ahead_leaves_no_id_out() {
         records.add(made(name), NINE).unwrap();
     }
     assert_eq!(in_label(&records), 50);
+    // All of it was published.
+    let position = records.sets().position();
+    records.settled(position).unwrap();
     // Over while nothing is recorded; then something is.
     assert_eq!(
         records.settle(ahead).unwrap(),
@@ -316,4 +319,52 @@ fn sets_of_other_windows_are_outdated() {
     let two = with(&|window| window.length *= 2);
     let name = two.sets().names().remove(0);
     assert_eq!(two.sets().next(&name, NINE).unwrap().base(), None);
+}
+
+/// What was never published is in a window that is kept, whatever the clock said when it was recorded.
+#[test]
+fn what_was_recorded_by_a_clock_behind_is_published() {
+    let folder = tempfile::tempdir().unwrap();
+    let (behind, late) = (NINE - 1000 * HOUR, NINE + 5 * HOUR);
+    let records = open(folder.path(), true, behind);
+    records.add(made("a"), behind).unwrap();
+    records.add(made("b"), behind + HOUR).unwrap();
+    assert!(!records.sets().has_expired(behind));
+    // The clock is set.
+    records.settle(NINE).unwrap();
+    let in_nine = said(&[("2026-11-16T09", &["a", "b"])]);
+    assert_eq!(found(&records, &["a", "b"]), in_nine);
+    assert_eq!(records.sets().pending(), 4);
+    // Once is enough.
+    let entries = records.log.next();
+    records.settle(NINE + 1).unwrap();
+    assert_eq!(records.log.next(), entries);
+    drop(records);
+    // At the next start, too; and when the coordinator was away for as long as windows are kept.
+    let records = open(folder.path(), true, NINE + 2);
+    records.settle(NINE + 2).unwrap();
+    assert_eq!(found(&records, &["a", "b"]), in_nine);
+    records.settle(late).unwrap();
+    let in_late = said(&[("2026-11-16T14", &["a", "b"])]);
+    assert_eq!(found(&records, &["a", "b"]), in_late);
+    // What was published is let go, and the coordinator is told that there was something.
+    let position = records.sets().position();
+    records.settled(position).unwrap();
+    drop(records);
+    let records = open(folder.path(), true, late + 10 * HOUR);
+    records.settle(late + 10 * HOUR).unwrap();
+    assert_eq!(found(&records, &["a", "b"]), []);
+    assert_eq!(records.log.next(), position);
+    assert!(records.sets().has_expired(late + 10 * HOUR));
+}
+
+/// By a clock that was far ahead a set would have to stay for longer than a coordinator allows.
+#[test]
+fn a_set_of_a_window_to_come_is_not_kept_for_longer_than_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let records = open(folder.path(), true, NINE);
+    records.add(made("a"), NINE + 10_000_000 * HOUR).unwrap();
+    let set = records.sets().names().remove(0);
+    let message = records.sets().next(&set, NINE).unwrap();
+    assert_eq!(message.expires_in, Some(4 * HOUR));
 }

@@ -30,6 +30,8 @@ enum Fault {
     SendWhole,
     /// As if the disk were full: signs of life need none.
     NoRoom,
+    /// The line breaks after the next one.
+    Breaks,
 }
 
 /// The line between a site and its coordinator.
@@ -72,6 +74,9 @@ fn rustls_provider() -> bloomgrove_client::Client {
 
 async fn pass(State(line): State<Line>, request: Request) -> Response {
     let fault = *line.fault.lock().unwrap();
+    if fault == Fault::Breaks {
+        line.set(Fault::LostRequest);
+    }
     let refuse = |status, code| respond(problem(status, code, "by the test"));
     match fault {
         Fault::LostRequest => return StatusCode::BAD_GATEWAY.into_response(),
@@ -253,6 +258,46 @@ async fn a_coordinator_that_lacks_something_knows_it() {
     line.set(Fault::None);
     site.publish().await.unwrap();
     assert_eq!(lacks().await, "");
+    running.stop().await;
+    coordinator.stop().await;
+}
+
+/// A set that grew is still one that the coordinator had: when it is deleted before it comes whole,
+/// no trace is complete, whatever becomes of the line.
+#[tokio::test]
+async fn a_set_that_grew_and_is_gone_is_missed() {
+    let (far, near) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let coordinator = coordinator(far.path(), 0).await;
+    let line = Line::new(coordinator.url.clone()).await;
+    let (running, site) = site(config(near.path(), &line.url)).await;
+    let client = coordinator.client();
+    let trace = async || {
+        let question = TraceRequest {
+            ids: vec!["b".into()],
+            ..TraceRequest::default()
+        };
+        client.trace(&question).await.unwrap()
+    };
+    site.record(vec![derived(&["a"], "b")]).await.unwrap();
+    site.publish().await.unwrap();
+    assert!(trace().await.complete);
+    let bits = site.status().sets[0].bits;
+    let many = (0..100).map(|n| derived(&[], &format!("doc {n}")));
+    let many = many.map(|event| bloomgrove_client::api::Event {
+        kind: bloomgrove_client::api::EventKind::Created,
+        ..event
+    });
+    site.record(many.collect()).await.unwrap();
+    assert!(site.status().sets[0].bits > bits);
+    client.remove("galway/ids/all").await.unwrap();
+    line.set(Fault::Breaks);
+    assert!(site.publish().await.is_err());
+    let found = trace().await;
+    assert!(found.links.is_empty() && !found.complete, "{found:?}");
+    line.set(Fault::None);
+    site.publish().await.unwrap();
+    let found = trace().await;
+    assert!(!found.links.is_empty() && found.complete, "{found:?}");
     running.stop().await;
     coordinator.stop().await;
 }

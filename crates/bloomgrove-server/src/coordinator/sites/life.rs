@@ -5,11 +5,12 @@
 //! version or a later one: deltas only add. One that is gone, that went back, or that somebody else
 //! has replaced is not, and the site is behind until it has sent it again and said so.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use bloomgrove_client::api::{SetVersion, sets_of_site};
+use bloomgrove_client::api::{RegisterSite, sets_of_site};
+use bloomgrove_client::clock;
 
 use super::super::catalog::Catalog;
 use super::super::store::SiteRecord;
@@ -28,10 +29,15 @@ pub(in super::super) struct Registration {
 #[derive(Debug)]
 pub(in super::super) struct Life {
     /// What times are counted from: when this coordinator got to know the site.
-    since: Instant,
+    since: Duration,
     /// Milliseconds since then, and one more; 0 for not yet.
     heard: AtomicU64,
+    /// The time of day then: it goes on while the machine sleeps.
+    heard_at: AtomicU64,
     pending: AtomicU64,
+    expired: AtomicBool,
+    /// How long its log was.
+    position: AtomicU64,
     /// What the site believes to be here: the last parts of names, in order, and versions.
     believed: Mutex<Vec<(Box<str>, u64)>>,
 }
@@ -40,30 +46,40 @@ pub(in super::super) struct Life {
 #[derive(Debug, Default)]
 pub(super) struct Sign {
     pub(super) pending: u64,
+    pub(super) expired: bool,
+    pub(super) position: u64,
     /// As [`Life::believed`].
     pub(super) believed: Vec<(Box<str>, u64)>,
 }
 
 impl Sign {
     /// Of sets of a site; versions of another store are none of here.
-    pub(super) fn new(site: &str, pending: u64, sets: &[SetVersion], is_of_here: bool) -> Self {
-        let prefix = sets_of_site(site);
-        let believed = sets.iter().filter_map(|set| {
+    pub(super) fn new(name: &str, site: &RegisterSite, is_of_here: bool) -> Self {
+        let prefix = sets_of_site(name);
+        let believed = site.sets.iter().filter_map(|set| {
             let label = set.name.strip_prefix(&prefix)?;
             Some((label.into(), if is_of_here { set.version } else { 0 }))
         });
         let mut believed: Vec<(Box<str>, u64)> = believed.collect();
         believed.sort_unstable();
-        Self { pending, believed }
+        Self {
+            pending: site.pending,
+            expired: site.expired,
+            position: site.position,
+            believed,
+        }
     }
 }
 
 impl Life {
     pub(in super::super) fn new() -> Self {
         Self {
-            since: Instant::now(),
+            since: clock::passed(),
             heard: AtomicU64::new(0),
+            heard_at: AtomicU64::new(0),
             pending: AtomicU64::new(0),
+            expired: AtomicBool::new(false),
+            position: AtomicU64::new(0),
             believed: Mutex::default(),
         }
     }
@@ -72,11 +88,14 @@ impl Life {
         self.believed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn hear(&self, sign: &Sign) {
+    fn hear(&self, sign: &Sign) {
         let mut believed = self.believed();
-        let now = u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX - 1);
+        let now = u64::try_from(self.known_for().as_millis()).unwrap_or(u64::MAX - 1);
         self.heard.store(now + 1, Relaxed);
+        self.heard_at.store(clock::now(), Relaxed);
         self.pending.store(sign.pending, Relaxed);
+        self.expired.store(sign.expired, Relaxed);
+        self.position.store(sign.position, Relaxed);
         if *believed != sign.believed {
             believed.clone_from(&sign.believed);
         }
@@ -86,10 +105,20 @@ impl Life {
     pub(super) fn heard(&self) -> Option<Duration> {
         let heard = self.heard.load(Relaxed).checked_sub(1)?;
         Some(
-            self.since
-                .elapsed()
+            self.known_for()
                 .saturating_sub(Duration::from_millis(heard)),
         )
+    }
+
+    /// The same, also by the time of day, if that is longer: a machine that was asleep, or a clock that
+    /// was set.
+    fn silent(&self) -> Option<Duration> {
+        let by_day = clock::now().saturating_sub(self.heard_at.load(Relaxed));
+        Some(self.heard()?.max(Duration::from_secs(by_day)))
+    }
+
+    fn known_for(&self) -> Duration {
+        clock::passed().saturating_sub(self.since)
     }
 
     /// Ids that it could not publish.
@@ -97,8 +126,8 @@ impl Life {
         self.pending.load(Relaxed)
     }
 
-    /// How many of its sets are not what it has sent.
-    fn differing(&self, name: &str, catalog: &Catalog) -> usize {
+    /// How many of its sets are not what it has sent, or came whole after this version.
+    fn differing(&self, name: &str, catalog: &Catalog, since: u64) -> usize {
         let believed = self.believed();
         if believed.is_empty() {
             return 0;
@@ -110,16 +139,27 @@ impl Life {
             while present.next_if(|(name, _)| of(name)).is_some() {}
             let here = present.peek();
             let here = here.filter(|(name, _)| name.strip_prefix(&prefix) == Some(label));
-            here.is_none_or(|(_, entry)| !(entry.whole..=entry.version).contains(version))
+            here.is_none_or(|(_, entry)| {
+                entry.whole > since || !(entry.whole..=entry.version).contains(version)
+            })
         };
         believed.iter().filter(differs).count()
     }
 }
 
 impl Registration {
+    /// Takes a sign of life, unless one that was sent later has come before it. From a site that is out
+    /// of touch every one is taken: its log may have been put back.
+    pub(super) fn hear(&self, sign: &Sign) {
+        let is_late = sign.position < self.life.position.load(Relaxed);
+        if !(is_late && self.is_in_touch()) {
+            self.life.hear(sign);
+        }
+    }
+
     pub(super) fn is_in_touch(&self) -> bool {
         let allowed = Duration::from_secs(self.record.period) * PERIODS;
-        self.life.heard().is_some_and(|heard| heard <= allowed)
+        self.life.silent().is_some_and(|silent| silent <= allowed)
     }
 
     /// Whether its name is its own: while it is in touch, and after a start of the coordinator until
@@ -127,17 +167,17 @@ impl Registration {
     pub(in super::super) fn holds_its_name(&self) -> bool {
         let allowed = Duration::from_secs(self.record.period) * PERIODS;
         let silent = self.life.heard();
-        silent.unwrap_or_else(|| self.life.since.elapsed()) <= allowed
+        silent.unwrap_or_else(|| self.life.known_for()) <= allowed
     }
 
-    /// Why what it has recorded may not be in the index, if so. Of one that was not heard of since the
-    /// start nobody can tell what it did meanwhile.
-    pub(super) fn behind(&self, name: &str, catalog: &Catalog) -> Option<String> {
-        let Some(silent) = self.life.heard() else {
+    /// Why what it has recorded may not be in the index, or not always since this version, if so. Of
+    /// one that was not heard of since the start nobody can tell what it did meanwhile.
+    pub(super) fn behind(&self, name: &str, catalog: &Catalog, since: u64) -> Option<String> {
+        let Some(silent) = self.life.silent() else {
             return Some(format!(
                 "not heard of since the coordinator was started {:.0} s ago: what it recorded \
                  meanwhile is in no index",
-                self.life.since.elapsed().as_secs_f64()
+                self.life.known_for().as_secs_f64()
             ));
         };
         if !self.is_in_touch() {
@@ -146,7 +186,12 @@ impl Registration {
                 silent.as_secs_f64()
             ));
         }
-        match (self.life.pending(), self.life.differing(name, catalog)) {
+        let differing = self.life.differing(name, catalog, since);
+        match (self.life.pending(), differing) {
+            (0, 0) if self.life.expired.load(Relaxed) => Some(
+                "some of its windows have expired: ids that are only in these are in no index (a                  trace that asks all sites, `broadcast`, finds them)"
+                    .into(),
+            ),
             (0, 0) => None,
             (0, sets) => Some(format!(
                 "{sets} of its sets are not what it sent: ids of these may be in no index"

@@ -65,6 +65,7 @@ fn fill(coordinator: &Coordinator, sets: usize, deltas: usize) -> Truth {
             pending: 0,
             store: None,
             sets: Vec::new(),
+            ..RegisterSite::default()
         };
         wait(coordinator.register(&format!("site-{site}"), about)).unwrap();
     }

@@ -1,0 +1,41 @@
+//! The time, as coordinators and sites take it: that of the machine, or that of a simulation.
+//!
+//! The time of day jumps when somebody sets the clock; the time that has passed does not, but stands
+//! still while a machine sleeps.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+static IS_SIMULATED: AtomicBool = AtomicBool::new(false);
+static NOW: AtomicU64 = AtomicU64::new(0);
+static PASSED: AtomicU64 = AtomicU64::new(0);
+
+/// The time of day: seconds since 1970.
+#[must_use]
+pub fn now() -> u64 {
+    if IS_SIMULATED.load(Relaxed) {
+        return NOW.load(Relaxed);
+    }
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs())
+}
+
+/// The time that has passed since the process first asked.
+#[must_use]
+pub fn passed() -> Duration {
+    static START: OnceLock<Instant> = OnceLock::new();
+    if IS_SIMULATED.load(Relaxed) {
+        return Duration::from_secs(PASSED.load(Relaxed));
+    }
+    START.get_or_init(Instant::now).elapsed()
+}
+
+/// From here on it is this second since 1970, and so many seconds have passed, in the whole process:
+/// for simulations, in which one machine acts at a time.
+#[doc(hidden)]
+pub fn simulate(now: u64, passed: u64) {
+    NOW.store(now, Relaxed);
+    PASSED.store(passed, Relaxed);
+    IS_SIMULATED.store(true, Relaxed);
+}
