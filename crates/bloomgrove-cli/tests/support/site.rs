@@ -1,5 +1,7 @@
 //! Real sites: `bloomgrove site` in processes of their own.
 
+#![allow(dead_code, reason = "not every test uses all of it")]
+
 use std::io::BufReader;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};

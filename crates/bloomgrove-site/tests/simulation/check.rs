@@ -93,7 +93,7 @@ impl World {
         let facts: Vec<&mut Fact> = facts.collect();
         let ids = facts.iter().flat_map(|fact| fact.ids());
         let ids: Vec<Arc<str>> = ids.map(|id| id.as_str().into()).collect();
-        let (sites, _) = coordinator.sites_of(&ids, &known);
+        let sites = coordinator.sites_of(&ids, &known).sites;
         let mut sites = sites.iter();
         for fact in facts {
             let mut own = sites.by_ref().take(fact.ids().count());

@@ -384,6 +384,6 @@ async fn replace(
 ) -> Result<&'static str, bloomgrove_server::coordinator::Refusal> {
     let (filter, _) = coordinator.filter(set)?;
     let empty = Filter::new(filter.params().clone())?;
-    coordinator.put(set, empty, None, None).await?;
+    coordinator.put(set, empty, None, None, None).await?;
     Ok("replaced")
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use axum::Router;
 use bloomgrove_client::{Client, clock};
 use bloomgrove_server::access::Access;
+use bloomgrove_server::budget::Budget;
 use bloomgrove_server::coordinator::{Coordinator, Limits};
 use bloomgrove_server::http::{self, App};
 use bloomgrove_server::trace::Tracer;
@@ -234,7 +235,8 @@ impl World {
                 app.start(coordinator.clone());
                 let access = Arc::new(Access::open());
                 let router = http::router(app);
-                let router = front::before(router, access, &config.limits, config.log.slow);
+                let budget = Budget::new(config.limits.memory);
+                let router = front::before(router, access, &config.limits, budget, config.log.slow);
                 (Program::Coordinator(coordinator), router)
             }
             _ => {
