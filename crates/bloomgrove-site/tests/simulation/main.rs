@@ -31,6 +31,8 @@
 //! BLOOMGROVE_SEEDS=0..10000   cargo test -p bloomgrove-site --test simulation
 //! ```
 
+#![cfg(unix)]
+
 mod check;
 mod disk;
 mod network;
