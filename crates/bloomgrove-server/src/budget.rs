@@ -127,6 +127,11 @@ impl Charge {
         &self.0.caller
     }
 
+    /// An account of its own for a part of the request, given back before the rest.
+    pub(crate) fn part(&self) -> Self {
+        self.0.budget.charge(self.0.caller.clone())
+    }
+
     /// Takes more, at once or not at all.
     ///
     /// # Errors

@@ -12,6 +12,7 @@ use utoipa::{IntoParams, ToSchema};
 use super::App;
 use super::answer::{Refusals, Refused};
 use super::extract::{Asked, Json, Reader, Ready};
+use crate::budget::Charge;
 
 /// Traces documents across all sites
 ///
@@ -23,9 +24,20 @@ pub(super) async fn ask(
     _: Reader,
     State(app): State<App>,
     Ready(coordinator): Ready,
+    charge: Charge,
     Json(request): Json<TraceRequest>,
-) -> Result<Answer<Trace>, Refused> {
-    Ok(Answer(app.tracer().trace(&coordinator, &request).await?))
+) -> Result<Response, Refused> {
+    let trace = app.tracer().trace(&coordinator, &request, &charge).await?;
+    answer(&app, trace, charge).await
+}
+
+/// A trace as JSON, written on a thread of its own: it may be long.
+async fn answer(app: &App, trace: Trace, charge: Charge) -> Result<Response, Refused> {
+    let written = app.work(move || {
+        let _paid = charge;
+        Answer(trace).into_response()
+    });
+    written.await
 }
 
 /// One document to trace.
@@ -75,6 +87,7 @@ pub(super) async fn ask_one(
     _: Reader,
     State(app): State<App>,
     Ready(coordinator): Ready,
+    charge: Charge,
     Asked(query): Asked<TraceQuery>,
 ) -> Result<Response, Refused> {
     let request = TraceRequest {
@@ -83,9 +96,9 @@ pub(super) async fn ask_one(
         depth: query.depth,
         ..TraceRequest::default()
     };
-    let trace = app.tracer().trace(&coordinator, &request).await?;
+    let trace = app.tracer().trace(&coordinator, &request, &charge).await?;
     let (media, draw): (_, fn(&Trace) -> String) = match query.format {
-        Format::Json => return Ok(Answer(trace).into_response()),
+        Format::Json => return answer(&app, trace, charge).await,
         Format::Turtle => ("text/turtle; charset=utf-8", render::turtle),
         Format::Dot => ("text/vnd.graphviz; charset=utf-8", render::dot),
         Format::Svg => ("image/svg+xml", render::svg),

@@ -15,6 +15,7 @@ use super::check::{self, Checked};
 use super::graph::{Question, SiteNo};
 use super::pool::ANSWER;
 use super::share::Size;
+use crate::budget::Charge;
 
 /// Of what a site says for people, so many characters are repeated.
 const REPEATED: usize = 200;
@@ -32,6 +33,8 @@ pub(super) struct Ask {
     pub(super) size: Size,
     /// How long one answer may take.
     pub(super) time: Duration,
+    /// For its answer.
+    pub(super) charge: Charge,
 }
 
 /// What came of it.
@@ -74,7 +77,12 @@ impl Ask {
             direction: self.direction,
             links: links(self.size),
         };
-        let room = async { Some((own.acquire().await.ok()?, all.acquire().await.ok()?)) };
+        // For its answer, too, however large it is.
+        let room = async {
+            let permits = (own.acquire().await.ok()?, all.acquire().await.ok()?);
+            self.charge.wait(ANSWER).await.ok()?;
+            Some(permits)
+        };
         match (self.site, room.await) {
             (Ok(site), Some(_permits)) => {
                 self.sent.store(true, Relaxed);

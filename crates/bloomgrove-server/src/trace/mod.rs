@@ -47,6 +47,7 @@ use bloomgrove_client::api::{Code, LONGEST_SEALED_ID, Trace, TraceRequest};
 use bloomgrove_client::{Carrier, Site, host_of};
 use tokio::sync::Semaphore;
 
+use crate::budget::Charge;
 use crate::config::{Config, SiteOptions};
 use crate::coordinator::{Coordinator, KnownSite, Refusal};
 use crate::observe::metrics as names;
@@ -118,7 +119,8 @@ impl Tracer {
         self.pool.site(site)
     }
 
-    /// The lineage of documents across all sites. Ends when it is dropped.
+    /// The lineage of documents across all sites. Ends when it is dropped. Answers of sites are charged
+    /// while they come, and as long as the trace keeps them.
     ///
     /// # Errors
     /// What cannot be asked; too many traces at a time.
@@ -126,13 +128,14 @@ impl Tracer {
         &self,
         coordinator: &Arc<Coordinator>,
         request: &TraceRequest,
+        charge: &Charge,
     ) -> Result<Trace, Refusal> {
         check(request)?;
         let _permit = self.traces.try_acquire().map_err(|_| {
             let detail = format!("{TRACES} traces are under way; try again in a moment");
             Refusal::new(Code::Busy, detail)
         })?;
-        let mut run = Run::new(self, coordinator, request);
+        let mut run = Run::new(self, coordinator, request, charge);
         run.rounds().await?;
         let trace = run.finish().await?;
         metrics::counter!(names::TRACES, "complete" => trace.complete.to_string()).increment(1);

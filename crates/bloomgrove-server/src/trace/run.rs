@@ -16,6 +16,7 @@ use super::graph::{Graph, Place, Question, SiteNo};
 use super::report::Report;
 use super::share::Shares;
 use super::{MOST_LINKS, Tracer};
+use crate::budget::Charge;
 use crate::coordinator::{Coordinator, KnownSite, Refusal};
 use crate::observe::metrics as names;
 
@@ -24,6 +25,8 @@ const SECONDS: f64 = 10.0;
 /// Questions of one trace that are on their way: half of all, so that sites that stall cannot hold up
 /// every other trace.
 const AT_A_TIME: usize = 32;
+/// What an answer takes while the trace keeps it, for each of its bytes.
+const KEPT: u64 = 3;
 /// Ids that are looked up together: a site's number for each that may know one is kept.
 const LOOKED_UP: usize = 256;
 /// More ids than this are looked up on a thread of their own, so that nobody waits for them.
@@ -37,6 +40,7 @@ pub(super) struct Run<'a> {
     tracer: &'a Tracer,
     coordinator: &'a Arc<Coordinator>,
     request: &'a TraceRequest,
+    charge: &'a Charge,
     sites: Vec<KnownSite>,
     /// The coordinator's, when it began.
     version: u64,
@@ -57,6 +61,7 @@ impl<'a> Run<'a> {
         tracer: &'a Tracer,
         coordinator: &'a Arc<Coordinator>,
         request: &'a TraceRequest,
+        charge: &'a Charge,
     ) -> Self {
         let version = coordinator.version();
         let sites = coordinator.known_sites();
@@ -82,6 +87,7 @@ impl<'a> Run<'a> {
                 usize::try_from(links).unwrap_or(usize::MAX),
             ),
             request,
+            charge,
             sites,
             version,
             shares: Shares::default(),
@@ -188,6 +194,7 @@ impl<'a> Run<'a> {
                 size: self.shares.size(number),
                 // Not what is left of the trace: its end is not the site's fault.
                 time: self.tracer.site_time,
+                charge: self.charge.part(),
             };
             asking.spawn(ask.ask(self.room.clone(), self.tracer.requests.clone()));
         }
@@ -223,6 +230,9 @@ impl<'a> Run<'a> {
             && let Err(why) = self.shares.take(number, asked.size, asked.bytes)
         {
             asked.answer = Err(why);
+        }
+        if asked.answer.is_ok() && self.charge.take(asked.bytes * KEPT).is_err() {
+            asked.answer = Err("this server has no memory left for its answer".into());
         }
         self.report.asked(&site.name, &asked);
         match asked.answer {
