@@ -128,7 +128,7 @@ impl World {
         let documents: BTreeSet<String> = {
             let truth = &self.inner().truth;
             let facts = truth.facts.len();
-            let some = (0..facts).step_by(1 + facts / 4);
+            let some = (0..facts).step_by(1 + facts / 2);
             some.filter_map(|number| truth.document(number).cloned())
                 .collect()
         };
