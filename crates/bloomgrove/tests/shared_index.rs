@@ -184,7 +184,7 @@ fn readers_miss_nothing_while_a_writer_works() {
                             assert!(has(sets.get(0)) || now > n + 99, "{name} lacks change {n}");
                         }
                         drop(index);
-                        if queries % 64 == 0 {
+                        if queries.is_multiple_of(64) {
                             assert!(shared.filter(&name).unwrap().contains(&i));
                         }
                         queries += 1;

@@ -90,10 +90,10 @@ impl Batch {
             let _ = reply.send(Err(Refusal::new(Code::Memory, detail)));
             return;
         }
-        if let Some(grown) = &grown {
-            if let Err(refusal) = quota::check(grown, &catalog, &self.grown) {
-                return drop(reply.send(Err(refusal)));
-            }
+        if let Some(grown) = &grown
+            && let Err(refusal) = quota::check(grown, &catalog, &self.grown)
+        {
+            return drop(reply.send(Err(refusal)));
         }
         let grown = grown.map(|grown| (grown.name.clone(), bytes));
         // Nobody else changes it, so nobody waits for this to be let go.

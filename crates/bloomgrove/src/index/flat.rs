@@ -128,10 +128,10 @@ impl Flat {
         let (panel, _) = self.place(slot);
         while self.panels.len() <= panel {
             // A panel that is not the last is full.
-            if let Some(last) = self.panels.last_mut() {
-                if last.width < widest {
-                    *last = last.widened(self.rows, widest)?;
-                }
+            if let Some(last) = self.panels.last_mut()
+                && last.width < widest
+            {
+                *last = last.widened(self.rows, widest)?;
             }
             let words = Store::zeroed(0)?;
             self.panels.push(Panel { width: 0, words });
