@@ -144,7 +144,7 @@ fn with_end_resealed(mut bytes: Vec<u8>) -> Vec<u8> {
 fn after_a_failed_write_nothing_is_published() {
     use super::{Content, Kind, Writer};
     let (_folder, path, good) = sample();
-    let mut writer = Writer::create(&path, Content::Index).unwrap();
+    let mut writer = Writer::create(&path, Content::Filter).unwrap();
     writer.begin(Kind::Bits, 64).unwrap();
     writer.append(&[1; 64]).unwrap();
     writer.failed(std::io::Error::other("the disk is full"));
