@@ -11,9 +11,9 @@
 //!
 //! | a request | when the room is taken |
 //! |---|---|
-//! | that holds little (64 KiB) | goes on: connections are limited, too |
+//! | that holds little (16 KiB) | goes on: connections are limited, too |
 //! | that can never fit | is refused: 413 |
-//! | whose body or filter is large | waits, until its time is up: 503 |
+//! | whose body or filter is large | waits: for its body until its time is up, for more than that a few seconds: 503 |
 //! | that grows while it works | is refused: 503, try again |
 //!
 //! One caller (a key; without keys, an address) gets half of the room, or what one request needs when it
@@ -22,6 +22,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
@@ -32,9 +33,11 @@ use tokio::sync::Notify;
 use crate::coordinator::Refusal;
 
 /// What a request may hold whatever others do.
-pub(crate) const SMALL: u64 = 64 << 10;
+pub(crate) const SMALL: u64 = 16 << 10;
 /// The least room that there is.
 const LEAST: u64 = 32 << 20;
+/// How long a request that holds something waits for more.
+const PATIENCE: Duration = Duration::from_secs(5);
 /// Bodies of one caller leave three quarters of its share for what they become.
 const BODIES: u64 = 4;
 
@@ -140,12 +143,13 @@ impl Charge {
         self.try_take(bytes, 1).map_err(Full::into)
     }
 
-    /// Takes more, when others have given it back.
+    /// Takes more, when others have given it back. Not for long: they may wait for this one.
     ///
     /// # Errors
-    /// It can never fit.
+    /// It can never fit, or does not within a few seconds.
     pub async fn wait(&self, bytes: u64) -> Result<(), Refusal> {
-        self.wait_within(bytes, 1).await
+        let waiting = tokio::time::timeout(PATIENCE, self.wait_within(bytes, 1));
+        waiting.await.unwrap_or_else(|_| Err(Full::Now.into()))
     }
 
     /// As [`wait`](Self::wait), for a body.
@@ -205,21 +209,22 @@ impl Charge {
         let capacity = budget.capacity();
         let mut held = budget.lock();
         let before = own.load(Relaxed);
-        let Held { all, callers } = &mut *held;
-        let of_caller = callers.entry(caller.clone()).or_default();
+        let of_caller = held.callers.get(caller).copied().unwrap_or(0);
         let is_small = before.saturating_add(bytes) <= SMALL;
-        let is_only = *of_caller == before;
+        let is_only = of_caller == before;
         let fits = |held: u64, room: u64| held.saturating_add(bytes) <= room;
+        // A body may be long in coming.
+        let most = if part == 1 { capacity } else { capacity / 2 };
         if !is_small {
-            if !fits(before, capacity) {
-                return Err(Full::Never(capacity));
+            if !fits(before, most) {
+                return Err(Full::Never(most));
             }
-            if !fits(*all, capacity) || !(is_only || fits(*of_caller, capacity / 2 / part)) {
+            if !fits(held.all, capacity) || !(is_only || fits(of_caller, capacity / 2 / part)) {
                 return Err(Full::Now);
             }
         }
-        *all += bytes;
-        *of_caller += bytes;
+        held.all += bytes;
+        *held.callers.entry(caller.clone()).or_default() += bytes;
         own.fetch_add(bytes, Relaxed);
         Ok(())
     }
@@ -257,12 +262,12 @@ impl From<Full> for Refusal {
                 Code::TooLarge,
                 format!(
                     "the request needs more memory than the {capacity} bytes that this server has for \
-                     requests; send or ask for less at a time, or raise `limits.memory`"
+                     it; send or query less at a time, or raise `limits.memory`"
                 ),
             ),
             Full::Now => Refusal::new(
                 Code::Busy,
-                "other requests take the memory that this one needs; try again in a moment",
+                "the server has no memory free for this request right now; try again shortly",
             ),
         }
     }

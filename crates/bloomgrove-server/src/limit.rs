@@ -16,6 +16,7 @@
 //! Every request gets a [`Charge`] on the [`Budget`] of all, which handlers find among its extensions; it
 //! is held until the answer has gone.
 
+use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -104,8 +105,8 @@ pub async fn enforce(State(enforce): State<Enforce>, mut request: Request, next:
             StatusCode::SERVICE_UNAVAILABLE,
             Code::Busy,
             format!(
-                "other requests took the memory that this one needs for {seconds} s; try again, with \
-                 fewer at a time; nothing was changed"
+                "no memory became free for this request within {seconds} s; nothing was changed; send \
+                 fewer requests at once"
             ),
         ))
     } else if tally.complete.load(Ordering::Relaxed) {
@@ -156,12 +157,46 @@ async fn pay(response: Response, charge: Charge) -> Response {
     let (parts, body) = response.into_parts();
     // All of it is there already.
     match body.collect().await {
-        Ok(body) => Response::from_parts(parts, Body::from(charge.with(body.to_bytes()))),
+        Ok(body) => {
+            let pieces = Pieces(charge.with(body.to_bytes()));
+            Response::from_parts(parts, Body::new(pieces))
+        }
         Err(error) => respond(problem(
             StatusCode::INTERNAL_SERVER_ERROR,
             Code::Internal,
             format!("the answer broke off: {error}"),
         )),
+    }
+}
+
+/// An answer in pieces: of what it is given, hyper keeps a copy that nobody counts.
+struct Pieces(Bytes);
+
+impl Pieces {
+    const BYTES: usize = 32 << 10;
+}
+
+impl hyper::body::Body for Pieces {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let piece = self.0.len().min(Self::BYTES);
+        Poll::Ready(match piece {
+            0 => None,
+            _ => Some(Ok(Frame::data(self.0.split_to(piece)))),
+        })
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.0.len() as u64)
     }
 }
 

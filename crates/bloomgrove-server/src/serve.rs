@@ -257,7 +257,7 @@ async fn prometheus(State(app): State<App>) -> Response {
         let detail = "the server is starting";
         return respond(problem(StatusCode::SERVICE_UNAVAILABLE, Code::Busy, detail));
     };
-    match app.work(move || coordinator.status()).await {
+    match app.look(move || coordinator.status()).await {
         Ok(status) => {
             let text = metrics::render(&status);
             ([(header::CONTENT_TYPE, metrics::MEDIA)], text).into_response()

@@ -36,8 +36,8 @@ const LIST: usize = 100;
 const MOST_LIST: usize = 1000;
 const CELLS: usize = 2000;
 const MOST_CELLS: usize = 20_000;
-/// Sets looked at for a picture while anything is held.
-const PICTURED: usize = 1000;
+/// Sets looked at for a list or a picture while the catalog is held.
+const LOOKED_AT: usize = 1000;
 
 /// Which sets a question is about.
 #[derive(Clone, Copy, Debug, Default)]
@@ -63,10 +63,11 @@ impl<'a> Only<'a> {
             .is_none_or(|tag| entry.tags.iter().any(|own| own == tag))
     }
 
-    /// Whether a set is meant; by its tags only if there is a catalog to look them up.
-    fn takes(&self, catalog: Option<&Catalog>, name: &str) -> bool {
-        let tagged = |catalog: &Catalog| catalog.get(name).is_some_and(|entry| self.has_tag(entry));
-        name.starts_with(self.prefix) && catalog.is_none_or(tagged)
+    /// Whether a set that the index has is meant. One that the catalog does not know under this name
+    /// is being made or renamed, and may be.
+    fn takes(&self, catalog: &Catalog, name: &str) -> bool {
+        let entry = catalog.get(name);
+        name.starts_with(self.prefix) && entry.is_none_or(|entry| self.has_tag(entry))
     }
 }
 
@@ -94,6 +95,16 @@ struct Found {
 }
 
 impl Found {
+    /// What the index has for these keys, below the prefix: names of up to `limit` sets for each, and of
+    /// `room` bytes for all.
+    fn of(index: &Index, keys: &[api::Key], only: Only<'_>, limit: usize, room: usize) -> Self {
+        let below = |set: &index::Set<'_>| text(set).starts_with(only.prefix);
+        match only.prefix {
+            "" => Self::copy(&index.which_some(keys, limit, |_| true), room),
+            _ => Self::copy(&index.which_some(keys, limit, below), room),
+        }
+    }
+
     fn copy(answers: &index::Answers<'_>, room: usize) -> Self {
         let mut found = Self::default();
         for (key, sets) in answers.iter().enumerate() {
@@ -110,16 +121,24 @@ impl Found {
         found
     }
 
-    fn answers(&self, count_only: bool) -> impl Iterator<Item = api::Answer> + '_ {
+    /// The names for each key.
+    fn names(&self) -> impl Iterator<Item = Vec<&str>> + '_ {
         let mut start = 0;
-        self.keys.iter().map(move |(count, ends)| {
+        self.keys.iter().map(move |(_, ends)| {
             let names = ends.iter().map(|&end| {
-                let name = self.text[start..end].to_owned();
+                let name = &self.text[start..end];
                 start = end;
                 name
             });
-            let mut sets: Vec<String> = names.collect();
-            sets.sort_unstable();
+            names.collect()
+        })
+    }
+
+    fn answers(&self, count_only: bool) -> impl Iterator<Item = api::Answer> + '_ {
+        let keys = self.keys.iter().zip(self.names());
+        keys.map(move |((count, _), mut names)| {
+            names.sort_unstable();
+            let sets: Vec<String> = names.into_iter().map(str::to_owned).collect();
             api::Answer {
                 count: *count as u64,
                 sets: (!count_only).then_some(sets),
@@ -144,10 +163,18 @@ impl Coordinator {
         let mut room = MOST_TEXT;
         let started = Instant::now();
         let deadline = started + self.shared.limits.time;
-        let at_once = (NAMES_AT_ONCE / limit.max(1)).clamp(1, KEYS);
+        let only = Only::of(request);
+        let at_once = match only.is_all() {
+            true => (NAMES_AT_ONCE / limit.max(1)).clamp(1, KEYS),
+            // All names that a key has are looked at.
+            false => 1,
+        };
         for keys in request.keys.chunks(at_once) {
             in_time(deadline)?;
-            let found = self.find(&self.shared.index.read(), keys, request, limit, room);
+            let found = match only.tag {
+                None => Found::of(&self.shared.index.read(), keys, only, limit, room),
+                Some(_) => self.find_tagged(keys, only, limit, room),
+            };
             room -= found.text.len();
             let names: usize = found.keys.iter().map(|(_, ends)| ends.len()).sum();
             take((2 * found.text.len() + AROUND_NAME * (keys.len() + names)) as u64)?;
@@ -171,7 +198,7 @@ impl Coordinator {
         &self,
         request: &api::WhichRequest,
     ) -> Option<Result<api::Which, Refusal>> {
-        if request.keys.len() > FEW || request.explain {
+        if request.keys.len() > FEW || request.explain || !Only::of(request).is_all() {
             return None;
         }
         let limit = match self.check_which(request) {
@@ -181,7 +208,7 @@ impl Coordinator {
         let index = self.shared.index.try_read()?;
         // One more than few are too many.
         let listed = limit.min(FEW_NAMES / request.keys.len().max(1) + 1);
-        let found = self.find(&index, &request.keys, request, listed, MOST_TEXT);
+        let found = Found::of(&index, &request.keys, Only::default(), listed, MOST_TEXT);
         drop(index);
         let is_cut = |(count, ends): &(usize, Vec<usize>)| ends.len() < limit.min(*count);
         if found.keys.iter().any(is_cut) {
@@ -193,21 +220,38 @@ impl Coordinator {
         Some(Ok(api::Which { answers, cost }))
     }
 
-    fn find(
+    /// As [`Found::of`], of sets with a tag: these are looked up when the index is no longer held.
+    fn find_tagged(
         &self,
-        index: &Index,
         keys: &[api::Key],
-        request: &api::WhichRequest,
+        only: Only<'_>,
         limit: usize,
-        room: usize,
+        mut room: usize,
     ) -> Found {
-        let only = Only::of(request);
-        if only.is_all() {
-            return Found::copy(&index.which_some(keys, limit, |_| true), room);
+        let all = Found::of(
+            &self.shared.index.read(),
+            keys,
+            only,
+            usize::MAX,
+            usize::MAX,
+        );
+        let mut found = Found::default();
+        for names in all.names() {
+            let (mut count, mut ends) = (0, Vec::new());
+            for names in names.chunks(NAMES_AT_ONCE) {
+                let catalog = self.shared.read();
+                for name in names.iter().filter(|name| only.takes(&catalog, name)) {
+                    count += 1;
+                    if ends.len() < limit && name.len() <= room {
+                        room -= name.len();
+                        found.text.push_str(name);
+                        ends.push(found.text.len());
+                    }
+                }
+            }
+            found.keys.push((count, ends));
         }
-        let catalog = only.tag.map(|_| self.shared.read());
-        let takes = |set: &index::Set<'_>| only.takes(catalog.as_deref(), text(set));
-        Found::copy(&index.which_some(keys, limit, takes), room)
+        found
     }
 
     /// How many names each key gets.
@@ -220,6 +264,13 @@ impl Coordinator {
             ))),
             limit => Ok(limit as usize),
         }
+    }
+
+    /// The names of all sets that may hold one key.
+    pub(super) fn names_of(&self, key: &str) -> Vec<String> {
+        let index = self.shared.index.read();
+        let sets = index.which_some(&[key], usize::MAX, |_| true);
+        sets.get(0).iter().map(|set| text(set).to_owned()).collect()
     }
 
     fn count(&self, answers: &[api::Answer]) {
@@ -244,9 +295,8 @@ impl Coordinator {
             cost.filters_tested += figures.filters_tested;
             cost.words_read += figures.words_read;
         }
-        let index = self.shared.index.read();
-        let catalog = only.tag.map(|_| self.shared.read());
-        let scope = index.scope(|set| only.is_all() || only.takes(catalog.as_deref(), text(&set)));
+        let (index, catalog) = (self.shared.index.read(), self.shared.read());
+        let scope = index.scope(|set| only.is_all() || only.takes(&catalog, text(&set)));
         cost.sets = scope.len() as u64;
         // The index is held, so the scope is of it.
         if let Ok(view) = index.within(&scope) {
@@ -265,20 +315,32 @@ impl Coordinator {
     ) -> api::SetList {
         let limit = limit.unwrap_or(LIST).clamp(1, MOST_LIST);
         let only = Only { prefix, tag };
-        let catalog = self.shared.read();
-        let mut matching = catalog
-            .range(prefix, after)
-            .filter(|(_, entry)| only.has_tag(entry));
-        let sets: Vec<api::Set> = matching
-            .by_ref()
-            .take(limit)
-            .map(|(name, entry)| entry.describe(name))
-            .collect();
-        let next = matching.next().and(sets.last()).map(|set| set.name.clone());
+        let (mut sets, mut next): (Vec<api::Set>, _) = (Vec::new(), None);
+        let mut after = after.map(str::to_owned);
+        // In parts, so that changes come between.
+        'all: loop {
+            let catalog = self.shared.read();
+            let mut last = None;
+            for (name, entry) in catalog.range(prefix, after.as_deref()).take(LOOKED_AT) {
+                last = Some(name.to_string());
+                if !only.has_tag(entry) {
+                    continue;
+                }
+                if sets.len() == limit {
+                    next = sets.last().map(|set| set.name.clone());
+                    break 'all;
+                }
+                sets.push(entry.describe(name));
+            }
+            match last {
+                Some(last) => after = Some(last),
+                None => break,
+            }
+        }
         api::SetList {
             sets,
             next,
-            total: catalog.len() as u64,
+            total: self.len() as u64,
         }
     }
 
@@ -317,7 +379,7 @@ impl Coordinator {
         loop {
             let catalog = self.shared.read();
             let mut last = None;
-            for (name, entry) in catalog.range("", after.as_deref()).take(PICTURED) {
+            for (name, entry) in catalog.range("", after.as_deref()).take(LOOKED_AT) {
                 let fill = entry.ones as f64 / entry.params.bits() as f64;
                 match cells.last_mut().filter(|_| at % each != 0) {
                     Some(cell) => {

@@ -226,6 +226,20 @@ impl Catalog {
         known.unwrap_or_else(|| Arc::new(params.clone()))
     }
 
+    /// Notes of a change that bits will go: a set that is removed is gone, and one that is replaced has
+    /// no version any more that anybody knows, until it has its new one.
+    pub(super) fn announce(&mut self, effect: &Effect) {
+        match effect {
+            Effect::Remove(name) => self.forget(name),
+            Effect::Replace(name, _, new) => {
+                if let Some(entry) = self.entries.get_mut(name) {
+                    entry.whole = new.whole;
+                }
+            }
+            _ => {}
+        }
+    }
+
     /// Notes a change that the index has.
     pub(super) fn note(&mut self, noted: Noted) {
         match noted {

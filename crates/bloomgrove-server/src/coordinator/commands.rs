@@ -79,7 +79,7 @@ impl Coordinator {
         let change = Change::Or {
             name: name.into(),
             params: Arc::new(filter.params().clone()),
-            bits: Bits::of(filter),
+            bits: counted(filter).await?,
             base,
         };
         self.change(change).await
@@ -369,7 +369,16 @@ async fn bits_of(keys: &[Key], params: &Params) -> Result<Bits, Refusal> {
         }
         tokio::task::yield_now().await;
     }
-    Ok(filter.map_or(Bits::Few(positions), Bits::of))
+    match filter {
+        Some(filter) => counted(filter).await,
+        None => Ok(Bits::Few(positions)),
+    }
+}
+
+/// The bits of a filter, few or many: counted on a thread of its own, since they may be very many.
+async fn counted(filter: Filter) -> Result<Bits, Refusal> {
+    let counted = tokio::task::spawn_blocking(move || Bits::of(filter)).await;
+    counted.map_err(|_| Refusal::new(Code::Internal, "the work was broken off"))
 }
 
 fn stopping() -> Refusal {

@@ -130,8 +130,10 @@ struct Totals {
 }
 
 impl Shared {
-    /// Makes a change in memory, which the store has already.
+    /// Makes a change in memory, which the store has already. What is going to be missing is noted
+    /// before it is, so that whoever did not find it sees why.
     fn apply(&self, effect: Effect) -> Result<(), bloomgrove::Error> {
+        self.write().announce(&effect);
         let noted = effect.apply(&self.index)?;
         let mut catalog = self.write();
         catalog.note(noted);

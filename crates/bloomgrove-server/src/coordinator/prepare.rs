@@ -161,12 +161,12 @@ impl Present<'_> {
             (Some(base), now) => {
                 let detail = match now {
                     Some(now) => format!(
-                        "the filter is meant to replace version {base} of {name}, which has \
-                         version {now} by now; add to it, or replace that version"
+                        "{name} is now at version {now}, not {base}; merge into it, or retry with \
+                         base={now}"
                     ),
                     None => format!(
-                        "the filter is meant to replace version {base} of {name}, which is gone; \
-                         send it without a base"
+                        "there is no set {name} whose version {base} could be replaced; retry \
+                         without a base"
                     ),
                 };
                 Err(Refusal {
@@ -184,8 +184,8 @@ impl Present<'_> {
         let is_new_kind = Arc::strong_count(&params) == 1;
         if is_new_kind && self.catalog.kinds() >= MOST_KINDS {
             return Err(Refusal::invalid(format!(
-                "the server has sets of {MOST_KINDS} different sizes or hashings, and each costs every \
-                 question; make this one with the parameters of another"
+                "the server already holds sets with {MOST_KINDS} different parameters, the most that it \
+                 allows; reuse those of an existing set"
             )));
         }
         let message = message_of(&filter)?;

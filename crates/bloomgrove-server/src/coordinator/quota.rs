@@ -58,15 +58,15 @@ pub(super) fn check(
         } else if more > 0 && tally.bytes.saturating_add(waiting_bytes + more) > *bytes {
             format!("{bytes} bytes")
         } else if tally.kinds_with(grown.params) > *kinds {
-            format!("{kinds} different sizes or hashings")
+            format!("{kinds} different parameters")
         } else {
             continue;
         };
         return Err(Refusal::new(
             Code::Forbidden,
             format!(
-                "sets below {prefix:?} may have {what} in all; delete some, make this one with the \
-                 parameters of another, or raise the quota of the key in the server's configuration"
+                "the quota of sets below {prefix:?} is {what}; delete some, reuse the parameters of an \
+                 existing set, or raise the quota of the key in the server's configuration"
             ),
         ));
     }

@@ -26,7 +26,6 @@ use bloomgrove_client::api::{self, Code, sets_of_site, site_of_set};
 use bloomgrove_client::normalize;
 
 use super::Coordinator;
-use super::ask::text;
 use super::change::Change;
 use super::refusal::Refusal;
 use super::store::SiteRecord;
@@ -46,7 +45,7 @@ const MOST_NUMBER: u64 = (1 << 53) - 1;
 /// Sets that a site is told of when it registers.
 const MOST_SETS: usize = 10_000;
 /// Ids looked up while the lock is held.
-const CHUNK: usize = 64;
+const CHUNK: usize = 4096;
 /// Names of sites that are not registered, in one answer.
 const MOST_OTHERS: usize = 1000;
 /// Sets that a site may name when it registers, and bytes of their names.
@@ -206,21 +205,21 @@ impl Coordinator {
     pub fn sites_of(&self, ids: &[Arc<str>], known: &HashMap<Arc<str>, u32>) -> Named {
         let mut found = Named::default();
         let mut named = 0;
-        for ids in ids.chunks(CHUNK) {
-            let keys: Vec<&str> = ids.iter().map(|id| &**id).collect();
-            let (index, catalog) = (self.shared.index.read(), self.shared.read());
-            for sets in index.which_many(&keys).iter() {
-                let (mut of_id, mut full) = (Vec::new(), Vec::new());
-                let others = &mut found.unregistered;
-                for set in sets {
-                    named += 1;
-                    let name = text(set);
+        for id in ids {
+            let (mut of_id, mut full) = (Vec::new(), Vec::new());
+            // Names first, and then what they mean: the index is held for the names only.
+            let names = self.names_of(id);
+            for names in names.chunks(CHUNK) {
+                let catalog = self.shared.read();
+                named += names.len() as u64;
+                for name in names {
                     let Some(site) = site_of_set(name) else {
                         continue;
                     };
                     let rate = catalog
                         .get(name)
-                        .map_or(0.0, |entry| tune::fpr_of_ones(&entry.params, set.ones()));
+                        .map_or(0.0, |entry| tune::fpr_of_ones(&entry.params, entry.ones));
+                    let others = &mut found.unregistered;
                     match known.get(site) {
                         Some(number) if rate > OVERFULL => full.push((*number, rate)),
                         Some(number) => of_id.push(*number),
@@ -228,12 +227,13 @@ impl Coordinator {
                         None => {}
                     }
                 }
-                of_id.sort_unstable();
-                of_id.dedup();
-                full.retain(|(number, _)| of_id.binary_search(number).is_err());
-                found.overfull.extend(full);
-                found.sites.push(of_id);
             }
+            of_id.sort_unstable();
+            of_id.dedup();
+            full.retain(|(number, _)| of_id.binary_search(number).is_err());
+            full.dedup_by_key(|(number, _)| *number);
+            found.overfull.extend(full);
+            found.sites.push(of_id);
         }
         let totals = &self.shared.totals;
         totals.keys_asked.fetch_add(ids.len() as u64, Relaxed);

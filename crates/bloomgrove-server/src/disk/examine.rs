@@ -101,7 +101,7 @@ impl Pages {
             })?;
         }
         if !whole {
-            let fault = "what redb keeps for itself is damaged; entries may be whole";
+            let fault = "redb's internal tables are damaged; the entries may be intact";
             examined.faults.push(fault.into());
             examined.torn = true;
         }

@@ -51,6 +51,17 @@ impl Head {
         Some(parse(&noted)?.1)
     }
 
+    /// Removes the note of a file: before another, with a lower version, takes its place.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn forget(of: &Path) -> std::io::Result<()> {
+        match std::fs::remove_file(Self::path(of)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
     /// Notes the version of a file from now on.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use bloomgrove_client::api::{Code, Key, MOST_KEYS};
 use bytes::Bytes;
 use http::{HeaderMap, header};
 use serde::de::DeserializeOwned;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::App;
 use super::answer::Refused;
@@ -46,21 +46,26 @@ impl App {
         charge: Charge,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Refused> {
-        let turn = self.0.turns.of(charge.caller());
-        let _turn = turn.acquire().await.map_err(|_| stopping())?;
-        on_a_thread(&self.0.searches, move || {
-            let _paid = charge;
-            work()
-        })
-        .await
+        let turn = self.0.turns.of(charge.caller(), Turn::Search).await?;
+        on_a_thread(&self.0.searches, (turn, charge), work).await
     }
 
-    /// Does what takes milliseconds on a thread of its own.
-    pub(crate) async fn work<T: Send + 'static>(
+    /// As [`search`](Self::search), of what takes milliseconds.
+    pub(super) async fn work<T: Send + 'static>(
+        &self,
+        charge: Charge,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Refused> {
+        let turn = self.0.turns.of(charge.caller(), Turn::Work).await?;
+        on_a_thread(&self.0.work, (turn, charge), work).await
+    }
+
+    /// Does what takes next to no time once what it waits for is free.
+    pub(crate) async fn look<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Refused> {
-        on_a_thread(&self.0.work, work).await
+        on_a_thread(&self.0.looks, (), work).await
     }
 
     /// Makes a snapshot: one at a time, whatever else is under way.
@@ -68,7 +73,7 @@ impl App {
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Refused> {
-        on_a_thread(&self.0.snapshots, work).await
+        on_a_thread(&self.0.snapshots, (), work).await
     }
 
     /// The filter in these bytes. A few bytes can stand for many, which are charged before the filter
@@ -82,8 +87,8 @@ impl App {
         let size = coordinator.filter_bytes(&bytes)?;
         charge.wait(size.saturating_mul(2)).await?;
         let reader = coordinator.clone();
-        let filter = self.work(move || reader.read_filter(&bytes)).await??;
-        Ok(filter)
+        let filter = self.work(charge.clone(), move || reader.read_filter(&bytes));
+        Ok(filter.await??)
     }
 
     pub(super) fn examples(&self) -> &[String] {
@@ -91,28 +96,43 @@ impl App {
     }
 }
 
-/// How many searches each caller may have under way.
+/// What callers take turns at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Turn {
+    Search,
+    Work,
+}
+
+/// How much each caller may have under way.
 #[derive(Debug)]
 pub(super) struct Turns {
-    each: usize,
-    callers: Mutex<HashMap<String, Arc<Semaphore>>>,
+    threads: usize,
+    callers: Mutex<HashMap<(String, Turn), Arc<Semaphore>>>,
 }
 
 impl Turns {
-    pub(super) fn new(each: usize) -> Self {
+    pub(super) fn new(threads: usize) -> Self {
         Self {
-            each,
+            threads,
             callers: Mutex::default(),
         }
     }
 
-    fn of(&self, caller: &str) -> Arc<Semaphore> {
-        let mut callers = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
-        // Those that nobody uses go, so that addresses do not pile up.
-        callers.retain(|_, turn| Arc::strong_count(turn) > 1);
-        let turn = callers.entry(caller.to_owned());
-        turn.or_insert_with(|| Arc::new(Semaphore::new(self.each)))
-            .clone()
+    async fn of(&self, caller: &str, turn: Turn) -> Result<OwnedSemaphorePermit, Refused> {
+        let turns = {
+            let mut callers = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
+            // Those that nobody uses go, so that addresses do not pile up.
+            callers.retain(|_, turns| Arc::strong_count(turns) > 1);
+            let each = match turn {
+                Turn::Search => (self.threads / 2).max(1),
+                Turn::Work => self.threads,
+            };
+            let turns = callers.entry((caller.to_owned(), turn));
+            turns
+                .or_insert_with(|| Arc::new(Semaphore::new(each)))
+                .clone()
+        };
+        turns.acquire_owned().await.map_err(|_| stopping())
     }
 }
 
@@ -129,14 +149,17 @@ pub(super) async fn to_the_end<T: Send + 'static>(
     Ok(change.await.map_err(|_| broken_off())??)
 }
 
+/// Does work on a thread of its own, once there is a place; `held` is held until it is done, also when
+/// nobody waits for it any more.
 async fn on_a_thread<T: Send + 'static>(
     places: &Arc<Semaphore>,
+    held: impl Send + 'static,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Refused> {
     let permit = places.clone().acquire_owned().await;
     let permit = permit.map_err(|_| stopping())?;
     let work = tokio::task::spawn_blocking(move || {
-        let _permit = permit;
+        let _held = (permit, held);
         process::step_back();
         work()
     });
@@ -279,11 +302,7 @@ async fn parsed<T: Send + 'static>(
     if body.len() <= LITTLE_JSON {
         return parse(&body);
     }
-    on_a_thread(&PARSING, move || {
-        let _paid = charge;
-        parse(&body)
-    })
-    .await?
+    on_a_thread(&PARSING, charge, move || parse(&body)).await?
 }
 
 fn json<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refused> {

@@ -77,8 +77,7 @@ pub(super) async fn download(
     charge
         .wait(coordinator.info(&name)?.bytes.saturating_mul(2))
         .await?;
-    let made = app.work(move || -> Result<_, Refusal> {
-        let _paid = charge;
+    let made = app.work(charge, move || -> Result<_, Refusal> {
         let (filter, version) = coordinator.filter(&name)?;
         let bytes = match query.form {
             Form::Grove => coordinator.to_grove(&filter)?,
@@ -197,6 +196,9 @@ pub(super) async fn merge(
     Binary(bytes): Binary,
 ) -> Result<Answer<Updated>, Refused> {
     let done = if codec::Kind::of_start(&bytes) == Some(codec::Kind::Delta) {
+        // What it is applied to, twice what comes of it, and what the store gets.
+        let size = coordinator.info(&name)?.bytes;
+        charge.wait(size.saturating_mul(4)).await?;
         let delta = async move { coordinator.delta(&name, bytes, query.base).await };
         to_the_end(charge, delta).await?
     } else {

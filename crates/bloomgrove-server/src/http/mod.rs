@@ -53,6 +53,8 @@ struct Inner {
     searches: Arc<Semaphore>,
     turns: extract::Turns,
     work: Arc<Semaphore>,
+    /// What would only have to wait for the index.
+    looks: Arc<Semaphore>,
     snapshots: Arc<Semaphore>,
     tracer: Tracer,
     /// Keys to try.
@@ -67,8 +69,9 @@ impl App {
         Self(Arc::new(Inner {
             coordinator: OnceLock::new(),
             searches: Arc::new(Semaphore::new(threads)),
-            turns: extract::Turns::new((threads / 2).max(1)),
+            turns: extract::Turns::new(threads),
             work: Arc::new(Semaphore::new(2 * threads)),
+            looks: Arc::new(Semaphore::new(2 * threads)),
             snapshots: Arc::new(Semaphore::new(1)),
             tracer,
             examples,

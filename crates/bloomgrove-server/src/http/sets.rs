@@ -1,11 +1,13 @@
 //! Sets: what there are, how they are made, changed and filled.
 
 use axum::Json as Answer;
+use axum::extract::State;
 use bloomgrove_client::api::{AddItems, ChangeSet, CreateSet, Key, Set, SetList, Updated};
 use http::StatusCode;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
+use super::App;
 use super::answer::{Refusals, Refused};
 use super::extract::{Asked, Json, Keys, Name, Reader, Ready, Who, Writable, to_the_end};
 use crate::budget::Charge;
@@ -32,11 +34,16 @@ pub(super) struct ListQuery {
     responses((status = 200, body = SetList), Refusals), security((), ("key" = [])))]
 pub(super) async fn list(
     _: Reader,
+    State(app): State<App>,
     Ready(coordinator): Ready,
+    charge: Charge,
     Asked(query): Asked<ListQuery>,
-) -> Answer<SetList> {
-    let (tag, after) = (query.tag.as_deref(), query.after.as_deref());
-    Answer(coordinator.list(&query.prefix, tag, after, query.limit))
+) -> Result<Answer<SetList>, Refused> {
+    let list = app.work(charge, move || {
+        let (tag, after) = (query.tag.as_deref(), query.after.as_deref());
+        coordinator.list(&query.prefix, tag, after, query.limit)
+    });
+    Ok(Answer(list.await?))
 }
 
 /// Makes an empty set

@@ -56,7 +56,7 @@ pub(super) async fn list(
     State(app): State<App>,
     Ready(coordinator): Ready,
 ) -> Result<Answer<SiteList>, Refused> {
-    Ok(Answer(app.work(move || coordinator.sites()).await?))
+    Ok(Answer(app.look(move || coordinator.sites()).await?))
 }
 
 /// Forgets a site; its sets stay

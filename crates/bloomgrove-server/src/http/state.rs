@@ -10,6 +10,7 @@ use utoipa::IntoParams;
 use super::App;
 use super::answer::{Refusals, Refused};
 use super::extract::{Asked, Reader, Ready, Who};
+use crate::budget::Charge;
 use crate::demo;
 
 /// Tells the state of the server
@@ -20,7 +21,7 @@ pub(super) async fn status(
     State(app): State<App>,
     Ready(coordinator): Ready,
 ) -> Result<Answer<Status>, Refused> {
-    let mut status = app.work(move || coordinator.status()).await?;
+    let mut status = app.look(move || coordinator.status()).await?;
     status.examples = app.examples().to_vec();
     if app.is_demo() {
         status.traces = demo::traces();
@@ -44,9 +45,10 @@ pub(super) async fn picture(
     _: Reader,
     State(app): State<App>,
     Ready(coordinator): Ready,
+    charge: Charge,
     Asked(query): Asked<PictureQuery>,
 ) -> Result<Answer<Picture>, Refused> {
-    let picture = app.work(move || coordinator.picture(query.cells));
+    let picture = app.work(charge, move || coordinator.picture(query.cells));
     Ok(Answer(picture.await?))
 }
 

@@ -33,11 +33,8 @@ pub(super) async fn ask(
 
 /// A trace as JSON, written on a thread of its own: it may be long.
 async fn answer(app: &App, trace: Trace, charge: Charge) -> Result<Response, Refused> {
-    let written = app.work(move || {
-        let _paid = charge;
-        Answer(trace).into_response()
-    });
-    written.await
+    app.work(charge, move || Answer(trace).into_response())
+        .await
 }
 
 /// One document to trace.
@@ -103,7 +100,7 @@ pub(super) async fn ask_one(
         Format::Dot => ("text/vnd.graphviz; charset=utf-8", render::dot),
         Format::Svg => ("image/svg+xml", render::svg),
     };
-    let text = app.work(move || draw(&trace)).await?;
+    let text = app.work(charge, move || draw(&trace)).await?;
     let headers = [
         (header::CONTENT_TYPE, media),
         (header::CONTENT_SECURITY_POLICY, POLICY),

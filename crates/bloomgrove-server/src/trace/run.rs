@@ -29,8 +29,6 @@ const AT_A_TIME: usize = 32;
 const KEPT: u64 = 3;
 /// Ids that are looked up together: a site's number for each that may know one is kept.
 const LOOKED_UP: usize = 256;
-/// More ids than this are looked up on a thread of their own, so that nobody waits for them.
-const FEW: usize = 32;
 
 /// Sites that are to answer, and whether the question has gone out.
 type Waiting = BTreeMap<SiteNo, Arc<AtomicBool>>;
@@ -151,12 +149,10 @@ impl<'a> Run<'a> {
         let ids: Vec<Arc<str>> = fresh.iter().map(|(_, id)| id.clone()).collect();
         let (coordinator, numbers) = (self.coordinator.clone(), self.numbers.clone());
         let look = move || coordinator.sites_of(&ids, &numbers);
-        let named = match fresh.len() <= FEW {
-            true => look(),
-            false => tokio::task::spawn_blocking(look)
-                .await
-                .map_err(|_| Refusal::new(Code::Internal, "the work was broken off"))?,
-        };
+        // On a thread of its own: an id may be in every set.
+        let named = tokio::task::spawn_blocking(look)
+            .await
+            .map_err(|_| Refusal::new(Code::Internal, "the work was broken off"))?;
         for ((place, _), sites) in fresh.iter().zip(named.sites) {
             for site in sites {
                 self.graph.name(*place, site);

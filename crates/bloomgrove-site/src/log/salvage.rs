@@ -120,8 +120,9 @@ pub(crate) fn salvage(folder: &Path, site: &str) -> Result<Vec<String>> {
             entries = copy(&pages, &examined, database)?;
             Ok(())
         })?;
-        let kept = replace_damaged(new, &path)?;
         // It has the same key, and fewer entries than were noted.
+        Head::forget(&path)?;
+        let kept = replace_damaged(new, &path)?;
         Head::open(&path, mark(&key), entries)?;
         said.push(format!(
             "kept {entries} entries; the damaged file is {}",

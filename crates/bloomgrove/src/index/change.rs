@@ -411,6 +411,8 @@ impl Index {
         for &(slice, place) in places {
             self.list(new, id, slice, place);
         }
+        // A scope may be of names or tags.
+        self.epoch = fresh_epoch();
         Ok(())
     }
 

@@ -208,7 +208,9 @@ impl SharedIndex {
             Some(_) => self.read().get(name)?.tag().to_vec(),
             None => Vec::new(),
         };
-        let staged = self.write().stage(filter, old, name, &tag)?;
+        // Counted before anybody has to wait for it.
+        let ones = filter.count_ones();
+        let staged = self.write().stage(filter, ones, old, name, &tag)?;
         self.show(name, staged)
     }
 

@@ -77,6 +77,7 @@ impl Index {
     pub(super) fn stage(
         &mut self,
         filter: Filter,
+        ones: u64,
         id: Option<SetId>,
         name: &[u8],
         tag: &[u8],
@@ -89,7 +90,7 @@ impl Index {
         let new = New {
             id,
             slice: NO_SLICE,
-            ones: filter.count_ones(),
+            ones,
             name,
             tag,
         };

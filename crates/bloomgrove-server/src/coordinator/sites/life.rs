@@ -182,22 +182,23 @@ impl Registration {
         };
         if !self.is_in_touch() {
             return Some(format!(
-                "out of touch for {:.0} s: what it recorded since is in no index",
+                "out of touch for {:.0} s: anything it has recorded since then is not indexed",
                 silent.as_secs_f64()
             ));
         }
         let differing = self.life.differing(name, catalog, since);
         match (self.life.pending(), differing) {
             (0, 0) if self.life.expired.load(Relaxed) => Some(
-                "some of its windows have expired: ids that are only in these are in no index (a                  trace that asks all sites, `broadcast`, finds them)"
+                "some of its windows have expired: ids that are only in these are not indexed (a trace \
+                 that queries all sites, `broadcast`, finds them)"
                     .into(),
             ),
             (0, 0) => None,
             (0, sets) => Some(format!(
-                "{sets} of its sets are not what it sent: ids of these may be in no index"
+                "{sets} of its sets are not what it sent: their ids may not be indexed"
             )),
             (pending, _) => Some(format!(
-                "could not publish {pending} of its ids: these are in no index"
+                "could not publish {pending} of its ids: these are not indexed"
             )),
         }
     }

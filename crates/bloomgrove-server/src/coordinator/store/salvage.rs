@@ -82,8 +82,8 @@ impl Survey {
         }
         if self.lost_sites > 0 {
             told.push(format!(
-                "sites whose registration cannot be read: {}; they are asked again once they have \
-                 been heard of",
+                "sites whose registration cannot be read: {}; they are queried again after they \
+                 next check in",
                 self.lost_sites
             ));
         }
@@ -97,8 +97,9 @@ fn survey(pages: &Pages, examined: &Examined) -> Result<Survey> {
         records.extend(row.and_then(set));
         Ok(())
     })?;
-    let mut filters = BTreeSet::new();
-    examined.rows(pages, "filters", |row| {
+    let (mut filters, mut torn) = (BTreeSet::new(), false);
+    let same = examined.rows(pages, "filters", |row| {
+        torn |= row.is_none();
         filters.extend(row.and_then(filter).map(|(id, _)| id));
         Ok(())
     })?;
@@ -119,8 +120,8 @@ fn survey(pages: &Pages, examined: &Examined) -> Result<Survey> {
     if hole {
         suspects.push(before..=u64::MAX);
     }
-    // Some vanished, and nothing tells where.
-    if whole == Some(false) && suspects.is_empty() {
+    // Some vanished, or are older than they should be, and nothing tells which.
+    if whole == Some(false) && suspects.is_empty() || same == Some(false) && !torn {
         suspects.push(0..=u64::MAX);
     }
     let mut survey = Survey::default();

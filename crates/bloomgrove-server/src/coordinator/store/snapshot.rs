@@ -138,6 +138,8 @@ pub(super) fn rebuild(
                 (record.version, record.whole) = (version, version);
                 batch.add(Write::Set(id, record), 200)
             }
+            // A set of this version that cannot be read must not vanish without a word.
+            None if from.is_sound() => bail!("a set whose record cannot be read"),
             _ => Ok(()),
         })?;
         from.rows(pages, "filters", |row| match row.and_then(filter) {
