@@ -336,7 +336,11 @@ impl World {
                 std::fs::remove_file(data.join("store.redb")).unwrap();
                 self.start(COORDINATOR, Some(&copy));
             }
-            false => drop(std::fs::copy(&copy, data.join("store.redb")).unwrap()),
+            false => {
+                std::fs::copy(&copy, data.join("store.redb")).unwrap();
+                // The note beside it would tell that it is older.
+                std::fs::remove_file(data.join("store.head")).unwrap();
+            }
         }
     }
 
