@@ -169,7 +169,7 @@ async fn pay(response: Response, charge: Charge) -> Response {
     }
 }
 
-/// An answer in pieces: of what it is given, hyper keeps a copy that nobody counts.
+/// An answer in pieces: what hyper has taken and not yet sent, nobody counts.
 struct Pieces(Bytes);
 
 impl Pieces {
@@ -299,5 +299,42 @@ impl hyper::body::Body for Tallied {
 
     fn size_hint(&self) -> SizeHint {
         self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::Router;
+    use axum::middleware::from_fn_with_state;
+    use axum::routing::get;
+    use tower::ServiceExt;
+
+    use super::*;
+
+    const LENGTH: usize = 1 << 20;
+
+    #[tokio::test]
+    async fn an_answer_is_paid_for_until_its_last_piece_has_gone() {
+        let budget = Budget::new(64 << 20);
+        let router = Router::new().route("/", get(|| async { vec![7u8; LENGTH] }));
+        let enforce_them = Enforce::new(Limits::default(), budget.clone());
+        let router = router.layer(from_fn_with_state(enforce_them, enforce));
+        let request = Request::builder().body(Body::empty()).unwrap();
+        let response = router.oneshot(request).await.unwrap();
+        let mut body = response.into_body();
+        assert_eq!(body.size_hint().exact(), Some(LENGTH as u64));
+        assert_eq!(budget.held(), LENGTH as u64);
+        let mut last = Bytes::new();
+        let mut seen = 0;
+        while let Some(frame) = body.frame().await {
+            last = frame.unwrap().into_data().unwrap();
+            assert!(last.len() < LENGTH / 8, "all at once");
+            seen += last.len();
+        }
+        assert_eq!(seen, LENGTH);
+        drop(body);
+        assert_eq!(budget.held(), LENGTH as u64);
+        drop(last);
+        assert_eq!(budget.held(), 0);
     }
 }

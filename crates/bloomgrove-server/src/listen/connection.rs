@@ -106,12 +106,12 @@ where
             Ok::<_, Infallible>(response.map(|body| Said { body, pulse }))
         }
     });
-    // The head's time is kept by the pulse: hyper's own limit would count idling, too.
+    // The head's time is kept by the pulse: hyper's own limit would count idling, too. Not with
+    // `pipeline_flush`: it has hyper copy a whole answer into its own buffer, however large.
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(None)
         .max_buf_size(LONGEST_HEAD)
-        .pipeline_flush(true)
         .serve_connection(TokioIo::new(stream), service);
     let mut connection = pin!(connection);
     let (mut stop, mut ended) = (house.stop.clone(), house.ended.clone());
