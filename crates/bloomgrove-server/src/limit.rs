@@ -213,8 +213,21 @@ pub async fn read_body(body: Body) -> Result<Bytes, Problem> {
             format!("the body broke off: {error}"),
         )
     })?;
-    Ok(whole.to_bytes())
+    // Putting the parts of a large one together takes milliseconds.
+    match whole.size_hint().lower() > AT_ONCE {
+        true => {
+            let joined = tokio::task::spawn_blocking(move || whole.to_bytes()).await;
+            joined.map_err(|_| {
+                let detail = "reading the body was broken off";
+                problem(StatusCode::INTERNAL_SERVER_ERROR, Code::Internal, detail)
+            })
+        }
+        false => Ok(whole.to_bytes()),
+    }
 }
+
+/// Bytes of a body that are put together at once.
+const AT_ONCE: u64 = 256 << 10;
 
 fn too_large(limit: u64) -> Problem {
     problem(

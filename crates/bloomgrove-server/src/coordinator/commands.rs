@@ -14,7 +14,11 @@ use super::change::{About, Bits, Change, Done};
 use super::refusal::Refusal;
 use super::writer::Job;
 use super::{Coordinator, SNAPSHOTS, now, text};
+use crate::observe::process;
 use crate::private::{TEMPORARY, make_folder};
+
+/// Keys whose bits are found at once.
+const FEW_KEYS: usize = 64;
 
 impl Coordinator {
     /// Makes an empty set.
@@ -76,10 +80,11 @@ impl Coordinator {
         filter: Filter,
         base: Option<u64>,
     ) -> Result<Done, Refusal> {
+        let params = Arc::new(filter.params().clone());
         let change = Change::Or {
             name: name.into(),
-            params: Arc::new(filter.params().clone()),
-            bits: counted(filter).await?,
+            params,
+            bits: aside(true, move || Ok(Bits::of(filter))).await?,
             base,
         };
         self.change(change).await
@@ -123,10 +128,11 @@ impl Coordinator {
     pub async fn insert(
         &self,
         name: &str,
-        keys: &[Key],
+        keys: Vec<Key>,
         base: Option<u64>,
     ) -> Result<Done, Refusal> {
         self.check_keys(keys.len())?;
+        let keys = Arc::new(keys);
         loop {
             let params = self
                 .shared
@@ -134,7 +140,7 @@ impl Coordinator {
                 .get(name)
                 .map(|entry| entry.params.clone());
             let params = params.ok_or_else(|| Refusal::not_found(name))?;
-            let bits = bits_of(keys, &params).await?;
+            let bits = bits_of(keys.clone(), params.clone()).await?;
             let change = Change::Or {
                 name: name.into(),
                 params,
@@ -350,35 +356,38 @@ impl Coordinator {
     }
 }
 
-/// The bits of these keys: one by one, or as a filter where that is smaller. Others get their turn
-/// meanwhile.
-async fn bits_of(keys: &[Key], params: &Params) -> Result<Bits, Refusal> {
-    const AT_ONCE: usize = 256;
-    let count = keys.len() * params.hashes() as usize;
-    let mut filter = match count >= params.words() {
-        true => Some(Filter::new(params.clone())?),
-        false => None,
-    };
-    let mut positions = Vec::with_capacity(if filter.is_some() { 0 } else { count });
-    for keys in keys.chunks(AT_ONCE) {
-        match &mut filter {
-            Some(filter) => filter.insert_batch(keys),
-            None => keys
-                .iter()
-                .for_each(|key| positions.extend_from_slice(params.probe(key).positions())),
+/// The bits of these keys: one by one, or as a filter where that is smaller.
+async fn bits_of(keys: Arc<Vec<Key>>, params: Arc<Params>) -> Result<Bits, Refusal> {
+    aside(keys.len() > FEW_KEYS, move || {
+        let count = keys.len() * params.hashes() as usize;
+        if count >= params.words() {
+            let mut filter = Filter::new(params.as_ref().clone())?;
+            filter.insert_batch(&keys);
+            return Ok(Bits::of(filter));
         }
-        tokio::task::yield_now().await;
-    }
-    match filter {
-        Some(filter) => counted(filter).await,
-        None => Ok(Bits::Few(positions)),
-    }
+        let mut positions = Vec::with_capacity(count);
+        for key in keys.iter() {
+            positions.extend_from_slice(params.probe(key).positions());
+        }
+        Ok(Bits::Few(positions))
+    })
+    .await
 }
 
-/// The bits of a filter, few or many: counted on a thread of its own, since they may be very many.
-async fn counted(filter: Filter) -> Result<Bits, Refusal> {
-    let counted = tokio::task::spawn_blocking(move || Bits::of(filter)).await;
-    counted.map_err(|_| Refusal::new(Code::Internal, "the work was broken off"))
+/// Does work here, or on a thread of its own if it may take milliseconds.
+async fn aside<T: Send + 'static>(
+    is_long: bool,
+    work: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
+) -> Result<T, Refusal> {
+    if !is_long {
+        return work();
+    }
+    let work = tokio::task::spawn_blocking(move || {
+        process::step_back();
+        work()
+    });
+    let broken_off = |_| Refusal::new(Code::Internal, "the work was broken off");
+    work.await.map_err(broken_off)?
 }
 
 fn stopping() -> Refusal {

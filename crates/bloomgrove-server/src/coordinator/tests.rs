@@ -84,7 +84,7 @@ fn sets_come_change_and_go() {
     );
     assert_eq!(code(wait(coordinator.create(wanted))), Code::Exists);
 
-    let done = wait(coordinator.insert("a", &keys(&["one", "two"]), None)).unwrap();
+    let done = wait(coordinator.insert("a", keys(&["one", "two"]), None)).unwrap();
     assert!(done.version > set.version && done.changed_bits > 0);
     assert_eq!(holders(&coordinator, "one"), ["a"]);
     assert!(holders(&coordinator, "three").is_empty());
@@ -101,7 +101,7 @@ fn sets_come_change_and_go() {
     wait(coordinator.delete("b")).unwrap();
     assert!(holders(&coordinator, "one").is_empty());
     assert_eq!(code(wait(coordinator.delete("b"))), Code::NotFound);
-    let again = wait(coordinator.insert("b", &keys(&["one"]), None));
+    let again = wait(coordinator.insert("b", keys(&["one"]), None));
     assert_eq!(code(again), Code::NotFound);
 }
 
@@ -110,7 +110,7 @@ fn versions_say_what_an_update_builds_on() {
     let folder = tempfile::tempdir().unwrap();
     let coordinator = open(&folder);
     let first = put(&coordinator, "a", &["one"]);
-    let add = |key: &str, base| wait(coordinator.insert("a", &keys(&[key]), base));
+    let add = |key: &str, base| wait(coordinator.insert("a", keys(&[key]), base));
     let second = add("two", Some(first)).unwrap();
     assert!(second.version > first);
     // Sent again, as when the answer was lost.
@@ -158,8 +158,8 @@ fn a_name_that_changes_hands_does_not_take_its_versions_along() {
     };
     rename("a", "b");
     let now = rename("c", "a");
-    wait(coordinator.insert("a", &keys(&["four"]), Some(now))).unwrap();
-    let lost = wait(coordinator.insert("a", &keys(&["two"]), Some(old)));
+    wait(coordinator.insert("a", keys(&["four"]), Some(now))).unwrap();
+    let lost = wait(coordinator.insert("a", keys(&["two"]), Some(old)));
     assert_eq!(code(lost), Code::SendWhole);
 }
 
@@ -220,7 +220,7 @@ fn a_merge_wants_equal_parameters() {
     assert_eq!(coordinator.info("a").unwrap().version, done.version);
     assert_eq!(holders(&coordinator, "two"), ["a"]);
     // It was no new whole, so older updates still fit.
-    wait(coordinator.insert("a", &keys(&["three"]), Some(base))).unwrap();
+    wait(coordinator.insert("a", keys(&["three"]), Some(base))).unwrap();
 }
 
 #[test]
@@ -321,7 +321,7 @@ fn memory_has_an_end() {
     assert!((10..100).contains(&sets), "{sets} sets");
     assert_eq!(holders(&coordinator, "one").len(), sets);
     // What there is can still be changed and replaced, and deleting makes room.
-    wait(coordinator.insert("set-0", &keys(&["two"]), None)).unwrap();
+    wait(coordinator.insert("set-0", keys(&["two"]), None)).unwrap();
     put(&coordinator, "set-1", &["one", "three"]);
     wait(coordinator.delete("set-2")).unwrap();
     put(&coordinator, "other", &["one"]);
@@ -410,7 +410,7 @@ fn a_whole_filter_sent_again_drops_nothing_that_came_since() {
     let first = put(Some(0)).unwrap();
     assert!(first.made);
     assert_eq!(code(put(Some(0))), Code::Exists);
-    wait(coordinator.insert("set", &keys(&["two"]), None)).unwrap();
+    wait(coordinator.insert("set", keys(&["two"]), None)).unwrap();
     // The client did not hear that it was taken, and sends it again.
     let again = put(Some(first.version)).unwrap_err();
     assert_eq!(again.code, Code::Changed);
@@ -586,8 +586,8 @@ fn members_come_back_out() {
     let numbers = |range: std::ops::Range<u32>| -> Vec<Key> {
         range.map(|number| Key::from(number.to_string())).collect()
     };
-    wait(coordinator.insert("a", &numbers(0..300), None)).unwrap();
-    wait(coordinator.insert("b", &numbers(200..500), None)).unwrap();
+    wait(coordinator.insert("a", numbers(0..300), None)).unwrap();
+    wait(coordinator.insert("b", numbers(200..500), None)).unwrap();
     let estimate = |expression: &str| {
         let expression = expression.to_owned();
         coordinator
@@ -657,13 +657,13 @@ fn a_snapshot_is_the_state_of_its_moment_and_versions_go_on_above_it() {
     let folder = tempfile::tempdir().unwrap();
     let coordinator = open(&folder);
     put(&coordinator, "a", &["one"]);
-    let base = wait(coordinator.insert("a", &keys(&["two"]), None))
+    let base = wait(coordinator.insert("a", keys(&["two"]), None))
         .unwrap()
         .version;
     let snapshot = coordinator.snapshot().unwrap();
     let listed = coordinator.snapshots().snapshots;
     assert_eq!(listed, std::slice::from_ref(&snapshot));
-    let later = wait(coordinator.insert("a", &keys(&["three"]), None))
+    let later = wait(coordinator.insert("a", keys(&["three"]), None))
         .unwrap()
         .version;
     let file = coordinator.snapshots_folder().join(&snapshot.file);
@@ -674,13 +674,13 @@ fn a_snapshot_is_the_state_of_its_moment_and_versions_go_on_above_it() {
     assert!(holders(&restored, "three").is_empty());
     // Who has sent "three" builds on a version that this server never had; also when another
     // has written in between.
-    let lost = || wait(restored.insert("a", &keys(&["four"]), Some(later)));
+    let lost = || wait(restored.insert("a", keys(&["four"]), Some(later)));
     assert_eq!(code(lost()), Code::SendWhole);
-    let next = wait(restored.insert("a", &keys(&["five"]), None)).unwrap();
+    let next = wait(restored.insert("a", keys(&["five"]), None)).unwrap();
     assert!(next.version > later);
     assert_eq!(code(lost()), Code::SendWhole);
     // Who builds on what the snapshot has cannot be told from that one.
-    let known = wait(restored.insert("a", &keys(&["four"]), Some(base)));
+    let known = wait(restored.insert("a", keys(&["four"]), Some(base)));
     assert_eq!(code(known), Code::SendWhole);
 
     let garbage = elsewhere.path().join("garbage");
@@ -720,7 +720,7 @@ fn a_filter_that_grows_by_single_keys_is_stored_anew_now_and_then() {
     };
     wait(coordinator.create(wanted)).unwrap();
     for i in 0..1200 {
-        wait(coordinator.insert("a", &keys(&[&format!("key-{i}")]), None)).unwrap();
+        wait(coordinator.insert("a", keys(&[&format!("key-{i}")]), None)).unwrap();
     }
     let deltas = coordinator.shared.read().get("a").unwrap().stored.deltas;
     assert!(deltas < 1000, "{deltas} deltas");

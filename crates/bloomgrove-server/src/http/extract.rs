@@ -294,15 +294,20 @@ async fn parsed<T: Send + 'static>(
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         Arc::new(Semaphore::new(threads))
     });
-    if let Some(charge) = &charge {
-        // There is no value without one of these before it, but for the first.
-        let values = |body: &[u8]| memchr::memchr3_iter(b',', b'[', b'\n', body).count() as u64;
-        charge.take(body.len() as u64 + JSON_VALUE * values(&body))?;
+    let is_little = body.len() <= LITTLE_JSON;
+    let held = charge.clone();
+    let parse = move || {
+        if let Some(charge) = &charge {
+            // There is no value without one of these before it, but for the first.
+            let values = memchr::memchr3_iter(b',', b'[', b'\n', &body).count() as u64;
+            charge.take(body.len() as u64 + JSON_VALUE * values)?;
+        }
+        parse(&body)
+    };
+    match is_little {
+        true => parse(),
+        false => on_a_thread(&PARSING, held, parse).await?,
     }
-    if body.len() <= LITTLE_JSON {
-        return parse(&body);
-    }
-    on_a_thread(&PARSING, charge, move || parse(&body)).await?
 }
 
 fn json<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refused> {

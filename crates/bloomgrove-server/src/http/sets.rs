@@ -135,7 +135,7 @@ pub(super) async fn add_items(
     charge
         .wait(2 * coordinator.bytes_of_keys(&name, items.keys.len())?)
         .await?;
-    let insert = async move { coordinator.insert(&name, &items.keys, query.base).await };
+    let insert = async move { coordinator.insert(&name, items.keys, query.base).await };
     let done = to_the_end(charge, insert).await?;
     Ok(Answer(updated(done)))
 }

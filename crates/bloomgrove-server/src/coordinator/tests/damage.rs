@@ -38,7 +38,7 @@ fn fill(coordinator: &Coordinator, sets: usize, deltas: usize) -> Truth {
         truth.insert(name(set), filter(&[&held]));
     }
     let insert = |set: usize, keys: Vec<Key>| {
-        let done = wait(coordinator.insert(&name(set), &keys, None));
+        let done = wait(coordinator.insert(&name(set), keys, None));
         done.unwrap();
     };
     for delta in 0..deltas {
@@ -152,7 +152,7 @@ fn clean_and_killed(sets: usize, deltas: usize) -> (TempDir, TempDir, Truth) {
     let coordinator = open(&clean);
     let names: Vec<String> = truth.sets.keys().cloned().collect();
     for set in names.iter().step_by(3) {
-        wait(coordinator.insert(set, &keys(&["last"]), None)).unwrap();
+        wait(coordinator.insert(set, keys(&["last"]), None)).unwrap();
         truth.sets.get_mut(set).unwrap().insert("last");
     }
     let killed = tempfile::tempdir().unwrap();

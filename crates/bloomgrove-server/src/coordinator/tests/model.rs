@@ -55,7 +55,7 @@ proptest! {
                 }
                 Step::Insert(set, keys) => {
                     let sent: Vec<Key> = keys.iter().map(|key| Key::from(key.to_string())).collect();
-                    let done = wait(coordinator.insert(&name(set), &sent, None));
+                    let done = wait(coordinator.insert(&name(set), sent, None));
                     prop_assert_eq!(done.is_ok(), model.contains_key(&name(set)));
                     if let Some(held) = model.get_mut(&name(set)) {
                         held.union_with(&filled(&keys)).unwrap();
