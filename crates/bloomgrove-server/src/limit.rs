@@ -37,6 +37,7 @@ use crate::budget::{Budget, Charge, SMALL};
 use crate::config::Limits;
 use crate::coordinator::Refusal;
 use crate::http::answer::Refused;
+use crate::observe::process;
 use crate::observe::request::Peer;
 use crate::refusal::{problem, respond};
 
@@ -216,7 +217,11 @@ pub async fn read_body(body: Body) -> Result<Bytes, Problem> {
     // Putting the parts of a large one together takes milliseconds.
     match whole.size_hint().lower() > AT_ONCE {
         true => {
-            let joined = tokio::task::spawn_blocking(move || whole.to_bytes()).await;
+            let joined = tokio::task::spawn_blocking(move || {
+                process::step_back();
+                whole.to_bytes()
+            })
+            .await;
             joined.map_err(|_| {
                 let detail = "reading the body was broken off";
                 problem(StatusCode::INTERNAL_SERVER_ERROR, Code::Internal, detail)

@@ -23,6 +23,7 @@ use super::quota;
 use super::refusal::Refusal;
 use super::store::CommitError;
 use super::{Shared, now};
+use crate::observe::process;
 
 /// Changes in one commit at most: a reader waits for one of them, the disk for all.
 const BATCH: usize = 64;
@@ -46,6 +47,8 @@ struct Batch {
 
 /// Takes changes until nobody can send any more.
 pub(super) fn run(shared: &Shared, mut jobs: mpsc::Receiver<Job>) {
+    // Large filters are coded and joined here: queries come first.
+    process::step_back();
     let mut waiting: Option<Job> = None;
     while let Some(first) = waiting.take().or_else(|| jobs.blocking_recv()) {
         let mut batch = Batch {
