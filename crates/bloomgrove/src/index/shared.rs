@@ -5,8 +5,7 @@
 //!   writer       copies, beside the index   |part|  |part|  |part|
 //! ```
 //!
-//! A change keeps readers waiting only while a part of it is put in place: some thousand bits, half
-//! a millisecond at most. What takes longer is either done beside the index and swapped in
+//! A change keeps readers waiting only while a part of it is put in place: some thousand bits. What takes longer is either done beside the index and swapped in
 //! (growing, moving to another layout), or in parts that no answer looks at until the last is in place
 //! (a filter on its way in) or since before the first was touched (one on its way out).
 //!
