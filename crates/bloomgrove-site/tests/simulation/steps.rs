@@ -338,8 +338,8 @@ impl World {
             }
             false => {
                 std::fs::copy(&copy, data.join("store.redb")).unwrap();
-                // The note beside it would tell that it is older.
-                std::fs::remove_file(data.join("store.head")).unwrap();
+                // The note beside it, if it was not put back before, would tell that it is older.
+                let _ = std::fs::remove_file(data.join("store.head"));
             }
         }
     }
