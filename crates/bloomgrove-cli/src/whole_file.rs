@@ -17,7 +17,7 @@ pub(crate) enum Form {
     Turtle,
     /// A trace.
     Json,
-    /// Events, one to a line.
+    /// Events, one per line.
     Events,
     /// A table with these headings.
     Csv(&'static [&'static str]),

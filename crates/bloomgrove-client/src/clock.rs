@@ -31,7 +31,7 @@ pub fn passed() -> Duration {
     START.get_or_init(Instant::now).elapsed()
 }
 
-/// From here on it is this second since 1970, and so many seconds have passed, in the whole process:
+/// Sets the wall clock (seconds since 1970) and the seconds that have passed, for the whole process:
 /// for simulations, in which one machine acts at a time.
 #[doc(hidden)]
 pub fn simulate(now: u64, passed: u64) {

@@ -70,7 +70,7 @@ const LIVE_P99: f64 = 50.0;
 const KEY_P99: f64 = 10.0;
 const MEMORY: f64 = 1.2;
 
-/// The filter of a set with so many items, and the shared one.
+/// The filter of a set with this many items, and the key that all sets contain.
 fn small(set: usize, items: u64) -> Result<Filter> {
     let mut filter = filter(BITS, set, items)?;
     filter.insert(&SHARED);

@@ -22,7 +22,7 @@ use crate::units;
 
 /// Threads that look at files. On a disk of this machine two would do; one far away is waited for.
 const THREADS: usize = 8;
-/// Of so many files, the names are printed.
+/// List the names of at most this many files.
 const NAMED: usize = 3;
 
 /// Sets of an index whose files are not as they were when they were read.

@@ -311,7 +311,7 @@ async fn snapshots_do_not_wait_for_searches() {
         .map(|_| {
             let client = client.clone();
             tokio::spawn(async move {
-                // So many names that the server gives up, seconds from now.
+                // More names than the server can try before its deadline.
                 let request = ReconstructRequest {
                     expression: "a".into(),
                     names: Names::Range(0, 1 << 40),

@@ -298,7 +298,7 @@ impl Contexts<'_> {
         }
     }
 
-    /// So many bytes more of terms and what they stand for.
+    /// Counts this many more bytes of terms and what they stand for.
     fn bytes<E: serde::de::Error>(&self, bytes: usize) -> Result<(), E> {
         let mut all = self.all.borrow_mut();
         all.bytes = all.bytes.saturating_add(bytes);
