@@ -14,7 +14,7 @@ use crate::format::{Content, Grove, Report, content_of};
 pub fn verify(path: impl AsRef<Path>) -> Result<Report, Error> {
     let path = path.as_ref();
     let content = content_of(path)?;
-    let check: fn(&Grove) -> Result<(), Error> = match content {
+    let check: fn(&Grove<'_>) -> Result<(), Error> = match content {
         Content::Index => return crate::index::check_file(path),
         Content::Names => return crate::sample::check_file(path),
         Content::Paged => return crate::buffered::check_file(path),

@@ -41,7 +41,7 @@ impl BloomTree {
     pub fn load(path: impl AsRef<Path>) -> Result<Self, Error> {
         let grove = Grove::open(path.as_ref(), Content::Tree)?;
         let load = || checked(&grove, shape_of(&grove)?, grove.load_words()?);
-        load().map_err(Error::in_file(grove.path()))
+        load().map_err(|error| grove.locate(error))
     }
 }
 
@@ -71,7 +71,7 @@ impl MappedBloomTree {
             grove.expect_jumps();
             checked(&grove, shape_of(&grove)?, grove.words()?)
         };
-        map().map_err(Error::in_file(grove.path()))
+        map().map_err(|error| grove.locate(error))
     }
 }
 
@@ -126,13 +126,17 @@ impl Shape {
     }
 }
 
-fn shape_of(grove: &Grove) -> Result<Shape, Error> {
+fn shape_of(grove: &Grove<'_>) -> Result<Shape, Error> {
     let corrupt = |what| Error::corrupt(Kind::Shape.name(), grove.offset(Kind::Shape), what);
     Shape::from_bytes(grove.params()?, grove.small(Kind::Shape)?).map_err(corrupt)
 }
 
 /// Puts the two together, if they fit.
-fn checked<S: AsRef<[u64]>>(grove: &Grove, shape: Shape, words: S) -> Result<BloomTree<S>, Error> {
+fn checked<S: AsRef<[u64]>>(
+    grove: &Grove<'_>,
+    shape: Shape,
+    words: S,
+) -> Result<BloomTree<S>, Error> {
     let corrupt = |error: Error| {
         let bits = Kind::Bits;
         Error::corrupt(bits.name(), grove.offset(bits), error.to_string())
@@ -141,7 +145,7 @@ fn checked<S: AsRef<[u64]>>(grove: &Grove, shape: Shape, words: S) -> Result<Blo
 }
 
 /// The part of `verify` that knows trees.
-pub(crate) fn check_file(grove: &Grove) -> Result<(), Error> {
+pub(crate) fn check_file(grove: &Grove<'_>) -> Result<(), Error> {
     Notes::of(grove)?;
     checked(grove, shape_of(grove)?, grove.words()?).map(|_| ())
 }

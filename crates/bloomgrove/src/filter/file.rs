@@ -1,5 +1,6 @@
 //! Filters in `.grove` files: saved whole, loaded or mapped.
 
+use std::io::Write;
 use std::path::Path;
 
 use super::Filter;
@@ -24,11 +25,35 @@ impl<S: AsRef<[u64]>> Filter<S> {
     /// [`Error::Io`], naming the file.
     pub fn save_with(&self, path: impl AsRef<Path>, notes: &Notes) -> Result<(), Error> {
         let mut writer = Writer::create(path.as_ref(), Content::Filter)?;
-        writer.section(Kind::Params, &self.params.to_bytes())?;
-        writer.section(Kind::Notes, &notes.to_bytes())?;
-        writer.words(self.words())?;
+        self.write_sections(&mut writer, notes)?;
         writer.finish()?;
         Ok(())
+    }
+
+    /// Writes the bytes that [`save`](Self::save) would write to a file.
+    ///
+    /// ```
+    /// # use bloomgrove::{Filter, Params};
+    /// let mut filter = Filter::new(Params::for_items(1000, 0.01)?)?;
+    /// filter.insert("ada");
+    /// let mut bytes = Vec::new();
+    /// filter.write_to(&mut bytes)?;
+    /// assert!(Filter::from_bytes(&bytes)? == filter);
+    /// # Ok::<(), bloomgrove::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Io`] when `out` refuses.
+    pub fn write_to(&self, out: impl Write) -> Result<(), Error> {
+        let mut writer = Writer::stream(out, Content::Filter)?;
+        self.write_sections(&mut writer, &Notes::new())?;
+        writer.flush()
+    }
+
+    fn write_sections(&self, writer: &mut Writer<impl Write>, notes: &Notes) -> Result<(), Error> {
+        writer.section(Kind::Params, &self.params.to_bytes())?;
+        writer.section(Kind::Notes, &notes.to_bytes())?;
+        writer.words(self.words())
     }
 }
 
@@ -38,12 +63,20 @@ impl Filter {
     /// # Errors
     /// When the file cannot be read, is damaged, or holds something else.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, Error> {
-        let grove = Grove::open(path.as_ref(), Content::Filter)?;
-        let load = || {
-            let params = grove.params()?;
-            checked(&grove, params, grove.load_words()?)
-        };
-        load().map_err(Error::in_file(grove.path()))
+        Self::of(&Grove::open(path.as_ref(), Content::Filter)?)
+    }
+
+    /// As [`load`](Self::load), from the bytes of a file.
+    ///
+    /// # Errors
+    /// When they are damaged, or those of something else.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
+        Self::of(&Grove::of_bytes(bytes, Content::Filter)?)
+    }
+
+    fn of(grove: &Grove<'_>) -> Result<Self, Error> {
+        let load = || checked(grove, grove.params()?, grove.load_words()?);
+        load().map_err(|error| grove.locate(error))
     }
 }
 
@@ -78,7 +111,7 @@ impl MappedFilter {
             grove.expect_jumps();
             checked(&grove, params, grove.words()?)
         };
-        map().map_err(Error::in_file(grove.path()))
+        map().map_err(|error| grove.locate(error))
     }
 
     /// Tells the system that all bits are about to be read in order, as
@@ -90,7 +123,11 @@ impl MappedFilter {
 }
 
 /// Puts the two together, if they fit.
-fn checked<S: AsRef<[u64]>>(grove: &Grove, params: Params, words: S) -> Result<Filter<S>, Error> {
+fn checked<S: AsRef<[u64]>>(
+    grove: &Grove<'_>,
+    params: Params,
+    words: S,
+) -> Result<Filter<S>, Error> {
     Filter::from_words(params, words).map_err(|error| {
         Error::corrupt(
             Kind::Bits.name(),
@@ -101,7 +138,7 @@ fn checked<S: AsRef<[u64]>>(grove: &Grove, params: Params, words: S) -> Result<F
 }
 
 /// The part of `verify` that knows filters.
-pub(crate) fn check_file(grove: &Grove) -> Result<(), Error> {
+pub(crate) fn check_file(grove: &Grove<'_>) -> Result<(), Error> {
     Notes::of(grove)?;
     checked(grove, grove.params()?, grove.words()?).map(|_| ())
 }

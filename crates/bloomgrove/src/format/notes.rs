@@ -59,7 +59,7 @@ impl Notes {
         Self::of(&Grove::open(path, whole)?).map_err(Error::in_file(path))
     }
 
-    pub(crate) fn of(grove: &Grove) -> Result<Self, Error> {
+    pub(crate) fn of(grove: &Grove<'_>) -> Result<Self, Error> {
         if grove.find(Kind::Notes).is_none() {
             return Ok(Self::default());
         }

@@ -1,9 +1,8 @@
-//! A whole file, mapped and its structure checked.
+//! A whole file, mapped or in memory, and its structure checked.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 use zerocopy::FromBytes;
@@ -15,34 +14,55 @@ use super::{Content, Kind, MappedWords};
 use crate::bits::Words;
 use crate::{Error, Params};
 
-/// An open file: its map, and the sections found in it.
-#[derive(Clone, Debug)]
-pub(crate) struct Grove {
-    path: PathBuf,
-    file: Arc<File>,
-    map: FileMap,
+/// The bytes of a `.grove` file, and the sections found in them.
+#[derive(Debug)]
+pub(crate) struct Grove<'a> {
+    source: Source<'a>,
     content: Content,
     sections: Vec<Section>,
 }
 
-impl Grove {
+/// Where the bytes are.
+#[derive(Debug)]
+enum Source<'a> {
+    File {
+        path: PathBuf,
+        file: File,
+        map: FileMap,
+    },
+    Memory(&'a [u8]),
+}
+
+impl Source<'_> {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Source::File { map, .. } => map.bytes(),
+            Source::Memory(bytes) => bytes,
+        }
+    }
+}
+
+impl<'a> Grove<'a> {
     /// Opens a file that holds `wanted` and checks everything but its bits.
     pub(crate) fn open(path: &Path, wanted: Content) -> Result<Self, Error> {
         let open = || {
             let file = open_file(path, File::options().read(true), Origin::Named)?;
-            Self::of_file(path, file, wanted)
+            let map = FileMap::of(&file)?;
+            let path = path.to_owned();
+            Self::of_source(Source::File { path, file, map }, wanted)
         };
         open().map_err(Error::in_file(path))
     }
 
-    /// As [`open`](Self::open), for a file that is open already; errors do not name it.
-    fn of_file(path: &Path, file: File, wanted: Content) -> Result<Self, Error> {
-        let map = FileMap::of(&file)?;
-        let sections = parse(map.bytes(), wanted)?;
+    /// As [`open`](Self::open), of a file whose bytes are in memory.
+    pub(crate) fn of_bytes(bytes: &'a [u8], wanted: Content) -> Result<Self, Error> {
+        Self::of_source(Source::Memory(bytes), wanted)
+    }
+
+    fn of_source(source: Source<'a>, wanted: Content) -> Result<Self, Error> {
+        let sections = parse(source.bytes(), wanted)?;
         let grove = Self {
-            path: path.to_owned(),
-            file: Arc::new(file),
-            map,
+            source,
             content: wanted,
             sections,
         };
@@ -50,8 +70,12 @@ impl Grove {
         Ok(grove)
     }
 
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
+    /// Names the file, if there is one, in an error.
+    pub(crate) fn locate(&self, error: Error) -> Error {
+        match &self.source {
+            Source::File { path, .. } => Error::in_file(path)(error),
+            Source::Memory(_) => error,
+        }
     }
 
     /// The section of a kind, if the file has it. A file with two is damaged, and
@@ -67,7 +91,7 @@ impl Grove {
 
     fn payload(&self, section: &Section) -> &[u8] {
         // `decode` has checked that this lies inside the file.
-        &self.map.bytes()[section.offset as usize..][..section.len as usize]
+        &self.source.bytes()[section.offset as usize..][..section.len as usize]
     }
 
     /// A payload other than the bits; `open` has checked its sum.
@@ -83,13 +107,32 @@ impl Grove {
 
     /// Tells the system that the bits will be asked for here and there.
     pub(crate) fn expect_jumps(&self) {
-        self.map.expect_jumps();
+        if let Source::File { map, .. } = &self.source {
+            map.expect_jumps();
+        }
     }
 
     /// The bits of the file as words, still in the map and unchecked.
     pub(crate) fn words(&self) -> Result<MappedWords, Error> {
         let section = self.need(Kind::Bits)?;
-        MappedWords::new(&self.map, section.offset, section.len)
+        match &self.source {
+            Source::File { map, .. } => MappedWords::new(map, section.offset, section.len),
+            Source::Memory(_) => Err(Error::Unsupported {
+                what: "mapping what is in memory; load it instead",
+            }),
+        }
+    }
+
+    /// Reads a payload piece by piece, in whole words but for the last, and returns its sum.
+    fn read(&self, section: &Section, mut each: impl FnMut(&[u8])) -> Result<u64, Error> {
+        match &self.source {
+            Source::File { file, .. } => section.read(file, each),
+            Source::Memory(_) => {
+                let payload = self.payload(section);
+                each(payload);
+                Ok(xxh3_64(payload))
+            }
+        }
     }
 
     /// The bits of the file copied into memory, their sum checked.
@@ -101,7 +144,7 @@ impl Grove {
         }
         let mut words = Words::zeroed((section.len / 8) as usize)?;
         let mut room = words.as_mut().iter_mut();
-        let sum = section.read(&self.file, |bytes| {
+        let sum = self.read(section, |bytes| {
             for (bytes, word) in bytes.as_chunks().0.iter().zip(&mut room) {
                 *word = u64::from_le_bytes(*bytes);
             }
@@ -119,7 +162,7 @@ impl Grove {
             if section.kind != Kind::Bits {
                 section.check(self.payload(section))?;
             }
-            check_padding(self.map.bytes(), at, section)?;
+            check_padding(self.source.bytes(), at, section)?;
             at = section.end();
         }
         Ok(())
@@ -262,11 +305,11 @@ impl Report {
     }
 }
 
-impl Grove {
+impl Grove<'_> {
     /// Reads the bits and checks their sum too: with what `open` checks, every byte.
     pub(crate) fn check_all(&self) -> Result<Report, Error> {
         let bits = self.need(Kind::Bits)?;
-        if bits.read(&self.file, |_| {})? != bits.checksum {
+        if self.read(bits, |_| {})? != bits.checksum {
             return Err(bits.damaged());
         }
         Ok(Report::of(self.content, &self.sections))

@@ -1,4 +1,4 @@
-//! Writing a file whole or not at all.
+//! Writing a file whole or not at all; or its bytes, to anything.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
@@ -12,13 +12,17 @@ use super::whole::{Origin, Rule, WholeFile};
 use super::{Content, Kind};
 use crate::Error;
 
+/// Bytes that are gathered before they are written.
+const BUFFER: usize = 1 << 20;
+
 /// A file being written. Until [`finish`](Self::finish) it has another name; dropped
 /// before that, it is gone and the file it was to replace is untouched.
 ///
 /// Or a file that grows (an index): what is written behind its last commit counts only with
 /// the next one.
-pub(crate) struct Writer<W: Durable = WholeFile> {
-    path: PathBuf,
+pub(crate) struct Writer<W: Write = WholeFile> {
+    /// Of the file, for errors.
+    path: Option<PathBuf>,
     file: BufWriter<W>,
     /// Where the next byte goes.
     at: u64,
@@ -53,16 +57,7 @@ impl Writer {
 
     pub(crate) fn create_at(path: &Path, content: Content, origin: Origin) -> Result<Self, Error> {
         let file = WholeFile::with(path, Rule::grove(content, origin))?;
-        let mut writer = Self {
-            path: path.to_owned(),
-            file: BufWriter::with_capacity(1 << 20, file),
-            at: 0,
-            sections: Vec::new(),
-            open: None,
-            broken: false,
-        };
-        writer.put(&header::encode_file(content))?;
-        Ok(writer)
+        Self::begin_file(Some(path), file, content)
     }
 
     /// Lets nobody read the file whom `mode` does not let.
@@ -80,8 +75,7 @@ impl Writer {
     /// Writes the END, makes everything durable, and gives the file its name. Returns the
     /// file itself: by the time its name is used, it may be another's.
     pub(crate) fn finish(mut self) -> Result<File, Error> {
-        let end = End::of(&self.sections);
-        self.section(Kind::End, end.as_bytes())?;
+        self.write_end()?;
         self.persist()
     }
 
@@ -100,10 +94,8 @@ impl Writer {
             more(whole.as_file())?;
             Ok(whole)
         };
-        whole()
-            .map_err(Error::io("writing"))
-            .map_err(Error::in_file(&self.path))?
-            .finish()
+        let whole = whole().map_err(|error| wrote_to(self.path.as_deref(), error))?;
+        whole.finish()
     }
 }
 
@@ -111,8 +103,8 @@ impl Writer<File> {
     /// Writes on behind `at`, where the last commit of an index ends.
     pub(crate) fn append_to(path: &Path, file: File, at: u64) -> Result<Self, Error> {
         let mut writer = Self {
-            path: path.to_owned(),
-            file: BufWriter::with_capacity(1 << 20, file),
+            path: Some(path.to_owned()),
+            file: BufWriter::with_capacity(BUFFER, file),
             at,
             sections: Vec::new(),
             open: None,
@@ -126,7 +118,36 @@ impl Writer<File> {
     }
 }
 
-impl<W: Durable> Writer<W> {
+impl<W: Write> Writer<W> {
+    fn begin_file(path: Option<&Path>, file: W, content: Content) -> Result<Self, Error> {
+        let mut writer = Self {
+            path: path.map(Path::to_owned),
+            file: BufWriter::with_capacity(BUFFER, file),
+            at: 0,
+            sections: Vec::new(),
+            open: None,
+            broken: false,
+        };
+        writer.put(&header::encode_file(content))?;
+        Ok(writer)
+    }
+
+    /// Writes the bytes of a file to `out`: whole sections only, with an END.
+    pub(crate) fn stream(out: W, content: Content) -> Result<Self, Error> {
+        Self::begin_file(None, out, content)
+    }
+
+    /// Writes the END, and gives the last byte to `out`.
+    pub(crate) fn flush(mut self) -> Result<(), Error> {
+        self.write_end()?;
+        self.file.flush().map_err(|error| self.failed(error))
+    }
+
+    fn write_end(&mut self) -> Result<(), Error> {
+        let end = End::of(&self.sections);
+        self.section(Kind::End, end.as_bytes())
+    }
+
     /// Writes a section at once.
     pub(crate) fn section(&mut self, kind: Kind, payload: &[u8]) -> Result<(), Error> {
         let mut section = Section {
@@ -148,14 +169,59 @@ impl<W: Durable> Writer<W> {
     /// Writes words as a section at once.
     pub(crate) fn words(&mut self, words: &[u64]) -> Result<(), Error> {
         if cfg!(target_endian = "little") {
-            self.section(Kind::Bits, words.as_bytes())
+            return self.section(Kind::Bits, words.as_bytes());
+        }
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        self.section(Kind::Bits, &bytes)
+    }
+
+    /// Where the next section's head will be.
+    pub(crate) fn at(&self) -> u64 {
+        self.at
+    }
+
+    /// Large payloads begin on a page, for direct reading and neat maps.
+    fn payload_offset(&self, len: u64) -> u64 {
+        let after_head = self.at + UNIT;
+        if len >= LARGEST_GAP {
+            after_head.next_multiple_of(LARGEST_GAP)
         } else {
-            self.begin(Kind::Bits, words.len() as u64 * 8)?;
-            self.append_words(words)?;
-            self.end()
+            after_head
         }
     }
 
+    fn pad_to(&mut self, offset: u64) -> Result<(), Error> {
+        const ZEROS: [u8; (LARGEST_GAP + UNIT) as usize] = [0; _];
+        let gap = (offset - self.at) as usize;
+        self.put(&ZEROS[..gap])
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        if self.broken {
+            return Err(self.failed(io::Error::other("an earlier write has failed")));
+        }
+        self.file
+            .write_all(bytes)
+            .map_err(|error| self.failed(error))?;
+        self.at += bytes.len() as u64;
+        Ok(())
+    }
+
+    pub(super) fn failed(&mut self, error: io::Error) -> Error {
+        self.broken = true;
+        wrote_to(self.path.as_deref(), error)
+    }
+}
+
+fn wrote_to(path: Option<&Path>, error: io::Error) -> Error {
+    let error = Error::io("writing")(error);
+    match path {
+        Some(path) => Error::in_file(path)(error),
+        None => error,
+    }
+}
+
+impl<W: Durable> Writer<W> {
     /// Begins a section whose payload comes in pieces, `len` bytes in all as far as one
     /// knows: a large one begins on a page.
     pub(crate) fn begin(&mut self, kind: Kind, len: u64) -> Result<(), Error> {
@@ -229,42 +295,5 @@ impl<W: Durable> Writer<W> {
             .flush()
             .and_then(|()| self.file.get_ref().sync())
             .map_err(|error| self.failed(error))
-    }
-
-    /// Where the next section's head will be.
-    pub(crate) fn at(&self) -> u64 {
-        self.at
-    }
-
-    /// Large payloads begin on a page, for direct reading and neat maps.
-    fn payload_offset(&self, len: u64) -> u64 {
-        let after_head = self.at + UNIT;
-        if len >= LARGEST_GAP {
-            after_head.next_multiple_of(LARGEST_GAP)
-        } else {
-            after_head
-        }
-    }
-
-    fn pad_to(&mut self, offset: u64) -> Result<(), Error> {
-        const ZEROS: [u8; (LARGEST_GAP + UNIT) as usize] = [0; _];
-        let gap = (offset - self.at) as usize;
-        self.put(&ZEROS[..gap])
-    }
-
-    fn put(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        if self.broken {
-            return Err(self.failed(io::Error::other("an earlier write has failed")));
-        }
-        self.file
-            .write_all(bytes)
-            .map_err(|error| self.failed(error))?;
-        self.at += bytes.len() as u64;
-        Ok(())
-    }
-
-    pub(super) fn failed(&mut self, error: io::Error) -> Error {
-        self.broken = true;
-        Error::in_file(&self.path)(Error::io("writing")(error))
     }
 }
