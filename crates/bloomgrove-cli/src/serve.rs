@@ -6,6 +6,7 @@ mod flags;
 use anyhow::{Context, Result, anyhow};
 use bloomgrove_server::Server;
 use bloomgrove_server::access::{Access, KeyEntry, Role, hash_of, new_key};
+use bloomgrove_server::listen::runtime;
 use bloomgrove_server::observe::logs;
 
 use self::demo::DemoSites;
@@ -59,10 +60,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         false => None,
     };
     logs::start(&config.log).map_err(|error| anyhow!(error))?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .context("threads for the server")?;
+    let runtime = runtime().context("threads for the server")?;
     let result = runtime.block_on(async {
         let server = Server::bind(config).await?;
         let mut output = Output::new();

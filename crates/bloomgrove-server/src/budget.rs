@@ -30,6 +30,7 @@ use bloomgrove_client::api::Code;
 use bytes::Bytes;
 use tokio::sync::Notify;
 
+use crate::aside::free;
 use crate::coordinator::Refusal;
 
 /// What a request may hold whatever others do.
@@ -38,6 +39,8 @@ pub(crate) const SMALL: u64 = 16 << 10;
 const LEAST: u64 = 32 << 20;
 /// How long a request that holds something waits for more.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// Bytes that are given back to the system at once: in a millisecond.
+const FREED_AT_ONCE: usize = 4 << 20;
 /// Bodies of one caller leave three quarters of its share for what they become.
 const BODIES: u64 = 4;
 
@@ -186,10 +189,7 @@ impl Charge {
 
     /// Bytes that are paid for as long as anybody has them, or a part of them.
     pub(crate) fn with(self, bytes: Bytes) -> Bytes {
-        struct Paid(
-            Bytes,
-            #[expect(dead_code, reason = "only to be dropped")] Charge,
-        );
+        struct Paid(Bytes, Option<Charge>);
 
         impl AsRef<[u8]> for Paid {
             fn as_ref(&self) -> &[u8] {
@@ -197,7 +197,16 @@ impl Charge {
             }
         }
 
-        Bytes::from_owner(Paid(bytes, self))
+        impl Drop for Paid {
+            fn drop(&mut self) {
+                let (bytes, charge) = (std::mem::take(&mut self.0), self.1.take());
+                if bytes.len() > FREED_AT_ONCE {
+                    free((bytes, charge));
+                }
+            }
+        }
+
+        Bytes::from_owner(Paid(bytes, Some(self)))
     }
 
     fn try_take(&self, bytes: u64, part: u64) -> Result<(), Full> {

@@ -37,6 +37,7 @@
 //! ```
 
 pub mod access;
+mod aside;
 pub mod budget;
 pub mod config;
 pub mod coordinator;

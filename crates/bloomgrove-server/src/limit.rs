@@ -27,17 +27,17 @@ use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
 use bloomgrove_client::api::{Code, Problem};
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 use http::{StatusCode, header};
 use http_body_util::BodyExt;
 use hyper::body::{Body as _, Frame, SizeHint};
 
 use crate::access::Caller;
+use crate::aside::aside;
 use crate::budget::{Budget, Charge, SMALL};
 use crate::config::Limits;
 use crate::coordinator::Refusal;
 use crate::http::answer::Refused;
-use crate::observe::process;
 use crate::observe::request::Peer;
 use crate::refusal::{problem, respond};
 
@@ -214,25 +214,21 @@ pub async fn read_body(body: Body) -> Result<Bytes, Problem> {
             format!("the body broke off: {error}"),
         )
     })?;
+    // Its size, which a body that was collected gives as a buffer only: its `size_hint` is always 0.
+    let mut whole = whole.aggregate();
+    let size = whole.remaining();
     // Putting the parts of a large one together takes milliseconds.
-    match whole.size_hint().lower() > AT_ONCE {
+    match size > AT_ONCE {
         true => {
-            let joined = tokio::task::spawn_blocking(move || {
-                process::step_back();
-                whole.to_bytes()
-            })
-            .await;
-            joined.map_err(|_| {
-                let detail = "reading the body was broken off";
-                problem(StatusCode::INTERNAL_SERVER_ERROR, Code::Internal, detail)
-            })
+            let joined = aside(move || whole.copy_to_bytes(size)).await;
+            joined.map_err(|refusal| Refused::from(refusal).into())
         }
-        false => Ok(whole.to_bytes()),
+        false => Ok(whole.copy_to_bytes(size)),
     }
 }
 
 /// Bytes of a body that are put together at once.
-const AT_ONCE: u64 = 256 << 10;
+const AT_ONCE: usize = 256 << 10;
 
 fn too_large(limit: u64) -> Problem {
     problem(

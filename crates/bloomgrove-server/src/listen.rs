@@ -24,6 +24,7 @@ use axum::Router;
 use metrics::counter;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
@@ -217,6 +218,20 @@ fn places(wanted: usize) -> usize {
         );
     }
     places
+}
+
+/// Threads for a server: a worker per processor. Sockets are looked at after every few steps, not only
+/// when there is nothing else to do: a step that reads or writes a large body takes a tenth of a
+/// millisecond, and whoever sends a small request must not wait for 61 of them, Tokio's default.
+///
+/// # Errors
+///
+/// When there are no threads to be had.
+pub fn runtime() -> io::Result<Runtime> {
+    Builder::new_multi_thread()
+        .event_interval(4)
+        .enable_all()
+        .build()
 }
 
 /// Allows as many open files as the system lets us: each connection takes one.

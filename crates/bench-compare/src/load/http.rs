@@ -24,6 +24,8 @@ impl Http {
     pub(super) fn new(address: SocketAddr) -> Self {
         let mut connector = HttpConnector::new();
         connector.set_nodelay(true);
+        // A body of 60 MB goes out in small steps: in one, the system would let nobody else run here.
+        connector.set_send_buffer_size(Some(64 << 10));
         Self {
             client: Client::builder(TokioExecutor::new()).build(connector),
             address,

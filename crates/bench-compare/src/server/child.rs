@@ -45,10 +45,7 @@ pub(crate) fn serve(args: &Args) -> std::result::Result<(), Box<dyn Error>> {
         ..Config::default()
     };
     config.limits.memory = args.memory.unwrap_or(config.limits.memory);
-    // As many threads as processors.
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()?;
+    let runtime = bloomgrove_server::listen::runtime()?;
     runtime.block_on(async {
         let server = Server::bind(config).await?;
         println!("{}", server.addresses()[0]);

@@ -8,6 +8,7 @@ use anyhow::{Context, Result, anyhow};
 use bloomgrove_client::Seal;
 use bloomgrove_server::access::KeyEntry;
 use bloomgrove_server::config::{LogFormat, LogOptions, TlsFiles};
+use bloomgrove_server::listen::runtime;
 use bloomgrove_server::observe::logs;
 use bloomgrove_server::private::is_open_to_others;
 use bloomgrove_site::{CoordinatorConfig, Site, SiteConfig, Window, run as serve};
@@ -173,10 +174,7 @@ pub(super) fn run(flags: Flags) -> Result<Outcome> {
     let coordinator = config.coordinator.as_ref().map(|one| one.url.clone());
     let period = config.period;
     logs::start(&log).map_err(|error| anyhow!(error))?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .context("threads for the site")?;
+    let runtime = runtime().context("threads for the site")?;
     let result = runtime.block_on(async {
         let site = Site::bind(config).await?;
         let mut output = Output::new();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, PoisonError};
 
-use bloomgrove::{Error, Filter, Params, codec};
+use bloomgrove::{Filter, Params, codec};
 use bloomgrove_client::api::{self, Code, Key};
 use bytes::Bytes;
 use tokio::sync::oneshot;
@@ -14,8 +14,8 @@ use super::change::{About, Bits, Change, Done};
 use super::refusal::Refusal;
 use super::writer::Job;
 use super::{Coordinator, SNAPSHOTS, now, text};
-use crate::observe::process;
-use crate::private::{TEMPORARY, make_folder};
+use crate::aside::{Bulk, aside};
+use crate::private::make_folder;
 
 /// Keys whose bits are found at once.
 const FEW_KEYS: usize = 64;
@@ -84,7 +84,7 @@ impl Coordinator {
         let change = Change::Or {
             name: name.into(),
             params,
-            bits: aside(true, move || Ok(Bits::of(filter))).await?,
+            bits: aside(move || Bits::of(filter)).await?,
             base,
         };
         self.change(change).await
@@ -128,11 +128,11 @@ impl Coordinator {
     pub async fn insert(
         &self,
         name: &str,
-        keys: Vec<Key>,
+        keys: impl Into<Bulk<Vec<Key>>>,
         base: Option<u64>,
     ) -> Result<Done, Refusal> {
+        let keys = Arc::new(keys.into());
         self.check_keys(keys.len())?;
-        let keys = Arc::new(keys);
         loop {
             let params = self
                 .shared
@@ -250,31 +250,7 @@ impl Coordinator {
             let (filter, _) = codec::expand_within(bytes, self.shared.limits.filter)?;
             return Ok(filter);
         }
-        let file = self.temporary()?;
-        std::fs::write(&file, bytes).map_err(storage)?;
-        Filter::load(&file).map_err(|error| match error {
-            // The name of the file means nothing to who sent it.
-            Error::InFile { source, .. } => Refusal::from(*source),
-            error => error.into(),
-        })
-    }
-
-    /// The bytes of a `.grove` file.
-    ///
-    /// # Errors
-    /// When the disk refuses.
-    pub fn to_grove(&self, filter: &Filter) -> Result<Vec<u8>, Refusal> {
-        let file = self.temporary()?;
-        filter.save(&file)?;
-        std::fs::read(&file).map_err(storage)
-    }
-
-    /// A file that is gone when it is dropped, or at the next start.
-    fn temporary(&self) -> Result<tempfile::TempPath, Refusal> {
-        let file = tempfile::Builder::new()
-            .prefix(TEMPORARY)
-            .tempfile_in(&self.shared.folder);
-        Ok(file.map_err(storage)?.into_temp_path())
+        Ok(Filter::from_bytes(bytes)?)
     }
 
     /// Writes everything to a new file in the folder `snapshots`, while serving.
@@ -357,8 +333,9 @@ impl Coordinator {
 }
 
 /// The bits of these keys: one by one, or as a filter where that is smaller.
-async fn bits_of(keys: Arc<Vec<Key>>, params: Arc<Params>) -> Result<Bits, Refusal> {
-    aside(keys.len() > FEW_KEYS, move || {
+async fn bits_of(keys: Arc<Bulk<Vec<Key>>>, params: Arc<Params>) -> Result<Bits, Refusal> {
+    let is_long = keys.len() > FEW_KEYS;
+    let work = move || {
         let count = keys.len() * params.hashes() as usize;
         if count >= params.words() {
             let mut filter = Filter::new(params.as_ref().clone())?;
@@ -370,31 +347,13 @@ async fn bits_of(keys: Arc<Vec<Key>>, params: Arc<Params>) -> Result<Bits, Refus
             positions.extend_from_slice(params.probe(key).positions());
         }
         Ok(Bits::Few(positions))
-    })
-    .await
-}
-
-/// Does work here, or on a thread of its own if it may take milliseconds.
-async fn aside<T: Send + 'static>(
-    is_long: bool,
-    work: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
-) -> Result<T, Refusal> {
-    if !is_long {
-        return work();
+    };
+    match is_long {
+        true => aside(work).await?,
+        false => work(),
     }
-    let work = tokio::task::spawn_blocking(move || {
-        process::step_back();
-        work()
-    });
-    let broken_off = |_| Refusal::new(Code::Internal, "the work was broken off");
-    work.await.map_err(broken_off)?
 }
 
 fn stopping() -> Refusal {
     Refusal::new(Code::Busy, "the server is stopping; try again later")
-}
-
-fn storage(error: std::io::Error) -> Refusal {
-    let detail = format!("the disk of the server refuses: {error}; nothing was changed");
-    Refusal::new(Code::Storage, detail)
 }

@@ -1,7 +1,7 @@
 //! What handlers get: the coordinator, who calls, and what was sent. All of them refuse in the same form.
 
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
@@ -15,6 +15,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::App;
 use super::answer::Refused;
 use crate::access::Caller;
+use crate::aside::aside;
 use crate::budget::Charge;
 use crate::coordinator::{Coordinator, Refusal};
 use crate::limit::read_body;
@@ -22,6 +23,9 @@ use crate::observe::process;
 
 /// Bodies of JSON that are parsed at once, without a thread of their own.
 const LITTLE_JSON: usize = 32 << 10;
+/// Values of a body that are kept: lists are refused beyond [`MOST_KEYS`], and no request has two that
+/// are so long.
+const MOST_VALUES: usize = 2 * MOST_KEYS;
 /// What a value of JSON takes in memory at most, beside its text.
 const JSON_VALUE: u64 = 96;
 
@@ -284,30 +288,31 @@ fn charge_of(request: &Request) -> Option<Charge> {
     request.extensions().get::<Charge>().cloned()
 }
 
-/// Parses a body, for whose values there is room: on a thread of its own if it is large.
+/// Parses a body once there is room for its values: aside, if it is large.
 async fn parsed<T: Send + 'static>(
     body: Bytes,
     charge: Option<Charge>,
     parse: fn(&[u8]) -> Result<T, Refused>,
 ) -> Result<T, Refused> {
-    static PARSING: LazyLock<Arc<Semaphore>> = LazyLock::new(|| {
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        Arc::new(Semaphore::new(threads))
-    });
-    let is_little = body.len() <= LITTLE_JSON;
-    let held = charge.clone();
-    let parse = move || {
-        if let Some(charge) = &charge {
-            // There is no value without one of these before it, but for the first.
-            let values = memchr::memchr3_iter(b',', b'[', b'\n', &body).count() as u64;
-            charge.take(body.len() as u64 + JSON_VALUE * values)?;
+    if body.len() <= LITTLE_JSON {
+        if let Some(charge) = charge {
+            charge.take(size_of_values(&body))?;
         }
-        parse(&body)
-    };
-    match is_little {
-        true => parse(),
-        false => on_a_thread(&PARSING, held, parse).await?,
+        return parse(&body);
     }
+    if let Some(charge) = charge {
+        let counted = body.clone();
+        let bytes = aside(move || size_of_values(&counted)).await?;
+        charge.wait(bytes).await?;
+    }
+    aside(move || parse(&body)).await?
+}
+
+/// What the values of a body take at most, beside their text.
+fn size_of_values(body: &[u8]) -> u64 {
+    // There is no value without one of these before it, but for the first.
+    let values = memchr::memchr3_iter(b',', b'[', b'\n', body);
+    body.len() as u64 + JSON_VALUE * values.take(MOST_VALUES).count() as u64
 }
 
 fn json<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refused> {

@@ -79,14 +79,11 @@ pub(super) async fn download(
         .await?;
     let made = app.work(charge, move || -> Result<_, Refusal> {
         let (filter, version) = coordinator.filter(&name)?;
-        let bytes = match query.form {
-            Form::Grove => coordinator.to_grove(&filter)?,
-            Form::Message => {
-                let mut message = Vec::new();
-                codec::compress(&filter, &mut message)?;
-                message
-            }
-        };
+        let mut bytes = Vec::new();
+        match query.form {
+            Form::Grove => filter.write_to(&mut bytes)?,
+            Form::Message => drop(codec::compress(&filter, &mut bytes)?),
+        }
         Ok((bytes, version))
     });
     let (bytes, version) = made.await??;

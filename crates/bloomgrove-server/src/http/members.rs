@@ -2,6 +2,7 @@
 
 use axum::Json as Answer;
 use axum::extract::State;
+use axum::response::{IntoResponse, Response};
 use bloomgrove_client::api::{
     Estimate, EstimateRequest, ReconstructRequest, Reconstruction, Sample, SampleRequest,
 };
@@ -10,6 +11,7 @@ use super::App;
 use super::answer::{Refusals, Refused};
 use super::extract::{Json, Reader, Ready};
 use crate::budget::Charge;
+use crate::coordinator::Refusal;
 
 /// Estimates how many items an expression of sets holds
 #[utoipa::path(post, path = "/v1/estimate", tag = "questions", request_body = EstimateRequest,
@@ -36,11 +38,12 @@ pub(super) async fn sample(
     Ready(coordinator): Ready,
     charge: Charge,
     Json(request): Json<SampleRequest>,
-) -> Result<Answer<Sample>, Refused> {
-    let sample = app.search(charge.clone(), move || {
-        coordinator.sample(&request, |bytes| charge.take(bytes))
+) -> Result<Response, Refused> {
+    let sample = app.search(charge.clone(), move || -> Result<_, Refusal> {
+        let sample = coordinator.sample(&request, |bytes| charge.take(bytes))?;
+        Ok(Answer(sample).into_response())
     });
-    Ok(Answer(sample.await??))
+    Ok(sample.await??)
 }
 
 /// Lists all members of an expression of sets
@@ -52,9 +55,11 @@ pub(super) async fn reconstruct(
     Ready(coordinator): Ready,
     charge: Charge,
     Json(request): Json<ReconstructRequest>,
-) -> Result<Answer<Reconstruction>, Refused> {
-    let members = app.search(charge.clone(), move || {
-        coordinator.reconstruct(&request, |bytes| charge.take(bytes))
+) -> Result<Response, Refused> {
+    // Written there, too: a long list takes milliseconds to write, and to free.
+    let members = app.search(charge.clone(), move || -> Result<_, Refusal> {
+        let members = coordinator.reconstruct(&request, |bytes| charge.take(bytes))?;
+        Ok(Answer(members).into_response())
     });
-    Ok(Answer(members.await??))
+    Ok(members.await??)
 }

@@ -10,6 +10,7 @@ use utoipa::IntoParams;
 use super::App;
 use super::answer::{Refusals, Refused};
 use super::extract::{Asked, Json, Keys, Name, Reader, Ready, Who, Writable, to_the_end};
+use crate::aside::Bulk;
 use crate::budget::Charge;
 use crate::coordinator::Done;
 
@@ -131,11 +132,12 @@ pub(super) async fn add_items(
     charge: Charge,
     Keys(AddItemsBody(items)): Keys<AddItemsBody>,
 ) -> Result<Answer<Updated>, Refused> {
+    let keys = Bulk::from(items.keys);
     // The bits of the keys, and what the writer makes of them.
     charge
-        .wait(2 * coordinator.bytes_of_keys(&name, items.keys.len())?)
+        .wait(2 * coordinator.bytes_of_keys(&name, keys.len())?)
         .await?;
-    let insert = async move { coordinator.insert(&name, items.keys, query.base).await };
+    let insert = async move { coordinator.insert(&name, keys, query.base).await };
     let done = to_the_end(charge, insert).await?;
     Ok(Answer(updated(done)))
 }

@@ -34,7 +34,7 @@ pub(crate) fn step_back() {
     thread_local! {
         static DONE: Cell<bool> = const { Cell::new(false) };
     }
-    const PRIORITY: i32 = 5;
+    const PRIORITY: i32 = 10;
     if cfg!(target_os = "linux") && !DONE.replace(true) {
         // If the system refuses, it is as it was.
         let _ = rustix::process::setpriority_process(None, PRIORITY);
