@@ -72,7 +72,6 @@ fn op() -> impl Strategy<Value = Op> {
         Just(Some(Shape::Flat)),
         Just(Some(Shape::Sliced)),
         Just(Some(Shape::Sealed)),
-        Just(Some(Shape::Tree)),
     ];
     prop_oneof![
         6 => (name(), items()).prop_map(|(name, items)| Op::Add { name, items }),

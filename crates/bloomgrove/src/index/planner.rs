@@ -132,8 +132,6 @@ impl Costs {
             Shape::Sliced => self.sliced,
             // Ranks are counted for every word looked at.
             Shape::Sealed => 2.0 * self.sliced,
-            // Never better than any of them.
-            Shape::Tree => self.loose + self.flat + self.sliced,
         }
     }
 }

@@ -11,7 +11,7 @@
 
 use std::ops::Range;
 
-use super::body::{Body, Room, Shape};
+use super::body::{Body, Plain, Room, Shape};
 use super::file::Home;
 use super::labels::{Label, Labels, New, Set};
 use super::work::{Batch, Work};
@@ -170,7 +170,7 @@ impl Segment {
         let slot = self.next_slot();
         // What may fail comes first, and harms nothing when it does.
         new.check()?;
-        self.body.put(slot, filter)?;
+        self.change()?.put(slot, filter)?;
         self.labels.put(slot, new);
         self.free.pop();
         if self.live.len() <= slot / 64 {
@@ -185,7 +185,8 @@ impl Segment {
     pub(super) fn remove(&mut self, slot: usize) -> Result<(), Error> {
         self.retire(slot);
         if self.open {
-            self.body.clear(slot, self.rows)?;
+            let rows = self.rows;
+            self.change()?.clear_rows(slot, 0..rows)?;
             self.free.push(slot);
         }
         Ok(())
@@ -193,19 +194,25 @@ impl Segment {
 
     /// Copies with room for another filter, if the body has to be copied to grow.
     pub(super) fn room(&self) -> Result<Option<Room>, Error> {
-        self.body.room(self.next_slot())
+        match &self.body {
+            Body::Plain(body) => body.room(self.next_slot()),
+            Body::Sealed(_) => Ok(None),
+        }
     }
 
     /// Takes what [`room`](Self::room) made; gives back what is no longer used.
     pub(super) fn take_room(&mut self, room: Room) -> Room {
-        self.body.take_room(room)
+        match &mut self.body {
+            Body::Plain(body) => body.take_room(room),
+            Body::Sealed(_) => room,
+        }
     }
 
     /// A slot for a filter that comes in parts: in no answer until it is [shown](Self::show).
     pub(super) fn reserve(&mut self, new: New<'_>) -> Result<usize, Error> {
         new.check()?;
         let slot = self.next_slot();
-        self.body.reach(slot)?;
+        self.change()?.reach(slot)?;
         self.labels.put(slot, new);
         self.free.pop();
         if self.live.len() <= slot / 64 {
@@ -214,14 +221,14 @@ impl Segment {
         Ok(slot)
     }
 
-    /// As [`Body::fill`].
+    /// As [`Plain::fill`].
     pub(super) fn fill(
         &mut self,
         slot: usize,
         filter: &mut Words,
         words: Range<usize>,
     ) -> Result<usize, Error> {
-        self.body.fill(slot, filter, words)
+        self.change()?.fill(slot, filter, words)
     }
 
     /// From now on, a filter that came in parts is in answers.
@@ -250,7 +257,7 @@ impl Segment {
             return Ok((None, None));
         }
         let end = self.rows.min(from + count);
-        let unused = self.body.clear_rows(slot, from..end)?;
+        let unused = self.change()?.clear_rows(slot, from..end)?;
         if end < self.rows && unused.is_none() {
             return Ok((Some(end), None));
         }
@@ -281,8 +288,40 @@ impl Segment {
         self.free.last().copied().unwrap_or(self.slot_count())
     }
 
-    pub(super) fn has_bit(&self, slot: usize, position: u64) -> bool {
-        self.body.get(slot, position)
+    /// The bits, to be changed.
+    ///
+    /// # Errors
+    /// They are sealed, or lie in a file. Whoever changes filters moves them first
+    /// ([`Index::make_open`](super::Index::make_open)).
+    fn change(&mut self) -> Result<&mut Plain, Error> {
+        match &mut self.body {
+            Body::Plain(body) if self.open => Ok(body),
+            _ => Err(Error::Unsupported {
+                what: "changing filters that are sealed or in a file; copy them first",
+            }),
+        }
+    }
+
+    /// Of these bits, those that a filter does not have, rising, each once.
+    pub(super) fn missing(
+        &self,
+        slot: usize,
+        positions: impl Iterator<Item = u64>,
+    ) -> Result<Vec<u64>, Error> {
+        let mut missing: Vec<u64> = match &self.body {
+            Body::Plain(body) => positions
+                .filter(|&position| !body.get(slot, position))
+                .collect(),
+            // No single bit can be looked at.
+            Body::Sealed(_) => {
+                let words = self.filter(slot)?;
+                let has = |&position: &u64| bits::get(words.as_ref(), position);
+                positions.filter(|position| !has(position)).collect()
+            }
+        };
+        missing.sort_unstable();
+        missing.dedup();
+        Ok(missing)
     }
 
     /// Sets bits of a filter, in a segment that is open.
@@ -291,11 +330,8 @@ impl Segment {
         slot: usize,
         positions: impl Iterator<Item = u64>,
     ) -> Result<(), Error> {
-        let fresh = positions.filter(|&position| !self.body.get(slot, position));
-        let mut fresh: Vec<u64> = fresh.collect();
-        fresh.sort_unstable();
-        fresh.dedup();
-        self.body.set(slot, &fresh)?;
+        let fresh = self.missing(slot, positions)?;
+        self.change()?.set(slot, &fresh);
         let added = fresh.len() as u64;
         self.labels.set_ones(slot, self.label(slot).ones() + added);
         self.ones += added;
@@ -307,9 +343,12 @@ impl Segment {
         self.body.filter(slot, self.rows)
     }
 
-    /// As [`Body::copy`].
-    pub(super) fn copy(&self, slot: usize, words: Range<usize>, out: &mut [u64]) {
-        self.body.copy(slot, words, self.rows, out);
+    /// The body, if single words of a filter can be had from it; else all of it comes at once.
+    pub(super) fn plain(&self) -> Option<&Plain> {
+        match &self.body {
+            Body::Plain(body) => Some(body),
+            Body::Sealed(_) => None,
+        }
     }
 
     /// 64 slots as one word for each position: what is not live is zero.
@@ -328,7 +367,7 @@ impl Segment {
         if self.len == 0 {
             return Ok(());
         }
-        if let Body::Loose(body) = &self.body {
+        if let Body::Plain(Plain::Loose(body)) = &self.body {
             // The bits of a mapped file are not checked when it is opened.
             let beyond = |words: &[u64]| {
                 let used = self.rows % 64;
@@ -362,13 +401,6 @@ impl Segment {
         other.body = Body::of_blocks(params, shape, self.slot_count(), |block, out| {
             self.block(block, out);
         })?;
-        if shape == Shape::Tree {
-            // What is not live came as an empty filter.
-            let gone = |slot: &usize| !bits::get(&self.live, *slot as u64);
-            (0..self.slot_count())
-                .filter(gone)
-                .try_for_each(|slot| other.body.clear(slot, self.rows))?;
-        }
         for slot in 0..self.slot_count() {
             other.labels.put(slot, self.described(slot));
         }

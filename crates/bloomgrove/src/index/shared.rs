@@ -22,7 +22,7 @@ use std::sync::{
 };
 
 use super::staged::{PART, Retired, Staged};
-use super::{Index, SetId, Shape};
+use super::{Index, SetId};
 use crate::bits::Words;
 use crate::{Error, Filter};
 
@@ -172,8 +172,7 @@ impl SharedIndex {
         let (place, params, epoch) = {
             let index = self.read();
             let place = index.newest(name)?;
-            let shape = index.classes[place.class].segments[place.segment].shape();
-            if index.is_sliced(index.at(place).id()) || shape == Shape::Sealed {
+            if index.is_sliced(index.at(place).id()) {
                 return Ok(None);
             }
             (
@@ -191,7 +190,11 @@ impl SharedIndex {
                 return Ok(None);
             }
             let segment = &index.classes[place.class].segments[place.segment];
-            segment.copy(place.slot, part.clone(), &mut words.as_mut()[part]);
+            let Some(body) = segment.plain() else {
+                return Ok(None);
+            };
+            let rows = params.bits() as usize;
+            body.copy(place.slot, part.clone(), rows, &mut words.as_mut()[part]);
         }
         Filter::from_words(params, words).map(Some)
     }

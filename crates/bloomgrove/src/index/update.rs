@@ -55,18 +55,18 @@ impl Index {
         let place = self.newest(name.as_ref())?;
         let class = &self.classes[place.class];
         let bits = class.params.bits();
-        let mut missing = Vec::new();
-        for position in positions {
+        let mut beyond = None;
+        let positions = positions.into_iter().filter(|&position| {
             if position >= bits {
-                return Err(no_bit(position, bits));
+                beyond = Some(position);
             }
-            if !class.segments[place.segment].has_bit(place.slot, position) {
-                missing.push(position);
-            }
+            position < bits
+        });
+        let missing = class.segments[place.segment].missing(place.slot, positions)?;
+        match beyond {
+            Some(position) => Err(no_bit(position, bits)),
+            None => Ok(missing),
         }
-        missing.sort_unstable();
-        missing.dedup();
-        Ok(missing)
     }
 
     /// Sets bits of a set's filter; of a set made of slices, of the newest.

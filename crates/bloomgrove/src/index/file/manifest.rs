@@ -30,19 +30,61 @@ pub(super) struct Record {
     pub(super) live: Vec<u64>,
 }
 
-/// Where a segment lies in its file, and how. It does not change as long as the file lives.
+/// Where a segment lies in its file. It does not change as long as the file lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::index) struct Home {
-    pub(super) shape: Shape,
     pub(super) slots: u64,
     /// Where the heads of its sections are.
     pub(super) labels: u64,
     pub(super) bits: u64,
-    /// Of a sliced one: bits of a summary row. Of a flat one: words of a full panel's row.
-    /// Of a sealed one: codes.
-    pub(super) first: u64,
-    /// Of a sealed one: overflow words. Of a flat one: words of the last panel's row.
-    pub(super) second: u64,
+    pub(super) packing: Packing,
+}
+
+/// How the bits of a segment lie in their section.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Packing {
+    Loose,
+    Flat {
+        /// Words of a row of a full panel, and of the last one.
+        full: u64,
+        last: u64,
+    },
+    Sliced {
+        /// Bits of a row of the summary.
+        stride: u64,
+    },
+    Sealed {
+        codes: u64,
+        /// Words.
+        overflow: u64,
+    },
+}
+
+impl Packing {
+    /// Its shape and its two numbers, as in the file.
+    fn fields(self) -> (Shape, u64, u64) {
+        match self {
+            Packing::Loose => (Shape::Loose, 0, 0),
+            Packing::Flat { full, last } => (Shape::Flat, full, last),
+            Packing::Sliced { stride } => (Shape::Sliced, stride, 0),
+            Packing::Sealed { codes, overflow } => (Shape::Sealed, codes, overflow),
+        }
+    }
+
+    fn from_fields(shape: Shape, first: u64, second: u64) -> Self {
+        match shape {
+            Shape::Loose => Packing::Loose,
+            Shape::Flat => Packing::Flat {
+                full: first,
+                last: second,
+            },
+            Shape::Sliced => Packing::Sliced { stride: first },
+            Shape::Sealed => Packing::Sealed {
+                codes: first,
+                overflow: second,
+            },
+        }
+    }
 }
 
 #[derive(FromBytes, IntoBytes, Immutable, KnownLayout)]
@@ -80,7 +122,6 @@ fn code(shape: Shape) -> u32 {
         Shape::Flat => 2,
         Shape::Sliced => 3,
         Shape::Sealed => 4,
-        Shape::Tree => 5,
     }
 }
 
@@ -119,14 +160,15 @@ impl Manifest {
         }
         for Record { class, home, live } in &self.segments {
             let all = *live == all_live(home.slots);
+            let (shape, first, second) = home.packing.fields();
             let fixed = FixedRecord {
                 class: (*class as u32).into(),
-                shape: code(home.shape).into(),
+                shape: code(shape).into(),
                 slots: home.slots.into(),
                 labels: home.labels.into(),
                 bits: home.bits.into(),
-                first: home.first.into(),
-                second: home.second.into(),
+                first: first.into(),
+                second: second.into(),
                 live_words: if all { 0 } else { live.len() as u64 }.into(),
             };
             bytes.extend_from_slice(fixed.as_bytes());
@@ -210,13 +252,12 @@ fn record(rest: &mut &[u8], classes: usize) -> Result<Record, String> {
     } else {
         return Err("there is not a live bit for each slot".into());
     };
+    let shape = shape(fixed.shape.get()).ok_or("unknown layout")?;
     let home = Home {
-        shape: shape(fixed.shape.get()).ok_or("unknown layout")?,
         slots,
         labels: fixed.labels.get(),
         bits: fixed.bits.get(),
-        first: fixed.first.get(),
-        second: fixed.second.get(),
+        packing: Packing::from_fields(shape, fixed.first.get(), fixed.second.get()),
     };
     Ok(Record { class, home, live })
 }

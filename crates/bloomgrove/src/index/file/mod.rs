@@ -15,6 +15,7 @@
 //! until it is more than what is used; then the file is written anew, and replaced as a
 //! whole.
 
+mod change;
 mod manifest;
 mod pack;
 mod whole;
@@ -22,7 +23,7 @@ mod whole;
 pub(super) use manifest::Home;
 pub(crate) use whole::check_file;
 
-use std::ops::{Deref, DerefMut};
+use std::ops::Deref;
 use std::path::Path;
 
 use manifest::{Manifest, Record};
@@ -42,8 +43,8 @@ const PRIVATE: u32 = 0o755;
 /// Around the two sections of a segment.
 const PADDING: u64 = 2 * 4096;
 
-/// An index in a file, to be changed. It can be used as the [`Index`] it holds; what has been
-/// changed is in the file, and safe there, after [`commit`](Self::commit).
+/// An index in a file, to be changed. It answers as the [`Index`] it holds, and has its changes; what
+/// has been changed is in the file, and safe there, after [`commit`](Self::commit).
 ///
 /// ```
 /// use bloomgrove::{Filter, Params};
@@ -63,6 +64,15 @@ const PADDING: u64 = 2 * 4096;
 /// assert_eq!(Index::open(&path)?.count("apple"), 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// The index itself cannot be taken out or put in: what a commit writes of it holds for this file only.
+///
+/// ```compile_fail,E0596
+/// # use bloomgrove::index::IndexFile;
+/// fn mix_up(one: &mut IndexFile, other: &mut IndexFile) {
+///     std::mem::swap(&mut **one, &mut **other);
+/// }
+/// ```
 #[derive(Debug)]
 pub struct IndexFile {
     index: Index,
@@ -75,12 +85,6 @@ impl Deref for IndexFile {
 
     fn deref(&self) -> &Index {
         &self.index
-    }
-}
-
-impl DerefMut for IndexFile {
-    fn deref_mut(&mut self) -> &mut Index {
-        &mut self.index
     }
 }
 
@@ -155,11 +159,11 @@ impl IndexFile {
         mode: Option<u32>,
     ) -> Result<Self, Error> {
         let _nobody_else = lock_target(path, origin).map_err(Error::in_file(path))?;
-        Self::replace(path, index, notes, origin, mode)
+        Self::write_anew(path, index, notes, origin, mode)
     }
 
     /// Whoever calls this holds the lock of the file that is there.
-    fn replace(
+    fn write_anew(
         path: &Path,
         index: &Index,
         notes: Notes,
@@ -339,7 +343,7 @@ impl IndexFile {
         self.check_current()?;
         let notes = self.notes.clone();
         let origin = self.file.origin();
-        *self = Self::replace(self.file.path(), &self.index, notes, origin, None)?;
+        *self = Self::write_anew(self.file.path(), &self.index, notes, origin, None)?;
         Ok(())
     }
 

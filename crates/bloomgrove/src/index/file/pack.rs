@@ -10,11 +10,11 @@
 //!   sealed   rows, codes, bases, overflow
 //! ```
 
-use super::manifest::{Home, Record, all_live};
+use super::manifest::{Home, Packing, Record, all_live};
 use crate::bits::{self, LINE_WORDS, Words};
 use crate::format::Store;
 use crate::format::{Durable, Growing, Kind, MappedWords, Writer};
-use crate::index::body::{Body, Shape};
+use crate::index::body::{Body, Plain, Shape};
 use crate::index::flat::{self, Flat};
 use crate::index::labels::Labels;
 use crate::index::loose::Loose;
@@ -35,8 +35,8 @@ pub(super) fn write<W: Durable>(
     segments: &[&Segment],
     shape: Shape,
 ) -> Result<Home, Error> {
-    let (head, first, second) = match shape {
-        Shape::Loose | Shape::Tree => write_loose(writer, params, segments)?,
+    let (bits, packing) = match shape {
+        Shape::Loose => write_loose(writer, params, segments)?,
         Shape::Flat => write_flat(writer, params, segments)?,
         Shape::Sliced => write_sliced(writer, params, segments)?,
         Shape::Sealed => match segments {
@@ -55,15 +55,10 @@ pub(super) fn write<W: Durable>(
         }
     }
     Ok(Home {
-        shape: match shape {
-            Shape::Tree => Shape::Loose,
-            shape => shape,
-        },
         slots: labels.all().len() as u64,
         labels: write_labels(writer, &labels)?,
-        bits: head,
-        first,
-        second,
+        bits,
+        packing,
     })
 }
 
@@ -87,7 +82,8 @@ fn write_sealed<W: Durable>(writer: &mut Writer<W>, body: &Sealed) -> Written {
     writer.append_words(body.words())?;
     writer.end()?;
     let sizes = body.sizes();
-    Ok((head, sizes.codes as u64, sizes.overflow as u64))
+    let (codes, overflow) = (sizes.codes as u64, sizes.overflow as u64);
+    Ok((head, Packing::Sealed { codes, overflow }))
 }
 
 /// Seals the live filters of segments: in memory, but only what is not empty.
@@ -112,7 +108,8 @@ fn seal(params: &Params, segments: &[&Segment]) -> Result<Sealed, Error> {
     })
 }
 
-type Written = Result<(u64, u64, u64), Error>;
+/// Where the head of the section is, and how it is packed.
+type Written = Result<(u64, Packing), Error>;
 
 fn each_filter(
     segments: &[&Segment],
@@ -143,7 +140,7 @@ fn write_loose<W: Durable>(
     writer.begin(Kind::Bits, size(params, segments))?;
     each_filter(segments, |filter| append_padded(writer, filter))?;
     writer.end()?;
-    Ok((head, 0, 0))
+    Ok((head, Packing::Loose))
 }
 
 /// 64 filters at a time, as blocks.
@@ -210,7 +207,8 @@ fn write_sliced<W: Durable>(
     blocks.finish().map_or(Ok(()), &mut put)?;
     append_padded(writer, summary.words())?;
     writer.end()?;
-    Ok((head, summary.stride() as u64, 0))
+    let stride = summary.stride() as u64;
+    Ok((head, Packing::Sliced { stride }))
 }
 
 fn write_flat<W: Durable>(
@@ -246,23 +244,26 @@ fn write_flat<W: Durable>(
     })?;
     blocks.finish().map_or(Ok(()), &mut put)?;
     writer.end()?;
-    let last = if total == 0 {
-        0
-    } else {
-        (total - 1) % widest + 1
+    Ok((head, panels_of(rows, total)))
+}
+
+/// How `blocks` blocks of 64 filters lie in panels.
+fn panels_of(rows: usize, blocks: usize) -> Packing {
+    let full = flat::widest(rows) as u64;
+    let last = match blocks {
+        0 => 0,
+        blocks => (blocks as u64 - 1) % full + 1,
     };
-    Ok((head, widest as u64, last as u64))
+    Packing::Flat { full, last }
 }
 
 /// The segment a record speaks of, in the mapped file.
 pub(super) fn open(file: &Growing, params: &Params, record: &Record) -> Result<Segment, Error> {
     let Home {
-        shape,
         slots,
         labels,
         bits,
-        first,
-        second,
+        packing,
     } = record.home;
     let corrupt = |what: &'static str| Error::corrupt(Kind::Bits.name(), bits, what);
     let slots = usize::try_from(slots).map_err(|_| corrupt("it has too many slots"))?;
@@ -285,36 +286,31 @@ pub(super) fn open(file: &Growing, params: &Params, record: &Record) -> Result<S
     let words = file.words(bits)?;
     let mut parts = Parts { words, at: 0 };
     let too_short = || corrupt("it is too short for its filters");
-    let body = match shape {
-        Shape::Tree => return Err(corrupt("no tree can be in a file")),
-        Shape::Loose => {
+    let body = match packing {
+        Packing::Loose => {
             let filters = (0..slots).map(|_| parts.next(params.words()).ok_or_else(too_short));
-            Body::Loose(Loose::mapped(rows, filters.collect::<Result<_, _>>()?))
+            let filters = filters.collect::<Result<_, _>>()?;
+            Body::Plain(Plain::Loose(Loose::mapped(rows, filters)))
         }
-        Shape::Sliced => {
+        Packing::Sliced { stride } => {
             let count = slots.div_ceil(64);
             let blocks = padded(rows).checked_mul(count);
             let blocks = blocks
                 .and_then(|len| parts.next(len))
                 .ok_or_else(too_short)?;
-            let stride = usize::try_from(first)
+            let stride = usize::try_from(stride)
                 .ok()
                 .filter(|&stride| stride == Summary::stride_for(count))
                 .ok_or_else(|| corrupt("its summary has a wrong width"))?;
             let summary = Summary::words_for(rows, stride).and_then(|len| parts.next(len));
             let summary = summary.ok_or_else(too_short)?;
             let summary = Summary::mapped(stride, summary);
-            Body::Sliced(Sliced::mapped(rows, count, blocks, summary))
+            Body::Plain(Plain::Sliced(Sliced::mapped(rows, count, blocks, summary)))
         }
-        Shape::Flat => {
+        Packing::Flat { .. } => {
             let total = slots.div_ceil(64);
             let widest = flat::widest(rows);
-            let last = if total == 0 {
-                0
-            } else {
-                (total - 1) % widest + 1
-            };
-            if (first, second) != (widest as u64, last as u64) {
+            if packing != panels_of(rows, total) {
                 return Err(corrupt("its panels have a wrong width"));
             }
             let panels = (0..total.div_ceil(widest)).map(|panel| {
@@ -322,17 +318,15 @@ pub(super) fn open(file: &Growing, params: &Params, record: &Record) -> Result<S
                 let len = rows.checked_mul(width).ok_or_else(too_short)?;
                 Ok((width, parts.next(len).ok_or_else(too_short)?))
             });
-            Body::Flat(Flat::mapped(
-                rows,
-                panels.collect::<Result<Vec<_>, Error>>()?,
-            ))
+            let panels = panels.collect::<Result<Vec<_>, Error>>()?;
+            Body::Plain(Plain::Flat(Flat::mapped(rows, panels)))
         }
-        Shape::Sealed => {
+        Packing::Sealed { codes, overflow } => {
             let sizes = Sizes {
                 rows,
                 blocks: slots.div_ceil(64),
-                codes: usize::try_from(first).map_err(|_| too_short())?,
-                overflow: usize::try_from(second).map_err(|_| too_short())?,
+                codes: usize::try_from(codes).map_err(|_| too_short())?,
+                overflow: usize::try_from(overflow).map_err(|_| too_short())?,
             };
             let words = sizes.words().and_then(|len| parts.next_exactly(len));
             let words = words.ok_or_else(too_short)?;

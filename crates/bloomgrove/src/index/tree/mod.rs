@@ -253,11 +253,6 @@ impl Tree {
         self.as_filter(leaf)
     }
 
-    /// The bits of a slot's filter.
-    pub(super) fn words(&self, slot: u32) -> Option<&[u64]> {
-        Some(self.nodes.value(*self.leaves.get(&slot)?))
-    }
-
     /// The union of all filters; none for an empty tree.
     pub fn root(&self) -> Option<Filter<&[u64]>> {
         self.as_filter(self.root)
