@@ -141,7 +141,7 @@ fn race(filter: &Filter, args: &Args) -> Vec<Contender> {
 /// The bytes that Shannon allows for the bits of a filter.
 fn entropy(filter: &Filter) -> f64 {
     let bits = filter.params().bits() as f64;
-    let ones = bloomgrove::bits::count(filter.words()) as f64;
+    let ones = filter.count_ones() as f64;
     let worth = |share: f64| {
         if share > 0.0 {
             -share * share.log2()
@@ -290,7 +290,7 @@ fn deltas(args: &Args) -> Result<(), Error> {
         let plain = old.words().len() as f64 * 8.0;
         println!(
             "| {new} | {} | {} | {:+.2} | {:.1} | {plain} | {:.0} / {:.0} |",
-            bloomgrove::bits::count(changed.words()),
+            changed.count_ones(),
             message.len(),
             (message.len() as f64 / entropy(&changed) - 1.0) * 100.0,
             message.len() as f64 * 8.0 / new as f64,

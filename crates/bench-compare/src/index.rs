@@ -8,8 +8,9 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use bloomgrove::index::{Index, Shape, Tree, TreeOptions, plan};
+use bloomgrove::index::{Index, Shape, plan};
 use bloomgrove::{Error, Filter, Params};
+use bloomgrove_trees::bloofi::{Bloofi, BloofiOptions};
 use fastbloom::BloomFilter;
 use serde_json::json;
 
@@ -44,7 +45,7 @@ pub(crate) struct Args {
 /// Those that are asked, in the order of the tables.
 enum Contender {
     /// The search as the paper prints it.
-    Tree(Box<Tree>),
+    Tree(Box<Bloofi>),
     /// Of the contender before: the search that asks the memory ahead.
     TreeAhead,
     Fastbloom(Vec<BloomFilter>),
@@ -87,7 +88,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Error> {
 
 fn race(sets: u64, items: u64, args: &Args) -> Result<(Vec<Row>, f64), Error> {
     let params = Params::builder(BITS, HASHES).build()?;
-    let mut tree = Tree::new(params.clone(), TreeOptions::default())?;
+    let mut tree = Bloofi::new(params.clone(), BloofiOptions::default())?;
     let mut others: Vec<BloomFilter> = Vec::new();
     let shapes = [Shape::Loose, Shape::Flat, Shape::Sliced];
     let mut indexes = Vec::new();
@@ -190,9 +191,9 @@ impl Contender {
 /// Asks contender `i` for all keys; how many sets were named.
 fn ask(contenders: &[(String, Contender)], i: usize, keys: &[u64]) -> usize {
     match &contenders[i].1 {
-        Contender::Tree(tree) => ask_tree(tree, keys, Tree::find_matches),
+        Contender::Tree(tree) => ask_tree(tree, keys, Bloofi::find_matches),
         Contender::TreeAhead => match &contenders[i - 1].1 {
-            Contender::Tree(tree) => ask_tree(tree, keys, Tree::search),
+            Contender::Tree(tree) => ask_tree(tree, keys, Bloofi::search),
             _ => 0,
         },
         Contender::Fastbloom(filters) => keys
@@ -218,9 +219,9 @@ fn ask(contenders: &[(String, Contender)], i: usize, keys: &[u64]) -> usize {
 }
 
 fn ask_tree(
-    tree: &Tree,
+    tree: &Bloofi,
     keys: &[u64],
-    search: impl Fn(&Tree, &[u64], &mut Vec<u32>) -> u64,
+    search: impl Fn(&Bloofi, &[u64], &mut Vec<u32>) -> u64,
 ) -> usize {
     let mut found = Vec::new();
     let mut count = 0;

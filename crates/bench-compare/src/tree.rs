@@ -7,8 +7,8 @@ use std::hint::black_box;
 use std::num::NonZero;
 use std::time::Instant;
 
-use bloomgrove::bloom_tree::{BloomTree, Coding, Shape};
 use bloomgrove::{Error, Filter, Layout, Params, tune};
+use bloomgrove_trees::bloom_tree::{BloomTree, Coding, Shape};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {

@@ -74,7 +74,7 @@ fn verify(path: &Path) -> Result<String> {
         codec::check(file, kind)?;
         return Ok(format!("{}, all as written", kind.name()));
     }
-    let report = bloomgrove::verify(path)?;
+    let report = bloomgrove_trees::verify(path)?;
     let sections = units::counted(report.sections.len() as u64, "section");
     Ok(format!("{sections}, all as written"))
 }

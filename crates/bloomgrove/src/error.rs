@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::{error, fmt, io};
 
 use crate::Params;
-use crate::bloom_tree::Shape;
 
 /// Why an operation could not be done.
 #[derive(Debug)]
@@ -21,10 +20,10 @@ pub enum Error {
     },
     /// The trees have different shapes, so no set operation between them means anything.
     DifferentTrees {
-        /// The tree acted on.
-        left: Box<Shape>,
-        /// The tree given to it.
-        right: Box<Shape>,
+        /// The shape of the tree acted on.
+        left: String,
+        /// The shape of the tree given to it.
+        right: String,
     },
     /// These parameters describe no filter.
     Params {
@@ -170,19 +169,18 @@ pub enum Error {
 }
 
 impl Error {
-    pub(crate) fn params(what: impl Into<String>) -> Self {
+    #[doc(hidden)]
+    pub fn params(what: impl Into<String>) -> Self {
         Error::Params { what: what.into() }
     }
 
-    pub(crate) fn namespace(what: impl Into<String>) -> Self {
+    #[doc(hidden)]
+    pub fn namespace(what: impl Into<String>) -> Self {
         Error::Namespace { what: what.into() }
     }
 
-    pub(crate) fn corrupt(
-        section: &'static str,
-        offset: u64,
-        what: impl Into<Cow<'static, str>>,
-    ) -> Self {
+    #[doc(hidden)]
+    pub fn corrupt(section: &'static str, offset: u64, what: impl Into<Cow<'static, str>>) -> Self {
         Error::Corrupt {
             section,
             offset,
@@ -190,19 +188,22 @@ impl Error {
         }
     }
 
-    pub(crate) fn message(offset: u64, what: impl Into<Cow<'static, str>>) -> Self {
+    #[doc(hidden)]
+    pub fn message(offset: u64, what: impl Into<Cow<'static, str>>) -> Self {
         Error::Message {
             offset,
             what: what.into(),
         }
     }
 
-    pub(crate) fn io(doing: &'static str) -> impl FnOnce(io::Error) -> Self {
+    #[doc(hidden)]
+    pub fn io(doing: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Error::Io { doing, source }
     }
 
     /// Names the file the error is about.
-    pub(crate) fn in_file(path: &Path) -> impl FnOnce(Self) -> Self {
+    #[doc(hidden)]
+    pub fn in_file(path: &Path) -> impl FnOnce(Self) -> Self {
         move |error| Error::InFile {
             path: path.to_owned(),
             source: Box::new(error),

@@ -11,7 +11,6 @@
 //! | keys, and no idea how many | a filter that fits | [`Collector`] |
 //! | a filter in a file, of any size | is x in it? | [`MappedFilter`] |
 //! | more bits than memory | is x in it? | [`buffered::Filter`] |
-//! | one set, a slow link | is x in it, over there? | [`bloom_tree::BloomTree`] |
 //! | many sets | which hold x? | [`index::Index`] |
 //! | a filter, the set long gone | give me ten of them; give me all | [`sample::Sampler`], [`sample::Reconstruction`] |
 //! | a filter to send | fewer bytes; only what changed | [`codec`] |
@@ -43,13 +42,14 @@ mod params;
 mod threads;
 mod verify;
 
-pub mod bits;
-pub mod bloom_tree;
+mod bits;
+
 pub mod buffered;
 pub mod codec;
 pub mod format;
 pub mod hash;
 pub mod index;
+pub mod raw;
 pub mod sample;
 pub mod tune;
 

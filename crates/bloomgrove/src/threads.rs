@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::{panic, thread};
 
 /// As many threads as there are processors.
-pub(crate) fn processors() -> NonZero<usize> {
+pub fn processors() -> NonZero<usize> {
     thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN)
 }
 
 /// What `work` makes of each number below `count`, in order; by several threads.
-pub(crate) fn by_all<T: Send>(
+pub fn by_all<T: Send>(
     count: usize,
     threads: NonZero<usize>,
     work: impl Fn(usize) -> T + Sync,

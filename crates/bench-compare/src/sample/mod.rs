@@ -10,10 +10,10 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use bloomgrove::sample::{
-    HashInvert, IndexOptions, Method, NameIndex, Names, Namespace, Operations, Options,
-    Reconstruction, SampleTree, Sampler, Threshold, Way, Work,
+    IndexOptions, Method, NameIndex, Names, Namespace, Options, Reconstruction, Sampler, Way, Work,
 };
 use bloomgrove::{Affine, Error, Family, Filter, Params, tune};
+use bloomgrove_trees::bloom_sample_tree::{BloomSampleTree, HashInvert, Operations, Threshold};
 use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus;
 use serde_json::{Value, json};
@@ -95,7 +95,7 @@ struct Setup {
 
 struct Built {
     rows: Vec<Row>,
-    tree: SampleTree,
+    tree: BloomSampleTree,
     index: NameIndex,
     lean: NameIndex,
     namespace: Namespace,
@@ -137,7 +137,7 @@ impl Setup {
 
     fn build(&self, rounds: usize) -> Result<Built, Error> {
         let range = || Namespace::range(0..self.names);
-        let tree = |params| SampleTree::complete(params, 0..self.names, self.depth);
+        let tree = |params| BloomSampleTree::complete(params, 0..self.names, self.depth);
         let options = IndexOptions::default();
         let index = |options| NameIndex::build(&self.params, range()?, options);
         let mut built = Built {

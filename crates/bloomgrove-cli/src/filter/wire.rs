@@ -153,7 +153,7 @@ pub(crate) fn delta(args: DeltaArgs) -> Result<Outcome> {
     if message_file::is_stream(&args.output) {
         return Ok(Outcome::Yes);
     }
-    let changed = bloomgrove::bits::hamming(old.words(), new.words());
+    let changed = bloomgrove::raw::bits::hamming(old.words(), new.words());
     let size = Size::new(new.params().bits(), changed, bytes);
     let mut output = Output::new();
     if args.json {
@@ -199,7 +199,7 @@ struct Size {
 
 impl Size {
     fn of(filter: &MappedFilter, after: u64) -> Self {
-        let ones = bloomgrove::bits::count(filter.words());
+        let ones = filter.count_ones();
         Self::new(filter.params().bits(), ones, after)
     }
 

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use bloomgrove::Filter;
-use bloomgrove::index::{Index, Tree, TreeOptions};
+use bloomgrove::index::Index;
+use bloomgrove_trees::bloofi::{Bloofi, BloofiOptions};
 
 use super::open;
 use crate::output::{Output, complain};
@@ -64,7 +65,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
 }
 
 /// The tree of the sets that have the commonest parameters.
-fn tree(index: &Index, args: &Args) -> Result<(Tree, Vec<String>)> {
+fn tree(index: &Index, args: &Args) -> Result<(Bloofi, Vec<String>)> {
     let segments = index.segments_info();
     let count = |params| -> usize {
         let same = segments.iter().filter(|segment| segment.params == params);
@@ -73,7 +74,7 @@ fn tree(index: &Index, args: &Args) -> Result<(Tree, Vec<String>)> {
     let Some(params) = index.params().max_by_key(|params| count(*params)) else {
         bail!("{}: there are no sets to draw", args.index.display());
     };
-    let mut tree = Tree::new(params.clone(), TreeOptions::default().order(args.order))?;
+    let mut tree = Bloofi::new(params.clone(), BloofiOptions::default().order(args.order))?;
     let mut names = Vec::new();
     let (mut other_sizes, mut too_many) = (0, 0);
     let mut sets: Vec<_> = index.sets().collect();

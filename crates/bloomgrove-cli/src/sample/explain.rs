@@ -2,8 +2,9 @@
 
 use bloomgrove::Family;
 use bloomgrove::sample::{
-    Estimate, IndexOptions, Method, NameIndex, Operations, Plan, Query, Spelling, Way, Work,
+    Estimate, IndexOptions, Method, NameIndex, Plan, Query, Spelling, Way, Work,
 };
+use bloomgrove_trees::bloom_sample_tree::Operations;
 use serde_json::{Map, Value, json};
 
 use super::Question;

@@ -6,11 +6,12 @@
 use std::ops::Range;
 
 use anyhow::{Result, bail};
-use bloomgrove::sample::{
-    Bits, Costs, Form, HashInvert, Name, Operations, Options, SampleTree, Spelling, Threshold,
-    dictionary_attack, dictionary_sample,
-};
+use bloomgrove::sample::{Form, Name, Options, Spelling};
 use bloomgrove::{MappedFilter, tune};
+use bloomgrove_trees::bloom_sample_tree::{
+    Bits, BloomSampleTree, Costs, HashInvert, Operations, Threshold, dictionary_attack,
+    dictionary_sample,
+};
 use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus;
 use serde_json::json;
@@ -198,7 +199,7 @@ fn tree(
     names: &Integers,
     memory: u64,
     facts: &mut Facts,
-) -> Result<SampleTree> {
+) -> Result<BloomSampleTree> {
     let params = filter.params();
     let costs = Costs::measure(params)?;
     let leaf = tune::leaf_size(costs.intersection, costs.membership);
@@ -212,8 +213,8 @@ fn tree(
     };
     let depth = (0..=best).rev().find(|&depth| fits(depth)).unwrap_or(0);
     let tree = match names {
-        Integers::Range(range) => SampleTree::complete(params, range.clone(), depth)?,
-        Integers::List(list) => SampleTree::pruned(params, span, depth, list.iter().copied())?,
+        Integers::Range(range) => BloomSampleTree::complete(params, range.clone(), depth)?,
+        Integers::List(list) => BloomSampleTree::pruned(params, span, depth, list.iter().copied())?,
     };
     let short = match depth < best {
         true => format!("; {best} levels would be best, and take more memory"),

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use bloomgrove::Collector;
-use bloomgrove::bloom_tree::{BloomTree, Coding, Shape};
 use bloomgrove::format::Notes;
+use bloomgrove_trees::bloom_tree::{BloomTree, Coding, Shape};
 use serde_json::json;
 
 use super::{info, wire};

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use bloomgrove::Error;
-use bloomgrove::bloom_tree::{BloomTree, Coding};
 use bloomgrove::format::Notes;
+use bloomgrove_trees::bloom_tree::{BloomTree, Coding};
 use serde_json::json;
 
 use super::{Bits, info, open, wire};

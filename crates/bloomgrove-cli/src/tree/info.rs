@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use bloomgrove::bloom_tree::{Accuracy, BloomTree};
 use bloomgrove::tune::math;
+use bloomgrove_trees::bloom_tree::{Accuracy, BloomTree};
 use serde_json::{Value, json};
 
 use super::open;

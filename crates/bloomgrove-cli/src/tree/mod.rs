@@ -9,8 +9,8 @@ mod wire;
 use std::path::Path;
 
 use anyhow::Result;
-use bloomgrove::bloom_tree::{BloomTree, MappedBloomTree};
 use bloomgrove::format::Notes;
+use bloomgrove_trees::bloom_tree::{BloomTree, MappedBloomTree};
 use clap::Subcommand;
 
 use crate::{Outcome, message_file};

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use bloomgrove::bloom_tree::{BloomTree, Coding};
 use bloomgrove::codec::Kind;
 use bloomgrove::format::Notes;
+use bloomgrove_trees::bloom_tree::{BloomTree, Coding};
 use serde_json::json;
 
 use super::{expand as read, open};

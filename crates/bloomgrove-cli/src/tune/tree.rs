@@ -4,9 +4,10 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use bloomgrove::tune::search::{self, Evaluation, Front, Objective, Options};
-use bloomgrove::tune::{genetic, math};
+use bloomgrove::tune::math;
 use bloomgrove_experiments::{Axis, Figure, Series, Stroke};
+use bloomgrove_trees::bloom_tree::genetic;
+use bloomgrove_trees::bloom_tree::search::{self, Evaluation, Front, Objective, Options};
 use serde_json::{Value, json};
 
 use super::{rate, ratio};

@@ -16,7 +16,7 @@
 //! `tune` calls the cost of the blocked layout.
 
 /// Words in a line.
-pub(crate) const LINE_WORDS: usize = 8;
+pub const LINE_WORDS: usize = 8;
 /// Bits in a line.
 pub(crate) const LINE_BITS: u64 = 512;
 /// Lanes in a line; each is one word.

@@ -26,9 +26,11 @@ mod rows;
 mod shared;
 mod words;
 
-pub(crate) use line::{LANES, LINE_BITS, LINE_WORDS, Pattern, Slot};
+pub use line::LINE_WORDS;
+pub(crate) use line::{LANES, LINE_BITS, Pattern, Slot};
 pub(crate) use packed::{Packer, packed_get, packed_words, width_of};
-pub(crate) use pipeline::{Size, Walk};
+pub(crate) use pipeline::Size;
+pub use pipeline::Walk;
 pub(crate) use rows::{common, unweave, weave};
 pub(crate) use shared::SharedWords;
 pub use words::Words;
@@ -50,7 +52,7 @@ pub fn and_count(a: &[u64], b: &[u64]) -> u64 {
 }
 
 /// How many bits are set in either.
-pub fn or_count(a: &[u64], b: &[u64]) -> u64 {
+pub(crate) fn or_count(a: &[u64], b: &[u64]) -> u64 {
     Backend::best().count(a, b, |x, y| x | y)
 }
 
@@ -75,7 +77,7 @@ pub fn or_assign(a: &mut [u64], b: &[u64]) {
 }
 
 /// Flips in `a` the bits of `b`.
-pub fn xor_assign(a: &mut [u64], b: &[u64]) {
+pub(crate) fn xor_assign(a: &mut [u64], b: &[u64]) {
     Backend::best().assign(a, b, |x, y| x ^ y);
 }
 
@@ -120,13 +122,13 @@ pub fn ones(a: &[u64]) -> impl Iterator<Item = u64> + '_ {
 
 /// Is bit `position` set?
 #[inline(always)]
-pub(crate) fn get(words: &[u64], position: u64) -> bool {
+pub fn get(words: &[u64], position: u64) -> bool {
     words[(position >> 6) as usize] >> (position & 63) & 1 != 0
 }
 
 /// Sets bit `position`; true if it was not set before.
 #[inline(always)]
-pub(crate) fn set(words: &mut [u64], position: u64) -> bool {
+pub fn set(words: &mut [u64], position: u64) -> bool {
     let word = &mut words[(position >> 6) as usize];
     let mask = 1 << (position & 63);
     let fresh = *word & mask == 0;
@@ -136,7 +138,7 @@ pub(crate) fn set(words: &mut [u64], position: u64) -> bool {
 
 /// Clears bit `position`.
 #[inline(always)]
-pub(crate) fn clear(words: &mut [u64], position: u64) {
+pub fn clear(words: &mut [u64], position: u64) {
     words[(position >> 6) as usize] &= !(1 << (position & 63));
 }
 
@@ -225,7 +227,7 @@ pub(crate) fn insert_many_walks<K, W: Walk>(
 /// Asks the processor to fetch the cache line that holds `words[index]`.
 /// Out of range is harmless: nothing is fetched.
 #[inline(always)]
-pub(crate) fn prefetch(words: &[u64], index: usize) {
+pub fn prefetch(words: &[u64], index: usize) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};

@@ -101,15 +101,16 @@ fn insert_lines<K>(words: &mut [u64], hashes: u32, keys: &[K], slot: impl Fn(&K)
 }
 
 /// The positions of one key, one after the other, in a filter of `bits` bits.
-pub(crate) trait Walk: Copy {
+pub trait Walk: Copy {
+    /// The next position below `bits`.
     fn next(&mut self, bits: u64) -> u64;
 }
 
 /// Bits of the filter and bits of each key.
 #[derive(Clone, Copy)]
 pub(crate) struct Size {
-    pub(crate) bits: u64,
-    pub(crate) hashes: u32,
+    pub bits: u64,
+    pub hashes: u32,
 }
 
 /// Whether a filter of these words is too large to stay in a core's cache.

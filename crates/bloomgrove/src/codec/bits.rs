@@ -85,7 +85,7 @@ const FLIPPED: u8 = 8;
 
 /// How some number of bits is cut into frames, and by which model these are coded.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Plan {
+pub struct Plan {
     bits: u64,
     frame: u32,
     model: Model,
@@ -96,7 +96,7 @@ pub(crate) struct Plan {
 
 impl Plan {
     /// For `bits`, of which `ones` are set.
-    pub(crate) fn new(model: Model, bits: u64, ones: u64) -> Self {
+    pub fn new(model: Model, bits: u64, ones: u64) -> Self {
         let rare = ones.min(bits - ones);
         let coded = |frame: u32| 2f64.powi(frame as i32 - 3) * entropy(rare, bits);
         let large = (SMALLEST..LARGEST).find(|&frame| coded(frame) >= WORTHWHILE);
@@ -114,7 +114,7 @@ impl Plan {
     }
 
     /// Appends the plan, but for the number of bits, to `out`.
-    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+    pub fn write(&self, out: &mut Vec<u8>) {
         let model = match self.model {
             Model::Framed => 0,
             Model::Static => 1,
@@ -131,7 +131,7 @@ impl Plan {
     ///
     /// # Errors
     /// [`Error::Message`] when there is none.
-    pub(crate) fn read(bytes: &mut &[u8], bits: u64) -> Result<Self, Error> {
+    pub fn read(bytes: &mut &[u8], bits: u64) -> Result<Self, Error> {
         let wrong = || Error::message(0, "this is no plan of frames");
         let (&[model, frame], rest) = bytes.split_first_chunk().ok_or_else(wrong)?;
         *bytes = rest;
@@ -158,12 +158,12 @@ impl Plan {
     }
 
     /// How many words a frame has, but for the last.
-    pub(crate) fn frame_words(&self) -> usize {
+    pub fn frame_words(&self) -> usize {
         1 << (self.frame - 6)
     }
 
     /// How many frames there are.
-    pub(crate) fn frames(&self) -> u64 {
+    pub fn frames(&self) -> u64 {
         self.bits.div_ceil(1 << self.frame)
     }
 
@@ -221,10 +221,11 @@ impl State {
 }
 
 /// Words in, coded frames out.
-pub(crate) struct BitEncoder(State);
+pub struct BitEncoder(State);
 
 impl BitEncoder {
-    pub(crate) fn new(plan: Plan) -> Self {
+    /// One that codes by this plan.
+    pub fn new(plan: Plan) -> Self {
         Self(State::new(plan))
     }
 
@@ -232,7 +233,7 @@ impl BitEncoder {
     ///
     /// # Panics
     /// If `words` are not as many as the plan has in this frame.
-    pub(crate) fn frame(&mut self, words: &[u64], out: &mut Vec<u8>) {
+    pub fn frame(&mut self, words: &[u64], out: &mut Vec<u8>) {
         let state = &mut self.0;
         let bits = state.advance(words.len());
         let ones = bits::count(words);
@@ -291,10 +292,11 @@ impl State {
 }
 
 /// Coded frames in, words out.
-pub(crate) struct BitDecoder(State);
+pub struct BitDecoder(State);
 
 impl BitDecoder {
-    pub(crate) fn new(plan: Plan) -> Self {
+    /// One that codes by this plan.
+    pub fn new(plan: Plan) -> Self {
         Self(State::new(plan))
     }
 
@@ -305,7 +307,7 @@ impl BitDecoder {
     ///
     /// # Panics
     /// If `words` are not as many as the plan has in this frame.
-    pub(crate) fn frame(&mut self, coded: &[u8], words: &mut [u64]) -> Result<(), Error> {
+    pub fn frame(&mut self, coded: &[u8], words: &mut [u64]) -> Result<(), Error> {
         let state = &mut self.0;
         let bits = state.advance(words.len());
         let wrong = |what: &'static str| Error::message(0, what);

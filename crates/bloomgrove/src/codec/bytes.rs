@@ -29,7 +29,7 @@ impl ByteTables {
     /// The bytes of `words`, `len` of them, under one density.
     pub(super) fn encode(&mut self, words: Words<'_>, density: Density, len: usize) -> Vec<u8> {
         let table = self.get(density);
-        let mut encoder = Encoder::new();
+        let mut encoder = Encoder::default();
         let mut left = len;
         for word in words.iter() {
             let bytes = word.to_le_bytes();
@@ -65,7 +65,7 @@ impl ByteTables {
         learned: &mut Learned,
         len: usize,
     ) -> Vec<u8> {
-        let mut encoder = Encoder::new();
+        let mut encoder = Encoder::default();
         let mut left = len;
         for word in words.iter() {
             let table = self.get(learned.density(words.flip != 0));

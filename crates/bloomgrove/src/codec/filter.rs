@@ -134,7 +134,8 @@ pub fn params_of(message: &[u8]) -> Result<Params, Error> {
     take_params(&mut message.params()).map_err(|error| message.locate(error))
 }
 
-pub(crate) fn put_notes<W: Write>(message: &mut Writer<W>, notes: &Notes) -> Result<(), Error> {
+/// Writes notes, if there are any.
+pub fn put_notes<W: Write>(message: &mut Writer<W>, notes: &Notes) -> Result<(), Error> {
     let bytes = notes.to_bytes();
     match bytes.is_empty() {
         true => Ok(()),
@@ -161,7 +162,7 @@ pub(super) fn take_notes<R: Read>(
 
 /// Appends the bytes of FORMAT section 4 without their zeros: how many eights there are, and for each
 /// a byte that says which of its eight bytes follow.
-pub(crate) fn put_params(out: &mut Vec<u8>, params: &Params) {
+pub fn put_params(out: &mut Vec<u8>, params: &Params) {
     let bytes = params.to_bytes();
     let (eights, _) = bytes.as_chunks::<8>();
     out.push(eights.len() as u8);
@@ -172,7 +173,11 @@ pub(crate) fn put_params(out: &mut Vec<u8>, params: &Params) {
     }
 }
 
-pub(crate) fn take_params(bytes: &mut &[u8]) -> Result<Params, Error> {
+/// Reads parameters, and leaves what is behind them.
+///
+/// # Errors
+/// [`Error::Message`] when they are damaged.
+pub fn take_params(bytes: &mut &[u8]) -> Result<Params, Error> {
     let mut next = || {
         let (&first, rest) = bytes
             .split_first()

@@ -171,7 +171,7 @@ struct Out {
 impl Out {
     fn new() -> Self {
         Self {
-            high: Encoder::new(),
+            high: Encoder::default(),
             low: Vec::new(),
             open: 0,
             used: 0,

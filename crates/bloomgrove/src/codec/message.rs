@@ -73,7 +73,7 @@ impl Kind {
     }
 
     /// The same, and what to do with it.
-    pub(crate) fn advice(self) -> &'static str {
+    pub fn advice(self) -> &'static str {
         match self {
             Kind::Filter => "a compressed filter (see `bloomgrove filter expand`)",
             Kind::Delta => "a delta (see `bloomgrove filter apply`)",
@@ -106,7 +106,7 @@ fn chained(before: u64, part: &[&[u8]]) -> u64 {
 }
 
 /// Writes a message to anything that takes bytes.
-pub(crate) struct Writer<W> {
+pub struct Writer<W> {
     out: W,
     sum: u64,
     frames: u64,
@@ -118,7 +118,7 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     /// [`Error::Io`]; [`Error::Unsupported`] for parameters longer than [`LONGEST`].
-    pub(crate) fn new(out: W, kind: Kind, params: &[u8]) -> Result<Self, Error> {
+    pub fn new(out: W, kind: Kind, params: &[u8]) -> Result<Self, Error> {
         let mut writer = Self {
             out,
             sum: 0,
@@ -138,7 +138,7 @@ impl<W: Write> Writer<W> {
     ///
     /// # Panics
     /// If the tag is 0, the end's.
-    pub(crate) fn frame(&mut self, tag: u8, payload: &[u8]) -> Result<(), Error> {
+    pub fn frame(&mut self, tag: u8, payload: &[u8]) -> Result<(), Error> {
         assert_ne!(tag, END, "a frame tagged as the end");
         self.frames += 1;
         self.part(vec![tag], payload)
@@ -168,7 +168,7 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     /// [`Error::Io`].
-    pub(crate) fn finish(mut self) -> Result<u64, Error> {
+    pub fn finish(mut self) -> Result<u64, Error> {
         let mut end = vec![END];
         varint::put(&mut end, self.frames);
         varint::put(&mut end, self.bytes);
@@ -180,7 +180,7 @@ impl<W: Write> Writer<W> {
 
 /// Reads a message from anything that gives bytes.
 #[derive(Debug)]
-pub(crate) struct Reader<R> {
+pub struct Reader<R> {
     input: R,
     params: Vec<u8>,
     sum: u64,
@@ -197,7 +197,7 @@ impl<R: Read> Reader<R> {
     /// # Errors
     /// [`Error::WrongContent`] for a message of another kind; [`Error::Version`];
     /// [`Error::Message`]; [`Error::Io`].
-    pub(crate) fn open(input: R, wanted: Kind) -> Result<Self, Error> {
+    pub fn open(input: R, wanted: Kind) -> Result<Self, Error> {
         let mut reader = Self {
             input,
             params: Vec::new(),
@@ -249,7 +249,7 @@ impl<R: Read> Reader<R> {
     }
 
     /// The parameters in the head.
-    pub(crate) fn params(&self) -> &[u8] {
+    pub fn params(&self) -> &[u8] {
         &self.params
     }
 
@@ -258,7 +258,7 @@ impl<R: Read> Reader<R> {
     ///
     /// # Errors
     /// [`Error::Message`]; [`Error::Io`].
-    pub(crate) fn next(&mut self, payload: &mut Vec<u8>) -> Result<Option<u8>, Error> {
+    pub fn next(&mut self, payload: &mut Vec<u8>) -> Result<Option<u8>, Error> {
         self.start = self.bytes;
         let tag = self.byte()?;
         if tag != END {
@@ -289,7 +289,7 @@ impl<R: Read> Reader<R> {
     ///
     /// # Errors
     /// Also [`Error::Message`] for any other frame, and for the end.
-    pub(crate) fn expect(&mut self, tag: u8, payload: &mut Vec<u8>) -> Result<(), Error> {
+    pub fn expect(&mut self, tag: u8, payload: &mut Vec<u8>) -> Result<(), Error> {
         match self.next(payload)? {
             Some(found) if found == tag => Ok(()),
             _ => Err(self.damaged("another part was expected here")),
@@ -300,7 +300,7 @@ impl<R: Read> Reader<R> {
     ///
     /// # Errors
     /// [`Error::Message`]; [`Error::Io`].
-    pub(crate) fn finish(mut self) -> Result<(), Error> {
+    pub fn finish(mut self) -> Result<(), Error> {
         match self.next(&mut Vec::new())? {
             None => Ok(()),
             Some(_) => Err(self.damaged("its end was expected here")),
@@ -308,12 +308,12 @@ impl<R: Read> Reader<R> {
     }
 
     /// The error for what is wrong with the part that was read last.
-    pub(crate) fn damaged(&self, what: &'static str) -> Error {
+    pub fn damaged(&self, what: &'static str) -> Error {
         Error::message(self.start, what)
     }
 
     /// Says where, of an error found inside the part that was read last.
-    pub(crate) fn locate(&self, error: Error) -> Error {
+    pub fn locate(&self, error: Error) -> Error {
         match error {
             Error::Message { what, .. } => Error::message(self.start, what),
             other => other,

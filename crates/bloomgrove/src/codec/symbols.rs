@@ -30,11 +30,11 @@ use super::varint;
 use crate::Error;
 
 /// What each symbol of an alphabet is worth, in parts of 65536.
-pub(crate) type Table = Parts<16>;
+pub type Table = Parts<16>;
 
 /// What each symbol of an alphabet is worth, in parts of 2^P.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Parts<const P: usize> {
+pub struct Parts<const P: usize> {
     /// Where the part of each symbol begins, and 2^P at the end.
     starts: Box<[u32]>,
     /// For equal stretches of the range, the symbol at its first place: from there a search needs
@@ -76,7 +76,7 @@ impl<const P: usize> Parts<P> {
     ///
     /// # Panics
     /// For more than 256 symbols.
-    pub(crate) fn from_counts(weights: &[u64]) -> Self {
+    pub fn from_counts(weights: &[u64]) -> Self {
         assert!(weights.len() <= 256, "{} symbols", weights.len());
         let total: u128 = weights.iter().map(|&weight| u128::from(weight)).sum();
         if total == 0 {
@@ -101,12 +101,12 @@ impl<const P: usize> Parts<P> {
     }
 
     /// How many symbols there are, those that cannot occur included.
-    pub(crate) fn len(&self) -> usize {
+    pub fn symbols(&self) -> usize {
         self.starts.len() - 1
     }
 
     /// The part of a symbol, of 2^P.
-    pub(crate) fn part(&self, symbol: u8) -> u32 {
+    pub fn part(&self, symbol: u8) -> u32 {
         let at = usize::from(symbol);
         match self.starts.get(at + 1) {
             Some(end) => end - self.starts[at],
@@ -116,9 +116,9 @@ impl<const P: usize> Parts<P> {
 
     /// Appends the table to `out`: the number of symbols and their parts, one to three bytes each;
     /// what the last one has is the rest.
-    pub(crate) fn write(&self, out: &mut Vec<u8>) {
-        varint::put(out, self.len() as u64);
-        for pair in self.starts.windows(2).take(self.len() - 1) {
+    pub fn write(&self, out: &mut Vec<u8>) {
+        varint::put(out, self.symbols() as u64);
+        for pair in self.starts.windows(2).take(self.symbols() - 1) {
             varint::put(out, u64::from(pair[1] - pair[0]));
         }
     }
@@ -127,7 +127,7 @@ impl<const P: usize> Parts<P> {
     ///
     /// # Errors
     /// [`Error::Message`] when there is none.
-    pub(crate) fn read(bytes: &mut &[u8]) -> Result<Self, Error> {
+    pub fn read(bytes: &mut &[u8]) -> Result<Self, Error> {
         let wrong = || Error::message(0, "this is no table of symbols");
         let len = varint::take(bytes)?;
         if !(1..=256).contains(&len) {
@@ -178,35 +178,33 @@ impl<const P: usize> DecoderModel<P> for &Parts<P> {
 }
 
 /// Symbols in, bytes out.
-pub(crate) struct Encoder(RangeEncoder<u32, u64>);
+#[derive(Default)]
+pub struct Encoder(RangeEncoder<u32, u64>);
 
 impl Encoder {
-    pub(crate) fn new() -> Self {
-        Self(RangeEncoder::new())
-    }
-
     /// Adds a symbol.
     ///
     /// # Panics
     /// If the table gives it no part: it could not be decoded.
     #[inline]
-    pub(crate) fn put<const P: usize>(&mut self, symbol: u8, table: &Parts<P>) {
+    pub fn put<const P: usize>(&mut self, symbol: u8, table: &Parts<P>) {
         let put = self.0.encode_symbol(symbol, table);
         assert!(put.is_ok(), "symbol {symbol} cannot occur in this table");
     }
 
     /// The bytes; a multiple of four.
-    pub(crate) fn finish(self) -> Vec<u8> {
+    pub fn finish(self) -> Vec<u8> {
         let Ok(words) = self.0.into_compressed();
         words.iter().flat_map(|word| word.to_le_bytes()).collect()
     }
 }
 
 /// Bytes in, symbols out.
-pub(crate) struct Decoder<'a>(RangeDecoder<u32, u64, Bytes<'a>>);
+pub struct Decoder<'a>(RangeDecoder<u32, u64, Bytes<'a>>);
 
 impl<'a> Decoder<'a> {
-    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+    /// Reads what an [`Encoder`] wrote.
+    pub fn new(bytes: &'a [u8]) -> Self {
         let (words, rest) = bytes.as_chunks();
         let whole = rest.is_empty();
         let Ok(decoder) = RangeDecoder::with_backend(Bytes { words, whole });
@@ -218,7 +216,7 @@ impl<'a> Decoder<'a> {
     /// # Errors
     /// [`Error::Message`] when the bytes stand for no symbol.
     #[inline]
-    pub(crate) fn get<const P: usize>(&mut self, table: &Parts<P>) -> Result<u8, Error> {
+    pub fn get<const P: usize>(&mut self, table: &Parts<P>) -> Result<u8, Error> {
         self.0
             .decode_symbol(table)
             .map_err(|_| Error::message(0, "the coded bytes stand for no symbol"))
@@ -228,7 +226,7 @@ impl<'a> Decoder<'a> {
     ///
     /// # Errors
     /// [`Error::Message`] when bytes are left.
-    pub(crate) fn finish(self) -> Result<(), Error> {
+    pub fn finish(self) -> Result<(), Error> {
         let whole = self.0.maybe_exhausted();
         let (bytes, ..) = self.0.into_raw_parts();
         match whole && bytes.whole {
@@ -278,7 +276,7 @@ mod tests {
             (&[], &[65536]),
         ] {
             let table = Table::from_counts(counts);
-            let found: Vec<u32> = (0..table.len()).map(|i| table.part(i as u8)).collect();
+            let found: Vec<u32> = (0..table.symbols()).map(|i| table.part(i as u8)).collect();
             assert_eq!(found, parts, "{counts:?}");
         }
         let even = Table::from_counts(&[9; 256]);
@@ -288,7 +286,7 @@ mod tests {
     #[test]
     fn a_certain_symbol_costs_nothing_but_the_end() {
         let table = Table::from_counts(&[0, 1]);
-        let mut encoder = Encoder::new();
+        let mut encoder = Encoder::default();
         (0..100_000).for_each(|_| encoder.put(1, &table));
         assert!(encoder.finish().len() <= 8);
     }
@@ -296,7 +294,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "cannot occur")]
     fn what_cannot_be_decoded_is_not_encoded() {
-        Encoder::new().put(0, &Table::from_counts(&[0, 1]));
+        Encoder::default().put(0, &Table::from_counts(&[0, 1]));
     }
 
     /// Against the sum of log2(1/p), with tables that change at every symbol.
@@ -317,7 +315,7 @@ mod tests {
             worth += 16.0 - f64::from(part.get()).log2();
             symbols.push(symbol);
         }
-        let mut encoder = Encoder::new();
+        let mut encoder = Encoder::default();
         for (i, &symbol) in symbols.iter().enumerate() {
             encoder.put(symbol, &tables[i % 2]);
         }
@@ -333,7 +331,7 @@ mod tests {
             picks in prop::collection::vec(any::<u16>(), 0..500),
         ) {
             let tables: Vec<Table> = counts.iter().map(|counts| Table::from_counts(counts)).collect();
-            let mut encoder = Encoder::new();
+            let mut encoder = Encoder::default();
             let mut symbols = Vec::new();
             for (i, &pick) in picks.iter().enumerate() {
                 let table = &tables[i % tables.len()];

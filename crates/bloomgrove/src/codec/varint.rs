@@ -4,9 +4,10 @@
 use crate::Error;
 
 /// The most bytes that a number takes.
-pub(crate) const LONGEST: usize = 10;
+pub const LONGEST: usize = 10;
 
-pub(crate) fn put(out: &mut Vec<u8>, mut value: u64) {
+/// Appends a number.
+pub fn put(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
         value >>= 7;
@@ -15,7 +16,7 @@ pub(crate) fn put(out: &mut Vec<u8>, mut value: u64) {
 }
 
 /// A number from its bytes, one by one. One spelling for each: zeros at the end are refused.
-pub(crate) fn read(mut next: impl FnMut() -> Result<u8, Error>) -> Result<u64, Error> {
+pub fn read(mut next: impl FnMut() -> Result<u8, Error>) -> Result<u64, Error> {
     let mut value = 0u64;
     for at in 0..LONGEST {
         let byte = next()?;
@@ -33,7 +34,7 @@ pub(crate) fn read(mut next: impl FnMut() -> Result<u8, Error>) -> Result<u64, E
 }
 
 /// Takes a number from the front of `bytes`.
-pub(crate) fn take(bytes: &mut &[u8]) -> Result<u64, Error> {
+pub fn take(bytes: &mut &[u8]) -> Result<u64, Error> {
     read(|| {
         let (&first, rest) = bytes
             .split_first()

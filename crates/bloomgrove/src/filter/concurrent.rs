@@ -80,7 +80,7 @@ impl ConcurrentFilter {
     /// If the probe was made with other `Params`.
     pub fn contains_probe(&self, probe: &Probe) -> bool {
         assert_eq!(
-            probe.fingerprint,
+            probe.fingerprint(),
             self.params.fingerprint(),
             "a probe asked of a filter with other parameters"
         );

@@ -141,7 +141,7 @@ impl<S: AsRef<[u64]>> Filter<S> {
     #[inline]
     pub fn contains_probe(&self, probe: &Probe) -> bool {
         assert_eq!(
-            probe.fingerprint,
+            probe.fingerprint(),
             self.params.fingerprint(),
             "a probe asked of a filter with other parameters"
         );

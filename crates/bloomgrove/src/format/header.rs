@@ -94,21 +94,32 @@ impl Content {
 
 /// What a section holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
+    /// Parameters of a filter.
     Params,
+    /// Words.
     Bits,
+    /// Names and values.
     Notes,
+    /// Names and tags of the sets of a segment.
     Labels,
+    /// What an index is made of.
     Manifest,
+    /// Where a change ends.
     Commit,
+    /// Texts of a namespace.
     Names,
+    /// How a buffered filter is laid out.
     Plan,
+    /// The levels of a BloomTree.
     Shape,
+    /// The end of a file that is written once.
     End,
 }
 
 impl Kind {
-    pub(crate) fn name(self) -> &'static str {
+    /// What to call it in messages.
+    pub fn name(self) -> &'static str {
         match self {
             Kind::Params => "params section",
             Kind::Bits => "bits section",

@@ -16,14 +16,14 @@
 //! old one as it was. Indexes also grow at their end, change by change (`growing`).
 
 mod growing;
-mod header;
+pub(crate) mod header;
 mod map;
 mod notes;
 pub(crate) mod paged;
-mod reader;
+pub(crate) mod reader;
 mod store;
 mod whole;
-mod writer;
+pub(crate) mod writer;
 
 pub use header::Content;
 pub use map::MappedWords;

@@ -59,7 +59,8 @@ impl Notes {
         Self::of(&Grove::open(path, whole)?).map_err(Error::in_file(path))
     }
 
-    pub(crate) fn of(grove: &Grove<'_>) -> Result<Self, Error> {
+    #[doc(hidden)]
+    pub fn of(grove: &Grove<'_>) -> Result<Self, Error> {
         if grove.find(Kind::Notes).is_none() {
             return Ok(Self::default());
         }
@@ -72,7 +73,8 @@ impl Notes {
         })
     }
 
-    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+    #[doc(hidden)]
+    pub fn to_bytes(&self) -> Vec<u8> {
         let lines = self
             .0
             .iter()
@@ -80,7 +82,8 @@ impl Notes {
         lines.collect::<String>().into_bytes()
     }
 
-    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+    #[doc(hidden)]
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let lines = std::str::from_utf8(bytes).ok()?.lines();
         let notes = lines.map(|line| {
             let (name, value) = line.split_once('=')?;

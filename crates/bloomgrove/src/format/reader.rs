@@ -16,7 +16,7 @@ use crate::{Error, Params};
 
 /// The bytes of a `.grove` file, and the sections found in them.
 #[derive(Debug)]
-pub(crate) struct Grove<'a> {
+pub struct Grove<'a> {
     source: Source<'a>,
     content: Content,
     sections: Vec<Section>,
@@ -44,7 +44,7 @@ impl Source<'_> {
 
 impl<'a> Grove<'a> {
     /// Opens a file that holds `wanted` and checks everything but its bits.
-    pub(crate) fn open(path: &Path, wanted: Content) -> Result<Self, Error> {
+    pub fn open(path: &Path, wanted: Content) -> Result<Self, Error> {
         let open = || {
             let file = open_file(path, File::options().read(true), Origin::Named)?;
             let map = FileMap::of(&file)?;
@@ -55,7 +55,7 @@ impl<'a> Grove<'a> {
     }
 
     /// As [`open`](Self::open), of a file whose bytes are in memory.
-    pub(crate) fn of_bytes(bytes: &'a [u8], wanted: Content) -> Result<Self, Error> {
+    pub fn of_bytes(bytes: &'a [u8], wanted: Content) -> Result<Self, Error> {
         Self::of_source(Source::Memory(bytes), wanted)
     }
 
@@ -71,7 +71,7 @@ impl<'a> Grove<'a> {
     }
 
     /// Names the file, if there is one, in an error.
-    pub(crate) fn locate(&self, error: Error) -> Error {
+    pub fn locate(&self, error: Error) -> Error {
         match &self.source {
             Source::File { path, .. } => Error::in_file(path)(error),
             Source::Memory(_) => error,
@@ -95,25 +95,26 @@ impl<'a> Grove<'a> {
     }
 
     /// A payload other than the bits; `open` has checked its sum.
-    pub(crate) fn small(&self, kind: Kind) -> Result<&[u8], Error> {
+    pub fn small(&self, kind: Kind) -> Result<&[u8], Error> {
         Ok(self.payload(self.need(kind)?))
     }
 
-    pub(crate) fn params(&self) -> Result<Params, Error> {
+    /// The parameters of its filter.
+    pub fn params(&self) -> Result<Params, Error> {
         let bytes = self.small(Kind::Params)?;
         let offset = self.need(Kind::Params)?.offset;
         Params::from_bytes(bytes).map_err(|what| Error::corrupt(Kind::Params.name(), offset, what))
     }
 
     /// Tells the system that the bits will be asked for here and there.
-    pub(crate) fn expect_jumps(&self) {
+    pub fn expect_jumps(&self) {
         if let Source::File { map, .. } = &self.source {
             map.expect_jumps();
         }
     }
 
     /// The bits of the file as words, still in the map and unchecked.
-    pub(crate) fn words(&self) -> Result<MappedWords, Error> {
+    pub fn words(&self) -> Result<MappedWords, Error> {
         let section = self.need(Kind::Bits)?;
         match &self.source {
             Source::File { map, .. } => MappedWords::new(map, section.offset, section.len),
@@ -136,7 +137,7 @@ impl<'a> Grove<'a> {
     }
 
     /// The bits of the file copied into memory, their sum checked.
-    pub(crate) fn load_words(&self) -> Result<Words, Error> {
+    pub fn load_words(&self) -> Result<Words, Error> {
         let section = self.need(Kind::Bits)?;
         let corrupt = |what| Error::corrupt(section.kind.name(), section.offset, what);
         if !section.len.is_multiple_of(8) {
@@ -169,7 +170,7 @@ impl<'a> Grove<'a> {
     }
 
     /// Where the payload of a kind begins, for error messages.
-    pub(crate) fn offset(&self, kind: Kind) -> u64 {
+    pub fn offset(&self, kind: Kind) -> u64 {
         self.find(kind).map_or(0, |section| section.offset)
     }
 }
@@ -307,7 +308,7 @@ impl Report {
 
 impl Grove<'_> {
     /// Reads the bits and checks their sum too: with what `open` checks, every byte.
-    pub(crate) fn check_all(&self) -> Result<Report, Error> {
+    pub fn check_all(&self) -> Result<Report, Error> {
         let bits = self.need(Kind::Bits)?;
         if self.read(bits, |_| {})? != bits.checksum {
             return Err(bits.damaged());

@@ -20,7 +20,7 @@ const BUFFER: usize = 1 << 20;
 ///
 /// Or a file that grows (an index): what is written behind its last commit counts only with
 /// the next one.
-pub(crate) struct Writer<W: Write = WholeFile> {
+pub struct Writer<W: Write = WholeFile> {
     /// Of the file, for errors.
     path: Option<PathBuf>,
     file: BufWriter<W>,
@@ -34,7 +34,7 @@ pub(crate) struct Writer<W: Write = WholeFile> {
 }
 
 /// What can be written to, and made sure of.
-pub(crate) trait Durable: Write + Seek {
+pub trait Durable: Write + Seek {
     fn sync(&self) -> io::Result<()>;
 }
 
@@ -51,7 +51,11 @@ impl Durable for File {
 }
 
 impl Writer {
-    pub(crate) fn create(path: &Path, content: Content) -> Result<Self, Error> {
+    /// Begins a file of this name.
+    ///
+    /// # Errors
+    /// [`Error::Io`], naming the file.
+    pub fn create(path: &Path, content: Content) -> Result<Self, Error> {
         Self::create_at(path, content, Origin::Named)
     }
 
@@ -62,33 +66,30 @@ impl Writer {
 
     /// Lets nobody read the file whom `mode` does not let.
     #[cfg(unix)]
-    pub(crate) fn restrict(&mut self, mode: u32) -> Result<(), Error> {
+    pub fn restrict(&mut self, mode: u32) -> Result<(), Error> {
         let restricted = self.file.get_ref().restrict(mode);
         restricted.map_err(|error| self.failed(error))
     }
 
     /// Keeps others from changing the file from the moment it has its name.
-    pub(crate) fn lock(&self) -> Result<(), Error> {
+    pub fn lock(&self) -> Result<(), Error> {
         super::lock(self.file.get_ref().as_file())
     }
 
     /// Writes the END, makes everything durable, and gives the file its name. Returns the
     /// file itself: by the time its name is used, it may be another's.
-    pub(crate) fn finish(mut self) -> Result<File, Error> {
+    pub fn finish(mut self) -> Result<File, Error> {
         self.write_end()?;
         self.persist()
     }
 
     /// Makes everything durable and gives the file its name; returns it.
-    pub(crate) fn persist(self) -> Result<File, Error> {
+    pub fn persist(self) -> Result<File, Error> {
         self.persist_with(|_| Ok(()))
     }
 
     /// As [`persist`](Self::persist), after `more` has written what is no section.
-    pub(crate) fn persist_with(
-        self,
-        more: impl FnOnce(&File) -> io::Result<()>,
-    ) -> Result<File, Error> {
+    pub fn persist_with(self, more: impl FnOnce(&File) -> io::Result<()>) -> Result<File, Error> {
         let whole = || {
             let whole = self.file.into_inner().map_err(|error| error.into_error())?;
             more(whole.as_file())?;
@@ -101,7 +102,7 @@ impl Writer {
 
 impl Writer<File> {
     /// Writes on behind `at`, where the last commit of an index ends.
-    pub(crate) fn append_to(path: &Path, file: File, at: u64) -> Result<Self, Error> {
+    pub fn append_to(path: &Path, file: File, at: u64) -> Result<Self, Error> {
         let mut writer = Self {
             path: Some(path.to_owned()),
             file: BufWriter::with_capacity(BUFFER, file),
@@ -133,12 +134,12 @@ impl<W: Write> Writer<W> {
     }
 
     /// Writes the bytes of a file to `out`: whole sections only, with an END.
-    pub(crate) fn stream(out: W, content: Content) -> Result<Self, Error> {
+    pub fn stream(out: W, content: Content) -> Result<Self, Error> {
         Self::begin_file(None, out, content)
     }
 
     /// Writes the END, and gives the last byte to `out`.
-    pub(crate) fn flush(mut self) -> Result<(), Error> {
+    pub fn flush(mut self) -> Result<(), Error> {
         self.write_end()?;
         self.file.flush().map_err(|error| self.failed(error))
     }
@@ -149,7 +150,7 @@ impl<W: Write> Writer<W> {
     }
 
     /// Writes a section at once.
-    pub(crate) fn section(&mut self, kind: Kind, payload: &[u8]) -> Result<(), Error> {
+    pub fn section(&mut self, kind: Kind, payload: &[u8]) -> Result<(), Error> {
         let mut section = Section {
             kind,
             offset: self.payload_offset(payload.len() as u64),
@@ -167,7 +168,7 @@ impl<W: Write> Writer<W> {
     }
 
     /// Writes words as a section at once.
-    pub(crate) fn words(&mut self, words: &[u64]) -> Result<(), Error> {
+    pub fn words(&mut self, words: &[u64]) -> Result<(), Error> {
         if cfg!(target_endian = "little") {
             return self.section(Kind::Bits, words.as_bytes());
         }
@@ -176,7 +177,7 @@ impl<W: Write> Writer<W> {
     }
 
     /// Where the next section's head will be.
-    pub(crate) fn at(&self) -> u64 {
+    pub fn at(&self) -> u64 {
         self.at
     }
 
@@ -224,7 +225,7 @@ fn wrote_to(path: Option<&Path>, error: io::Error) -> Error {
 impl<W: Durable> Writer<W> {
     /// Begins a section whose payload comes in pieces, `len` bytes in all as far as one
     /// knows: a large one begins on a page.
-    pub(crate) fn begin(&mut self, kind: Kind, len: u64) -> Result<(), Error> {
+    pub fn begin(&mut self, kind: Kind, len: u64) -> Result<(), Error> {
         let head_at = self.at;
         let section = Section {
             kind,
@@ -239,7 +240,7 @@ impl<W: Durable> Writer<W> {
     }
 
     /// Adds words to the open section.
-    pub(crate) fn append_words(&mut self, words: &[u64]) -> Result<(), Error> {
+    pub fn append_words(&mut self, words: &[u64]) -> Result<(), Error> {
         if cfg!(target_endian = "little") {
             return self.append(words.as_bytes());
         }
@@ -250,7 +251,7 @@ impl<W: Durable> Writer<W> {
     }
 
     /// Adds bytes to the open section.
-    pub(crate) fn append(&mut self, bytes: &[u8]) -> Result<(), Error> {
+    pub fn append(&mut self, bytes: &[u8]) -> Result<(), Error> {
         if let Some((_, _, sum)) = &mut self.open {
             sum.update(bytes);
         }
@@ -258,7 +259,7 @@ impl<W: Durable> Writer<W> {
     }
 
     /// Ends the open section: its head is written now that its sum is known.
-    pub(crate) fn end(&mut self) -> Result<(), Error> {
+    pub fn end(&mut self) -> Result<(), Error> {
         let Some((head_at, mut section, sum)) = self.open.take() else {
             return Ok(());
         };
@@ -278,7 +279,7 @@ impl<W: Durable> Writer<W> {
 
     /// Ends a change of an index: what was written since the last commit is made sure of,
     /// and then counts. Returns where the file ends now.
-    pub(crate) fn commit(&mut self, number: u64, manifest: &[u8]) -> Result<u64, Error> {
+    pub fn commit(&mut self, number: u64, manifest: &[u8]) -> Result<u64, Error> {
         let manifest_at = self.at;
         self.section(Kind::Manifest, manifest)?;
         // First all it speaks of, and then the commit itself: a disk may write in any order.

@@ -113,7 +113,8 @@ impl Affine {
 
     /// Function `i` of a residue: `((a x + b) mod p) mod bits`.
     #[inline]
-    pub(crate) fn position(&self, i: u32, residue: u64, bits: u64) -> u64 {
+    #[doc(hidden)]
+    pub fn position(&self, i: u32, residue: u64, bits: u64) -> u64 {
         let (a, b) = self.coefficients[i as usize];
         let sum = u128::from(a) * u128::from(residue) + u128::from(b);
         // Small numbers are the usual case, and a 128-bit division costs ten times more.

@@ -26,7 +26,6 @@ use crate::{Layout, MAX_HASHES, Params};
 
 /// How k positions come from one digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
 pub enum Derivation {
     /// Each position mixed anew: the default.
     Independent,
@@ -45,7 +44,8 @@ impl Derivation {
 }
 
 /// A walk through the standard layout that a digest starts.
-pub(crate) trait Start: Walk {
+pub trait Start: Walk {
+    /// The walk of a digest, below `bits`.
     fn start(digest: Digest, bits: u64) -> Self;
 }
 
@@ -53,8 +53,9 @@ pub(crate) trait Start: Walk {
 /// bits that the last did not use, and 23 and 64 share no factor.
 const TURN: u32 = 23;
 
+/// [`Derivation::Independent`], position by position.
 #[derive(Clone, Copy)]
-pub(crate) struct Independent {
+pub struct Independent {
     at: u64,
     step: u64,
 }
@@ -78,8 +79,9 @@ impl Walk for Independent {
     }
 }
 
+/// [`Derivation::KirschMitzenmacher`], position by position.
 #[derive(Clone, Copy)]
-pub(crate) struct KirschMitzenmacher {
+pub struct KirschMitzenmacher {
     at: u64,
     step: u64,
 }
@@ -123,6 +125,12 @@ pub(crate) enum Positions<'p> {
     KirschMitzenmacher(KirschMitzenmacher),
     Blocked(Slot),
     Affine { functions: &'p Affine, residue: u64 },
+}
+
+/// Calls `each` with the positions of a key, until it says false; whether it never did.
+#[inline(always)]
+pub fn each_position(params: &Params, bytes: &[u8], each: impl FnMut(u64) -> bool) -> bool {
+    Positions::new(params, bytes).all(params, each)
 }
 
 impl<'p> Positions<'p> {
@@ -210,7 +218,7 @@ impl<'p> Positions<'p> {
 /// ```
 #[derive(Clone)]
 pub struct Probe {
-    pub(crate) fingerprint: u64,
+    fingerprint: u64,
     hashes: u32,
     positions: [u64; MAX_HASHES as usize],
 }
@@ -227,6 +235,11 @@ impl Probe {
             hashes: params.hashes(),
             positions,
         }
+    }
+
+    /// That of the parameters it was made with ([`Params::fingerprint`]).
+    pub fn fingerprint(&self) -> u64 {
+        self.fingerprint
     }
 
     /// The k positions, in the order of the hash functions; they may repeat.

@@ -13,7 +13,7 @@
 //! bits is chosen from their density and number ([`plan`]): [`Shape::Sliced`] for sparse
 //! filters, [`Shape::Flat`] for dense ones, one by one for a few; [`Shape::Sealed`] on
 //! request. [`IndexFile`] keeps an index on disk, where it opens through a memory map and
-//! grows at its end. [`Tree`] is the Bloofi tree of the paper, by itself.
+//! grows at its end. The tree of the Bloofi paper is in the crate `bloomgrove-trees`.
 //!
 //! Source: seed document 000 (Bloofi) for the question, the tree, and moving windows.
 //! The layouts are not the paper's; each says where it comes from.
@@ -36,7 +36,6 @@ mod segment;
 mod shared;
 mod sliced;
 mod staged;
-mod tree;
 mod update;
 mod work;
 
@@ -48,7 +47,6 @@ pub(crate) use file::check_file;
 pub use labels::{Set, SetId};
 pub use planner::{Plan, plan};
 pub use shared::SharedIndex;
-pub use tree::{BulkOrder, Drawing, Metric, Tree, TreeOptions};
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

@@ -33,7 +33,8 @@ struct Pair {
 
 impl Params {
     /// The bytes that stand for these parameters in a file and in their fingerprint.
-    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+    #[doc(hidden)]
+    pub fn to_bytes(&self) -> Vec<u8> {
         let affine = match &self.family {
             Family::Affine(functions) => Some(functions),
             _ => None,
@@ -83,7 +84,8 @@ impl Params {
     ///
     /// # Errors
     /// A sentence on what is wrong with them.
-    pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Self, String> {
+    #[doc(hidden)]
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, String> {
         let (fixed, rest) = Fixed::read_from_prefix(bytes)
             .map_err(|_| format!("{} bytes, too few for parameters", bytes.len()))?;
         let pairs = <[Pair]>::ref_from_bytes(rest)

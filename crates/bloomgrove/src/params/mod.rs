@@ -149,7 +149,7 @@ impl Params {
     }
 
     /// Ok when equal, [`Error::Incompatible`] with both when not.
-    pub(crate) fn check_equal(&self, other: &Params) -> Result<(), Error> {
+    pub fn check_equal(&self, other: &Params) -> Result<(), Error> {
         if self == other {
             Ok(())
         } else {

@@ -26,37 +26,30 @@
 //! members is planned by cost ([`Plan`]), with an index, by turning the hash round, or by asking
 //! for every name.
 //!
-//! The structures of the paper stand beside them: [`SampleTree`], [`HashInvert`],
-//! [`dictionary_sample`]. They are here to be compared: the tree's samples are not uniform, and its
-//! thresholding loses members.
+//! The structures of the paper (BloomSampleTree, HashInvert, DictionaryAttack) are in the crate
+//! `bloomgrove-trees`: the tree's samples are not uniform, and its thresholding loses members.
 //!
 //! Source: seed document 001. `docs/papers/sampling.md` has its experiments, run again.
 
-mod baselines;
 mod candidates;
 mod expression;
 mod name_index;
 mod namespace;
-mod operations;
 mod parallel;
 mod planner;
 mod quality;
 mod query;
 mod reconstruct;
-mod tree;
 mod uniform;
 
-pub use baselines::{Bits, HashInvert, dictionary_attack, dictionary_sample};
 pub use expression::Expression;
 pub(crate) use name_index::check_file;
 pub use name_index::{IndexOptions, NameIndex, Progress};
 pub use namespace::{Form, Name, Namespace, Spelling};
-pub use operations::Operations;
 pub use planner::{Method, Plan, Way};
 pub use quality::{Calibration, Uniformity};
 pub use query::{Estimate, Query};
 pub use reconstruct::{Found, Reconstruction};
-pub use tree::{Costs, SampleTree, Threshold, estimate_common};
 pub use uniform::Sampler;
 
 use std::ops::Range;

@@ -11,7 +11,7 @@
 //! Members are handed on as they are found, so that there may be any number of them.
 //!
 //! Source: seed document 001, sections 4 and 6. The paper's tree loses members to its
-//! thresholding ([`SampleTree::reconstruct`](super::SampleTree::reconstruct)); these cannot.
+//! thresholding (those of the BloomSampleTree); these cannot.
 
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

@@ -14,7 +14,7 @@
 //! takes longer than a few times a reconstruction.
 //!
 //! Source: our own. The samplers of seed document 001 are beside it
-//! ([`SampleTree`](super::SampleTree), [`HashInvert`](super::HashInvert)); they are not uniform.
+//! (BloomSampleTree, HashInvert); they are not uniform.
 
 use std::collections::{HashSet, VecDeque};
 use std::fmt;

@@ -1,5 +1,4 @@
-//! How big, which kind, and why. Arithmetic, but for BloomTrees: no formula has their rate, so
-//! [`search`] and [`wire`] build small ones.
+//! How big, which kind, and why: arithmetic.
 //!
 //! ```text
 //!   items, rate --> standard: k = about log2(1/p), m = -k n / ln(1 - p^(1/k))
@@ -19,13 +18,8 @@
 //!
 //! Source: seed document 002, sections 4 and 6.
 
-mod forest;
-pub mod genetic;
 pub mod math;
-pub mod pareto;
 mod sampling;
-pub mod search;
-pub mod wire;
 
 pub use crate::hash::prime::{first_prime_from, is_prime};
 pub use sampling::{accuracy, bits_for_accuracy, leaf_size, tree_depth};
@@ -211,7 +205,8 @@ pub fn standard(items: u64, fpr: f64) -> Result<Plan, Error> {
 
 /// The smallest standard filter with this number of hash functions, of a family that has enough
 /// bits.
-fn standard_with(items: u64, hashes: u32, fpr: f64) -> Result<Plan, Error> {
+#[doc(hidden)]
+pub fn standard_with(items: u64, hashes: u32, fpr: f64) -> Result<Plan, Error> {
     check_target(items, fpr)?;
     let mut plan = sized(items, hashes, math::standard_bits(items, hashes, fpr), fpr)?;
     plan.family = default_family(items, fpr).0;
@@ -322,7 +317,8 @@ pub fn first_prime(records: u64) -> Result<Plan, Error> {
     })
 }
 
-fn check_target(items: u64, fpr: f64) -> Result<(), Error> {
+#[doc(hidden)]
+pub fn check_target(items: u64, fpr: f64) -> Result<(), Error> {
     let what = if items == 0 {
         "for 0 items: say how many keys it will hold, at least 1".into()
     } else if !(fpr > 0.0 && fpr < 1.0) {
@@ -370,7 +366,8 @@ fn check_family(items: u64, fpr: f64, family: Family) -> Result<Family, Error> {
     Ok(family)
 }
 
-fn default_family(items: u64, fpr: f64) -> (Family, Option<&'static str>) {
+#[doc(hidden)]
+pub fn default_family(items: u64, fpr: f64) -> (Family, Option<&'static str>) {
     if check_family(items, fpr, Family::Xxh3).is_ok() {
         (Family::Xxh3, None)
     } else {

@@ -1,7 +1,7 @@
 //! Figures 13 and 14: what the measure of closeness changes.
 
 use anyhow::Result;
-use bloomgrove::index::Metric;
+use bloomgrove_trees::bloofi::Metric;
 
 use super::{Built, Effort, Setup, figure};
 use crate::{Progress, Report};

@@ -5,15 +5,15 @@
 //! and updated, and which nodes are equally far from it; the other leaves are chosen to fit.
 
 use anyhow::Result;
-use bloomgrove::index::{Tree, TreeOptions};
 use bloomgrove::{Affine, Family, Filter, Params};
+use bloomgrove_trees::bloofi::{Bloofi, BloofiOptions};
 
 use super::{Effort, FIGURES};
 use crate::{Picture, Progress, Report, paper};
 
 pub(super) fn run(_: Effort, _: &mut Progress<'_>) -> Result<Report> {
     let mut report = Report::default();
-    let mut draw = |id: &'static str, tree: &Tree| {
+    let mut draw = |id: &'static str, tree: &Bloofi| {
         let drawing = tree.draw().names(|slot| format!("filter {slot}"));
         report.pictures.push(Picture {
             id,
@@ -51,7 +51,7 @@ fn filter(digits: &str) -> Result<Filter> {
     Ok(filter)
 }
 
-fn tree() -> Result<Tree> {
+fn tree() -> Result<Bloofi> {
     let leaves = [
         "10000000", "01000000", "00100000", "00010000", "00001000", "00000010",
     ];
@@ -60,5 +60,9 @@ fn tree() -> Result<Tree> {
         .map(|(slot, digits)| Ok((slot, filter(digits)?)));
     let leaves: Vec<(u32, Filter)> = leaves.collect::<Result<_>>()?;
     let groups = [&leaves[..4], &leaves[4..]];
-    Ok(Tree::grouped(params()?, TreeOptions::default(), &groups)?)
+    Ok(Bloofi::grouped(
+        params()?,
+        BloofiOptions::default(),
+        &groups,
+    )?)
 }

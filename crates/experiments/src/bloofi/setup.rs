@@ -4,8 +4,8 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use bloomgrove::index::{BulkOrder, Metric, Tree, TreeOptions};
 use bloomgrove::{Filter, Params, Probe};
+use bloomgrove_trees::bloofi::{Bloofi, BloofiOptions, BulkOrder, Metric};
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
@@ -150,9 +150,9 @@ impl Setup {
     ///
     /// # Errors
     /// Lack of memory, or a setup that is none.
-    pub fn build(&self, built: Built) -> Result<Tree> {
+    pub fn build(&self, built: Built) -> Result<Bloofi> {
         let params = self.params()?;
-        let options = TreeOptions::default()
+        let options = BloofiOptions::default()
             .order(self.order)
             .metric(self.metric)
             .split_full(self.split_full);
@@ -166,21 +166,21 @@ impl Setup {
                     .ok()
                     .map(|filter| (i, filter))
             });
-            let tree = Tree::bulk(params.clone(), options, filters, order)?;
+            let tree = Bloofi::bulk(params.clone(), options, filters, order)?;
             failed.map_or(Ok(tree), Err)
         };
         match built {
             Built::Bulk => bulk(BulkOrder::PaperChain),
             Built::BulkFast => bulk(BulkOrder::Fast),
             Built::Incremental => {
-                let mut tree = Tree::new(params.clone(), options)?;
+                let mut tree = Bloofi::new(params.clone(), options)?;
                 for i in 0..self.filters {
                     tree.insert(i, &self.filter(&params, &self.keys(i))?)?;
                 }
                 Ok(tree)
             }
             Built::AfterUpdates => {
-                let mut tree = Tree::new(params.clone(), options)?;
+                let mut tree = Bloofi::new(params.clone(), options)?;
                 let half = self.elements as usize / 2;
                 for i in 0..self.filters {
                     tree.insert(i, &self.filter(&params, &self.keys(i)[..half])?)?;
@@ -238,7 +238,7 @@ impl Setup {
 
     /// The mean costs of an insertion, a removal and an update. New filters are
     /// inserted, old ones updated, and as many old ones removed.
-    fn change(&self, tree: &mut Tree) -> Result<(f64, f64, f64)> {
+    fn change(&self, tree: &mut Bloofi) -> Result<(f64, f64, f64)> {
         let count = CHANGES.min(self.filters / 2);
         let params = tree.params().clone();
         let (mut insert, mut delete, mut update) = (0, 0, 0);

@@ -4,8 +4,8 @@
 use std::ops::ControlFlow;
 
 use anyhow::{Context, Result};
-use bloomgrove::tune::genetic;
-use bloomgrove::tune::search::{self, Evaluation, Front, Objective, Options};
+use bloomgrove_trees::bloom_tree::genetic;
+use bloomgrove_trees::bloom_tree::search::{self, Evaluation, Front, Objective, Options};
 
 use super::setup::small;
 use super::{Effort, claim, figure, table};

@@ -1,7 +1,7 @@
 //! Figure 4: coding each filter by itself, each level, or each filter by what is above it.
 
 use anyhow::Result;
-use bloomgrove::bloom_tree::{BloomTree, Shape};
+use bloomgrove_trees::bloom_tree::{BloomTree, Shape};
 
 use super::setup::{coded, keys};
 use super::{Effort, claim, figure};

@@ -1,7 +1,7 @@
 //! Figure 12: a tree that fills up, and the filters that are wrong as often.
 
 use anyhow::Result;
-use bloomgrove::bloom_tree::BloomTree;
+use bloomgrove_trees::bloom_tree::BloomTree;
 
 use super::setup::{INFINITE, coded, compressed, four_levels, keys, standard};
 use super::{Effort, claim, figure};

@@ -13,8 +13,8 @@
 //! paper's, or the best of 1 to 3, and as large an array as these bytes allow once coded.
 
 use anyhow::{Result, ensure};
-use bloomgrove::bloom_tree::BloomTree;
 use bloomgrove::{Filter, MAX_HASHES};
+use bloomgrove_trees::bloom_tree::BloomTree;
 
 use super::setup::{
     Count, FEW, INFINITE, coded, entropy, filter, hashes_for, keys, small, three_levels,

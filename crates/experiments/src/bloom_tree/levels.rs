@@ -2,7 +2,7 @@
 //! the usual formula foresees it.
 
 use anyhow::Result;
-use bloomgrove::bloom_tree::{BloomTree, Posterior, loads};
+use bloomgrove_trees::bloom_tree::{BloomTree, Posterior, loads};
 
 use super::setup::{Config, build, keys, shares_above};
 use super::{Effort, claim, figure};

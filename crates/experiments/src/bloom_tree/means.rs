@@ -6,7 +6,7 @@
 //! The paper takes the mean of their logarithms instead.
 
 use anyhow::Result;
-use bloomgrove::bloom_tree::Posterior;
+use bloomgrove_trees::bloom_tree::Posterior;
 
 use super::setup::{Config, keys, small, three_levels};
 use super::{Effort, figure, table};

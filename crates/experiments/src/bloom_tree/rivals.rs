@@ -8,9 +8,9 @@
 //! nodes are the ORs of leaves: they take storage, but need not be sent.
 
 use anyhow::Result;
-use bloomgrove::bloom_tree::{BloomTree, YoonTree};
-use bloomgrove::index::{BulkOrder, Tree, TreeOptions};
 use bloomgrove::{Filter, Params};
+use bloomgrove_trees::bloofi::{self, BloofiOptions, BulkOrder};
+use bloomgrove_trees::bloom_tree::{BloomTree, YoonTree};
 
 use super::growth::LOADS;
 use super::setup::{Count, coded, entropy, filter, hashes_for, keys, small, three_levels};
@@ -281,11 +281,11 @@ impl Bloofi {
         Ok(Self { nodes, ..bloofi })
     }
 
-    fn tree(&self) -> Result<Tree> {
+    fn tree(&self) -> Result<bloofi::Bloofi> {
         let filters = self.leaves.iter().enumerate();
         let filters = filters.map(|(slot, leaf)| (slot as u32, leaf.as_borrowed()));
-        let options = TreeOptions::default();
-        Ok(Tree::bulk(
+        let options = BloofiOptions::default();
+        Ok(bloofi::Bloofi::bulk(
             self.params.clone(),
             options,
             filters,

@@ -4,9 +4,9 @@
 use std::fmt;
 
 use anyhow::{Result, ensure};
-use bloomgrove::bloom_tree::{BloomTree, Shape};
 pub(super) use bloomgrove::tune::math::entropy;
 use bloomgrove::{Filter, MAX_HASHES, Params};
+use bloomgrove_trees::bloom_tree::{BloomTree, Shape};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 

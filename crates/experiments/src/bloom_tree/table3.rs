@@ -8,8 +8,8 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use anyhow::{Result, ensure};
-use bloomgrove::bloom_tree::BloomTree;
 use bloomgrove::{Derivation, Filter};
+use bloomgrove_trees::bloom_tree::BloomTree;
 
 use super::setup::{
     Count, Row, best_compressed, build, coded, filter, keys, small, standard, standard_hashes,

@@ -5,7 +5,7 @@ use std::thread::available_parallelism;
 use std::time::Instant;
 
 use anyhow::{Result, ensure};
-use bloomgrove::bloom_tree::BloomTree;
+use bloomgrove_trees::bloom_tree::BloomTree;
 
 use super::setup::{Config, keys};
 use super::{Effort, claim, figure};

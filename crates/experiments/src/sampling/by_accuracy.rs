@@ -9,9 +9,8 @@ use std::time::Instant;
 
 use anyhow::Result;
 use bloomgrove::Filter;
-use bloomgrove::sample::{
-    Method, Namespace, Operations, Options, SampleTree, Sampler, dictionary_sample,
-};
+use bloomgrove::sample::{Method, Namespace, Options, Sampler};
+use bloomgrove_trees::bloom_sample_tree::{BloomSampleTree, Operations, dictionary_sample};
 
 use super::setup::{ACCURACIES, ITEMS, PAPER, Setup, Spread, short};
 use super::{Effort, figure};
@@ -134,7 +133,7 @@ impl Cost {
     }
 }
 
-fn measure(setup: &Setup, tree: &SampleTree, spread: Spread, effort: Effort) -> Result<Cost> {
+fn measure(setup: &Setup, tree: &BloomSampleTree, spread: Spread, effort: Effort) -> Result<Cost> {
     let queries = (0..effort.sets).map(|i| Setup::query(tree.params(), &setup.set(spread, i)));
     let queries: Vec<Filter> = queries.collect::<Result<_>>()?;
     let mut work = Operations::default();

@@ -4,11 +4,11 @@
 //! Our samplers and reconstructions are `bloomgrove::sample::Sampler` and `Reconstruction`.
 
 use anyhow::{Result, ensure};
-use bloomgrove::sample::{
-    Bits, HashInvert, IndexOptions, Method, NameIndex, Namespace, Operations, Options, SampleTree,
-    Sampler, Threshold, Way,
-};
+use bloomgrove::sample::{IndexOptions, Method, NameIndex, Namespace, Options, Sampler, Way};
 use bloomgrove::{Filter, sample};
+use bloomgrove_trees::bloom_sample_tree::{
+    Bits, BloomSampleTree, HashInvert, Operations, Threshold,
+};
 
 use super::by_accuracy::{attack, seconds_per_sample};
 use super::setup::{Hashing, ITEMS, PAPER, Setup, Spread, short};
@@ -41,7 +41,7 @@ fn setups(effort: Effort) -> impl Iterator<Item = Setup> {
 /// A tree, an index and a filter with the same parameters.
 struct Built {
     setup: Setup,
-    tree: SampleTree,
+    tree: BloomSampleTree,
     index: NameIndex,
     query: Filter,
 }

@@ -6,8 +6,9 @@
 use std::fmt::Write;
 
 use anyhow::Result;
-use bloomgrove::sample::{SampleTree, estimate_common};
-use bloomgrove::{Affine, Family, Filter, Params, bits};
+use bloomgrove::raw::bits;
+use bloomgrove::{Affine, Family, Filter, Params};
+use bloomgrove_trees::bloom_sample_tree::{BloomSampleTree, estimate_common};
 
 use super::{Effort, FIGURES};
 use crate::{Picture, Progress, Report, paper};
@@ -22,7 +23,7 @@ pub(super) fn run(_: Effort, _: &mut Progress<'_>) -> Result<Report> {
     let params = Params::builder(10, 2)
         .family(Family::Affine(functions))
         .build()?;
-    let tree = SampleTree::complete(&params, 0..16, DEPTH)?;
+    let tree = BloomSampleTree::complete(&params, 0..16, DEPTH)?;
     let mut query = Filter::new(params)?;
     query.insert_batch(&SET);
     let nodes = nodes(&tree, &query);
@@ -64,7 +65,7 @@ fn digits<S: AsRef<[u64]>>(filter: &Filter<S>) -> String {
 }
 
 /// All nodes, level after level.
-fn nodes(tree: &SampleTree, query: &Filter) -> Vec<Node> {
+fn nodes(tree: &BloomSampleTree, query: &Filter) -> Vec<Node> {
     let places = (0..=DEPTH).flat_map(|level| (0..1 << level).map(move |index| (level, index)));
     let node = |(level, index): (u32, u64)| {
         let filter = tree.node(level, index)?;

@@ -1,7 +1,7 @@
 //! Figure 7 and Table 6: what the hash functions change.
 
 use anyhow::Result;
-use bloomgrove::sample::{Operations, dictionary_attack};
+use bloomgrove_trees::bloom_sample_tree::{Operations, dictionary_attack};
 
 use super::by_accuracy::{attack, seconds_per_sample};
 use super::setup::{ACCURACIES, Hashing, PAPER, Setup, Spread, parallel};

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use anyhow::Result;
-use bloomgrove::sample::{SampleTree, Threshold};
+use bloomgrove_trees::bloom_sample_tree::{BloomSampleTree, Threshold};
 
 use super::setup::{ACCURACIES, HASHES, PAPER, Setup, Spread};
 use super::{Effort, table};
@@ -70,7 +70,7 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
 
 /// For every leaf with elements of the set: how often it is chosen, by how often it should
 /// be. False positives count as elements, since they are drawn like them.
-fn leaf_ratios(tree: &SampleTree, set: &[u64], threshold: Threshold) -> Result<Vec<f64>> {
+fn leaf_ratios(tree: &BloomSampleTree, set: &[u64], threshold: Threshold) -> Result<Vec<f64>> {
     let query = Setup::query(tree.params(), set)?;
     // Without a threshold every leaf is reached: all members, whatever their chances.
     let members = tree.chances(&query, Threshold::NoCommonBit)?;
@@ -106,7 +106,7 @@ mod tests {
             items: 200,
             ..Setup::DEFAULT
         };
-        let tree = SampleTree::complete(&setup.params()?, setup.range(), 4)?;
+        let tree = BloomSampleTree::complete(&setup.params()?, setup.range(), 4)?;
         // Sets so large that every leaf has some: the ratios weighted by l/n sum to 1.
         let set = setup.set(Spread::Uniform, 0);
         for threshold in [PAPER, Threshold::NoCommonBit] {

@@ -5,15 +5,17 @@
 //! (`bloomgrove::sample::Calibration`): those of the paper and our own.
 //!
 //! A sampler is a function that draws ([`judge`]). BSTSample's draws are made from the exact
-//! chances that a set's members have with it (`SampleTree::chances`): the same
+//! chances that a set's members have with it (`BloomSampleTree::chances`): the same
 //! distribution, in a thousandth of the time. The dictionary attack uses randomness only
 //! for the names that are accepted, so it is given those alone, and draws what it would.
 
 use anyhow::Result;
 use bloomgrove::Filter;
 use bloomgrove::sample::{
-    Calibration, HashInvert, IndexOptions, Method, NameIndex, Namespace, Operations, Options,
-    SampleTree, Sampler, Threshold, Uniformity, dictionary_attack, dictionary_sample,
+    Calibration, IndexOptions, Method, NameIndex, Namespace, Options, Sampler, Uniformity,
+};
+use bloomgrove_trees::bloom_sample_tree::{
+    BloomSampleTree, HashInvert, Operations, Threshold, dictionary_attack, dictionary_sample,
 };
 use rand::RngExt;
 use rand::rngs::Xoshiro256PlusPlus;
@@ -192,7 +194,7 @@ impl Judged {
 /// What is built once for all sets.
 struct Built {
     setup: Setup,
-    tree: SampleTree,
+    tree: BloomSampleTree,
     index: NameIndex,
 }
 

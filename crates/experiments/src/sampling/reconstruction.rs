@@ -6,8 +6,9 @@
 //! Our own inversion (of the first function only) is not in the paper.
 
 use anyhow::Result;
-use bloomgrove::sample::{Bits, Namespace, SampleTree, Way};
+use bloomgrove::sample::{Namespace, Way};
 use bloomgrove::tune::math;
+use bloomgrove_trees::bloom_sample_tree::{Bits, BloomSampleTree};
 
 use super::setup::{ACCURACIES, HASHES, Hashing, ITEMS, PAPER, Setup, Spread, short};
 use super::ways::{Cost, by_attack, by_hash_invert, by_ours, by_tree};
@@ -174,7 +175,7 @@ struct Costs {
     recall: f64,
 }
 
-fn measure(setup: &Setup, tree: &SampleTree, spread: Spread, effort: Effort) -> Result<Costs> {
+fn measure(setup: &Setup, tree: &BloomSampleTree, spread: Spread, effort: Effort) -> Result<Costs> {
     // Sets of large namespaces take long, and are alike.
     let sets = (effort.sets * 1_000_000 / setup.names).clamp(1, effort.sets);
     let weight = 1.0 / sets as f64;

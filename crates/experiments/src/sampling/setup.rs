@@ -6,8 +6,8 @@ use std::ops::Range;
 use std::thread;
 
 use anyhow::{Context, Result};
-use bloomgrove::sample::{SampleTree, Threshold};
 use bloomgrove::{Affine, Family, Filter, Params, tune};
+use bloomgrove_trees::bloom_sample_tree::{BloomSampleTree, Threshold};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
@@ -217,8 +217,8 @@ impl Setup {
     ///
     /// # Errors
     /// As [`params`](Self::params), or lack of memory.
-    pub fn tree(&self) -> Result<SampleTree> {
-        SampleTree::complete(&self.params()?, self.range(), self.depth())
+    pub fn tree(&self) -> Result<BloomSampleTree> {
+        BloomSampleTree::complete(&self.params()?, self.range(), self.depth())
             .with_context(|| self.to_string())
     }
 

@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use anyhow::Result;
-use bloomgrove::sample::{Costs, SampleTree};
 use bloomgrove::tune;
+use bloomgrove_trees::bloom_sample_tree::{BloomSampleTree, Costs};
 
 use super::setup::{ACCURACIES, BITS_PER_QUERY, Hashing, Setup};
 use super::{Effort, claim, table};
@@ -178,7 +178,7 @@ pub(super) fn creation(effort: Effort, progress: &mut Progress<'_>) -> Result<Re
                 let mut least = f64::INFINITY;
                 for _ in 0..ROUNDS {
                     let start = Instant::now();
-                    let tree = SampleTree::complete(&params, setup.range(), depth)?;
+                    let tree = BloomSampleTree::complete(&params, setup.range(), depth)?;
                     least = least.min(start.elapsed().as_secs_f64() * 1e3);
                     drop(tree);
                 }

@@ -7,11 +7,11 @@
 //! it, accuracy is another: that one is computed.
 
 use anyhow::Result;
-use bloomgrove::sample::{
-    IndexOptions, Method, NameIndex, Namespace, Operations, Options, SampleTree, Sampler,
-    dictionary_attack, dictionary_sample,
-};
+use bloomgrove::sample::{IndexOptions, Method, NameIndex, Namespace, Options, Sampler};
 use bloomgrove::{Family, Filter, Params, tune};
+use bloomgrove_trees::bloom_sample_tree::{
+    BloomSampleTree, Operations, dictionary_attack, dictionary_sample,
+};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
@@ -57,7 +57,8 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
         for fraction in FRACTIONS {
             progress(&format!("{} leaves, fraction {fraction}", spread.name()))?;
             let part = world.part(spread, fraction);
-            let tree = SampleTree::pruned(&params, 0..NAMES, DEPTH, part.users.iter().copied())?;
+            let tree =
+                BloomSampleTree::pruned(&params, 0..NAMES, DEPTH, part.users.iter().copied())?;
             let found = measure(&part, &tree, effort)?;
             let x = 100.0 * fraction;
             let name = |what: &str| format!("{}{what}", spread.name());
@@ -149,7 +150,7 @@ struct Found {
     accepted: f64,
 }
 
-fn measure(part: &Part, tree: &SampleTree, effort: Effort) -> Result<Found> {
+fn measure(part: &Part, tree: &BloomSampleTree, effort: Effort) -> Result<Found> {
     // Tags of which nothing is left have no filter worth asking.
     let tags: Vec<&Vec<u64>> = part.tags.iter().filter(|tag| !tag.is_empty()).collect();
     let queries = parallel(&tags, |tag| Setup::query(tree.params(), tag))?;

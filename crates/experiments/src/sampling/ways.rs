@@ -5,9 +5,9 @@ use std::time::Instant;
 
 use anyhow::Result;
 use bloomgrove::Filter;
-use bloomgrove::sample::{
-    Bits, HashInvert, Names, Operations, Options, Reconstruction, SampleTree, Threshold, Way,
-    dictionary_attack,
+use bloomgrove::sample::{Names, Options, Reconstruction, Way};
+use bloomgrove_trees::bloom_sample_tree::{
+    Bits, BloomSampleTree, HashInvert, Operations, Threshold, dictionary_attack,
 };
 
 use super::setup::Setup;
@@ -57,7 +57,11 @@ impl Cost {
 }
 
 /// By the paper's tree (section 6).
-pub(super) fn by_tree(tree: &SampleTree, query: &Filter, threshold: Threshold) -> Result<Cost> {
+pub(super) fn by_tree(
+    tree: &BloomSampleTree,
+    query: &Filter,
+    threshold: Threshold,
+) -> Result<Cost> {
     Cost::of(|work, found| Ok(tree.reconstruct(query, threshold, work, |_| *found += 1)?))
 }
 

@@ -4,10 +4,10 @@ use std::io;
 
 use anyhow::{Result, bail};
 use bloomgrove::Filter;
-use bloomgrove::bloom_tree::{BloomTree, Coding};
 use bloomgrove::codec::{self, Model};
 use bloomgrove::format::Notes;
-use bloomgrove::tune::wire::{Candidate, Structure};
+use bloomgrove_trees::bloom_tree::advice::{Candidate, Structure};
+use bloomgrove_trees::bloom_tree::{BloomTree, Coding};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};

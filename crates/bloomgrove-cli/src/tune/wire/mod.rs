@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, ensure};
 use bloomgrove::Family;
-use bloomgrove::tune::wire::{self, Advice, Candidate, Goal, Limits, Structure};
+use bloomgrove_trees::bloom_tree::advice::{self, Advice, Candidate, Goal, Limits, Structure};
 use serde_json::{Value, json};
 
 use super::rate;
@@ -88,7 +88,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome> {
     for (done, &goal) in goals.iter().enumerate() {
         progress.at(done as u64, goals.len() as u64);
         interrupt::check()?;
-        let advice = wire::advise(args.items, goal, &limits)?;
+        let advice = advice::advise(args.items, goal, &limits)?;
         interrupt::check()?;
         let attempt = match args.attempt {
             true => Some(Attempt::of(advice.best(), args.items)?),

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use anyhow::Result;
-use bloomgrove::tune::wire::{Candidate, Goal};
 use bloomgrove_experiments::{Axis, Figure, Series, Stroke};
+use bloomgrove_trees::bloom_tree::advice::{Candidate, Goal};
 
 use super::{Answer, bits_per_key};
 use crate::whole_file::WholeFile;

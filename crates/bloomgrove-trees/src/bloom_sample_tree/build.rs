@@ -1,0 +1,197 @@
+//! Building: every name is hashed once, into its leaf; the rest is ORs.
+//!
+//! ```text
+//!   slots   0 | 1 2 | 3 4 5 6        level after level, so that a level's filters are one
+//!          root        leaves        slice of words, and their parents' the slice before
+//! ```
+//!
+//! Leaves share no words, so all processors fill them at once; then, level by level and
+//! again all at once, each parent becomes the OR of its halves. The paper (section 5.2)
+//! inserts every name at every level instead, which hashes it depth + 1 times.
+
+use std::num::NonZeroUsize;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use super::Span;
+use super::nodes::{Below, Node, Nodes};
+use bloomgrove::Key;
+use bloomgrove::raw::bits;
+use bloomgrove::raw::hash::each_position;
+use bloomgrove::{Error, MAX_HASHES, Params};
+
+/// Words that are worth a thread.
+const WORDS_PER_THREAD: usize = 1 << 14;
+/// Pieces that each thread's work is cut into, so that all end at about the same time.
+const PIECES_PER_THREAD: usize = 16;
+
+/// The complete tree: every name of the span.
+pub(super) fn complete(params: &Params, span: &Span) -> Result<Nodes, Error> {
+    let too_large = || Error::OutOfMemory { bytes: u64::MAX };
+    let leaves = usize::try_from(span.leaves()).map_err(|_| too_large())?;
+    let count = leaves.checked_mul(2).ok_or_else(too_large)? - 1;
+    let mut nodes = Nodes::with_room(params, count)?;
+    for slot in 0..leaves - 1 {
+        let halves = [2 * slot + 1, 2 * slot + 2].map(NonZeroUsize::new);
+        nodes.push(Node::new(0, Below::Halves(halves)));
+    }
+    for leaf in 0..span.leaves() {
+        let range = span.range(span.depth, leaf);
+        nodes.push(Node::new(range.end - range.start, Below::Range));
+    }
+    let starts: Vec<usize> = (0..=span.depth).map(|level| (1 << level) - 1).collect();
+    fill(params, span, &mut nodes, &starts);
+    Ok(nodes)
+}
+
+/// The tree of these names, which rise and lie in the span.
+pub(super) fn pruned(params: &Params, span: &Span, names: &[u64]) -> Result<Nodes, Error> {
+    let (mut numbers, mut runs) = (Vec::new(), Vec::new());
+    let mut rest = names;
+    while let Some(&first) = rest.first() {
+        let leaf = span.leaf(first);
+        let end = span.range(span.depth, leaf).end;
+        let (run, others) = rest.split_at(rest.partition_point(|&name| name < end));
+        numbers.push(leaf);
+        runs.push(run);
+        rest = others;
+    }
+    // The numbers of the nodes that exist, level by level from the leaves up.
+    let mut levels = vec![Vec::new(); span.depth as usize + 1];
+    for level in levels.iter_mut().rev() {
+        let above = numbers
+            .chunk_by(|a, b| a / 2 == b / 2)
+            .map(|pair| pair[0] / 2);
+        let above = above.collect();
+        *level = std::mem::replace(&mut numbers, above);
+    }
+
+    let count = levels.iter().map(Vec::len).sum();
+    let mut nodes = Nodes::with_room(params, count)?;
+    let mut starts = Vec::new();
+    // Going through a level in order, the halves come in order too.
+    let mut next = 1;
+    for pair in levels.windows(2) {
+        starts.push(nodes.len());
+        let mut below = pair[1].iter().peekable();
+        for &number in &pair[0] {
+            let mut half = |number: u64| {
+                below.next_if_eq(&&number)?;
+                let slot = NonZeroUsize::new(next);
+                next += 1;
+                slot
+            };
+            let halves = [half(2 * number), half(2 * number + 1)];
+            nodes.push(Node::new(0, Below::Halves(halves)));
+        }
+    }
+    starts.push(nodes.len());
+    for run in runs {
+        nodes.push(Node::new(run.len() as u64, Below::Names(run.to_vec())));
+    }
+    fill(params, span, &mut nodes, &starts);
+    Ok(nodes)
+}
+
+/// Fills the filters of nodes that lie level after level, the levels beginning at `starts`.
+fn fill(params: &Params, span: &Span, nodes: &mut Nodes, starts: &[usize]) {
+    let (words, list) = nodes.all_mut();
+    let width = params.words();
+    let Some((&leaves, inner)) = starts.split_last() else {
+        return;
+    };
+    let pieces = Pieces::of(words.len() - leaves * width, list.len() - leaves);
+    let leaf_words = words[leaves * width..].chunks_mut(width * pieces.size);
+    let leaf_nodes = list[leaves..].chunks_mut(pieces.size);
+    pieces.each(
+        leaf_words.zip(leaf_nodes).zip(0u64..),
+        |((words, nodes), piece)| {
+            let numbers = piece * pieces.size as u64..;
+            for ((words, node), number) in words.chunks_exact_mut(width).zip(nodes).zip(numbers) {
+                node.least = match &node.below {
+                    Below::Names(names) => insert_all(params, words, names.iter().copied()),
+                    _ => insert_all(params, words, span.range(span.depth, number)),
+                };
+                node.ones = bits::count(words);
+            }
+        },
+    );
+
+    let mut end = leaves;
+    for &start in inner.iter().rev() {
+        let (words, lower_words) = words.split_at_mut(end * width);
+        let (nodes, lower_nodes) = list.split_at_mut(end);
+        let pieces = Pieces::of((end - start) * width, end - start);
+        let level_words = words[start * width..].chunks_mut(width * pieces.size);
+        let level_nodes = nodes[start..].chunks_mut(pieces.size);
+        pieces.each(level_words.zip(level_nodes), |(words, nodes)| {
+            for (words, node) in words.chunks_exact_mut(width).zip(nodes) {
+                for half in node.halves().map(|slot| slot - end) {
+                    bits::or_assign(words, &lower_words[half * width..(half + 1) * width]);
+                    node.names += lower_nodes[half].names;
+                    node.least = node.least.min(lower_nodes[half].least);
+                }
+                node.ones = bits::count(words);
+            }
+        });
+        end = start;
+    }
+}
+
+/// Inserts names into a filter. Returns the fewest distinct bits that one of them sets:
+/// below k for a name of whose positions two are the same.
+fn insert_all(params: &Params, words: &mut [u64], names: impl Iterator<Item = u64>) -> u32 {
+    let mut least = params.hashes() as usize;
+    let mut distinct = [0; MAX_HASHES as usize];
+    for name in names {
+        let mut len = 0;
+        name.with_bytes(|bytes| {
+            each_position(params, bytes, |position| {
+                bits::set(words, position);
+                if !distinct[..len].contains(&position) {
+                    distinct[len] = position;
+                    len += 1;
+                }
+                true
+            })
+        });
+        least = least.min(len);
+    }
+    least as u32
+}
+
+/// A level cut into pieces, for as many threads as it is worth.
+struct Pieces {
+    threads: usize,
+    /// Nodes in a piece.
+    size: usize,
+}
+
+impl Pieces {
+    fn of(words: usize, nodes: usize) -> Self {
+        let processors = thread::available_parallelism().map_or(1, usize::from);
+        let threads = (words / WORDS_PER_THREAD).clamp(1, processors);
+        Self {
+            threads,
+            size: (nodes / (threads * PIECES_PER_THREAD)).max(1),
+        }
+    }
+
+    /// Does `work` on every piece; each thread takes the next when it is done with one.
+    fn each<T>(&self, pieces: impl Iterator<Item = T> + Send, work: impl Fn(T) + Sync) {
+        let pieces = Mutex::new(pieces);
+        let next = || pieces.lock().unwrap_or_else(PoisonError::into_inner).next();
+        let run = || {
+            while let Some(piece) = next() {
+                work(piece);
+            }
+        };
+        thread::scope(|scope| {
+            for _ in 1..self.threads {
+                // Where the system gives no more threads, those there are do it all.
+                let _ = thread::Builder::new().spawn_scoped(scope, run);
+            }
+            run();
+        });
+    }
+}

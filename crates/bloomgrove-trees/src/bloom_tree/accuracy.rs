@@ -1,0 +1,358 @@
+//! How often a tree is wrong: what is to be expected, what the paper reports, what was counted.
+//!
+//! ```text
+//!   an absent key's way       chance that all its filters say yes
+//!   mostly                    .000 000 1
+//!   now and then              .3              these few are the false positives
+//!
+//!   arithmetic mean = the rate at which absent keys are accepted    (expected)
+//!   geometric mean  = e to the mean of the logarithms               (the paper's, Eq. 12)
+//! ```
+//!
+//! The geometric mean is never above the arithmetic one, and here orders of magnitude below: it
+//! hides the ways that matter. Nobody should size anything by it; it is here because the paper's
+//! tables are made of it.
+//!
+//! The expected rate is exact for the tree as it stands, by recursion from the leaves: the
+//! chance that a filter and all below it accept an absent key, whose k positions are drawn
+//! evenly and whose duplicates are one, is
+//!
+//! ```text
+//!   F = sum over j of  (surjections of k on j) e_j(f_1 ... f_m) / m^k
+//! ```
+//!
+//! where f_i is that of the filter below bit i (1 in a leaf, 0 if the bit is not set) and e_j
+//! the elementary symmetric polynomial. Cost: one look at every filter below a set bit.
+//!
+//! Source: seed document 004, section 5. Eq. 11 taken at its word follows the positions of an
+//! absent key even where its bit is not set, meets an empty filter nearly always, and gives 0.
+//! What comes near the paper's figures, and is done here, is section 6.3.3: from filter to
+//! filter along set bits only.
+
+use std::fmt;
+use std::ops::Range;
+
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt, SeedableRng};
+
+use super::BloomTree;
+use bloomgrove::raw::bits;
+use bloomgrove::raw::threads::{by_all, processors};
+
+/// How many query ways the paper takes for a geometric mean (N_b of Eq. 12).
+const SAMPLES: u32 = 5000;
+/// Work is done in this many pieces, so that the same tree has the same rate, to the last digit,
+/// with any number of threads.
+const PIECES: u64 = 64;
+
+/// The three answers to "how often is it wrong?", always together.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Accuracy {
+    /// How often an absent key is accepted, by theory for this very tree.
+    pub expected: f64,
+    /// The paper's geometric mean. Not a rate.
+    pub geometric: f64,
+    /// How many absent keys were asked for.
+    pub asked: u64,
+    /// How many of them were accepted.
+    pub accepted: u64,
+}
+
+impl Accuracy {
+    /// How often an absent key was accepted; nothing if none was asked for.
+    pub fn measured(&self) -> Option<f64> {
+        (self.asked > 0).then(|| self.accepted as f64 / self.asked as f64)
+    }
+}
+
+impl fmt::Display for Accuracy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "expected {:.3e}", self.expected)?;
+        if let Some(measured) = self.measured() {
+            write!(
+                f,
+                ", measured {measured:.3e} ({} of {})",
+                self.accepted, self.asked
+            )?;
+        }
+        write!(f, ", geometric mean {:.3e}", self.geometric)
+    }
+}
+
+/// One way through a tree along set bits, and the chance that an absent key with this way is
+/// accepted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Posterior {
+    /// The natural logarithm of the product of the chances of the filters of each level: Eq. 13.
+    pub levels: Vec<f64>,
+}
+
+impl Posterior {
+    /// The natural logarithm of the chance: Eq. 11.
+    pub fn ln(&self) -> f64 {
+        self.levels.iter().sum()
+    }
+}
+
+impl<S: AsRef<[u64]> + Sync> BloomTree<S> {
+    /// The three together; `queries` absent keys are asked for, none if 0.
+    pub fn accuracy(&self, queries: u64, seed: u64) -> Accuracy {
+        Accuracy {
+            expected: self.expected_fpr(),
+            geometric: self.geometric_fpr(SAMPLES, seed),
+            asked: queries,
+            accepted: self.count_accepted(queries, seed),
+        }
+    }
+
+    /// How often an absent key is accepted: the mean over all ways, exact for the tree as it
+    /// stands and hash functions that are ideal. By all processors.
+    pub fn expected_fpr(&self) -> f64 {
+        let root = self.shape.levels()[0];
+        let (parts, hashes) = match self.shape.is_partitioned() {
+            true => (root.hashes, 1),
+            false => (1, root.hashes),
+        };
+        let part = self.shape.part_bits();
+        let recursion = Recursion::of(self);
+        let rate = |number: u32| {
+            let first = u64::from(number) * part;
+            let sums = recursion.sums(first..first + part, hashes);
+            from_sums(&sums, part as f64)
+        };
+        (0..parts).map(rate).product()
+    }
+
+    /// The paper's Eq. 12 over this many ways: the geometric mean, which is not a rate. 0 if a
+    /// way meets an empty filter, as happens after an intersection that was not
+    /// [pruned](Self::prune).
+    pub fn geometric_fpr(&self, samples: u32, seed: u64) -> f64 {
+        let ways = self.posteriors(samples, seed);
+        let sum: f64 = ways.iter().map(Posterior::ln).sum();
+        (sum / f64::from(samples.max(1))).exp()
+    }
+
+    /// Ways through the tree along set bits, drawn at random, with the chance that each filter
+    /// on them accepts.
+    pub fn posteriors(&self, samples: u32, seed: u64) -> Vec<Posterior> {
+        let mut draw = Draw::of(self, seed);
+        (0..samples).map(|_| draw.way()).collect()
+    }
+
+    /// How many of `queries` random 64-bit keys the tree accepts. They are taken as absent:
+    /// the chance that one of n items is among them is n queries / 2^64.
+    pub fn count_accepted(&self, queries: u64, seed: u64) -> u64 {
+        let share = queries.div_ceil(PIECES).max(1);
+        let pieces = queries.div_ceil(share) as usize;
+        let counts = by_all(pieces, processors(), |number| {
+            let from = number as u64 * share;
+            let mut random = Xoshiro256PlusPlus::seed_from_u64(seed ^ 0xab5e_0000 ^ from);
+            let keys = (from..(from + share).min(queries)).map(|_| random.random::<u64>());
+            keys.filter(|key| self.contains(key)).count() as u64
+        });
+        counts.iter().sum()
+    }
+}
+
+/// The rate of the filters of one level by how many bits they have set, and the factors of the sum.
+struct Recursion<'a> {
+    words: &'a [u64],
+    shape: &'a super::Shape,
+    /// For leaves: (c / m)^k by c.
+    leaf: Vec<f64>,
+}
+
+/// `e_0` to `e_k` of f / m.
+type Sums = Vec<f64>;
+
+impl<'a> Recursion<'a> {
+    fn of<S: AsRef<[u64]>>(tree: &'a BloomTree<S>) -> Self {
+        let leaf = tree.shape.levels()[tree.shape.depth() - 1];
+        let most = leaf.bits.min(super::MAX_FILTER_BITS);
+        let rate = |ones: u64| (ones as f64 / leaf.bits as f64).powi(leaf.hashes as i32);
+        Self {
+            words: tree.words(),
+            shape: &tree.shape,
+            leaf: (0..=most).map(rate).collect(),
+        }
+    }
+
+    /// Of the root bits in `range`, by all processors.
+    fn sums(&self, range: Range<u64>, hashes: u32) -> Sums {
+        let bits = (range.end - range.start) as f64;
+        let piece = (range.end - range.start).div_ceil(PIECES).max(1);
+        let pieces = (range.end - range.start).div_ceil(piece) as usize;
+        let done = by_all(pieces, processors(), |number| {
+            let first = range.start + number as u64 * piece;
+            let mut sums = none(hashes);
+            for bit in first..(first + piece).min(range.end) {
+                if bits::get(self.words, bit) {
+                    add(&mut sums, self.below(1, bit) / bits);
+                }
+            }
+            sums
+        });
+        let none = none(hashes);
+        done.iter().fold(none, |sums, piece| product(&sums, piece))
+    }
+
+    /// The chance that filter number `filter` of a level, and all below it, accept.
+    fn below(&self, level: usize, filter: u64) -> f64 {
+        let Some(&super::Level { bits, hashes }) = self.shape.levels().get(level) else {
+            return 1.0;
+        };
+        let mut pattern = super::field(self.words, self.shape.offset(level, filter), bits);
+        if level + 1 == self.shape.depth() {
+            return self.leaf[pattern.count_ones() as usize];
+        }
+        let mut sums = [0.0; super::MAX_FILTER_HASHES as usize + 1];
+        let sums = &mut sums[..=hashes as usize];
+        sums[0] = 1.0;
+        while pattern != 0 {
+            let child = filter * bits + u64::from(pattern.trailing_zeros());
+            add(sums, self.below(level + 1, child) / bits as f64);
+            pattern &= pattern - 1;
+        }
+        from_sums(sums, bits as f64)
+    }
+}
+
+/// The sums of no values.
+fn none(hashes: u32) -> Sums {
+    let mut sums = vec![0.0; hashes as usize + 1];
+    sums[0] = 1.0;
+    sums
+}
+
+/// Takes one value more into `e_0 ... e_k`.
+#[inline(always)]
+fn add(sums: &mut [f64], value: f64) {
+    for j in (1..sums.len()).rev() {
+        sums[j] += sums[j - 1] * value;
+    }
+}
+
+/// Those of both sets of values together.
+fn product(a: &[f64], b: &[f64]) -> Sums {
+    (0..a.len())
+        .map(|j| (0..=j).map(|i| a[i] * b[j - i]).sum())
+        .collect()
+}
+
+/// The rate of a filter of `bits` bits from `e_0 ... e_k` of f / m.
+fn from_sums(sums: &[f64], bits: f64) -> f64 {
+    let hashes = sums.len() - 1;
+    // How many ways k functions have to hit exactly j given bits: S(k, j) = j (S(k-1, j) + S(k-1, j-1)).
+    let mut ways = [0.0; bloomgrove::MAX_HASHES as usize + 1];
+    ways[0] = 1.0;
+    for _ in 0..hashes {
+        for j in (1..=hashes).rev() {
+            ways[j] = j as f64 * (ways[j] + ways[j - 1]);
+        }
+        ways[0] = 0.0;
+    }
+    (1..=hashes)
+        .map(|j| ways[j] * sums[j] * bits.powi(j as i32 - hashes as i32))
+        .sum()
+}
+
+/// Draws ways along set bits.
+struct Draw<'a> {
+    words: &'a [u64],
+    shape: &'a super::Shape,
+    random: Xoshiro256PlusPlus,
+    /// The logarithm of the root's chance.
+    root: f64,
+    /// The set bits of each part of the root, where they are too few to be found by guessing.
+    ones: Vec<Option<Vec<u64>>>,
+}
+
+impl<'a> Draw<'a> {
+    fn of<S: AsRef<[u64]>>(tree: &'a BloomTree<S>, seed: u64) -> Self {
+        let (shape, words) = (&tree.shape, tree.words());
+        let hashes = shape.levels()[0].hashes;
+        let parts = if shape.is_partitioned() { hashes } else { 1 };
+        let part = shape.part_bits();
+        let mut root = 0.0;
+        let mut ones = Vec::new();
+        for number in 0..u64::from(parts) {
+            let (first, last) = (number * part, (number + 1) * part);
+            let set = super::count_between(words, first, last);
+            root += f64::from(hashes / parts) * (set as f64 / part as f64).ln();
+            let listed = set < u64::from(hashes) || set < part / 64;
+            ones.push(listed.then(|| (first..last).filter(|bit| bits::get(words, *bit)).collect()));
+        }
+        Self {
+            words,
+            shape,
+            random: Xoshiro256PlusPlus::seed_from_u64(seed),
+            root,
+            ones,
+        }
+    }
+
+    fn way(&mut self) -> Posterior {
+        let depth = self.shape.depth();
+        let mut levels = vec![0.0; depth];
+        levels[0] = self.root;
+        let mut filters = self.roots();
+        for (level, chance) in levels.iter_mut().enumerate().skip(1) {
+            let super::Level { bits, hashes } = self.shape.levels()[level];
+            let mut children = Vec::new();
+            for &filter in &filters {
+                let pattern = super::field(self.words, self.shape.offset(level, filter), bits);
+                let ones = pattern.count_ones();
+                *chance += f64::from(hashes) * (f64::from(ones) / bits as f64).ln();
+                if ones == 0 || level + 1 == depth {
+                    continue;
+                }
+                let mut taken = 0u64;
+                for _ in 0..hashes {
+                    let number = self.random.random_range(0..ones);
+                    let bit = nth_one(pattern, number);
+                    if taken >> bit & 1 == 0 {
+                        taken |= 1 << bit;
+                        children.push(filter * bits + u64::from(bit));
+                    }
+                }
+            }
+            filters = children;
+        }
+        Posterior { levels }
+    }
+
+    /// As many distinct set bits of the root as it has hash functions, or all it has; of a root
+    /// in parts one of each.
+    fn roots(&mut self) -> Vec<u64> {
+        let hashes = self.shape.levels()[0].hashes as usize;
+        let part = self.shape.part_bits();
+        let of_each = hashes / self.ones.len();
+        let mut found = Vec::with_capacity(hashes);
+        for (number, ones) in self.ones.iter().enumerate() {
+            let first = number as u64 * part;
+            let wanted = ones
+                .as_ref()
+                .map_or(of_each, |ones| of_each.min(ones.len()));
+            let until = found.len() + wanted;
+            while found.len() < until {
+                let bit = match ones {
+                    Some(ones) => ones[self.random.random_range(0..ones.len())],
+                    None => first + self.random.random_range(0..part),
+                };
+                if bits::get(self.words, bit) && !found.contains(&bit) {
+                    found.push(bit);
+                }
+            }
+        }
+        found
+    }
+}
+
+/// The place of set bit number `number`, from the lowest.
+fn nth_one(mut pattern: u64, number: u32) -> u32 {
+    for _ in 0..number {
+        pattern &= pattern - 1;
+    }
+    pattern.trailing_zeros()
+}

@@ -1,0 +1,390 @@
+//! Context coding: the filters of one level, told by those above them.
+//!
+//! ```text
+//!   filter below a 0          nothing: it is empty
+//!   filter below a 1          its bits as one symbol, under the table of its context:
+//!                             the ones of the filter above it, and of the one above that
+//!   more than 8 bits          its number of ones as a symbol, then which, bit by bit
+//! ```
+//!
+//! All patterns with the same number of ones are equally likely, since hash functions favour no
+//! place; so a table needs only the share of each number of ones. How many filters above are
+//! looked at, none, one or two, is what takes the fewest bytes with the tables counted in.
+//!
+//! Not in the paper, which codes whole levels (section 4.3): FINDINGS has it 7 to 37 % smaller.
+
+use std::num::NonZero;
+use std::ops::Range;
+
+use super::size::Contexts;
+use super::{BloomTree, MAX_FILTER_BITS, Shape};
+use bloomgrove::Error;
+use bloomgrove::raw::codec::varint;
+use bloomgrove::raw::codec::{Decoder, Encoder, Parts, Table};
+use bloomgrove::raw::threads::{by_all, processors};
+
+/// Up to here the bits of a filter are one symbol.
+const ONE_SYMBOL: u64 = 8;
+/// What a context may be: the ones of two filters.
+const CONTEXTS: usize = (MAX_FILTER_BITS as usize + 1) * (MAX_FILTER_BITS as usize + 1);
+
+/// Patterns by their parts of 2^24: 256 of them, the rarest nearly for nothing.
+type Patterns = Parts<24>;
+
+/// The tables of one level.
+pub(super) struct Model {
+    bits: u64,
+    /// How many filters above are looked at.
+    above: u8,
+    /// The number of ones of a filter, by context; what is sent.
+    tables: Vec<((u32, u32), Table)>,
+    /// From context to the number of its table.
+    slots: Vec<u16>,
+    /// For each table, that of the patterns it stands for; empty for filters of more bits.
+    patterns: Vec<Patterns>,
+    /// For filters of more bits: whether the next bit is set, by how many are left of how many places.
+    places: Vec<Table>,
+}
+
+const NO_TABLE: u16 = u16::MAX;
+
+impl Model {
+    /// The model under which the counted filters of `bits` bits take the fewest bytes.
+    pub(super) fn of(bits: u64, contexts: &Contexts) -> Self {
+        let models = (0..=2).map(|above| Self::looking(bits, above, contexts));
+        let cheapest = models.min_by_key(|(cost, _)| *cost);
+        cheapest.map(|(_, model)| model).expect("there are three")
+    }
+
+    /// The model that looks at so many filters above, and the bits it comes to, tables and all.
+    fn looking(bits: u64, above: u8, contexts: &Contexts) -> (u64, Self) {
+        let mut merged = Contexts::new();
+        for (context, counts) in contexts {
+            let sum = merged.entry(seen(above, *context));
+            let sum = sum.or_insert_with(|| vec![0; bits as usize + 1]);
+            sum.iter_mut()
+                .zip(counts)
+                .for_each(|(sum, count)| *sum += count);
+        }
+        let mut cost = 0.0;
+        let mut tables = Vec::new();
+        for (context, counts) in merged {
+            let table = Table::from_counts(&counts);
+            for (ones, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+                cost += *count as f64 * (16.0 - f64::from(table.part(ones as u8)).log2());
+            }
+            tables.push((context, table));
+        }
+        let model = Self::new(bits, above, tables);
+        let mut spelled = Vec::new();
+        model.write(&mut spelled);
+        (cost as u64 + 8 * spelled.len() as u64, model)
+    }
+
+    fn new(bits: u64, above: u8, tables: Vec<((u32, u32), Table)>) -> Self {
+        let mut slots = vec![NO_TABLE; CONTEXTS];
+        for (number, (context, _)) in tables.iter().enumerate() {
+            slots[slot(*context)] = number as u16;
+        }
+        let patterns = match bits <= ONE_SYMBOL {
+            true => tables
+                .iter()
+                .map(|(_, table)| patterns(bits, table))
+                .collect(),
+            false => Vec::new(),
+        };
+        let places = match bits <= ONE_SYMBOL {
+            true => Vec::new(),
+            false => places(bits),
+        };
+        Self {
+            bits,
+            above,
+            tables,
+            slots,
+            patterns,
+            places,
+        }
+    }
+
+    /// As it is sent: FORMAT section 16.
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        out.push(self.above);
+        varint::put(out, self.tables.len() as u64);
+        for (context, table) in &self.tables {
+            let both = [context.0, context.1];
+            out.extend(both.iter().take(self.above.into()).map(|&ones| ones as u8));
+            table.write(out);
+        }
+    }
+
+    /// The model of a level whose filters have `bits` bits.
+    ///
+    /// # Errors
+    /// [`Error::Message`].
+    pub(super) fn read(bits: u64, mut bytes: &[u8]) -> Result<Self, Error> {
+        let wrong = || Error::message(0, "these are no tables of a level");
+        let bytes = &mut bytes;
+        let above = byte(bytes)?;
+        let count = varint::take(bytes)?;
+        if above > 2 || count > CONTEXTS as u64 {
+            return Err(wrong());
+        }
+        let mut tables: Vec<((u32, u32), Table)> = Vec::new();
+        for _ in 0..count {
+            let mut context = [0; 2];
+            for ones in context.iter_mut().take(above.into()) {
+                *ones = u32::from(byte(bytes)?);
+                if u64::from(*ones) > MAX_FILTER_BITS {
+                    return Err(wrong());
+                }
+            }
+            let context = (context[0], context[1]);
+            let table = Table::read(bytes)?;
+            // One spelling: rising contexts, and a table for exactly the numbers that can be.
+            if table.symbols() != bits as usize + 1
+                || tables.last().is_some_and(|last| last.0 >= context)
+            {
+                return Err(wrong());
+            }
+            tables.push((context, table));
+        }
+        if !bytes.is_empty() {
+            return Err(wrong());
+        }
+        Ok(Self::new(bits, above, tables))
+    }
+
+    pub(super) fn put(&self, encoder: &mut Encoder, context: (u32, u32), pattern: u64) {
+        let number = usize::from(self.slots[slot(seen(self.above, context))]);
+        if let Some(patterns) = self.patterns.get(number) {
+            return encoder.put(pattern as u8, patterns);
+        }
+        let mut left = pattern.count_ones();
+        encoder.put(left as u8, &self.tables[number].1);
+        for place in 0..self.bits {
+            let set = pattern >> place & 1;
+            encoder.put(set as u8, self.place(self.bits - place, left));
+            left -= set as u32;
+        }
+    }
+
+    pub(super) fn get(&self, decoder: &mut Decoder<'_>, context: (u32, u32)) -> Result<u64, Error> {
+        let number = usize::from(self.slots[slot(seen(self.above, context))]);
+        if let Some(patterns) = self.patterns.get(number) {
+            return Ok(u64::from(decoder.get(patterns)?));
+        }
+        let Some((_, table)) = self.tables.get(number) else {
+            return Err(Error::message(0, "there is no table for a filter"));
+        };
+        let mut left = u32::from(decoder.get(table)?);
+        let mut pattern = 0;
+        for place in 0..self.bits {
+            let set = decoder.get(self.place(self.bits - place, left))?;
+            pattern |= u64::from(set) << place;
+            left -= u32::from(set);
+        }
+        Ok(pattern)
+    }
+
+    /// The table of a bit when `ones` are still to come in `places`.
+    fn place(&self, places: u64, ones: u32) -> &Table {
+        &self.places[(places * (self.bits + 1)) as usize + ones as usize]
+    }
+}
+
+/// A context as one that looks at `above` filters sees it.
+fn seen(above: u8, (parent, grandparent): (u32, u32)) -> (u32, u32) {
+    match above {
+        0 => (0, 0),
+        1 => (parent, 0),
+        _ => (parent, grandparent),
+    }
+}
+
+fn slot((parent, grandparent): (u32, u32)) -> usize {
+    parent as usize * (MAX_FILTER_BITS as usize + 1) + grandparent as usize
+}
+
+/// Patterns, when all with the same number of ones are equally likely.
+fn patterns(bits: u64, ones: &Table) -> Patterns {
+    let mut choices = vec![0u64; bits as usize + 1];
+    (0u64..1 << bits).for_each(|pattern| choices[pattern.count_ones() as usize] += 1);
+    let weights = (0u64..1 << bits).map(|pattern| {
+        let count = pattern.count_ones();
+        let weight = u64::from(ones.part(count as u8)) << 32;
+        weight / choices[count as usize]
+    });
+    Patterns::from_counts(&weights.collect::<Vec<_>>())
+}
+
+/// For every number of places and of ones among them, whether the next place has one.
+fn places(bits: u64) -> Vec<Table> {
+    let tables = (0..=bits).flat_map(|places| {
+        (0..=bits).map(move |ones| Table::from_counts(&[places.saturating_sub(ones), ones]))
+    });
+    tables.collect()
+}
+
+fn byte(bytes: &mut &[u8]) -> Result<u8, Error> {
+    let (&first, rest) = bytes
+        .split_first()
+        .ok_or_else(|| Error::message(0, "it ends inside its tables"))?;
+    *bytes = rest;
+    Ok(first)
+}
+
+/// The filters of a level that lie below set bits, in order, with their contexts. Goes from one
+/// filter of the level above to the next, so that a context is looked up once for all below it.
+pub(super) struct Filters<'a> {
+    shape: &'a Shape,
+    level: usize,
+    /// The bits of a filter above. The root, which is no context, is taken word by word.
+    width: u64,
+    /// The number of the next filter above, and of the first that is no longer looked at.
+    parent: u64,
+    end: u64,
+    /// Where the next filter above stands in the one over it, whose ones these are, once known.
+    place: u64,
+    over: Option<u32>,
+    /// The filter that lies below the lowest bit of the current one above.
+    first: u64,
+    /// The bits of that one which are still to come.
+    left: u64,
+    context: (u32, u32),
+}
+
+impl<'a> Filters<'a> {
+    /// Those below the filters above whose numbers are in `parents`.
+    pub(super) fn below(shape: &'a Shape, level: usize, parents: Range<u64>) -> Self {
+        Self {
+            shape,
+            level,
+            width: width_above(shape, level),
+            parent: parents.start,
+            end: parents.end,
+            place: match level {
+                1 | 2 => 0,
+                _ => parents.start % shape.levels()[level - 2].bits,
+            },
+            over: None,
+            first: 0,
+            left: 0,
+            context: (0, 0),
+        }
+    }
+
+    /// The number of the next filter and its context, by the words of the levels above.
+    #[inline]
+    pub(super) fn next(&mut self, words: &[u64]) -> Option<(u64, (u32, u32))> {
+        while self.left == 0 {
+            if self.parent == self.end {
+                return None;
+            }
+            self.above(words);
+        }
+        let filter = self.first + u64::from(self.left.trailing_zeros());
+        self.left &= self.left - 1;
+        Some((filter, self.context))
+    }
+
+    /// Takes the next filter above.
+    #[inline]
+    fn above(&mut self, words: &[u64]) {
+        let first = self.parent * self.width;
+        let offset = self.shape.start(self.level - 1) + first;
+        let bits = self.width.min(self.shape.start(self.level) - offset);
+        self.first = first;
+        self.left = super::field(words, offset, bits);
+        let mut over = 0;
+        if self.level >= 3 {
+            let super::Level { bits, .. } = self.shape.levels()[self.level - 2];
+            over = *self.over.get_or_insert_with(|| {
+                let over = self.shape.offset(self.level - 2, self.parent / bits);
+                super::field(words, over, bits).count_ones()
+            });
+            self.place += 1;
+            if self.place == bits {
+                (self.place, self.over) = (0, None);
+            }
+        }
+        if self.level >= 2 {
+            self.context = (self.left.count_ones(), over);
+        }
+        self.parent += 1;
+    }
+}
+
+/// The bits of a filter above a level. The root, which is no context, is taken word by word.
+fn width_above(shape: &Shape, level: usize) -> u64 {
+    match level {
+        1 => 64,
+        _ => shape.levels()[level - 1].bits,
+    }
+}
+
+/// How many filters, or words of the root, there are above a level.
+pub(super) fn parents(shape: &Shape, level: usize) -> u64 {
+    let width = width_above(shape, level);
+    shape.level_bits(level - 1).div_ceil(width)
+}
+
+/// The bits of a level that lie below these filters above it.
+pub(super) fn bits_below(shape: &Shape, level: usize, parents: &Range<u64>) -> Range<u64> {
+    let (start, end) = (shape.start(level), shape.start(level + 1));
+    let width = width_above(shape, level) * shape.levels()[level].bits;
+    let at = |parent: u64| start.saturating_add(parent.saturating_mul(width)).min(end);
+    at(parents.start)..at(parents.end)
+}
+
+impl<S: AsRef<[u64]> + Sync> BloomTree<S> {
+    /// The filters of a level that lie below a set bit, counted by context and ones.
+    pub(super) fn contexts(&self, level: usize) -> Contexts {
+        let all = parents(&self.shape, level);
+        // Threads take longer to begin than a small level to be counted.
+        let threads = if all < 1 << 14 {
+            NonZero::<usize>::MIN
+        } else {
+            processors()
+        };
+        let piece = all.div_ceil(threads.get() as u64).max(1);
+        let counted = by_all(threads.get(), threads, |number| {
+            let first = (number as u64 * piece).min(all);
+            self.count(level, first..(first + piece).min(all))
+        });
+        let width = MAX_FILTER_BITS as usize + 1;
+        let context = |slot: usize| ((slot / width) as u32, (slot % width) as u32);
+        let bits = self.shape.levels()[level].bits as usize;
+        let mut contexts = Contexts::new();
+        for (slot, counts) in counted.into_iter().flatten() {
+            let sum = contexts.entry(context(slot));
+            let sum = sum.or_insert_with(|| vec![0; bits + 1]);
+            sum.iter_mut()
+                .zip(counts)
+                .for_each(|(sum, count)| *sum += count);
+        }
+        contexts
+    }
+
+    /// As [`contexts`](Self::contexts), of those below some of the filters above.
+    fn count(&self, level: usize, parents: Range<u64>) -> Vec<(usize, Vec<u64>)> {
+        let bits = self.shape.levels()[level].bits as usize;
+        let mut counts = vec![Vec::new(); CONTEXTS];
+        let mut filters = Filters::below(&self.shape, level, parents);
+        while let Some((filter, context)) = filters.next(self.words()) {
+            let counts: &mut Vec<u64> = &mut counts[slot(context)];
+            if counts.is_empty() {
+                counts.resize(bits + 1, 0);
+            }
+            counts[self.pattern(level, filter).count_ones() as usize] += 1;
+        }
+        let counts = counts.into_iter().enumerate();
+        counts.filter(|(_, counts)| !counts.is_empty()).collect()
+    }
+}
+
+/// Lays a pattern at bit `offset` of empty words.
+#[inline]
+pub(super) fn lay(words: &mut [u64], offset: u64, pattern: u64) {
+    super::each_word(offset, pattern, |word, mask| words[word] |= mask);
+}

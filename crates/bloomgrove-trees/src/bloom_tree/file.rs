@@ -1,0 +1,152 @@
+//! Trees in `.grove` files: saved whole, loaded or mapped. FORMAT section 16.
+
+use std::path::Path;
+
+use super::{BloomTree, Level, Shape};
+use bloomgrove::format::{Content, MappedWords, Notes};
+use bloomgrove::raw::format::{Grove, Kind, Writer};
+use bloomgrove::{Error, Params};
+
+/// A tree that lives in a mapped file.
+pub type MappedBloomTree = BloomTree<MappedWords>;
+
+impl<S: AsRef<[u64]>> BloomTree<S> {
+    /// Writes the tree to a file as it is, replacing it whole or not at all.
+    ///
+    /// # Errors
+    /// [`Error::Io`], naming the file. The old file is then as it was.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
+        self.save_with(path, &Notes::new())
+    }
+
+    /// As [`save`](Self::save), with notes for whoever opens it.
+    ///
+    /// # Errors
+    /// [`Error::Io`], naming the file.
+    pub fn save_with(&self, path: impl AsRef<Path>, notes: &Notes) -> Result<(), Error> {
+        let mut writer = Writer::create(path.as_ref(), Content::Tree)?;
+        writer.section(Kind::Params, &self.shape.root().to_bytes())?;
+        writer.section(Kind::Shape, &self.shape.to_bytes())?;
+        writer.section(Kind::Notes, &notes.to_bytes())?;
+        writer.words(self.words())?;
+        writer.finish()?;
+        Ok(())
+    }
+}
+
+impl BloomTree {
+    /// Reads a tree into memory and checks every byte of it.
+    ///
+    /// # Errors
+    /// When the file cannot be read, is damaged, or holds something else.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self, Error> {
+        let grove = Grove::open(path.as_ref(), Content::Tree)?;
+        let load = || checked(&grove, shape_of(&grove)?, grove.load_words()?);
+        load().map_err(|error| grove.locate(error))
+    }
+}
+
+impl MappedBloomTree {
+    /// Opens a tree where it lies, whatever its size, without reading its bits. All but the
+    /// bits is checked; [`verify`](bloomgrove::verify()) checks those.
+    ///
+    /// ```
+    /// # use bloomgrove_trees::bloom_tree::{BloomTree, MappedBloomTree, Shape};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("users.grove");
+    /// let mut tree = BloomTree::new(Shape::for_items(1000, 1.0, &[4, 3], &[6, 3, 2])?)?;
+    /// tree.insert("ada");
+    /// tree.save(&path)?;
+    ///
+    /// let mapped = MappedBloomTree::map(&path)?;
+    /// assert!(mapped.contains("ada"));
+    /// assert!(mapped == tree);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the file cannot be read, is damaged, or holds something else.
+    pub fn map(path: impl AsRef<Path>) -> Result<Self, Error> {
+        let grove = Grove::open(path.as_ref(), Content::Tree)?;
+        let map = || {
+            grove.expect_jumps();
+            checked(&grove, shape_of(&grove)?, grove.words()?)
+        };
+        map().map_err(|error| grove.locate(error))
+    }
+}
+
+impl Shape {
+    /// All but the root's [`Params`], as in a file.
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        let head = [self.depth() as u8, u8::from(self.is_partitioned())];
+        let lower = self.levels()[1..].iter();
+        // Both fit: a filter below the root is a word at most.
+        let levels = lower.flat_map(|level| [level.bits as u8, level.hashes as u8]);
+        head.into_iter().chain(levels).collect()
+    }
+
+    /// The shape of a tree over this root that `bytes` spell.
+    ///
+    /// # Errors
+    /// A sentence on what is wrong with them.
+    pub(crate) fn from_bytes(root: Params, bytes: &[u8]) -> Result<Self, String> {
+        let (Some((&[depth, partitioned], lower)), true) =
+            (bytes.split_first_chunk(), bytes.len().is_multiple_of(2))
+        else {
+            return Err(format!("{} bytes, which is no shape", bytes.len()));
+        };
+        if lower.len() / 2 + 1 != usize::from(depth) {
+            return Err(format!(
+                "{depth} levels announced, {} there",
+                lower.len() / 2 + 1
+            ));
+        }
+        let partitioned = match partitioned {
+            0 => false,
+            1 => true,
+            other => {
+                return Err(format!(
+                    "it is partitioned in way {other}, which is unknown"
+                ));
+            }
+        };
+        let top = Level {
+            bits: root.bits(),
+            hashes: root.hashes(),
+        };
+        let lower = lower.chunks_exact(2).map(|level| Level {
+            bits: u64::from(level[0]),
+            hashes: u32::from(level[1]),
+        });
+        let levels = std::iter::once(top).chain(lower).collect();
+        Self::of(root, levels, partitioned).map_err(|error| match error {
+            Error::Params { what } => what,
+            other => other.to_string(),
+        })
+    }
+}
+
+fn shape_of(grove: &Grove<'_>) -> Result<Shape, Error> {
+    let corrupt = |what| Error::corrupt(Kind::Shape.name(), grove.offset(Kind::Shape), what);
+    Shape::from_bytes(grove.params()?, grove.small(Kind::Shape)?).map_err(corrupt)
+}
+
+/// Puts the two together, if they fit.
+fn checked<S: AsRef<[u64]>>(
+    grove: &Grove<'_>,
+    shape: Shape,
+    words: S,
+) -> Result<BloomTree<S>, Error> {
+    let corrupt = |error: Error| {
+        let bits = Kind::Bits;
+        Error::corrupt(bits.name(), grove.offset(bits), error.to_string())
+    };
+    BloomTree::from_words(shape, words).map_err(corrupt)
+}
+
+/// The part of `verify` that knows trees.
+pub(crate) fn check_file(grove: &Grove<'_>) -> Result<(), Error> {
+    Notes::of(grove)?;
+    checked(grove, shape_of(grove)?, grove.words()?).map(|_| ())
+}

@@ -1,0 +1,422 @@
+//! Which BloomTrees are worth having: size on the wire against rate, over all configurations or
+//! by a genetic search.
+//!
+//! ```text
+//!   rho, m_2 .. m_d, k_1 .. k_d  -->  a tree of synthetic keys  -->  rate, bits for an item
+//!                                                                        |
+//!                      every one (d = 2), or bred (d >= 3)               v
+//!                      ----------------------------------->  what none betters: the front
+//! ```
+//!
+//! Rates and sizes depend on ratios alone, so that trees of 10,000 items stand for those of any
+//! number (section 7.1).
+//!
+//! Source: seed document 004, sections 6.2 and 6.3; bounds C1 and C2 of 6.3.1. We differ in what is
+//! made small: by default the rate at which absent keys are accepted, and the bits of a
+//! context-coded tree. The paper's own, the geometric mean and level-coded bits, are
+//! [`Objective::Geometric`]. The paper builds 500 trees for each configuration; the rate is exact
+//! for each tree here, and one is enough.
+//!
+//! Cost: a tree of n items for each configuration: 7 * 28^(d-1) of them, or at most 1,515.
+
+use std::fmt;
+use std::num::NonZero;
+use std::ops::{ControlFlow, RangeInclusive};
+
+use super::{genetic, pareto};
+use crate::bloom_tree::{BloomTree, Shape};
+use bloomgrove::Error;
+use bloomgrove::raw::hash::mix;
+use bloomgrove::raw::threads::by_all;
+use bloomgrove::tune::math;
+
+/// C1: the hash functions of the root.
+pub const ROOT_HASHES: RangeInclusive<u32> = 2..=8;
+/// C2: the bits of a filter below the root.
+pub const FILTER_BITS: RangeInclusive<u32> = 2..=8;
+/// C2: the hash functions of a filter below the root.
+pub const FILTER_HASHES: RangeInclusive<u32> = 1..=4;
+
+/// What is made small.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Objective {
+    /// How often an absent key is accepted, and the bits of a context-coded tree.
+    #[default]
+    Exact,
+    /// The paper's: the geometric mean, which is no rate, and the bits of a level-coded tree.
+    Geometric,
+}
+
+/// How a tree is laid out, whatever the number of its items.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Configuration {
+    /// Bits of the root for each item: rho_1.
+    pub rho: f64,
+    /// Bits of the filters of each level below the root: m_2 to m_d.
+    pub bits: Vec<u64>,
+    /// Hash functions of each level: k_1 to k_d.
+    pub hashes: Vec<u32>,
+}
+
+impl Configuration {
+    /// The tree of so many items.
+    ///
+    /// # Errors
+    /// [`Error::Params`] if there is no such tree.
+    pub fn shape(&self, items: u64) -> Result<Shape, Error> {
+        Shape::for_items(items, self.rho, &self.bits, &self.hashes)
+    }
+}
+
+impl fmt::Display for Configuration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |numbers: Vec<String>| numbers.join(" ");
+        write!(
+            f,
+            "rho {:.4}, m {}, k {}",
+            self.rho,
+            list(self.bits.iter().map(u64::to_string).collect()),
+            list(self.hashes.iter().map(u32::to_string).collect())
+        )
+    }
+}
+
+/// What a configuration comes to. Bits are for each item.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Evaluation {
+    /// Of what.
+    pub configuration: Configuration,
+    /// How often an absent key is accepted.
+    pub expected_fpr: f64,
+    /// The paper's geometric mean. Not a rate.
+    pub geometric_fpr: f64,
+    /// On the wire, coded level by level as in the paper (Eq. 7).
+    pub level_bits: f64,
+    /// On the wire, coded by context.
+    pub context_bits: f64,
+    /// In memory.
+    pub storage_bits: f64,
+    /// How many hash functions a present key meets.
+    pub hashes: u64,
+}
+
+impl Evaluation {
+    /// Its size, coded by context, by that of the best standard filter of the same rate.
+    pub fn ratio(&self) -> f64 {
+        self.context_bits / math::optimal_bits(1, self.expected_fpr)
+    }
+
+    /// The paper's ratio: its size, coded by level, by that of a standard filter whose *rate* is
+    /// the tree's *geometric mean*. It compares what cannot be compared.
+    pub fn published_ratio(&self) -> f64 {
+        self.level_bits / math::optimal_bits(1, self.geometric_fpr)
+    }
+
+    /// What `objective` makes small, as logarithms: differences are ratios then, and rates of
+    /// many powers of ten are spread out.
+    fn values(&self, objective: Objective) -> [f64; 2] {
+        match objective {
+            Objective::Exact => logarithms(self.expected_fpr, self.context_bits),
+            Objective::Geometric => logarithms(self.geometric_fpr, self.level_bits),
+        }
+    }
+}
+
+/// A tree full of ones takes no bits, and one may be too good for a float.
+fn logarithms(fpr: f64, bits: f64) -> [f64; 2] {
+    [fpr.max(1e-300).ln(), bits.max(1e-6).ln()]
+}
+
+/// How configurations are judged.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// How many items a tree is given.
+    pub items: u64,
+    /// How many trees each configuration is judged by.
+    pub instances: u32,
+    /// How many ways make a geometric mean (N_b of Eq. 12).
+    pub samples: u32,
+    /// What is made small.
+    pub objective: Objective,
+    /// Where the keys begin.
+    pub seed: u64,
+    /// How many configurations are judged at once.
+    pub threads: NonZero<usize>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            items: 10_000,
+            instances: 1,
+            samples: 5000,
+            objective: Objective::default(),
+            seed: 1,
+            threads: std::thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN),
+        }
+    }
+}
+
+impl Options {
+    /// A tree of synthetic keys: 64-bit numbers, never the same twice.
+    pub(super) fn tree(
+        &self,
+        configuration: &Configuration,
+        instance: u32,
+    ) -> Result<BloomTree, Error> {
+        let mut tree = BloomTree::new(configuration.shape(self.items)?)?;
+        let first = mix(self.seed).wrapping_add(u64::from(instance).wrapping_mul(self.items));
+        for number in 0..self.items {
+            tree.insert(&mix(first.wrapping_add(number)));
+        }
+        Ok(tree)
+    }
+
+    /// The mean of what `measure` finds in each of the trees.
+    fn mean<const N: usize>(
+        &self,
+        configuration: &Configuration,
+        measure: impl Fn(&BloomTree) -> [f64; N],
+    ) -> Result<[f64; N], Error> {
+        let instances = self.instances.max(1);
+        let mut sums = [0.0; N];
+        for instance in 0..instances {
+            let found = measure(&self.tree(configuration, instance)?);
+            for (sum, found) in sums.iter_mut().zip(found) {
+                *sum += found;
+            }
+        }
+        Ok(sums.map(|sum| sum / f64::from(instances)))
+    }
+
+    fn by_item(&self, levels: &[f64]) -> f64 {
+        levels.iter().sum::<f64>() / self.items as f64
+    }
+
+    /// All about a configuration.
+    ///
+    /// # Errors
+    /// [`Error::Params`] if there is no such tree, [`Error::OutOfMemory`].
+    pub fn evaluate(&self, configuration: &Configuration) -> Result<Evaluation, Error> {
+        let shape = configuration.shape(self.items)?;
+        let [expected_fpr, ln_geometric, level_bits, context_bits] =
+            self.mean(configuration, |tree| {
+                [
+                    tree.expected_fpr(),
+                    tree.geometric_fpr(self.samples, self.seed).ln(),
+                    self.by_item(&tree.level_entropy()),
+                    self.by_item(&tree.context_entropy()),
+                ]
+            })?;
+        Ok(Evaluation {
+            configuration: configuration.clone(),
+            expected_fpr,
+            geometric_fpr: ln_geometric.exp(),
+            level_bits,
+            context_bits,
+            storage_bits: shape.bits() as f64 / self.items as f64,
+            hashes: shape.hashes(),
+        })
+    }
+
+    /// As [`Evaluation::values`] of [`evaluate`](Self::evaluate), without the rest.
+    fn values(&self, configuration: &Configuration) -> Result<[f64; 2], Error> {
+        Ok(match self.objective {
+            Objective::Exact => {
+                let [fpr, bits] = self.mean(configuration, |tree| {
+                    [tree.expected_fpr(), self.by_item(&tree.context_entropy())]
+                })?;
+                logarithms(fpr, bits)
+            }
+            Objective::Geometric => {
+                let [ln_fpr, bits] = self.mean(configuration, |tree| {
+                    let fpr = tree.geometric_fpr(self.samples, self.seed);
+                    [fpr.ln(), self.by_item(&tree.level_entropy())]
+                })?;
+                logarithms(ln_fpr.exp(), bits)
+            }
+        })
+    }
+}
+
+/// What a search found.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Front {
+    /// The configurations that none betters, by rising rate.
+    pub evaluations: Vec<Evaluation>,
+    /// How many were judged.
+    pub tried: u64,
+    /// How many there are.
+    pub possible: u64,
+    /// How many rounds a genetic search took.
+    pub rounds: Option<u32>,
+}
+
+impl Front {
+    /// By how much this front lags behind the other: .02 if something of the other has a rate and
+    /// a size that nothing here comes nearer to than 2 % in each.
+    pub fn lag(&self, other: &Front, objective: Objective) -> f64 {
+        let values = |front: &Front| -> Vec<[f64; 2]> {
+            let of = |evaluation: &Evaluation| evaluation.values(objective);
+            front.evaluations.iter().map(of).collect()
+        };
+        pareto::lag(&values(self), &values(other)).exp_m1()
+    }
+}
+
+/// The configurations of a depth, as genes: which rho, m_2 to m_d, k_1 to k_d.
+struct Space<'a> {
+    depth: usize,
+    rhos: &'a [f64],
+}
+
+impl<'a> Space<'a> {
+    fn new(depth: usize, rhos: &'a [f64]) -> Result<Self, Error> {
+        if !(2..=6).contains(&depth) {
+            return Err(Error::params(format!(
+                "a search over trees of {depth} levels; take 2 to 6"
+            )));
+        }
+        let wrong = rhos.iter().find(|rho| !(**rho > 0.0 && rho.is_finite()));
+        if let Some(wrong) = wrong {
+            return Err(Error::params(format!(
+                "a root of {wrong} bits for each item; rho must be above 0"
+            )));
+        }
+        if rhos.is_empty() {
+            return Err(Error::params("a search without a rho; name at least one"));
+        }
+        Ok(Self { depth, rhos })
+    }
+
+    fn bounds(&self) -> Vec<RangeInclusive<u32>> {
+        let mut bounds = vec![0..=self.rhos.len() as u32 - 1];
+        bounds.extend(vec![FILTER_BITS; self.depth - 1]);
+        bounds.push(ROOT_HASHES);
+        bounds.extend(vec![FILTER_HASHES; self.depth - 1]);
+        bounds
+    }
+
+    fn size(&self) -> u64 {
+        let wide = |bound: &RangeInclusive<u32>| u64::from(bound.end() - bound.start() + 1);
+        self.bounds().iter().map(wide).product()
+    }
+
+    fn configuration(&self, genes: &[u32]) -> Configuration {
+        let (bits, hashes) = genes[1..].split_at(self.depth - 1);
+        Configuration {
+            rho: self.rhos[genes[0] as usize],
+            bits: bits.iter().map(|&bits| bits.into()).collect(),
+            hashes: hashes.to_vec(),
+        }
+    }
+
+    /// Configuration `number` of all.
+    fn genes(&self, mut number: u64) -> Vec<u32> {
+        let gene = |bound: &RangeInclusive<u32>| {
+            let wide = u64::from(bound.end() - bound.start() + 1);
+            let gene = bound.start() + (number % wide) as u32;
+            number /= wide;
+            gene
+        };
+        self.bounds().iter().map(gene).collect()
+    }
+}
+
+/// The most configurations that an exhaustive search will go through.
+pub const MOST: u64 = 100_000;
+
+/// Judges every configuration of a depth within C1 and C2, with each of `rhos`. `each_step` hears
+/// how many of how many are judged, and ends the search by a break.
+///
+/// # Errors
+/// [`Error::Params`] for a depth that is none or has more than [`MOST`] configurations;
+/// [`Error::Interrupted`]; [`Error::OutOfMemory`].
+pub fn exhaustive(
+    depth: usize,
+    rhos: &[f64],
+    options: &Options,
+    mut each_step: impl FnMut(u64, u64) -> ControlFlow<()>,
+) -> Result<Front, Error> {
+    let space = Space::new(depth, rhos)?;
+    let possible = space.size();
+    if possible > MOST {
+        return Err(Error::params(format!(
+            "all {possible} configurations of {depth} levels are too many to judge; take the \
+             genetic search"
+        )));
+    }
+    let mut values = Vec::new();
+    let step = 4 * options.threads.get() as u64;
+    while (values.len() as u64) < possible {
+        let first = values.len() as u64;
+        let count = step.min(possible - first);
+        let judged = by_all(count as usize, options.threads, |at| {
+            let genes = space.genes(first + at as u64);
+            options.values(&space.configuration(&genes))
+        });
+        for value in judged {
+            values.push(value?);
+        }
+        if each_step(values.len() as u64, possible).is_break() {
+            return Err(Error::Interrupted);
+        }
+    }
+    let best = pareto::front(&values).into_iter();
+    let genes: Vec<_> = best.map(|at| space.genes(at as u64)).collect();
+    finish(&space, options, &genes, possible, None)
+}
+
+/// Breeds configurations of a depth within C1 and C2, with any of `rhos`, as `how` says.
+/// `each_round` hears how many rounds of how many are done at most, and ends the search by a break.
+///
+/// # Errors
+/// [`Error::Params`] for a depth that is none; [`Error::Interrupted`]; [`Error::OutOfMemory`].
+pub fn bred(
+    depth: usize,
+    rhos: &[f64],
+    options: &Options,
+    how: &genetic::Options,
+    mut each_round: impl FnMut(u64, u64) -> ControlFlow<()>,
+) -> Result<Front, Error> {
+    let space = Space::new(depth, rhos)?;
+    let judge = |genes: &[u32]| {
+        let values = options.values(&space.configuration(genes))?;
+        Ok(values.to_vec())
+    };
+    let most = u64::from(how.rounds);
+    let found = genetic::minimise(&space.bounds(), how, judge, |round| {
+        each_round(round.into(), most)
+    })?;
+    let genes: Vec<_> = found.front.into_iter().map(|found| found.genome).collect();
+    finish(
+        &space,
+        options,
+        &genes,
+        found.evaluations,
+        Some(found.rounds),
+    )
+}
+
+/// Says all about the best.
+fn finish(
+    space: &Space<'_>,
+    options: &Options,
+    genes: &[Vec<u32>],
+    tried: u64,
+    rounds: Option<u32>,
+) -> Result<Front, Error> {
+    let evaluate = |at: usize| options.evaluate(&space.configuration(&genes[at]));
+    let evaluations = by_all(genes.len(), options.threads, evaluate);
+    Ok(Front {
+        evaluations: evaluations.into_iter().collect::<Result<_, _>>()?,
+        tried,
+        possible: space.size(),
+        rounds,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,178 @@
+//! A key's way through a tree: which bits of which filters are its own.
+//!
+//! ```text
+//!   root       k_1 positions, as a standard filter has them
+//!   below      filter at bit o of the array:  x = remix(h1 + o h2), then k digits of x in base m
+//!   or, Eq. 8  position j of filter b:        (h1 + (c_b + j) h2) mod m
+//! ```
+//!
+//! One mixing for each filter, however many hash functions it has. The bits of a filter
+//! come as a mask, so that two functions that give the same bit are one.
+
+use std::ops::Range;
+
+use super::Shape;
+use bloomgrove::MAX_HASHES;
+use bloomgrove::raw::bits::Walk as _;
+use bloomgrove::raw::hash::{
+    AnyHasher, GOLDEN, Hasher, Independent, KirschMitzenmacher, Start, Xxh3Hasher, remix, scale,
+};
+use bloomgrove::{Derivation, Digest, Family};
+
+/// What is done with the bits of a key. Each function says whether to go on.
+pub(super) trait Visit {
+    /// A bit of the root.
+    fn root(&mut self, position: u64) -> bool;
+    /// The bits of filter number `filter` of a level below.
+    fn filter(&mut self, place: Place) -> bool;
+}
+
+/// A filter below the root, and which of its bits a key has.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    pub(super) level: usize,
+    pub(super) filter: u64,
+    /// Where its first bit is in the one array.
+    pub(super) offset: u64,
+    pub(super) mask: u64,
+}
+
+/// A key, hashed.
+#[derive(Clone, Copy)]
+pub(super) struct Way<'a> {
+    shape: &'a Shape,
+    digest: Digest,
+    /// The second hash. Remixed: of a 64-bit family it would be a multiple of the first.
+    step: u64,
+}
+
+impl<'a> Way<'a> {
+    #[inline]
+    pub(super) fn new(shape: &'a Shape, bytes: &[u8]) -> Self {
+        let seed = shape.root().seed();
+        let digest = match shape.root().family() {
+            // In place: a call would cost a short key as much as its hash.
+            Family::Xxh3 => Xxh3Hasher { seed }.digest(bytes),
+            family => AnyHasher { family, seed }.digest(bytes),
+        };
+        Self {
+            shape,
+            digest,
+            step: remix(digest.hi),
+        }
+    }
+
+    /// Shows `visit` every bit of the key: the root's first, then one subtree after the other.
+    /// The deep levels are the emptier ones, so an absent key is found out sooner than level by level.
+    #[inline]
+    pub(super) fn visit(self, visit: &mut impl Visit) -> bool {
+        self.roots(|position| visit.root(position))
+            && (self.shape.depth() == 1 || self.roots(|position| self.below(1, position, visit)))
+    }
+
+    /// As [`visit`](Self::visit), for the root bits of a range and what lies below them.
+    #[inline]
+    pub(super) fn visit_range(self, roots: &Range<u64>, visit: &mut impl Visit) {
+        // Sorted out without a branch, which would be guessed wrong every other time.
+        let mut mine = [0; MAX_HASHES as usize];
+        let mut count = 0;
+        self.roots(|position| {
+            mine[count] = position;
+            count += usize::from(roots.contains(&position));
+            true
+        });
+        for &position in &mine[..count] {
+            visit.root(position);
+            if self.shape.depth() > 1 {
+                self.below(1, position, visit);
+            }
+        }
+    }
+
+    /// The position of each hash function of the root.
+    #[inline(always)]
+    fn roots(self, mut each: impl FnMut(u64) -> bool) -> bool {
+        let bits = self.shape.part_bits();
+        let part = if self.shape.is_partitioned() { bits } else { 0 };
+        let hashes = u64::from(self.shape.levels()[0].hashes);
+        match self.shape.root().derivation() {
+            Derivation::Independent => {
+                let mut walk = Independent::start(self.digest, bits);
+                (0..hashes).all(|i| each(i * part + walk.next(bits)))
+            }
+            Derivation::KirschMitzenmacher => {
+                let mut walk = KirschMitzenmacher::start(self.digest, bits);
+                (0..hashes).all(|i| each(i * part + walk.next(bits)))
+            }
+        }
+    }
+
+    fn below(self, level: usize, filter: u64, visit: &mut impl Visit) -> bool {
+        let place = Place {
+            level,
+            filter,
+            offset: self.shape.offset(level, filter),
+            mask: self.mask(level, filter),
+        };
+        if !visit.filter(place) {
+            return false;
+        }
+        if level + 1 == self.shape.depth() {
+            return true;
+        }
+        let first = filter * self.shape.levels()[level].bits;
+        let mut left = place.mask;
+        while left != 0 {
+            let child = first + u64::from(left.trailing_zeros());
+            if !self.below(level + 1, child, visit) {
+                return false;
+            }
+            left &= left - 1;
+        }
+        true
+    }
+
+    /// Which bits of a filter are the key's.
+    #[inline(always)]
+    fn mask(self, level: usize, filter: u64) -> u64 {
+        let super::Level { bits, hashes } = self.shape.levels()[level];
+        match self.shape.root().derivation() {
+            Derivation::Independent => {
+                let offset = self.shape.offset(level, filter);
+                let start = self
+                    .digest
+                    .lo
+                    .wrapping_add(offset.wrapping_mul(self.step | 1));
+                digits(remix(start), bits, hashes)
+            }
+            Derivation::KirschMitzenmacher => {
+                let (first, step) = (self.digest.lo % bits, self.step % bits);
+                let coefficient = self.shape.coefficient(level, filter);
+                (0..u64::from(hashes)).fold(0, |mask, j| {
+                    let at = coefficient.wrapping_add(j) % bits;
+                    mask | 1 << ((first + at * step) % bits)
+                })
+            }
+        }
+    }
+}
+
+/// Eight digits in base 64, the largest, use 48 bits of the hash: the last is then still
+/// even to one part in 2^16.
+const DIGITS: u32 = 8;
+
+/// The first digits of `hash`, a fraction of 2^64, in base `bits`, as a mask.
+#[inline(always)]
+fn digits(mut hash: u64, bits: u64, hashes: u32) -> u64 {
+    let mut mask = 0;
+    let mut rest = hash;
+    for i in 0..hashes {
+        if i == DIGITS {
+            hash = remix(hash.wrapping_add(GOLDEN));
+            rest = hash;
+        }
+        mask |= 1 << scale(rest, bits);
+        rest = rest.wrapping_mul(bits);
+    }
+    mask
+}

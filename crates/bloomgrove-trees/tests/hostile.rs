@@ -1,0 +1,435 @@
+//! Bytes from anywhere: every reader gives an error or a right answer, never a
+//! panic, never an allocation that the bytes cannot justify.
+//!
+//! Fuzz targets of bolero: a bounded number of cases here, without end under
+//! `cargo bolero test`.
+
+#[path = "../../bloomgrove/tests/support/mod.rs"]
+mod support;
+
+use std::path::Path;
+
+use bloomgrove::format::Notes;
+use bloomgrove::index::{Index, IndexFile, Shape};
+use bloomgrove::{Error, Filter, MappedFilter, Params};
+use bloomgrove_trees::bloom_tree::{self, BloomTree, Coding, MappedBloomTree};
+
+fn open_everything(path: &Path) {
+    let keys = ["key", "", "other"];
+    if let Ok(filter) = MappedFilter::map(path) {
+        let mut found = [false; 3];
+        filter.contains_batch(&keys, &mut found);
+        assert_eq!(found, keys.map(|key| filter.contains(key)));
+        let _ = (
+            filter.fill(),
+            filter.expected_fpr(),
+            filter.estimated_items(),
+        );
+        let _ = filter.fold();
+        if let Ok(loaded) = Filter::load(path) {
+            assert!(loaded == filter);
+        }
+    }
+    let _ = Filter::load(path);
+    let _ = Notes::of_file(path);
+    let _ = bloomgrove::verify(path);
+    if let Ok(mut index) = Index::open(path) {
+        let many = index.which_many(&keys);
+        for (key, sets) in keys.iter().zip(many.iter()) {
+            assert_eq!(index.which(key).len(), sets.len());
+        }
+        let _ = (index.explain("key"), index.segments_info());
+        let names: Vec<Vec<u8>> = index.sets().map(|set| set.name().to_vec()).collect();
+        for name in names {
+            let _ = (
+                index.filter(&name),
+                index.insert(&name, "more"),
+                index.remove(&name),
+            );
+        }
+    }
+    let _ = Index::open_checked(path);
+    if let Ok(tree) = MappedBloomTree::map(path) {
+        let _ = (keys.map(|key| tree.contains(key)), tree.estimated_items());
+        let _ = tree.expected_fpr();
+        let mut message = Vec::new();
+        for coding in [Coding::Context, Coding::Levels] {
+            message.clear();
+            tree.compress(coding, &mut message).unwrap();
+            let back = BloomTree::expand(&message[..]).unwrap();
+            assert_eq!(
+                keys.map(|key| back.contains(key)),
+                keys.map(|key| tree.contains(key))
+            );
+        }
+        if let Ok(loaded) = BloomTree::load(path) {
+            assert!(loaded == tree);
+        }
+    }
+}
+
+fn samples() -> Vec<Vec<u8>> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sample");
+    let mut filter = Filter::new(Params::for_items(10, 0.1).unwrap()).unwrap();
+    filter.insert("key");
+    let alone = folder.path().join("filter");
+    let notes = Notes::new().with("a", 1);
+    filter.save_with(&alone, &notes).unwrap();
+    let mut samples = vec![std::fs::read(&alone).unwrap()];
+    for shape in [Shape::Loose, Shape::Flat, Shape::Sliced, Shape::Sealed] {
+        let mut index = Index::new(filter.params().clone());
+        index.add_tagged("one", "tag", &filter).unwrap();
+        index.add("two", &filter).unwrap();
+        index.rearrange(Some(shape)).unwrap();
+        index.save(&path).unwrap();
+        samples.push(std::fs::read(&path).unwrap());
+    }
+    let shape = bloom_tree::Shape::new(&[(50, 2), (4, 2), (3, 1)]).unwrap();
+    let mut tree = BloomTree::new(shape).unwrap();
+    tree.insert("key");
+    let file = folder.path().join("tree");
+    tree.save(&file).unwrap();
+    samples.push(std::fs::read(&file).unwrap());
+    // And one that has grown, and has lost a set.
+    let mut file = IndexFile::open(&path).unwrap();
+    file.add("three", &filter).unwrap();
+    file.commit().unwrap();
+    file.remove("one").unwrap();
+    file.commit().unwrap();
+    samples.push(std::fs::read(&path).unwrap());
+    samples
+}
+
+#[test]
+fn any_bytes_are_an_error_or_an_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("any.grove");
+    let header: Vec<Vec<u8>> = samples().iter().map(|file| file[..64].to_vec()).collect();
+    bolero::check!()
+        .with_type::<(u8, Vec<u8>)>()
+        .with_iterations(2000)
+        .for_each(|(kind, bytes)| {
+            // As they are; behind a right header; and as the payload of a right section.
+            let file = match kind % 4 {
+                0 => bytes.clone(),
+                1 => [&header[0], bytes.as_slice()].concat(),
+                other => with_payload(
+                    &header[usize::from(other) - 2],
+                    u16::from(kind / 4 % 7),
+                    bytes,
+                ),
+            };
+            std::fs::write(&path, file).unwrap();
+            open_everything(&path);
+        });
+}
+
+/// A file whose one section, of any kind, has `payload`, with right sums and END.
+fn with_payload(header: &[u8], kind: u16, payload: &[u8]) -> Vec<u8> {
+    let mut file = header.to_vec();
+    for (kind, payload) in [
+        (kind, payload),
+        (0xffff, &[1u64.to_le_bytes(), [0; 8]].concat()),
+    ] {
+        let at = file.len();
+        file.extend(b"SECT");
+        file.extend(kind.to_le_bytes());
+        file.extend([0; 2]);
+        file.extend((at as u64 + 64).to_le_bytes());
+        file.extend((payload.len() as u64).to_le_bytes());
+        file.resize(at + 64, 0);
+        file.extend(payload);
+        file.resize(file.len().next_multiple_of(64), 0);
+    }
+    support::reseal(&mut file);
+    file
+}
+
+#[test]
+fn damaged_files_with_right_checksums_are_an_error_or_an_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("damaged.grove");
+    let samples = samples();
+    bolero::check!()
+        .with_type::<(u8, Vec<(u16, u8)>)>()
+        .with_iterations(5000)
+        .for_each(|(which, edits)| {
+            let mut bytes = samples[usize::from(*which) % samples.len()].clone();
+            for (at, value) in edits.iter().take(8) {
+                let at = usize::from(*at) % bytes.len();
+                bytes[at] = *value;
+            }
+            support::reseal(&mut bytes);
+            std::fs::write(&path, bytes).unwrap();
+            open_everything(&path);
+        });
+}
+
+/// Each field of the catalogue and parameters in turn, set to extreme values behind
+/// right checksums.
+#[test]
+fn extreme_values_in_every_word_are_an_error_or_an_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("extreme.grove");
+    for sample in samples() {
+        for at in (64..sample.len() - 8).step_by(4) {
+            for value in [0, 1, 8, 64, u64::from(u32::MAX), 1 << 47, 1 << 60, u64::MAX] {
+                for len in [4, 8] {
+                    let mut bytes = sample.clone();
+                    bytes[at..at + len].copy_from_slice(&value.to_le_bytes()[..len]);
+                    support::reseal(&mut bytes);
+                    std::fs::write(&path, bytes).unwrap();
+                    open_everything(&path);
+                }
+            }
+        }
+    }
+}
+
+/// An index that was cut off is as it was at the last commit that is whole, or an error; every
+/// flipped bit is noticed by `verify`.
+#[test]
+fn indexes_cut_anywhere_are_as_they_were_or_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cut.grove");
+    // Byte 10 is what a file holds: 2 is an index.
+    for sample in samples().iter().filter(|sample| sample[10] == 2) {
+        // Where commits end: a section of kind 6 and the 64 bytes of its payload.
+        let is_commit = |at: &usize| sample[*at..].starts_with(b"SECT\x06\0");
+        let ends = (64..sample.len()).step_by(64).filter(is_commit);
+        let ends: Vec<usize> = ends.map(|at| at + 128).collect();
+        let names = |index: &Index| -> Vec<Vec<u8>> {
+            let mut names: Vec<_> = index.sets().map(|set| set.name().to_vec()).collect();
+            names.sort();
+            names
+        };
+        let mut states = Vec::new();
+        for &end in &ends {
+            std::fs::write(&path, &sample[..end]).unwrap();
+            states.push(names(&Index::open(&path).unwrap()));
+        }
+        for len in 0..sample.len() {
+            std::fs::write(&path, &sample[..len]).unwrap();
+            let whole = ends.iter().filter(|&&end| end <= len).count();
+            let opened = Index::open(&path);
+            match whole.checked_sub(1) {
+                None => assert!(opened.is_err(), "{len} bytes"),
+                Some(last) => {
+                    assert_eq!(names(&opened.unwrap()), states[last]);
+                    let report = bloomgrove::verify(&path).unwrap();
+                    assert_eq!(report.unfinished, (len - ends[last]) as u64);
+                }
+            }
+        }
+        for at in 0..sample.len() {
+            let mut bytes = sample.clone();
+            bytes[at] ^= 0x10;
+            std::fs::write(&path, &bytes).unwrap();
+            // What hits the last commit itself leaves the state before it.
+            let last = ends[ends.len() - 1] - 128;
+            match bloomgrove::verify(&path) {
+                Err(_) => {}
+                Ok(report) => assert!(at >= last && report.unfinished > 0, "byte {at}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_no_file_of_ours_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    std::fs::write(path("empty"), "").unwrap();
+    std::fs::write(path("text"), "this is text\n".repeat(100)).unwrap();
+    let filter = Filter::new(Params::for_items(10, 0.1).unwrap()).unwrap();
+    filter.save(path("filter")).unwrap();
+    Index::mixed().save(path("index")).unwrap();
+
+    for (name, part) in [
+        ("empty", "does not begin"),
+        ("text", "does not begin"),
+        ("missing", "opening"),
+        (".", "not a regular file"),
+        ("index", "holds an index, and a filter is needed"),
+    ] {
+        for message in [
+            MappedFilter::map(path(name)).unwrap_err().to_string(),
+            Filter::load(path(name)).unwrap_err().to_string(),
+        ] {
+            assert!(message.contains(part), "{name}: {message}");
+        }
+    }
+    let message = Index::open(path("filter")).unwrap_err().to_string();
+    assert!(message.contains("holds a filter"), "{message}");
+    assert!(Index::open(path("index")).unwrap().is_empty());
+}
+
+#[test]
+fn a_save_that_fails_leaves_the_old_file_and_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("kept.grove");
+    let mut filter = Filter::new(Params::for_items(10, 0.1).unwrap()).unwrap();
+    filter.insert("old");
+    filter.save(&path).unwrap();
+    let before = std::fs::read(&path).unwrap();
+
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+
+    let message = filter.save(folder.path()).unwrap_err().to_string();
+    assert!(message.contains("directory"), "{message}");
+    let message = filter.save(path.join("below a file")).unwrap_err();
+    assert!(matches!(message.kind(), Error::Io { .. }), "{message}");
+    #[cfg(target_os = "linux")]
+    {
+        let message = filter.save("/dev/full").unwrap_err().to_string();
+        assert!(message.contains("not a regular file"), "{message}");
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn a_replaced_file_keeps_its_mode_and_a_link_its_target() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let filter = Filter::new(Params::for_items(10, 0.1).unwrap()).unwrap();
+    filter.save(path("f")).unwrap();
+    for mode in [0o666, 0o660, 0o600, 0o777] {
+        std::fs::set_permissions(path("f"), std::fs::Permissions::from_mode(mode)).unwrap();
+        filter.save(path("f")).unwrap();
+        let now = std::fs::metadata(path("f")).unwrap().permissions().mode();
+        assert_eq!(now & 0o777, mode);
+    }
+    symlink(path("f"), path("link")).unwrap();
+    filter.save(path("link")).unwrap();
+    assert!(
+        std::fs::symlink_metadata(path("link"))
+            .unwrap()
+            .is_symlink()
+    );
+    symlink(path("nothing"), path("dangling")).unwrap();
+    let message = filter.save(path("dangling")).unwrap_err().to_string();
+    assert!(
+        message.contains("link to a file that does not exist"),
+        "{message}"
+    );
+    assert!(
+        std::fs::symlink_metadata(path("dangling"))
+            .unwrap()
+            .is_symlink()
+    );
+
+    // A pipe that nobody writes to is refused, not waited for.
+    let made = std::process::Command::new("mkfifo")
+        .arg(path("pipe"))
+        .status();
+    assert!(made.unwrap().success());
+    assert!(Filter::load(path("pipe")).is_err());
+}
+
+/// What FORMAT.md forbids, behind right checksums.
+#[test]
+fn forbidden_contents_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("forbidden.grove");
+    let refused = |bytes: &[u8], part: &str| {
+        let mut bytes = bytes.to_vec();
+        support::reseal(&mut bytes);
+        std::fs::write(&path, &bytes).unwrap();
+        let message = bloomgrove::verify(&path).unwrap_err().to_string();
+        assert!(message.contains(part), "{message}");
+    };
+    let samples = samples();
+    let (filter, index) = (&samples[0], &samples[1]);
+
+    // A section of the other content.
+    let mut wrong = filter.clone();
+    wrong[10] = 2;
+    refused(&wrong, "no whole commit");
+    let mut wrong = index.clone();
+    wrong[10] = 1;
+    refused(&wrong, "no place in a filter");
+
+    // Notes spelled in another way: "a=1" and a line feed, at byte 256.
+    assert_eq!(filter[256..260], *b"a=1\n");
+    for notes in [b"a=11", b"a\n=1", b"=\n=\n", b"a=\r\n"] {
+        let mut wrong = filter.clone();
+        wrong[256..260].copy_from_slice(notes);
+        refused(&wrong, "sorted lines");
+    }
+
+    // A label that says something else of its filter than its bits do: the number of ones of
+    // the first. The second name lies behind the text.
+    let labels = index
+        .windows(8)
+        .position(|bytes| bytes == b"onetagtw")
+        .unwrap()
+        - 80;
+    let mut wrong = index.clone();
+    wrong[labels + 16] ^= 1;
+    refused(&wrong, "not as many bits as its label says");
+    let mut wrong = index.clone();
+    wrong[labels + 40 + 24] = 200;
+    refused(&wrong, "outside the text");
+    // Two sets of the same number.
+    let mut wrong = index.clone();
+    wrong[labels + 40] = 0;
+    refused(&wrong, "not numbered one by one");
+}
+
+/// A file of 4 GB, all of it a hole, opens and answers: nothing of it is read.
+#[test]
+fn a_large_file_opens_without_being_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let small = folder.path().join("small.grove");
+    let params = Params::builder(1 << 16, 8).build().unwrap();
+    Filter::new(params).unwrap().save(&small).unwrap();
+    let mut bytes = std::fs::read(&small).unwrap();
+
+    // The same file with the bits stretched: only heads and END move.
+    let large_len = 4u64 << 30;
+    let put = |bytes: &mut Vec<u8>, at: usize, value: u64| {
+        bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+    };
+    let seal = |bytes: &mut Vec<u8>, at: usize| {
+        let sum = xxhash_rust::xxh3::xxh3_64(&bytes[at..at + 56]);
+        put(bytes, at + 56, sum);
+    };
+    put(&mut bytes, 128, large_len * 8);
+    let sum = xxhash_rust::xxh3::xxh3_64(&bytes[128..128 + 56]);
+    put(&mut bytes, 64 + 24, sum);
+    seal(&mut bytes, 64);
+    // Params payload ends at 192, the notes are empty (head 192, payload 256).
+    let bits_head = 256;
+    let offset = u64::from_le_bytes(bytes[bits_head + 8..bits_head + 16].try_into().unwrap());
+    assert_eq!(offset % 4096, 0);
+    put(&mut bytes, bits_head + 16, large_len);
+    seal(&mut bytes, bits_head);
+    let mut end = bytes.split_off((offset + (1 << 13)) as usize);
+    put(&mut end, 8, offset + large_len + 64);
+    let heads: Vec<u8> = [64, 192, bits_head]
+        .iter()
+        .flat_map(|at| bytes[at + 56..at + 64].to_vec())
+        .collect();
+    put(&mut end, 64 + 8, xxhash_rust::xxh3::xxh3_64(&heads));
+    let sum = xxhash_rust::xxh3::xxh3_64(&end[64..80]);
+    put(&mut end, 24, sum);
+    seal(&mut end, 0);
+
+    let large = folder.path().join("large.grove");
+    std::fs::write(&large, &bytes).unwrap();
+    let file = std::fs::OpenOptions::new()
+        .write(true)
+        .open(&large)
+        .unwrap();
+    use std::io::{Seek, SeekFrom, Write};
+    let mut file = &file;
+    file.seek(SeekFrom::Start(offset + large_len)).unwrap();
+    file.write_all(&end).unwrap();
+
+    let filter = MappedFilter::map(&large).unwrap();
+    assert_eq!(filter.params().bits(), large_len * 8);
+    assert!((0..1000u64).all(|key| !filter.contains(&key)));
+}
