@@ -38,15 +38,17 @@ impl Pages {
     /// here, but told.
     pub fn examine(&self, kind: &Kind) -> Result<Examined> {
         let mut newest: Option<Examined> = None;
+        let mut fault = self.fault;
         for slot in &self.slots {
             let mut examined = self.examine_slot(*slot)?;
             if examined.torn {
                 // A commit that was never finished leaves this behind, and the one before it counts.
                 newest.get_or_insert(examined);
+                fault = None;
                 continue;
             }
             examined.check(kind)?;
-            examined.faults.extend(self.fault.map(String::from));
+            examined.faults.extend(fault.map(String::from));
             return Ok(examined);
         }
         let mut newest = match newest {

@@ -18,7 +18,7 @@ pub(super) struct Slot {
 }
 
 /// A page, and the checksum that it must have.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Root {
     pub(super) page: u64,
     pub(super) checksum: u128,

@@ -58,10 +58,12 @@ pub fn is_redb(path: &Path) -> io::Result<bool> {
 /// [`Damaged`]; a file that another process has open.
 pub fn has_table(path: &Path, name: &str) -> Result<bool> {
     let pages = Pages::open(path)?;
-    match pages.slots.first() {
-        Some(slot) => Ok(pages.tables(slot, true)?.0.contains_key(name)),
-        None => Ok(false),
+    for slot in &pages.slots {
+        if pages.tables(slot, true)?.0.contains_key(name) {
+            return Ok(true);
+        }
     }
+    Ok(false)
 }
 
 /// A redb file, and the states that its commit slots name.
@@ -71,7 +73,7 @@ pub struct Pages {
     length: u64,
     /// In the order in which redb would take them.
     pub(super) slots: Vec<Slot>,
-    /// What is wrong with the header, though a state can be read.
+    /// What is wrong with the header, if the first state can be read.
     pub(super) fault: Option<&'static str>,
 }
 
@@ -135,17 +137,24 @@ impl Pages {
             0 => (slots[0], slots[1]),
             _ => (slots[1], slots[0]),
         };
-        let is_older = |one: Option<Slot>, other: Option<Slot>| {
-            one.map(|slot| slot.transaction) < other.map(|slot| slot.transaction)
+        let newer = match (primary, other) {
+            (Some(primary), Some(other)) if other.transaction > primary.transaction => Some(other),
+            _ => None,
         };
         // Both are in one sector, and written together.
         if primary.is_none() || other.is_none() {
             self.fault = Some("one of the two commit slots in its header is damaged");
-        } else if !is_open && is_older(primary, other) {
+        }
+        // A file that was closed names the newer one, unless redb did not come to the end of its repair
+        // after a crash. Then the newer is torn, or the repair's own commit, with the same data. Else
+        // this is damage.
+        let was_repaired = newer.map(|newer| newer.data) == primary.map(|primary| primary.data);
+        if !is_open && newer.is_some() && !was_repaired {
             self.fault = Some("its header names the older of the two commit slots");
         }
         // After a crash the newer one is tried first, unless the disk was waited for in between.
-        let order = match is_open && was_ordered || !is_older(primary, other) {
+        let is_settled = newer.is_none() || is_open && was_ordered || !is_open && was_repaired;
+        let order = match primary.is_some() && is_settled {
             true => [primary, other],
             false => [other, primary],
         };
@@ -153,8 +162,8 @@ impl Pages {
         if self.slots.is_empty() {
             return Err(Damaged::one("both commit slots are damaged".into()));
         }
-        // Only where redb falls back, too.
-        if !is_open || was_ordered {
+        // Only where redb falls back, too, or has.
+        if is_settled && (!is_open || was_ordered) {
             self.slots.truncate(1);
         }
         Ok(())

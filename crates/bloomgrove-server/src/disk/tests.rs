@@ -145,3 +145,90 @@ fn what_is_noted_beside_a_file_is_of_that_file_or_nothing() {
         assert_eq!(Head::missed(&path, 1, 6), None);
     }
 }
+
+/// A file that takes so many writes, and then fails.
+#[derive(Debug)]
+struct Failing {
+    file: redb::backends::FileBackend,
+    left: std::sync::atomic::AtomicUsize,
+}
+
+impl Failing {
+    fn spend(&self) -> std::io::Result<()> {
+        use std::sync::atomic::Ordering::Relaxed;
+        let spent = self
+            .left
+            .fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1));
+        spent
+            .map(drop)
+            .map_err(|_| std::io::Error::other("the power is gone"))
+    }
+}
+
+impl redb::StorageBackend for Failing {
+    fn len(&self) -> std::io::Result<u64> {
+        self.file.len()
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> std::io::Result<()> {
+        self.file.read(offset, out)
+    }
+
+    fn set_len(&self, len: u64) -> std::io::Result<()> {
+        self.spend()?;
+        self.file.set_len(len)
+    }
+
+    fn sync_data(&self) -> std::io::Result<()> {
+        Ok(())
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> std::io::Result<()> {
+        self.spend()?;
+        self.file.write(offset, data)
+    }
+
+    fn close(&self) -> std::io::Result<()> {
+        self.file.close()
+    }
+}
+
+/// redb repairs a file that was not closed when it opens it; whenever it is cut off at that, nothing is
+/// damaged. Its header may then name the older of two commits though it says that it was closed.
+#[test]
+fn a_repair_that_was_cut_off_is_no_damage() {
+    let folder = tempfile::tempdir().unwrap();
+    let (whole, open) = (folder.path().join("a.redb"), folder.path().join("b.redb"));
+    filled(&whole, 100);
+    {
+        let database = Database::open(&whole).unwrap();
+        let write = database.begin_write().unwrap();
+        let mut meta = Meta::open(&write).unwrap();
+        let mut numbers = meta.ledger(&write, NUMBERS).unwrap();
+        numbers.insert(1 << 20, b"one more").unwrap();
+        meta.close(numbers).unwrap();
+        drop(meta);
+        write.commit().unwrap();
+        std::fs::copy(&whole, &open).unwrap();
+    }
+    let path = folder.path().join("c.redb");
+    for writes in 0.. {
+        std::fs::copy(&open, &path).unwrap();
+        let mut options = std::fs::File::options();
+        let file = options.read(true).write(true).open(&path).unwrap();
+        let failing = Failing {
+            file: redb::backends::FileBackend::new(file).unwrap(),
+            left: writes.into(),
+        };
+        let opened = Database::builder().create_with_backend(failing);
+        let was_cut = opened.is_err();
+        drop(opened);
+        let pages = Pages::open(&path).unwrap();
+        let examined = pages.examine(&KIND).unwrap();
+        assert!(examined.is_sound(), "{writes}: {:?}", examined.faults);
+        if !was_cut {
+            break;
+        }
+        assert!(writes < 1000, "the repair does not end");
+    }
+}
