@@ -4,8 +4,6 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::{error, fmt, io};
 
-use crate::Params;
-
 /// Why an operation could not be done.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -13,10 +11,10 @@ pub enum Error {
     /// The filters were built with different parameters, so no set operation
     /// between them means anything.
     Incompatible {
-        /// The filter acted on.
-        left: Box<Params>,
-        /// The filter given to it.
-        right: Box<Params>,
+        /// The parameters of the filter acted on.
+        left: String,
+        /// The parameters of the filter given to it.
+        right: String,
     },
     /// The trees have different shapes, so no set operation between them means anything.
     DifferentTrees {

@@ -38,6 +38,7 @@
 
 mod error;
 mod filter;
+mod mix;
 mod params;
 mod threads;
 mod verify;
@@ -56,8 +57,8 @@ pub mod tune;
 pub use bits::Words;
 pub use error::Error;
 pub use filter::{Collector, ConcurrentFilter, Filter, MappedFilter};
-pub use hash::{Affine, Derivation, Digest, Family, Key, Probe};
-pub use params::{Layout, MAX_BITS, MAX_BLOCKED_HASHES, MAX_HASHES, Params, ParamsBuilder};
+pub use hash::{Affine, Derivation, Digest, Family, Key, MAX_HASHES};
+pub use params::{Layout, MAX_BITS, MAX_BLOCKED_HASHES, Params, ParamsBuilder, Probe};
 pub use verify::verify;
 
 /// The Rust examples of the README, run as tests.

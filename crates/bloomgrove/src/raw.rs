@@ -13,8 +13,10 @@ pub mod bits {
 
 /// Hashing.
 pub mod hash {
-    pub use crate::hash::hasher::{AnyHasher, GOLDEN, Hasher, Xxh3Hasher, mix, remix, scale};
-    pub use crate::hash::positions::{Independent, KirschMitzenmacher, Start, each_position};
+    pub use crate::hash::hasher::{AnyHasher, Hasher, Xxh3Hasher};
+    pub use crate::hash::positions::{Independent, KirschMitzenmacher, Start};
+    pub use crate::mix::{GOLDEN, mix, remix, scale};
+    pub use crate::params::probe::each_position;
 }
 
 /// The `.grove` container.

@@ -107,11 +107,7 @@ impl Expression {
     /// That a filter can be asked together with the first.
     fn check_equal(&self, file: &File, filter: &MappedFilter) -> Result<()> {
         let (one, two) = (self.files[0].path.display(), file.path.display());
-        if self.params() != filter.params() {
-            let error = Error::Incompatible {
-                left: Box::new(self.params().clone()),
-                right: Box::new(filter.params().clone()),
-            };
+        if let Err(error) = self.params().check_equal(filter.params()) {
             bail!("{one} and {two}: {error}");
         }
         if self.kind() != file.kind {

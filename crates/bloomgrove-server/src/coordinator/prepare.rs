@@ -78,11 +78,7 @@ impl Present<'_> {
                 base,
             } => {
                 let entry = self.entry(&name)?;
-                if *entry.params != *params {
-                    let (left, right) = (entry.params.as_ref().clone(), params.as_ref().clone());
-                    let (left, right) = (Box::new(left), Box::new(right));
-                    return Err(Error::Incompatible { left, right }.into());
-                }
+                entry.params.check_equal(&params)?;
                 check_base(&name, entry, base)?;
                 self.or(name.clone(), entry, bits)
             }

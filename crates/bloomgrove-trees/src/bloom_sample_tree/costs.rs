@@ -34,7 +34,8 @@ impl Costs {
     /// one intersection takes a millisecond.
     ///
     /// ```
-    /// use bloomgrove::{Params, sample::{Costs, BloomSampleTree}, tune};
+    /// use bloomgrove::{Params, tune};
+    /// use bloomgrove_trees::bloom_sample_tree::{BloomSampleTree, Costs};
     ///
     /// let params = Params::builder(60_870, 3).build()?;
     /// let costs = Costs::measure(&params)?;

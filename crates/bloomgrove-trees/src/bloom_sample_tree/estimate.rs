@@ -40,7 +40,9 @@ const LEAST_WEIGHT: f64 = 0.5;
 /// by its fill, as in [`Filter::estimated_common_items`](bloomgrove::Filter::estimated_common_items).
 ///
 /// ```
-/// use bloomgrove::{Filter, Params, bits, sample::estimate_common};
+/// use bloomgrove::raw::bits;
+/// use bloomgrove::{Filter, Params};
+/// use bloomgrove_trees::bloom_sample_tree::estimate_common;
 ///
 /// let params = Params::builder(100_000, 3).build()?;
 /// let (mut a, mut b) = (Filter::new(params.clone())?, Filter::new(params.clone())?);

@@ -123,5 +123,5 @@ fn first_lane(hash: u64) -> u32 {
 
 #[inline(always)]
 fn second_round(hash: u64) -> u64 {
-    crate::hash::mix(hash)
+    crate::mix::mix(hash)
 }

@@ -21,9 +21,10 @@ use std::io::{Read, Write};
 
 use xxhash_rust::xxh3::Xxh3;
 
+use super::Kind;
 use super::bits::{BitDecoder, BitEncoder, Model, Plan};
 use super::filter::{BITS, put_notes, put_params, take_notes, take_params};
-use super::message::{Kind, Reader, Writer};
+use super::message::{Reader, Writer};
 use crate::format::Notes;
 use crate::{Error, Filter, bits};
 

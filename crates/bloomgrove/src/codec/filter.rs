@@ -16,8 +16,9 @@
 
 use std::io::{Read, Write};
 
+use super::Kind;
 use super::bits::{BitDecoder, BitEncoder, Model, Plan};
-use super::message::{Kind, Reader, Writer};
+use super::message::{Reader, Writer};
 use crate::bits::{self, Words};
 use crate::format::Notes;
 use crate::{Error, Filter, Params};

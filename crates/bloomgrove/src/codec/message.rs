@@ -24,69 +24,13 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::varint;
 use crate::Error;
-
-/// FORMAT section 15.
-const MAGIC: [u8; 4] = [0x89, b'G', 0x0d, 0x0a];
-
-/// The newest version this build reads, and the one it writes.
-const VERSION: u8 = 1;
+use crate::format::message::{MAGIC, MessageKind as Kind, VERSION};
 
 /// The longest payload of a frame, and the longest parameters.
 pub(crate) const LONGEST: usize = 1 << 24;
 
 /// The tag of the last part.
 const END: u8 = 0;
-
-/// What a message holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Kind {
-    /// A whole filter.
-    Filter,
-    /// What changed between two versions of a filter.
-    Delta,
-    /// A BloomTree.
-    Tree,
-}
-
-impl Kind {
-    fn code(self) -> u8 {
-        match self {
-            Kind::Filter => 1,
-            Kind::Delta => 2,
-            Kind::Tree => 3,
-        }
-    }
-
-    fn from_code(code: u8) -> Option<Self> {
-        let all = [Kind::Filter, Kind::Delta, Kind::Tree];
-        all.into_iter().find(|kind| kind.code() == code)
-    }
-
-    /// As it is called in messages to people.
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Filter => "a compressed filter",
-            Kind::Delta => "a delta",
-            Kind::Tree => "a compressed tree",
-        }
-    }
-
-    /// The same, and what to do with it.
-    pub fn advice(self) -> &'static str {
-        match self {
-            Kind::Filter => "a compressed filter (see `bloomgrove filter expand`)",
-            Kind::Delta => "a delta (see `bloomgrove filter apply`)",
-            Kind::Tree => "a compressed tree (see `bloomgrove tree expand`)",
-        }
-    }
-
-    /// What `bytes`, the first of a file, begin: a message of this kind, or none.
-    pub fn of_start(bytes: &[u8]) -> Option<Self> {
-        let rest = bytes.strip_prefix(&MAGIC)?;
-        Kind::from_code(*rest.get(1)?)
-    }
-}
 
 /// Reads all of a message and checks every checksum. The bits in it are not looked at.
 ///

@@ -33,10 +33,11 @@ pub(crate) mod message;
 pub(crate) mod symbols;
 pub(crate) mod varint;
 
+pub use crate::format::message::MessageKind as Kind;
 pub use bits::Model;
 pub use delta::{apply, delta, delta_fingerprints, delta_with};
 pub use filter::{LIMIT, compress, compress_with, expand, expand_within, params_of};
-pub use message::{Kind, check};
+pub use message::check;
 
 #[cfg(test)]
 mod tests;

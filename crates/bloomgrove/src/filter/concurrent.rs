@@ -2,7 +2,9 @@
 
 use super::Filter;
 use crate::bits::{LINE_WORDS, Pattern, SharedWords};
-use crate::hash::{Key, Positions, Probe};
+use crate::hash::Key;
+use crate::params::Probe;
+use crate::params::probe::Positions;
 use crate::{Error, Params};
 
 /// A filter that any number of threads may insert into and ask at once, without

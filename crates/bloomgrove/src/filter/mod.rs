@@ -52,7 +52,9 @@ pub use file::MappedFilter;
 pub(crate) use file::check_file;
 
 use crate::bits::{self, LINE_BITS, Words};
-use crate::hash::{Key, Positions, Probe};
+use crate::hash::Key;
+use crate::params::Probe;
+use crate::params::probe::Positions;
 use crate::{Error, Params};
 
 /// A Bloom filter over its own words, borrowed words or a memory map.

@@ -209,7 +209,7 @@ pub(super) fn claimed(start: &[u8]) -> Option<Content> {
 
 pub(super) fn decode_file(file: &[u8]) -> Result<Content, Error> {
     let corrupt = |what: &'static str| Error::corrupt("file header", 0, what);
-    if let Some(message) = crate::codec::Kind::of_start(file) {
+    if let Some(message) = super::message::MessageKind::of_start(file) {
         return Err(Error::WrongContent {
             found: message.advice(),
             wanted: "a .grove file",

@@ -18,6 +18,7 @@
 mod growing;
 pub(crate) mod header;
 mod map;
+pub(crate) mod message;
 mod notes;
 pub(crate) mod paged;
 pub(crate) mod reader;

@@ -19,9 +19,9 @@ use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
 use super::header;
+use super::message::MessageKind as Message;
 use super::{Content, content_of};
 use crate::Error;
-use crate::codec::Kind as Message;
 
 /// How much of a file is looked at to tell what it is.
 const START: u64 = 4096;

@@ -29,14 +29,19 @@ mod murmur3;
 pub(crate) mod positions;
 pub(crate) mod prime;
 
+pub(crate) use crate::mix::{GOLDEN, mix, remix, scale};
 pub use affine::Affine;
-pub(crate) use hasher::{AnyHasher, GOLDEN, Hashed, Hasher, Xxh3Hasher, mix, remix, scale};
+pub(crate) use hasher::{AnyHasher, Hashed, Hasher, Xxh3Hasher};
 pub use invert::Inverse;
 pub use key::Key;
-pub use positions::{Derivation, Probe};
-pub(crate) use positions::{Independent, KirschMitzenmacher, Positions, Start, slot};
+pub use positions::Derivation;
+pub(crate) use positions::{Independent, KirschMitzenmacher, Start, slot};
 
 use std::fmt;
+
+/// The most hash functions a filter can have: enough for a rate of 2^-64, which
+/// is as low as the default hash can tell keys apart.
+pub const MAX_HASHES: u32 = 64;
 
 /// A hash family: how the bytes of a key become bits.
 #[derive(Clone, PartialEq, Eq, Hash)]

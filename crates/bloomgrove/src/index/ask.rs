@@ -9,7 +9,7 @@ use super::segment::Segment;
 use super::work::{Batch, Work};
 use super::{Class, Index};
 use crate::bits;
-use crate::hash::Positions;
+use crate::params::probe::Positions;
 use crate::{Error, Key, Params, tune};
 
 /// Keys whose memory is asked for at once: more reads than a core keeps under way.

@@ -1,18 +1,18 @@
 //! What two filters must share before they may meet.
 
 mod bytes;
+pub(crate) mod probe;
+
+pub use probe::Probe;
 
 use std::fmt;
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::Error;
 use crate::bits::{LANES, LINE_BITS};
-use crate::hash::{Derivation, Family, Key, Probe};
-use crate::{Error, tune};
+use crate::hash::{Derivation, Family, Key, MAX_HASHES};
 
-/// The most hash functions a filter can have: enough for a rate of 2^-64, which
-/// is as low as the default hash can tell keys apart.
-pub const MAX_HASHES: u32 = 64;
 /// The most bits: 32 TiB of them.
 pub const MAX_BITS: u64 = 1 << 48;
 /// The most hash functions of a blocked filter: two to a lane.
@@ -82,14 +82,6 @@ impl Params {
         })
     }
 
-    /// What [`tune::recommend`] says for `items` keys at false-positive rate `fpr`.
-    ///
-    /// # Errors
-    /// [`Error::Unreachable`] when no filter can be that good or that large.
-    pub fn for_items(items: u64, fpr: f64) -> Result<Self, Error> {
-        tune::recommend(items, fpr)?.params()
-    }
-
     /// The same, with the number of bits changed.
     ///
     /// # Errors
@@ -154,8 +146,8 @@ impl Params {
             Ok(())
         } else {
             Err(Error::Incompatible {
-                left: Box::new(self.clone()),
-                right: Box::new(other.clone()),
+                left: self.to_string(),
+                right: other.to_string(),
             })
         }
     }

@@ -77,6 +77,16 @@ impl Plan {
     }
 }
 
+impl Params {
+    /// What [`recommend`] says for `items` keys at false-positive rate `fpr`.
+    ///
+    /// # Errors
+    /// [`Error::Unreachable`] when no filter can be that good or that large.
+    pub fn for_items(items: u64, fpr: f64) -> Result<Self, Error> {
+        recommend(items, fpr)?.params()
+    }
+}
+
 /// The filter to take for `items` keys at false-positive rate `fpr`.
 ///
 /// ```

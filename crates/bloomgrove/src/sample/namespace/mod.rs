@@ -34,7 +34,8 @@ use std::path::Path;
 
 use lines::Disorder;
 
-use crate::hash::{Key, Positions};
+use crate::hash::Key;
+use crate::params::probe::Positions;
 use crate::{Error, Family, Params};
 
 /// A name: what was, or may have been, put into a filter.

@@ -1,0 +1,143 @@
+//! The positions of a key in a filter.
+
+use super::{Layout, Params};
+use crate::bits::{LINE_BITS, Pattern, Slot, Walk};
+use crate::hash::{
+    Affine, AnyHasher, Derivation, Family, Hasher, Independent, KirschMitzenmacher, MAX_HASHES,
+    Start, Xxh3Hasher, slot,
+};
+
+/// The positions of one key, whatever the parameters.
+pub(crate) enum Positions<'p> {
+    Independent(Independent),
+    KirschMitzenmacher(KirschMitzenmacher),
+    Blocked(Slot),
+    Affine { functions: &'p Affine, residue: u64 },
+}
+
+/// Calls `each` with the positions of a key, until it says false; whether it never did.
+#[inline(always)]
+pub fn each_position(params: &Params, bytes: &[u8], each: impl FnMut(u64) -> bool) -> bool {
+    Positions::new(params, bytes).all(params, each)
+}
+
+impl<'p> Positions<'p> {
+    #[inline(always)]
+    pub(crate) fn new(params: &'p Params, bytes: &[u8]) -> Self {
+        let seed = params.seed();
+        let digest = match params.family() {
+            // In place: a call would cost a short key as much as its hash.
+            Family::Xxh3 => Xxh3Hasher { seed }.digest(bytes),
+            Family::Affine(functions) => {
+                return Positions::Affine {
+                    functions,
+                    residue: functions.residue(bytes),
+                };
+            }
+            family => AnyHasher { family, seed }.digest(bytes),
+        };
+        let bits = params.bits();
+        match (params.layout(), params.derivation()) {
+            (Layout::Blocked, _) => Positions::Blocked(slot(digest, bits / LINE_BITS)),
+            (Layout::Standard, Derivation::Independent) => {
+                Positions::Independent(Independent::start(digest, bits))
+            }
+            (Layout::Standard, Derivation::KirschMitzenmacher) => {
+                Positions::KirschMitzenmacher(KirschMitzenmacher::start(digest, bits))
+            }
+        }
+    }
+
+    /// Whether `each` holds for every position, asked in order until one fails.
+    #[inline(always)]
+    pub(crate) fn all(self, params: &Params, mut each: impl FnMut(u64) -> bool) -> bool {
+        let (bits, hashes) = (params.bits(), params.hashes());
+        match self {
+            Positions::Independent(mut walk) => (0..hashes).all(|_| each(walk.next(bits))),
+            Positions::KirschMitzenmacher(mut walk) => (0..hashes).all(|_| each(walk.next(bits))),
+            Positions::Blocked(slot) => {
+                (0..hashes).all(|i| each(slot.line * LINE_BITS + Pattern::position(slot.hash, i)))
+            }
+            Positions::Affine { functions, residue } => {
+                (0..hashes).all(|i| each(functions.position(i, residue, bits)))
+            }
+        }
+    }
+
+    /// The first position and the second; twice the first if there is one only.
+    #[inline(always)]
+    pub(crate) fn first_two(self, params: &Params) -> (u64, u64) {
+        let mut found = (0, None);
+        let mut first = true;
+        self.all(params, |position| {
+            match first {
+                true => found.0 = position,
+                false => found.1 = Some(position),
+            }
+            std::mem::take(&mut first)
+        });
+        (found.0, found.1.unwrap_or(found.0))
+    }
+
+    /// Does `each` for every position; true if it said true for any.
+    #[inline(always)]
+    pub(crate) fn any_of_all(self, params: &Params, mut each: impl FnMut(u64) -> bool) -> bool {
+        let mut any = false;
+        self.all(params, |position| {
+            any |= each(position);
+            true
+        });
+        any
+    }
+}
+
+/// A key hashed once, for testing against many filters of equal [`Params`].
+///
+/// ```
+/// use bloomgrove::{Filter, Params};
+///
+/// let params = Params::for_items(1000, 0.01)?;
+/// let filters: Vec<Filter> = (0..3)
+///     .map(|_| Filter::new(params.clone()))
+///     .collect::<Result<_, _>>()?;
+/// let probe = params.probe("key");
+/// assert!(!filters.iter().any(|filter| filter.contains_probe(&probe)));
+/// # Ok::<(), bloomgrove::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Probe {
+    fingerprint: u64,
+    hashes: u32,
+    positions: [u64; MAX_HASHES as usize],
+}
+
+impl Probe {
+    pub(crate) fn new(params: &Params, bytes: &[u8]) -> Self {
+        let mut positions = [0; MAX_HASHES as usize];
+        let mut room = positions.iter_mut();
+        Positions::new(params, bytes).all(params, |position| {
+            room.next().map(|out| *out = position).is_some()
+        });
+        Self {
+            fingerprint: params.fingerprint(),
+            hashes: params.hashes(),
+            positions,
+        }
+    }
+
+    /// That of the parameters it was made with ([`Params::fingerprint`]).
+    pub fn fingerprint(&self) -> u64 {
+        self.fingerprint
+    }
+
+    /// The k positions, in the order of the hash functions; they may repeat.
+    pub fn positions(&self) -> &[u64] {
+        &self.positions[..self.hashes as usize]
+    }
+}
+
+impl std::fmt::Debug for Probe {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Probe").field(&self.positions()).finish()
+    }
+}
