@@ -375,3 +375,36 @@ fn opening_beside_a_writer_that_cuts_off_never_fails() {
         done.store(true, std::sync::atomic::Ordering::Relaxed);
     });
 }
+
+#[test]
+fn the_bytes_of_an_index_are_those_of_its_file() {
+    let params = params(4096);
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("index.grove");
+    let names: Vec<String> = (0..130).map(|set| format!("set {set}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    for shape in Shape::ALL {
+        let mut index = index(&params, &names);
+        index.rearrange(Some(shape)).unwrap();
+        index.save(&path).unwrap();
+        let mut bytes = Vec::new();
+        index.write_to(&mut bytes).unwrap();
+        assert!(bytes == std::fs::read(&path).unwrap(), "{shape:?}");
+        let mut back = Index::from_bytes(&bytes).unwrap();
+        assert_eq!((back.len(), back.count("x")), (130, 130), "{shape:?}");
+        // It can be changed and saved as any other.
+        back.insert("set 7", "y").unwrap();
+        back.save(&path).unwrap();
+        assert_eq!(Index::open(&path).unwrap().count("y"), 1);
+        for at in (0..bytes.len()).step_by(211) {
+            bytes[at] ^= 1;
+            assert!(Index::from_bytes(&bytes).is_err(), "{shape:?}: byte {at}");
+            bytes[at] ^= 1;
+        }
+        assert!(Index::from_bytes(&bytes[..bytes.len() - 1]).is_err());
+    }
+    let mut bytes = Vec::new();
+    filter(&params, "x").write_to(&mut bytes).unwrap();
+    let error = Index::from_bytes(&bytes).unwrap_err();
+    assert!(matches!(error, Error::WrongContent { .. }), "{error}");
+}

@@ -87,6 +87,11 @@ fn what_is_saved_opens_as_it_was() {
                 "{name}"
             );
             verify(&saved).unwrap();
+            let mut bytes = Vec::new();
+            index.write_to(&mut bytes).unwrap();
+            assert!(bytes == std::fs::read(&saved).unwrap(), "{name}");
+            let back = NameIndex::from_bytes(&bytes).unwrap();
+            assert_eq!(members(&back, &filter), members(&index, &filter), "{name}");
             let opened = NameIndex::open(&saved).unwrap();
             assert_eq!(opened.namespace().len(), again.len());
             assert_eq!(opened.params(), index.params());

@@ -18,6 +18,7 @@
 mod growing;
 pub(crate) mod header;
 mod map;
+mod memory;
 pub(crate) mod message;
 mod notes;
 pub(crate) mod paged;

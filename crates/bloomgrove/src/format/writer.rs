@@ -90,12 +90,13 @@ impl Writer {
 
     /// As [`persist`](Self::persist), after `more` has written what is no section.
     pub fn persist_with(self, more: impl FnOnce(&File) -> io::Result<()>) -> Result<File, Error> {
+        let path = self.path.clone();
         let whole = || {
-            let whole = self.file.into_inner().map_err(|error| error.into_error())?;
+            let whole = self.into_inner()?;
             more(whole.as_file())?;
             Ok(whole)
         };
-        let whole = whole().map_err(|error| wrote_to(self.path.as_deref(), error))?;
+        let whole = whole().map_err(|error| wrote_to(path.as_deref(), error))?;
         whole.finish()
     }
 }
@@ -120,7 +121,11 @@ impl Writer<File> {
 }
 
 impl<W: Write> Writer<W> {
-    fn begin_file(path: Option<&Path>, file: W, content: Content) -> Result<Self, Error> {
+    pub(super) fn begin_file(
+        path: Option<&Path>,
+        file: W,
+        content: Content,
+    ) -> Result<Self, Error> {
         let mut writer = Self {
             path: path.map(Path::to_owned),
             file: BufWriter::with_capacity(BUFFER, file),
@@ -142,6 +147,11 @@ impl<W: Write> Writer<W> {
     pub fn flush(mut self) -> Result<(), Error> {
         self.write_end()?;
         self.file.flush().map_err(|error| self.failed(error))
+    }
+
+    /// What was written to, with everything in it.
+    pub(super) fn into_inner(self) -> io::Result<W> {
+        self.file.into_inner().map_err(|error| error.into_error())
     }
 
     fn write_end(&mut self) -> Result<(), Error> {

@@ -1,5 +1,6 @@
 //! Whole indexes: opened, saved and verified.
 
+use std::io::Write;
 use std::path::Path;
 
 use super::manifest::{self, Manifest, Record};
@@ -118,6 +119,40 @@ impl Index {
         self.write_whole(&mut writer, notes)?;
         writer.persist()?;
         Ok(())
+    }
+
+    /// Writes the bytes that [`save`](Self::save) would write to a file. They are made in memory first.
+    ///
+    /// ```
+    /// # use bloomgrove::{Filter, Params, index::Index};
+    /// # let params = Params::for_items(100, 0.01)?;
+    /// let mut index = Index::new(params.clone());
+    /// let mut filter = Filter::new(params)?;
+    /// filter.insert("apple");
+    /// index.add("north", &filter)?;
+    ///
+    /// let mut bytes = Vec::new();
+    /// index.write_to(&mut bytes)?;
+    /// assert_eq!(Index::from_bytes(&bytes)?.count("apple"), 1);
+    /// # Ok::<(), bloomgrove::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Io`] when `out` refuses; [`Error::OutOfMemory`].
+    pub fn write_to(&self, mut out: impl Write) -> Result<(), Error> {
+        let mut writer = Writer::in_memory(Content::Index)?;
+        self.write_whole(&mut writer, &Notes::new())?;
+        out.write_all(&writer.into_bytes()?)
+            .map_err(Error::io("writing"))
+    }
+
+    /// An index from the bytes of a file, every one of them checked. It keeps a copy.
+    ///
+    /// # Errors
+    /// When they are damaged, or those of something else.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
+        let file = Growing::of_bytes(bytes, Content::Index)?;
+        Ok(Self::of(&file)?.0)
     }
 
     /// Every class as one segment, and the commit.

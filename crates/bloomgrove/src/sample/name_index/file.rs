@@ -1,5 +1,6 @@
 //! An index of names in a `.grove` file: FORMAT.md section 13.
 
+use std::io::Write;
 use std::path::Path;
 
 use zerocopy::little_endian::{U32, U64};
@@ -56,6 +57,29 @@ impl NameIndex {
         let homes = self.write_segments(&mut writer)?;
         writer.commit(0, &self.manifest(&homes))?;
         writer.persist().map(|_| ())
+    }
+
+    /// Writes the bytes that [`save`](Self::save) would write to a file. They are made in memory first.
+    ///
+    /// # Errors
+    /// [`Error::Io`] when `out` refuses.
+    pub fn write_to(&self, mut out: impl Write) -> Result<(), Error> {
+        let mut writer = Writer::in_memory(Content::Names)?;
+        let homes = self.write_segments(&mut writer)?;
+        writer.commit(0, &self.manifest(&homes))?;
+        out.write_all(&writer.into_bytes()?)
+            .map_err(Error::io("writing"))
+    }
+
+    /// An index of names from the bytes of a file, every one of them checked. It keeps a copy.
+    ///
+    /// # Errors
+    /// When they are damaged, or those of something else.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
+        let file = Growing::of_bytes(bytes, Content::Names)?;
+        let (index, _) = read(&file)?;
+        index.check()?;
+        Ok(index)
     }
 
     fn manifest(&self, homes: &[Home]) -> Vec<u8> {
