@@ -61,7 +61,7 @@ impl<W: Write> Writer<W> {
     /// Begins a message.
     ///
     /// # Errors
-    /// [`Error::Io`]; [`Error::Unsupported`] for parameters longer than [`LONGEST`].
+    /// [`Error::Io`]; [`Error::Unsupported`] for parameters longer than 16 MiB.
     pub fn new(out: W, kind: Kind, params: &[u8]) -> Result<Self, Error> {
         let mut writer = Self {
             out,
@@ -78,7 +78,7 @@ impl<W: Write> Writer<W> {
     /// Adds a frame.
     ///
     /// # Errors
-    /// [`Error::Io`]; [`Error::Unsupported`] for a payload longer than [`LONGEST`].
+    /// [`Error::Io`]; [`Error::Unsupported`] for a payload longer than 16 MiB.
     ///
     /// # Panics
     /// If the tag is 0, the end's.
