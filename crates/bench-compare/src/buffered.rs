@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use bloomgrove::buffered::{self, Builder, Options, Plan, Strategy};
 use bloomgrove::{Error, Filter, Layout, MappedFilter, Params};
-use bloomgrove_experiments::memory::{begin_anew, forget, resident};
+use experiments::memory::{begin_anew, forget, resident};
 use serde_json::{Value, json};
 
 /// Keys made at a time: enough for batches, and small beside any budget.

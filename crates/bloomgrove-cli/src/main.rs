@@ -10,7 +10,6 @@ mod interrupt;
 mod keys;
 mod message_file;
 mod output;
-mod paper;
 mod parallel;
 mod progress;
 mod questions;
@@ -81,9 +80,6 @@ enum Noun {
     /// Find the right size and kind
     #[command(subcommand)]
     Tune(tune::Verb),
-    /// Run the experiments of the papers again
-    #[command(subcommand)]
-    Paper(paper::Verb),
 }
 
 /// How a command ended, if nothing went wrong.
@@ -123,7 +119,6 @@ fn main() -> ExitCode {
         Noun::Verify(args) => verify::run(args),
         Noun::Hash(verb) => hash::run(verb),
         Noun::Tune(verb) => tune::run(verb),
-        Noun::Paper(verb) => paper::run(verb),
     };
     match result {
         Ok(Outcome::Yes) => ExitCode::SUCCESS,

@@ -223,10 +223,6 @@ fn wrong_flags_say_what_and_what_to_do() {
         ("tune size --items 0", vec!["at least 1"]),
         ("tune size --items 1M --fpr 1e-30", vec!["hashes"]),
         ("hash test --items 10", vec!["at least"]),
-        ("paper bloofi fig99", vec!["no fig99", "paper list"]),
-        ("paper sampling fig02", vec!["no fig02", "paper list"]),
-        ("paper buffered fig02", vec!["no fig02", "paper list"]),
-        ("paper bloomtree fig01", vec!["no fig01", "paper list"]),
         ("frobnicate", vec!["frobnicate"]),
     ] {
         shop.run(line).fails_with(&parts);
@@ -430,10 +426,6 @@ fn every_verb_has_help_with_an_example() {
         "tune size",
         "hash test",
         "hash derivation",
-        "paper bloofi",
-        "paper sampling",
-        "paper buffered",
-        "paper bloomtree",
     ] {
         let said = shop.run(&format!("{verb} --help")).ends(0);
         assert!(said.out.contains("Example"), "{verb}");

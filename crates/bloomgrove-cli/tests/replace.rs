@@ -179,7 +179,6 @@ fn a_command_replaces_only_its_like() {
         ("svg", "index draw i.grove -o OUT.svg"),
         ("dot", "index draw i.grove -o OUT.dot"),
         ("csv", "tune wire --items 1000 --fpr 1% --csv OUT"),
-        ("svg", "tune wire --items 1000 --fpr 1% --svg OUT"),
         ("lines", "reconstruct a.grove --namespace 0..10 -o OUT"),
     ];
     let out = |command: &str| {

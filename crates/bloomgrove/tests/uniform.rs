@@ -10,7 +10,7 @@ use bloomgrove::{Affine, Family, Filter, Params, tune};
 
 const NAMES: u64 = 1_000_000;
 /// How many sets of `items` are drawn from: the larger ones take longer, and say more each.
-/// (`bloomgrove paper sampling calibration --full` draws from a hundred of each.)
+/// (`cargo run --release -p experiments -- sampling calibration --full` draws from a hundred of each.)
 fn seeds(items: u64) -> u64 {
     10_000 / items
 }

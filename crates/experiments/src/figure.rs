@@ -210,14 +210,6 @@ impl Figure {
         )
     }
 
-    /// The figure drawn.
-    ///
-    /// # Errors
-    /// When it cannot be drawn.
-    pub fn svg(&self) -> Result<String> {
-        plot::svg(self)
-    }
-
     /// Writes `<id>.csv` and `<id>.svg` into the folder, and returns both paths.
     ///
     /// # Errors

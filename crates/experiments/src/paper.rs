@@ -22,7 +22,7 @@ pub(crate) fn run<E: Copy>(
     for id in ids {
         ensure!(
             known.iter().any(|(known, _)| known == id),
-            "there is no {id}; `bloomgrove paper list` lists the figures"
+            "unknown figure {id}; `cargo run --release -p experiments -- list` lists all of them"
         );
     }
     let mut report = Report::default();

@@ -1,8 +1,8 @@
 //! A run small enough for every day: the files are written, and the numbers are such
 //! as the paper's theorems allow.
 
-use bloomgrove_experiments::Report;
-use bloomgrove_experiments::bloofi::{self, Built, Effort, Setup};
+use experiments::Report;
+use experiments::bloofi::{self, Built, Effort, Setup};
 
 const TINY: Effort = Effort {
     runs: 1,

@@ -1,8 +1,8 @@
 //! A run small enough for every day: every figure is there, and the numbers are such as
 //! they must be.
 
-use bloomgrove_experiments::bloom_tree::{self, Effort};
-use bloomgrove_experiments::{Figure, Report};
+use experiments::bloom_tree::{self, Effort};
+use experiments::{Figure, Report};
 
 const TINY: Effort = Effort {
     table_items: 20_000,

@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use bloomgrove_experiments::buffered::{self, Effort};
-use bloomgrove_experiments::{Report, Table};
+use experiments::buffered::{self, Effort};
+use experiments::{Report, Table};
 
 /// A megabyte of 64 KB: the filter of 256 MB has 16.
 const TINY: Effort = Effort {

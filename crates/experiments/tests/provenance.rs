@@ -1,8 +1,8 @@
 //! A run small enough for every day: every table and figure is there, and the numbers are such as
 //! they must be.
 
-use bloomgrove_experiments::Report;
-use bloomgrove_experiments::provenance::{self, Effort};
+use experiments::Report;
+use experiments::provenance::{self, Effort};
 
 const TINY: Effort = Effort {
     sites: 20,

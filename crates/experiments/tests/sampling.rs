@@ -1,8 +1,8 @@
 //! A run small enough for every day: every figure is there, and the numbers are such as
 //! they must be.
 
-use bloomgrove_experiments::Report;
-use bloomgrove_experiments::sampling::{self, ACCURACIES, Effort};
+use experiments::Report;
+use experiments::sampling::{self, ACCURACIES, Effort};
 
 const TINY: Effort = Effort {
     samples: 40,

@@ -5,14 +5,10 @@ mod size;
 mod tree;
 mod wire;
 
-use std::path::Path;
-
 use anyhow::Result;
-use bloomgrove_experiments::Figure;
 use clap::Subcommand;
 
 use crate::Outcome;
-use crate::whole_file::{self, Form};
 
 #[derive(Subcommand)]
 pub(crate) enum Verb {
@@ -48,8 +44,4 @@ fn ratio(ratio: f64) -> String {
         true => format!("{ratio:.2}"),
         false => String::new(),
     }
-}
-
-fn write_svg(path: &Path, figure: &Figure) -> Result<()> {
-    whole_file::write(path, Form::Svg, &figure.svg()?)
 }

@@ -4,8 +4,6 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use bloomgrove::tune::math;
-use bloomgrove_experiments::{Axis, Figure, Series, Stroke};
 use bloomgrove_trees::bloom_tree::genetic;
 use bloomgrove_trees::bloom_tree::search::{self, Evaluation, Front, Objective, Options};
 use serde_json::{Value, json};
@@ -26,7 +24,7 @@ use crate::{Outcome, interrupt, units};
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bloomgrove tune tree\n  \
-    bloomgrove tune tree --depth 4 --rho 0.5 --rho 1 --svg front.svg\n  \
+    bloomgrove tune tree --depth 4 --rho 0.5 --rho 1 --csv front.csv\n  \
     bloomgrove tune tree --objective geometric --search genetic")]
 pub(crate) struct Args {
     /// How many keys each tree is built from, to judge it
@@ -59,9 +57,6 @@ pub(crate) struct Args {
     /// Write the front as CSV
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
-    /// Draw it
-    #[arg(long, value_name = "FILE")]
-    svg: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -86,9 +81,6 @@ pub(crate) fn run(args: &Args) -> Result<Outcome> {
     let front = search(args)?;
     if let Some(path) = &args.csv {
         write_csv(path, &front)?;
-    }
-    if let Some(path) = &args.svg {
-        super::write_svg(path, &figure(&front))?;
     }
     let mut output = Output::new();
     if args.json {
@@ -280,73 +272,4 @@ fn write_csv(path: &Path, front: &Front) -> Result<()> {
     let file = writer.into_inner().map_err(|error| error.into_error())?;
     file.finish()?;
     Ok(())
-}
-
-/// Lower rates are not drawn: nobody needs them, and deep trees have hundreds of bits for them.
-const LOWEST: f64 = 1e-12;
-
-fn figure(front: &Front) -> Figure {
-    let trees = || front.evaluations.iter();
-    let series = |name: &str, color, stroke, mut points: Vec<(f64, f64)>| {
-        points.retain(|point| point.0 >= LOWEST);
-        points.sort_by(|a, b| a.0.total_cmp(&b.0));
-        Series {
-            name: name.to_owned(),
-            color,
-            stroke,
-            points,
-        }
-    };
-    let real = || trees().map(|tree| tree.expected_fpr);
-    let of = |bits: fn(f64) -> f64| real().map(|fpr| (fpr, bits(fpr))).collect();
-    Figure {
-        id: "front",
-        title: "BloomTrees that none betters",
-        x: Axis {
-            name: "false positives",
-            log: true,
-        },
-        y: Axis {
-            name: "bits for each key on the wire",
-            log: false,
-        },
-        series: vec![
-            series(
-                "trees, by context",
-                0,
-                Stroke::Solid,
-                trees()
-                    .map(|tree| (tree.expected_fpr, tree.context_bits))
-                    .collect(),
-            ),
-            series(
-                "trees, by level",
-                0,
-                Stroke::Dashed,
-                trees()
-                    .map(|tree| (tree.expected_fpr, tree.level_bits))
-                    .collect(),
-            ),
-            series(
-                "the same at geometric means",
-                1,
-                Stroke::Dotted,
-                trees()
-                    .map(|tree| (tree.geometric_fpr, tree.level_bits))
-                    .collect(),
-            ),
-            series(
-                "standard filter",
-                2,
-                Stroke::Solid,
-                of(|fpr| math::optimal_bits(1, fpr)),
-            ),
-            series(
-                "information bound",
-                6,
-                Stroke::Dotted,
-                of(|fpr| math::information_bits(1, fpr)),
-            ),
-        ],
-    }
 }

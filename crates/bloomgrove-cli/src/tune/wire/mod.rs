@@ -1,7 +1,7 @@
 //! `bloomgrove tune wire`: what to send so that a set arrives in the fewest bytes.
 
 mod attempt;
-mod picture;
+mod table;
 
 use std::path::PathBuf;
 
@@ -25,7 +25,7 @@ use attempt::Attempt;
 #[command(after_help = "Examples:\n  \
     bloomgrove tune wire --items 1M --fpr 1%\n  \
     bloomgrove tune wire --items 1M --bytes 500kB --memory 100MB --try\n  \
-    bloomgrove tune wire --items 1M --fpr 0.3,0.1,0.03,0.01,1e-3,1e-4,1e-5,1e-6 --svg wire.svg")]
+    bloomgrove tune wire --items 1M --fpr 0.3,0.1,0.03,0.01,1e-3,1e-4,1e-5,1e-6 --csv wire.csv")]
 pub(crate) struct Args {
     /// How many keys
     #[arg(long, value_parser = units::count)]
@@ -58,9 +58,6 @@ pub(crate) struct Args {
     /// Write all candidates as CSV
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
-    /// Draw them
-    #[arg(long, value_name = "FILE")]
-    svg: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -98,10 +95,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome> {
     }
     drop(progress);
     if let Some(path) = &args.csv {
-        picture::write_csv(path, &answers)?;
-    }
-    if let Some(path) = &args.svg {
-        super::write_svg(path, &picture::figure(&answers))?;
+        table::write(path, &answers)?;
     }
     let mut output = Output::new();
     if args.json {
