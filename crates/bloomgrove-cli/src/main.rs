@@ -1,35 +1,27 @@
-//! The `bloomgrove` command. Each noun has a file or folder; this one parses the
+//! The `bloomgrove` command. Each noun has a file or directory, `shared/` has what nouns share; this file parses the
 //! command line, runs a verb and turns its end into an exit code.
 
 mod buffered;
-mod connect;
 mod filter;
 mod hash;
 mod index;
-mod interrupt;
-mod keys;
-mod message_file;
-mod output;
-mod parallel;
-mod progress;
-mod questions;
 mod remote;
 mod sample;
 mod serve;
+mod shared;
 mod site;
-mod stamp;
 mod trace;
 mod tree;
 mod tune;
-mod units;
 mod verify;
 mod which;
-mod whole_file;
 
 use std::process::ExitCode;
 
 use bloomgrove::format::Content;
 use clap::{Parser, Subcommand};
+
+use crate::shared::{Outcome, interrupt, output};
 
 /// Bloom filters, alone and by the hundred thousand: which of my sets contain this item?
 #[derive(Parser)]
@@ -80,17 +72,6 @@ enum Noun {
     /// Find the right size and kind
     #[command(subcommand)]
     Tune(tune::Verb),
-}
-
-/// How a command ended, if nothing went wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Outcome {
-    /// Found, or done.
-    Yes,
-    /// Not found.
-    No,
-    /// Answered, but something could not be read; it has been reported.
-    Incomplete,
 }
 
 fn main() -> ExitCode {

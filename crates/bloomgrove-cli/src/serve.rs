@@ -11,8 +11,8 @@ use bloomgrove_server::observe::logs;
 
 use self::demo::DemoSites;
 use self::flags::Flags;
-use crate::Outcome;
-use crate::output::Output;
+use crate::shared::Outcome;
+use crate::shared::output::Output;
 
 /// Keep sets and answer over HTTP which of them hold a key
 ///

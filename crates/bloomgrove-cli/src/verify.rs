@@ -7,8 +7,8 @@ use anyhow::{Result, bail};
 use bloomgrove::codec;
 use bloomgrove_server::{coordinator, disk};
 
-use crate::output::{Output, complain};
-use crate::{Outcome, message_file, units};
+use crate::shared::output::{Output, complain};
+use crate::shared::{Outcome, message_file, units};
 
 /// Check every byte of any file of bloomgrove.
 ///

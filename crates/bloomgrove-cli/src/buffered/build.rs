@@ -12,11 +12,10 @@ use serde_json::json;
 
 use super::session::{Done, New, Purpose, Session, Shared};
 use super::{INPUTS_NOTE, SIZED_NOTE, Working, check_input, info, kind_of, size};
-use crate::filter::KEYS_NOTE;
-use crate::keys::{self, KeyKind};
-use crate::output::Output;
-use crate::progress::Progress;
-use crate::{Outcome, units};
+use crate::shared::keys::{self, KeyKind};
+use crate::shared::output::Output;
+use crate::shared::progress::Progress;
+use crate::shared::{Outcome, notes, units};
 
 /// A filter that says yes so often to what is not in is of little use.
 const POOR: f64 = 0.1;
@@ -113,7 +112,7 @@ fn begin(args: &Args) -> Result<(Session, Notes)> {
     let other = |page| args.size.with_page(counted, page);
     args.working.check_with(&plan, other)?;
     let kind = args.keys.unwrap_or(KeyKind::Text);
-    let notes = Notes::new().with(KEYS_NOTE, kind.name());
+    let notes = Notes::new().with(notes::KEYS, kind.name());
     let notes = args.size.notes(notes, counted);
     let notes = match args.open {
         true => notes,
@@ -208,7 +207,7 @@ fn go_on(args: &Args, purpose: Purpose) -> Result<(Session, Notes)> {
         ),
         _ => {}
     }
-    if let (Some(said), Some(was)) = (args.keys, notes.get(KEYS_NOTE))
+    if let (Some(said), Some(was)) = (args.keys, notes.get(notes::KEYS))
         && said.name() != was
     {
         bail!(

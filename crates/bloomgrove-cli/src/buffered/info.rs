@@ -7,8 +7,8 @@ use bloomgrove::buffered::{Filter, Options, Phase, Plan};
 use serde_json::{Value, json};
 
 use super::in_words;
-use crate::output::Output;
-use crate::{Outcome, units};
+use crate::shared::output::Output;
+use crate::shared::{Outcome, units};
 
 /// Say all about a filter on disk: whether it is finished, its keys, size and hashing
 ///

@@ -13,9 +13,8 @@ use bloomgrove::buffered::{Options, Phase, Plan, Strategy};
 use bloomgrove::format::{Notes, content_of};
 use clap::Subcommand;
 
-use crate::filter::KEYS_NOTE;
-use crate::keys::{self, KeyKind};
-use crate::{Outcome, units};
+use crate::shared::keys::{self, KeyKind};
+use crate::shared::{Outcome, notes, units};
 
 #[derive(Subcommand)]
 pub(crate) enum Verb {
@@ -168,10 +167,7 @@ fn enough(bytes: u64) -> String {
 
 /// How keys are read: as it is said, or else as when the filter was built.
 fn kind_of(notes: &Notes, said: Option<KeyKind>) -> KeyKind {
-    said.unwrap_or(match notes.get(KEYS_NOTE) {
-        Some("integer") => KeyKind::Integer,
-        _ => KeyKind::Text,
-    })
+    said.or(notes::key_kind(notes)).unwrap_or(KeyKind::Text)
 }
 
 /// What a phase means to whoever has the file.

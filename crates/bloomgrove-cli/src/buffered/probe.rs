@@ -20,10 +20,10 @@ use serde_json::json;
 use tempfile::SpooledTempFile;
 
 use super::{Working, check_input, kind_of};
-use crate::keys::{self, KeyKind};
-use crate::output::{self, Output, complain};
-use crate::progress::Progress;
-use crate::{Outcome, units};
+use crate::shared::keys::{self, KeyKind};
+use crate::shared::output::{self, Output, complain};
+use crate::shared::progress::Progress;
+use crate::shared::{Outcome, units};
 
 /// Fewer bytes of keys than this are spooled in memory.
 const SMALL_SPOOL: usize = 1 << 20;

@@ -19,9 +19,9 @@ use bloomgrove::buffered::{Builder, Filter, Options, Plan};
 use bloomgrove::format::Notes;
 use bloomgrove::{Error, Key};
 
-use crate::output::complain;
-use crate::progress::Progress;
-use crate::{interrupt, units};
+use crate::shared::output::complain;
+use crate::shared::progress::Progress;
+use crate::shared::{interrupt, units};
 
 /// So many of the keys that are skipped are looked for, or all: each is a read of the disk.
 const LOOKS: u64 = 1000;

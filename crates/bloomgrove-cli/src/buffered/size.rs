@@ -6,8 +6,8 @@ use bloomgrove::format::Notes;
 use bloomgrove::{Layout, MAX_BITS, MAX_BLOCKED_HASHES, MAX_HASHES, tune};
 
 use super::SIZED_NOTE;
-use crate::filter::hashing::Hashing;
-use crate::units;
+use crate::shared::hashing::Hashing;
+use crate::shared::units;
 
 /// Bits for each key when nobody says how many keys there are.
 const USUAL_HASHES: u32 = 8;

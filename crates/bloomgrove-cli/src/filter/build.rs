@@ -7,11 +7,11 @@ use bloomgrove::format::Notes;
 use bloomgrove::{Collector, Family, Filter, Params};
 use serde_json::json;
 
-use super::{KEYS_NOTE, info, params};
-use crate::keys::{self, KeyKind};
-use crate::output::Output;
-use crate::progress::Progress;
-use crate::{Outcome, units};
+use super::info;
+use crate::shared::keys::{self, KeyKind};
+use crate::shared::output::Output;
+use crate::shared::progress::Progress;
+use crate::shared::{Outcome, notes, params, units};
 
 /// Make a filter from files of keys: one to a line, or those of a column.
 ///
@@ -51,7 +51,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     };
     drop(progress);
     let mut notes = Notes::new()
-        .with(KEYS_NOTE, kind.name())
+        .with(notes::KEYS, kind.name())
         .with("inserted", count);
     if !args.params.has_bits() {
         notes = notes.with("target-fpr", args.params.target());

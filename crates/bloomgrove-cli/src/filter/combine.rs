@@ -7,9 +7,9 @@ use bloomgrove::format::Notes;
 use bloomgrove::{Error, Filter, MappedFilter};
 use serde_json::json;
 
-use super::{INTERSECTION_NOTE, KEYS_NOTE, info};
-use crate::output::Output;
-use crate::{Outcome, interrupt, units};
+use super::info;
+use crate::shared::output::Output;
+use crate::shared::{Outcome, interrupt, notes, units};
 
 /// Combine filters that were built with the same size, hashes, layout, family and seed.
 #[derive(clap::Args)]
@@ -61,7 +61,7 @@ pub(crate) fn intersect(args: Args) -> Result<Outcome> {
         [of_two] => ("common items", of_two),
         _ => ("common items at most", filter.estimated_items()),
     };
-    let notes = notes.with(INTERSECTION_NOTE, args.filters.len());
+    let notes = notes.with(notes::INTERSECTION, args.filters.len());
     write(&filter, &args.output, &notes, count, args.json)
 }
 
@@ -71,7 +71,7 @@ fn combine(
     mut with: impl FnMut(&mut Filter, &MappedFilter) -> Result<(), Error>,
 ) -> Result<(Filter, Notes)> {
     let (first, rest) = args.filters.split_first().context("no filters")?;
-    let notes = notes_of(first, &[KEYS_NOTE])?;
+    let notes = notes_of(first, &[notes::KEYS])?;
     let mut filter = Filter::load(first)?;
     for path in rest {
         interrupt::check()?;
@@ -79,14 +79,14 @@ fn combine(
         // be sound to begin with.
         bloomgrove::verify(path)?;
         let other = MappedFilter::map(path)?;
-        let other_notes = notes_of(path, &[KEYS_NOTE])?;
-        if notes.get(KEYS_NOTE) != other_notes.get(KEYS_NOTE) {
+        let other_notes = notes_of(path, &[notes::KEYS])?;
+        if notes.get(notes::KEYS) != other_notes.get(notes::KEYS) {
             bail!(
                 "{} holds {} keys and {} {} keys: they share none",
                 first.display(),
-                notes.get(KEYS_NOTE).unwrap_or("other"),
+                notes.get(notes::KEYS).unwrap_or("other"),
                 path.display(),
-                other_notes.get(KEYS_NOTE).unwrap_or("other"),
+                other_notes.get(notes::KEYS).unwrap_or("other"),
             );
         }
         with(&mut filter, &other)
@@ -103,7 +103,7 @@ pub(crate) fn fold(args: FoldArgs) -> Result<Outcome> {
             .with_context(|| args.filter.display().to_string())?;
     }
     let count = ("items", filter.estimated_items());
-    let notes = notes_of(&args.filter, &[KEYS_NOTE, INTERSECTION_NOTE])?;
+    let notes = notes_of(&args.filter, &[notes::KEYS, notes::INTERSECTION])?;
     write(&filter, &args.output, &notes, count, args.json)
 }
 

@@ -7,9 +7,8 @@ use bloomgrove::format::Notes;
 use bloomgrove::{Filter, MappedFilter};
 use serde_json::{Value, json};
 
-use super::INTERSECTION_NOTE;
-use crate::output::Output;
-use crate::{Outcome, units};
+use crate::shared::output::Output;
+use crate::shared::{Outcome, notes, units};
 
 /// Say all about a filter: size, hashing, how full, how many keys, how often wrong.
 #[derive(clap::Args)]
@@ -45,7 +44,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         output.json(&facts)?;
     } else {
         let params = filter.params();
-        let at_most = match notes.get(INTERSECTION_NOTE) {
+        let at_most = match notes.get(notes::INTERSECTION) {
             Some(_) => "at most ",
             None => "",
         };

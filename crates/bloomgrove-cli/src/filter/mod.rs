@@ -1,17 +1,15 @@
 //! `bloomgrove filter ...`: one set at a time.
 
 mod build;
-pub(crate) mod check;
+mod check;
 mod combine;
-pub(crate) mod hashing;
 mod info;
-pub(crate) mod params;
 mod wire;
 
 use anyhow::Result;
 use clap::Subcommand;
 
-use crate::Outcome;
+use crate::shared::Outcome;
 
 #[derive(Subcommand)]
 pub(crate) enum Verb {
@@ -51,9 +49,3 @@ pub(crate) fn run(verb: Verb) -> Result<Outcome> {
         Verb::Apply(args) => wire::apply(args),
     }
 }
-
-/// The note that says how keys were read.
-pub(crate) const KEYS_NOTE: &str = "keys";
-/// The note of an intersection: of how many filters it is one. Its fill says too many
-/// items, since some bits are common by chance.
-pub(crate) const INTERSECTION_NOTE: &str = "intersection-of";

@@ -11,8 +11,8 @@ use bloomgrove::{Filter, MappedFilter};
 use serde_json::{Value, json};
 
 use super::info;
-use crate::output::Output;
-use crate::{Outcome, message_file, units};
+use crate::shared::output::Output;
+use crate::shared::{Outcome, message_file, units};
 
 /// Write a filter in as few bytes as its bits are worth, to be sent
 ///

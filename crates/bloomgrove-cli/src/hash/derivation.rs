@@ -9,8 +9,8 @@ use bloomgrove::{Derivation, Filter, Params, tune};
 use serde_json::json;
 
 use super::scatter;
-use crate::output::Output;
-use crate::{Outcome, interrupt, units};
+use crate::shared::output::Output;
+use crate::shared::{Outcome, interrupt, units};
 
 const HASHES: u32 = 7;
 /// A key with no more distinct positions than this is accepted far too easily.

@@ -6,7 +6,7 @@ mod quality;
 use anyhow::Result;
 use clap::Subcommand;
 
-use crate::Outcome;
+use crate::shared::Outcome;
 
 #[derive(Subcommand)]
 pub(crate) enum Verb {

@@ -12,8 +12,8 @@ use serde_json::json;
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
 use super::scatter;
-use crate::output::Output;
-use crate::{Outcome, interrupt, units};
+use crate::shared::output::Output;
+use crate::shared::{Outcome, interrupt, units};
 
 /// Positions fall into this many cells: a filter of as many bits.
 const CELLS: u64 = 4096;

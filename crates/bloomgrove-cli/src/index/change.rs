@@ -8,12 +8,11 @@ use anyhow::{Context, Result, bail};
 use bloomgrove::index::Shape;
 use bloomgrove::{Error, MappedFilter};
 
-use super::build::OVERFULL;
-use super::open;
-use crate::keys::{self, Column};
-use crate::output::{Output, complain};
-use crate::stamp::{self, FileTag};
-use crate::{Outcome, units};
+use crate::shared::keys::{self, Column, KeyKind};
+use crate::shared::output::{Output, complain};
+use crate::shared::sizing::OVERFULL;
+use crate::shared::stamp::{self, FileTag};
+use crate::shared::{Outcome, notes, open, units};
 
 /// Remove sets from an index.
 ///
@@ -116,10 +115,7 @@ pub(crate) fn remove(args: Remove) -> Result<Outcome> {
         output.bytes(&[&line, b"\n"])?;
     }
     output.finish()?;
-    Ok(match complete {
-        true => Outcome::Yes,
-        false => Outcome::Incomplete,
-    })
+    Ok(Outcome::of(complete))
 }
 
 pub(crate) fn update(args: Update) -> Result<Outcome> {
@@ -131,7 +127,7 @@ pub(crate) fn update(args: Update) -> Result<Outcome> {
         bail!("update with what? name keys, or give --keys-from, --filter or --rename");
     }
     let mut file = open::to_change(&args.index)?;
-    let kind = open::kind_of(file.notes());
+    let kind = notes::key_kind(file.notes()).unwrap_or(KeyKind::Text);
     let mut name = args.set.into_vec();
     let mut count = 0;
     // Refused before any file is read.

@@ -7,10 +7,9 @@ use bloomgrove::Filter;
 use bloomgrove::index::Index;
 use bloomgrove_trees::bloofi::{Bloofi, BloofiOptions};
 
-use super::open;
-use crate::output::{Output, complain};
-use crate::whole_file::{self, Form};
-use crate::{Outcome, units};
+use crate::shared::output::{Output, complain};
+use crate::shared::whole_file::{self, Form};
+use crate::shared::{Outcome, open, units};
 
 /// Draw the sets of an index as a tree, as the Bloofi paper does.
 ///

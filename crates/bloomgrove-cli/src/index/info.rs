@@ -6,9 +6,8 @@ use anyhow::Result;
 use bloomgrove::index::Index;
 use serde_json::{Value, json};
 
-use super::open;
-use crate::output::{self, Output};
-use crate::{Outcome, units};
+use crate::shared::output::{self, Output};
+use crate::shared::{Outcome, open, units};
 
 /// Say what is in an index: sets, sizes, layouts and why.
 ///

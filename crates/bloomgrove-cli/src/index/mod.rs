@@ -1,31 +1,26 @@
 //! `bloomgrove index`: many sets in one file.
 
-pub(crate) mod build;
+mod add;
+mod build;
 mod change;
 mod draw;
 mod info;
-pub(crate) mod open;
-pub(crate) mod sources;
 mod stale;
-pub(crate) mod which;
+mod take_in;
+mod which;
 
 use anyhow::Result;
 
-use crate::Outcome;
-
-/// The note that says how lines become keys, as in filters.
-const KEYS_NOTE: &str = crate::filter::KEYS_NOTE;
-/// The note that says at which rate filters are built that are sized for their set.
-const FPR_NOTE: &str = "fpr";
+use crate::shared::Outcome;
 
 #[derive(clap::Subcommand)]
 pub(crate) enum Verb {
     /// Make an index of many sets
-    Build(build::Build),
+    Build(build::Args),
     /// Say which sets may hold a key
     Which(which::Args),
     /// Add sets
-    Add(build::Add),
+    Add(add::Args),
     /// Remove sets, or what is older than a slice
     Remove(change::Remove),
     /// Add keys to a set, or give it another name or filter
@@ -42,9 +37,9 @@ pub(crate) enum Verb {
 
 pub(crate) fn run(verb: Verb) -> Result<Outcome> {
     match verb {
-        Verb::Build(args) => build::build(args),
+        Verb::Build(args) => build::run(args),
         Verb::Which(args) => which::run(args),
-        Verb::Add(args) => build::add(args),
+        Verb::Add(args) => add::run(args),
         Verb::Remove(args) => change::remove(args),
         Verb::Update(args) => change::update(args),
         Verb::Info(args) => info::info(args),

@@ -15,10 +15,11 @@ use anyhow::{Context, Result, bail};
 use bloomgrove::index::{Index, Set};
 use serde_json::{Map, Value, json};
 
-use super::sources::{self, Source, SourceKind};
-use crate::output::{self, complain};
-use crate::stamp::{self, FileTag, Place, Stamp};
-use crate::units;
+use crate::shared::output::{self, complain};
+use crate::shared::sources::{Source, SourceKind};
+use crate::shared::stamp::{self, FileTag, Place, Stamp};
+use crate::shared::units;
+use crate::shared::walk;
 
 /// Threads that look at files. On a disk of this machine two would do; one far away is waited for.
 const THREADS: usize = 8;
@@ -231,7 +232,7 @@ fn new_files(index: &Index, files: &[Known<'_>], prefix: &[u8]) -> Vec<Vec<u8>> 
     let mut new = Vec::new();
     for root in roots {
         // What cannot be listed cannot be looked at either, and counts as changed.
-        for entry in sources::files_in(root).flatten() {
+        for entry in walk::files(root, walk::is_data).flatten() {
             if known.contains(entry.path().as_os_str()) {
                 continue;
             }

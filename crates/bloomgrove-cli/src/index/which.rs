@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use bloomgrove::index::{Figures, Index, Scope, Set, View};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, json};
 
-use super::open;
 use super::stale::Stale;
-use crate::keys::{self, Column};
-use crate::output::{self, Output, complain};
-use crate::{Outcome, units};
+use crate::shared::answers::{Enough, Form, short};
+use crate::shared::keys::{self, Column, KeyKind};
+use crate::shared::output::{self, Output, complain};
+use crate::shared::{Outcome, notes, open, units};
 
 /// Say which sets of an index may hold a key.
 ///
@@ -76,18 +76,6 @@ pub(crate) struct Args {
     explain: bool,
 }
 
-/// With --quiet, the first set that may hold a key ends the reading of more.
-#[derive(Debug)]
-pub(crate) struct Enough;
-
-impl std::fmt::Display for Enough {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("a set was found")
-    }
-}
-
-impl std::error::Error for Enough {}
-
 /// Keys asked at once: their answers are held in memory.
 const CHUNK: usize = 10_000;
 
@@ -99,7 +87,7 @@ pub(crate) fn run(mut args: Args) -> Result<Outcome> {
         bail!("--at-least 0 would name every set; ask for 1 or more");
     }
     let (index, notes) = open::to_ask(&args.index)?;
-    let kind = open::kind_of(&notes);
+    let kind = notes::key_kind(&notes).unwrap_or(KeyKind::Text);
     let scope = scope(&index, &args);
     let view = match &scope {
         Some(scope) => index.within(scope)?,
@@ -210,52 +198,6 @@ fn print_one<'i>(
     Ok(!names.is_empty())
 }
 
-/// How answers are printed, wherever they come from.
-#[derive(Clone, Copy)]
-pub(crate) struct Form {
-    pub(crate) quiet: bool,
-    pub(crate) json: bool,
-    pub(crate) count: bool,
-    /// Every line begins with its key.
-    pub(crate) many: bool,
-}
-
-impl Form {
-    /// The sets that may hold a key: how many, and their names; what JSON says besides.
-    pub(crate) fn print(
-        self,
-        output: &mut Output,
-        key: &[u8],
-        count: u64,
-        names: &[&[u8]],
-        more: Map<String, Value>,
-    ) -> Result<()> {
-        if self.quiet {
-            return Ok(());
-        }
-        if self.json {
-            let mut line = json!({ "key": output::json_bytes(key), "count": count });
-            if !self.count {
-                line["sets"] = names.iter().map(|name| output::json_bytes(name)).collect();
-            }
-            for (field, value) in more {
-                line[field] = value;
-            }
-            return output.json_line(&line);
-        }
-        let lead: &[&[u8]] = if self.many { &[key, b"\t"] } else { &[] };
-        if self.count {
-            output.bytes(lead)?;
-            return output.line(count);
-        }
-        for name in names {
-            output.bytes(lead)?;
-            output.bytes(&[name, b"\n"])?;
-        }
-        Ok(())
-    }
-}
-
 fn print_counts(
     output: &mut Output,
     args: &Args,
@@ -304,11 +246,4 @@ fn explain(view: &View<'_>, keys: &[Vec<u8>], took: Duration) {
         mean(|figures| figures.words_read),
         short(view.expected_false()),
     ));
-}
-
-pub(crate) fn short(count: f64) -> String {
-    match count {
-        count if count >= 0.01 => format!("{count:.2}"),
-        count => format!("{count:.1e}"),
-    }
 }

@@ -1,4 +1,4 @@
-//! `bloomgrove remote add` and `remote update`: filters, built here and sent coded.
+//! `bloomgrove remote add`: filters, built here and sent coded.
 //!
 //! ```text
 //!   files --all processors--> filters --coded--> several on their way at once --> server
@@ -12,23 +12,22 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use bloomgrove::codec::{self, Kind};
-use bloomgrove::format::{Content, content_of};
+use bloomgrove::Filter;
+use bloomgrove::codec;
 use bloomgrove::index::Index;
-use bloomgrove::{Collector, Filter, MappedFilter, Params, tune};
 use bloomgrove_client::api::{Code, MEDIA_MESSAGE, Updated};
 use bloomgrove_client::{Client, Error, PutOptions};
 use serde_json::json;
 use tokio::task::JoinHandle;
 
-use super::change::{seconds, warn_if_overfull};
-use crate::connect::Remote;
-use crate::index::build::{OVERFULL, USUAL_FPR};
-use crate::index::sources::{self, How, Sizing, Source, SourceKind};
-use crate::keys::{Column, KeyKind};
-use crate::output::{Output, complain};
-use crate::progress::Progress;
-use crate::{Outcome, interrupt, message_file, parallel, units};
+use super::change::seconds;
+use crate::shared::connect::Remote;
+use crate::shared::keys::{Column, KeyKind};
+use crate::shared::output::{Output, complain};
+use crate::shared::progress::Progress;
+use crate::shared::sizing::{self, is_overfull, sets_have};
+use crate::shared::sources::{self, How, Source, SourceKind};
+use crate::shared::{Outcome, interrupt, parallel, units};
 
 /// Requests on their way at once, and bytes in them.
 const AHEAD: usize = 16;
@@ -67,18 +66,8 @@ pub(super) struct Add {
     /// Replace sets that are there, instead of refusing
     #[arg(long)]
     replace: bool,
-    /// How often a set that does not hold a key may be named [default: 0.001]
-    #[arg(long, value_parser = units::rate, conflicts_with = "bits")]
-    fpr: Option<f64>,
-    /// Make all filters large enough for this many keys
-    #[arg(long, value_parser = units::count, conflicts_with = "bits")]
-    items: Option<u64>,
-    /// Make all filters this large, in bits (1e7) or bytes (32MB); then --hashes too
-    #[arg(long, value_parser = units::bits, requires = "hashes")]
-    bits: Option<u64>,
-    /// How many bits each key sets
-    #[arg(long, requires = "bits")]
-    hashes: Option<u32>,
+    #[command(flatten)]
+    size: sizing::Options,
     #[command(flatten)]
     column: Option<Column>,
     /// How a line is read
@@ -98,7 +87,7 @@ pub(super) fn add(remote: &Remote, args: Add) -> Result<Outcome> {
         }
     }
     let how = How {
-        sizing: sizing(&args)?,
+        sizing: args.size.sizing()?,
         kind: args.keys,
         column: args.column,
     };
@@ -145,30 +134,11 @@ pub(super) fn add(remote: &Remote, args: Add) -> Result<Outcome> {
         complain(format_args!(
             "{} more keys than made for, and will often be named by mistake: add them with more \
              --items or --bits",
-            match adding.overfull {
-                1 => "1 set has".to_owned(),
-                sets => format!("{} sets have", units::grouped(sets)),
-            }
+            sets_have(adding.overfull)
         ));
     }
     adding.output.finish()?;
-    Ok(match adding.complete {
-        true => Outcome::Yes,
-        false => Outcome::Incomplete,
-    })
-}
-
-fn sizing(args: &Add) -> Result<Sizing> {
-    if let (Some(bits), Some(hashes)) = (args.bits, args.hashes) {
-        return Ok(Sizing::Equal(Params::builder(bits, hashes).build()?));
-    }
-    let fpr = args.fpr.unwrap_or(USUAL_FPR);
-    if let Some(items) = args.items {
-        return Ok(Sizing::Equal(tune::recommend(items, fpr)?.params()?));
-    }
-    // Before anything is read.
-    Collector::new(fpr)?;
-    Ok(Sizing::Own(fpr))
+    Ok(Outcome::of(adding.complete))
 }
 
 /// A filter, ready to be sent.
@@ -182,7 +152,7 @@ fn coded(filter: &Filter) -> Result<Coded> {
     codec::compress(filter, &mut message)?;
     Ok(Coded {
         message,
-        overfull: filter.fill() > OVERFULL && filter.params().bits() > 1,
+        overfull: is_overfull(filter),
     })
 }
 
@@ -310,61 +280,4 @@ async fn put(
         },
         _ => error,
     })
-}
-
-/// Add all that filters hold to a set, or apply what changed.
-///
-/// A file is a filter (.grove), one that was compressed (`filter compress`), or a delta (`filter
-/// delta`) from the version that the server has. Filters must have the parameters of the set.
-#[derive(clap::Args)]
-#[command(after_help = "Examples:\n  \
-    bloomgrove remote update site/galway today.grove\n  \
-    bloomgrove remote update site/galway tuesday.delta --base 1041")]
-pub(super) struct Update {
-    /// The set
-    #[arg(value_name = "SET")]
-    set: String,
-    /// Filters or deltas
-    #[arg(value_name = "FILE", required = true)]
-    files: Vec<PathBuf>,
-    /// The version that the first was made from: refused if the set has been replaced since
-    #[arg(long, value_name = "VERSION")]
-    base: Option<u64>,
-}
-
-pub(super) fn update(remote: &Remote, args: Update) -> Result<Outcome> {
-    let (client, mut base) = (&remote.client, args.base);
-    let mut changed = 0;
-    for path in &args.files {
-        let shown = || path.display().to_string();
-        let updated = match message_file::kind_of(path)? {
-            Some(Kind::Filter | Kind::Delta) => {
-                let message = std::fs::read(path).with_context(shown)?;
-                remote.wait(client.merge_bytes(&args.set, message, base))
-            }
-            Some(other) => bail!("{}: this is {}, and no filter", shown(), other.name()),
-            None if content_of(path).is_ok_and(|content| content == Content::Filter) => {
-                let filter = MappedFilter::map(path)?;
-                remote.wait(client.merge(&args.set, &filter, base))
-            }
-            None => bail!(
-                "{}: this is neither a filter nor a delta; `remote insert {} --keys-from` adds \
-                 the keys of a file",
-                shown(),
-                args.set
-            ),
-        };
-        let updated = updated.with_context(shown)?;
-        changed += updated.changed_bits;
-        base = args.base.map(|_| updated.version);
-    }
-    warn_if_overfull(remote, &args.set)?;
-    let mut output = Output::new();
-    output.line(format_args!(
-        "updated {}: {} changed",
-        args.set,
-        units::counted(changed, "bit")
-    ))?;
-    output.finish()?;
-    Ok(Outcome::Yes)
 }

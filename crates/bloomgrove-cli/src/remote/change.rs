@@ -8,12 +8,12 @@ use anyhow::{Result, bail};
 use bloomgrove_client::api::{ChangeSet, Code, CreateSet, Params};
 
 use super::which::chunk;
-use crate::connect::{Remote, key};
-use crate::index::build::OVERFULL;
-use crate::keys::{self, Column, KeyKind};
-use crate::output::{Output, complain};
-use crate::progress::Progress;
-use crate::{Outcome, units};
+use crate::shared::connect::{Remote, key};
+use crate::shared::keys::{self, Column, KeyKind};
+use crate::shared::output::{Output, complain};
+use crate::shared::progress::Progress;
+use crate::shared::sizing::OVERFULL;
+use crate::shared::{Outcome, units};
 
 /// Make an empty set, for so many items or of so many bits.
 #[derive(clap::Args)]

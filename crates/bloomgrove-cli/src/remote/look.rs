@@ -8,10 +8,10 @@ use bloomgrove::format::Content;
 use bloomgrove_client::ListRequest;
 use bloomgrove_client::api::{Set, Status};
 
-use crate::connect::Remote;
-use crate::keys::moment;
-use crate::output::Output;
-use crate::{Outcome, message_file, units};
+use crate::shared::connect::Remote;
+use crate::shared::keys::moment;
+use crate::shared::output::Output;
+use crate::shared::{Outcome, message_file, units};
 
 /// List the sets by name.
 #[derive(clap::Args)]

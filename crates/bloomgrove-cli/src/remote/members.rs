@@ -7,12 +7,11 @@ use anyhow::{Context, Result, bail};
 use bloomgrove_client::api::{self, Member, Names, ReconstructRequest, SampleRequest, Spelling};
 use serde_json::json;
 
-use crate::connect::Remote;
-use crate::keys::{self, Column, KeyKind};
-use crate::output::{Output, complain};
-use crate::sample::names::{is_range, range};
-use crate::whole_file::{Form, WholeFile};
-use crate::{Outcome, units};
+use crate::shared::connect::Remote;
+use crate::shared::keys::{self, Column, KeyKind};
+use crate::shared::output::{Output, complain};
+use crate::shared::whole_file::{Form, WholeFile};
+use crate::shared::{Outcome, range, units};
 
 /// Estimate how many items sets hold, judged by their bits.
 ///
@@ -66,14 +65,14 @@ impl Namespace {
         };
         let path = Path::new(&self.namespace);
         if self.namespace != "-" && !path.exists() {
-            if !is_range(&self.namespace) {
+            if !range::is_range(&self.namespace) {
                 bail!(
                     "{}: no such file; names are a range such as 0..10M, or a file with one name \
                      to a line",
                     self.namespace
                 );
             }
-            let range = range(&self.namespace).map_err(anyhow::Error::msg)?;
+            let range = range::parse(&self.namespace).map_err(anyhow::Error::msg)?;
             return Ok((Names::Range(range.start, range.end), spelling));
         }
         let names = match self.names_as {
@@ -189,7 +188,7 @@ fn shown(member: &Member) -> String {
 }
 
 fn explain(method: &str, tests: u64) {
-    crate::output::explain(&[
+    crate::shared::output::explain(&[
         ("method", method.to_owned()),
         ("tests", units::counted(tests, "name")),
     ]);
@@ -268,7 +267,7 @@ pub(super) fn reconstruct(remote: &Remote, args: Reconstruct) -> Result<Outcome>
         explain(&answer.method, answer.tests);
         if let Some(accuracy) = answer.accuracy {
             let share = units::percent(accuracy);
-            crate::output::explain(&[("accuracy", format!("about {share} are items"))]);
+            crate::shared::output::explain(&[("accuracy", format!("about {share} are items"))]);
         }
     }
     Ok(outcome(&answer))

@@ -16,12 +16,13 @@ mod change;
 mod look;
 mod members;
 mod sites;
+mod update;
 mod which;
 
 use anyhow::Result;
 
-use crate::Outcome;
-use crate::connect::{self, Remote, Server};
+use crate::shared::Outcome;
+use crate::shared::connect::{self, Remote, Server};
 
 /// Ask, fill and look after a server.
 ///
@@ -50,7 +51,7 @@ enum Verb {
     /// Add keys to a set
     Insert(change::Insert),
     /// Add all that filters hold to a set, or what changed
-    Update(add::Update),
+    Update(update::Update),
     /// Remove sets
     Remove(change::Remove),
     /// Give a set another name
@@ -90,7 +91,7 @@ fn ask(remote: &Remote, verb: Verb) -> Result<Outcome> {
         Verb::Add(args) => add::add(remote, args),
         Verb::Create(args) => change::create(remote, args),
         Verb::Insert(args) => change::insert(remote, args),
-        Verb::Update(args) => add::update(remote, args),
+        Verb::Update(args) => update::run(remote, args),
         Verb::Remove(args) => change::remove(remote, args),
         Verb::Rename(args) => change::rename(remote, args),
         Verb::Tag(args) => change::tag(remote, args),

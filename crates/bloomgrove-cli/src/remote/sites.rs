@@ -2,9 +2,9 @@
 
 use anyhow::Result;
 
-use crate::connect::Remote;
-use crate::output::Output;
-use crate::{Outcome, units};
+use crate::shared::connect::Remote;
+use crate::shared::output::Output;
+use crate::shared::{Outcome, units};
 
 /// List the sites that publish here, and which are out of touch.
 #[derive(clap::Args)]

@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use bloomgrove_client::api::{self, WhichRequest};
 
-use crate::connect::{Remote, key};
-use crate::index::which::{Enough, Form, short};
-use crate::keys::{self, Column, KeyKind};
-use crate::output::{Output, complain};
-use crate::{Outcome, units};
+use crate::shared::answers::{Enough, Form, short};
+use crate::shared::connect::{Remote, key};
+use crate::shared::keys::{self, Column, KeyKind};
+use crate::shared::output::{Output, complain};
+use crate::shared::{Outcome, units};
 
 /// Say which sets of a server may hold a key.
 ///

@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 
 use super::Question;
 use super::explain::{Facts, warn_of_endless, warn_of_poor_accuracy};
-use super::names::{self, Reading};
+use super::names::Reading;
 use super::paper::{self, Paper};
-use crate::output::{Output, complain, json_bytes};
-use crate::progress::Progress;
-use crate::{Outcome, interrupt, units};
+use crate::shared::output::{Output, complain, json_bytes};
+use crate::shared::progress::Progress;
+use crate::shared::{Outcome, interrupt, range, units};
 
 /// Draws between two looks at the progress.
 const CHUNK: u64 = 4096;
@@ -41,7 +41,7 @@ pub(super) struct Draw {
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
     /// Only integers of this range
-    #[arg(long, value_name = "A..B", value_parser = names::range)]
+    #[arg(long, value_name = "A..B", value_parser = range::parse)]
     within: Option<Range<u64>>,
     /// How to draw [default: the fastest of the first four]
     #[arg(long, value_enum)]

@@ -8,8 +8,8 @@ use bloomgrove_trees::bloom_sample_tree::Operations;
 use serde_json::{Map, Value, json};
 
 use super::Question;
-use crate::output::{self, complain};
-use crate::units;
+use crate::shared::output::{self, complain};
+use crate::shared::units;
 
 /// An index is worth a word if it saves three looks in four, of at least this many.
 const MANY: f64 = 1e6;

@@ -11,9 +11,8 @@ use bloomgrove::format::Notes;
 use bloomgrove::sample::{self, Query};
 use bloomgrove::{Error, MappedFilter, Params};
 
-use crate::filter::KEYS_NOTE;
-use crate::filter::check::{VERIFIED_ALWAYS, kind_of};
-use crate::keys::KeyKind;
+use crate::shared::keys::KeyKind;
+use crate::shared::{notes, open};
 
 /// Filters, and how they are joined.
 pub(super) struct Expression {
@@ -130,16 +129,13 @@ fn open(path: PathBuf) -> Result<(File, MappedFilter)> {
             path.display()
         );
     }
-    let size = std::fs::metadata(&path).map_or(0, |about| about.len());
     // Of what is no filter, mapping says what it is.
     let filter = MappedFilter::map(&path)?;
-    if size <= VERIFIED_ALWAYS {
-        bloomgrove::verify(&path)?;
-    }
+    open::check(&path, false)?;
     let notes = Notes::of_file(&path)?;
     let file = File {
-        kind: kind_of(&filter, &notes),
-        noted: notes.get(KEYS_NOTE).is_some(),
+        kind: notes::key_kind_of(&filter, &notes),
+        noted: notes.get(notes::KEYS).is_some(),
         path,
     };
     Ok((file, filter))

@@ -12,11 +12,10 @@ use serde_json::{Value, json};
 use super::check_spelling;
 use super::expression::Expression;
 use super::names::{Held, Reading};
-use crate::filter::params;
-use crate::keys::KeyKind;
-use crate::output::Output;
-use crate::progress::Progress;
-use crate::{Outcome, interrupt, units};
+use crate::shared::keys::KeyKind;
+use crate::shared::output::Output;
+use crate::shared::progress::Progress;
+use crate::shared::{Outcome, interrupt, params, units};
 
 /// What names are made of, as far as it is listed.
 const LISTED: usize = 8;

@@ -25,8 +25,8 @@ pub(crate) use reconstruct::{Reconstruct, run as reconstruct};
 
 use self::expression::Expression;
 use self::names::{Held, Reading};
-use crate::Outcome;
-use crate::output::complain;
+use crate::shared::Outcome;
+use crate::shared::output::complain;
 
 /// Draw members of a filter at random, given the names that may be in it.
 ///

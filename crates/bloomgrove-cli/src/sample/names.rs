@@ -15,10 +15,10 @@ use anyhow::{Context, Error, Result, bail};
 use bloomgrove::format::{Content, content_of};
 use bloomgrove::sample::{NameIndex, Names, Namespace, Spelling};
 
-use crate::keys::{self, Column, KeyKind};
-use crate::output::complain;
-use crate::progress::Progress;
-use crate::units;
+use crate::shared::keys::{self, Column, KeyKind};
+use crate::shared::output::complain;
+use crate::shared::progress::Progress;
+use crate::shared::{range, units};
 
 /// An index up to this size is checked before it is used, which takes a tenth of a second:
 /// a damaged one would miss members.
@@ -69,36 +69,6 @@ enum Source {
     Index(PathBuf),
 }
 
-/// A range as people write it: `0..10M` without its end, `0..=9` with it.
-pub(crate) fn range(text: &str) -> Result<Range<u64>, String> {
-    let help = "write a range of integers as 0..10M, or 0..=9 with its end";
-    let (start, end) = text.split_once("..").ok_or(help)?;
-    let start = match start.trim() {
-        "" => 0,
-        start => units::count(start)?,
-    };
-    let end = match end.strip_prefix('=') {
-        Some(last) => units::count(last)?
-            .checked_add(1)
-            .ok_or("the last name there can be is 2^64 - 2")?,
-        None if end.trim().is_empty() => return Err(help.into()),
-        None => units::count(end)?,
-    };
-    match start < end {
-        true => Ok(start..end),
-        false => Err(format!("there is no number in {text}")),
-    }
-}
-
-/// Whether somebody who wrote this can only have meant a range, right or wrong.
-pub(crate) fn is_range(text: &str) -> bool {
-    let number = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
-    text.split_once("..").is_some_and(|(start, end)| {
-        let end = end.trim_start_matches(['=', ' ']);
-        (number(start) && (end.is_empty() || number(end))) || (start.is_empty() && number(end))
-    })
-}
-
 impl Source {
     fn of(written: &OsStr) -> Result<Self> {
         let path = Path::new(written);
@@ -107,8 +77,8 @@ impl Source {
             return Ok(Source::List(path.to_owned()));
         }
         if !path.exists() {
-            if is_range(&text) {
-                return range(&text).map(Source::Range).map_err(Error::msg);
+            if range::is_range(&text) {
+                return range::parse(&text).map(Source::Range).map_err(Error::msg);
             }
             bail!(
                 "{text}: no such file; names are a range such as 0..10M, a file with one name to \
@@ -334,37 +304,6 @@ pub(super) fn kind_of(spelling: Spelling) -> KeyKind {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn ranges_as_people_write_them() {
-        for (text, value) in [
-            ("0..10", 0..10),
-            ("0..=9", 0..10),
-            ("..1k", 0..1000),
-            ("1_000..10M", 1000..10_000_000),
-            (
-                "9007199254740993..9007199254740995",
-                9_007_199_254_740_993..9_007_199_254_740_995,
-            ),
-        ] {
-            assert_eq!(range(text), Ok(value), "{text}");
-            assert!(is_range(text), "{text}");
-        }
-        for text in [
-            "5..",
-            "5..5",
-            "9..3",
-            "0..x",
-            "0...5",
-            "0..=18446744073709551615",
-        ] {
-            assert!(range(text).is_err(), "{text}");
-        }
-        for text in ["../names.txt", "a..b", "names.txt", "..", "1.txt"] {
-            assert!(!is_range(text), "{text}");
-        }
-        assert!(is_range("5..") && is_range("0..1x"));
-    }
 
     #[test]
     fn sorted_lines_are_those_of_the_text() {

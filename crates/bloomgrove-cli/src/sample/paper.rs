@@ -18,7 +18,7 @@ use serde_json::json;
 
 use super::Question;
 use super::explain::Facts;
-use crate::units;
+use crate::shared::units;
 
 /// Bits that HashInvert draws without finding a member before it gives up.
 const TRIES: u64 = 100_000;

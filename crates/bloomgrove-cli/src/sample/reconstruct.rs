@@ -12,12 +12,12 @@ use serde_json::{Value, json};
 use super::Question;
 use super::draw::json_name;
 use super::explain::{Facts, warn_of_endless, warn_of_poor_accuracy};
-use super::names::{self, Reading};
+use super::names::Reading;
 use super::paper::{self, Paper};
-use crate::output::Output;
-use crate::progress::Progress;
-use crate::whole_file::{Form, WholeFile};
-use crate::{Outcome, interrupt, units};
+use crate::shared::output::Output;
+use crate::shared::progress::Progress;
+use crate::shared::whole_file::{Form, WholeFile};
+use crate::shared::{Outcome, interrupt, range, units};
 
 /// List all members of a filter, given the names that may be in it.
 ///
@@ -48,7 +48,7 @@ pub(crate) struct Reconstruct {
     #[arg(short, long, conflicts_with = "output")]
     count: bool,
     /// Only integers of this range
-    #[arg(long, value_name = "A..B", value_parser = names::range)]
+    #[arg(long, value_name = "A..B", value_parser = range::parse)]
     within: Option<Range<u64>>,
     /// How to find them [default: the fastest of the first three]
     #[arg(long, value_enum)]

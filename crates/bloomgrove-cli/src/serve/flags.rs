@@ -11,7 +11,7 @@ use bloomgrove_server::config::{
     TraceSettings,
 };
 
-use crate::units;
+use crate::shared::units;
 
 #[derive(clap::Args)]
 pub(super) struct Flags {

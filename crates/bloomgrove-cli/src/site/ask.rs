@@ -6,8 +6,8 @@ use anyhow::{Context, Result, bail};
 use bloomgrove_client::api::{Direction, LineageRequest, SiteStatus, Start};
 
 use super::open;
-use crate::output::{Output, complain};
-use crate::{Outcome, connect, units};
+use crate::shared::output::{Output, complain};
+use crate::shared::{Outcome, connect, units};
 
 /// Say what the site itself knows of documents: everything it can reach from them.
 ///

@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use bloomgrove_site::generate::Plan;
 
-use crate::output::Output;
-use crate::whole_file::{Form, WholeFile};
-use crate::{Outcome, interrupt, units};
+use crate::shared::output::Output;
+use crate::shared::whole_file::{Form, WholeFile};
+use crate::shared::{Outcome, interrupt, units};
 
 /// Make up the events of a federation: documents created, sent, bundled, split and derived.
 ///

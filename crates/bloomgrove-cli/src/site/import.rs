@@ -6,8 +6,8 @@ use anyhow::{Context, Result, anyhow};
 use bloomgrove_site::import::Format;
 
 use super::open;
-use crate::output::{Output, complain};
-use crate::{Outcome, connect, units};
+use crate::shared::output::{Output, complain};
+use crate::shared::{Outcome, connect, units};
 
 /// Take in files of RDF (PROV-O) or PROV-JSON, each all or nothing.
 ///

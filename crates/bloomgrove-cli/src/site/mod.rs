@@ -17,9 +17,9 @@ mod run;
 use anyhow::Result;
 use bloomgrove_client::{Seal, Site};
 
-use crate::Outcome;
-use crate::connect::{self, Remote};
-use crate::output::Output;
+use crate::shared::Outcome;
+use crate::shared::connect::{self, Remote};
+use crate::shared::output::Output;
 
 /// Keep what happens to documents here, and let a coordinator know which documents are known
 ///

@@ -8,8 +8,8 @@ use anyhow::{Context, Result, bail};
 use bloomgrove_client::api::{Event, EventKind};
 
 use super::open;
-use crate::output::Output;
-use crate::{Outcome, connect, units};
+use crate::shared::output::Output;
+use crate::shared::{Outcome, connect, units};
 
 /// Record what happened to documents.
 ///

@@ -13,9 +13,9 @@ use bloomgrove_server::observe::logs;
 use bloomgrove_server::private::is_open_to_others;
 use bloomgrove_site::{CoordinatorConfig, Site, SiteConfig, Window, run as serve};
 
-use crate::connect::first_line;
-use crate::output::{Output, complain};
-use crate::{Outcome, units};
+use crate::shared::connect::first_line;
+use crate::shared::output::{Output, complain};
+use crate::shared::{Outcome, units};
 
 #[derive(clap::Args)]
 pub(super) struct Flags {

@@ -17,10 +17,10 @@ use bloomgrove_client::api::{Code, Direction, Trace, TraceRequest};
 use bloomgrove_client::{Error, render};
 
 use self::sealed::Sealed;
-use crate::connect::{self, Remote, Server};
-use crate::output::{Output, complain};
-use crate::whole_file::{self, Form};
-use crate::{Outcome, units};
+use crate::shared::connect::{self, Remote, Server};
+use crate::shared::output::{Output, complain};
+use crate::shared::whole_file::{self, Form};
+use crate::shared::{Outcome, units};
 
 /// Where documents come from, across all sites.
 ///

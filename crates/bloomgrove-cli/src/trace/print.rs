@@ -3,8 +3,8 @@
 use anyhow::Result;
 use bloomgrove_client::api::{Direction, Trace, TraceNode};
 
-use crate::output::{Output, complain};
-use crate::units;
+use crate::shared::output::{Output, complain};
+use crate::shared::units;
 
 /// So many characters of a text are shown in the table.
 const SHOWN: usize = 48;

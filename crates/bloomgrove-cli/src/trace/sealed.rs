@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use bloomgrove_client::Seal;
 use bloomgrove_client::api::{Trace, TraceRequest};
 
-use crate::connect::first_line;
+use crate::shared::connect::first_line;
 
 /// The seal, if there is one.
 pub(super) struct Sealed(Option<Seal>);

@@ -10,11 +10,10 @@ use bloomgrove_trees::bloom_tree::{BloomTree, Coding, Shape};
 use serde_json::json;
 
 use super::{info, wire};
-use crate::filter::{KEYS_NOTE, hashing};
-use crate::keys::{self, KeyKind};
-use crate::output::Output;
-use crate::progress::Progress;
-use crate::{Outcome, units};
+use crate::shared::keys::{self, KeyKind};
+use crate::shared::output::Output;
+use crate::shared::progress::Progress;
+use crate::shared::{Outcome, hashing, notes, units};
 
 /// Make a BloomTree from files of keys: one to a line, or those of a column
 ///
@@ -111,7 +110,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     }
     drop(progress);
     let notes = Notes::new()
-        .with(KEYS_NOTE, args.keys.name())
+        .with(notes::KEYS, args.keys.name())
         .with("inserted", count);
     let bytes = match args.compressed {
         true => Some(wire::save(&tree, &notes, Coding::default(), &args.output)?),

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use anyhow::Result;
 
 use super::open;
-use crate::keys::KeyKind;
-use crate::questions::{self, Questions};
-use crate::{Outcome, units};
+use crate::shared::keys::KeyKind;
+use crate::shared::questions::Questions;
+use crate::shared::{Outcome, notes, units};
 
 /// Ask a tree for keys
 ///
@@ -33,7 +33,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args) -> Result<Outcome> {
     args.questions.check()?;
     let opened = open(&args.tree, args.verify, args.memory)?;
-    let kind = questions::kind_of(&opened.notes).unwrap_or(KeyKind::Text);
+    let kind = notes::key_kind(&opened.notes).unwrap_or(KeyKind::Text);
     args.questions
         .ask(kind, |keys| opened.tree.contains_batch(keys))
 }

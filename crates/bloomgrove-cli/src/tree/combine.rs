@@ -9,9 +9,8 @@ use bloomgrove_trees::bloom_tree::{BloomTree, Coding};
 use serde_json::json;
 
 use super::{Bits, info, open, wire};
-use crate::filter::{INTERSECTION_NOTE, KEYS_NOTE};
-use crate::output::Output;
-use crate::{Outcome, interrupt, units};
+use crate::shared::output::Output;
+use crate::shared::{Outcome, interrupt, notes, units};
 
 /// Combine trees that were built with the same levels, hashes, family and seed. They may be compressed.
 #[derive(clap::Args)]
@@ -55,7 +54,7 @@ pub(crate) fn intersect(args: Args) -> Result<Outcome> {
         [of_two] if of_two.is_finite() => ("common items", of_two.max(0.0)),
         _ => ("common items at most", tree.estimated_items()),
     };
-    let notes = notes.with(INTERSECTION_NOTE, args.trees.len());
+    let notes = notes.with(notes::INTERSECTION, args.trees.len());
     write(&args, &tree, &notes, count)
 }
 
@@ -68,11 +67,11 @@ fn combine(
     // What is combined is written out again under a right checksum, so it must be sound.
     let opened = open(first, true, args.memory)?;
     let mut tree = opened.tree.to_owned()?;
-    let keys = opened.notes.get(KEYS_NOTE).map(str::to_owned);
+    let keys = opened.notes.get(notes::KEYS).map(str::to_owned);
     for path in rest {
         interrupt::check()?;
         let other = open(path, true, args.memory)?;
-        let (one, two) = (keys.as_deref(), other.notes.get(KEYS_NOTE));
+        let (one, two) = (keys.as_deref(), other.notes.get(notes::KEYS));
         // A tree made by the library does not say; it is taken to fit.
         if let (Some(one), Some(two)) = (one, two)
             && one != two
@@ -88,7 +87,7 @@ fn combine(
     }
     let notes = keys
         .iter()
-        .fold(Notes::new(), |notes, keys| notes.with(KEYS_NOTE, keys));
+        .fold(Notes::new(), |notes, keys| notes.with(notes::KEYS, keys));
     Ok((tree, notes))
 }
 

@@ -8,10 +8,9 @@ use bloomgrove_trees::bloom_tree::{Accuracy, BloomTree};
 use serde_json::{Value, json};
 
 use super::open;
-use crate::filter::INTERSECTION_NOTE;
-use crate::output::Output;
-use crate::progress::Progress;
-use crate::{Outcome, interrupt, units};
+use crate::shared::output::Output;
+use crate::shared::progress::Progress;
+use crate::shared::{Outcome, interrupt, notes, units};
 
 /// Say all about a tree: its levels, how often it is wrong, how few bytes it comes to
 ///
@@ -58,7 +57,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let shape = tree.shape();
     let accuracy = accuracy(tree, args.queries)?;
     let sizes = Sizes::of(tree);
-    let at_most = match opened.notes.get(INTERSECTION_NOTE) {
+    let at_most = match opened.notes.get(notes::INTERSECTION) {
         Some(_) => "at most ",
         None => "",
     };

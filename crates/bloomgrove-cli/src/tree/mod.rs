@@ -13,7 +13,7 @@ use bloomgrove::format::Notes;
 use bloomgrove_trees::bloom_tree::{BloomTree, MappedBloomTree};
 use clap::Subcommand;
 
-use crate::{Outcome, message_file};
+use crate::shared::{Outcome, message_file, open};
 
 #[derive(Subcommand)]
 pub(crate) enum Verb {
@@ -76,9 +76,7 @@ pub(crate) fn open(path: &Path, verify: bool, limit: u64) -> Result<Opened> {
             message: Some(size),
         });
     }
-    if verify || size <= crate::filter::check::VERIFIED_ALWAYS {
-        bloomgrove::verify(path)?;
-    }
+    open::check(path, verify)?;
     let (shape, words) = MappedBloomTree::map(path)?.into_parts();
     Ok(Opened {
         tree: BloomTree::from_words(shape, Bits(Box::new(words)))?,

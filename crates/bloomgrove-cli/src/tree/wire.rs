@@ -9,8 +9,8 @@ use bloomgrove_trees::bloom_tree::{BloomTree, Coding};
 use serde_json::json;
 
 use super::{expand as read, open};
-use crate::output::Output;
-use crate::{Outcome, message_file, units};
+use crate::shared::output::Output;
+use crate::shared::{Outcome, message_file, units};
 
 /// Write a tree in as few bytes as it goes, to be sent
 ///

@@ -5,8 +5,8 @@ use bloomgrove::sample::{IndexOptions, NameIndex, Namespace};
 use bloomgrove::{MAX_BITS, MAX_HASHES, Params, tune};
 use serde_json::json;
 
-use crate::output::Output;
-use crate::{Outcome, units};
+use crate::shared::output::Output;
+use crate::shared::{Outcome, units};
 
 /// Find the bits of a filter for which, of all names that it accepts, the given share are items.
 ///

@@ -8,7 +8,7 @@ mod wire;
 use anyhow::Result;
 use clap::Subcommand;
 
-use crate::Outcome;
+use crate::shared::Outcome;
 
 #[derive(Subcommand)]
 pub(crate) enum Verb {

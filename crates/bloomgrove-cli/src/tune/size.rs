@@ -5,8 +5,8 @@ use bloomgrove::tune::{self, Plan, math};
 use bloomgrove::{Layout, Params};
 use serde_json::{Value, json};
 
-use crate::output::Output;
-use crate::{Outcome, units};
+use crate::shared::output::Output;
+use crate::shared::{Outcome, units};
 
 /// Find bits and hashes for a number of items and a rate, or the rate of a size.
 #[derive(clap::Args)]

@@ -9,10 +9,10 @@ use bloomgrove_trees::bloom_tree::search::{self, Evaluation, Front, Objective, O
 use serde_json::{Value, json};
 
 use super::{rate, ratio};
-use crate::output::Output;
-use crate::progress::Progress;
-use crate::whole_file::WholeFile;
-use crate::{Outcome, interrupt, units};
+use crate::shared::output::Output;
+use crate::shared::progress::Progress;
+use crate::shared::whole_file::WholeFile;
+use crate::shared::{Outcome, interrupt, units};
 
 /// Find the BloomTrees that no other betters in both rate and bytes on the wire.
 ///

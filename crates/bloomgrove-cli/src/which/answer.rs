@@ -8,8 +8,8 @@ use anyhow::Result;
 use serde_json::json;
 
 use super::refresh::Fresh;
-use crate::keys;
-use crate::output::{self, Output, complain};
+use crate::shared::keys;
+use crate::shared::output::{self, Output, complain};
 
 pub(super) struct Style {
     pub(super) verify: bool,

@@ -2,16 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::fs::Metadata;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use bloomgrove::format::{Content, content_of};
-use walkdir::{DirEntry, WalkDir};
+use walkdir::DirEntry;
 
 use super::INDEX_NAME;
-use crate::output::complain;
-use crate::stamp::Stamp;
+use crate::shared::output::complain;
+use crate::shared::stamp::Stamp;
+use crate::shared::walk;
 
 /// A file to ask about.
 pub(super) struct Wanted {
@@ -121,20 +122,15 @@ impl Found {
     /// Calls `add` on every data file in and below a folder.
     fn look_into(&mut self, folder: &Path, add: &mut impl FnMut(PathBuf, &Metadata)) {
         let mut skipped = 0;
-        // What is no data is not even looked at: it may be gone by then.
-        let entries = WalkDir::new(folder)
-            .sort_by_file_name()
-            .into_iter()
-            .filter_entry(|entry| {
-                let data = entry.depth() == 0 || is_data(entry);
-                skipped += u64::from(!data && entry.file_name() != INDEX_NAME);
-                data
-            });
+        let entries = walk::files(folder, |entry| {
+            let data = is_data(entry);
+            skipped += u64::from(!data && entry.file_name() != INDEX_NAME);
+            data
+        });
         for entry in entries {
             let looked = entry.and_then(|entry| Ok((entry.metadata()?, entry)));
             match looked {
-                Ok((about, entry)) if about.is_file() => add(entry.into_path(), &about),
-                Ok(_) => {}
+                Ok((about, entry)) => add(entry.into_path(), &about),
                 // A file that went away since the folder was listed is not in it.
                 Err(error) if is_gone(&error) => {}
                 Err(error) => {
@@ -147,14 +143,11 @@ impl Found {
     }
 }
 
-/// Hidden files and folders, links, and filters are no data.
+/// Filters are not data either.
 fn is_data(entry: &DirEntry) -> bool {
-    let hidden = entry.file_name().as_bytes().starts_with(b".");
-    let filter = entry
-        .path()
-        .extension()
-        .is_some_and(|ending| ending == "grove");
-    !(hidden || entry.path_is_symlink() || filter && entry.file_type().is_file())
+    let ending = entry.path().extension();
+    let filter = ending.is_some_and(|ending| ending == "grove") && entry.file_type().is_file();
+    walk::is_data(entry) && !filter
 }
 
 fn is_gone(error: &walkdir::Error) -> bool {

@@ -20,9 +20,9 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use bloomgrove::Collector;
 
-use crate::keys::{self, KeyKind};
-use crate::output::{Output, complain};
-use crate::{Outcome, units};
+use crate::shared::keys::{self, KeyKind};
+use crate::shared::output::{Output, complain};
+use crate::shared::{Outcome, units};
 
 /// The index that is kept in a folder for the files in and below it.
 const INDEX_NAME: &str = ".bloomgrove.grove";

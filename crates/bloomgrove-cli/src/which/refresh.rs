@@ -11,14 +11,12 @@ use bloomgrove::index::{Index, IndexFile};
 use bloomgrove::{Collector, Error, Filter};
 
 use super::files::{Home, Wanted};
-use crate::index::open;
-use crate::output::complain;
-use crate::progress::Progress;
-use crate::stamp::{FileTag, Stamp};
-use crate::{interrupt, keys, parallel, units};
+use crate::shared::output::complain;
+use crate::shared::progress::Progress;
+use crate::shared::sizing::USUAL_FPR;
+use crate::shared::stamp::{FileTag, Stamp};
+use crate::shared::{interrupt, keys, notes, open, parallel, units};
 
-/// The note that says at which rate the filters were built.
-const FPR_NOTE: &str = "fpr";
 /// The note that tells an index of ours from one that somebody built.
 const MAKER_NOTE: &str = "made-by";
 const MAKER: &str = "bloomgrove which";
@@ -26,9 +24,6 @@ const MAKER: &str = "bloomgrove which";
 const MEMORY: usize = 32 << 20;
 /// Filters in memory before they go to disk.
 const PENDING: u64 = 256 << 20;
-
-/// The rate of a new index, unless another is asked for.
-const USUAL_FPR: f64 = 0.001;
 
 pub(super) struct Options {
     /// None: that of the index there is.
@@ -124,7 +119,7 @@ impl Fresh {
 }
 
 fn fpr_of(notes: &Notes) -> Option<f64> {
-    let fpr = notes.get(FPR_NOTE)?.parse().ok()?;
+    let fpr = notes.get(notes::FPR)?.parse().ok()?;
     Collector::new(fpr).is_ok().then_some(fpr)
 }
 
@@ -136,7 +131,7 @@ fn open_to_change(home: &Home, save: bool, keep_old: bool, fpr: f64) -> Result<I
     let modes = home.files.values().map(|file| file.mode);
     let mode = modes.fold(0o777, |mode, file| mode & file) | 0o600;
     let create = |path: &Path| {
-        let notes = Notes::new().with(FPR_NOTE, fpr).with(MAKER_NOTE, MAKER);
+        let notes = Notes::new().with(notes::FPR, fpr).with(MAKER_NOTE, MAKER);
         match home.is_implicit && save {
             true => IndexFile::create_own(path, &Index::mixed(), notes, mode),
             false => IndexFile::create_for(path, &Index::mixed(), notes, mode),

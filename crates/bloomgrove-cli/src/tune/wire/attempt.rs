@@ -13,9 +13,8 @@ use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
 use super::rate;
-use crate::filter::KEYS_NOTE;
-use crate::keys::KeyKind;
-use crate::{interrupt, units};
+use crate::shared::keys::KeyKind;
+use crate::shared::{interrupt, notes, units};
 
 /// Keys are made and asked for in portions of this many.
 const PORTION: usize = 1 << 16;
@@ -36,7 +35,7 @@ impl Attempt {
     pub(super) fn of(candidate: &Candidate, items: u64) -> Result<Self> {
         // As the commands leave them.
         let notes = Notes::new()
-            .with(KEYS_NOTE, KeyKind::Text.name())
+            .with(notes::KEYS, KeyKind::Text.name())
             .with("inserted", items);
         let queries = (ENOUGH / candidate.fpr).min(MOST) as u64;
         match &candidate.structure {

@@ -11,9 +11,9 @@ use bloomgrove_trees::bloom_tree::advice::{self, Advice, Candidate, Goal, Limits
 use serde_json::{Value, json};
 
 use super::rate;
-use crate::output::Output;
-use crate::progress::Progress;
-use crate::{Outcome, interrupt, units};
+use crate::shared::output::Output;
+use crate::shared::progress::Progress;
+use crate::shared::{Outcome, interrupt, units};
 use attempt::Attempt;
 
 /// Find what takes the fewest bytes on the wire for a rate, or has the lowest rate in some bytes.

@@ -6,7 +6,7 @@ use anyhow::Result;
 use bloomgrove_trees::bloom_tree::advice::Goal;
 
 use super::{Answer, bits_per_key};
-use crate::whole_file::WholeFile;
+use crate::shared::whole_file::WholeFile;
 
 pub(super) fn write(path: &Path, answers: &[Answer]) -> Result<()> {
     const HEAD: &[&str] = &[

@@ -7,9 +7,9 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use bloomgrove::codec::Kind;
 
-use crate::interrupt;
-use crate::progress::Progress;
-use crate::whole_file::{Form, WholeFile};
+use super::interrupt;
+use super::progress::Progress;
+use super::whole_file::{Form, WholeFile};
 
 /// Whether a path stands for standard input or output.
 pub(crate) fn is_stream(path: &Path) -> bool {

@@ -4,13 +4,11 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
-use bloomgrove::format::Notes;
 use serde_json::json;
 
-use crate::Outcome;
-use crate::filter::KEYS_NOTE;
-use crate::keys::{self, KeyKind};
-use crate::output::{self, Output};
+use super::Outcome;
+use super::keys::{self, KeyKind};
+use super::output::{self, Output};
 
 // A comment here would become the help of the command.
 #[derive(clap::Args)]
@@ -83,15 +81,5 @@ impl Questions {
         }
         output.finish()?;
         Ok(if any { Outcome::Yes } else { Outcome::No })
-    }
-}
-
-/// How the keys were read when a filter with these notes was built; one made by the library
-/// says nothing.
-pub(crate) fn kind_of(notes: &Notes) -> Option<KeyKind> {
-    match notes.get(KEYS_NOTE) {
-        Some("integer") => Some(KeyKind::Integer),
-        Some(_) => Some(KeyKind::Text),
-        None => None,
     }
 }

@@ -10,9 +10,9 @@ use bloomgrove_client::api::{Code, Key};
 use bloomgrove_client::{Client, Error, normalize};
 use tokio::runtime::{Builder, Runtime};
 
-use crate::keys::{self, KeyKind};
-use crate::output::complain;
-use crate::{interrupt, units};
+use super::keys::{self, KeyKind};
+use super::output::complain;
+use super::{interrupt, units};
 
 // A comment here would become the help of the command.
 #[derive(clap::Args)]

@@ -5,7 +5,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use anyhow::Result;
 
-use crate::interrupt;
+use super::interrupt;
 
 /// Does `work` on every item, on all processors, and hands each result to `take`, in the
 /// order of the items: the same input gives the same file. Stops early when Ctrl-C was

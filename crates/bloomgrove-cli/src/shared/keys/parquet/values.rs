@@ -226,7 +226,7 @@ fn decimal(number: i128, scale: usize, key: &mut Vec<u8>) -> Result<()> {
     Ok(write!(key, "{sign}{whole}.{part:0scale$}")?)
 }
 
-pub(in crate::keys) fn timestamp(
+pub(in crate::shared::keys) fn timestamp(
     value: i64,
     per_second: i64,
     utc: bool,

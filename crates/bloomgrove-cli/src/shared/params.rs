@@ -4,8 +4,8 @@ use anyhow::{Context, Result, bail};
 use bloomgrove::{Affine, Family, Layout, Params, tune};
 
 use super::hashing::Hashing;
-use crate::keys::KeyKind;
-use crate::units;
+use super::keys::KeyKind;
+use super::units;
 
 // A comment here would become the help of the command.
 #[derive(clap::Args)]
@@ -42,29 +42,29 @@ impl Options {
     }
 
     /// The rate asked for, or the usual.
-    pub(super) fn target(&self) -> f64 {
+    pub(crate) fn target(&self) -> f64 {
         self.fpr.unwrap_or(0.01)
     }
 
-    pub(super) fn items(&self) -> Option<u64> {
+    pub(crate) fn items(&self) -> Option<u64> {
         self.items
     }
 
-    pub(super) fn seed(&self) -> u64 {
+    pub(crate) fn seed(&self) -> u64 {
         self.hashing.seed()
     }
 
     /// Whether its size in bits was said.
-    pub(super) fn has_bits(&self) -> bool {
+    pub(crate) fn has_bits(&self) -> bool {
         self.bits.is_some()
     }
 
-    pub(super) fn has_coefficients(&self) -> bool {
+    pub(crate) fn has_coefficients(&self) -> bool {
         !self.coefficients.is_empty()
     }
 
     /// The layout, if it was said.
-    pub(super) fn layout(&self) -> Option<Layout> {
+    pub(crate) fn layout(&self) -> Option<Layout> {
         self.hashing.layout()
     }
 

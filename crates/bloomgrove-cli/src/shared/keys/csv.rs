@@ -16,7 +16,7 @@ use csv::ByteRecord;
 
 use super::column::{Batch, listed};
 use super::{Column, Each, LONGEST};
-use crate::interrupt;
+use crate::shared::interrupt;
 
 /// What follows the file.
 const END: &[u8] = b"\nend of the keys\n";

@@ -23,8 +23,8 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 
 pub(crate) use self::column::Column;
-use crate::interrupt;
-use crate::progress::Progress;
+use crate::shared::interrupt;
+use crate::shared::progress::Progress;
 
 /// What takes the keys, a batch at a time.
 type Each<'e> = &'e mut dyn FnMut(&[&[u8]]) -> Result<()>;

@@ -2,22 +2,22 @@
 
 use std::fs::File;
 use std::io::BufReader;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use bloomgrove::codec::{self, Kind};
 use bloomgrove::format::{Content, Notes, content_of};
-use bloomgrove::index::{Index, IndexFile};
-use bloomgrove::{Collector, Filter, MappedFilter, Params};
-use walkdir::{DirEntry, WalkDir};
+use bloomgrove::index::Index;
+use bloomgrove::{Collector, Filter, MappedFilter};
 
-use super::KEYS_NOTE;
-use crate::keys::{self, Column, KeyKind};
-use crate::message_file;
-use crate::output::complain;
-use crate::progress::Progress;
-use crate::stamp::{Place, Stamp};
+use super::keys::{self, Column, KeyKind};
+use super::message_file;
+use super::output::complain;
+use super::progress::Progress;
+use super::sizing::Sizing;
+use super::stamp::{Place, Stamp};
+use super::{notes, walk};
 
 /// Memory for the hashes of one file before they go to disk.
 const MEMORY: usize = 32 << 20;
@@ -77,7 +77,7 @@ pub(crate) fn find(paths: &[PathBuf]) -> (Vec<Source>, bool) {
                         continue;
                     }
                 };
-                for entry in files_in(path) {
+                for entry in walk::files(path, walk::is_data) {
                     let found = entry.and_then(|entry| Ok((entry.metadata()?, entry)));
                     let (about, entry) = match found {
                         Ok(found) => found,
@@ -98,22 +98,10 @@ pub(crate) fn find(paths: &[PathBuf]) -> (Vec<Source>, bool) {
     (sources, complete)
 }
 
-/// The files in and below a directory. Hidden files and links are no data.
-pub(super) fn files_in(directory: &Path) -> impl Iterator<Item = walkdir::Result<DirEntry>> {
-    let is_hidden = |name: &[u8]| name.starts_with(b".");
-    let entries = WalkDir::new(directory).sort_by_file_name().into_iter();
-    entries
-        .filter_entry(move |entry| entry.depth() == 0 || !is_hidden(entry.file_name().as_bytes()))
-        .filter(|entry| {
-            let is_file = |entry: &DirEntry| entry.file_type().is_file();
-            entry.as_ref().map_or(true, is_file)
-        })
-}
-
 impl Source {
     /// A file found in a directory, if it is a set. An index in there is most likely the one of
     /// these very files, and the names that filters are asked for are neither sets nor keys.
-    pub(super) fn found(
+    pub(crate) fn found(
         inside: &Path,
         path: &Path,
         root: &Path,
@@ -171,7 +159,7 @@ impl Source {
     }
 
     fn check_note(&self, notes: &Notes, wanted: KeyKind) -> Result<()> {
-        match notes.get(KEYS_NOTE) {
+        match notes.get(notes::KEYS) {
             Some(kind) if kind != wanted.name() => bail!(
                 "{}: its keys were read as {kind}, and those of the index are read as {}; they \
                  cannot be asked together",
@@ -184,7 +172,7 @@ impl Source {
 
     /// The filter of this set; of a file of keys, with the stamp under which it was read. A
     /// filter is a set wherever it came from, and stays one when its file is gone.
-    pub(super) fn stamped(
+    pub(crate) fn stamped(
         &self,
         how: &How,
         progress: &Progress,
@@ -252,21 +240,4 @@ pub(crate) struct How {
     pub(crate) sizing: Sizing,
     pub(crate) kind: KeyKind,
     pub(crate) column: Option<Column>,
-}
-
-pub(crate) enum Sizing {
-    /// All filters alike.
-    Equal(Params),
-    /// Each as large as its set needs at this rate, in steps.
-    Own(f64),
-}
-
-impl Sizing {
-    /// As the filters of an index are.
-    pub(crate) fn of(file: &IndexFile, default_fpr: f64) -> Result<Self> {
-        match file.params().next() {
-            Some(params) if !file.is_mixed() => Ok(Sizing::Equal(params.clone())),
-            _ => super::open::fpr_of(file.notes(), default_fpr).map(Sizing::Own),
-        }
-    }
 }

@@ -1,18 +1,14 @@
-//! Opening an index: to ask it, or to change it.
+//! Opening a file: checked where that takes no time, and patiently where others change it.
 
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
 use bloomgrove::Error;
 use bloomgrove::format::{Content, Notes, content_of};
 use bloomgrove::index::{Index, IndexFile};
 
-use super::{FPR_NOTE, KEYS_NOTE};
-use crate::keys::KeyKind;
-
-/// An index up to this size is read and checked before it is used: that takes a hundredth of
+/// A file up to this size is read and checked before it is used: that takes a hundredth of
 /// a second, and a damaged one would say no to keys that are there.
 const CHECKED_ALWAYS: u64 = 64 << 20;
 /// How long to wait for another process that is changing the file.
@@ -20,12 +16,22 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// An index to ask.
 pub(crate) fn to_ask(path: &Path) -> Result<(Index, Notes), Error> {
-    let size = std::fs::metadata(path).map_or(0, |about| about.len());
-    if size <= CHECKED_ALWAYS {
-        Index::open_checked(path)
-    } else {
-        Index::open_with_notes(path)
+    match is_small(path) {
+        true => Index::open_checked(path),
+        false => Index::open_with_notes(path),
     }
+}
+
+/// Checks every checksum of a file that is small, or if `always`.
+pub(crate) fn check(path: &Path, always: bool) -> Result<(), Error> {
+    if always || is_small(path) {
+        bloomgrove::verify(path)?;
+    }
+    Ok(())
+}
+
+fn is_small(path: &Path) -> bool {
+    fs::metadata(path).map_or(0, |about| about.len()) <= CHECKED_ALWAYS
 }
 
 /// An index to change; waits for others who do.
@@ -43,25 +49,6 @@ pub(crate) fn patiently(open: impl Fn() -> Result<IndexFile, Error>) -> Result<I
             }
             opened => return opened,
         }
-    }
-}
-
-/// How the keys of an index are read.
-pub(super) fn kind_of(notes: &Notes) -> KeyKind {
-    match notes.get(KEYS_NOTE) {
-        Some("integer") => KeyKind::Integer,
-        _ => KeyKind::Text,
-    }
-}
-
-/// The rate at which filters of a mixed index are built.
-pub(super) fn fpr_of(notes: &Notes, default: f64) -> Result<f64> {
-    match notes.get(FPR_NOTE) {
-        None => Ok(default),
-        Some(fpr) => match fpr.parse() {
-            Ok(fpr) => Ok(fpr),
-            Err(_) => bail!("the index has a note fpr={fpr}, which is no rate"),
-        },
     }
 }
 

@@ -52,7 +52,7 @@ impl Hashing {
     }
 
     /// Whether family and derivation are the default ones.
-    pub(super) fn is_usual(&self) -> bool {
+    pub(crate) fn is_usual(&self) -> bool {
         self.hash == FamilyArg::Xxh3 && self.derivation == DerivationArg::Independent
     }
 
@@ -68,7 +68,7 @@ impl Hashing {
     }
 
     /// The layout, if it was said.
-    pub(super) fn layout(&self) -> Option<Layout> {
+    pub(crate) fn layout(&self) -> Option<Layout> {
         self.layout.map(|layout| match layout {
             LayoutArg::Standard => Layout::Standard,
             LayoutArg::Blocked => Layout::Blocked,

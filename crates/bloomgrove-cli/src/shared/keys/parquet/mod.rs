@@ -42,8 +42,8 @@ use self::pages::Checked;
 use self::values::Spelling;
 use super::column::{Batch, listed};
 use super::{Column, Each, LONGEST};
-use crate::interrupt;
-use crate::progress::Progress;
+use crate::shared::interrupt;
+use crate::shared::progress::Progress;
 
 /// The values to hold at a time, in bytes; their number follows from how long they are.
 const HELD: usize = 4 << 20;

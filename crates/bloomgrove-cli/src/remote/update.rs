@@ -1,0 +1,70 @@
+//! `bloomgrove remote update`.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use bloomgrove::MappedFilter;
+use bloomgrove::codec::Kind;
+use bloomgrove::format::{Content, content_of};
+
+use super::change::warn_if_overfull;
+use crate::shared::connect::Remote;
+use crate::shared::output::Output;
+use crate::shared::{Outcome, message_file, units};
+
+/// Add all that filters hold to a set, or apply what changed.
+///
+/// A file is a filter (.grove), one that was compressed (`filter compress`), or a delta (`filter
+/// delta`) from the version that the server has. Filters must have the parameters of the set.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    bloomgrove remote update site/galway today.grove\n  \
+    bloomgrove remote update site/galway tuesday.delta --base 1041")]
+pub(super) struct Update {
+    /// The set
+    #[arg(value_name = "SET")]
+    set: String,
+    /// Filters or deltas
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// The version that the first was made from: refused if the set has been replaced since
+    #[arg(long, value_name = "VERSION")]
+    base: Option<u64>,
+}
+
+pub(super) fn run(remote: &Remote, args: Update) -> Result<Outcome> {
+    let (client, mut base) = (&remote.client, args.base);
+    let mut changed = 0;
+    for path in &args.files {
+        let shown = || path.display().to_string();
+        let updated = match message_file::kind_of(path)? {
+            Some(Kind::Filter | Kind::Delta) => {
+                let message = std::fs::read(path).with_context(shown)?;
+                remote.wait(client.merge_bytes(&args.set, message, base))
+            }
+            Some(other) => bail!("{}: this is {}, and no filter", shown(), other.name()),
+            None if content_of(path).is_ok_and(|content| content == Content::Filter) => {
+                let filter = MappedFilter::map(path)?;
+                remote.wait(client.merge(&args.set, &filter, base))
+            }
+            None => bail!(
+                "{}: this is neither a filter nor a delta; `remote insert {} --keys-from` adds \
+                 the keys of a file",
+                shown(),
+                args.set
+            ),
+        };
+        let updated = updated.with_context(shown)?;
+        changed += updated.changed_bits;
+        base = args.base.map(|_| updated.version);
+    }
+    warn_if_overfull(remote, &args.set)?;
+    let mut output = Output::new();
+    output.line(format_args!(
+        "updated {}: {} changed",
+        args.set,
+        units::counted(changed, "bit")
+    ))?;
+    output.finish()?;
+    Ok(Outcome::Yes)
+}

@@ -1,0 +1,72 @@
+//! The sets that may contain a key, printed: wherever the answer comes from.
+
+use anyhow::Result;
+use serde_json::{Map, Value, json};
+
+use super::output::{self, Output};
+
+/// How answers are printed.
+#[derive(Clone, Copy)]
+pub(crate) struct Form {
+    pub(crate) quiet: bool,
+    pub(crate) json: bool,
+    pub(crate) count: bool,
+    /// Every line begins with its key.
+    pub(crate) many: bool,
+}
+
+impl Form {
+    /// The sets that may hold a key: how many, and their names; what JSON says besides.
+    pub(crate) fn print(
+        self,
+        output: &mut Output,
+        key: &[u8],
+        count: u64,
+        names: &[&[u8]],
+        more: Map<String, Value>,
+    ) -> Result<()> {
+        if self.quiet {
+            return Ok(());
+        }
+        if self.json {
+            let mut line = json!({ "key": output::json_bytes(key), "count": count });
+            if !self.count {
+                line["sets"] = names.iter().map(|name| output::json_bytes(name)).collect();
+            }
+            for (field, value) in more {
+                line[field] = value;
+            }
+            return output.json_line(&line);
+        }
+        let lead: &[&[u8]] = if self.many { &[key, b"\t"] } else { &[] };
+        if self.count {
+            output.bytes(lead)?;
+            return output.line(count);
+        }
+        for name in names {
+            output.bytes(lead)?;
+            output.bytes(&[name, b"\n"])?;
+        }
+        Ok(())
+    }
+}
+
+/// With --quiet, the first set that may hold a key ends the reading of more.
+#[derive(Debug)]
+pub(crate) struct Enough;
+
+impl std::fmt::Display for Enough {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a set was found")
+    }
+}
+
+impl std::error::Error for Enough {}
+
+/// An expected number of sets, which may be far below one.
+pub(crate) fn short(count: f64) -> String {
+    match count {
+        count if count >= 0.01 => format!("{count:.2}"),
+        count => format!("{count:.1e}"),
+    }
+}

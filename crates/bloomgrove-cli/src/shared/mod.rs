@@ -1,0 +1,60 @@
+//! What several commands share. A command imports from here and from its own noun, never from
+//! another noun; nothing here knows a command (`tests/commands.rs` holds both).
+//!
+//! | file | contains |
+//! |---|---|
+//! | `keys/` | keys from files: lines (plain, gzip, zstd), columns of CSV and Parquet; `KeyKind` |
+//! | `questions.rs` | the keys of a query, and yes or no for each |
+//! | `answers.rs` | the sets that may contain a key, as lines, counts or JSON |
+//! | `sources.rs`, `walk.rs` | what can be a set; the files of a directory |
+//! | `sizing.rs` | how large the filters of many sets are, and when one is too full |
+//! | `params.rs`, `hashing.rs` | the options that describe one filter, and how it hashes |
+//! | `notes.rs` | the notes in `.grove` files |
+//! | `open.rs` | opening filters and indexes: checked when small, patient when busy |
+//! | `stamp.rs` | when a file counts as unchanged, and what an index knows of the file of a set |
+//! | `connect.rs` | which server or site, with which key |
+//! | `parallel.rs` | many files read at once, taken in order |
+//! | `message_file.rs`, `whole_file.rs` | messages in files and pipes; files of text written whole or not at all |
+//! | `output.rs`, `progress.rs`, `interrupt.rs`, `units.rs`, `range.rs` | tables and JSON, progress bars, Ctrl-C, numbers and ranges as people write them |
+
+pub(crate) mod answers;
+pub(crate) mod connect;
+pub(crate) mod hashing;
+pub(crate) mod interrupt;
+pub(crate) mod keys;
+pub(crate) mod message_file;
+pub(crate) mod notes;
+pub(crate) mod open;
+pub(crate) mod output;
+pub(crate) mod parallel;
+pub(crate) mod params;
+pub(crate) mod progress;
+pub(crate) mod questions;
+pub(crate) mod range;
+pub(crate) mod sizing;
+pub(crate) mod sources;
+pub(crate) mod stamp;
+pub(crate) mod units;
+pub(crate) mod walk;
+pub(crate) mod whole_file;
+
+/// How a command ended, if nothing went wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// Found, or done.
+    Yes,
+    /// Not found.
+    No,
+    /// Answered, but something could not be read; it has been reported.
+    Incomplete,
+}
+
+impl Outcome {
+    /// Of work that was done, all of it or not.
+    pub(crate) fn of(complete: bool) -> Self {
+        match complete {
+            true => Outcome::Yes,
+            false => Outcome::Incomplete,
+        }
+    }
+}

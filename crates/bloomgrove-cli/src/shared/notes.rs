@@ -1,0 +1,44 @@
+//! The notes that commands leave in `.grove` files, and how they are read.
+
+use anyhow::{Result, bail};
+use bloomgrove::format::Notes;
+use bloomgrove::{Family, MappedFilter};
+
+use super::keys::KeyKind;
+
+/// How keys were read.
+pub(crate) const KEYS: &str = "keys";
+/// Of how many filters this is the intersection. The fill of an intersection overestimates its
+/// items, since some bits are common by chance.
+pub(crate) const INTERSECTION: &str = "intersection-of";
+/// The rate of the filters of an index, where each is sized for its own set.
+pub(crate) const FPR: &str = "fpr";
+
+/// How the keys were read; a file written by the library does not say.
+pub(crate) fn key_kind(notes: &Notes) -> Option<KeyKind> {
+    match notes.get(KEYS) {
+        Some("integer") => Some(KeyKind::Integer),
+        Some(_) => Some(KeyKind::Text),
+        None => None,
+    }
+}
+
+/// How the keys of a filter were read; where no note says it, affine functions mean integers.
+pub(crate) fn key_kind_of(filter: &MappedFilter, notes: &Notes) -> KeyKind {
+    let usual = match filter.params().family() {
+        Family::Affine(_) => KeyKind::Integer,
+        _ => KeyKind::Text,
+    };
+    key_kind(notes).unwrap_or(usual)
+}
+
+/// The rate of the filters of an index, where each is sized for its own set.
+pub(crate) fn fpr(notes: &Notes, default: f64) -> Result<f64> {
+    match notes.get(FPR) {
+        None => Ok(default),
+        Some(fpr) => match fpr.parse() {
+            Ok(fpr) => Ok(fpr),
+            Err(_) => bail!("the index has a note fpr={fpr}, which is not a rate"),
+        },
+    }
+}
