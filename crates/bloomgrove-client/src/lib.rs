@@ -5,7 +5,6 @@
 //! | to ask, to fill and to look after a server | [`Client`] |
 //! | to record and ask at one site of a federation | [`Site`] |
 //! | to keep ids from the coordinator | [`Seal`] |
-//! | a trace as a picture, for Graphviz or as RDF | [`render`] |
 //! | what is said over HTTP, one type for each request and answer | [`api`] |
 //!
 //! ```no_run
@@ -34,7 +33,6 @@ mod builder;
 mod client;
 pub mod clock;
 mod error;
-pub mod render;
 mod seal;
 mod short;
 mod site;

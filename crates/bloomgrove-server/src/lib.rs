@@ -52,6 +52,7 @@ pub mod observe;
 pub mod page;
 pub mod private;
 pub mod refusal;
+pub mod render;
 mod serve;
 pub mod tls;
 pub mod trace;

@@ -18,6 +18,7 @@ use std::fmt;
 
 use bloomgrove_client::api::{Event, EventKind};
 use bloomgrove_client::quote;
+use jiff::civil::Date;
 use oxigraph::model::vocab::{rdf, rdfs, xsd};
 use oxigraph::model::{Literal, NamedNode, NamedNodeRef, Term, Triple};
 use rand::RngExt;
@@ -301,15 +302,9 @@ fn read_time(text: &str) -> Option<()> {
         return None;
     }
     let year = digits(year)?;
-    let month = two(month, 1..=12)?;
-    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let days = match month {
-        2 if leap => 29,
-        2 => 28,
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    };
-    two(day, 1..=days)?;
+    let (month, day) = (two(month, 1..=12)?, two(day, 1..=31)?);
+    // The calendar repeats every 400 years, before year 0 too.
+    Date::new((2000 + year % 400) as i16, month as i8, day as i8).ok()?;
     let zone = rest.find(['Z', '+', '-'])?;
     let (clock, zone) = rest.split_at(zone);
     if zone != "Z" {

@@ -8,17 +8,9 @@ use std::borrow::Cow;
 use std::fmt;
 
 use bloomgrove_client::api::LONGEST_ID;
+use bloomgrove_server::render::{self, PLAIN};
 use oxigraph::model::{NamedNode, NamedNodeRef};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
-
-use crate::vocabulary::PLAIN;
-
-/// What stands for itself in the IRI of an id that is none.
-const KEPT: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'-')
-    .remove(b'.')
-    .remove(b'_')
-    .remove(b'~');
+use percent_encoding::percent_decode_str;
 
 /// Why a text is no id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,10 +55,7 @@ pub fn iri(id: &str) -> Result<NamedNode, WrongId> {
     if id.starts_with(PLAIN) {
         return Err(WrongId::Reserved);
     }
-    Ok(NamedNode::new(id).unwrap_or_else(|_| {
-        let encoded = utf8_percent_encode(id, KEPT);
-        NamedNode::new_unchecked(format!("{PLAIN}{encoded}"))
-    }))
+    Ok(NamedNode::new_unchecked(render::iri(id)))
 }
 
 /// The id of an IRI.

@@ -22,8 +22,6 @@ use oxigraph::model::NamedNodeRef;
 pub const PROV: &str = "http://www.w3.org/ns/prov#";
 /// How all of ours begin.
 pub const OURS: &str = "urn:x-bloomgrove:";
-/// How ids are written that are no IRIs: [`id`](crate::id).
-pub const PLAIN: &str = "urn:x-bloomgrove:id:";
 /// How nodes are called that had no name in the document they came from.
 pub const BLANK: &str = "urn:x-bloomgrove:blank:";
 

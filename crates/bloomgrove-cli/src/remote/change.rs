@@ -259,7 +259,7 @@ pub(super) fn expire(remote: &Remote, args: Expire) -> Result<Outcome> {
     };
     let set = remote.wait(remote.client.change(&args.set, &change))?;
     match set.expires {
-        Some(then) => say(format_args!("{} goes {}", set.name, keys::moment(then)?)),
+        Some(then) => say(format_args!("{} goes {}", set.name, units::moment(then)?)),
         None => say(format_args!("{} stays until it is removed", set.name)),
     }
 }

@@ -9,7 +9,6 @@ use bloomgrove_client::ListRequest;
 use bloomgrove_client::api::{Set, Status};
 
 use crate::shared::connect::Remote;
-use crate::shared::keys::moment;
 use crate::shared::output::Output;
 use crate::shared::{Outcome, message_file, units};
 
@@ -127,14 +126,14 @@ fn about_set(set: &Set) -> Result<Vec<(&'static str, String)>> {
         ),
         ("items", units::estimate(set.items.unwrap_or(f64::INFINITY))),
         ("false positives", units::percent(set.expected_fpr)),
-        ("made", moment(set.created)?),
-        ("changed", moment(set.changed)?),
+        ("made", units::moment(set.created)?),
+        ("changed", units::moment(set.changed)?),
     ];
     if !set.tags.is_empty() {
         facts.insert(1, ("tags", set.tags.join(", ")));
     }
     if let Some(expires) = set.expires {
-        facts.push(("goes", moment(expires)?));
+        facts.push(("goes", units::moment(expires)?));
     }
     Ok(facts)
 }
@@ -282,7 +281,7 @@ pub(super) fn snapshot(remote: &Remote, args: Snapshot) -> Result<Outcome> {
                 "{}\t{}\t{}",
                 snapshot.file,
                 units::size(snapshot.bytes),
-                moment(snapshot.created)?
+                units::moment(snapshot.created)?
             ))?,
         }
     }

@@ -86,6 +86,12 @@ pub(crate) fn percent(rate: f64) -> String {
     }
 }
 
+/// Seconds since 1970, as `2026-11-16T09:30:00Z`.
+pub(crate) fn moment(seconds: u64) -> anyhow::Result<String> {
+    let time = jiff::Timestamp::from_second(i64::try_from(seconds)?)?;
+    Ok(time.to_string())
+}
+
 /// An estimate, rounded; or that there is none.
 pub(crate) fn estimate(value: f64) -> String {
     if value.is_infinite() {
@@ -178,5 +184,7 @@ mod tests {
         assert_eq!(percent(0.009_999_9), "1.00 %");
         assert_eq!(percent(0.000_123), "0.0123 %");
         assert_eq!(percent(1e-7), "1.00e-7");
+        assert_eq!(moment(1_794_821_400).unwrap(), "2026-11-16T09:30:00Z");
+        assert!(moment(u64::MAX).is_err());
     }
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
 use bloomgrove_site::import::Format;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::open;
 use crate::shared::output::{Output, complain};
@@ -78,19 +79,19 @@ pub(super) fn run(args: Import) -> Result<Outcome> {
     Ok(outcome)
 }
 
+/// What is written as its bytes in the IRI of a file.
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'/')
+    .remove(b'_')
+    .remove(b'~');
+
 /// The file as an IRI.
 fn address(path: &Path) -> Option<String> {
     let path = std::fs::canonicalize(path).ok()?;
-    let mut iri = "file://".to_owned();
-    for byte in path.to_str()?.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'~' | b'.' | b'/' => {
-                iri.push(char::from(byte));
-            }
-            other => iri.push_str(&format!("%{other:02X}")),
-        }
-    }
-    Some(iri)
+    let path = utf8_percent_encode(path.to_str()?, ENCODED);
+    Some(format!("file://{path}"))
 }
 
 fn is_the_files(error: &bloomgrove_client::Error) -> bool {

@@ -13,8 +13,9 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
+use bloomgrove_client::Error;
 use bloomgrove_client::api::{Code, Direction, Trace, TraceRequest};
-use bloomgrove_client::{Error, render};
+use bloomgrove_server::render;
 
 use self::sealed::Sealed;
 use crate::shared::connect::{self, Remote, Server};

@@ -17,6 +17,7 @@ mod sets;
 use std::fmt;
 use std::sync::Arc;
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use reqwest::{Method, RequestBuilder, Response};
 use serde::de::DeserializeOwned;
@@ -171,7 +172,14 @@ impl fmt::Debug for Client {
     }
 }
 
-/// A name as one part of a path: all but letters, digits and `-_~.` is written as its bytes.
+/// What is written as its bytes in a part of a path: all but letters, digits and `-_~.`.
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
+
+/// A name as one part of a path.
 fn in_path(name: &str) -> Result<String, Error> {
     if matches!(name, "" | "." | "..") {
         // What they are in every address: nothing, this folder, the one above.
@@ -179,16 +187,7 @@ fn in_path(name: &str) -> Result<String, Error> {
             "{name:?} is no name of a set; take another"
         )));
     }
-    let mut path = String::with_capacity(name.len());
-    for byte in name.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'~' | b'.' => {
-                path.push(char::from(byte));
-            }
-            other => path.push_str(&format!("%{other:02X}")),
-        }
-    }
-    Ok(path)
+    Ok(utf8_percent_encode(name, ENCODED).to_string())
 }
 
 /// The start of an answer, fit to be shown.

@@ -2,43 +2,30 @@
 //! LEB128. FORMAT.md section 17.
 
 use anyhow::{Result, bail};
+use bloomgrove::raw::codec::varint;
 
 /// Appends rising positions.
 pub(super) fn put(out: &mut Vec<u8>, positions: &[u64]) {
     let mut before = 0;
     for &position in positions {
-        let mut gap = position - before;
+        varint::put(out, position - before);
         before = position;
-        while gap >= 0x80 {
-            out.push(gap as u8 | 0x80);
-            gap >>= 7;
-        }
-        out.push(gap as u8);
     }
 }
 
 /// The positions, which must rise and be below `bits`.
-pub(super) fn take(bytes: &[u8], bits: u64) -> Result<Vec<u64>> {
+pub(super) fn take(mut bytes: &[u8], bits: u64) -> Result<Vec<u64>> {
     let mut positions: Vec<u64> = Vec::new();
-    let (mut gap, mut shift) = (0u64, 0);
-    for &byte in bytes {
-        if shift > 56 {
-            bail!("a distance between bits is too large");
-        }
-        gap |= u64::from(byte & 0x7f) << shift;
-        shift += 7;
-        if byte & 0x80 == 0 {
-            let before = positions.last().copied();
-            let position = before.unwrap_or(0) + gap;
-            if position >= bits || before.is_some_and(|before| before >= position) {
-                bail!("bit {position} is out of order, or beyond the {bits} that there are");
+    while !bytes.is_empty() {
+        let gap = varint::take(&mut bytes)?;
+        let before = positions.last().copied();
+        let position = before.unwrap_or(0).checked_add(gap);
+        match position.filter(|&position| position < bits) {
+            Some(position) if before.is_none_or(|before| before < position) => {
+                positions.push(position);
             }
-            positions.push(position);
-            (gap, shift) = (0, 0);
+            _ => bail!("a bit is out of order, or beyond the {bits} that there are"),
         }
-    }
-    if shift != 0 {
-        bail!("it ends inside a number");
     }
     Ok(positions)
 }
@@ -77,6 +64,14 @@ mod tests {
             (&[100], 100),
             (&[99, 1], 100),
             (&[0xff; 12], u64::MAX),
+            // The distance before wraps around, and one number is spelled too long.
+            (
+                &[
+                    5, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01,
+                ],
+                u64::MAX,
+            ),
+            (&[0x85, 0x00], 100),
         ] {
             assert!(take(bytes, bits).is_err(), "{bytes:?}");
         }

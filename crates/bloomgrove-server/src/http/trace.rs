@@ -4,7 +4,6 @@ use axum::Json as Answer;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use bloomgrove_client::api::{Direction, Trace, TraceRequest};
-use bloomgrove_client::render;
 use http::header;
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
@@ -13,6 +12,7 @@ use super::App;
 use super::answer::{Refusals, Refused};
 use super::extract::{Asked, Json, Reader, Ready};
 use crate::budget::Charge;
+use crate::render;
 
 /// Traces documents across all sites
 ///

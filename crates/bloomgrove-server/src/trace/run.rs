@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use bloomgrove_client::api::{Code, Start, Trace, TraceRequest};
-use bloomgrove_client::render;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::timeout_at;
@@ -19,6 +18,7 @@ use super::{MOST_LINKS, Tracer};
 use crate::budget::Charge;
 use crate::coordinator::{Coordinator, KnownSite, Refusal};
 use crate::observe::metrics as names;
+use crate::render;
 
 /// Seconds, unless others are asked for.
 const SECONDS: f64 = 10.0;

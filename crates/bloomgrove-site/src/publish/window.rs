@@ -15,6 +15,7 @@
 use std::time::Duration;
 
 use bloomgrove_client::api::sets_of_site;
+use jiff::Timestamp;
 
 /// Seconds of an hour and of a day.
 const HOUR: u64 = 3600;
@@ -80,11 +81,10 @@ impl Window {
 
     /// The last part of the name of its set.
     fn label(&self, begin: u64) -> String {
-        let time = Civil::of(begin);
         let of = |length: u64| self.length.as_secs().is_multiple_of(length);
         match (of(DAY), of(HOUR)) {
-            (true, _) => time.date(),
-            (false, true) => format!("{}T{:02}", time.date(), time.hour),
+            (true, _) => written(begin, "%F"),
+            (false, true) => written(begin, "%FT%H"),
             (false, false) => timestamp(begin),
         }
     }
@@ -100,44 +100,14 @@ pub fn set_name(site: &str, window: Option<&Window>, begin: u64) -> String {
 /// Seconds since 1970 as `2026-11-16T09:30:00Z`.
 #[must_use]
 pub fn timestamp(second: u64) -> String {
-    let time = Civil::of(second);
-    let (hour, minute, second) = (time.hour, time.minute, time.second);
-    format!("{}T{hour:02}:{minute:02}:{second:02}Z", time.date())
+    written(second, "%FT%TZ")
 }
 
-/// A second as people count.
-struct Civil {
-    year: u64,
-    month: u64,
-    day: u64,
-    hour: u64,
-    minute: u64,
-    second: u64,
-}
-
-impl Civil {
-    fn of(second: u64) -> Self {
-        // Days since 1 March of the year 0, so that a leap day is the last of its year.
-        let days = second / DAY + 719_468;
-        let (era, day) = (days / 146_097, days % 146_097);
-        let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
-        let day = day - (365 * year + year / 4 - year / 100);
-        // Months from March on have 31, 30, 31, 30, 31 days, over and over.
-        let month = (5 * day + 2) / 153;
-        let month_of_year = if month < 10 { month + 3 } else { month - 9 };
-        Self {
-            year: 400 * era + year + u64::from(month_of_year <= 2),
-            month: month_of_year,
-            day: day - (153 * month + 2) / 5 + 1,
-            hour: second / HOUR % 24,
-            minute: second / 60 % 60,
-            second: second % 60,
-        }
-    }
-
-    fn date(&self) -> String {
-        format!("{:04}-{:02}-{:02}", self.year, self.month, self.day)
-    }
+/// Seconds since 1970 in UTC; a clock beyond the year 9999 stands still.
+fn written(second: u64, format: &str) -> String {
+    let second = i64::try_from(second).ok();
+    let time = second.and_then(|second| Timestamp::from_second(second).ok());
+    time.unwrap_or(Timestamp::MAX).strftime(format).to_string()
 }
 
 #[cfg(test)]

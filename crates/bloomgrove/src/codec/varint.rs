@@ -1,5 +1,5 @@
 //! Whole numbers in as few bytes as they need: seven bits to a byte, lowest first, the highest bit
-//! set in all but the last.
+//! set in all but the last (LEB128).
 
 use crate::Error;
 
@@ -16,13 +16,33 @@ pub fn put(out: &mut Vec<u8>, mut value: u64) {
 }
 
 /// A number from its bytes, one by one. One spelling for each: zeros at the end are refused.
-pub fn read(mut next: impl FnMut() -> Result<u8, Error>) -> Result<u64, Error> {
+pub fn read(next: impl FnMut() -> Result<u8, Error>) -> Result<u64, Error> {
+    decode(next, false)
+}
+
+/// Takes a number from the front of `bytes`.
+pub fn take(bytes: &mut &[u8]) -> Result<u64, Error> {
+    decode(|| first(bytes), false)
+}
+
+/// Takes a number that others wrote, maybe with zeros at the end.
+pub fn take_padded(bytes: &mut &[u8]) -> Result<u64, Error> {
+    decode(|| first(bytes), true)
+}
+
+fn first(bytes: &mut &[u8]) -> Result<u8, Error> {
+    let first = bytes.split_off_first();
+    let first = first.ok_or_else(|| Error::message(0, "it ends inside a number"))?;
+    Ok(*first)
+}
+
+fn decode(mut next: impl FnMut() -> Result<u8, Error>, padded: bool) -> Result<u64, Error> {
     let mut value = 0u64;
     for at in 0..LONGEST {
         let byte = next()?;
         let bits = u64::from(byte & 0x7f);
         let place = 7 * at as u32;
-        if (bits << place) >> place != bits || (byte == 0 && at > 0) {
+        if (bits << place) >> place != bits || (byte == 0 && at > 0 && !padded) {
             break;
         }
         value |= bits << place;
@@ -31,17 +51,6 @@ pub fn read(mut next: impl FnMut() -> Result<u8, Error>) -> Result<u64, Error> {
         }
     }
     Err(Error::message(0, "a number is not spelled as it should be"))
-}
-
-/// Takes a number from the front of `bytes`.
-pub fn take(bytes: &mut &[u8]) -> Result<u64, Error> {
-    read(|| {
-        let (&first, rest) = bytes
-            .split_first()
-            .ok_or_else(|| Error::message(0, "it ends inside a number"))?;
-        *bytes = rest;
-        Ok(first)
-    })
 }
 
 #[cfg(test)]
@@ -61,8 +70,10 @@ mod tests {
             }
         }
         assert!(take(&mut &[0x80, 0x00][..]).is_err());
+        assert_eq!(take_padded(&mut &[0x81, 0x80, 0x00][..]).unwrap(), 1);
         let mut long = vec![0xff; LONGEST - 1];
         long.push(0x02);
         assert!(take(&mut &long[..]).is_err());
+        assert!(take_padded(&mut &long[..]).is_err());
     }
 }

@@ -230,13 +230,6 @@ pub(crate) fn is_plain(path: &Path) -> bool {
         && !endings.any(|ending| ends_in(path, ending))
 }
 
-/// A moment in seconds since 1970, as the keys of such a column are written.
-pub(crate) fn moment(seconds: u64) -> Result<String> {
-    let mut text = Vec::new();
-    parquet::values::timestamp(i64::try_from(seconds)?, 1, true, &mut text)?;
-    Ok(String::from_utf8(text)?)
-}
-
 /// How many bytes the files have together; 0 when one cannot tell.
 pub(crate) fn total_size(paths: &[impl AsRef<Path>]) -> u64 {
     let sizes = paths

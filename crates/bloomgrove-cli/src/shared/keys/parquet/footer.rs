@@ -16,6 +16,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 use anyhow::{Context, Result, bail};
+use bloomgrove::raw::codec::varint;
 
 /// How deep columns, and the fields of the footer, may lie inside each other.
 const DEEPEST: usize = 100;
@@ -90,7 +91,7 @@ impl Walk<'_> {
         let (mut id, mut children) = (0, 0);
         while let Some(kind) = self.field(&mut id)? {
             if id == CHILDREN && kind == I32 {
-                children = u64::try_from(zigzag(varint(&mut self.bytes)?)).ok()?;
+                children = u64::try_from(zigzag(number(&mut self.bytes)?)).ok()?;
             } else {
                 self.skip(kind, 0)?;
             }
@@ -106,7 +107,7 @@ impl Walk<'_> {
             return Some(None);
         }
         *id = match step {
-            0 => zigzag(varint(&mut self.bytes)?),
+            0 => zigzag(number(&mut self.bytes)?),
             step => id.checked_add(i64::from(step))?,
         };
         Some(Some(kind))
@@ -115,7 +116,7 @@ impl Walk<'_> {
     fn list(&mut self) -> Option<(u8, u64)> {
         let byte = self.byte()?;
         let count = match byte >> 4 {
-            15 => varint(&mut self.bytes)?,
+            15 => number(&mut self.bytes)?,
             count => u64::from(count),
         };
         Some((byte & 0xf, count))
@@ -128,10 +129,10 @@ impl Walk<'_> {
         match kind {
             TRUE | FALSE => {}
             BYTE => drop(self.byte()?),
-            I16 | I32 | I64 => drop(varint(&mut self.bytes)?),
+            I16 | I32 | I64 => drop(number(&mut self.bytes)?),
             DOUBLE => self.pass(8)?,
             BINARY => {
-                let len = varint(&mut self.bytes)?;
+                let len = number(&mut self.bytes)?;
                 self.pass(len)?;
             }
             LIST | SET => {
@@ -180,15 +181,9 @@ const LIST: u8 = 9;
 const SET: u8 = 10;
 const STRUCT: u8 = 12;
 
-/// A number in seven bits a byte, the lowest first; the last byte has no high bit.
-pub(super) fn varint(bytes: &mut &[u8]) -> Option<u64> {
-    let len = bytes.iter().position(|byte| byte & 0x80 == 0)? + 1;
-    let (number, rest) = bytes.split_at(len);
-    *bytes = rest;
-    (len <= 10).then(|| {
-        let sevens = number.iter().rev();
-        sevens.fold(0, |n, byte| n << 7 | u64::from(byte & 0x7f))
-    })
+/// A number, as any writer may have spelled it.
+pub(super) fn number(bytes: &mut &[u8]) -> Option<u64> {
+    varint::take_padded(bytes).ok()
 }
 
 /// Signed numbers are 0, -1, 1, -2, ... in this order.
@@ -203,17 +198,10 @@ mod tests {
     /// A footer with a schema whose elements have these numbers of children.
     fn footer(children: &[i32]) -> Vec<u8> {
         let mut bytes = vec![0x15, 2, 0x19, 0xf0 | STRUCT];
-        let put = |bytes: &mut Vec<u8>, mut number: u64| {
-            while number >= 0x80 {
-                bytes.push(number as u8 | 0x80);
-                number >>= 7;
-            }
-            bytes.push(number as u8);
-        };
-        put(&mut bytes, children.len() as u64);
+        varint::put(&mut bytes, children.len() as u64);
         for &children in children {
             bytes.push(0x50 | I32);
-            put(
+            varint::put(
                 &mut bytes,
                 u64::from((children << 1).cast_unsigned() ^ (children >> 31).cast_unsigned()),
             );

@@ -20,7 +20,7 @@
 
 mod footer;
 mod pages;
-pub(super) mod values;
+mod values;
 
 use std::fs::File;
 use std::panic::{self, AssertUnwindSafe};

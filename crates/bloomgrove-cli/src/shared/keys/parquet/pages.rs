@@ -9,7 +9,7 @@ use ::parquet::column::page::{Page, PageMetadata, PageReader};
 use ::parquet::errors::{ParquetError, Result};
 use ::parquet::schema::types::ColumnDescPtr;
 
-use super::footer::varint;
+use super::footer::number;
 
 pub(super) struct Checked {
     pages: Box<dyn PageReader>,
@@ -112,8 +112,8 @@ struct Deltas {
 }
 
 fn deltas(bytes: &mut &[u8]) -> Option<Deltas> {
-    let (block, parts, count) = (varint(bytes)?, varint(bytes)?, varint(bytes)?);
-    let _first = varint(bytes)?;
+    let (block, parts, count) = (number(bytes)?, number(bytes)?, number(bytes)?);
+    let _first = number(bytes)?;
     Some(Deltas {
         part: block.checked_div(parts).filter(|&part| part > 0)?,
         parts: usize::try_from(parts).ok()?,
@@ -130,7 +130,7 @@ fn pass_deltas(bytes: &mut &[u8]) -> Option<u64> {
     let about = deltas(bytes)?;
     let mut left = about.count.saturating_sub(1);
     while left > 0 {
-        let _least = varint(bytes)?;
+        let _least = number(bytes)?;
         let (widths, mut rest) = bytes.split_at_checked(about.parts)?;
         for width in widths {
             // Parts that are not needed have a width and nothing else.

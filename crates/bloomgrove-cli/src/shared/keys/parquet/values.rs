@@ -19,6 +19,7 @@ use std::io::Write;
 use ::parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type};
 use ::parquet::schema::types::ColumnDescriptor;
 use anyhow::{Result, bail};
+use jiff::{Span, civil};
 
 /// Where the values lie in the file, and what they mean.
 #[derive(Clone, Copy, Debug)]
@@ -226,12 +227,7 @@ fn decimal(number: i128, scale: usize, key: &mut Vec<u8>) -> Result<()> {
     Ok(write!(key, "{sign}{whole}.{part:0scale$}")?)
 }
 
-pub(in crate::shared::keys) fn timestamp(
-    value: i64,
-    per_second: i64,
-    utc: bool,
-    key: &mut Vec<u8>,
-) -> Result<()> {
+fn timestamp(value: i64, per_second: i64, utc: bool, key: &mut Vec<u8>) -> Result<()> {
     let (second, part) = (value.div_euclid(per_second), value.rem_euclid(per_second));
     date(second.div_euclid(86_400), key)?;
     let second = second.rem_euclid(86_400);
@@ -252,22 +248,15 @@ pub(in crate::shared::keys) fn timestamp(
 
 /// The day so many days after 1 January 1970, in the calendar of today for all times.
 fn date(days: i64, key: &mut Vec<u8>) -> Result<()> {
-    // Years that begin in March have their leap day at the end: then all 400 years are
-    // alike, all centuries of them but the last, and so on down.
-    const SINCE_MARCH_OF_YEAR_0: i64 = 719_468;
-    const MONTHS: [i64; 12] = [0, 31, 61, 92, 122, 153, 184, 214, 245, 275, 306, 337];
-    let days = days + SINCE_MARCH_OF_YEAR_0;
-    let (cycle, rest) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let century = (rest / 36_524).min(3);
-    let rest = rest - century * 36_524;
-    let (four, rest) = (rest / 1_461, rest % 1_461);
-    let year = (rest / 365).min(3);
-    let rest = rest - year * 365;
-    let month = MONTHS.partition_point(|&start| start <= rest) - 1;
-    let day = rest - MONTHS[month] + 1;
-    // January and February belong to the next year.
-    let year = cycle * 400 + century * 100 + four * 4 + year + i64::from(month >= 10);
-    let month = (month + 2) % 12 + 1;
+    // It repeats every 400 years, so that all of them can be told from those after 1970.
+    const CYCLE: i64 = 146_097;
+    let (cycles, days) = (days.div_euclid(CYCLE), days.rem_euclid(CYCLE));
+    let date = civil::date(1970, 1, 1).checked_add(Span::new().days(days))?;
+    let (year, month, day) = (
+        cycles * 400 + i64::from(date.year()),
+        date.month(),
+        date.day(),
+    );
     match year {
         0..=9999 => write!(key, "{year:04}-{month:02}-{day:02}")?,
         _ => write!(key, "{year:+05}-{month:02}-{day:02}")?,

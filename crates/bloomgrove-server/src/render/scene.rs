@@ -13,7 +13,7 @@ use std::collections::HashMap;
 
 use super::layout::{Block, Point, Tie, Way, place};
 use super::{Known, text};
-use crate::api::{Direction, Relation, Trace, TraceLink};
+use bloomgrove_client::api::{Direction, Relation, Trace, TraceLink};
 
 /// Nodes that are drawn at most: of a trace with more, the nearest.
 pub(super) const MOST_NODES: usize = 400;

@@ -26,7 +26,7 @@ use std::fmt::Write;
 use super::layout::Point;
 use super::scene::{BAND, CHIP, Edge, Form, INDENT, LARGE, SMALL, Scene, Shape, TINY};
 use super::{Known, text};
-use crate::api::Trace;
+use bloomgrove_client::api::Trace;
 use heading::{heading, title};
 
 /// One colour for each site, then again from the first. Each is dark enough for white letters on

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::super::scene::Scene;
 use super::super::{Known, text};
 use super::{INK, MARGIN, QUIET, badge};
-use crate::api::{Direction, Trace};
+use bloomgrove_client::api::{Direction, Trace};
 
 /// The question in words.
 pub(super) fn title(trace: &Trace) -> String {

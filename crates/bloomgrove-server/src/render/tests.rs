@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 
 use super::{svg, turtle};
-use crate::api::{Direction, Link, Missing, Node, Relation, Trace, TraceLink, TraceNode};
+use bloomgrove_client::api::{
+    Direction, Link, Missing, Node, Relation, Trace, TraceLink, TraceNode,
+};
 use read::{check_dot, check_svg, check_turtle};
 
 const HOSTILE: [&str; 10] = [

@@ -7,7 +7,7 @@
 use std::fmt::Write;
 
 use super::{Known, text};
-use crate::api::{Direction, Relation, Trace};
+use bloomgrove_client::api::{Direction, Relation, Trace};
 
 /// Widest label, in about as many letters.
 const WIDEST: f64 = 28.0;

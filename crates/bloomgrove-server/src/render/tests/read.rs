@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use crate::api::Trace;
 use crate::render::{dot, svg, turtle};
+use bloomgrove_client::api::Trace;
 
 /// A tag as it was read: its name and attributes.
 type Tag = (String, HashMap<String, String>);

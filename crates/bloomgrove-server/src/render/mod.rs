@@ -1,4 +1,5 @@
-//! Traces as pictures and as text for other tools.
+//! Traces as pictures and as text for other tools: the page shows them, the command line prints
+//! them.
 //!
 //! | You want | Use |
 //! |---|---|
@@ -8,7 +9,7 @@
 //!
 //! ```
 //! use bloomgrove_client::api::{Node, Trace, TraceNode};
-//! use bloomgrove_client::render;
+//! use bloomgrove_server::render;
 //!
 //! let node = Node { id: "report <1>".into(), ..Node::default() };
 //! let trace = Trace {
@@ -35,10 +36,11 @@ mod turtle;
 use std::collections::{BTreeSet, HashMap};
 
 pub use dot::dot;
+pub use iri::{PLAIN, iri};
 pub use svg::svg;
 pub use turtle::turtle;
 
-use crate::api::{Relation, Trace, TraceNode};
+use bloomgrove_client::api::{Relation, Trace, TraceNode};
 
 /// What the kinds of events begin with that sites record.
 const EVENTS: [&str; 6] = ["created", "derived", "bundled", "split", "sent", "received"];
