@@ -380,7 +380,7 @@ impl Coordinator {
             let catalog = self.shared.read();
             let mut last = None;
             for (name, entry) in catalog.range("", after.as_deref()).take(LOOKED_AT) {
-                let fill = entry.ones as f64 / entry.params.bits() as f64;
+                let fill = entry.params.fill(entry.ones);
                 match cells.last_mut().filter(|_| at % each != 0) {
                     Some(cell) => {
                         cell.sets += 1;

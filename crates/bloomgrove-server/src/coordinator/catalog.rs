@@ -299,7 +299,7 @@ impl Entry {
     pub(super) fn describe(&self, name: &str) -> api::Set {
         let (entry, ones) = (self, self.ones);
         let params = &entry.params;
-        let fill = ones as f64 / params.bits() as f64;
+        let fill = params.fill(ones);
         let items = tune::math::items_for_fill(params.bits(), params.hashes(), fill);
         api::Set {
             name: name.to_owned(),

@@ -13,7 +13,7 @@ impl<S: AsRef<[u64]>> Filter<S> {
 
     /// The share of bits that are set, 0 to 1.
     pub fn fill(&self) -> f64 {
-        self.count_ones() as f64 / self.params.bits() as f64
+        self.params.fill(self.count_ones())
     }
 
     /// How many distinct keys were inserted, judged by the fill. Infinite when
@@ -70,7 +70,7 @@ impl<S: AsRef<[u64]>> Filter<S> {
         math::items_for_fill(
             self.params.bits(),
             self.params.hashes(),
-            ones as f64 / self.params.bits() as f64,
+            self.params.fill(ones),
         )
     }
 }

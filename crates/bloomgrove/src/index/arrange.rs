@@ -144,7 +144,7 @@ impl Index {
         if self.fixed.is_some() || !segment.len().is_power_of_two() {
             return None;
         }
-        let density = segment.ones() as f64 / (segment.len() as f64 * class.params.bits() as f64);
+        let density = planner::density(&class.params, segment.len(), segment.ones());
         let shape = planner::replan(&class.params, segment.len(), density, segment.shape())?;
         segment.convert(&class.params, shape).ok()
     }
@@ -166,7 +166,7 @@ impl Class {
             return Ok(None);
         }
         let ones: u64 = self.segments.iter().map(Segment::ones).sum();
-        let density = ones as f64 / (sets as f64 * self.params.bits() as f64);
+        let density = planner::density(&self.params, sets, ones);
         let planned = planner::plan(&self.params, sets, density).shape;
         let shape = shape.unwrap_or(planned);
         // A sealed one is made of another.

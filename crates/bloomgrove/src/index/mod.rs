@@ -199,8 +199,7 @@ impl Index {
     /// What lies where: one for each segment.
     pub fn segments_info(&self) -> Vec<SegmentInfo<'_>> {
         let info = |(class, segment): (&'_ Class, &Segment)| -> (Shape, usize, u64, f64) {
-            let bits = segment.len() as f64 * class.params.bits() as f64;
-            let density = segment.ones() as f64 / bits.max(1.0);
+            let density = planner::density(&class.params, segment.len(), segment.ones());
             (segment.shape(), segment.len(), segment.bytes(), density)
         };
         self.segments()

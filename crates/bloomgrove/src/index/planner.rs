@@ -88,6 +88,11 @@ pub fn plan(params: &Params, sets: usize, density: f64) -> Plan {
     }
 }
 
+/// The share of set bits in so many filters, which have `ones` of them together; 0 without filters.
+pub(super) fn density(params: &Params, sets: usize, ones: u64) -> f64 {
+    ones as f64 / (sets.max(1) as f64 * params.bits() as f64)
+}
+
 /// Whether filters in `now` should move, and to which layout.
 pub(super) fn replan(params: &Params, sets: usize, density: f64, now: Shape) -> Option<Shape> {
     let best = plan(params, sets, density).shape;

@@ -99,6 +99,11 @@ impl Params {
         self.bits
     }
 
+    /// The share of the bits that are set when `ones` of them are, 0 to 1.
+    pub fn fill(&self, ones: u64) -> f64 {
+        ones as f64 / self.bits as f64
+    }
+
     /// How many bits each key sets.
     pub fn hashes(&self) -> u32 {
         self.hashes

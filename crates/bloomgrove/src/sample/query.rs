@@ -165,9 +165,8 @@ impl<'f> Query<'f> {
     pub fn or(self, other: Query<'f>) -> Result<Self, Error> {
         self.params.check_equal(&other.params)?;
         let (a, b) = (self.expected, other.expected);
-        let by_both =
-            bits::and_count(self.words(), other.words()) as f64 / self.params.bits() as f64;
-        let both = by_both.powi(self.params.hashes() as i32);
+        let by_both = bits::and_count(self.words(), other.words());
+        let both = self.params.fill(by_both).powi(self.params.hashes() as i32);
         self.join(other, bits::or_assign, Node::Or, |either, _| Expected {
             // Not fewer than one of them; an intersection among them has more bits than items.
             items: either.min(a.items + b.items).max(a.items.max(b.items)),
@@ -255,7 +254,7 @@ impl<'f> Query<'f> {
 
     /// The share of bits on which a member's positions can be.
     pub fn fill(&self) -> f64 {
-        self.expected.ones as f64 / self.params.bits() as f64
+        self.params.fill(self.expected.ones)
     }
 
     /// How many bits those are.
@@ -276,8 +275,8 @@ impl<'f> Query<'f> {
     }
 
     fn items_of(&self, ones: u64) -> f64 {
-        let fill = ones as f64 / self.params.bits() as f64;
-        math::items_for_fill(self.params.bits(), self.params.hashes(), fill)
+        let (params, fill) = (&self.params, self.params.fill(ones));
+        math::items_for_fill(params.bits(), params.hashes(), fill)
     }
 }
 

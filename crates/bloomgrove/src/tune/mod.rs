@@ -170,7 +170,7 @@ pub fn expected_fpr(layout: Layout, bits: u64, hashes: u32, items: u64) -> f64 {
 /// looks at them.
 pub fn fpr_of_ones(params: &Params, ones: u64) -> f64 {
     let (bits, hashes) = (params.bits(), params.hashes());
-    let fill = ones as f64 / bits as f64;
+    let fill = params.fill(ones);
     match params.layout() {
         Layout::Standard => fill.powi(hashes as i32),
         layout => {

@@ -112,7 +112,7 @@ impl<'t> Drawing<'t> {
         Sketch {
             node,
             name: children.is_empty().then(|| (self.names)(nodes.slot(node))),
-            fill: nodes.ones(node) as f64 / params.bits() as f64,
+            fill: params.fill(nodes.ones(node)),
             bits: (params.bits() <= SHOWN_BITS).then(|| (0..params.bits()).map(digit).collect()),
             children: children.len(),
             shown: shown.map(|&child| self.sketch(child)).collect(),

@@ -194,7 +194,7 @@ impl Index {
         if !plain.is_empty() {
             let sets: usize = plain.iter().map(|segment| segment.len()).sum();
             let ones: u64 = plain.iter().map(|segment| segment.ones()).sum();
-            let density = ones as f64 / (sets as f64 * class.params.bits() as f64);
+            let density = planner::density(&class.params, sets, ones);
             let planned = planner::plan(&class.params, sets, density).shape;
             let shape = self.fixed.unwrap_or(planned);
             let home = pack::write(writer, &class.params, &plain, shape)?;
