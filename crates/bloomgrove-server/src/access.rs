@@ -18,10 +18,12 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use bloomgrove_client::api::Code;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 
+use crate::Error;
 use crate::coordinator::Quota;
 
 /// What a key is for; each includes those before it.
@@ -254,11 +256,11 @@ impl Access {
     /// # Errors
     ///
     /// When keys are needed and this is none of them.
-    pub fn who(&self, key: Option<&str>) -> Result<Caller, Denied> {
+    pub fn who(&self, key: Option<&str>) -> Result<Caller, Error> {
         if self.is_open() {
             return Ok(Caller::anybody());
         }
-        let hash: [u8; 32] = Sha256::digest(key.ok_or(Denied::NoKey)?.as_bytes()).into();
+        let hash: [u8; 32] = Sha256::digest(key.ok_or_else(no_key)?.as_bytes()).into();
         let mut found = u64::MAX;
         // All of them, whichever is right.
         for (place, (known, _)) in (0u64..).zip(&self.keys) {
@@ -269,7 +271,7 @@ impl Access {
         found
             .and_then(|place| self.keys.get(place))
             .map(|(_, caller)| caller.clone())
-            .ok_or(Denied::UnknownKey)
+            .ok_or_else(unknown_key)
     }
 }
 
@@ -321,7 +323,7 @@ impl Caller {
     /// # Errors
     ///
     /// Never: every key may. It is asked all the same, so that no command forgets to.
-    pub fn may_read(&self) -> Result<(), Denied> {
+    pub fn may_read(&self) -> Result<(), Error> {
         self.needs(Role::Read)
     }
 
@@ -330,16 +332,17 @@ impl Caller {
     /// # Errors
     ///
     /// When the key is for reading, or for other names.
-    pub fn may_write(&self, set: &str) -> Result<(), Denied> {
+    pub fn may_write(&self, set: &str) -> Result<(), Error> {
         self.needs(Role::Write)?;
         if set.starts_with(&*self.prefix) {
             Ok(())
         } else {
-            Err(Denied::Prefix {
-                key: self.name().into(),
-                prefix: (*self.prefix).into(),
-                set: set.into(),
-            })
+            let Self { name, prefix, .. } = self;
+            let detail = format!(
+                "the key {name:?} may change only sets whose names begin with {prefix:?}, and \
+                 {set:?} does not"
+            );
+            Err(Error::new(Code::Forbidden, detail))
         }
     }
 
@@ -348,85 +351,34 @@ impl Caller {
     /// # Errors
     ///
     /// When the key is of another role.
-    pub fn may_administer(&self) -> Result<(), Denied> {
+    pub fn may_administer(&self) -> Result<(), Error> {
         self.needs(Role::Admin)
     }
 
-    fn needs(&self, needed: Role) -> Result<(), Denied> {
+    fn needs(&self, needed: Role) -> Result<(), Error> {
         if self.role >= needed {
             Ok(())
         } else {
-            Err(Denied::Role {
-                key: self.name().into(),
-                has: self.role,
-                needed,
-            })
+            let Self { name, role, .. } = self;
+            let detail =
+                format!("the key {name:?} is of role {role}, and this needs role {needed}");
+            Err(Error::new(Code::Forbidden, detail))
         }
     }
 }
 
-/// Why not.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Denied {
-    /// The request carries no key.
-    NoKey,
-    /// The key is none of ours.
-    UnknownKey,
-    /// The key is for less.
-    Role {
-        /// The name of the key.
-        key: String,
-        /// What it is for.
-        has: Role,
-        /// What would be needed.
-        needed: Role,
-    },
-    /// The key is for sets of other names.
-    Prefix {
-        /// The name of the key.
-        key: String,
-        /// How the names begin that it may change.
-        prefix: String,
-        /// The set that was to be changed.
-        set: String,
-    },
+/// The request carries no key.
+pub(crate) fn no_key() -> Error {
+    let detail = "this server wants a key: send it as `Authorization: Bearer KEY`";
+    Error::new(Code::Unauthorized, detail)
 }
 
-impl Denied {
-    /// Whether another key is needed (401), rather than this one not being enough (403).
-    #[must_use]
-    pub fn is_unauthorized(&self) -> bool {
-        matches!(self, Self::NoKey | Self::UnknownKey)
-    }
+/// The key is none of ours.
+pub(crate) fn unknown_key() -> Error {
+    let detail = "this server does not know the key; whoever runs it makes one with \
+                  `bloomgrove serve key`";
+    Error::new(Code::Unauthorized, detail)
 }
-
-impl fmt::Display for Denied {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoKey => write!(
-                f,
-                "this server wants a key: send it as `Authorization: Bearer KEY`"
-            ),
-            Self::UnknownKey => write!(
-                f,
-                "this server does not know the key; whoever runs it makes one with \
-                 `bloomgrove serve key`"
-            ),
-            Self::Role { key, has, needed } => write!(
-                f,
-                "the key {key:?} is of role {has}, and this needs role {needed}"
-            ),
-            Self::Prefix { key, prefix, set } => write!(
-                f,
-                "the key {key:?} may change only sets whose names begin with {prefix:?}, and \
-                 {set:?} does not"
-            ),
-        }
-    }
-}
-
-impl std::error::Error for Denied {}
 
 #[cfg(test)]
 mod tests;

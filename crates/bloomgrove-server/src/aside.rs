@@ -7,32 +7,29 @@
 use std::ops::Deref;
 use std::sync::{Arc, LazyLock};
 
-use bloomgrove_client::api::Code;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
-use crate::coordinator::Refusal;
+use crate::Error;
 use crate::observe::process;
 
 /// Does this work on a thread of its own, once there is a place.
 pub(crate) async fn aside<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, Refusal> {
+) -> Result<T, Error> {
     static PLACES: LazyLock<Arc<Semaphore>> = LazyLock::new(|| {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         Arc::new(Semaphore::new(threads))
     });
-    let broken_off = "the work was broken off";
     let place = PLACES.clone().acquire_owned().await;
-    let place = place.map_err(|_| Refusal::new(Code::Internal, broken_off))?;
+    let place = place.map_err(|_| Error::broken_off())?;
     let work = tokio::task::spawn_blocking(move || {
         process::step_back();
         let done = work();
         drop(place);
         done
     });
-    work.await
-        .map_err(|_| Refusal::new(Code::Internal, broken_off))
+    work.await.map_err(|_| Error::broken_off())
 }
 
 /// A value of many parts, which takes milliseconds to free: aside, too.

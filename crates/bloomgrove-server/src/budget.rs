@@ -30,8 +30,8 @@ use bloomgrove_client::api::Code;
 use bytes::Bytes;
 use tokio::sync::Notify;
 
+use crate::Error;
 use crate::aside::free;
-use crate::coordinator::Refusal;
 
 /// What a request may hold whatever others do.
 pub(crate) const SMALL: u64 = 16 << 10;
@@ -142,7 +142,7 @@ impl Charge {
     ///
     /// # Errors
     /// It does not fit.
-    pub fn take(&self, bytes: u64) -> Result<(), Refusal> {
+    pub fn take(&self, bytes: u64) -> Result<(), Error> {
         self.try_take(bytes, 1).map_err(Full::into)
     }
 
@@ -150,22 +150,22 @@ impl Charge {
     ///
     /// # Errors
     /// It can never fit, or does not within a few seconds.
-    pub async fn wait(&self, bytes: u64) -> Result<(), Refusal> {
+    pub async fn wait(&self, bytes: u64) -> Result<(), Error> {
         let waiting = tokio::time::timeout(PATIENCE, self.wait_within(bytes, 1));
         waiting.await.unwrap_or_else(|_| Err(Full::Now.into()))
     }
 
     /// As [`wait`](Self::wait), for a body.
-    pub(crate) async fn wait_for_body(&self, bytes: u64) -> Result<(), Refusal> {
+    pub(crate) async fn wait_for_body(&self, bytes: u64) -> Result<(), Error> {
         self.wait_within(bytes, BODIES).await
     }
 
     /// As [`take`](Self::take), for a body.
-    pub(crate) fn take_for_body(&self, bytes: u64) -> Result<(), Refusal> {
+    pub(crate) fn take_for_body(&self, bytes: u64) -> Result<(), Error> {
         self.try_take(bytes, BODIES).map_err(Full::into)
     }
 
-    async fn wait_within(&self, bytes: u64, part: u64) -> Result<(), Refusal> {
+    async fn wait_within(&self, bytes: u64, part: u64) -> Result<(), Error> {
         loop {
             let mut freed = std::pin::pin!(self.0.budget.0.freed.notified());
             // Heard from now on, so that nothing is given back unnoticed.
@@ -178,7 +178,7 @@ impl Charge {
     }
 
     /// Holds this much from now on, more or less than before.
-    pub(crate) fn settle(&self, bytes: u64) -> Result<(), Refusal> {
+    pub(crate) fn settle(&self, bytes: u64) -> Result<(), Error> {
         let now = self.0.bytes.load(Relaxed);
         if bytes > now {
             return self.take(bytes - now);
@@ -264,17 +264,17 @@ impl Drop for Account {
     }
 }
 
-impl From<Full> for Refusal {
+impl From<Full> for Error {
     fn from(full: Full) -> Self {
         match full {
-            Full::Never(capacity) => Refusal::new(
+            Full::Never(capacity) => Error::new(
                 Code::TooLarge,
                 format!(
                     "the request needs more memory than the {capacity} bytes that this server has for \
                      it; send or query less at a time, or raise `limits.memory`"
                 ),
             ),
-            Full::Now => Refusal::new(
+            Full::Now => Error::new(
                 Code::Busy,
                 "the server has no memory free for this request right now; try again shortly",
             ),
@@ -298,8 +298,8 @@ mod tests {
 
     const MB: u64 = 1 << 20;
 
-    fn code(taken: Result<(), Refusal>) -> Option<Code> {
-        taken.err().map(|refusal| refusal.code)
+    fn code(taken: Result<(), Error>) -> Option<Code> {
+        taken.err().map(|error| error.code)
     }
 
     #[test]

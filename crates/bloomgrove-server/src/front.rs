@@ -15,18 +15,17 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn_with_state;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use bloomgrove_client::api::Code;
-use http::StatusCode;
 use tower_http::catch_panic::CatchPanicLayer;
 
+use crate::Error;
 use crate::access::Access;
 use crate::budget::Budget;
 use crate::config::Limits;
 use crate::guard::{self, Door};
 use crate::limit::{self, Enforce};
 use crate::observe::request;
-use crate::refusal::{problem, respond};
 
 /// Puts all of it before the routes of `router`, and before what it answers to unknown paths.
 /// A request that takes longer than `slow` is logged.
@@ -66,9 +65,7 @@ fn panicked(panic: Box<dyn Any + Send>) -> Response {
     let what = panic.downcast_ref::<&str>().copied();
     let what = what.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     tracing::error!(panic = what.unwrap_or("?"), "a request panicked");
-    respond(problem(
-        StatusCode::INTERNAL_SERVER_ERROR,
-        Code::Internal,
-        "something is wrong inside the server; its log tells more under the id of this request",
-    ))
+    let detail =
+        "something is wrong inside the server; its log tells more under the id of this request";
+    Error::new(Code::Internal, detail).into_response()
 }

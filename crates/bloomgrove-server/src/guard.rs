@@ -17,13 +17,13 @@ use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::middleware::Next;
-use axum::response::Response;
-use bloomgrove_client::api::{Code, Problem};
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use bloomgrove_client::api::Code;
+use http::{HeaderMap, HeaderName, HeaderValue, Uri, header};
 
-use crate::access::{Access, Caller, Denied};
+use crate::Error;
+use crate::access::{Access, Caller, no_key, unknown_key};
 use crate::page;
-use crate::refusal::{problem, respond};
 
 /// Who is let in, and where without a key.
 #[derive(Clone, Debug)]
@@ -48,7 +48,7 @@ pub async fn admit(State(door): State<Door>, request: Request, next: Next) -> Re
 async fn answer(door: &Door, mut request: Request, next: Next) -> Response {
     let caller = match caller(door, &request) {
         Ok(caller) => caller,
-        Err(problem) => return respond(problem),
+        Err(error) => return error.into_response(),
     };
     let Some(caller) = caller else {
         return next.run(request).await;
@@ -60,7 +60,7 @@ async fn answer(door: &Door, mut request: Request, next: Next) -> Response {
     response
 }
 
-fn caller(door: &Door, request: &Request) -> Result<Option<Caller>, Problem> {
+fn caller(door: &Door, request: &Request) -> Result<Option<Caller>, Error> {
     let access = &door.access;
     if access.is_open() {
         // Whatever key was sent, none is asked for.
@@ -86,20 +86,20 @@ pub fn is_health_path(path: &str) -> bool {
 }
 
 /// The key of `Authorization: Bearer KEY`.
-fn key(headers: &HeaderMap) -> Result<Option<&str>, Denied> {
+fn key(headers: &HeaderMap) -> Result<Option<&str>, Error> {
     let Some(value) = headers.get(header::AUTHORIZATION) else {
         return Ok(None);
     };
-    let text = value.to_str().map_err(|_| Denied::UnknownKey)?;
+    let text = value.to_str().map_err(|_| unknown_key())?;
     match text.split_once(' ') {
         Some((scheme, key)) if scheme.eq_ignore_ascii_case("bearer") => Ok(Some(key.trim())),
-        _ => Err(Denied::NoKey),
+        _ => Err(no_key()),
     }
 }
 
 /// On a server without keys: the request names this machine, and no foreign page sent it.
-fn meant_for_us(uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
-    let refuse = |detail: String| Err(problem(StatusCode::FORBIDDEN, Code::Forbidden, detail));
+fn meant_for_us(uri: &Uri, headers: &HeaderMap) -> Result<(), Error> {
+    let refuse = |detail: String| Err(Error::new(Code::Forbidden, detail));
     let header = headers.get(header::HOST).map(|host| host.to_str());
     let host = match (uri.authority(), header) {
         (Some(authority), _) => authority.as_str(),
@@ -257,8 +257,8 @@ mod tests {
         };
         assert_eq!(of("Bearer abc"), Ok(Some("abc".into())));
         assert_eq!(of("bearer  abc "), Ok(Some("abc".into())));
-        assert_eq!(of("Basic abc"), Err(Denied::NoKey));
-        assert_eq!(of("abc"), Err(Denied::NoKey));
+        assert_eq!(of("Basic abc"), Err(no_key()));
+        assert_eq!(of("abc"), Err(no_key()));
         assert_eq!(key(&HeaderMap::new()), Ok(None));
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! [`enforce`] is the middleware. However a handler reads its body (by an extractor, or frame
 //! by frame), it gets no more than [`Limits::body`]; when there is more, or when it takes too
-//! long, the answer of the handler is replaced by a clear refusal:
+//! long, the answer of the handler is replaced by a clear error:
 //!
 //! | what | answer |
 //! |---|---|
@@ -25,21 +25,20 @@ use std::task::{Context, Poll};
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::middleware::Next;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use bloomgrove_client::api::{Code, Problem};
 use bytes::{Buf, Bytes};
 use http::{StatusCode, header};
 use http_body_util::BodyExt;
 use hyper::body::{Body as _, Frame, SizeHint};
 
+use crate::Error;
 use crate::access::Caller;
 use crate::aside::aside;
 use crate::budget::{Budget, Charge, SMALL};
 use crate::config::Limits;
-use crate::coordinator::Refusal;
-use crate::http::answer::Refused;
+use crate::error::respond;
 use crate::observe::request::Peer;
-use crate::refusal::{problem, respond};
 
 /// What [`enforce`] needs: the limits, and the memory for all requests.
 #[derive(Clone, Debug)]
@@ -62,7 +61,7 @@ pub async fn enforce(State(enforce): State<Enforce>, mut request: Request, next:
     let declared = request.headers().get(header::CONTENT_LENGTH);
     let declared = declared.and_then(|value| value.to_str().ok()?.parse().ok());
     if declared.is_some_and(|declared: u64| declared > limit) {
-        return respond(too_large(limit));
+        return too_large(limit).into_response();
     }
     let charge = enforce.budget.charge(caller(&request));
     let tally = Arc::new(Tally {
@@ -85,8 +84,8 @@ pub async fn enforce(State(enforce): State<Enforce>, mut request: Request, next:
     let work = async {
         // The client sends no more than fits into buffers while this waits.
         if let Some(declared) = declared {
-            if let Err(refusal) = charge.wait_for_body(declared).await {
-                return respond(Refused::from(refusal).into());
+            if let Err(error) = charge.wait_for_body(declared).await {
+                return error.into_response();
             }
             tally.paid.store(declared, Ordering::Relaxed);
         }
@@ -96,35 +95,30 @@ pub async fn enforce(State(enforce): State<Enforce>, mut request: Request, next:
     let response = tokio::time::timeout(time, work).await;
     let seconds = time.as_secs_f64();
     if tally.is_too_large() {
-        respond(too_large(limit))
-    } else if let Some(refusal) = tally.refused.get() {
-        respond(Refused::from(refusal.clone()).into())
+        too_large(limit).into_response()
+    } else if let Some(error) = tally.refused.get() {
+        error.clone().into_response()
     } else if let Ok(response) = response {
         pay(response, charge).await
     } else if !tally.admitted.load(Ordering::Relaxed) {
-        respond(problem(
-            StatusCode::SERVICE_UNAVAILABLE,
-            Code::Busy,
-            format!(
-                "no memory became free for this request within {seconds} s; nothing was changed; send \
-                 fewer requests at once"
-            ),
-        ))
+        let detail = format!(
+            "no memory became free for this request within {seconds} s; nothing was changed; send \
+             fewer requests at once"
+        );
+        Error::new(Code::Busy, detail).into_response()
     } else if tally.complete.load(Ordering::Relaxed) {
-        respond(problem(
-            StatusCode::SERVICE_UNAVAILABLE,
-            Code::Timeout,
-            format!(
-                "no answer within {seconds} s. A change may be made all the same; ask for less \
-                 at a time, or raise `limits.request_time`"
-            ),
-        ))
+        let detail = format!(
+            "no answer within {seconds} s. A change may be made all the same; ask for less at a \
+             time, or raise `limits.request_time`"
+        );
+        Error::new(Code::Timeout, detail).into_response()
     } else {
-        respond(problem(
-            StatusCode::REQUEST_TIMEOUT,
-            Code::Timeout,
-            format!("the body did not come within {seconds} s; nothing was changed"),
-        ))
+        let detail = format!("the body did not come within {seconds} s; nothing was changed");
+        // Of the two times that can be over, this one is the client's.
+        respond(Problem {
+            status: StatusCode::REQUEST_TIMEOUT.as_u16(),
+            ..Error::new(Code::Timeout, detail).into()
+        })
     }
 }
 
@@ -152,8 +146,8 @@ async fn pay(response: Response, charge: Charge) -> Response {
         return response;
     };
     // What the request itself took is gone by now, or is as good as gone.
-    if let Err(refusal) = charge.settle(size) {
-        return respond(Refused::from(refusal).into());
+    if let Err(error) = charge.settle(size) {
+        return error.into_response();
     }
     let (parts, body) = response.into_parts();
     // All of it is there already.
@@ -162,11 +156,10 @@ async fn pay(response: Response, charge: Charge) -> Response {
             let pieces = Pieces(charge.with(body.to_bytes()));
             Response::from_parts(parts, Body::new(pieces))
         }
-        Err(error) => respond(problem(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            Code::Internal,
-            format!("the answer broke off: {error}"),
-        )),
+        Err(error) => {
+            let detail = format!("the answer broke off: {error}");
+            Error::new(Code::Internal, detail).into_response()
+        }
     }
 }
 
@@ -206,23 +199,17 @@ impl hyper::body::Body for Pieces {
 /// # Errors
 ///
 /// When the body is too large, or breaks off.
-pub async fn read_body(body: Body) -> Result<Bytes, Problem> {
-    let whole = body.collect().await.map_err(|error| {
-        problem(
-            StatusCode::BAD_REQUEST,
-            Code::Invalid,
-            format!("the body broke off: {error}"),
-        )
-    })?;
+pub async fn read_body(body: Body) -> Result<Bytes, Error> {
+    let whole = body
+        .collect()
+        .await
+        .map_err(|error| Error::invalid(format!("the body broke off: {error}")))?;
     // Its size, which a body that was collected gives as a buffer only: its `size_hint` is always 0.
     let mut whole = whole.aggregate();
     let size = whole.remaining();
     // Putting the parts of a large one together takes milliseconds.
     match size > AT_ONCE {
-        true => {
-            let joined = aside(move || whole.copy_to_bytes(size)).await;
-            joined.map_err(|refusal| Refused::from(refusal).into())
-        }
+        true => aside(move || whole.copy_to_bytes(size)).await,
         false => Ok(whole.copy_to_bytes(size)),
     }
 }
@@ -230,9 +217,8 @@ pub async fn read_body(body: Body) -> Result<Bytes, Problem> {
 /// Bytes of a body that are put together at once.
 const AT_ONCE: usize = 256 << 10;
 
-fn too_large(limit: u64) -> Problem {
-    problem(
-        StatusCode::PAYLOAD_TOO_LARGE,
+fn too_large(limit: u64) -> Error {
+    Error::new(
         Code::TooLarge,
         format!(
             "the body is larger than the {limit} bytes that this server takes; send less at a \
@@ -252,7 +238,7 @@ struct Tally {
     /// Whether there was room for it.
     admitted: AtomicBool,
     complete: AtomicBool,
-    refused: OnceLock<Refusal>,
+    refused: OnceLock<Error>,
 }
 
 impl Tally {
@@ -267,9 +253,9 @@ impl Tally {
         }
         let paid = self.paid.load(Ordering::Relaxed);
         if seen > paid {
-            self.charge.take_for_body(seen - paid).map_err(|refusal| {
-                let _ = self.refused.set(refusal.clone());
-                axum::Error::new(refusal)
+            self.charge.take_for_body(seen - paid).map_err(|error| {
+                let _ = self.refused.set(error.clone());
+                axum::Error::new(error)
             })?;
             self.paid.store(seen, Ordering::Relaxed);
         }

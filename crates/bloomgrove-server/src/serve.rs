@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ::http::{StatusCode, header};
+use ::http::header;
 use anyhow::{Context, Result, bail};
 use axum::Router;
 use axum::extract::State;
@@ -22,10 +22,9 @@ use crate::coordinator::{Coordinator, Limits, salvage};
 use crate::http::App;
 use crate::observe::health::Health;
 use crate::observe::metrics;
-use crate::refusal::{problem, respond};
 use crate::tls::Tls;
 use crate::trace::Tracer;
-use crate::{demo, front, http, listen, page};
+use crate::{Error, demo, front, http, listen, page};
 
 /// How often sets are looked at whose time has come, and certificates that have changed.
 const EXPIRE: Duration = Duration::from_secs(1);
@@ -254,14 +253,13 @@ fn router(app: App, health: &Health) -> Router {
 
 async fn prometheus(State(app): State<App>) -> Response {
     let Some(coordinator) = app.coordinator().cloned() else {
-        let detail = "the server is starting";
-        return respond(problem(StatusCode::SERVICE_UNAVAILABLE, Code::Busy, detail));
+        return Error::new(Code::Busy, "the server is starting").into_response();
     };
     match app.look(move || coordinator.status()).await {
         Ok(status) => {
             let text = metrics::render(&status);
             ([(header::CONTENT_TYPE, metrics::MEDIA)], text).into_response()
         }
-        Err(refused) => refused.into_response(),
+        Err(error) => error.into_response(),
     }
 }

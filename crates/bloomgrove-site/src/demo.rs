@@ -58,7 +58,7 @@ impl Demo {
                 let rest = day.split_off(day.len().min(MOST_AT_A_TIME));
                 let batch = std::mem::replace(&mut day, rest);
                 let recorded = site.handle().record(batch).await;
-                recorded.map_err(|refusal| anyhow::anyhow!("{refusal}"))?;
+                recorded.map_err(|error| anyhow::anyhow!("{error}"))?;
             }
             sites.push(site);
         }

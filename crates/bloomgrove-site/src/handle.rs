@@ -15,7 +15,7 @@ use bloomgrove_client::api::{
     Code, Event, Imported, Lineage, LineageRequest, MOST_LINKS, Recorded, SiteStatus,
 };
 use bloomgrove_client::clock::now;
-use bloomgrove_server::coordinator::Refusal;
+use bloomgrove_server::Error;
 use bytes::Bytes;
 use oxigraph::sparql::CancellationToken;
 use tokio::sync::Semaphore;
@@ -154,7 +154,7 @@ impl Handle {
     /// # Errors
     /// `invalid` for events that cannot be, `too_large` for too many, `storage` and `memory` when
     /// there is no room.
-    pub async fn record(&self, events: Vec<Event>) -> Result<Recorded, Refusal> {
+    pub async fn record(&self, events: Vec<Event>) -> Result<Recorded, Error> {
         at_most(events.len(), "events")?;
         let records = self.0.records.clone();
         on_a_thread(&self.0.writes, move || {
@@ -164,7 +164,7 @@ impl Handle {
             for (place, event) in events.iter().enumerate() {
                 let (id, more) = event::triples(event, &time).map_err(|error| {
                     let detail = format!("event {place}: {error}; nothing was recorded");
-                    Refusal::new(Code::Invalid, detail)
+                    Error::new(Code::Invalid, detail)
                 })?;
                 ids.push(id);
                 triples.extend(more);
@@ -188,12 +188,12 @@ impl Handle {
         format: Format,
         document: Bytes,
         base: Option<String>,
-    ) -> Result<Imported, Refusal> {
+    ) -> Result<Imported, Error> {
         let records = self.0.records.clone();
         on_a_thread(&self.0.imports, move || {
             let triples =
                 import::read_from(&document, format, base.as_deref()).map_err(|error| {
-                    Refusal::new(Code::Invalid, format!("{error}; nothing was imported"))
+                    Error::new(Code::Invalid, format!("{error}; nothing was imported"))
                 })?;
             let read = triples.len() as u64;
             let added = records.add(triples, now())?;
@@ -210,13 +210,13 @@ impl Handle {
     ///
     /// # Errors
     /// `too_large` for too many ids or links.
-    pub async fn lineage(&self, question: LineageRequest) -> Result<Lineage, Refusal> {
+    pub async fn lineage(&self, question: LineageRequest) -> Result<Lineage, Error> {
         at_most(question.ids.len(), "ids")?;
         if let Some(links) = question.links
             && !(1..=MOST_LINKS).contains(&links)
         {
             let detail = format!("`links` is {links}; it is a number from 1 to {MOST_LINKS}");
-            return Err(Refusal::new(Code::Invalid, detail));
+            return Err(Error::new(Code::Invalid, detail));
         }
         let records = self.0.records.clone();
         on_a_thread(&self.0.lineages, move || records.lineage(&question)).await
@@ -230,7 +230,7 @@ impl Handle {
         &self,
         query: String,
         accept: &str,
-    ) -> Result<(Vec<u8>, &'static str), Refusal> {
+    ) -> Result<(Vec<u8>, &'static str), Error> {
         let wanted = Wanted::of(accept)?;
         let (records, deadline) = (self.0.records.clone(), Instant::now() + self.0.time);
         let cancel = CancellationToken::new();
@@ -250,7 +250,7 @@ impl Handle {
         drop(ended);
         in_time.map_err(|_| {
             let detail = "the query took too long; ask for less, or with LIMIT";
-            Refusal::new(Code::Timeout, detail)
+            Error::new(Code::Timeout, detail)
         })??
     }
 
@@ -277,12 +277,12 @@ impl Handle {
     ///
     /// # Errors
     /// `busy`, if the coordinator did not take all of it.
-    pub async fn publish(&self) -> Result<(), Refusal> {
+    pub async fn publish(&self) -> Result<(), Error> {
         let Some(publisher) = &self.0.publisher else {
             return Ok(());
         };
         let done = publisher.round().await;
-        done.map_err(|error| Refusal::new(Code::Busy, format!("not published: {error:#}")))
+        done.map_err(|error| Error::new(Code::Busy, format!("not published: {error:#}")))
     }
 }
 
@@ -294,9 +294,9 @@ impl Drop for CancelOnDrop {
     }
 }
 
-fn at_most(count: usize, what: &str) -> Result<(), Refusal> {
+fn at_most(count: usize, what: &str) -> Result<(), Error> {
     match count > MOST_AT_A_TIME {
-        true => Err(Refusal::new(
+        true => Err(Error::new(
             Code::TooLarge,
             format!(
                 "{count} {what}, and a request takes {MOST_AT_A_TIME} at most; send them in parts"
@@ -310,13 +310,13 @@ fn at_most(count: usize, what: &str) -> Result<(), Refusal> {
 async fn on_a_thread<T: Send + 'static>(
     places: &Arc<Semaphore>,
     work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, Refusal> {
+) -> Result<T, Error> {
     let permit = places.clone().acquire_owned().await;
-    let permit = permit.map_err(|_| Refusal::new(Code::Busy, "the site is stopping"))?;
+    let permit = permit.map_err(|_| Error::new(Code::Busy, "the site is stopping"))?;
     let work = tokio::task::spawn_blocking(move || {
         let _permit = permit;
         work()
     });
-    let broken_off = |_| Refusal::new(Code::Internal, "the work was broken off");
+    let broken_off = |_| Error::new(Code::Internal, "the work was broken off");
     work.await.map_err(broken_off)
 }

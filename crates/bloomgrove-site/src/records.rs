@@ -16,7 +16,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use anyhow::Result;
 use bloomgrove_client::Seal;
 use bloomgrove_client::api::{Code, Lineage, LineageRequest};
-use bloomgrove_server::coordinator::Refusal;
+use bloomgrove_server::Error;
 use oxigraph::model::Triple;
 
 use crate::lineage::lineage;
@@ -233,7 +233,7 @@ impl Records {
     ///
     /// # Errors
     /// `storage` when the disk refuses, `memory` when there are too many triples.
-    pub(crate) fn add(&self, triples: Vec<Triple>, now: u64) -> Result<Added, Refusal> {
+    pub(crate) fn add(&self, triples: Vec<Triple>, now: u64) -> Result<Added, Error> {
         let _one_at_a_time = self.writing();
         self.revive(now).map_err(refused)?;
         let mut added = Added::default();
@@ -271,7 +271,7 @@ impl Records {
                 self.store.len(),
                 self.most
             );
-            return Err(Refusal::new(Code::Memory, detail));
+            return Err(Error::new(Code::Memory, detail));
         }
         let text = store::to_text(&batch);
         let entry = loop {
@@ -294,7 +294,7 @@ impl Records {
             let detail =
                 format!("it is on disk, but not in memory; start the site again: {error:#}");
             tracing::error!("{detail}");
-            Refusal::new(Code::Internal, detail)
+            Error::new(Code::Internal, detail)
         })?;
         Ok(added)
     }
@@ -310,10 +310,10 @@ impl Records {
     }
 }
 
-fn refused(error: anyhow::Error) -> Refusal {
+fn refused(error: anyhow::Error) -> Error {
     tracing::error!("the log cannot be written: {error:#}");
     let detail = format!("the disk of the site refuses: {error:#}; nothing was recorded");
-    Refusal::new(Code::Storage, detail)
+    Error::new(Code::Storage, detail)
 }
 
 #[cfg(test)]

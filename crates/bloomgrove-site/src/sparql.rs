@@ -21,7 +21,7 @@ use std::io;
 use std::time::Instant;
 
 use bloomgrove_client::api::Code;
-use bloomgrove_server::coordinator::Refusal;
+use bloomgrove_server::Error;
 use oxigraph::io::{RdfFormat, RdfSerializer};
 use oxigraph::model::Triple;
 use oxigraph::sparql::results::{QueryResultsFormat, QueryResultsSerializer};
@@ -52,7 +52,7 @@ impl Wanted {
     ///
     /// # Errors
     /// When nothing of it is known.
-    pub(crate) fn of(accept: &str) -> Result<Self, Refusal> {
+    pub(crate) fn of(accept: &str) -> Result<Self, Error> {
         let mut parts: Vec<(f32, &str)> = accept.split(',').filter_map(weighed).collect();
         parts.sort_by(|one, other| other.0.total_cmp(&one.0));
         let any = parts.is_empty()
@@ -71,7 +71,7 @@ impl Wanted {
                 .then_some(format)
         });
         if !any && table.is_none() && graph.is_none() {
-            return Err(Refusal::new(
+            return Err(Error::new(
                 Code::Invalid,
                 "the answer can be application/sparql-results+json, application/sparql-results+xml, \
                  text/csv or text/tab-separated-values; of CONSTRUCT and DESCRIBE, text/turtle or \
@@ -104,17 +104,17 @@ pub(crate) fn query(
     cancel: CancellationToken,
     deadline: Instant,
     most: usize,
-) -> Result<(Vec<u8>, &'static str), Refusal> {
-    let invalid = |detail: String| Refusal::new(Code::Invalid, detail);
+) -> Result<(Vec<u8>, &'static str), Error> {
+    let invalid = |detail: String| Error::new(Code::Invalid, detail);
     if text.len() > LONGEST_QUERY {
         let detail = format!("a query has {LONGEST_QUERY} bytes at most");
-        return Err(Refusal::new(Code::TooLarge, detail));
+        return Err(Error::new(Code::TooLarge, detail));
     }
     let clean = guard::check(text).map_err(invalid)?;
     let work = || answer(store, &clean, wanted, cancel, deadline, most);
     on_a_large_stack(work).unwrap_or_else(|error| {
         let detail = format!("the query cannot be answered: {error}");
-        Err(Refusal::new(Code::Internal, detail))
+        Err(Error::new(Code::Internal, detail))
     })
 }
 
@@ -125,8 +125,8 @@ fn answer(
     cancel: CancellationToken,
     deadline: Instant,
     most: usize,
-) -> Result<(Vec<u8>, &'static str), Refusal> {
-    let invalid = |detail: String| Refusal::new(Code::Invalid, detail);
+) -> Result<(Vec<u8>, &'static str), Error> {
+    let invalid = |detail: String| Error::new(Code::Invalid, detail);
     let (query, variables) = parse(text).map_err(invalid)?;
     let meter = Meter::new(variables, deadline, cancel);
     let evaluator = rewrite::with_functions(SparqlEvaluator::new(), &meter);
@@ -172,18 +172,18 @@ fn answer(
             }
         }
     });
-    let refusal = match done {
+    let error = match done {
         Ok(Ok(media)) => return Ok((out.bytes, media)),
         Ok(Err(Failure::Query(error))) => invalid(format!("the query cannot be answered: {error}")),
-        Ok(Err(Failure::Output)) => Refusal::new(
+        Ok(Err(Failure::Output)) => Error::new(
             Code::TooLarge,
             format!("the answer has more than {most} bytes; ask for less, or with LIMIT"),
         ),
-        Err(Stop::Late) => Refusal::new(
+        Err(Stop::Late) => Error::new(
             Code::Timeout,
             "the query took too long; ask for less, or with LIMIT",
         ),
-        Err(Stop::Memory) => Refusal::new(
+        Err(Stop::Memory) => Error::new(
             Code::TooLarge,
             format!(
                 "the query needs more than {} MiB of memory; sort, group or join fewer rows: put the \
@@ -192,7 +192,7 @@ fn answer(
                 meter::MEMORY >> 20
             ),
         ),
-        Err(Stop::Text) => Refusal::new(
+        Err(Stop::Text) => Error::new(
             Code::TooLarge,
             format!(
                 "an expression of the query has a text of more than {} bytes; shorten it with SUBSTR, \
@@ -200,13 +200,13 @@ fn answer(
                 meter::LONGEST_TEXT
             ),
         ),
-        Err(Stop::Pattern) => Refusal::new(
+        Err(Stop::Pattern) => Error::new(
             Code::TooLarge,
             "a regular expression of the query takes too long for the texts it is matched with; use a \
              shorter one, with fewer repetitions",
         ),
     };
-    Err(refusal)
+    Err(error)
 }
 
 enum Failure {

@@ -23,9 +23,9 @@ fn each_role_includes_the_ones_before() {
         assert_eq!(caller.may_write("site/cork/1").is_ok(), write_outside);
         assert_eq!(caller.may_administer().is_ok(), administer);
     }
-    assert_eq!(access.who(None).unwrap_err(), Denied::NoKey);
-    assert_eq!(access.who(Some("x")).unwrap_err(), Denied::UnknownKey);
-    assert_eq!(access.who(Some("")).unwrap_err(), Denied::UnknownKey);
+    assert_eq!(access.who(None).unwrap_err(), no_key());
+    assert_eq!(access.who(Some("x")).unwrap_err(), unknown_key());
+    assert_eq!(access.who(Some("")).unwrap_err(), unknown_key());
 }
 
 #[test]

@@ -15,7 +15,8 @@ use bloomgrove_client::api::{self, Code};
 
 use super::Coordinator;
 use super::catalog::{Catalog, Entry};
-use super::refusal::Refusal;
+use super::text::not_found;
+use crate::Error;
 use crate::observe::process;
 
 /// Keys asked for while the index is held, and names copied: a change waits for these at most.
@@ -71,10 +72,10 @@ impl<'a> Only<'a> {
     }
 }
 
-fn in_time(deadline: Instant) -> Result<(), Refusal> {
+fn in_time(deadline: Instant) -> Result<(), Error> {
     match Instant::now() < deadline {
         true => Ok(()),
-        false => Err(Refusal::new(
+        false => Err(Error::new(
             Code::Timeout,
             "it took longer than the server allows; ask for fewer keys at a time",
         )),
@@ -156,8 +157,8 @@ impl Coordinator {
     pub fn which(
         &self,
         request: &api::WhichRequest,
-        take: impl Fn(u64) -> Result<(), Refusal>,
-    ) -> Result<api::Which, Refusal> {
+        take: impl Fn(u64) -> Result<(), Error>,
+    ) -> Result<api::Which, Error> {
         let limit = self.check_which(request)?;
         let mut answers = Vec::with_capacity(request.keys.len());
         let mut room = MOST_TEXT;
@@ -194,16 +195,13 @@ impl Coordinator {
 
     /// As [`which`](Self::which), if that takes next to no time: few keys, few names, and nothing to
     /// wait for. For threads that must not be kept.
-    pub fn which_at_once(
-        &self,
-        request: &api::WhichRequest,
-    ) -> Option<Result<api::Which, Refusal>> {
+    pub fn which_at_once(&self, request: &api::WhichRequest) -> Option<Result<api::Which, Error>> {
         if request.keys.len() > FEW || request.explain || !Only::of(request).is_all() {
             return None;
         }
         let limit = match self.check_which(request) {
             Ok(limit) => limit,
-            Err(refusal) => return Some(Err(refusal)),
+            Err(error) => return Some(Err(error)),
         };
         let index = self.shared.index.try_read()?;
         // One more than few are too many.
@@ -255,11 +253,11 @@ impl Coordinator {
     }
 
     /// How many names each key gets.
-    fn check_which(&self, request: &api::WhichRequest) -> Result<usize, Refusal> {
+    fn check_which(&self, request: &api::WhichRequest) -> Result<usize, Error> {
         self.check_keys(request.keys.len())?;
         match request.limit.unwrap_or(NAMES) {
             _ if request.count_only => Ok(0),
-            limit if limit > MOST_NAMES => Err(Refusal::invalid(format!(
+            limit if limit > MOST_NAMES => Err(Error::invalid(format!(
                 "limit is {limit}; it may be {MOST_NAMES} at most"
             ))),
             limit => Ok(limit as usize),
@@ -286,7 +284,7 @@ impl Coordinator {
         keys: &[api::Key],
         only: Only<'_>,
         deadline: Instant,
-    ) -> Result<api::Cost, Refusal> {
+    ) -> Result<api::Cost, Error> {
         let mut cost = api::Cost::default();
         for key in keys {
             in_time(deadline)?;
@@ -348,9 +346,9 @@ impl Coordinator {
     ///
     /// # Errors
     /// No such set.
-    pub fn info(&self, name: &str) -> Result<api::Set, Refusal> {
+    pub fn info(&self, name: &str) -> Result<api::Set, Error> {
         let entry = self.shared.read().get(name).cloned();
-        let entry = entry.ok_or_else(|| Refusal::not_found(name))?;
+        let entry = entry.ok_or_else(|| not_found(name))?;
         Ok(entry.describe(name))
     }
 

@@ -11,9 +11,10 @@ use bytes::Bytes;
 use tokio::sync::oneshot;
 
 use super::change::{About, Bits, Change, Done};
-use super::refusal::Refusal;
+use super::text::not_found;
 use super::writer::Job;
 use super::{Coordinator, SNAPSHOTS, now, text};
+use crate::Error;
 use crate::aside::{Bulk, aside};
 use crate::private::make_folder;
 
@@ -25,7 +26,7 @@ impl Coordinator {
     ///
     /// # Errors
     /// A name that is taken or impossible, parameters that are impossible or too large.
-    pub async fn create(&self, wanted: api::CreateSet) -> Result<api::Set, Refusal> {
+    pub async fn create(&self, wanted: api::CreateSet) -> Result<api::Set, Error> {
         let params = text::params(&wanted)?;
         self.check_filter(params.words() as u64 * 8)?;
         let name = text::name(&wanted.name)?;
@@ -54,7 +55,7 @@ impl Coordinator {
         tags: Option<Vec<String>>,
         expires_in: Option<u64>,
         base: Option<u64>,
-    ) -> Result<Done, Refusal> {
+    ) -> Result<Done, Error> {
         self.check_filter(filter.params().words() as u64 * 8)?;
         let about = About {
             tags: tags.map(text::tags).transpose()?,
@@ -79,7 +80,7 @@ impl Coordinator {
         name: &str,
         filter: Filter,
         base: Option<u64>,
-    ) -> Result<Done, Refusal> {
+    ) -> Result<Done, Error> {
         let params = Arc::new(filter.params().clone());
         let change = Change::Or {
             name: name.into(),
@@ -99,7 +100,7 @@ impl Coordinator {
         name: &str,
         message: Bytes,
         base: Option<u64>,
-    ) -> Result<Done, Refusal> {
+    ) -> Result<Done, Error> {
         let name = name.into();
         let change = Change::Delta {
             name,
@@ -113,10 +114,10 @@ impl Coordinator {
     ///
     /// # Errors
     /// No such set, too many keys.
-    pub fn bytes_of_keys(&self, name: &str, keys: usize) -> Result<u64, Refusal> {
+    pub fn bytes_of_keys(&self, name: &str, keys: usize) -> Result<u64, Error> {
         self.check_keys(keys)?;
         let catalog = self.shared.read();
-        let entry = catalog.get(name).ok_or_else(|| Refusal::not_found(name))?;
+        let entry = catalog.get(name).ok_or_else(|| not_found(name))?;
         let filter = entry.params.words() as u64 * 8;
         Ok(filter.min(keys as u64 * u64::from(entry.params.hashes()) * 8))
     }
@@ -130,7 +131,7 @@ impl Coordinator {
         name: &str,
         keys: impl Into<Bulk<Vec<Key>>>,
         base: Option<u64>,
-    ) -> Result<Done, Refusal> {
+    ) -> Result<Done, Error> {
         let keys = Arc::new(keys.into());
         self.check_keys(keys.len())?;
         loop {
@@ -139,7 +140,7 @@ impl Coordinator {
                 .read()
                 .get(name)
                 .map(|entry| entry.params.clone());
-            let params = params.ok_or_else(|| Refusal::not_found(name))?;
+            let params = params.ok_or_else(|| not_found(name))?;
             let bits = bits_of(keys.clone(), params.clone()).await?;
             let change = Change::Or {
                 name: name.into(),
@@ -149,7 +150,7 @@ impl Coordinator {
             };
             match self.change(change).await {
                 // Its filter was replaced by one of other parameters in between.
-                Err(refusal) if refusal.code == Code::Incompatible => continue,
+                Err(error) if error.code == Code::Incompatible => continue,
                 Ok(done) => {
                     let added = &self.shared.totals.keys_added;
                     added.fetch_add(keys.len() as u64, Relaxed);
@@ -164,7 +165,7 @@ impl Coordinator {
     ///
     /// # Errors
     /// No such set, or a name that is taken or impossible.
-    pub async fn describe(&self, name: &str, wanted: api::ChangeSet) -> Result<api::Set, Refusal> {
+    pub async fn describe(&self, name: &str, wanted: api::ChangeSet) -> Result<api::Set, Error> {
         let new_name = wanted.name.as_deref().map(text::name).transpose()?;
         let expires = match wanted.expires_in {
             Some(0) => Some(0),
@@ -187,7 +188,7 @@ impl Coordinator {
     ///
     /// # Errors
     /// No such set.
-    pub async fn delete(&self, name: &str) -> Result<(), Refusal> {
+    pub async fn delete(&self, name: &str) -> Result<(), Error> {
         self.change(Change::Delete { name: name.into() }).await?;
         Ok(())
     }
@@ -204,13 +205,13 @@ impl Coordinator {
         for answer in answers {
             let done = match answer {
                 Ok(answer) => answer.await.unwrap_or_else(|_| Err(stopping())),
-                Err(refusal) => Err(refusal),
+                Err(error) => Err(error),
             };
             match done {
                 Ok(done) => gone += usize::from(done.removed),
                 // Somebody was faster.
-                Err(refusal) if refusal.code == Code::NotFound => {}
-                Err(refusal) => tracing::warn!("a set could not be expired: {refusal}"),
+                Err(error) if error.code == Code::NotFound => {}
+                Err(error) => tracing::warn!("a set could not be expired: {error}"),
             }
         }
         gone
@@ -220,10 +221,10 @@ impl Coordinator {
     ///
     /// # Errors
     /// No such set; not enough memory.
-    pub fn filter(&self, name: &str) -> Result<(Filter, u64), Refusal> {
+    pub fn filter(&self, name: &str) -> Result<(Filter, u64), Error> {
         // The version first: the bits are then at least as new.
         let entry = self.shared.read().get(name).map(|entry| entry.version);
-        let version = entry.ok_or_else(|| Refusal::not_found(name))?;
+        let version = entry.ok_or_else(|| not_found(name))?;
         Ok((self.shared.index.filter(name)?, version))
     }
 
@@ -231,7 +232,7 @@ impl Coordinator {
     ///
     /// # Errors
     /// What is no filter, or too large.
-    pub fn filter_bytes(&self, bytes: &[u8]) -> Result<u64, Refusal> {
+    pub fn filter_bytes(&self, bytes: &[u8]) -> Result<u64, Error> {
         let size = match codec::Kind::of_start(bytes) {
             Some(_) => codec::params_of(bytes)?.words() as u64 * 8,
             // The bits of a file are all there.
@@ -245,7 +246,7 @@ impl Coordinator {
     ///
     /// # Errors
     /// What is neither, or too large.
-    pub fn read_filter(&self, bytes: &[u8]) -> Result<Filter, Refusal> {
+    pub fn read_filter(&self, bytes: &[u8]) -> Result<Filter, Error> {
         if codec::Kind::of_start(bytes).is_some() {
             let (filter, _) = codec::expand_within(bytes, self.shared.limits.filter)?;
             return Ok(filter);
@@ -257,10 +258,10 @@ impl Coordinator {
     ///
     /// # Errors
     /// When the disk refuses.
-    pub fn snapshot(&self) -> Result<api::Snapshot, Refusal> {
+    pub fn snapshot(&self) -> Result<api::Snapshot, Error> {
         let storage = |error: anyhow::Error| {
             let detail = format!("the snapshot could not be written: {error:#}");
-            Refusal::new(Code::Storage, detail)
+            Error::new(Code::Storage, detail)
         };
         let folder = self.snapshots_folder();
         let (created, version) = (now(), self.shared.version.load(Relaxed));
@@ -291,7 +292,7 @@ impl Coordinator {
         &self.shared.folder
     }
 
-    pub(super) async fn change(&self, change: Change) -> Result<Done, Refusal> {
+    pub(super) async fn change(&self, change: Change) -> Result<Done, Error> {
         let answer = self.submit(change).await?;
         answer.await.unwrap_or_else(|_| Err(stopping()))
     }
@@ -300,7 +301,7 @@ impl Coordinator {
     async fn submit(
         &self,
         change: Change,
-    ) -> Result<oneshot::Receiver<Result<Done, Refusal>>, Refusal> {
+    ) -> Result<oneshot::Receiver<Result<Done, Error>>, Error> {
         let jobs = self
             .jobs
             .lock()
@@ -312,10 +313,10 @@ impl Coordinator {
         Ok(answer)
     }
 
-    pub(super) fn check_keys(&self, keys: usize) -> Result<(), Refusal> {
+    pub(super) fn check_keys(&self, keys: usize) -> Result<(), Error> {
         let limit = self.shared.limits.keys;
         match keys > limit {
-            true => Err(Refusal::new(
+            true => Err(Error::new(
                 Code::TooLarge,
                 format!("{keys} keys, and a request takes {limit} at most; send them in parts"),
             )),
@@ -323,17 +324,23 @@ impl Coordinator {
         }
     }
 
-    fn check_filter(&self, bytes: u64) -> Result<(), Refusal> {
+    fn check_filter(&self, bytes: u64) -> Result<(), Error> {
         let limit = self.shared.limits.filter;
         match bytes > limit {
-            true => Err(bloomgrove::Error::TooLarge { bytes, limit }.into()),
+            true => Err(Error::new(
+                Code::TooLarge,
+                format!(
+                    "the filter takes {bytes} bytes once it is expanded, and this server takes filters \
+                     of {limit} at most (`limits.filter` in its configuration)"
+                ),
+            )),
             false => Ok(()),
         }
     }
 }
 
 /// The bits of these keys: one by one, or as a filter where that is smaller.
-async fn bits_of(keys: Arc<Bulk<Vec<Key>>>, params: Arc<Params>) -> Result<Bits, Refusal> {
+async fn bits_of(keys: Arc<Bulk<Vec<Key>>>, params: Arc<Params>) -> Result<Bits, Error> {
     let is_long = keys.len() > FEW_KEYS;
     let work = move || {
         let count = keys.len() * params.hashes() as usize;
@@ -354,6 +361,6 @@ async fn bits_of(keys: Arc<Bulk<Vec<Key>>>, params: Arc<Params>) -> Result<Bits,
     }
 }
 
-fn stopping() -> Refusal {
-    Refusal::new(Code::Busy, "the server is stopping; try again later")
+fn stopping() -> Error {
+    Error::new(Code::Busy, "the server is stopping; try again later")
 }

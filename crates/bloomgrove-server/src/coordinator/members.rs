@@ -5,13 +5,14 @@
 use std::ops::ControlFlow;
 use std::time::Instant;
 
+use bloomgrove::Filter;
 use bloomgrove::sample::{Expression, Name, Namespace, Options, Query, Reconstruction, Sampler};
-use bloomgrove::{Error, Filter};
 use bloomgrove_client::api::{self, Code};
 
 use super::Coordinator;
 use super::catalog::finite;
-use super::refusal::Refusal;
+use super::text::not_found;
+use crate::Error;
 
 /// Members in an answer.
 const MEMBERS: u64 = 100_000;
@@ -28,7 +29,7 @@ const FILTERS: u64 = 4;
 const CHARGED: usize = 1000;
 
 /// Is told how many bytes something takes, before it does.
-type Take<'a> = dyn Fn(u64) -> Result<(), Refusal> + 'a;
+type Take<'a> = dyn Fn(u64) -> Result<(), Error> + 'a;
 
 /// An expression, and copies of the filters that it names.
 struct Asked {
@@ -37,13 +38,13 @@ struct Asked {
 }
 
 impl Asked {
-    fn query(&self) -> Result<Query<'_>, Error> {
+    fn query(&self) -> Result<Query<'_>, bloomgrove::Error> {
         self.expression.query(&self.filters)
     }
 }
 
 impl Coordinator {
-    fn asked(&self, expression: &str, take: &Take<'_>) -> Result<Asked, Refusal> {
+    fn asked(&self, expression: &str, take: &Take<'_>) -> Result<Asked, Error> {
         let expression = Expression::parse(expression)?;
         let (mut bytes, operations) = (0, expression.operations() as u64);
         let most = self.shared.limits.filter.saturating_mul(FILTERS);
@@ -54,7 +55,7 @@ impl Coordinator {
                 .read()
                 .get(name)
                 .map(|entry| entry.params.clone());
-            let params = entry.ok_or_else(|| Refusal::not_found(name))?;
+            let params = entry.ok_or_else(|| not_found(name))?;
             let own = params.words() as u64 * 8;
             bytes += own;
             // Each operation holds as much as a filter.
@@ -62,7 +63,7 @@ impl Coordinator {
                 let detail = format!(
                     "working out this expression takes more than {most} bytes; name fewer sets"
                 );
-                return Err(Refusal::new(Code::TooLarge, detail));
+                return Err(Error::new(Code::TooLarge, detail));
             }
             take(own.saturating_mul(1 + operations))?;
             filters.push(self.shared.index.filter(name.as_bytes())?);
@@ -87,8 +88,8 @@ impl Coordinator {
     pub fn estimate(
         &self,
         request: &api::EstimateRequest,
-        take: impl Fn(u64) -> Result<(), Refusal>,
-    ) -> Result<api::Estimate, Refusal> {
+        take: impl Fn(u64) -> Result<(), Error>,
+    ) -> Result<api::Estimate, Error> {
         let asked = self.asked(&request.expression, &take)?;
         let query = asked.query()?;
         // Judged by the bits alone, not by how many names there are.
@@ -106,8 +107,8 @@ impl Coordinator {
     pub fn sample(
         &self,
         request: &api::SampleRequest,
-        take: impl Fn(u64) -> Result<(), Refusal>,
-    ) -> Result<api::Sample, Refusal> {
+        take: impl Fn(u64) -> Result<(), Error>,
+    ) -> Result<api::Sample, Error> {
         let count = within(request.count, MOST_MEMBERS, "count")?;
         let memory = self.search_memory();
         take(memory + MEMBER * count)?;
@@ -124,7 +125,7 @@ impl Coordinator {
         };
         let drawn = match drawn {
             // There is none to draw: an answer, as an empty list of members is.
-            Err(Error::NoMember { .. }) => Vec::new(),
+            Err(bloomgrove::Error::NoMember { .. }) => Vec::new(),
             drawn => drawn.map_err(late)?,
         };
         let plan = sampler.plan();
@@ -142,8 +143,8 @@ impl Coordinator {
     pub fn reconstruct(
         &self,
         request: &api::ReconstructRequest,
-        take: impl Fn(u64) -> Result<(), Refusal>,
-    ) -> Result<api::Reconstruction, Refusal> {
+        take: impl Fn(u64) -> Result<(), Error>,
+    ) -> Result<api::Reconstruction, Error> {
         let limit = request.limit.unwrap_or(MEMBERS);
         let limit = within(limit, MOST_MEMBERS, "limit")? as usize;
         let memory = self.search_memory();
@@ -175,7 +176,7 @@ impl Coordinator {
         });
         refused?;
         if !in_time {
-            return Err(late(Error::Interrupted));
+            return Err(late(bloomgrove::Error::Interrupted));
         }
         Ok(api::Reconstruction {
             members,
@@ -191,10 +192,10 @@ impl Coordinator {
     }
 }
 
-fn within(value: u64, most: u64, what: &str) -> Result<u64, Refusal> {
+fn within(value: u64, most: u64, what: &str) -> Result<u64, Error> {
     match value {
         1.. if value <= most => Ok(value),
-        _ => Err(Refusal::invalid(format!(
+        _ => Err(Error::invalid(format!(
             "{what} is {value}; it may be 1 to {most}"
         ))),
     }
@@ -207,9 +208,9 @@ fn until(deadline: Instant) -> ControlFlow<()> {
     }
 }
 
-fn late(error: Error) -> Refusal {
+fn late(error: bloomgrove::Error) -> Error {
     match error {
-        Error::Interrupted => Refusal::new(
+        bloomgrove::Error::Interrupted => Error::new(
             Code::Timeout,
             "it took longer than the server allows; give fewer names, or download the filter and \
              do it with `bloomgrove sample` and `bloomgrove reconstruct`",
@@ -222,7 +223,7 @@ fn namespace(
     names: &api::Names,
     spelling: api::Spelling,
     take: &Take<'_>,
-) -> Result<Namespace, Refusal> {
+) -> Result<Namespace, Error> {
     let names = match names {
         api::Names::Range(start, end) => Namespace::range(*start..*end)?,
         api::Names::Integers(integers) => {
@@ -242,14 +243,14 @@ fn namespace(
 }
 
 /// Texts as the sorted lines that a namespace is made of.
-fn lines(texts: &[String]) -> Result<Namespace, Refusal> {
+fn lines(texts: &[String]) -> Result<Namespace, Error> {
     let mut sorted: Vec<&str> = texts.iter().map(String::as_str).collect();
     sorted.sort_unstable();
     sorted.dedup();
     let mut text = Vec::new();
     for line in sorted {
         if line.contains(['\n', '\r']) || line.is_empty() {
-            return Err(Refusal::invalid(
+            return Err(Error::invalid(
                 "a text among the names is empty or has a line break in it",
             ));
         }

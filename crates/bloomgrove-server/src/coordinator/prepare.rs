@@ -22,15 +22,16 @@
 use std::sync::Arc;
 
 use bloomgrove::index::Index;
-use bloomgrove::{Error, Filter, codec};
+use bloomgrove::{Filter, codec};
 use bloomgrove_client::api::Code;
 
 use super::catalog::{Catalog, Effect, Entry, Stored};
 use super::change::{About, Bits, Change, DENSE, Done, Prepared};
 use super::gaps;
-use super::refusal::Refusal;
 use super::sites::{MOST_SITES, taken, too_many};
 use super::store::{Record, SiteRecord, Write};
+use super::text::{exists, not_found};
+use crate::Error;
 
 /// Bits that were set since the whole filter was stored may take so many bytes, or as many as
 /// that filter, before it is stored anew.
@@ -50,7 +51,7 @@ pub(super) struct Present<'a> {
 }
 
 impl Present<'_> {
-    pub(super) fn prepare(&self, change: Change) -> Result<Prepared, Refusal> {
+    pub(super) fn prepare(&self, change: Change) -> Result<Prepared, Error> {
         match change {
             Change::Create {
                 name,
@@ -58,7 +59,7 @@ impl Present<'_> {
                 about,
             } => {
                 if self.catalog.get(&name).is_some() {
-                    return Err(Refusal::exists(&name));
+                    return Err(exists(&name));
                 }
                 self.put(name, Filter::new(params)?, about)
             }
@@ -102,17 +103,17 @@ impl Present<'_> {
                     Ok(self.remove(name.clone(), entry))
                 }
                 Some(entry) => Ok(Prepared::nothing(entry)),
-                None => Err(Refusal::not_found(&name)),
+                None => Err(not_found(&name)),
             },
         }
     }
 
-    fn site(&self, name: Arc<str>, site: Option<SiteRecord>) -> Result<Prepared, Refusal> {
+    fn site(&self, name: Arc<str>, site: Option<SiteRecord>) -> Result<Prepared, Error> {
         let sites = &self.catalog.sites;
         let known = sites.get(&name).map(|known| &known.record);
         if site.is_none() && known.is_none() {
             let detail = format!("there is no site called {name}");
-            return Err(Refusal::new(Code::NotFound, detail));
+            return Err(Error::new(Code::NotFound, detail));
         }
         if known.is_none() && sites.len() >= MOST_SITES {
             return Err(too_many());
@@ -141,19 +142,19 @@ impl Present<'_> {
         })
     }
 
-    fn entry(&self, name: &str) -> Result<&Entry, Refusal> {
+    fn entry(&self, name: &str) -> Result<&Entry, Error> {
         let entry = self.catalog.get(name);
-        entry.ok_or_else(|| Refusal::not_found(name))
+        entry.ok_or_else(|| not_found(name))
     }
 
     /// Whether a whole filter may take the place of what is there: what was acknowledged since the
     /// version that the client knows would be lost.
-    fn check_whole(&self, name: &str, base: Option<u64>) -> Result<(), Refusal> {
+    fn check_whole(&self, name: &str, base: Option<u64>) -> Result<(), Error> {
         let now = self.catalog.get(name).map(|entry| entry.version);
         match (base, now) {
             (None, _) | (Some(0), None) => Ok(()),
             (Some(base), Some(now)) if base == now => Ok(()),
-            (Some(0), Some(_)) => Err(Refusal::exists(name)),
+            (Some(0), Some(_)) => Err(exists(name)),
             (Some(base), now) => {
                 let detail = match now {
                     Some(now) => format!(
@@ -165,21 +166,21 @@ impl Present<'_> {
                          without a base"
                     ),
                 };
-                Err(Refusal {
+                Err(Error {
                     version: now,
-                    ..Refusal::new(Code::Changed, detail)
+                    ..Error::new(Code::Changed, detail)
                 })
             }
         }
     }
 
     /// A whole filter.
-    fn put(&self, name: Arc<str>, filter: Filter, about: About) -> Result<Prepared, Refusal> {
+    fn put(&self, name: Arc<str>, filter: Filter, about: About) -> Result<Prepared, Error> {
         let old = self.catalog.get(&name);
         let params = self.catalog.share(filter.params());
         let is_new_kind = Arc::strong_count(&params) == 1;
         if is_new_kind && self.catalog.kinds() >= MOST_KINDS {
-            return Err(Refusal::invalid(format!(
+            return Err(Error::invalid(format!(
                 "the server already holds sets with {MOST_KINDS} different parameters, the most that it \
                  allows; reuse those of an existing set"
             )));
@@ -223,7 +224,7 @@ impl Present<'_> {
     }
 
     /// Bits to set.
-    fn or(&self, name: Arc<str>, entry: &Entry, bits: Bits) -> Result<Prepared, Refusal> {
+    fn or(&self, name: Arc<str>, entry: &Entry, bits: Bits) -> Result<Prepared, Error> {
         let positions = match bits {
             Bits::Few(positions) => positions,
             Bits::Many(filter) => {
@@ -283,7 +284,7 @@ impl Present<'_> {
         entry: &Entry,
         union: Filter,
         ones_before: u64,
-    ) -> Result<Prepared, Refusal> {
+    ) -> Result<Prepared, Error> {
         let changed_bits = union.count_ones() - ones_before;
         if changed_bits == 0 {
             return Ok(Prepared::nothing(entry));
@@ -299,25 +300,20 @@ impl Present<'_> {
     }
 
     /// A delta: of the bits it was made from, or refused; nothing, if it was applied before.
-    fn delta(
-        &self,
-        name: Arc<str>,
-        message: &[u8],
-        base: Option<u64>,
-    ) -> Result<Prepared, Refusal> {
+    fn delta(&self, name: Arc<str>, message: &[u8], base: Option<u64>) -> Result<Prepared, Error> {
         let entry = self.entry(&name)?;
         check_base(&name, entry, base)?;
         let old = self.index.filter(name.as_bytes())?;
         let mut new = old.to_owned()?;
         match codec::apply(&mut new, message) {
             Ok(_) => {}
-            Err(error @ Error::OtherVersion { found, .. }) => {
+            Err(error @ bloomgrove::Error::OtherVersion { found, .. }) => {
                 if codec::delta_fingerprints(message)?.1 == found {
                     return Ok(Prepared::nothing(entry));
                 }
-                let mut refusal = Refusal::from(error);
-                refusal.version = Some(entry.version);
-                return Err(refusal);
+                let mut error = Error::from(error);
+                error.version = Some(entry.version);
+                return Err(error);
             }
             Err(error) => return Err(error.into()),
         }
@@ -345,11 +341,11 @@ impl Present<'_> {
         name: Arc<str>,
         new_name: Option<Arc<str>>,
         about: About,
-    ) -> Result<Prepared, Refusal> {
+    ) -> Result<Prepared, Error> {
         let mut entry = self.entry(&name)?.clone();
         let new = new_name.unwrap_or_else(|| name.clone());
         if new != name && self.catalog.get(&new).is_some() {
-            return Err(Refusal::exists(&new));
+            return Err(exists(&new));
         }
         about.tell(&mut entry);
         entry.changed = self.now;
@@ -380,7 +376,7 @@ impl Present<'_> {
     }
 }
 
-fn check_base(name: &str, entry: &Entry, base: Option<u64>) -> Result<(), Refusal> {
+fn check_base(name: &str, entry: &Entry, base: Option<u64>) -> Result<(), Error> {
     let now = entry.version;
     let detail = match base {
         Some(base) if base > now => format!(
@@ -394,9 +390,9 @@ fn check_base(name: &str, entry: &Entry, base: Option<u64>) -> Result<(), Refusa
         ),
         _ => return Ok(()),
     };
-    Err(Refusal {
+    Err(Error {
         version: Some(now),
-        ..Refusal::new(Code::SendWhole, detail)
+        ..Error::new(Code::SendWhole, detail)
     })
 }
 
@@ -413,14 +409,14 @@ fn record(name: &str, entry: &Entry) -> Record {
 }
 
 /// A filter as it is stored.
-fn message_of(filter: &Filter) -> Result<Vec<u8>, Refusal> {
+fn message_of(filter: &Filter) -> Result<Vec<u8>, Error> {
     let mut message = Vec::new();
     codec::compress(filter, &mut message)?;
     Ok(message)
 }
 
 /// Sets bits of a filter.
-pub(super) fn set_all(filter: &mut Filter, positions: &[u64]) -> Result<(), Error> {
+pub(super) fn set_all(filter: &mut Filter, positions: &[u64]) -> Result<(), bloomgrove::Error> {
     let mut words = vec![0u64; filter.params().words()];
     for &position in positions {
         words[(position / 64) as usize] |= 1 << (position % 64);

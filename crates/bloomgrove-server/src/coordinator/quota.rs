@@ -16,7 +16,7 @@ use tokio::sync::MutexGuard;
 use super::Coordinator;
 use super::catalog::Catalog;
 use super::change::Grown;
-use super::refusal::Refusal;
+use crate::Error;
 
 /// Sites whose sets begin with the prefix of one key.
 const MOST_BELOW: usize = 16;
@@ -38,11 +38,7 @@ pub struct Quota {
 pub(super) type Pending = [(Arc<str>, u64)];
 
 /// Whether a set fits into the quotas that it falls under.
-pub(super) fn check(
-    grown: &Grown<'_>,
-    catalog: &Catalog,
-    pending: &Pending,
-) -> Result<(), Refusal> {
+pub(super) fn check(grown: &Grown<'_>, catalog: &Catalog, pending: &Pending) -> Result<(), Error> {
     for tally in catalog.tallies(grown.name) {
         let Quota {
             prefix,
@@ -62,7 +58,7 @@ pub(super) fn check(
         } else {
             continue;
         };
-        return Err(Refusal::new(
+        return Err(Error::new(
             Code::Forbidden,
             format!(
                 "the quota of sets below {prefix:?} is {what}; delete some, reuse the parameters of an \
@@ -84,7 +80,7 @@ impl Coordinator {
         &self,
         name: &str,
         prefix: &str,
-    ) -> Result<Option<MutexGuard<'_, ()>>, Refusal> {
+    ) -> Result<Option<MutexGuard<'_, ()>>, Error> {
         if prefix.is_empty() || self.shared.read().sites.contains_key(name) {
             return Ok(None);
         }
@@ -98,7 +94,7 @@ impl Coordinator {
                  this prefix may have; remove those that are gone (DELETE /v1/sites/NAME), or \
                  register {name:?} with a key of its own"
             );
-            return Err(Refusal::new(Code::Forbidden, detail));
+            return Err(Error::new(Code::Forbidden, detail));
         }
         drop(catalog);
         Ok(Some(one_at_a_time))

@@ -27,9 +27,9 @@ use bloomgrove_client::normalize;
 
 use super::Coordinator;
 use super::change::Change;
-use super::refusal::Refusal;
 use super::store::SiteRecord;
 use super::text::plain;
+use crate::Error;
 use life::Sign;
 pub(super) use life::{Life, Registration};
 
@@ -102,7 +102,7 @@ impl Coordinator {
         &self,
         name: &str,
         site: api::RegisterSite,
-    ) -> Result<api::Registered, Refusal> {
+    ) -> Result<api::Registered, Error> {
         check_name(name)?;
         check_sets(name, &site.sets)?;
         let store = self.shared.store.id();
@@ -145,7 +145,7 @@ impl Coordinator {
     ///
     /// # Errors
     /// No such site.
-    pub async fn forget_site(&self, name: &str) -> Result<(), Refusal> {
+    pub async fn forget_site(&self, name: &str) -> Result<(), Error> {
         let name = name.into();
         self.change(Change::Site { name, site: None }).await?;
         Ok(())
@@ -243,7 +243,7 @@ impl Coordinator {
 }
 
 /// What is kept of a registration, if it can be one.
-fn record(site: api::RegisterSite) -> Result<SiteRecord, Refusal> {
+fn record(site: api::RegisterSite) -> Result<SiteRecord, Error> {
     let api::RegisterSite {
         url,
         key,
@@ -255,20 +255,20 @@ fn record(site: api::RegisterSite) -> Result<SiteRecord, Refusal> {
     } = site;
     if url.len() > MOST_URL {
         let detail = format!("the url has {} bytes; {MOST_URL} are the most", url.len());
-        return Err(Refusal::invalid(detail));
+        return Err(Error::invalid(detail));
     }
-    let url = normalize(&url).map_err(|error| Refusal::invalid(error.to_string()))?;
+    let url = normalize(&url).map_err(|error| Error::invalid(error.to_string()))?;
     let is_key = |key: &String| {
         (1..=MOST_KEY).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic())
     };
     if !key.as_ref().is_none_or(is_key) {
-        return Err(Refusal::invalid(format!(
+        return Err(Error::invalid(format!(
             "the key that the coordinator is to show must be 1 to {MOST_KEY} visible ASCII \
              characters"
         )));
     }
     if !(1..=MOST_PERIOD).contains(&period) {
-        return Err(Refusal::invalid(format!(
+        return Err(Error::invalid(format!(
             "period is {period}; it is a number of seconds from 1 to {MOST_PERIOD}"
         )));
     }
@@ -280,27 +280,27 @@ fn record(site: api::RegisterSite) -> Result<SiteRecord, Refusal> {
     for (name, number) in numbers {
         if number > MOST_NUMBER {
             let detail = format!("{name} is {number}; it may be {MOST_NUMBER} at most");
-            return Err(Refusal::invalid(detail));
+            return Err(Error::invalid(detail));
         }
     }
     Ok(SiteRecord { url, key, period })
 }
 
 /// What a site believes of its sets must be of its own.
-fn check_sets(site: &str, sets: &[api::SetVersion]) -> Result<(), Refusal> {
+fn check_sets(site: &str, sets: &[api::SetVersion]) -> Result<(), Error> {
     if sets.len() > MOST_BELIEVED {
         let detail = format!(
             "the site names {} of its sets; {MOST_BELIEVED} are the most",
             sets.len()
         );
-        return Err(Refusal::new(Code::TooLarge, detail));
+        return Err(Error::new(Code::TooLarge, detail));
     }
     let prefix = sets_of_site(site);
     let is_own =
         |set: &api::SetVersion| set.name.len() <= MOST_SET_NAME && set.name.starts_with(&prefix);
     match sets.iter().all(is_own) {
         true => Ok(()),
-        false => Err(Refusal::invalid(format!(
+        false => Err(Error::invalid(format!(
             "a set that is not of this site: names of its sets begin with {prefix}, and have \
              {MOST_SET_NAME} bytes at most"
         ))),
@@ -308,22 +308,22 @@ fn check_sets(site: &str, sets: &[api::SetVersion]) -> Result<(), Refusal> {
 }
 
 /// Why nobody else can be a site of this name now.
-pub(super) fn taken(name: &str) -> Refusal {
+pub(super) fn taken(name: &str) -> Error {
     let detail = format!(
         "another site called {name} is in touch or was lately, with another key: two of one name would replace \
          each other's sets. Give this one another name; if the other is gone for good, wait until it \
          counts as out of touch, or have the coordinator forget it (DELETE /v1/sites/NAME)"
     );
-    Refusal::new(Code::Exists, detail)
+    Error::new(Code::Exists, detail)
 }
 
-fn check_name(name: &str) -> Result<(), Refusal> {
+fn check_name(name: &str) -> Result<(), Error> {
     plain("the name of a site", name, MOST_NAME)?;
     let set = format!("{}all", sets_of_site(name));
     // "a/ids" has its sets in "a/ids/ids/", which are those of "a".
     let is_ambiguous = site_of_set(&set) != Some(name);
     if is_ambiguous || name.starts_with('/') || name.ends_with('/') || matches!(name, "." | "..") {
-        return Err(Refusal::invalid(format!(
+        return Err(Error::invalid(format!(
             "{name:?} cannot be the name of a site: one neither begins nor ends with a slash, and \
              has no part \"ids\" behind a slash"
         )));
@@ -331,11 +331,11 @@ fn check_name(name: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-pub(super) fn too_many() -> Refusal {
+pub(super) fn too_many() -> Error {
     let detail = format!(
         "there are {MOST_SITES} sites already; remove some that are gone (DELETE /v1/sites/NAME)"
     );
-    Refusal::new(Code::Memory, detail)
+    Error::new(Code::Memory, detail)
 }
 
 #[cfg(test)]

@@ -14,9 +14,10 @@ use bytes::Bytes;
 use tempfile::TempDir;
 
 use super::*;
+use crate::Error;
 
 /// Memory is not what these tests are about.
-fn free(_: u64) -> Result<(), Refusal> {
+fn free(_: u64) -> Result<(), Error> {
     Ok(())
 }
 
@@ -63,7 +64,7 @@ fn put(coordinator: &Coordinator, name: &str, held: &[&str]) -> u64 {
     done.unwrap().version
 }
 
-fn code<T: std::fmt::Debug>(result: Result<T, Refusal>) -> Code {
+fn code<T: std::fmt::Debug>(result: Result<T, Error>) -> Code {
     result.unwrap_err().code
 }
 
@@ -126,9 +127,9 @@ fn versions_say_what_an_update_builds_on() {
         assert_eq!(holders(&coordinator, key), ["a"], "{key}");
     }
     // Something that never came.
-    let refusal = add("four", Some(third.version + 1)).unwrap_err();
+    let error = add("four", Some(third.version + 1)).unwrap_err();
     assert_eq!(
-        (refusal.code, refusal.version),
+        (error.code, error.version),
         (Code::SendWhole, Some(third.version))
     );
     assert!(holders(&coordinator, "four").is_empty());
@@ -185,9 +186,9 @@ fn deltas_are_applied_once_to_the_bits_they_were_made_from() {
     assert!(other.changed_bits > 0);
     assert_eq!(holders(&coordinator, "three"), ["a"]);
     assert!(coordinator.filter("a").unwrap().0 == filter(&["three"]));
-    let refusal = send(&grown).unwrap_err();
+    let error = send(&grown).unwrap_err();
     assert_eq!(
-        (refusal.code, refusal.version),
+        (error.code, error.version),
         (Code::SendWhole, Some(other.version))
     );
     assert_eq!(code(send(&Bytes::from_static(b"nothing"))), Code::Invalid);
@@ -296,8 +297,8 @@ fn names_tags_and_sizes_that_cannot_be_are_refused() {
         ),
     ] {
         let told = format!("{bad:?}");
-        let refusal = wait(coordinator.create(bad)).unwrap_err();
-        assert_eq!(refusal.code, why, "{told}: {refusal:?}");
+        let error = wait(coordinator.create(bad)).unwrap_err();
+        assert_eq!(error.code, why, "{told}: {error:?}");
     }
     assert!(coordinator.is_empty());
 }
@@ -311,13 +312,13 @@ fn memory_has_an_end() {
     };
     let coordinator = Coordinator::open(folder.path(), None, limits).unwrap();
     let mut sets = 0;
-    let refusal = loop {
+    let error = loop {
         match wait(coordinator.put(&format!("set-{sets}"), filter(&["one"]), None, None, None)) {
             Ok(_) => sets += 1,
-            Err(refusal) => break refusal,
+            Err(error) => break error,
         }
     };
-    assert_eq!(refusal.code, Code::Memory);
+    assert_eq!(error.code, Code::Memory);
     assert!((10..100).contains(&sets), "{sets} sets");
     assert_eq!(holders(&coordinator, "one").len(), sets);
     // What there is can still be changed and replaced, and deleting makes room.
@@ -480,7 +481,7 @@ fn a_key_in_every_set_is_counted_in_all_and_listed_in_some() {
         keys: vec![Key::from("all"); 40],
         ..WhichRequest::default()
     };
-    let refuse = |_| Err(Refusal::new(Code::Busy, "no"));
+    let refuse = |_| Err(Error::new(Code::Busy, "no"));
     assert_eq!(code(coordinator.which(&request, refuse)), Code::Busy);
 }
 

@@ -20,9 +20,9 @@ use tokio::sync::{mpsc, oneshot};
 use super::change::{Change, Done, Prepared};
 use super::prepare::Present;
 use super::quota;
-use super::refusal::Refusal;
 use super::store::CommitError;
 use super::{Shared, now};
+use crate::Error;
 use crate::observe::process;
 
 /// Changes in one commit at most: a reader waits for one of them, the disk for all.
@@ -32,13 +32,13 @@ const BATCH: usize = 64;
 #[derive(Debug)]
 pub(super) struct Job {
     pub(super) change: Change,
-    pub(super) reply: oneshot::Sender<Result<Done, Refusal>>,
+    pub(super) reply: oneshot::Sender<Result<Done, Error>>,
 }
 
 /// Changes that can be made, and who waits for them.
 struct Batch {
     version: u64,
-    prepared: Vec<(Prepared, oneshot::Sender<Result<Done, Refusal>>)>,
+    prepared: Vec<(Prepared, oneshot::Sender<Result<Done, Error>>)>,
     names: HashSet<Arc<str>>,
     /// Memory that they add, and to which sets.
     bytes: u64,
@@ -90,13 +90,13 @@ impl Batch {
                 "sets take {used} bytes, and with {bytes} more they would take more than the \
                  {limit} that are allowed; delete sets, or allow more (`limits.memory`)"
             );
-            let _ = reply.send(Err(Refusal::new(Code::Memory, detail)));
+            let _ = reply.send(Err(Error::new(Code::Memory, detail)));
             return;
         }
         if let Some(grown) = &grown
-            && let Err(refusal) = quota::check(grown, &catalog, &self.grown)
+            && let Err(error) = quota::check(grown, &catalog, &self.grown)
         {
-            return drop(reply.send(Err(refusal)));
+            return drop(reply.send(Err(error)));
         }
         let grown = grown.map(|grown| (grown.name.clone(), bytes));
         // Nobody else changes it, so nobody waits for this to be let go.
@@ -117,7 +117,7 @@ impl Batch {
             }
             // Nothing to write: it was so before. Who is gone needs no answer, here and below.
             Ok(prepared) => drop(reply.send(Ok(prepared.done))),
-            Err(refusal) => drop(reply.send(Err(refusal))),
+            Err(error) => drop(reply.send(Err(error))),
         }
     }
 
@@ -164,7 +164,7 @@ impl Batch {
         };
         tracing::error!(changes = self.prepared.len(), "{detail}");
         for (_, reply) in self.prepared {
-            let _ = reply.send(Err(Refusal::new(Code::Storage, detail.clone())));
+            let _ = reply.send(Err(Error::new(Code::Storage, detail.clone())));
         }
     }
 }

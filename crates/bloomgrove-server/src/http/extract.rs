@@ -13,11 +13,11 @@ use serde::de::DeserializeOwned;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::App;
-use super::answer::Refused;
+use crate::Error;
 use crate::access::Caller;
 use crate::aside::aside;
 use crate::budget::Charge;
-use crate::coordinator::{Coordinator, Refusal};
+use crate::coordinator::Coordinator;
 use crate::limit::read_body;
 use crate::observe::process;
 
@@ -33,12 +33,12 @@ const JSON_VALUE: u64 = 96;
 pub(super) struct Ready(pub(super) Arc<Coordinator>);
 
 impl FromRequestParts<App> for Ready {
-    type Rejection = Refused;
+    type Rejection = Error;
 
-    async fn from_request_parts(_: &mut Parts, app: &App) -> Result<Self, Refused> {
+    async fn from_request_parts(_: &mut Parts, app: &App) -> Result<Self, Error> {
         let coordinator = app.coordinator().cloned().map(Ready);
         let starting = "the server is starting and still reads its sets; try again in a moment";
-        coordinator.ok_or_else(|| Refused::new(Code::Busy, starting))
+        coordinator.ok_or_else(|| Error::new(Code::Busy, starting))
     }
 }
 
@@ -49,7 +49,7 @@ impl App {
         &self,
         charge: Charge,
         work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, Refused> {
+    ) -> Result<T, Error> {
         let turn = self.0.turns.of(charge.caller(), Turn::Search).await?;
         on_a_thread(&self.0.searches, (turn, charge), work).await
     }
@@ -59,7 +59,7 @@ impl App {
         &self,
         charge: Charge,
         work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, Refused> {
+    ) -> Result<T, Error> {
         let turn = self.0.turns.of(charge.caller(), Turn::Work).await?;
         on_a_thread(&self.0.work, (turn, charge), work).await
     }
@@ -68,7 +68,7 @@ impl App {
     pub(crate) async fn look<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, Refused> {
+    ) -> Result<T, Error> {
         on_a_thread(&self.0.looks, (), work).await
     }
 
@@ -76,7 +76,7 @@ impl App {
     pub(super) async fn snapshot<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, Refused> {
+    ) -> Result<T, Error> {
         on_a_thread(&self.0.snapshots, (), work).await
     }
 
@@ -87,7 +87,7 @@ impl App {
         coordinator: &Arc<Coordinator>,
         bytes: Bytes,
         charge: &Charge,
-    ) -> Result<Filter, Refused> {
+    ) -> Result<Filter, Error> {
         let size = coordinator.filter_bytes(&bytes)?;
         charge.wait(size.saturating_mul(2)).await?;
         let reader = coordinator.clone();
@@ -122,7 +122,7 @@ impl Turns {
         }
     }
 
-    async fn of(&self, caller: &str, turn: Turn) -> Result<OwnedSemaphorePermit, Refused> {
+    async fn of(&self, caller: &str, turn: Turn) -> Result<OwnedSemaphorePermit, Error> {
         let turns = {
             let mut callers = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
             // Those that nobody uses go, so that addresses do not pile up.
@@ -144,13 +144,13 @@ impl Turns {
 /// writer is done with it.
 pub(super) async fn to_the_end<T: Send + 'static>(
     charge: Charge,
-    change: impl Future<Output = Result<T, Refusal>> + Send + 'static,
-) -> Result<T, Refused> {
+    change: impl Future<Output = Result<T, Error>> + Send + 'static,
+) -> Result<T, Error> {
     let change = tokio::spawn(async move {
         let _paid = charge;
         change.await
     });
-    Ok(change.await.map_err(|_| broken_off())??)
+    Ok(change.await.map_err(|_| Error::broken_off())??)
 }
 
 /// Does work on a thread of its own, once there is a place; `held` is held until it is done, also when
@@ -159,7 +159,7 @@ async fn on_a_thread<T: Send + 'static>(
     places: &Arc<Semaphore>,
     held: impl Send + 'static,
     work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, Refused> {
+) -> Result<T, Error> {
     let permit = places.clone().acquire_owned().await;
     let permit = permit.map_err(|_| stopping())?;
     let work = tokio::task::spawn_blocking(move || {
@@ -167,15 +167,11 @@ async fn on_a_thread<T: Send + 'static>(
         process::step_back();
         work()
     });
-    work.await.map_err(|_| broken_off())
+    work.await.map_err(|_| Error::broken_off())
 }
 
-fn stopping() -> Refused {
-    Refused::new(Code::Busy, "the server is stopping")
-}
-
-fn broken_off() -> Refused {
-    Refused::new(Code::Internal, "the work was broken off")
+fn stopping() -> Error {
+    Error::new(Code::Busy, "the server is stopping")
 }
 
 /// Who calls: somebody who may read, at least.
@@ -183,9 +179,9 @@ fn broken_off() -> Refused {
 pub struct Reader;
 
 impl<S: Sync> FromRequestParts<S> for Reader {
-    type Rejection = Refused;
+    type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refused> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Error> {
         caller(parts)?.may_read()?;
         Ok(Self)
     }
@@ -196,28 +192,28 @@ impl<S: Sync> FromRequestParts<S> for Reader {
 pub struct Who(pub Caller);
 
 impl<S: Sync> FromRequestParts<S> for Who {
-    type Rejection = Refused;
+    type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refused> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Error> {
         caller(parts).map(Self)
     }
 }
 
-fn caller(parts: &Parts) -> Result<Caller, Refused> {
+fn caller(parts: &Parts) -> Result<Caller, Error> {
     // `guard` has put it there, unless the path was not meant to be guarded.
     let caller = parts.extensions.get::<Caller>().cloned();
-    caller.ok_or_else(|| Refused::new(Code::Unauthorized, "nobody knows who asks"))
+    caller.ok_or_else(|| Error::new(Code::Unauthorized, "nobody knows who asks"))
 }
 
 /// The set that a path names.
 pub(super) struct Name(pub(super) String);
 
 impl<S: Send + Sync> FromRequestParts<S> for Name {
-    type Rejection = Refused;
+    type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refused> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Error> {
         let path = Path::<String>::from_request_parts(parts, state).await;
-        let Path(name) = path.map_err(|error| Refused::new(Code::Invalid, error.body_text()))?;
+        let Path(name) = path.map_err(|error| Error::new(Code::Invalid, error.body_text()))?;
         Ok(Self(name))
     }
 }
@@ -226,9 +222,9 @@ impl<S: Send + Sync> FromRequestParts<S> for Name {
 pub(super) struct Writable(pub(super) String);
 
 impl<S: Send + Sync> FromRequestParts<S> for Writable {
-    type Rejection = Refused;
+    type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refused> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Error> {
         let Name(name) = Name::from_request_parts(parts, state).await?;
         caller(parts)?.may_write(&name)?;
         Ok(Self(name))
@@ -240,9 +236,9 @@ impl<S: Send + Sync> FromRequestParts<S> for Writable {
 pub struct Asked<T>(pub T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Asked<T> {
-    type Rejection = Refused;
+    type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refused> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Error> {
         utf8(parts.uri.query())?;
         let query = Query::<T>::from_request_parts(parts, state).await;
         let Query(query) = query.map_err(|error| {
@@ -251,19 +247,19 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Asked<T> {
                 .split_once(": ")
                 .map_or(text.as_str(), |(_, what)| what);
             let detail = format!("what stands behind the ? is wrong: {what}");
-            Refused::new(Code::Invalid, detail)
+            Error::new(Code::Invalid, detail)
         })?;
         Ok(Self(query))
     }
 }
 
 /// Refuses a query that is no text once it is decoded: it would be read as another one.
-pub(super) fn utf8(query: Option<&str>) -> Result<(), Refused> {
+pub(super) fn utf8(query: Option<&str>) -> Result<(), Error> {
     let query = percent_encoding::percent_decode_str(query.unwrap_or_default());
     let detail = "the query is not UTF-8; keys that are no text are asked for by POST, as \
                   {\"base64\": ...}";
     let checked = query.decode_utf8().map(drop);
-    checked.map_err(|_| Refused::new(Code::Invalid, detail))
+    checked.map_err(|_| Error::new(Code::Invalid, detail))
 }
 
 /// A body of JSON.
@@ -271,12 +267,12 @@ pub(super) fn utf8(query: Option<&str>) -> Result<(), Refused> {
 pub struct Json<T>(pub T);
 
 impl<T: DeserializeOwned + Send + 'static, S: Send + Sync> FromRequest<S> for Json<T> {
-    type Rejection = Refused;
+    type Rejection = Error;
 
-    async fn from_request(request: Request, _: &S) -> Result<Self, Refused> {
+    async fn from_request(request: Request, _: &S) -> Result<Self, Error> {
         if media_type(request.headers()) != "application/json" {
             let detail = "the body must be JSON; send it with `Content-Type: application/json`";
-            return Err(Refused::new(Code::MediaType, detail));
+            return Err(Error::new(Code::MediaType, detail));
         }
         let charge = charge_of(&request);
         let body = read_body(request.into_body()).await?;
@@ -292,8 +288,8 @@ fn charge_of(request: &Request) -> Option<Charge> {
 async fn parsed<T: Send + 'static>(
     body: Bytes,
     charge: Option<Charge>,
-    parse: fn(&[u8]) -> Result<T, Refused>,
-) -> Result<T, Refused> {
+    parse: fn(&[u8]) -> Result<T, Error>,
+) -> Result<T, Error> {
     if body.len() <= LITTLE_JSON {
         if let Some(charge) = charge {
             charge.take(size_of_values(&body))?;
@@ -315,7 +311,7 @@ fn size_of_values(body: &[u8]) -> u64 {
     body.len() as u64 + JSON_VALUE * values.take(MOST_VALUES).count() as u64
 }
 
-fn json<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refused> {
+fn json<T: DeserializeOwned>(body: &[u8]) -> Result<T, Error> {
     // Serde would take an array for a struct: its fields in their order, without names.
     if body
         .trim_ascii_start()
@@ -323,11 +319,11 @@ fn json<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refused> {
         .is_some_and(|&first| first != b'{')
     {
         let detail = "the body must be a JSON object, in { and }";
-        return Err(Refused::new(Code::Invalid, detail));
+        return Err(Error::new(Code::Invalid, detail));
     }
     serde_json::from_slice(body).map_err(|error| {
         let detail = format!("the body is not the JSON that is wanted here: {error}");
-        Refused::new(Code::Invalid, detail)
+        Error::new(Code::Invalid, detail)
     })
 }
 
@@ -339,21 +335,21 @@ where
     T: DeserializeOwned + From<Vec<Key>> + Send + 'static,
     S: Send + Sync,
 {
-    type Rejection = Refused;
+    type Rejection = Error;
 
-    async fn from_request(request: Request, _: &S) -> Result<Self, Refused> {
+    async fn from_request(request: Request, _: &S) -> Result<Self, Error> {
         let is_text = match media_type(request.headers()).as_str() {
             "application/json" => false,
             "text/plain" => true,
             _ => {
                 let detail = "keys come as JSON (`Content-Type: application/json`) or one to a line \
                               (`Content-Type: text/plain`)";
-                return Err(Refused::new(Code::MediaType, detail));
+                return Err(Error::new(Code::MediaType, detail));
             }
         };
         let charge = charge_of(&request);
         let body = read_body(request.into_body()).await?;
-        let parse: fn(&[u8]) -> Result<T, Refused> = match is_text {
+        let parse: fn(&[u8]) -> Result<T, Error> = match is_text {
             true => |body| Ok(lines(body)?.into()),
             false => json,
         };
@@ -362,7 +358,7 @@ where
 }
 
 /// A key to a line; the line ends are no part of it.
-fn lines(body: &[u8]) -> Result<Vec<Key>, Refused> {
+fn lines(body: &[u8]) -> Result<Vec<Key>, Error> {
     if body.is_empty() {
         return Ok(Vec::new());
     }
@@ -372,7 +368,7 @@ fn lines(body: &[u8]) -> Result<Vec<Key>, Refused> {
     // Counted first: a key takes more memory than a short line.
     if lines.clone().count() > MOST_KEYS {
         let detail = format!("more than {MOST_KEYS} keys; send them in parts");
-        return Err(Refused::new(Code::TooLarge, detail));
+        return Err(Error::new(Code::TooLarge, detail));
     }
     let lines = lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line));
     Ok(lines.map(|line| Key::from(line.to_vec())).collect())
@@ -382,9 +378,9 @@ fn lines(body: &[u8]) -> Result<Vec<Key>, Refused> {
 pub(super) struct Binary(pub(super) Bytes);
 
 impl<S: Send + Sync> FromRequest<S> for Binary {
-    type Rejection = Refused;
+    type Rejection = Error;
 
-    async fn from_request(request: Request, _: &S) -> Result<Self, Refused> {
+    async fn from_request(request: Request, _: &S) -> Result<Self, Error> {
         let media = media_type(request.headers());
         let ours = media.starts_with("application/vnd.bloomgrove.");
         if !ours && media != "application/octet-stream" && !media.is_empty() {
@@ -392,7 +388,7 @@ impl<S: Send + Sync> FromRequest<S> for Binary {
                 "a filter comes as bytes, with `Content-Type: application/octet-stream`, and not \
                  as {media}"
             );
-            return Err(Refused::new(Code::MediaType, detail));
+            return Err(Error::new(Code::MediaType, detail));
         }
         Ok(Self(read_body(request.into_body()).await?))
     }

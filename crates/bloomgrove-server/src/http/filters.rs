@@ -11,11 +11,11 @@ use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
 use super::App;
-use super::answer::{Refusals, Refused};
 use super::extract::{Asked, Binary, Name, Reader, Ready, Writable, to_the_end, utf8};
+use super::problems::Problems;
 use super::sets::{UpdateQuery, updated};
+use crate::Error;
 use crate::budget::Charge;
-use crate::coordinator::Refusal;
 
 /// The version of what was sent.
 const VERSION: HeaderName = HeaderName::from_static("x-bloomgrove-version");
@@ -55,7 +55,7 @@ pub(super) struct DownloadQuery {
             content((BytesOfFilter = "application/vnd.bloomgrove.message"),
                 (BytesOfFilter = "application/vnd.bloomgrove.grove")),
             headers(("x-bloomgrove-version" = u64, description = "The version of the set"))),
-        Refusals),
+        Problems),
     security((), ("key" = [])))]
 pub(super) async fn download(
     _: Reader,
@@ -64,7 +64,7 @@ pub(super) async fn download(
     Name(name): Name,
     charge: Charge,
     Asked(query): Asked<DownloadQuery>,
-) -> Result<Response, Refused> {
+) -> Result<Response, Error> {
     let (media, ending) = match query.form {
         Form::Message => (MEDIA_MESSAGE, "msg"),
         Form::Grove => (MEDIA_GROVE, "grove"),
@@ -77,7 +77,7 @@ pub(super) async fn download(
     charge
         .wait(coordinator.info(&name)?.bytes.saturating_mul(2))
         .await?;
-    let made = app.work(charge, move || -> Result<_, Refusal> {
+    let made = app.work(charge, move || -> Result<_, Error> {
         let (filter, version) = coordinator.filter(&name)?;
         let mut bytes = Vec::new();
         match query.form {
@@ -114,7 +114,7 @@ pub(super) struct ReplaceQuery {
 }
 
 impl ReplaceQuery {
-    fn read(query: Option<&str>) -> Result<Self, Refused> {
+    fn read(query: Option<&str>) -> Result<Self, Error> {
         utf8(query)?;
         let mut read = Self::default();
         for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
@@ -124,7 +124,7 @@ impl ReplaceQuery {
                     let detail = || format!("{name} is {value:?}, which is not a whole number");
                     let number = value
                         .parse()
-                        .map_err(|_| Refused::new(Code::Invalid, detail()))?;
+                        .map_err(|_| Error::new(Code::Invalid, detail()))?;
                     match &*name {
                         "base" => read.base = Some(number),
                         _ => read.expires_in = Some(number),
@@ -133,7 +133,7 @@ impl ReplaceQuery {
                 other => {
                     let detail =
                         format!("there is no {other:?} here; there are tag, expires_in and base");
-                    return Err(Refused::new(Code::Invalid, detail));
+                    return Err(Error::new(Code::Invalid, detail));
                 }
             }
         }
@@ -149,7 +149,7 @@ impl ReplaceQuery {
     responses(
         (status = 200, description = "Replaced", body = Updated),
         (status = 201, description = "Made", body = Updated),
-        Refusals),
+        Problems),
     security((), ("key" = [])))]
 pub(super) async fn replace(
     Writable(name): Writable,
@@ -158,7 +158,7 @@ pub(super) async fn replace(
     RawQuery(query): RawQuery,
     charge: Charge,
     Binary(bytes): Binary,
-) -> Result<(StatusCode, Answer<Updated>), Refused> {
+) -> Result<(StatusCode, Answer<Updated>), Error> {
     let query = ReplaceQuery::read(query.as_deref())?;
     let filter = app.filter(&coordinator, bytes, &charge).await?;
     let put = async move {
@@ -183,7 +183,7 @@ pub(super) async fn replace(
     request_body(content = BytesOfFilter, content_type = "application/octet-stream",
         description = "A `.grove` file or a coded filter, to be added; or a delta (FORMAT.md section 15), \
             to be applied to the bits it was made from"),
-    responses((status = 200, body = Updated), Refusals), security((), ("key" = [])))]
+    responses((status = 200, body = Updated), Problems), security((), ("key" = [])))]
 pub(super) async fn merge(
     Writable(name): Writable,
     State(app): State<App>,
@@ -191,7 +191,7 @@ pub(super) async fn merge(
     Asked(query): Asked<UpdateQuery>,
     charge: Charge,
     Binary(bytes): Binary,
-) -> Result<Answer<Updated>, Refused> {
+) -> Result<Answer<Updated>, Error> {
     let done = if codec::Kind::of_start(&bytes) == Some(codec::Kind::Delta) {
         // What it is applied to, twice what comes of it, and what the store gets.
         let size = coordinator.info(&name)?.bytes;

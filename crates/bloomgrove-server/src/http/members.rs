@@ -8,21 +8,21 @@ use bloomgrove_client::api::{
 };
 
 use super::App;
-use super::answer::{Refusals, Refused};
 use super::extract::{Json, Reader, Ready};
+use super::problems::Problems;
+use crate::Error;
 use crate::budget::Charge;
-use crate::coordinator::Refusal;
 
 /// Estimates how many items an expression of sets holds
 #[utoipa::path(post, path = "/v1/estimate", tag = "questions", request_body = EstimateRequest,
-    responses((status = 200, body = Estimate), Refusals), security((), ("key" = [])))]
+    responses((status = 200, body = Estimate), Problems), security((), ("key" = [])))]
 pub(super) async fn estimate(
     _: Reader,
     State(app): State<App>,
     Ready(coordinator): Ready,
     charge: Charge,
     Json(request): Json<EstimateRequest>,
-) -> Result<Answer<Estimate>, Refused> {
+) -> Result<Answer<Estimate>, Error> {
     let estimate = app.search(charge.clone(), move || {
         coordinator.estimate(&request, |bytes| charge.take(bytes))
     });
@@ -31,15 +31,15 @@ pub(super) async fn estimate(
 
 /// Draws members of an expression of sets at random, each with the same chance
 #[utoipa::path(post, path = "/v1/sample", tag = "questions", request_body = SampleRequest,
-    responses((status = 200, body = Sample), Refusals), security((), ("key" = [])))]
+    responses((status = 200, body = Sample), Problems), security((), ("key" = [])))]
 pub(super) async fn sample(
     _: Reader,
     State(app): State<App>,
     Ready(coordinator): Ready,
     charge: Charge,
     Json(request): Json<SampleRequest>,
-) -> Result<Response, Refused> {
-    let sample = app.search(charge.clone(), move || -> Result<_, Refusal> {
+) -> Result<Response, Error> {
+    let sample = app.search(charge.clone(), move || -> Result<_, Error> {
         let sample = coordinator.sample(&request, |bytes| charge.take(bytes))?;
         Ok(Answer(sample).into_response())
     });
@@ -48,16 +48,16 @@ pub(super) async fn sample(
 
 /// Lists all members of an expression of sets
 #[utoipa::path(post, path = "/v1/reconstruct", tag = "questions", request_body = ReconstructRequest,
-    responses((status = 200, body = Reconstruction), Refusals), security((), ("key" = [])))]
+    responses((status = 200, body = Reconstruction), Problems), security((), ("key" = [])))]
 pub(super) async fn reconstruct(
     _: Reader,
     State(app): State<App>,
     Ready(coordinator): Ready,
     charge: Charge,
     Json(request): Json<ReconstructRequest>,
-) -> Result<Response, Refused> {
+) -> Result<Response, Error> {
     // Written there, too: a long list takes milliseconds to write, and to free.
-    let members = app.search(charge.clone(), move || -> Result<_, Refusal> {
+    let members = app.search(charge.clone(), move || -> Result<_, Error> {
         let members = coordinator.reconstruct(&request, |bytes| charge.take(bytes))?;
         Ok(Answer(members).into_response())
     });

@@ -10,14 +10,14 @@
 //! | `trace.rs` | `/v1/trace` |
 //! | `state.rs` | `/v1/status`, `/v1/picture`, `/v1/snapshots` |
 //! | `extract.rs` | what handlers get: the coordinator, bodies, queries, names |
-//! | `answer.rs` | what they give: refusals as problems |
+//! | `problems.rs` | the problems that they may answer with, for the document |
 //!
 //! What stands before every handler (keys, limits, ids, the log) is in `front.rs`.
 
-pub mod answer;
 pub mod extract;
 mod filters;
 mod members;
+mod problems;
 mod sets;
 mod sites;
 mod state;
@@ -29,15 +29,14 @@ use std::sync::{Arc, LazyLock, OnceLock};
 use axum::Router;
 use axum::routing::get;
 use bloomgrove_client::api::{Code, Problem};
-use http::StatusCode;
 use tokio::sync::Semaphore;
 use utoipa::OpenApi;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::Error;
 use crate::coordinator::Coordinator;
-use crate::refusal::{problem, respond};
 use crate::trace::Tracer;
 
 /// What handlers share.
@@ -169,15 +168,11 @@ pub fn router(app: App) -> Router {
         .fallback(async || {
             let detail = "there is nothing at this path; /openapi.json tells what there is, and a / in \
                           the name of a set is written %2F";
-            respond(problem(StatusCode::NOT_FOUND, Code::NotFound, detail))
+            Error::new(Code::NotFound, detail)
         })
         .method_not_allowed_fallback(async || {
             let detail = "this path does not take this method; /openapi.json tells which it takes";
-            respond(problem(
-                StatusCode::METHOD_NOT_ALLOWED,
-                Code::Method,
-                detail,
-            ))
+            Error::new(Code::Method, detail)
         })
         .with_state(app)
 }

@@ -8,8 +8,9 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::App;
-use super::answer::{Refusals, Refused};
 use super::extract::{Asked, Json, Keys, Name, Reader, Ready, Who, Writable, to_the_end};
+use super::problems::Problems;
+use crate::Error;
 use crate::aside::Bulk;
 use crate::budget::Charge;
 use crate::coordinator::Done;
@@ -32,14 +33,14 @@ pub(super) struct ListQuery {
 
 /// Lists sets by name
 #[utoipa::path(get, path = "/v1/sets", tag = "sets", params(ListQuery),
-    responses((status = 200, body = SetList), Refusals), security((), ("key" = [])))]
+    responses((status = 200, body = SetList), Problems), security((), ("key" = [])))]
 pub(super) async fn list(
     _: Reader,
     State(app): State<App>,
     Ready(coordinator): Ready,
     charge: Charge,
     Asked(query): Asked<ListQuery>,
-) -> Result<Answer<SetList>, Refused> {
+) -> Result<Answer<SetList>, Error> {
     let list = app.work(charge, move || {
         let (tag, after) = (query.tag.as_deref(), query.after.as_deref());
         coordinator.list(&query.prefix, tag, after, query.limit)
@@ -49,12 +50,12 @@ pub(super) async fn list(
 
 /// Makes an empty set
 #[utoipa::path(post, path = "/v1/sets", tag = "sets", request_body = CreateSet,
-    responses((status = 201, body = Set), Refusals), security((), ("key" = [])))]
+    responses((status = 201, body = Set), Problems), security((), ("key" = [])))]
 pub(super) async fn create(
     Who(who): Who,
     Ready(coordinator): Ready,
     Json(wanted): Json<CreateSet>,
-) -> Result<(StatusCode, Answer<Set>), Refused> {
+) -> Result<(StatusCode, Answer<Set>), Error> {
     who.may_write(&wanted.name)?;
     let set = coordinator.create(wanted).await?;
     Ok((StatusCode::CREATED, Answer(set)))
@@ -62,25 +63,25 @@ pub(super) async fn create(
 
 /// Tells what is known of a set
 #[utoipa::path(get, path = "/v1/sets/{name}", tag = "sets", params(("name" = String, Path)),
-    responses((status = 200, body = Set), Refusals), security((), ("key" = [])))]
+    responses((status = 200, body = Set), Problems), security((), ("key" = [])))]
 pub(super) async fn info(
     _: Reader,
     Ready(coordinator): Ready,
     Name(name): Name,
-) -> Result<Answer<Set>, Refused> {
+) -> Result<Answer<Set>, Error> {
     Ok(Answer(coordinator.info(&name)?))
 }
 
 /// Renames a set, gives it other tags, or another end
 #[utoipa::path(patch, path = "/v1/sets/{name}", tag = "sets", params(("name" = String, Path)),
-    request_body = ChangeSet, responses((status = 200, body = Set), Refusals),
+    request_body = ChangeSet, responses((status = 200, body = Set), Problems),
     security((), ("key" = [])))]
 pub(super) async fn change(
     Who(who): Who,
     Writable(name): Writable,
     Ready(coordinator): Ready,
     Json(wanted): Json<ChangeSet>,
-) -> Result<Answer<Set>, Refused> {
+) -> Result<Answer<Set>, Error> {
     if let Some(new) = &wanted.name {
         who.may_write(new)?;
     }
@@ -89,11 +90,11 @@ pub(super) async fn change(
 
 /// Deletes a set
 #[utoipa::path(delete, path = "/v1/sets/{name}", tag = "sets", params(("name" = String, Path)),
-    responses((status = 204), Refusals), security((), ("key" = [])))]
+    responses((status = 204), Problems), security((), ("key" = [])))]
 pub(super) async fn delete(
     Writable(name): Writable,
     Ready(coordinator): Ready,
-) -> Result<StatusCode, Refused> {
+) -> Result<StatusCode, Error> {
     coordinator.delete(&name).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -124,14 +125,14 @@ pub(super) struct AddItemsBody(AddItems);
 #[utoipa::path(post, path = "/v1/sets/{name}/items", tag = "sets",
     params(("name" = String, Path), UpdateQuery),
     request_body(content((AddItems = "application/json"), (String = "text/plain"))),
-    responses((status = 200, body = Updated), Refusals), security((), ("key" = [])))]
+    responses((status = 200, body = Updated), Problems), security((), ("key" = [])))]
 pub(super) async fn add_items(
     Writable(name): Writable,
     Ready(coordinator): Ready,
     Asked(query): Asked<UpdateQuery>,
     charge: Charge,
     Keys(AddItemsBody(items)): Keys<AddItemsBody>,
-) -> Result<Answer<Updated>, Refused> {
+) -> Result<Answer<Updated>, Error> {
     let keys = Bulk::from(items.keys);
     // The bits of the keys, and what the writer makes of them.
     charge

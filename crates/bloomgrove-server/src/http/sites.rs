@@ -8,16 +8,17 @@ use bloomgrove_client::host_of;
 use http::StatusCode;
 
 use super::App;
-use super::answer::{Refusals, Refused};
 use super::extract::{Json, Name, Reader, Ready, Who};
+use super::problems::Problems;
+use crate::Error;
 
 /// The site that a path names, whose sets the caller may change: seen before any body is read.
 pub(super) struct OwnSite(String);
 
 impl<S: Send + Sync> FromRequestParts<S> for OwnSite {
-    type Rejection = Refused;
+    type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refused> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Error> {
         let Name(name) = Name::from_request_parts(parts, state).await?;
         let Who(who) = Who::from_request_parts(parts, state).await?;
         who.may_write(&sets_of_site(&name))?;
@@ -30,7 +31,7 @@ impl<S: Send + Sync> FromRequestParts<S> for OwnSite {
 /// Needs a key that may change the sets of the site, which are those whose names begin with
 /// `NAME/ids/`. The answer tells their versions.
 #[utoipa::path(put, path = "/v1/sites/{name}", tag = "sites", params(("name" = String, Path)),
-    request_body = RegisterSite, responses((status = 200, body = Registered), Refusals),
+    request_body = RegisterSite, responses((status = 200, body = Registered), Problems),
     security((), ("key" = [])))]
 pub(super) async fn register(
     OwnSite(name): OwnSite,
@@ -38,11 +39,11 @@ pub(super) async fn register(
     State(app): State<App>,
     Ready(coordinator): Ready,
     Json(site): Json<RegisterSite>,
-) -> Result<Answer<Registered>, Refused> {
+) -> Result<Answer<Registered>, Error> {
     // An address that is none is refused by the coordinator.
     if let Ok(host) = host_of(&site.url) {
         let may_ask = app.tracer().may_ask(&host);
-        may_ask.map_err(|why| Refused::new(Code::Forbidden, why))?;
+        may_ask.map_err(|why| Error::new(Code::Forbidden, why))?;
     }
     let _room = coordinator.room_for_site(&name, who.prefix()).await?;
     Ok(Answer(coordinator.register(&name, site).await?))
@@ -50,22 +51,22 @@ pub(super) async fn register(
 
 /// Lists the sites by name
 #[utoipa::path(get, path = "/v1/sites", tag = "sites",
-    responses((status = 200, body = SiteList), Refusals), security((), ("key" = [])))]
+    responses((status = 200, body = SiteList), Problems), security((), ("key" = [])))]
 pub(super) async fn list(
     _: Reader,
     State(app): State<App>,
     Ready(coordinator): Ready,
-) -> Result<Answer<SiteList>, Refused> {
+) -> Result<Answer<SiteList>, Error> {
     Ok(Answer(app.look(move || coordinator.sites()).await?))
 }
 
 /// Forgets a site; its sets stay
 #[utoipa::path(delete, path = "/v1/sites/{name}", tag = "sites", params(("name" = String, Path)),
-    responses((status = 204), Refusals), security((), ("key" = [])))]
+    responses((status = 204), Problems), security((), ("key" = [])))]
 pub(super) async fn forget(
     OwnSite(name): OwnSite,
     Ready(coordinator): Ready,
-) -> Result<StatusCode, Refused> {
+) -> Result<StatusCode, Error> {
     coordinator.forget_site(&name).await?;
     Ok(StatusCode::NO_CONTENT)
 }

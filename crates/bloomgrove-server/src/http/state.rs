@@ -8,19 +8,20 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::App;
-use super::answer::{Refusals, Refused};
 use super::extract::{Asked, Reader, Ready, Who};
+use super::problems::Problems;
+use crate::Error;
 use crate::budget::Charge;
 use crate::demo;
 
 /// Tells the state of the server
 #[utoipa::path(get, path = "/v1/status", tag = "server",
-    responses((status = 200, body = Status), Refusals), security((), ("key" = [])))]
+    responses((status = 200, body = Status), Problems), security((), ("key" = [])))]
 pub(super) async fn status(
     _: Reader,
     State(app): State<App>,
     Ready(coordinator): Ready,
-) -> Result<Answer<Status>, Refused> {
+) -> Result<Answer<Status>, Error> {
     let mut status = app.look(move || coordinator.status()).await?;
     status.examples = app.examples().to_vec();
     if app.is_demo() {
@@ -40,26 +41,26 @@ pub(super) struct PictureQuery {
 
 /// Shows all sets as cells, by name, with their fill
 #[utoipa::path(get, path = "/v1/picture", tag = "server", params(PictureQuery),
-    responses((status = 200, body = Picture), Refusals), security((), ("key" = [])))]
+    responses((status = 200, body = Picture), Problems), security((), ("key" = [])))]
 pub(super) async fn picture(
     _: Reader,
     State(app): State<App>,
     Ready(coordinator): Ready,
     charge: Charge,
     Asked(query): Asked<PictureQuery>,
-) -> Result<Answer<Picture>, Refused> {
+) -> Result<Answer<Picture>, Error> {
     let picture = app.work(charge, move || coordinator.picture(query.cells));
     Ok(Answer(picture.await?))
 }
 
 /// Writes a snapshot into the data folder, while serving
 #[utoipa::path(post, path = "/v1/snapshots", tag = "server",
-    responses((status = 201, body = Snapshot), Refusals), security((), ("key" = [])))]
+    responses((status = 201, body = Snapshot), Problems), security((), ("key" = [])))]
 pub(super) async fn make_snapshot(
     Who(who): Who,
     State(app): State<App>,
     Ready(coordinator): Ready,
-) -> Result<(StatusCode, Answer<Snapshot>), Refused> {
+) -> Result<(StatusCode, Answer<Snapshot>), Error> {
     who.may_administer()?;
     let snapshot = app.snapshot(move || coordinator.snapshot()).await??;
     Ok((StatusCode::CREATED, Answer(snapshot)))
@@ -67,11 +68,11 @@ pub(super) async fn make_snapshot(
 
 /// Lists the snapshots
 #[utoipa::path(get, path = "/v1/snapshots", tag = "server",
-    responses((status = 200, body = Snapshots), Refusals), security((), ("key" = [])))]
+    responses((status = 200, body = Snapshots), Problems), security((), ("key" = [])))]
 pub(super) async fn snapshots(
     Who(who): Who,
     Ready(coordinator): Ready,
-) -> Result<Answer<Snapshots>, Refused> {
+) -> Result<Answer<Snapshots>, Error> {
     who.may_administer()?;
     Ok(Answer(coordinator.snapshots()))
 }

@@ -9,8 +9,9 @@ use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
 use super::App;
-use super::answer::{Refusals, Refused};
 use super::extract::{Asked, Json, Reader, Ready};
+use super::problems::Problems;
+use crate::Error;
 use crate::budget::Charge;
 use crate::render;
 
@@ -19,20 +20,20 @@ use crate::render;
 /// Asks the sites that may know them, and then those that may know what was found, until there is
 /// nothing new. What may be missing is told in the answer.
 #[utoipa::path(post, path = "/v1/trace", tag = "sites", request_body = TraceRequest,
-    responses((status = 200, body = Trace), Refusals), security((), ("key" = [])))]
+    responses((status = 200, body = Trace), Problems), security((), ("key" = [])))]
 pub(super) async fn ask(
     _: Reader,
     State(app): State<App>,
     Ready(coordinator): Ready,
     charge: Charge,
     Json(request): Json<TraceRequest>,
-) -> Result<Response, Refused> {
+) -> Result<Response, Error> {
     let trace = app.tracer().trace(&coordinator, &request, &charge).await?;
     answer(&app, trace, charge).await
 }
 
 /// A trace as JSON, written on a thread of its own: it may be long.
-async fn answer(app: &App, trace: Trace, charge: Charge) -> Result<Response, Refused> {
+async fn answer(app: &App, trace: Trace, charge: Charge) -> Result<Response, Error> {
     app.work(charge, move || Answer(trace).into_response())
         .await
 }
@@ -78,7 +79,7 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
 /// Traces one document across all sites
 #[utoipa::path(get, path = "/v1/trace", tag = "sites", params(TraceQuery),
     responses((status = 200, content((Trace = "application/json"), (String = "text/turtle"),
-        (String = "text/vnd.graphviz"), (String = "image/svg+xml"))), Refusals),
+        (String = "text/vnd.graphviz"), (String = "image/svg+xml"))), Problems),
     security((), ("key" = [])))]
 pub(super) async fn ask_one(
     _: Reader,
@@ -86,7 +87,7 @@ pub(super) async fn ask_one(
     Ready(coordinator): Ready,
     charge: Charge,
     Asked(query): Asked<TraceQuery>,
-) -> Result<Response, Refused> {
+) -> Result<Response, Error> {
     let request = TraceRequest {
         ids: vec![query.id],
         direction: query.direction,

@@ -8,10 +8,10 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::App;
-use super::answer::{Refusals, Refused};
 use super::extract::{Asked, Keys, Reader, Ready};
+use super::problems::Problems;
+use crate::Error;
 use crate::budget::Charge;
-use crate::coordinator::Refusal;
 
 /// A question in either form.
 #[derive(Deserialize)]
@@ -30,14 +30,14 @@ impl From<Vec<Key>> for WhichBody {
 /// Tells which sets may hold each of the keys
 #[utoipa::path(post, path = "/v1/which", tag = "questions",
     request_body(content((WhichRequest = "application/json"), (String = "text/plain"))),
-    responses((status = 200, body = Which), Refusals), security((), ("key" = [])))]
+    responses((status = 200, body = Which), Problems), security((), ("key" = [])))]
 pub(super) async fn ask(
     _: Reader,
     State(app): State<App>,
     Ready(coordinator): Ready,
     charge: Charge,
     Keys(WhichBody(request)): Keys<WhichBody>,
-) -> Result<Response, Refused> {
+) -> Result<Response, Error> {
     if let Some(which) = coordinator.which_at_once(&request) {
         return Ok(Answer(which?).into_response());
     }
@@ -47,7 +47,7 @@ pub(super) async fn ask(
         return Ok(Answer(app.look(which).await??).into_response());
     }
     // Written there, too: a long answer takes as long to write as to find.
-    let answer = app.work(charge.clone(), move || -> Result<_, Refusal> {
+    let answer = app.work(charge.clone(), move || -> Result<_, Error> {
         let which = coordinator.which(&request, |bytes| charge.take(bytes))?;
         Ok(Answer(which).into_response())
     });
@@ -78,14 +78,14 @@ pub(super) struct WhichQuery {
 
 /// Tells which sets may hold one key
 #[utoipa::path(get, path = "/v1/which", tag = "questions", params(WhichQuery),
-    responses((status = 200, body = Which), Refusals), security((), ("key" = [])))]
+    responses((status = 200, body = Which), Problems), security((), ("key" = [])))]
 pub(super) async fn ask_one(
     reader: Reader,
     app: State<App>,
     ready: Ready,
     charge: Charge,
     Asked(query): Asked<WhichQuery>,
-) -> Result<Response, Refused> {
+) -> Result<Response, Error> {
     let request = WhichRequest {
         keys: vec![Key::Text(query.key)],
         prefix: query.prefix,

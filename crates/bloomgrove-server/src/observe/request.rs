@@ -21,6 +21,7 @@ use std::time::{Duration, Instant};
 use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
+use bloomgrove_client::api::Problem;
 use bloomgrove_client::shorten;
 use http::{HeaderName, HeaderValue, Method};
 use metrics::{counter, gauge, histogram};
@@ -28,7 +29,6 @@ use tracing::Instrument;
 
 use super::metrics::{REQUESTS, SECONDS, UNDER_WAY};
 use crate::access::Caller;
-use crate::refusal::Reason;
 
 /// Bytes of a path in the log.
 const LONGEST_PATH: usize = 500;
@@ -91,8 +91,8 @@ fn finish(mut measure: Measure, response: &mut Response, slow: Duration) {
     let time = measure.start.elapsed();
     let ms = time.as_secs_f64() * 1e3;
     let key = response.extensions().get::<Caller>().map(Caller::name);
-    let reason = response.extensions().get::<Reason>();
-    let reason = reason.map(|Reason(reason)| reason.as_str());
+    let reason = response.extensions().get::<Problem>();
+    let reason = reason.map(|problem| problem.detail.as_str());
     let status = status.as_u16();
     // That a server is not ready yet is an answer, and asked for every few seconds.
     let failed = status >= 500 && measure.route != "/readyz";

@@ -47,9 +47,10 @@ use bloomgrove_client::api::{Code, LONGEST_SEALED_ID, Trace, TraceRequest};
 use bloomgrove_client::{Carrier, Site, host_of};
 use tokio::sync::Semaphore;
 
+use crate::Error;
 use crate::budget::Charge;
 use crate::config::{Config, SiteOptions};
-use crate::coordinator::{Coordinator, KnownSite, Refusal};
+use crate::coordinator::{Coordinator, KnownSite};
 use crate::observe::metrics as names;
 use pool::Pool;
 use run::Run;
@@ -129,11 +130,11 @@ impl Tracer {
         coordinator: &Arc<Coordinator>,
         request: &TraceRequest,
         charge: &Charge,
-    ) -> Result<Trace, Refusal> {
+    ) -> Result<Trace, Error> {
         check(request)?;
         let _permit = self.traces.try_acquire().map_err(|_| {
             let detail = format!("{TRACES} traces are under way; try again in a moment");
-            Refusal::new(Code::Busy, detail)
+            Error::new(Code::Busy, detail)
         })?;
         let mut run = Run::new(self, coordinator, request, charge);
         run.rounds().await?;
@@ -144,8 +145,8 @@ impl Tracer {
 }
 
 /// Whether this can be asked.
-fn check(request: &TraceRequest) -> Result<(), Refusal> {
-    let wrong = |detail: String| Err(Refusal::new(Code::Invalid, detail));
+fn check(request: &TraceRequest) -> Result<(), Error> {
+    let wrong = |detail: String| Err(Error::new(Code::Invalid, detail));
     let ids = request.ids.len();
     if !(1..=MOST_IDS).contains(&ids) {
         return wrong(format!("{ids} ids; a trace begins with 1 to {MOST_IDS}"));

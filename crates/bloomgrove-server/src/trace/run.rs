@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use bloomgrove_client::api::{Code, Start, Trace, TraceRequest};
+use bloomgrove_client::api::{Start, Trace, TraceRequest};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::timeout_at;
@@ -15,8 +15,9 @@ use super::graph::{Graph, Place, Question, SiteNo};
 use super::report::Report;
 use super::share::Shares;
 use super::{MOST_LINKS, Tracer};
+use crate::Error;
 use crate::budget::Charge;
-use crate::coordinator::{Coordinator, KnownSite, Refusal};
+use crate::coordinator::{Coordinator, KnownSite};
 use crate::observe::metrics as names;
 use crate::render;
 
@@ -98,7 +99,7 @@ impl<'a> Run<'a> {
     }
 
     /// Until nobody is to be asked any more, or a limit is reached.
-    pub(super) async fn rounds(&mut self) -> Result<(), Refusal> {
+    pub(super) async fn rounds(&mut self) -> Result<(), Error> {
         loop {
             let fresh = self.graph.take_fresh();
             for fresh in fresh.chunks(LOOKED_UP) {
@@ -132,7 +133,7 @@ impl<'a> Run<'a> {
     }
 
     /// Finds out who may know these ids.
-    async fn name(&mut self, fresh: &[(Place, Arc<str>)]) -> Result<(), Refusal> {
+    async fn name(&mut self, fresh: &[(Place, Arc<str>)]) -> Result<(), Error> {
         let started = Instant::now();
         if self.graph.full().is_some() || started >= self.deadline {
             // It ends before anybody is asked.
@@ -152,7 +153,7 @@ impl<'a> Run<'a> {
         // On a thread of its own: an id may be in every set.
         let named = tokio::task::spawn_blocking(look)
             .await
-            .map_err(|_| Refusal::new(Code::Internal, "the work was broken off"))?;
+            .map_err(|_| Error::broken_off())?;
         for ((place, _), sites) in fresh.iter().zip(named.sites) {
             for site in sites {
                 self.graph.name(*place, site);
@@ -277,7 +278,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    pub(super) async fn finish(mut self) -> Result<Trace, Refusal> {
+    pub(super) async fn finish(mut self) -> Result<Trace, Error> {
         // Sets may have gone while it looked for them.
         if !self.request.broadcast {
             let behind = self.coordinator.behind_since(self.version);
@@ -312,7 +313,7 @@ impl<'a> Run<'a> {
             }
             trace
         });
-        let broken_off = |_| Refusal::new(Code::Internal, "the work was broken off");
+        let broken_off = |_| Error::broken_off();
         work.await.map_err(broken_off)
     }
 }

@@ -9,13 +9,12 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Router};
 use bloomgrove_client::api::Problem;
-use bloomgrove_server::access::{Access, Caller, Denied, KeyEntry, hash_of};
+use bloomgrove_server::access::{Access, Caller, KeyEntry, hash_of};
 use bloomgrove_server::budget::Budget;
 use bloomgrove_server::config::Limits;
 use bloomgrove_server::observe::health::Health;
-use bloomgrove_server::refusal::respond;
 use bloomgrove_server::tls::Tls;
-use bloomgrove_server::{front, listen, observe};
+use bloomgrove_server::{Error, front, listen, observe};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
@@ -60,11 +59,8 @@ pub(crate) async fn start(wanted: Wanted) -> Running {
     Running { addr, stop, task }
 }
 
-fn allowed(result: Result<(), Denied>) -> Response {
-    match result {
-        Ok(()) => "allowed".into_response(),
-        Err(denied) => respond(denied.into()),
-    }
+fn allowed(result: Result<(), Error>) -> Response {
+    result.map(|()| "allowed").into_response()
 }
 
 fn handlers() -> Router {

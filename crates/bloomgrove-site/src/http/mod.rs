@@ -21,13 +21,12 @@ use axum::routing::{get, post};
 use bloomgrove_client::api::{
     Code, Imported, Lineage, LineageRequest, RecordEvents, Recorded, SiteStatus,
 };
-use bloomgrove_server::http::answer::Refused;
+use bloomgrove_server::Error;
 use bloomgrove_server::http::extract::{Asked, Json, Reader, Who, media_type};
 use bloomgrove_server::limit::read_body;
 use bloomgrove_server::observe::metrics::MEDIA;
-use bloomgrove_server::refusal::{problem, respond};
 use http::request::Parts;
-use http::{HeaderMap, StatusCode, header};
+use http::{HeaderMap, header};
 use serde::Deserialize;
 
 use crate::handle::Handle;
@@ -48,15 +47,10 @@ pub(crate) fn router(site: Handle) -> Router {
         .fallback(async || {
             let detail = "there is nothing at this path of a site; there are /v1/events, \
                           /v1/import, /v1/lineage, /v1/sparql and /v1/status";
-            respond(problem(StatusCode::NOT_FOUND, Code::NotFound, detail))
+            Error::new(Code::NotFound, detail)
         })
         .method_not_allowed_fallback(async || {
-            let detail = "this path does not take this method";
-            respond(problem(
-                StatusCode::METHOD_NOT_ALLOWED,
-                Code::Method,
-                detail,
-            ))
+            Error::new(Code::Method, "this path does not take this method")
         })
         .with_state(site)
 }
@@ -65,9 +59,9 @@ pub(crate) fn router(site: Handle) -> Router {
 struct Writer;
 
 impl FromRequestParts<Handle> for Writer {
-    type Rejection = Refused;
+    type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, site: &Handle) -> Result<Self, Refused> {
+    async fn from_request_parts(parts: &mut Parts, site: &Handle) -> Result<Self, Error> {
         let Who(who) = Who::from_request_parts(parts, site).await?;
         // A key for what is of this site, as the coordinator has them, is good for the site itself.
         who.may_write(&format!("{}/", site.name()))?;
@@ -80,13 +74,13 @@ impl FromRequestParts<Handle> for Writer {
 struct Questioner;
 
 impl<S: Sync> FromRequestParts<S> for Questioner {
-    type Rejection = Refused;
+    type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refused> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Error> {
         let Who(who) = Who::from_request_parts(parts, state).await?;
         who.may_read()?;
         match who.name() == COORDINATOR {
-            true => Err(Refused::new(
+            true => Err(Error::new(
                 Code::Forbidden,
                 "this is the key of the coordinator, which may ask for lineage, status and metrics, and for \
                  nothing else",
@@ -100,7 +94,7 @@ async fn record(
     _: Writer,
     State(site): State<Handle>,
     Json(wanted): Json<RecordEvents>,
-) -> Result<Answer<Recorded>, Refused> {
+) -> Result<Answer<Recorded>, Error> {
     Ok(Answer(site.record(wanted.events).await?))
 }
 
@@ -117,7 +111,7 @@ async fn import(
     State(site): State<Handle>,
     Asked(query): Asked<ImportQuery>,
     request: Request,
-) -> Result<Answer<Imported>, Refused> {
+) -> Result<Answer<Imported>, Error> {
     let media = media_type(request.headers());
     let format = Format::from_media(&media).ok_or_else(|| {
         let detail = format!(
@@ -125,7 +119,7 @@ async fn import(
              application/trig, application/rdf+xml, application/ld+json or application/json (PROV-JSON), \
              and not as {media:?}"
         );
-        Refused::new(Code::MediaType, detail)
+        Error::new(Code::MediaType, detail)
     })?;
     let document = read_body(request.into_body()).await?;
     Ok(Answer(site.import(format, document, query.base).await?))
@@ -135,7 +129,7 @@ async fn lineage(
     _: Reader,
     State(site): State<Handle>,
     Json(question): Json<LineageRequest>,
-) -> Result<Answer<Lineage>, Refused> {
+) -> Result<Answer<Lineage>, Error> {
     Ok(Answer(site.lineage(question).await?))
 }
 
@@ -150,7 +144,7 @@ async fn ask(
     State(site): State<Handle>,
     Asked(asked): Asked<Query>,
     headers: HeaderMap,
-) -> Result<Response, Refused> {
+) -> Result<Response, Error> {
     answer(site, asked.query, &headers).await
 }
 
@@ -158,42 +152,42 @@ async fn ask_at_length(
     _: Questioner,
     State(site): State<Handle>,
     request: Request,
-) -> Result<Response, Refused> {
+) -> Result<Response, Error> {
     let (parts, body) = request.into_parts();
     let body = match media_type(&parts.headers).as_str() {
         "application/sparql-query" => read_body(body).await?,
         "application/sparql-update" => {
             let detail = "this is an update; triples come here only as events and imports";
-            return Err(Refused::new(Code::Invalid, detail));
+            return Err(Error::new(Code::Invalid, detail));
         }
         _ => {
             let detail = "a query comes with `Content-Type: application/sparql-query`";
-            return Err(Refused::new(Code::MediaType, detail));
+            return Err(Error::new(Code::MediaType, detail));
         }
     };
     let query = String::from_utf8(body.to_vec())
-        .map_err(|_| Refused::new(Code::Invalid, "the query is not UTF-8"))?;
+        .map_err(|_| Error::new(Code::Invalid, "the query is not UTF-8"))?;
     answer(site, query, &parts.headers).await
 }
 
-async fn answer(site: Handle, query: String, headers: &HeaderMap) -> Result<Response, Refused> {
+async fn answer(site: Handle, query: String, headers: &HeaderMap) -> Result<Response, Error> {
     let accept = headers.get(header::ACCEPT);
     let accept = accept.and_then(|value| value.to_str().ok());
     let (bytes, media) = site.sparql(query, accept.unwrap_or_default()).await?;
     Ok(([(header::CONTENT_TYPE, media)], bytes).into_response())
 }
 
-async fn status(_: Reader, State(site): State<Handle>) -> Result<Answer<SiteStatus>, Refused> {
+async fn status(_: Reader, State(site): State<Handle>) -> Result<Answer<SiteStatus>, Error> {
     Ok(Answer(status_of(site).await?))
 }
 
-async fn prometheus(_: Reader, State(site): State<Handle>) -> Result<Response, Refused> {
+async fn prometheus(_: Reader, State(site): State<Handle>) -> Result<Response, Error> {
     let text = metrics::render(&status_of(site).await?);
     Ok(([(header::CONTENT_TYPE, MEDIA)], text).into_response())
 }
 
 /// It may have to wait for who records.
-async fn status_of(site: Handle) -> Result<SiteStatus, Refused> {
+async fn status_of(site: Handle) -> Result<SiteStatus, Error> {
     let status = tokio::task::spawn_blocking(move || site.status()).await;
-    status.map_err(|_| Refused::new(Code::Internal, "the work was broken off"))
+    status.map_err(|_| Error::new(Code::Internal, "the work was broken off"))
 }

@@ -23,7 +23,7 @@ fn store(triples: usize) -> Store {
     store
 }
 
-fn ask(store: &Store, text: &str, accept: &str) -> Result<(String, &'static str), Refusal> {
+fn ask(store: &Store, text: &str, accept: &str) -> Result<(String, &'static str), Error> {
     let deadline = Instant::now() + Duration::from_secs(20);
     let wanted = Wanted::of(accept)?;
     let (bytes, media) = query(

@@ -385,7 +385,7 @@ impl World {
 async fn replace(
     coordinator: &Coordinator,
     set: &str,
-) -> Result<&'static str, bloomgrove_server::coordinator::Refusal> {
+) -> Result<&'static str, bloomgrove_server::Error> {
     let (filter, _) = coordinator.filter(set)?;
     let empty = Filter::new(filter.params().clone())?;
     coordinator.put(set, empty, None, None, None).await?;

@@ -8,7 +8,7 @@ use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use bloomgrove_client::api::{Code, TraceRequest};
-use bloomgrove_server::refusal::{problem, respond};
+use bloomgrove_server::Error;
 use bloomgrove_site::{Handle, Site, SiteConfig};
 use http::StatusCode;
 use rand::rngs::SmallRng;
@@ -77,14 +77,14 @@ async fn pass(State(line): State<Line>, request: Request) -> Response {
     if fault == Fault::Breaks {
         line.set(Fault::LostRequest);
     }
-    let refuse = |status, code| respond(problem(status, code, "by the test"));
+    let refuse = |code| Error::new(code, "by the test").into_response();
     match fault {
         Fault::LostRequest => return StatusCode::BAD_GATEWAY.into_response(),
         Fault::SendWhole if request.method() == "POST" => {
-            return refuse(StatusCode::CONFLICT, Code::SendWhole);
+            return refuse(Code::SendWhole);
         }
         Fault::NoRoom if !request.uri().path().starts_with("/v1/sites/") => {
-            return refuse(StatusCode::INSUFFICIENT_STORAGE, Code::Storage);
+            return refuse(Code::Storage);
         }
         _ => {}
     }

@@ -232,10 +232,10 @@ impl Federation {
     }
 }
 
-type Done = Result<Result<(), bloomgrove_server::coordinator::Refusal>, tokio::task::JoinError>;
+type Done = Result<Result<(), bloomgrove_server::Error>, tokio::task::JoinError>;
 
 fn recorded(done: Done) -> Result<()> {
-    done?.map_err(|refusal| anyhow::anyhow!("not recorded: {refusal:?}"))
+    done?.map_err(|error| anyhow::anyhow!("not recorded: {error:?}"))
 }
 
 impl Drop for Federation {
