@@ -4,10 +4,10 @@ mod demo;
 mod flags;
 
 use anyhow::{Context, Result, anyhow};
+use bloomgrove_http::access::{Access, KeyEntry, Role, hash_of, new_key};
+use bloomgrove_http::listen::runtime;
+use bloomgrove_http::observe::logs;
 use bloomgrove_server::Server;
-use bloomgrove_server::access::{Access, KeyEntry, Role, hash_of, new_key};
-use bloomgrove_server::listen::runtime;
-use bloomgrove_server::observe::logs;
 
 use self::demo::DemoSites;
 use self::flags::Flags;

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use bloomgrove::codec;
-use bloomgrove_server::{coordinator, disk};
+use bloomgrove_http::disk;
+use bloomgrove_server::coordinator;
 
 use crate::shared::output::{Output, complain};
 use crate::shared::{Outcome, message_file, units};

@@ -132,7 +132,7 @@ impl ClientBuilder {
             .connect_timeout(CONNECT.min(self.timeout))
             .pool_idle_timeout(IDLE)
             .timeout(self.timeout);
-        if is_loopback(&url) || !self.proxies {
+        if is_loopback_host(url.host_str().unwrap_or_default()) || !self.proxies {
             http = http.no_proxy();
         }
         if let Some(resolver) = self.resolver {
@@ -252,10 +252,14 @@ fn address(text: &str) -> Result<Url, Error> {
     Ok(url)
 }
 
-fn is_loopback(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default();
-    let number = host.trim_matches(['[', ']']).parse::<IpAddr>();
-    host == "localhost" || number.is_ok_and(|address| address.is_loopback())
+/// Whether a host, without its port, is this machine: `localhost`, `127.0.0.1`, `[::1]`.
+#[must_use]
+pub fn is_loopback_host(host: &str) -> bool {
+    let bare = host
+        .strip_prefix('[')
+        .and_then(|host| host.strip_suffix(']'));
+    let number = bare.unwrap_or(host).parse::<IpAddr>();
+    host.eq_ignore_ascii_case("localhost") || number.is_ok_and(|address| address.is_loopback())
 }
 
 #[cfg(test)]
@@ -350,7 +354,11 @@ mod tests {
             ("http://10.0.0.1", false),
             ("http://localhost.example.org", false),
         ] {
-            assert_eq!(is_loopback(&address(text).unwrap()), loopback, "{text}");
+            assert_eq!(
+                is_loopback_host(address(text).unwrap().host_str().unwrap()),
+                loopback,
+                "{text}"
+            );
         }
     }
 }

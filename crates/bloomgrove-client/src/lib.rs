@@ -33,11 +33,12 @@ mod builder;
 mod client;
 pub mod clock;
 mod error;
+pub mod iri;
 mod seal;
 mod short;
 mod site;
 
-pub use builder::{Carried, Carrier, ClientBuilder, host_of, normalize};
+pub use builder::{Carried, Carrier, ClientBuilder, host_of, is_loopback_host, normalize};
 pub use client::{Client, ListRequest, Listing, PutOptions};
 pub use error::Error;
 pub use seal::Seal;

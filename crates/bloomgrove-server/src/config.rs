@@ -10,18 +10,18 @@
 //! the defaults. `deploy/bloomgrove.toml` is a file with every setting.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use bloomgrove_client::api::MOST_KEYS;
+use bloomgrove_http::access::{self, KeyEntry, Role};
+use bloomgrove_http::config::{Limits, LogOptions, TlsFiles, not_zero};
 
-use crate::access::{Access, KeyEntry};
-
+mod key;
 mod read;
 mod settings;
 
-pub use read::Amount;
-pub(crate) use read::bytes;
+pub use key::{Key, quotas};
 pub use settings::{
     LimitSettings, LogSettings, Settings, SiteSettings, TlsSettings, TraceSettings,
 };
@@ -38,10 +38,14 @@ pub struct Config {
     pub listen: Vec<SocketAddr>,
     /// How much is too much.
     pub limits: Limits,
+    /// Keys in one request.
+    pub max_keys: usize,
+    /// Bytes that one filter may take in memory: a few bytes on the wire can stand for many.
+    pub max_filter: u64,
     /// The certificate and its key; without them, plain HTTP.
     pub tls: Option<TlsFiles>,
     /// Who may do what; without keys, everybody everything, from this machine.
-    pub keys: Vec<KeyEntry>,
+    pub keys: Vec<Key>,
     /// Which sites of a federation are asked, and how.
     pub sites: SiteOptions,
     /// How far traces go.
@@ -62,6 +66,8 @@ impl Default for Config {
             data: "bloomgrove-data".into(),
             listen: vec![SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), PORT)],
             limits: Limits::default(),
+            max_keys: 100_000,
+            max_filter: 256 << 20,
             tls: None,
             keys: Vec::new(),
             sites: SiteOptions::default(),
@@ -81,111 +87,30 @@ impl Config {
     ///
     /// What is wrong, and the way out.
     pub fn check(&self) -> Result<(), String> {
-        Access::new(&self.keys)?;
-        if self.listen.is_empty() {
-            return Err("`listen` names no address, so nobody could ask".into());
-        }
-        let elsewhere = self.listen.iter().find(|addr| !addr.ip().is_loopback());
-        if let Some(addr) = elsewhere
-            && self.keys.is_empty()
-        {
-            return Err(format!(
-                "refusing to listen on {addr} without keys: everybody who reaches it could \
-                 change everything. Make a key with `bloomgrove serve key --role admin` and add \
-                 its entry to the configuration, or listen on {}",
-                SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), addr.port())
-            ));
-        }
+        let could = "change everything";
+        access::check(&self.listen, &self.entries(), could, Role::Admin)?;
         if self.demo && self.restore.is_some() {
             return Err("begin with the demo or with a snapshot, not with both".into());
         }
         self.sites.check()?;
         self.trace.check()?;
+        not_zero(&[
+            ("keys", self.max_keys == 0),
+            ("filter", self.max_filter == 0),
+        ])?;
+        if self.max_keys > MOST_KEYS {
+            return Err(format!(
+                "the limit `keys` is {}, and no request takes more than {MOST_KEYS}",
+                self.max_keys
+            ));
+        }
         self.limits.check()
     }
 
-    /// Whether keys would travel in the clear: for a warning.
+    /// The keys, without what sets may take below their prefixes.
     #[must_use]
-    pub fn shows_keys(&self) -> bool {
-        self.tls.is_none() && self.listen.iter().any(|addr| !addr.ip().is_loopback())
-    }
-}
-
-/// The certificate and its key.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TlsFiles {
-    /// The chain of certificates, the server's first, in PEM.
-    pub cert: PathBuf,
-    /// The private key, in PEM.
-    pub key: PathBuf,
-}
-
-/// How much is too much.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Limits {
-    /// Bytes of one request's body.
-    pub body: u64,
-    /// Keys in one request.
-    pub keys: usize,
-    /// Bytes that all filters may take in memory.
-    pub memory: u64,
-    /// Bytes that one filter may take in memory: a few bytes on the wire can stand for many.
-    pub filter: u64,
-    /// From the end of a request's head to its answer.
-    pub request_time: Duration,
-    /// From the first byte of a request's head to its last; also for a TLS handshake.
-    pub header_time: Duration,
-    /// How long a connection may do nothing, or an answer lie unread.
-    pub idle_time: Duration,
-    /// Connections at a time.
-    pub connections: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            body: 64 << 20,
-            keys: 100_000,
-            memory: Amount::Share(0.5).bytes(),
-            filter: 256 << 20,
-            request_time: Duration::from_secs(30),
-            header_time: Duration::from_secs(10),
-            idle_time: Duration::from_secs(75),
-            connections: 20_000,
-        }
-    }
-}
-
-impl Limits {
-    /// What would refuse everything.
-    ///
-    /// # Errors
-    ///
-    /// Which limit it is.
-    pub fn check(&self) -> Result<(), String> {
-        for (name, is_zero) in [
-            ("body", self.body == 0),
-            ("keys", self.keys == 0),
-            ("memory", self.memory == 0),
-            ("filter", self.filter == 0),
-            ("request_time", self.request_time.is_zero()),
-            ("header_time", self.header_time.is_zero()),
-            ("idle_time", self.idle_time.is_zero()),
-            ("connections", self.connections == 0),
-        ] {
-            if is_zero {
-                return Err(format!(
-                    "the limit `{name}` is 0, which would refuse everything"
-                ));
-            }
-        }
-        if self.keys > MOST_KEYS {
-            return Err(format!(
-                "the limit `keys` is {}, and no request takes more than {MOST_KEYS}",
-                self.keys
-            ));
-        }
-        Ok(())
+    pub fn entries(&self) -> Vec<KeyEntry> {
+        self.keys.iter().map(|key| key.entry.clone()).collect()
     }
 }
 
@@ -305,70 +230,6 @@ impl TraceOptions {
             false => Ok(()),
         }
     }
-}
-
-/// What is logged, and how.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LogOptions {
-    /// `error`, `warn`, `info`, `debug`, `trace`, or directives such as
-    /// `info,bloomgrove_server=debug`.
-    pub level: String,
-    /// For people or for programs.
-    pub format: LogFormat,
-    /// Requests that take longer are logged.
-    pub slow: Duration,
-}
-
-impl Default for LogOptions {
-    fn default() -> Self {
-        Self {
-            level: "info".into(),
-            format: LogFormat::Pretty,
-            slow: Duration::from_secs(1),
-        }
-    }
-}
-
-/// For people or for programs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LogFormat {
-    /// A line of text for each event.
-    Pretty,
-    /// A JSON object for each event.
-    Json,
-}
-
-impl std::str::FromStr for LogFormat {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "pretty" => Ok(Self::Pretty),
-            "json" => Ok(Self::Json),
-            other => Err(format!(
-                "{other:?} is no format of logs; write pretty or json"
-            )),
-        }
-    }
-}
-
-/// The bytes of memory that this process can have: of the machine, or of its container.
-pub(crate) fn machine_memory() -> u64 {
-    let text = |path: &str| std::fs::read_to_string(Path::new(path)).ok();
-    let machine = text("/proc/meminfo").and_then(|text| {
-        let line = text.lines().find(|line| line.starts_with("MemTotal:"))?;
-        let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
-        kib.checked_mul(1024)
-    });
-    let container =
-        text("/sys/fs/cgroup/memory.max").and_then(|text| text.trim().parse::<u64>().ok());
-    // Where neither can be told (another system): as small as machines are.
-    machine
-        .into_iter()
-        .chain(container)
-        .min()
-        .unwrap_or(4 << 30)
 }
 
 #[cfg(test)]

@@ -1,14 +1,12 @@
 //! The coordinator: a server that knows which sets hold what.
 //!
 //! ```text
-//!   connections   listen, tls
+//!   every request  bloomgrove_http: connections, TLS, keys, limits, ids and the log
 //!        |
-//!   every request front: ids and the log, keys (guard, access), limits (limit)
+//!   paths          http: parse, call, render;  page: for people
 //!        |
-//!   paths         http: parse, call, render;  page: for people;  observe: for operators
-//!        |
-//!   commands      coordinator: sets, questions, changes; nothing in it knows HTTP
-//!                 trace: questions to the sites of a federation
+//!   commands       coordinator: sets, questions, changes; nothing in it knows HTTP
+//!                  trace: questions to the sites of a federation
 //! ```
 //!
 //! [`Server`] puts the parts together; `bloomgrove serve` runs one. In a program of one's own:
@@ -36,28 +34,15 @@
 //! # }
 //! ```
 
-pub mod access;
-mod aside;
-pub mod budget;
 pub mod config;
 pub mod coordinator;
 pub mod demo;
-pub mod disk;
-mod error;
-pub mod front;
-pub mod guard;
 pub mod http;
-pub mod limit;
-pub mod listen;
-pub mod observe;
 pub mod page;
-pub mod private;
 pub mod render;
 mod serve;
-pub mod tls;
 pub mod trace;
-pub mod units;
 
+pub use bloomgrove_http::Error;
 pub use config::Config;
-pub use error::Error;
 pub use serve::{Server, run};

@@ -5,52 +5,45 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ::http::header;
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use axum::Router;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use bloomgrove_client::api::Code;
-use tokio::net::TcpListener;
+use bloomgrove_http::access::Access;
+use bloomgrove_http::budget::Budget;
+use bloomgrove_http::front;
+use bloomgrove_http::guard::Door;
+use bloomgrove_http::listen::{Listeners, until_signals};
+use bloomgrove_http::observe::health::Health;
+use bloomgrove_http::observe::metrics::{self, MEDIA};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::access::{self, Access};
-use crate::budget::Budget;
-use crate::config::Config;
+use crate::config::{Config, quotas};
 use crate::coordinator::{Coordinator, Limits, salvage};
 use crate::http::App;
-use crate::observe::health::Health;
-use crate::observe::metrics;
-use crate::tls::Tls;
 use crate::trace::Tracer;
-use crate::{Error, demo, front, http, listen, page};
+use crate::{Error, demo, http, page};
 
-/// How often sets are looked at whose time has come, and certificates that have changed.
+/// How often sets are looked at whose time has come.
 const EXPIRE: Duration = Duration::from_secs(1);
-const RELOAD: Duration = Duration::from_secs(5);
 
 /// Serves until SIGTERM or SIGINT.
 ///
 /// # Errors
 /// A data folder that cannot be used.
 pub async fn run(server: Server) -> Result<()> {
-    let stop = server.stopper();
-    let signals = tokio::spawn(listen::stop_on_signals(stop));
-    let ended = server.run().await;
-    signals.abort();
-    ended
+    until_signals(server.stopper(), server.run()).await
 }
 
 /// A server that has its addresses.
 pub struct Server {
     config: Config,
-    access: Arc<Access>,
-    tls: Option<Tls>,
+    access: Access,
     tracer: Tracer,
-    listeners: Vec<TcpListener>,
-    addresses: Vec<SocketAddr>,
-    stop: watch::Sender<bool>,
+    listeners: Listeners,
 }
 
 impl Server {
@@ -60,25 +53,10 @@ impl Server {
     /// What is wrong with the configuration; an address that cannot be had.
     pub async fn bind(config: Config) -> Result<Self> {
         config.check().map_err(anyhow::Error::msg)?;
-        let access = Access::new(&config.keys).map_err(anyhow::Error::msg)?;
-        let tls = config.tls.as_ref().map(Tls::load).transpose();
-        let tls = tls.map_err(anyhow::Error::msg)?;
-        let tracer = Tracer::new(&config)?;
-        let (mut listeners, mut addresses) = (Vec::new(), Vec::new());
-        for address in &config.listen {
-            let listener = listen::bind(*address).with_context(|| {
-                format!("cannot listen on {address}; is another server there? take another port")
-            })?;
-            addresses.push(listener.local_addr()?);
-            listeners.push(listener);
-        }
         Ok(Self {
-            access: Arc::new(access),
-            tls,
-            tracer,
-            listeners,
-            addresses,
-            stop: watch::channel(false).0,
+            access: Access::new(&config.entries()).map_err(anyhow::Error::msg)?,
+            tracer: Tracer::new(&config)?,
+            listeners: Listeners::bind(&config.listen, config.tls.as_ref())?,
             config,
         })
     }
@@ -86,21 +64,19 @@ impl Server {
     /// Where it listens: the real ports, where 0 was asked for.
     #[must_use]
     pub fn addresses(&self) -> &[SocketAddr] {
-        &self.addresses
+        self.listeners.addresses()
     }
 
     /// What ends it: send true.
     #[must_use]
     pub fn stopper(&self) -> watch::Sender<bool> {
-        self.stop.clone()
+        self.listeners.stopper()
     }
 
     /// Where to point a browser.
     #[must_use]
     pub fn urls(&self) -> Vec<String> {
-        let scheme = if self.tls.is_some() { "https" } else { "http" };
-        let url = |address: &SocketAddr| format!("{scheme}://{address}");
-        self.addresses.iter().map(url).collect()
+        self.listeners.urls()
     }
 
     /// Serves until it is stopped. Whoever asks while the store is read is told so.
@@ -109,16 +85,11 @@ impl Server {
     /// A data folder that cannot be used.
     pub async fn run(self) -> Result<()> {
         metrics::start();
-        listen::raise_file_limit();
+        http::metrics::describe();
         for url in self.urls() {
             tracing::info!(url, "listening");
         }
         let config = Arc::new(self.config);
-        if config.shows_keys() {
-            tracing::warn!(
-                "keys travel unencrypted: configure TLS, or put a proxy with TLS before"
-            );
-        }
         let examples = if config.demo {
             demo::examples()
         } else {
@@ -126,24 +97,21 @@ impl Server {
         };
         let (app, health) = (App::new(examples, self.tracer), Health::default());
         let budget = Budget::new(config.limits.memory);
+        let door = Door {
+            is_page: page::has,
+            ..Door::new(self.access)
+        };
         let router = front::before(
             router(app.clone(), &health),
-            self.access,
+            door,
             &config.limits,
             budget.clone(),
             config.log.slow,
         );
-        let mut beside = JoinSet::new();
-        beside.spawn(metrics::sum_up());
-        if let Some(tls) = &self.tls {
-            beside.spawn(tls.clone().keep_fresh(RELOAD));
-        }
         let limits = config.limits.clone();
-        let stopped = self.stop.subscribe();
-        let serving = listen::serve_all(self.listeners, router, self.tls, &limits, stopped);
-
-        let started = start(config, app.clone(), budget, health, self.stop.subscribe());
-        let stop = self.stop.clone();
+        let stop = self.listeners.stopper();
+        let serving = self.listeners.serve(router, &limits);
+        let started = start(config, app.clone(), budget, health, stop.subscribe());
         let started = async move {
             let ended = started.await;
             // Without a store there is nothing to serve.
@@ -151,7 +119,6 @@ impl Server {
             ended
         };
         let (served, started) = tokio::join!(serving, started);
-        beside.shutdown().await;
         if let Some(coordinator) = app.coordinator().cloned() {
             tokio::task::spawn_blocking(move || coordinator.close()).await?;
             tracing::info!("stopped; everything is on disk");
@@ -197,12 +164,12 @@ async fn start(
 fn open(config: &Config) -> Result<Coordinator> {
     let started = Instant::now();
     let limits = Limits {
-        keys: config.limits.keys,
+        keys: config.max_keys,
         memory: config.limits.memory,
-        filter: config.limits.filter,
+        filter: config.max_filter,
         // The rest is for sending it.
         time: config.limits.request_time.mul_f64(0.8),
-        quotas: access::quotas(&config.keys, config.limits.memory),
+        quotas: quotas(&config.keys, config.limits.memory),
     };
     if config.salvage {
         for line in salvage(&config.data)? {
@@ -257,8 +224,8 @@ async fn prometheus(State(app): State<App>) -> Response {
     };
     match app.look(move || coordinator.status()).await {
         Ok(status) => {
-            let text = metrics::render(&status);
-            ([(header::CONTENT_TYPE, metrics::MEDIA)], text).into_response()
+            let text = http::metrics::render(&status);
+            ([(header::CONTENT_TYPE, MEDIA)], text).into_response()
         }
         Err(error) => error.into_response(),
     }

@@ -4,9 +4,9 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bloomgrove_client::{Client, Seal, host_of};
-use bloomgrove_server::access::{Access, KeyEntry};
-use bloomgrove_server::config::{Limits, TlsFiles};
+use bloomgrove_client::{Client, Seal, host_of, is_loopback_host};
+use bloomgrove_http::access::{self, KeyEntry, Role};
+use bloomgrove_http::config::{Limits, TlsFiles};
 
 use crate::publish::Window;
 
@@ -44,7 +44,7 @@ pub struct SiteConfig {
     pub keys: Vec<KeyEntry>,
     /// The certificate and its key; without them, plain HTTP.
     pub tls: Option<TlsFiles>,
-    /// How much is too much. Those on filters are not used here.
+    /// How much is too much.
     pub limits: Limits,
     /// Triples at most: each takes some 400 bytes of memory.
     pub triples: u64,
@@ -131,21 +131,8 @@ impl SiteConfig {
     /// What is wrong, and the way out.
     pub fn check(&self) -> Result<(), String> {
         check_name(&self.name)?;
-        Access::new(&self.keys)?;
-        if self.listen.is_empty() {
-            return Err("`listen` names no address, so nobody could ask".into());
-        }
-        let elsewhere = self.listen.iter().find(|addr| !addr.ip().is_loopback());
-        if let Some(addr) = elsewhere
-            && self.keys.is_empty()
-        {
-            return Err(format!(
-                "refusing to listen on {addr} without keys: everybody who reaches it could record \
-                 events and read everything. Make a key with `bloomgrove serve key --role write` \
-                 and add its entry to the configuration, or listen on {}",
-                SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), addr.port())
-            ));
-        }
+        let could = "record events and read everything";
+        access::check(&self.listen, &self.keys, could, Role::Write)?;
         if let Some(coordinator) = &self.coordinator {
             let client = coordinator.client();
             client.map_err(|error| format!("the coordinator: {error}"))?;
@@ -202,20 +189,11 @@ impl SiteConfig {
         }
         self.limits.check()
     }
-
-    /// Whether keys would travel in the clear: for a warning.
-    #[must_use]
-    pub fn shows_keys(&self) -> bool {
-        self.tls.is_none() && self.listen.iter().any(|addr| !addr.ip().is_loopback())
-    }
 }
 
 /// Whether an address is one of this machine.
 fn is_here(url: &str) -> bool {
-    host_of(url).is_ok_and(|host| {
-        let ip = host.parse::<IpAddr>();
-        host == "localhost" || host.ends_with(".localhost") || ip.is_ok_and(|ip| ip.is_loopback())
-    })
+    host_of(url).is_ok_and(|host| is_loopback_host(&host) || host.ends_with(".localhost"))
 }
 
 /// What can be the name of a site: the names of its sets begin with it.
@@ -271,14 +249,7 @@ mod tests {
         let good = SiteConfig::default();
         assert_eq!(good.check(), Ok(()));
         let elsewhere = || vec!["0.0.0.0:7118".parse().unwrap()];
-        let entry = || {
-            KeyEntry::new(
-                "me",
-                bloomgrove_server::access::Role::Write,
-                "0".repeat(64),
-                "",
-            )
-        };
+        let entry = || KeyEntry::new("me", Role::Write, "0".repeat(64), "");
         let coordinator = |url: &str| Some(CoordinatorConfig::new(url));
         let hours = |hours: u64| Duration::from_secs(3600 * hours);
         let window = |length, keep| Some(Window { length, keep });

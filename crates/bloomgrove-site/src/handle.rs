@@ -6,19 +6,19 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use axum::Router;
 use bloomgrove_client::Client;
-use bloomgrove_server::access::Access;
-use bloomgrove_server::budget::Budget;
-use bloomgrove_server::front;
-use bloomgrove_server::guard::{self, Door};
+use bloomgrove_http::access::Access;
+use bloomgrove_http::budget::Budget;
+use bloomgrove_http::front;
+use bloomgrove_http::guard::Door;
+use bloomgrove_http::work::{Places, processors};
 
 use bloomgrove_client::api::{
     Code, Event, Imported, Lineage, LineageRequest, MOST_LINKS, Recorded, SiteStatus,
 };
 use bloomgrove_client::clock::now;
-use bloomgrove_server::Error;
+use bloomgrove_http::Error;
 use bytes::Bytes;
 use oxigraph::sparql::CancellationToken;
-use tokio::sync::Semaphore;
 
 use crate::config::SiteConfig;
 use crate::event;
@@ -46,10 +46,10 @@ struct Inner {
     started: Instant,
     /// Each waits for its like only: a query that cannot be broken off keeps nobody from recording,
     /// and a slow disk nobody from asking.
-    queries: Arc<Semaphore>,
-    imports: Arc<Semaphore>,
-    lineages: Arc<Semaphore>,
-    writes: Arc<Semaphore>,
+    queries: Places,
+    imports: Places,
+    lineages: Places,
+    writes: Places,
     /// How long a query may take.
     time: Duration,
 }
@@ -95,13 +95,9 @@ impl Handle {
     /// What answers for it over HTTP, without keys.
     #[doc(hidden)]
     pub fn router(&self, config: &SiteConfig) -> Router {
-        let door = Door {
-            access: Arc::new(Access::open()),
-            is_open: guard::is_health_path,
-        };
-        front::before_door(
+        front::before(
             http::router(self.clone()),
-            door,
+            Door::new(Access::open()),
             &config.limits,
             Budget::new(config.limits.memory),
             config.slow,
@@ -114,17 +110,17 @@ impl Handle {
         publisher: Option<Arc<Publisher>>,
         time: Duration,
     ) -> Self {
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = processors();
         Self(Arc::new(Inner {
             name,
             records,
             publisher,
             started: Instant::now(),
-            queries: Arc::new(Semaphore::new(threads)),
-            imports: Arc::new(Semaphore::new(threads)),
-            lineages: Arc::new(Semaphore::new(2 * threads)),
+            queries: Places::new(threads),
+            imports: Places::new(threads),
+            lineages: Places::new(2 * threads),
             // One is written, the next is made ready.
-            writes: Arc::new(Semaphore::new(2)),
+            writes: Places::new(2),
             time,
         }))
     }
@@ -157,25 +153,27 @@ impl Handle {
     pub async fn record(&self, events: Vec<Event>) -> Result<Recorded, Error> {
         at_most(events.len(), "events")?;
         let records = self.0.records.clone();
-        on_a_thread(&self.0.writes, move || {
-            let now = now();
-            let time = timestamp(now);
-            let (mut ids, mut triples) = (Vec::with_capacity(events.len()), Vec::new());
-            for (place, event) in events.iter().enumerate() {
-                let (id, more) = event::triples(event, &time).map_err(|error| {
-                    let detail = format!("event {place}: {error}; nothing was recorded");
-                    Error::new(Code::Invalid, detail)
-                })?;
-                ids.push(id);
-                triples.extend(more);
-            }
-            let added = records.add(triples, now)?;
-            Ok(Recorded {
-                ids,
-                triples: added.triples,
+        self.0
+            .writes
+            .run(move || {
+                let now = now();
+                let time = timestamp(now);
+                let (mut ids, mut triples) = (Vec::with_capacity(events.len()), Vec::new());
+                for (place, event) in events.iter().enumerate() {
+                    let (id, more) = event::triples(event, &time).map_err(|error| {
+                        let detail = format!("event {place}: {error}; nothing was recorded");
+                        Error::new(Code::Invalid, detail)
+                    })?;
+                    ids.push(id);
+                    triples.extend(more);
+                }
+                let added = records.add(triples, now)?;
+                Ok(Recorded {
+                    ids,
+                    triples: added.triples,
+                })
             })
-        })
-        .await?
+            .await?
     }
 
     /// Takes in a document, all or nothing; it is on disk when this returns. Relative IRIs are
@@ -190,20 +188,22 @@ impl Handle {
         base: Option<String>,
     ) -> Result<Imported, Error> {
         let records = self.0.records.clone();
-        on_a_thread(&self.0.imports, move || {
-            let triples =
-                import::read_from(&document, format, base.as_deref()).map_err(|error| {
-                    Error::new(Code::Invalid, format!("{error}; nothing was imported"))
-                })?;
-            let read = triples.len() as u64;
-            let added = records.add(triples, now())?;
-            Ok(Imported {
-                read,
-                triples: added.triples,
-                links: added.links,
+        self.0
+            .imports
+            .run(move || {
+                let triples =
+                    import::read_from(&document, format, base.as_deref()).map_err(|error| {
+                        Error::new(Code::Invalid, format!("{error}; nothing was imported"))
+                    })?;
+                let read = triples.len() as u64;
+                let added = records.add(triples, now())?;
+                Ok(Imported {
+                    read,
+                    triples: added.triples,
+                    links: added.links,
+                })
             })
-        })
-        .await?
+            .await?
     }
 
     /// What the site knows of some ids.
@@ -219,7 +219,10 @@ impl Handle {
             return Err(Error::new(Code::Invalid, detail));
         }
         let records = self.0.records.clone();
-        on_a_thread(&self.0.lineages, move || records.lineage(&question)).await
+        self.0
+            .lineages
+            .run(move || records.lineage(&question))
+            .await
     }
 
     /// The answer to a SPARQL query, in what `accept` prefers, and its media type.
@@ -236,7 +239,7 @@ impl Handle {
         let cancel = CancellationToken::new();
         // Also when nobody waits for it any more.
         let ended = CancelOnDrop(cancel.clone());
-        let work = on_a_thread(&self.0.queries, move || {
+        let work = self.0.queries.run(move || {
             sparql::query(
                 &records.store,
                 &query,
@@ -304,19 +307,4 @@ fn at_most(count: usize, what: &str) -> Result<(), Error> {
         )),
         false => Ok(()),
     }
-}
-
-/// Does what takes a while on a thread of its own; not too many at a time.
-async fn on_a_thread<T: Send + 'static>(
-    places: &Arc<Semaphore>,
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, Error> {
-    let permit = places.clone().acquire_owned().await;
-    let permit = permit.map_err(|_| Error::new(Code::Busy, "the site is stopping"))?;
-    let work = tokio::task::spawn_blocking(move || {
-        let _permit = permit;
-        work()
-    });
-    let broken_off = |_| Error::new(Code::Internal, "the work was broken off");
-    work.await.map_err(broken_off)
 }

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use bloomgrove_client::api::LONGEST_ID;
-use bloomgrove_server::render::{self, PLAIN};
+use bloomgrove_client::iri::{self, PLAIN};
 use oxigraph::model::{NamedNode, NamedNodeRef};
 use percent_encoding::percent_decode_str;
 
@@ -55,7 +55,7 @@ pub fn iri(id: &str) -> Result<NamedNode, WrongId> {
     if id.starts_with(PLAIN) {
         return Err(WrongId::Reserved);
     }
-    Ok(NamedNode::new_unchecked(render::iri(id)))
+    Ok(NamedNode::new_unchecked(iri::iri(id)))
 }
 
 /// The id of an IRI.

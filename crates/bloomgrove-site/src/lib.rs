@@ -63,6 +63,7 @@ mod stack;
 mod store;
 pub mod vocabulary;
 
+pub use bloomgrove_http::Error;
 pub use config::{CoordinatorConfig, SiteConfig};
 pub use handle::{Handle, MOST_AT_A_TIME};
 pub use log::verify;

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Every entry has a checksum, and all are checked before the log is opened: see
-//! [`disk`](bloomgrove_server::disk).
+//! [`disk`](bloomgrove_http::disk).
 //!
 //! A batch is on disk when [`append`](Log::append) returns; what is in memory is made from the log
 //! at every start. FORMAT.md section 18 tells every byte.
@@ -24,9 +24,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, Result, bail};
-use bloomgrove_server::access::new_key;
-use bloomgrove_server::disk::{self, Damaged, Head, Kind, Ledger, Meta, unseal};
-use bloomgrove_server::private;
+use bloomgrove_http::access::new_key;
+use bloomgrove_http::disk::{self, Damaged, Head, Kind, Ledger, Meta, unseal};
+use bloomgrove_http::private;
 use redb::{
     Database, Durability, ReadableDatabase, ReadableTable, TableDefinition, WriteTransaction,
 };

@@ -16,7 +16,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use anyhow::Result;
 use bloomgrove_client::Seal;
 use bloomgrove_client::api::{Code, Lineage, LineageRequest};
-use bloomgrove_server::Error;
+use bloomgrove_http::Error;
 use oxigraph::model::Triple;
 
 use crate::lineage::lineage;

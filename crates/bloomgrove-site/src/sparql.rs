@@ -21,7 +21,7 @@ use std::io;
 use std::time::Instant;
 
 use bloomgrove_client::api::Code;
-use bloomgrove_server::Error;
+use bloomgrove_http::Error;
 use oxigraph::io::{RdfFormat, RdfSerializer};
 use oxigraph::model::Triple;
 use oxigraph::sparql::results::{QueryResultsFormat, QueryResultsSerializer};

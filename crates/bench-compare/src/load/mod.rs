@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use bloomgrove::{Filter, codec};
 use bloomgrove_client::api::MEDIA_MESSAGE;
-use bloomgrove_server::config::Amount;
+use bloomgrove_http::config::Amount;
 use clap::ValueEnum;
 use rustix::process::{Resource, getrlimit, setrlimit};
 use tokio::runtime::{Builder, Runtime};

@@ -45,7 +45,7 @@ pub(crate) fn serve(args: &Args) -> std::result::Result<(), Box<dyn Error>> {
         ..Config::default()
     };
     config.limits.memory = args.memory.unwrap_or(config.limits.memory);
-    let runtime = bloomgrove_server::listen::runtime()?;
+    let runtime = bloomgrove_http::listen::runtime()?;
     runtime.block_on(async {
         let server = Server::bind(config).await?;
         println!("{}", server.addresses()[0]);

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, anyhow, bail};
-use bloomgrove_server::access::{KeyEntry, Role, hash_of, new_key};
+use bloomgrove_http::access::{KeyEntry, Role, hash_of, new_key};
 use bloomgrove_server::{Config, Server};
 use bloomgrove_site::CoordinatorConfig;
 use bloomgrove_site::demo::Demo;
@@ -24,7 +24,7 @@ impl DemoSites {
         };
         if let Some(key) = &key {
             let entry = KeyEntry::new("sites of the demo", Role::Write, hash_of(key), "");
-            config.keys.push(entry);
+            config.keys.push(entry.into());
         }
         if config.tls.is_some() {
             bail!("the sites of the demo speak plain HTTP; leave out --demo or the certificate");

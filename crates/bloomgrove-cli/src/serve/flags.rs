@@ -5,10 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
-use bloomgrove_server::access::KeyEntry;
+use bloomgrove_http::config::{Amount, LogFormat};
 use bloomgrove_server::config::{
-    Amount, LimitSettings, LogFormat, LogSettings, Settings, SiteSettings, TlsSettings,
-    TraceSettings,
+    Key, LimitSettings, LogSettings, Settings, SiteSettings, TlsSettings, TraceSettings,
 };
 
 use crate::shared::units;
@@ -57,7 +56,7 @@ pub(super) struct Flags {
         value_delimiter = ',',
         help_heading = "Access"
     )]
-    keys: Option<Vec<KeyEntry>>,
+    keys: Option<Vec<Key>>,
     #[command(flatten)]
     trace: TraceFlags,
     #[command(flatten)]
@@ -227,7 +226,7 @@ impl Flags {
 
 #[cfg(test)]
 mod tests {
-    use bloomgrove_server::access::hash_of;
+    use bloomgrove_http::access::hash_of;
     use clap::Parser;
 
     use super::*;

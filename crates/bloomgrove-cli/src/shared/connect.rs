@@ -1,13 +1,12 @@
 //! Where a server or a site is, who asks, and how long to wait.
 
 use std::future::Future;
-use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use bloomgrove_client::api::{Code, Key};
-use bloomgrove_client::{Client, Error, normalize};
+use bloomgrove_client::{Client, Error, is_loopback_host, normalize};
 use tokio::runtime::{Builder, Runtime};
 
 use super::keys::{self, KeyKind};
@@ -152,8 +151,7 @@ fn is_here(address: &str) -> bool {
         Some((host, port)) if port.bytes().all(|c| c.is_ascii_digit()) => host,
         _ => host,
     };
-    let number = host.trim_matches(['[', ']']).parse::<IpAddr>();
-    host == "localhost" || number.is_ok_and(|number| number.is_loopback())
+    is_loopback_host(host)
 }
 
 /// A server, and what waits for it.

@@ -1,47 +1,6 @@
-//! Numbers as people write them: 1e6, 10M, 1_000_000, 32MB, 4GiB.
+//! Numbers as people write them (`bloomgrove_units`), and as they read them: 12,345, 1.2 MB, 1 %.
 
-// What the settings of the server are written in, too.
-pub(crate) use bloomgrove_server::units::{bytes, count, duration};
-use bloomgrove_server::units::{scaled, whole};
-
-/// A number of bits, said in bits (10M, 1e7, 4Gbit) or in bytes (32MB, 4GiB, 100B).
-pub(crate) fn bits(text: &str) -> Result<u64, String> {
-    let help = "write bits as 1e7 or 10Mbit, or bytes as 100B, 32MB or 4GiB";
-    let units = [
-        ("", 1.0),
-        ("bit", 1.0),
-        ("bits", 1.0),
-        ("k", 1e3),
-        ("kbit", 1e3),
-        ("M", 1e6),
-        ("Mbit", 1e6),
-        ("G", 1e9),
-        ("Gbit", 1e9),
-        ("B", 8.0),
-        ("kB", 8e3),
-        ("KB", 8e3),
-        ("MB", 8e6),
-        ("GB", 8e9),
-        ("TB", 8e12),
-        ("KiB", 8.0 * 1024.0),
-        ("MiB", 8.0 * 1_048_576.0),
-        ("GiB", 8.0 * 1_073_741_824.0),
-        ("TiB", 8.0 * 1_099_511_627_776.0),
-    ];
-    whole(scaled(text, "size", &units, help)?).ok_or_else(|| help.to_owned())
-}
-
-/// A rate: a fraction such as 0.01 or 1e-4, or a percentage such as 1%.
-pub(crate) fn rate(text: &str) -> Result<f64, String> {
-    let help = "write a rate above 0 and below 1, such as 0.01, 1e-4 or 1%";
-    let rate = match text.strip_suffix('%') {
-        Some(percent) => percent.trim().parse::<f64>().map(|rate| rate / 100.0),
-        None => text.parse(),
-    };
-    rate.ok()
-        .filter(|rate| *rate > 0.0 && *rate < 1.0)
-        .ok_or_else(|| help.to_owned())
-}
+pub(crate) use bloomgrove_units::{bits, bytes, count, duration, rate};
 
 /// `12345678` as `12,345,678`.
 pub(crate) fn grouped(number: u64) -> String {
@@ -103,75 +62,7 @@ pub(crate) fn estimate(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
-
-    #[test]
-    fn counts_as_people_write_them() {
-        for (text, value) in [
-            ("0", 0),
-            ("1000", 1000),
-            ("1_000_000", 1_000_000),
-            ("1e6", 1_000_000),
-            ("2.5M", 2_500_000),
-            ("10k", 10_000),
-            ("3 G", 3_000_000_000),
-            ("9007199254740993", 9_007_199_254_740_993),
-            ("18446744073709551615", u64::MAX),
-        ] {
-            assert_eq!(count(text), Ok(value), "{text}");
-        }
-        for text in [
-            "", "-1", "+1", "1.5", "ten", "1MB", "1e30", "1e-3", "NaN", "inf",
-        ] {
-            assert!(count(text).is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn sizes_in_bits_and_bytes() {
-        for (text, value) in [
-            ("1e7", 10_000_000),
-            ("10Mbit", 10_000_000),
-            ("100B", 800),
-            ("32MB", 256_000_000),
-            ("4GiB", 8 << 32),
-            ("1 KiB", 8192),
-        ] {
-            assert_eq!(bits(text), Ok(value), "{text}");
-        }
-        for (text, value) in [("100", 100), ("500MB", 500_000_000), ("1GiB", 1 << 30)] {
-            assert_eq!(bytes(text), Ok(value), "{text}");
-        }
-        assert!(bytes("1 bit").is_err());
-        assert!(bits("4 gigs").unwrap_err().contains("gigs"));
-    }
-
-    #[test]
-    fn rates_as_fractions_and_percentages() {
-        assert_eq!(rate("0.01"), Ok(0.01));
-        assert_eq!(rate("1%"), Ok(0.01));
-        assert_eq!(rate("1e-4"), Ok(1e-4));
-        for text in ["0", "1", "1.5", "150%", "-0.1", "low", "NaN"] {
-            assert!(rate(text).is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn lengths_of_time() {
-        for (text, seconds) in [
-            ("60", 60.0),
-            ("0.5s", 0.5),
-            ("5min", 300.0),
-            ("1 h", 3600.0),
-        ] {
-            assert_eq!(duration(text), Ok(Duration::from_secs_f64(seconds)));
-        }
-        for text in ["", "-1", "soon", "1 year", "1e300"] {
-            assert!(duration(text).is_err(), "{text}");
-        }
-    }
 
     #[test]
     fn numbers_for_people() {

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use bloomgrove_client::Seal;
-use bloomgrove_server::access::KeyEntry;
-use bloomgrove_server::config::{LogFormat, LogOptions, TlsFiles};
-use bloomgrove_server::listen::runtime;
-use bloomgrove_server::observe::logs;
-use bloomgrove_server::private::is_open_to_others;
+use bloomgrove_http::access::KeyEntry;
+use bloomgrove_http::config::{LogFormat, LogOptions, TlsFiles};
+use bloomgrove_http::listen::runtime;
+use bloomgrove_http::observe::logs;
+use bloomgrove_http::private::is_open_to_others;
 use bloomgrove_site::{CoordinatorConfig, Site, SiteConfig, Window, run as serve};
 
 use crate::shared::connect::first_line;

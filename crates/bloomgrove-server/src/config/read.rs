@@ -1,47 +1,11 @@
 //! How the values of a configuration file are written: numbers, or text with a unit.
 
 use std::fmt;
-use std::str::FromStr;
 use std::time::Duration;
 
+use bloomgrove_http::config::Amount;
+use bloomgrove_units as units;
 use serde::de::{self, Deserializer, Visitor};
-
-use crate::units;
-
-/// An amount of memory: bytes, or a share of what the machine has.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Amount {
-    /// So many bytes: `4GiB`.
-    Bytes(u64),
-    /// A share of the machine's memory: `50%`.
-    Share(f64),
-}
-
-impl Amount {
-    /// How many bytes that is here.
-    #[must_use]
-    pub fn bytes(self) -> u64 {
-        match self {
-            Self::Bytes(bytes) => bytes,
-            Self::Share(share) => (super::machine_memory() as f64 * share) as u64,
-        }
-    }
-}
-
-impl FromStr for Amount {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let help = "write memory as 4GiB or 500MB, or as a share of the machine's such as 50%";
-        let Some(percent) = text.trim().strip_suffix('%') else {
-            return units::bytes(text).map(Self::Bytes).map_err(|_| help.into());
-        };
-        let percent: f64 = percent.trim().parse().map_err(|_| help)?;
-        (percent > 0.0 && percent <= 100.0)
-            .then_some(Self::Share(percent / 100.0))
-            .ok_or_else(|| help.into())
-    }
-}
 
 /// Text that `parse` understands, or a bare number, which is given to it as text.
 struct Text<T> {
@@ -73,7 +37,7 @@ impl<T> Visitor<'_> for Text<T> {
     }
 }
 
-pub(crate) fn bytes<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+pub(super) fn bytes<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
     from.deserialize_any(Text {
         parse: units::bytes,
         expecting: "a number of bytes such as \"64MiB\"",

@@ -4,11 +4,10 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use bloomgrove_http::config::{Amount, Limits, LogFormat, LogOptions, TlsFiles};
 use serde::Deserialize;
 
-use super::read::{self, Amount};
-use super::{Config, Limits, LogFormat, LogOptions, SiteOptions, TlsFiles, TraceOptions};
-use crate::access::KeyEntry;
+use super::{Config, Key, SiteOptions, TraceOptions, read};
 
 /// What one source says; see [`Config`] for the meaning of each.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -29,7 +28,7 @@ pub struct Settings {
     pub sites: SiteSettings,
     pub trace: TraceSettings,
     pub log: LogSettings,
-    pub keys: Option<Vec<KeyEntry>>,
+    pub keys: Option<Vec<Key>>,
 }
 
 /// What one source says of [`Limits`].
@@ -179,14 +178,14 @@ impl Settings {
             listen: self.listen.unwrap_or(usual.listen),
             limits: Limits {
                 body: limits.body.unwrap_or(usual.limits.body),
-                keys: limits.keys.map_or(usual.limits.keys, many),
                 memory: limits.memory.map_or(usual.limits.memory, Amount::bytes),
-                filter: limits.filter.unwrap_or(usual.limits.filter),
                 request_time: limits.request_time.unwrap_or(usual.limits.request_time),
                 header_time: limits.header_time.unwrap_or(usual.limits.header_time),
                 idle_time: limits.idle_time.unwrap_or(usual.limits.idle_time),
                 connections: limits.connections.map_or(usual.limits.connections, many),
             },
+            max_keys: limits.keys.map_or(usual.max_keys, many),
+            max_filter: limits.filter.unwrap_or(usual.max_filter),
             tls,
             keys: self.keys.unwrap_or(usual.keys),
             sites: SiteOptions {

@@ -17,7 +17,7 @@ use super::Coordinator;
 use super::catalog::{Catalog, Entry};
 use super::text::not_found;
 use crate::Error;
-use crate::observe::process;
+use bloomgrove_http::observe::process;
 
 /// Keys asked for while the index is held, and names copied: a change waits for these at most.
 const KEYS: usize = 32;

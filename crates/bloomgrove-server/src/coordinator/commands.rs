@@ -15,8 +15,8 @@ use super::text::not_found;
 use super::writer::Job;
 use super::{Coordinator, SNAPSHOTS, now, text};
 use crate::Error;
-use crate::aside::{Bulk, aside};
-use crate::private::make_folder;
+use bloomgrove_http::private::make_folder;
+use bloomgrove_http::work::{Bulk, aside};
 
 /// Keys whose bits are found at once.
 const FEW_KEYS: usize = 64;

@@ -59,7 +59,7 @@ use store::Store;
 pub use store::salvage;
 use writer::Job;
 
-use crate::private::{self, make_folder, tidy};
+use bloomgrove_http::private::{self, make_folder, tidy};
 
 /// Changes that wait for the writer at most; more clients wait with theirs.
 const QUEUE: usize = 1024;

@@ -8,7 +8,7 @@
 //!   meta      "version", "format", "store"; what is in each table
 //! ```
 //!
-//! Every entry has a checksum, and all are checked before the store is opened: see [`disk`](crate::disk).
+//! Every entry has a checksum, and all are checked before the store is opened: see [`disk`](bloomgrove_http::disk).
 //!
 //! A commit is on disk when it returns. After one that failed (a full disk, a broken one) the file is opened
 //! anew, and its version tells whether the commit is there all the same: then memory, which has
@@ -27,8 +27,8 @@ use redb::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::disk::{self, Damaged, Head, Kind, Meta, unseal};
-use crate::private::make_database;
+use bloomgrove_http::disk::{self, Damaged, Head, Kind, Meta, unseal};
+use bloomgrove_http::private::make_database;
 
 pub use salvage::salvage;
 pub(super) use salvage::verify;

@@ -23,7 +23,7 @@ use super::quota;
 use super::store::CommitError;
 use super::{Shared, now};
 use crate::Error;
-use crate::observe::process;
+use bloomgrove_http::observe::process;
 
 /// Changes in one commit at most: a reader waits for one of them, the disk for all.
 const BATCH: usize = 64;

@@ -11,11 +11,12 @@ use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
 use super::App;
-use super::extract::{Asked, Binary, Name, Reader, Ready, Writable, to_the_end, utf8};
+use super::extract::{Binary, Name, Ready, Writable, to_the_end};
 use super::problems::Problems;
 use super::sets::{UpdateQuery, updated};
 use crate::Error;
-use crate::budget::Charge;
+use bloomgrove_http::budget::Charge;
+use bloomgrove_http::extract::{Asked, Reader, utf8};
 
 /// The version of what was sent.
 const VERSION: HeaderName = HeaderName::from_static("x-bloomgrove-version");

@@ -8,10 +8,11 @@ use bloomgrove_client::api::{
 };
 
 use super::App;
-use super::extract::{Json, Reader, Ready};
+use super::extract::Ready;
 use super::problems::Problems;
 use crate::Error;
-use crate::budget::Charge;
+use bloomgrove_http::budget::Charge;
+use bloomgrove_http::extract::{Json, Reader};
 
 /// Estimates how many items an expression of sets holds
 #[utoipa::path(post, path = "/v1/estimate", tag = "questions", request_body = EstimateRequest,

@@ -9,14 +9,16 @@
 //! | `sites.rs` | `/v1/sites`, `/v1/sites/{name}` |
 //! | `trace.rs` | `/v1/trace` |
 //! | `state.rs` | `/v1/status`, `/v1/picture`, `/v1/snapshots` |
-//! | `extract.rs` | what handlers get: the coordinator, bodies, queries, names |
+//! | `metrics.rs` | `/metrics` |
+//! | `extract.rs` | what handlers get: the coordinator, its threads, names, keys, filters |
 //! | `problems.rs` | the problems that they may answer with, for the document |
 //!
-//! What stands before every handler (keys, limits, ids, the log) is in `front.rs`.
+//! What stands before every handler (keys, limits, ids, the log) is in [`bloomgrove_http::front`].
 
-pub mod extract;
+mod extract;
 mod filters;
 mod members;
+pub(crate) mod metrics;
 mod problems;
 mod sets;
 mod sites;
@@ -29,7 +31,7 @@ use std::sync::{Arc, LazyLock, OnceLock};
 use axum::Router;
 use axum::routing::get;
 use bloomgrove_client::api::{Code, Problem};
-use tokio::sync::Semaphore;
+use bloomgrove_http::work::{Places, processors};
 use utoipa::OpenApi;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa_axum::router::OpenApiRouter;
@@ -49,12 +51,11 @@ struct Inner {
     coordinator: OnceLock<Arc<Coordinator>>,
     /// What takes long (samples) waits for its like here, and each caller for its own; what takes
     /// milliseconds (batches, filters) waits for others of its kind, and so do snapshots.
-    searches: Arc<Semaphore>,
-    turns: extract::Turns,
-    work: Arc<Semaphore>,
+    searches: Places,
+    work: Places,
     /// What would only have to wait for the index.
-    looks: Arc<Semaphore>,
-    snapshots: Arc<Semaphore>,
+    looks: Places,
+    snapshots: Places,
     tracer: Tracer,
     /// Keys to try.
     examples: Vec<String>,
@@ -64,14 +65,13 @@ impl App {
     /// Without a coordinator yet: everything is answered with "starting" until there is one.
     #[must_use]
     pub fn new(examples: Vec<String>, tracer: Tracer) -> Self {
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = processors();
         Self(Arc::new(Inner {
             coordinator: OnceLock::new(),
-            searches: Arc::new(Semaphore::new(threads)),
-            turns: extract::Turns::new(threads),
-            work: Arc::new(Semaphore::new(2 * threads)),
-            looks: Arc::new(Semaphore::new(2 * threads)),
-            snapshots: Arc::new(Semaphore::new(1)),
+            searches: Places::with_turns(threads, (threads / 2).max(1)),
+            work: Places::with_turns(2 * threads, threads),
+            looks: Places::new(2 * threads),
+            snapshots: Places::new(1),
             tracer,
             examples,
         }))

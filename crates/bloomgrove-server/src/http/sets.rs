@@ -8,12 +8,13 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::App;
-use super::extract::{Asked, Json, Keys, Name, Reader, Ready, Who, Writable, to_the_end};
+use super::extract::{Keys, Name, Ready, Writable, to_the_end};
 use super::problems::Problems;
 use crate::Error;
-use crate::aside::Bulk;
-use crate::budget::Charge;
 use crate::coordinator::Done;
+use bloomgrove_http::budget::Charge;
+use bloomgrove_http::extract::{Asked, Json, Reader, Who};
+use bloomgrove_http::work::Bulk;
 
 /// Which sets to list.
 #[derive(Debug, Deserialize, IntoParams)]

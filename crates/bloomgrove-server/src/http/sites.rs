@@ -5,10 +5,11 @@ use axum::extract::{FromRequestParts, State};
 use axum::http::request::Parts;
 use bloomgrove_client::api::{Code, RegisterSite, Registered, SiteList, sets_of_site};
 use bloomgrove_client::host_of;
+use bloomgrove_http::extract::{Json, Reader, Who};
 use http::StatusCode;
 
 use super::App;
-use super::extract::{Json, Name, Reader, Ready, Who};
+use super::extract::{Name, Ready};
 use super::problems::Problems;
 use crate::Error;
 

@@ -8,11 +8,12 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::App;
-use super::extract::{Asked, Reader, Ready, Who};
+use super::extract::Ready;
 use super::problems::Problems;
 use crate::Error;
-use crate::budget::Charge;
 use crate::demo;
+use bloomgrove_http::budget::Charge;
+use bloomgrove_http::extract::{Asked, Reader, Who};
 
 /// Tells the state of the server
 #[utoipa::path(get, path = "/v1/status", tag = "server",

@@ -9,11 +9,12 @@ use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
 use super::App;
-use super::extract::{Asked, Json, Reader, Ready};
+use super::extract::Ready;
 use super::problems::Problems;
 use crate::Error;
-use crate::budget::Charge;
 use crate::render;
+use bloomgrove_http::budget::Charge;
+use bloomgrove_http::extract::{Asked, Json, Reader};
 
 /// Traces documents across all sites
 ///

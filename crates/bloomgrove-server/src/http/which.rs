@@ -8,10 +8,11 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::App;
-use super::extract::{Asked, Keys, Reader, Ready};
+use super::extract::{Keys, Ready};
 use super::problems::Problems;
 use crate::Error;
-use crate::budget::Charge;
+use bloomgrove_http::budget::Charge;
+use bloomgrove_http::extract::{Asked, Reader};
 
 /// A question in either form.
 #[derive(Deserialize)]

@@ -24,7 +24,6 @@
 //! Ids, labels and names are written by others, and harmless in all three whatever they hold.
 
 mod dot;
-mod iri;
 mod layout;
 mod scene;
 mod svg;
@@ -36,7 +35,7 @@ mod turtle;
 use std::collections::{BTreeSet, HashMap};
 
 pub use dot::dot;
-pub use iri::{PLAIN, iri};
+
 pub use svg::svg;
 pub use turtle::turtle;
 

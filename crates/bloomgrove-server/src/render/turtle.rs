@@ -12,9 +12,9 @@
 
 use std::fmt::Write;
 
-use super::iri::iri;
 use super::{EVENTS, Known, text};
 use bloomgrove_client::api::{Trace, TraceNode};
+use bloomgrove_client::iri::iri;
 
 /// Types of PROV-O that are known by the last part of their names.
 const PROV_TYPES: [&str; 10] = [

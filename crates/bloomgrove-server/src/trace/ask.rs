@@ -15,7 +15,7 @@ use super::check::{self, Checked};
 use super::graph::{Question, SiteNo};
 use super::pool::ANSWER;
 use super::share::Size;
-use crate::budget::Charge;
+use bloomgrove_http::budget::Charge;
 
 /// Of what a site says for people, so many characters are repeated.
 const REPEATED: usize = 200;

@@ -48,10 +48,10 @@ use bloomgrove_client::{Carrier, Site, host_of};
 use tokio::sync::Semaphore;
 
 use crate::Error;
-use crate::budget::Charge;
 use crate::config::{Config, SiteOptions};
 use crate::coordinator::{Coordinator, KnownSite};
-use crate::observe::metrics as names;
+use crate::http::metrics as names;
+use bloomgrove_http::budget::Charge;
 use pool::Pool;
 use run::Run;
 

@@ -16,10 +16,10 @@ use super::report::Report;
 use super::share::Shares;
 use super::{MOST_LINKS, Tracer};
 use crate::Error;
-use crate::budget::Charge;
 use crate::coordinator::{Coordinator, KnownSite};
-use crate::observe::metrics as names;
+use crate::http::metrics as names;
 use crate::render;
+use bloomgrove_http::budget::Charge;
 
 /// Seconds, unless others are asked for.
 const SECONDS: f64 = 10.0;

@@ -11,8 +11,8 @@ use crate::support::{Running, filter, holders};
 async fn everything_wrong_is_refused_with_what_to_do() {
     use Method as M;
     let running = Running::start_with(|config| {
-        config.limits.keys = 10;
-        config.limits.filter = 1 << 20;
+        config.max_keys = 10;
+        config.max_filter = 1 << 20;
     })
     .await;
     running

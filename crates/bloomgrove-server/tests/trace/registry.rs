@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use bloomgrove_client::Client;
 use bloomgrove_client::api::{Code, RegisterSite, SetVersion, TraceRequest};
-use bloomgrove_server::access::{KeyEntry, hash_of};
+use bloomgrove_http::access::{KeyEntry, hash_of};
 
 use crate::support::{Running, filter};
 
@@ -94,9 +94,9 @@ async fn nobody_registers_for_another_and_no_key_is_shown() {
         ("all", "admin", ""),
     ];
     let entries = keys.map(|(name, role, prefix)| {
-        KeyEntry::new(name, role.parse().unwrap(), hash_of(name), prefix)
+        KeyEntry::new(name, role.parse().unwrap(), hash_of(name), prefix).into()
     });
-    let running = Running::start_with(|config| config.keys = entries.to_vec()).await;
+    let running = Running::start_with(|config| config.keys = entries.into()).await;
     let as_key = |key: &str| Client::builder(running.url()).key(key).build().unwrap();
     let (galway, reader, all) = (as_key("galway"), as_key("reader"), as_key("all"));
     galway
@@ -349,9 +349,9 @@ async fn sets_that_are_not_what_a_site_sent_are_told() {
 async fn below_the_prefix_of_a_key_there_are_few_sites() {
     let keys = [("galway", "write", "galway/"), ("all", "write", "")];
     let entries = keys.map(|(name, role, prefix)| {
-        KeyEntry::new(name, role.parse().unwrap(), hash_of(name), prefix)
+        KeyEntry::new(name, role.parse().unwrap(), hash_of(name), prefix).into()
     });
-    let running = Running::start_with(|config| config.keys = entries.to_vec()).await;
+    let running = Running::start_with(|config| config.keys = entries.into()).await;
     let as_key = |key: &str| Client::builder(running.url()).key(key).build().unwrap();
     let (galway, all) = (as_key("galway"), as_key("all"));
     let here = site("http://127.0.0.1:9");

@@ -1,7 +1,7 @@
 //! Sites behind TLS: trusted by the authority that the configuration names, and not otherwise.
 
 use bloomgrove_client::api::TraceRequest;
-use bloomgrove_server::config::TlsFiles;
+use bloomgrove_http::config::TlsFiles;
 use bloomgrove_server::{Config, Server};
 
 use crate::fake::{publish, register};

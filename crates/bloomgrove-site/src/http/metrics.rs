@@ -1,25 +1,23 @@
-//! Counts for Prometheus: what the process counts as it runs, and what the site knows of itself.
+//! Figures for Prometheus: what the process counts as it runs, and what the site knows of itself.
 
 use bloomgrove_client::api::SiteStatus;
-use bloomgrove_server::observe::metrics::{counted, one};
+use bloomgrove_http::observe::metrics::{add, of_process};
 
 /// The answer to `GET /metrics`.
 pub(super) fn render(status: &SiteStatus) -> String {
-    let mut text = counted();
+    let mut text = of_process();
     let pending: u64 = status.sets.iter().map(|set| set.pending).sum();
+    let (pending, sets) = (pending as f64, status.sets.len() as f64);
+    let disk = status.bytes_on_disk as f64;
     let gauges = [
         ("triples", "Triples in memory.", status.triples as f64),
         ("ids", "Ids of documents and events.", status.ids as f64),
-        (
-            "log_bytes",
-            "Bytes of the log on disk.",
-            status.bytes_on_disk as f64,
-        ),
-        ("sets", "Sets that are published.", status.sets.len() as f64),
+        ("log_bytes", "Bytes of the log on disk.", disk),
+        ("sets", "Sets that are published.", sets),
         (
             "pending_ids",
             "Ids that the coordinator does not have yet.",
-            pending as f64,
+            pending,
         ),
         (
             "uptime_seconds",
@@ -27,38 +25,28 @@ pub(super) fn render(status: &SiteStatus) -> String {
             status.uptime,
         ),
     ];
-    for (name, help, value) in gauges {
-        one(
-            &mut text,
-            &format!("bloomgrove_site_{name}"),
-            "gauge",
-            help,
-            value,
-        );
-    }
+    add(&mut text, "bloomgrove_site_", "gauge", &gauges);
     let Some(coordinator) = &status.coordinator else {
         return text;
     };
-    one(
-        &mut text,
-        "bloomgrove_site_in_touch",
-        "gauge",
+    let in_touch = (
+        "in_touch",
         "Whether the coordinator took what was last sent.",
         f64::from(u8::from(coordinator.in_touch)),
     );
+    add(&mut text, "bloomgrove_site_", "gauge", &[in_touch]);
+    let (whole, bytes) = (coordinator.whole, coordinator.whole_bytes);
     let counters = [
-        ("whole", "Whole filters that were sent.", coordinator.whole),
+        ("whole_total", "Whole filters that were sent.", whole),
+        ("whole_bytes_total", "Bytes of whole filters.", bytes),
+        ("deltas_total", "Deltas that were sent.", coordinator.deltas),
         (
-            "whole_bytes",
-            "Bytes of whole filters.",
-            coordinator.whole_bytes,
+            "delta_bytes_total",
+            "Bytes of deltas.",
+            coordinator.delta_bytes,
         ),
-        ("deltas", "Deltas that were sent.", coordinator.deltas),
-        ("delta_bytes", "Bytes of deltas.", coordinator.delta_bytes),
     ];
-    for (name, help, value) in counters {
-        let name = format!("bloomgrove_site_{name}_total");
-        one(&mut text, &name, "counter", help, value as f64);
-    }
+    let counters = counters.map(|(name, help, value)| (name, help, value as f64));
+    add(&mut text, "bloomgrove_site_", "counter", &counters);
     text
 }

@@ -9,7 +9,7 @@
 //! | `GET /v1/status`, `/metrics` | read | how the site is |
 //! | `GET /livez`, `/readyz` | | whether it is well |
 //!
-//! What stands before every handler (keys, limits, ids, the log) is that of the coordinator.
+//! What stands before every handler (keys, limits, ids, the log) is in [`bloomgrove_http::front`].
 
 mod metrics;
 
@@ -21,10 +21,10 @@ use axum::routing::{get, post};
 use bloomgrove_client::api::{
     Code, Imported, Lineage, LineageRequest, RecordEvents, Recorded, SiteStatus,
 };
-use bloomgrove_server::Error;
-use bloomgrove_server::http::extract::{Asked, Json, Reader, Who, media_type};
-use bloomgrove_server::limit::read_body;
-use bloomgrove_server::observe::metrics::MEDIA;
+use bloomgrove_http::Error;
+use bloomgrove_http::extract::{Asked, Json, Reader, Who, media_type};
+use bloomgrove_http::limit::read_body;
+use bloomgrove_http::observe::metrics::MEDIA;
 use http::request::Parts;
 use http::{HeaderMap, header};
 use serde::Deserialize;
@@ -189,5 +189,5 @@ async fn prometheus(_: Reader, State(site): State<Handle>) -> Result<Response, E
 /// It may have to wait for who records.
 async fn status_of(site: Handle) -> Result<SiteStatus, Error> {
     let status = tokio::task::spawn_blocking(move || site.status()).await;
-    status.map_err(|_| Error::new(Code::Internal, "the work was broken off"))
+    status.map_err(|_| Error::broken_off())
 }

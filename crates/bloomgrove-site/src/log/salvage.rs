@@ -6,9 +6,9 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use bloomgrove_server::access::new_key;
-use bloomgrove_server::disk::{Damaged, Examined, Head, Pages, new_beside, replace_damaged};
-use bloomgrove_server::private::tidy;
+use bloomgrove_http::access::new_key;
+use bloomgrove_http::disk::{Damaged, Examined, Head, Pages, new_beside, replace_damaged};
+use bloomgrove_http::private::tidy;
 use redb::{Database, Durability};
 
 use super::{CACHE, FILE, KIND, LOG, fill, mark, put, split};

@@ -1,4 +1,4 @@
-#[path = "../../../bloomgrove-server/src/disk/damage.rs"]
+#[path = "../../../bloomgrove-http/tests/support/damage.rs"]
 mod damage;
 
 use super::*;

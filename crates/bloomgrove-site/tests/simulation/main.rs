@@ -44,7 +44,7 @@ mod world;
 use std::ops::Range;
 use std::path::Path;
 
-use bloomgrove_server::private;
+use bloomgrove_http::private;
 
 use world::World;
 

@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use axum::Router;
 use bloomgrove_client::{Client, clock};
-use bloomgrove_server::access::Access;
-use bloomgrove_server::budget::Budget;
+use bloomgrove_http::access::Access;
+use bloomgrove_http::budget::Budget;
+use bloomgrove_http::front;
+use bloomgrove_http::guard::Door;
+use bloomgrove_server::Config;
 use bloomgrove_server::coordinator::{Coordinator, Limits};
 use bloomgrove_server::http::{self, App};
 use bloomgrove_server::trace::Tracer;
-use bloomgrove_server::{Config, front};
 use bloomgrove_site::{Handle, SiteConfig, Window};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
@@ -233,10 +235,10 @@ impl World {
                 let line = Arc::new(Line::new(self, COORDINATOR));
                 let app = App::new(Vec::new(), Tracer::carried(&config, line).unwrap());
                 app.start(coordinator.clone());
-                let access = Arc::new(Access::open());
+                let door = Door::new(Access::open());
                 let router = http::router(app);
                 let budget = Budget::new(config.limits.memory);
-                let router = front::before(router, access, &config.limits, budget, config.log.slow);
+                let router = front::before(router, door, &config.limits, budget, config.log.slow);
                 (Program::Coordinator(coordinator), router)
             }
             _ => {

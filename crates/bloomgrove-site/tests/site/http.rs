@@ -6,8 +6,8 @@ use bloomgrove_client::api::{
     Code, Event, LONGEST_ID, Lineage, LineageRequest, Link, Relation, Start,
 };
 use bloomgrove_client::{Client, Error, Seal, Site as Remote};
-use bloomgrove_server::access::{KeyEntry, Role, hash_of};
-use bloomgrove_server::disk::Meta;
+use bloomgrove_http::access::{KeyEntry, Role, hash_of};
+use bloomgrove_http::disk::Meta;
 use bloomgrove_site::{MOST_AT_A_TIME, SiteConfig};
 use redb::ReadableDatabase;
 use reqwest::{Method, StatusCode};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bloomgrove_client::Seal;
 use bloomgrove_client::api::{Event, EventKind, TraceRequest};
-use bloomgrove_server::access::{KeyEntry, Role, hash_of};
+use bloomgrove_http::access::{KeyEntry, Role, hash_of};
 use bloomgrove_site::SiteConfig;
 
 use crate::support::*;

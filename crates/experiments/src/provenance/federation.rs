@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use bloomgrove_client::Client;
 use bloomgrove_client::api::{Event, Trace, TraceRequest};
-use bloomgrove_server::config::{Limits, TraceOptions};
+use bloomgrove_http::config::Limits;
+use bloomgrove_server::config::TraceOptions;
 use bloomgrove_server::{Config, Server};
 use bloomgrove_site::generate::{Plan, Shape};
 use bloomgrove_site::{CoordinatorConfig, Handle, Site, SiteConfig};
@@ -232,7 +233,7 @@ impl Federation {
     }
 }
 
-type Done = Result<Result<(), bloomgrove_server::Error>, tokio::task::JoinError>;
+type Done = Result<Result<(), bloomgrove_http::Error>, tokio::task::JoinError>;
 
 fn recorded(done: Done) -> Result<()> {
     done?.map_err(|error| anyhow::anyhow!("not recorded: {error:?}"))

@@ -17,8 +17,8 @@ use anyhow::{Context, Result};
 use super::snapshot::{delta, filter, rebuild, set, site};
 use super::{FILE, Record, STORE};
 use crate::coordinator::load;
-use crate::disk::{Damaged, Examined, Head, Pages, replace_damaged};
-use crate::private::tidy;
+use bloomgrove_http::disk::{Damaged, Examined, Head, Pages, replace_damaged};
+use bloomgrove_http::private::tidy;
 
 /// Names that are told one by one.
 const NAMED: usize = 100;

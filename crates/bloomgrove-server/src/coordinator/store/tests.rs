@@ -220,11 +220,7 @@ fn entries_that_changed_moved_or_vanished_behind_our_back_are_noticed() {
         ("not those that were written", |deltas| {
             // An older entry instead of one that is there.
             deltas.remove((1, 5)).unwrap();
-            let old = [
-                &b"gone"[..],
-                &crate::disk::checksum("deltas", &key(1, 4), b"gone"),
-            ]
-            .concat();
+            let old = [&b"gone"[..], &disk::checksum("deltas", &key(1, 4), b"gone")].concat();
             deltas.insert((1, 4), old.as_slice()).unwrap();
         }),
     ];

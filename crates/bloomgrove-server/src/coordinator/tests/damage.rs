@@ -6,7 +6,11 @@ use bloomgrove::Filter;
 use bloomgrove_client::api::{Key, RegisterSite};
 
 use super::*;
-use crate::disk::damage::damage;
+
+#[path = "../../../../bloomgrove-http/tests/support/damage.rs"]
+mod bytes;
+
+use bytes::damage;
 
 /// What must be found.
 struct Truth {

@@ -10,10 +10,10 @@
 //! [`new_key`]), so a plain hash is enough: there is no dictionary to try. All entries are
 //! compared in constant time, so an answer's time tells nothing of how near a guess was.
 //!
-//! A server without keys allows everything; it listens on loopback only
-//! ([`Config::check`](crate::config::Config::check)).
+//! A server without keys allows everything; it listens on loopback only ([`check`]).
 
 use std::fmt;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use base64::Engine;
@@ -24,7 +24,6 @@ use sha2::{Digest, Sha256};
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 
 use crate::Error;
-use crate::coordinator::Quota;
 
 /// What a key is for; each includes those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
@@ -74,48 +73,10 @@ pub struct KeyEntry {
     /// Of a write key: how the names of the sets begin that it may change.
     #[serde(default)]
     pub prefix: String,
-    /// Of a key with a prefix: how many sets there may be below it. As many as there is room for, unless
-    /// it is set.
-    #[serde(default)]
-    pub sets: Option<u64>,
-    /// Of a key with a prefix: bytes of memory that these sets may take. Half of what all may, unless it
-    /// is set.
-    #[serde(default, deserialize_with = "crate::config::bytes")]
-    pub memory: Option<u64>,
-    /// Of a key with a prefix: how many different parameters they may have; 64 unless it is set.
-    #[serde(default)]
-    pub kinds: Option<usize>,
-}
-
-/// Different parameters of sets below a prefix, unless its key says otherwise.
-const KINDS: usize = 64;
-
-/// What sets may take below the prefixes of these keys, on a server whose sets may take `memory`: of keys
-/// with the same prefix, what the most generous allows.
-#[must_use]
-pub fn quotas(keys: &[KeyEntry], memory: u64) -> Vec<Quota> {
-    let mut quotas: Vec<Quota> = Vec::new();
-    for key in keys.iter().filter(|key| !key.prefix.is_empty()) {
-        let own = Quota {
-            prefix: key.prefix.clone(),
-            sets: key.sets.unwrap_or(u64::MAX),
-            bytes: key.memory.unwrap_or(memory / 2),
-            kinds: key.kinds.unwrap_or(KINDS),
-        };
-        match quotas.iter_mut().find(|quota| quota.prefix == own.prefix) {
-            Some(quota) => {
-                quota.sets = quota.sets.max(own.sets);
-                quota.bytes = quota.bytes.max(own.bytes);
-                quota.kinds = quota.kinds.max(own.kinds);
-            }
-            None => quotas.push(own),
-        }
-    }
-    quotas
 }
 
 impl KeyEntry {
-    /// A key with the quotas that are usual below its prefix.
+    /// A key by its hash.
     #[must_use]
     pub fn new(name: &str, role: Role, sha256: String, prefix: &str) -> Self {
         Self {
@@ -123,9 +84,6 @@ impl KeyEntry {
             role,
             sha256,
             prefix: prefix.into(),
-            sets: None,
-            memory: None,
-            kinds: None,
         }
     }
 
@@ -137,15 +95,6 @@ impl KeyEntry {
         text.push_str(&format!("role = \"{}\"\n", self.role));
         if !self.prefix.is_empty() {
             text.push_str(&format!("prefix = {}\n", quoted(&self.prefix)));
-        }
-        for (name, limit) in [
-            ("sets", self.sets),
-            ("memory", self.memory),
-            ("kinds", self.kinds.map(|kinds| kinds as u64)),
-        ] {
-            if let Some(limit) = limit {
-                text.push_str(&format!("{name} = {limit}\n"));
-            }
         }
         text.push_str(&format!("sha256 = \"{}\"\n", self.sha256));
         text
@@ -272,6 +221,32 @@ impl Access {
             .and_then(|place| self.keys.get(place))
             .map(|(_, caller)| caller.clone())
             .ok_or_else(unknown_key)
+    }
+}
+
+/// That a server with these keys may listen there: without any, only this machine may reach it.
+///
+/// # Errors
+///
+/// What is wrong, and the way out; `could` says what everybody could do, `role` what a key is needed for.
+pub fn check(
+    listen: &[SocketAddr],
+    keys: &[KeyEntry],
+    could: &str,
+    role: Role,
+) -> Result<(), String> {
+    let access = Access::new(keys)?;
+    if listen.is_empty() {
+        return Err("`listen` names no address, so nobody could ask".into());
+    }
+    match listen.iter().find(|addr| !addr.ip().is_loopback()) {
+        Some(addr) if access.is_open() => Err(format!(
+            "refusing to listen on {addr} without keys: everybody who reaches it could {could}. Make a \
+             key with `bloomgrove serve key --role {role}` and add its entry to the configuration, or \
+             listen on {}",
+            SocketAddr::new(Ipv4Addr::LOCALHOST.into(), addr.port())
+        )),
+        _ => Ok(()),
     }
 }
 

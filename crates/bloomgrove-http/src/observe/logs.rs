@@ -34,7 +34,7 @@ pub fn start(options: &LogOptions) -> Result<(), String> {
 /// What was not understood.
 pub(crate) fn filter(level: &str) -> Result<EnvFilter, String> {
     let help = "write error, warn, info, debug, trace or off, or directives such as \
-                \"info,bloomgrove_server=debug\"";
+                \"info,bloomgrove_http=debug\"";
     // A word that is no level would be taken for the name of a part, and nothing be logged.
     let is_word = !level.contains(['=', ',']);
     if level.is_empty() || is_word && level.parse::<LevelFilter>().is_err() {
@@ -51,10 +51,10 @@ mod tests {
 
     #[test]
     fn levels_and_directives() {
-        for good in ["info", "DEBUG", "off", "info,bloomgrove_server=debug"] {
+        for good in ["info", "DEBUG", "off", "info,bloomgrove_http=debug"] {
             assert!(filter(good).is_ok(), "{good}");
         }
-        for bad in ["", "loud", "bloomgrove_server=loud"] {
+        for bad in ["", "loud", "bloomgrove_http=loud"] {
             assert!(filter(bad).is_err(), "{bad}");
         }
     }

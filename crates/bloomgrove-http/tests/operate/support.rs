@@ -1,7 +1,6 @@
 //! A server of a few handlers, and clients that do as they are told.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::Path;
@@ -9,12 +8,13 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Router};
 use bloomgrove_client::api::Problem;
-use bloomgrove_server::access::{Access, Caller, KeyEntry, hash_of};
-use bloomgrove_server::budget::Budget;
-use bloomgrove_server::config::Limits;
-use bloomgrove_server::observe::health::Health;
-use bloomgrove_server::tls::Tls;
-use bloomgrove_server::{Error, front, listen, observe};
+use bloomgrove_http::access::{Access, Caller, KeyEntry, hash_of};
+use bloomgrove_http::budget::Budget;
+use bloomgrove_http::config::Limits;
+use bloomgrove_http::guard::Door;
+use bloomgrove_http::observe::health::Health;
+use bloomgrove_http::tls::Tls;
+use bloomgrove_http::{Error, front, listen, observe};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
@@ -39,13 +39,16 @@ pub(crate) struct Wanted {
 
 pub(crate) async fn start(wanted: Wanted) -> Running {
     observe::metrics::start();
-    let access = Arc::new(Access::new(&wanted.keys).unwrap());
+    let door = Door {
+        is_page: |path| matches!(path, "/" | "/app.js" | "/style.css" | "/page/server.js"),
+        ..Door::new(Access::new(&wanted.keys).unwrap())
+    };
     let health = Health::default();
     health.set_ready(true);
     let router = handlers().merge(health.router());
     let router = front::before(
         router,
-        access,
+        door,
         &wanted.limits,
         Budget::new(wanted.limits.memory),
         Duration::from_secs(1),
@@ -89,29 +92,7 @@ fn handlers() -> Router {
         .route("/manage", post(manage))
         .route("/large/{bytes}", get(large))
         .route("/panics", get(panics))
-        .route("/metrics", get(metrics))
-}
-
-async fn metrics() -> String {
-    use bloomgrove_client::api::{Status, Totals};
-    observe::metrics::render(&Status {
-        program: String::new(),
-        uptime: 1.5,
-        sets: 3,
-        bytes: 4096,
-        memory_limit: 1 << 30,
-        store_bytes: 8192,
-        version: 7,
-        segments: Vec::new(),
-        totals: Totals {
-            keys_asked: 11,
-            ..Totals::default()
-        },
-        cpu_seconds: 0.0,
-        resident_bytes: None,
-        examples: Vec::new(),
-        traces: Vec::new(),
-    })
+        .route("/metrics", get(async || observe::metrics::of_process()))
 }
 
 pub(crate) fn key(name: &str, role: &str, prefix: &str) -> KeyEntry {

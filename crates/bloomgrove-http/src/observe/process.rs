@@ -20,6 +20,24 @@ pub fn resident_bytes() -> Option<u64> {
     kib.checked_mul(1024)
 }
 
+/// The bytes of memory that this process can have: of the machine, or of its container.
+pub(crate) fn machine_memory() -> u64 {
+    let text = |path: &str| std::fs::read_to_string(path).ok();
+    let machine = text("/proc/meminfo").and_then(|text| {
+        let line = text.lines().find(|line| line.starts_with("MemTotal:"))?;
+        let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+        kib.checked_mul(1024)
+    });
+    let container =
+        text("/sys/fs/cgroup/memory.max").and_then(|text| text.trim().parse::<u64>().ok());
+    // Where neither can be told (another system): as small as machines are.
+    machine
+        .into_iter()
+        .chain(container)
+        .min()
+        .unwrap_or(4 << 30)
+}
+
 /// How many files and connections are open.
 #[must_use]
 pub fn open_files() -> Option<u64> {
@@ -30,7 +48,7 @@ pub fn open_files() -> Option<u64> {
 
 /// Lets others go first from now on, on this thread, where threads have priorities of their own: work
 /// that takes long must not keep those waiting whose questions take microseconds.
-pub(crate) fn step_back() {
+pub fn step_back() {
     thread_local! {
         static DONE: Cell<bool> = const { Cell::new(false) };
     }

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use bloomgrove_client::api::Code;
-use bloomgrove_server::config::Limits;
+use bloomgrove_http::config::Limits;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::support::{Running, Wanted, closes, read_answer, start};

@@ -1,7 +1,7 @@
 //! Who is let in: the key of a request becomes a [`Caller`], or the request is refused.
 //!
 //! The [`Caller`] is an extension of the request; what it may do, each command asks itself.
-//! Some paths are [open](is_open_path): whether the server is well, and the page, which asks
+//! Some paths are open: whether the server is well, and the page, if there is one, which asks
 //! for the key.
 //!
 //! A server without keys listens on loopback, where every page in the browser of this machine
@@ -12,26 +12,36 @@
 //!
 //! No page of others gets an answer to look at, whatever the browser (`Cross-Origin-Resource-Policy`).
 
-use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use bloomgrove_client::api::Code;
+use bloomgrove_client::is_loopback_host;
 use http::{HeaderMap, HeaderName, HeaderValue, Uri, header};
 
 use crate::Error;
 use crate::access::{Access, Caller, no_key, unknown_key};
-use crate::page;
 
 /// Who is let in, and where without a key.
 #[derive(Clone, Debug)]
 pub struct Door {
     /// The keys.
     pub access: Arc<Access>,
-    /// Paths that need none.
-    pub is_open: fn(&str) -> bool,
+    /// Paths of a page for people, if there is one: they need no key, and others may point to them.
+    pub is_page: fn(&str) -> bool,
+}
+
+impl Door {
+    /// Without a page.
+    #[must_use]
+    pub fn new(access: Access) -> Self {
+        Self {
+            access: Arc::new(access),
+            is_page: |_| false,
+        }
+    }
 }
 
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
@@ -64,24 +74,18 @@ fn caller(door: &Door, request: &Request) -> Result<Option<Caller>, Error> {
     let access = &door.access;
     if access.is_open() {
         // Whatever key was sent, none is asked for.
-        meant_for_us(request.uri(), request.headers())?;
+        meant_for_us(door, request.uri(), request.headers())?;
         return Ok(Some(Caller::anybody()));
     }
-    if (door.is_open)(request.uri().path()) {
+    let path = request.uri().path();
+    if is_health_path(path) || (door.is_page)(path) {
         return Ok(None);
     }
     Ok(Some(access.who(key(request.headers())?)?))
 }
 
-/// Paths of the coordinator that need no key.
-#[must_use]
-pub fn is_open_path(path: &str) -> bool {
-    is_health_path(path) || page::has(path)
-}
-
 /// Whether the server is well: everybody may know.
-#[must_use]
-pub fn is_health_path(path: &str) -> bool {
+fn is_health_path(path: &str) -> bool {
     matches!(path, "/livez" | "/readyz")
 }
 
@@ -98,7 +102,7 @@ fn key(headers: &HeaderMap) -> Result<Option<&str>, Error> {
 }
 
 /// On a server without keys: the request names this machine, and no foreign page sent it.
-fn meant_for_us(uri: &Uri, headers: &HeaderMap) -> Result<(), Error> {
+fn meant_for_us(door: &Door, uri: &Uri, headers: &HeaderMap) -> Result<(), Error> {
     let refuse = |detail: String| Err(Error::new(Code::Forbidden, detail));
     let header = headers.get(header::HOST).map(|host| host.to_str());
     let host = match (uri.authority(), header) {
@@ -116,7 +120,7 @@ fn meant_for_us(uri: &Uri, headers: &HeaderMap) -> Result<(), Error> {
         let site = site.as_bytes().trim_ascii();
         !site.eq_ignore_ascii_case(b"same-origin") && !site.eq_ignore_ascii_case(b"none")
     };
-    if headers.get_all(FETCH_SITE).iter().any(is_foreign) && !page::has(uri.path()) {
+    if headers.get_all(FETCH_SITE).iter().any(is_foreign) && !(door.is_page)(uri.path()) {
         return refuse(
             "this server has no keys, so of what it has, pages of other servers may point only to its \
              own page; open that, or configure keys"
@@ -139,33 +143,30 @@ fn meant_for_us(uri: &Uri, headers: &HeaderMap) -> Result<(), Error> {
 
 /// A name or address of this machine, with or without a port.
 fn is_loopback(host: &str) -> bool {
-    let name = match host.strip_prefix('[') {
-        Some(rest) => {
-            let Some((address, port)) = rest.split_once(']') else {
+    // The colons of an address are in brackets.
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if !port.ends_with(']') => {
+            if !port.bytes().all(|byte| byte.is_ascii_digit()) {
                 return false;
-            };
-            let address: Result<Ipv6Addr, _> = address.parse();
-            return is_port(port) && address.is_ok_and(|address| address.is_loopback());
+            }
+            name
         }
-        None => match host.split_once(':') {
-            Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
-            Some(_) => return false,
-            None => host,
-        },
+        _ => host,
     };
-    let address: Result<IpAddr, _> = name.parse();
-    name.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
-}
-
-/// Nothing, or a colon and digits.
-fn is_port(text: &str) -> bool {
-    let digits = text.strip_prefix(':');
-    text.is_empty() || digits.is_some_and(|port| port.bytes().all(|byte| byte.is_ascii_digit()))
+    is_loopback_host(name)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// With a page at `/`.
+    fn door() -> Door {
+        Door {
+            is_page: |path| path == "/",
+            ..Door::new(Access::open())
+        }
+    }
 
     #[test]
     fn loopback_has_a_few_names() {
@@ -205,7 +206,7 @@ mod tests {
             if let Some(origin) = origin {
                 headers.insert(header::ORIGIN, origin.parse().unwrap());
             }
-            meant_for_us(&"/v1/sets".parse().unwrap(), &headers).is_ok()
+            meant_for_us(&door(), &"/v1/sets".parse().unwrap(), &headers).is_ok()
         };
         assert!(ask("localhost:7117", None));
         assert!(ask("localhost:7117", Some("http://localhost:7117")));
@@ -214,11 +215,11 @@ mod tests {
         assert!(!ask("localhost:7117", Some("null")));
         assert!(!ask("evil.example", Some("http://evil.example")));
         assert!(!ask("evil.example", None));
-        assert!(meant_for_us(&"/".parse().unwrap(), &HeaderMap::new()).is_err());
+        assert!(meant_for_us(&door(), &"/".parse().unwrap(), &HeaderMap::new()).is_err());
         let absolute = "http://evil.example/v1/sets".parse().unwrap();
         let mut headers = HeaderMap::new();
         headers.insert(header::HOST, "localhost".parse().unwrap());
-        assert!(meant_for_us(&absolute, &headers).is_err());
+        assert!(meant_for_us(&door(), &absolute, &headers).is_err());
     }
 
     #[test]
@@ -229,7 +230,7 @@ mod tests {
             for site in sites {
                 headers.append(FETCH_SITE, site.parse().unwrap());
             }
-            meant_for_us(&path.parse().unwrap(), &headers).is_ok()
+            meant_for_us(&door(), &path.parse().unwrap(), &headers).is_ok()
         };
         for path in [
             "/v1/sets",

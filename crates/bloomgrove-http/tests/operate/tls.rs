@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bloomgrove_server::config::{Limits, TlsFiles};
-use bloomgrove_server::tls::Tls;
+use bloomgrove_http::config::{Limits, TlsFiles};
+use bloomgrove_http::tls::Tls;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use tokio::io::AsyncWriteExt;

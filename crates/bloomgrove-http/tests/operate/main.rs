@@ -1,7 +1,7 @@
 //! The server as its operator sees it: refusals, limits, keys, TLS, stopping. Each test starts
-//! what stands before the handlers ([`front`](bloomgrove_server::front)) and the listener on a
+//! what stands before the handlers ([`front`](bloomgrove_http::front)) and the listener on a
 //! port of its own, with a few handlers of a kind that the tests need, and talks to it over
-//! plain sockets, so that it can misbehave. `whole.rs` does so with the whole server.
+//! plain sockets, so that it can misbehave.
 
 mod access;
 mod crowd;
@@ -10,4 +10,3 @@ mod observe;
 mod stop;
 mod support;
 mod tls;
-mod whole;

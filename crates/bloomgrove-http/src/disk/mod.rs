@@ -19,9 +19,6 @@ mod layout;
 mod pages;
 mod seal;
 
-#[cfg(test)]
-pub(crate) mod damage;
-
 use std::fmt;
 use std::fs::File;
 use std::io;
@@ -38,9 +35,10 @@ pub use head::Head;
 pub use pages::{Pages, has_table, is_redb};
 pub use seal::{Account, Ledger, Meta, unseal};
 
-/// The checksum of an entry, as it is stored.
-#[cfg(test)]
-pub(crate) fn checksum(table: &str, key: &[u8], payload: &[u8]) -> [u8; 8] {
+/// The checksum of an entry, as it is stored: for tests, here and above.
+#[doc(hidden)]
+#[must_use]
+pub fn checksum(table: &str, key: &[u8], payload: &[u8]) -> [u8; 8] {
     seal::checksum(table, key, payload).to_le_bytes()
 }
 
@@ -133,7 +131,10 @@ pub fn new_beside(
 }
 
 /// Waits until the name of a new file is on disk.
-pub(crate) fn sync_name(path: &Path) -> Result<()> {
+///
+/// # Errors
+/// When the disk refuses.
+pub fn sync_name(path: &Path) -> Result<()> {
     let directory = path.parent().context("a file is in a directory")?;
     Ok(File::open(directory)?.sync_all()?)
 }

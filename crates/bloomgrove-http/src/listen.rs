@@ -34,9 +34,11 @@ use crate::observe::metrics::REFUSED;
 use crate::tls::Tls;
 
 mod connection;
+mod listeners;
 mod pulse;
 
 use connection::Connection;
+pub use listeners::{Listeners, until_signals};
 
 /// How long requests under way may take once the server stops.
 pub const GRACE: Duration = Duration::from_secs(10);

@@ -41,7 +41,8 @@ impl Error {
     }
 
     /// Work that ended before it was done: it panicked, or the process is ending.
-    pub(crate) fn broken_off() -> Self {
+    #[must_use]
+    pub fn broken_off() -> Self {
         Self::new(Code::Internal, "the work was broken off")
     }
 }

@@ -34,11 +34,11 @@ use hyper::body::{Body as _, Frame, SizeHint};
 
 use crate::Error;
 use crate::access::Caller;
-use crate::aside::aside;
 use crate::budget::{Budget, Charge, SMALL};
 use crate::config::Limits;
 use crate::error::respond;
 use crate::observe::request::Peer;
+use crate::work::aside;
 
 /// What [`enforce`] needs: the limits, and the memory for all requests.
 #[derive(Clone, Debug)]

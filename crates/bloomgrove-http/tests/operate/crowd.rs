@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use bloomgrove_client::api::Code;
-use bloomgrove_server::config::Limits;
-use bloomgrove_server::listen::raise_file_limit;
+use bloomgrove_http::config::Limits;
+use bloomgrove_http::listen::raise_file_limit;
 use tokio::io::AsyncWriteExt;
 
 use crate::support::{Wanted, closes, read_answer, start};

@@ -9,7 +9,6 @@
 //! ```
 
 use std::any::Any;
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -20,7 +19,6 @@ use bloomgrove_client::api::Code;
 use tower_http::catch_panic::CatchPanicLayer;
 
 use crate::Error;
-use crate::access::Access;
 use crate::budget::Budget;
 use crate::config::Limits;
 use crate::guard::{self, Door};
@@ -30,18 +28,6 @@ use crate::observe::request;
 /// Puts all of it before the routes of `router`, and before what it answers to unknown paths.
 /// A request that takes longer than `slow` is logged.
 pub fn before(
-    router: Router,
-    access: Arc<Access>,
-    limits: &Limits,
-    budget: Budget,
-    slow: Duration,
-) -> Router {
-    let is_open = guard::is_open_path;
-    before_door(router, Door { access, is_open }, limits, budget, slow)
-}
-
-/// As [`before`], with other paths that need no key.
-pub fn before_door(
     router: Router,
     door: Door,
     limits: &Limits,

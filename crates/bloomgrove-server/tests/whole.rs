@@ -3,19 +3,23 @@
 use std::time::{Duration, Instant};
 
 use bloomgrove_client::api::Code;
-use bloomgrove_server::config::{Config, Limits};
-use bloomgrove_server::{Server, access::KeyEntry};
+use bloomgrove_http::access::KeyEntry;
+use bloomgrove_http::config::Limits;
+use bloomgrove_server::{Config, Server};
 
-use crate::support::{Answer, PATIENCE, Running, key};
+#[path = "../../bloomgrove-http/tests/operate/support.rs"]
+#[allow(dead_code, reason = "some of it is for other tests")]
+mod support;
+
+use support::{Answer, PATIENCE, Running, key};
 
 /// Starts it, and waits until it is ready.
-async fn start(folder: &std::path::Path, keys: Vec<KeyEntry>, limits: Limits) -> Running {
+async fn start(folder: &std::path::Path, keys: Vec<KeyEntry>, config: Config) -> Running {
     let server = Server::bind(Config {
         data: folder.into(),
         listen: vec!["127.0.0.1:0".parse().unwrap()],
-        keys,
-        limits,
-        ..Config::default()
+        keys: keys.into_iter().map(KeyEntry::into).collect(),
+        ..config
     })
     .await
     .unwrap();
@@ -62,7 +66,7 @@ fn keys() -> Vec<KeyEntry> {
 #[tokio::test]
 async fn every_command_asks_whether_the_key_allows_it() {
     let folder = tempfile::tempdir().unwrap();
-    let server = start(folder.path(), keys(), Limits::default()).await;
+    let server = start(folder.path(), keys(), Config::default()).await;
     let inside = r#"{"name":"site/galway/1","items":1000,"fpr":0.01}"#;
     let outside = r#"{"name":"site/cork/1","items":1000,"fpr":0.01}"#;
     let add = r#"{"keys":["ada"]}"#;
@@ -124,11 +128,15 @@ async fn limits_hold_for_every_command() {
     let folder = tempfile::tempdir().unwrap();
     let limits = Limits {
         body: 2000,
-        keys: 3,
         memory: 10_000,
         ..Limits::default()
     };
-    let server = start(folder.path(), keys(), limits).await;
+    let config = Config {
+        limits,
+        max_keys: 3,
+        ..Config::default()
+    };
+    let server = start(folder.path(), keys(), config).await;
     let set = |name: &str| format!(r#"{{"name":"{name}","items":1000,"fpr":0.01}}"#);
     // 1,000 keys at one in a hundred take some 1,200 bytes.
     let first = send(&server, "boss", "POST", "/v1/sets", &set("a")).await;
@@ -169,14 +177,14 @@ async fn limits_hold_for_every_command() {
 #[tokio::test]
 async fn what_was_confirmed_is_there_after_a_restart() {
     let folder = tempfile::tempdir().unwrap();
-    let server = start(folder.path(), Vec::new(), Limits::default()).await;
+    let server = start(folder.path(), Vec::new(), Config::default()).await;
     let set = r#"{"name":"a","items":1000,"fpr":0.01}"#;
     assert_eq!(
         send(&server, "x", "POST", "/v1/sets", set).await.status,
         201
     );
     stop(server).await;
-    let server = start(folder.path(), Vec::new(), Limits::default()).await;
+    let server = start(folder.path(), Vec::new(), Config::default()).await;
     assert_eq!(server.get("/v1/sets/a").await.status, 200);
     let text = server.get("/metrics").await.body;
     assert!(

@@ -39,8 +39,6 @@ async fn metrics_count_requests_by_route_and_tell_of_the_process() {
     let bucket =
         r#"bloomgrove_http_request_seconds_bucket{route="/slow/{ms}",method="GET",le="30"}"#;
     assert!(value(bucket) >= 2.0);
-    assert_eq!(value("bloomgrove_keys_asked_total "), 11.0);
-    assert_eq!(value("bloomgrove_sets "), 3.0);
     assert!(value("process_cpu_seconds_total ") > 0.0);
     assert!(value("process_resident_memory_bytes ") > 1e5);
     assert!(value("process_open_fds ") > 3.0);

@@ -1,4 +1,4 @@
-//! Damage to the bytes of a file, by a seed: for tests, here and in the crate of sites.
+//! Damage to the bytes of a file, by a seed: for tests of the crates whose files they are.
 
 use std::ops::Range;
 

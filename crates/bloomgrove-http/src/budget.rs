@@ -1,7 +1,7 @@
 //! The memory that requests hold, in and out: one budget for all of them.
 //!
 //! ```text
-//!   limits.memory   |---- sets ----|------ free ------|
+//!   limits.memory   |---- kept ----|------ free ------|
 //!   requests get                   |- half -|          + an eighth of limits.memory
 //! ```
 //!
@@ -31,7 +31,7 @@ use bytes::Bytes;
 use tokio::sync::Notify;
 
 use crate::Error;
-use crate::aside::free;
+use crate::work::free;
 
 /// What a request may hold whatever others do.
 pub(crate) const SMALL: u64 = 16 << 10;
@@ -51,8 +51,8 @@ pub struct Budget(Arc<Room>);
 #[derive(Debug)]
 struct Room {
     memory: u64,
-    /// What sets take, once there are any.
-    sets: OnceLock<Arc<AtomicU64>>,
+    /// What is kept beside requests, once it is known.
+    kept: OnceLock<Arc<AtomicU64>>,
     held: Mutex<Held>,
     freed: Notify,
 }
@@ -72,27 +72,27 @@ enum Full {
 }
 
 impl Budget {
-    /// Beside sets that may take this much memory.
+    /// Beside what is kept, which may take this much memory.
     #[must_use]
     pub fn new(memory: u64) -> Self {
         Self(Arc::new(Room {
             memory,
-            sets: OnceLock::new(),
+            kept: OnceLock::new(),
             held: Mutex::default(),
             freed: Notify::new(),
         }))
     }
 
-    /// From now on, sets take this much.
-    pub(crate) fn beside(&self, sets: Arc<AtomicU64>) {
+    /// From now on, what is kept takes this much.
+    pub fn beside(&self, kept: Arc<AtomicU64>) {
         // There is only one start.
-        let _ = self.0.sets.set(sets);
+        let _ = self.0.kept.set(kept);
     }
 
     /// What all requests may hold together.
     pub(crate) fn capacity(&self) -> u64 {
-        let sets = self.0.sets.get().map_or(0, |sets| sets.load(Relaxed));
-        (self.0.memory / 8).max(LEAST) + self.0.memory.saturating_sub(sets) / 2
+        let kept = self.0.kept.get().map_or(0, |kept| kept.load(Relaxed));
+        (self.0.memory / 8).max(LEAST) + self.0.memory.saturating_sub(kept) / 2
     }
 
     /// What they hold.
@@ -129,12 +129,14 @@ struct Account {
 
 impl Charge {
     /// Who pays.
-    pub(crate) fn caller(&self) -> &str {
+    #[must_use]
+    pub fn caller(&self) -> &str {
         &self.0.caller
     }
 
     /// An account of its own for a part of the request, given back before the rest.
-    pub(crate) fn part(&self) -> Self {
+    #[must_use]
+    pub fn part(&self) -> Self {
         self.0.budget.charge(self.0.caller.clone())
     }
 
@@ -334,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn sets_leave_less_to_requests() {
+    fn what_is_kept_leaves_less_to_requests() {
         let budget = Budget::new(800 * MB);
         assert_eq!(budget.capacity(), 500 * MB);
         budget.beside(Arc::new(AtomicU64::new(800 * MB)));

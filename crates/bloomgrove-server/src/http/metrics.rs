@@ -1,0 +1,112 @@
+//! Figures for Prometheus: what the process counts as it runs, and what the coordinator knows of itself.
+
+use bloomgrove_client::api::Status;
+use bloomgrove_http::observe::metrics::{add, of_process};
+use metrics::describe_counter;
+
+/// Traces, by whether they found everything.
+pub(crate) const TRACES: &str = "bloomgrove_traces_total";
+/// Questions of traces to sites.
+pub(crate) const SITE_REQUESTS: &str = "bloomgrove_site_requests_total";
+/// Those after which a site was not asked any more.
+pub(crate) const SITE_FAILURES: &str = "bloomgrove_site_failures_total";
+
+/// Says what these are, once the process counts.
+pub(crate) fn describe() {
+    describe_counter!(TRACES, "Traces, by whether they found everything.");
+    describe_counter!(SITE_REQUESTS, "Questions of traces to sites.");
+    describe_counter!(
+        SITE_FAILURES,
+        "Questions of traces after which a site was not asked any more."
+    );
+}
+
+/// The answer to `GET /metrics`.
+pub(crate) fn render(status: &Status) -> String {
+    let mut text = of_process();
+    let totals = &status.totals;
+    let counters = [
+        (
+            "keys_asked_total",
+            "Keys that were asked for.",
+            totals.keys_asked,
+        ),
+        (
+            "sets_named_total",
+            "Sets that were named in answers.",
+            totals.sets_named,
+        ),
+        ("changes_total", "Changes that are on disk.", totals.changes),
+        (
+            "commits_total",
+            "Times that the disk was waited for.",
+            totals.commits,
+        ),
+        (
+            "keys_added_total",
+            "Keys that were added.",
+            totals.keys_added,
+        ),
+    ];
+    let counters = counters.map(|(name, help, value)| (name, help, value as f64));
+    add(&mut text, "bloomgrove_", "counter", &counters);
+    let bytes = status.bytes as f64;
+    let limit = status.memory_limit as f64;
+    let store = status.store_bytes as f64;
+    let gauges = [
+        ("sets", "Sets.", status.sets as f64),
+        ("filter_bytes", "Bytes of all filters in memory.", bytes),
+        ("filter_bytes_limit", "Bytes that filters may take.", limit),
+        ("store_bytes", "Bytes of the store on disk.", store),
+        (
+            "version",
+            "The version that was last given to a set.",
+            status.version as f64,
+        ),
+        (
+            "uptime_seconds",
+            "Seconds since the server started.",
+            status.uptime,
+        ),
+    ];
+    add(&mut text, "bloomgrove_", "gauge", &gauges);
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use bloomgrove_client::api::Totals;
+
+    use super::*;
+
+    #[test]
+    fn figures_of_the_coordinator_follow_those_of_the_process() {
+        let text = render(&Status {
+            program: String::new(),
+            uptime: 1.5,
+            sets: 3,
+            bytes: 4096,
+            memory_limit: 1 << 30,
+            store_bytes: 8192,
+            version: 7,
+            segments: Vec::new(),
+            totals: Totals {
+                keys_asked: 11,
+                ..Totals::default()
+            },
+            cpu_seconds: 0.0,
+            resident_bytes: None,
+            examples: Vec::new(),
+            traces: Vec::new(),
+        });
+        for line in [
+            "bloomgrove_keys_asked_total 11",
+            "bloomgrove_sets 3",
+            "bloomgrove_filter_bytes_limit 1073741824",
+            "bloomgrove_uptime_seconds 1.5",
+            "# TYPE process_cpu_seconds_total counter",
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line}: {text}");
+        }
+    }
+}
