@@ -12,12 +12,12 @@ use std::time::Instant;
 
 use bloomgrove::index::{self, Index};
 use bloomgrove_client::api::{self, Code};
+use bloomgrove_http::observe::process;
 
 use super::Coordinator;
 use super::catalog::{Catalog, Entry};
 use super::text::not_found;
 use crate::Error;
-use bloomgrove_http::observe::process;
 
 /// Keys asked for while the index is held, and names copied: a change waits for these at most.
 const KEYS: usize = 32;

@@ -7,6 +7,8 @@ use std::sync::{Arc, PoisonError};
 
 use bloomgrove::{Filter, Params, codec};
 use bloomgrove_client::api::{self, Code, Key};
+use bloomgrove_http::private::make_folder;
+use bloomgrove_http::work::{Bulk, aside};
 use bytes::Bytes;
 use tokio::sync::oneshot;
 
@@ -15,8 +17,6 @@ use super::text::not_found;
 use super::writer::Job;
 use super::{Coordinator, SNAPSHOTS, now, text};
 use crate::Error;
-use bloomgrove_http::private::make_folder;
-use bloomgrove_http::work::{Bulk, aside};
 
 /// Keys whose bits are found at once.
 const FEW_KEYS: usize = 64;

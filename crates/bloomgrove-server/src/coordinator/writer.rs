@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use bloomgrove_client::api::Code;
+use bloomgrove_http::observe::process;
 use tokio::sync::{mpsc, oneshot};
 
 use super::change::{Change, Done, Prepared};
@@ -23,7 +24,6 @@ use super::quota;
 use super::store::CommitError;
 use super::{Shared, now};
 use crate::Error;
-use bloomgrove_http::observe::process;
 
 /// Changes in one commit at most: a reader waits for one of them, the disk for all.
 const BATCH: usize = 64;

@@ -6,6 +6,8 @@ use axum::http::HeaderName;
 use axum::response::{IntoResponse, Response};
 use bloomgrove::codec;
 use bloomgrove_client::api::{Code, MEDIA_GROVE, MEDIA_MESSAGE, Updated};
+use bloomgrove_http::budget::Charge;
+use bloomgrove_http::extract::{Asked, Reader, utf8};
 use http::{StatusCode, header};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
@@ -15,8 +17,6 @@ use super::extract::{Binary, Name, Ready, Writable, to_the_end};
 use super::problems::Problems;
 use super::sets::{UpdateQuery, updated};
 use crate::Error;
-use bloomgrove_http::budget::Charge;
-use bloomgrove_http::extract::{Asked, Reader, utf8};
 
 /// The version of what was sent.
 const VERSION: HeaderName = HeaderName::from_static("x-bloomgrove-version");

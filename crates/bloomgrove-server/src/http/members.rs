@@ -6,13 +6,13 @@ use axum::response::{IntoResponse, Response};
 use bloomgrove_client::api::{
     Estimate, EstimateRequest, ReconstructRequest, Reconstruction, Sample, SampleRequest,
 };
+use bloomgrove_http::budget::Charge;
+use bloomgrove_http::extract::{Json, Reader};
 
 use super::App;
 use super::extract::Ready;
 use super::problems::Problems;
 use crate::Error;
-use bloomgrove_http::budget::Charge;
-use bloomgrove_http::extract::{Json, Reader};
 
 /// Estimates how many items an expression of sets holds
 #[utoipa::path(post, path = "/v1/estimate", tag = "questions", request_body = EstimateRequest,

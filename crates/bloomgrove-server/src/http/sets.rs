@@ -3,6 +3,9 @@
 use axum::Json as Answer;
 use axum::extract::State;
 use bloomgrove_client::api::{AddItems, ChangeSet, CreateSet, Key, Set, SetList, Updated};
+use bloomgrove_http::budget::Charge;
+use bloomgrove_http::extract::{Asked, Json, Reader, Who};
+use bloomgrove_http::work::Bulk;
 use http::StatusCode;
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -12,9 +15,6 @@ use super::extract::{Keys, Name, Ready, Writable, to_the_end};
 use super::problems::Problems;
 use crate::Error;
 use crate::coordinator::Done;
-use bloomgrove_http::budget::Charge;
-use bloomgrove_http::extract::{Asked, Json, Reader, Who};
-use bloomgrove_http::work::Bulk;
 
 /// Which sets to list.
 #[derive(Debug, Deserialize, IntoParams)]

@@ -3,6 +3,8 @@
 use axum::Json as Answer;
 use axum::extract::State;
 use bloomgrove_client::api::{Picture, Snapshot, Snapshots, Status};
+use bloomgrove_http::budget::Charge;
+use bloomgrove_http::extract::{Asked, Reader, Who};
 use http::StatusCode;
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -12,8 +14,6 @@ use super::extract::Ready;
 use super::problems::Problems;
 use crate::Error;
 use crate::demo;
-use bloomgrove_http::budget::Charge;
-use bloomgrove_http::extract::{Asked, Reader, Who};
 
 /// Tells the state of the server
 #[utoipa::path(get, path = "/v1/status", tag = "server",

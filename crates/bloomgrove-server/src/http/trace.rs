@@ -4,6 +4,8 @@ use axum::Json as Answer;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use bloomgrove_client::api::{Direction, Trace, TraceRequest};
+use bloomgrove_http::budget::Charge;
+use bloomgrove_http::extract::{Asked, Json, Reader};
 use http::header;
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
@@ -13,8 +15,6 @@ use super::extract::Ready;
 use super::problems::Problems;
 use crate::Error;
 use crate::render;
-use bloomgrove_http::budget::Charge;
-use bloomgrove_http::extract::{Asked, Json, Reader};
 
 /// Traces documents across all sites
 ///

@@ -4,6 +4,8 @@ use axum::Json as Answer;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use bloomgrove_client::api::{Key, Which, WhichRequest};
+use bloomgrove_http::budget::Charge;
+use bloomgrove_http::extract::{Asked, Reader};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -11,8 +13,6 @@ use super::App;
 use super::extract::{Keys, Ready};
 use super::problems::Problems;
 use crate::Error;
-use bloomgrove_http::budget::Charge;
-use bloomgrove_http::extract::{Asked, Reader};
 
 /// A question in either form.
 #[derive(Deserialize)]

@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 
 use bloomgrove_client::api::{Direction, LineageRequest};
 use bloomgrove_client::{Error, Site};
+use bloomgrove_http::budget::Charge;
 use tokio::sync::Semaphore;
 
 use super::check::{self, Checked};
 use super::graph::{Question, SiteNo};
 use super::pool::ANSWER;
 use super::share::Size;
-use bloomgrove_http::budget::Charge;
 
 /// Of what a site says for people, so many characters are repeated.
 const REPEATED: usize = 200;

@@ -45,13 +45,13 @@ use std::time::Duration;
 use anyhow::Result;
 use bloomgrove_client::api::{Code, LONGEST_SEALED_ID, Trace, TraceRequest};
 use bloomgrove_client::{Carrier, Site, host_of};
+use bloomgrove_http::budget::Charge;
 use tokio::sync::Semaphore;
 
 use crate::Error;
 use crate::config::{Config, SiteOptions};
 use crate::coordinator::{Coordinator, KnownSite};
 use crate::http::metrics as names;
-use bloomgrove_http::budget::Charge;
 use pool::Pool;
 use run::Run;
 

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use bloomgrove_client::api::{Start, Trace, TraceRequest};
+use bloomgrove_http::budget::Charge;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::timeout_at;
@@ -19,7 +20,6 @@ use crate::Error;
 use crate::coordinator::{Coordinator, KnownSite};
 use crate::http::metrics as names;
 use crate::render;
-use bloomgrove_http::budget::Charge;
 
 /// Seconds, unless others are asked for.
 const SECONDS: f64 = 10.0;

@@ -63,6 +63,10 @@ impl Running {
         self.folder
     }
 
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
     /// A request by hand.
     pub(crate) async fn send(
         &self,
@@ -73,7 +77,7 @@ impl Running {
     ) -> reqwest::Response {
         let request = reqwest::Client::builder().no_proxy().build().unwrap();
         let mut request = request
-            .request(method, format!("{}{path}", self.url))
+            .request(method, format!("{}{path}", self.url()))
             .body(body);
         if let Some(media) = media {
             request = request.header("content-type", media);

@@ -8,7 +8,7 @@
 //! | `several.rs` | several of those together |
 //! | `missing.rs` | what a trace says of what it cannot know |
 //! | `tls.rs` | sites behind TLS |
-//! | `fake.rs`, `support.rs` | sites and servers of the tests |
+//! | `fake.rs`, `../http/support.rs` | sites and servers of the tests |
 
 mod exact;
 mod fake;
@@ -16,5 +16,7 @@ mod hostile;
 mod missing;
 mod registry;
 mod several;
+#[path = "../http/support.rs"]
+#[allow(dead_code, reason = "some of it is for other tests")]
 mod support;
 mod tls;

@@ -13,12 +13,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use bloomgrove_http::disk::{Damaged, Examined, Head, Pages, replace_damaged};
+use bloomgrove_http::private::tidy;
 
 use super::snapshot::{delta, filter, rebuild, set, site};
 use super::{FILE, Record, STORE};
 use crate::coordinator::load;
-use bloomgrove_http::disk::{Damaged, Examined, Head, Pages, replace_damaged};
-use bloomgrove_http::private::tidy;
 
 /// Names that are told one by one.
 const NAMED: usize = 100;

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+use bloomgrove_http::disk::{Damaged, Examined, Meta, Pages, new_beside, sync_name, unseal};
 use redb::{Database, Durability, ReadTransaction, ReadableTable, TableDefinition, TableHandle};
 use tempfile::NamedTempFile;
 
 use super::{DELTAS, FILTERS, Record, SETS, SITES, STORE, SiteRecord, Store, Write, fill, put};
-use bloomgrove_http::disk::{Damaged, Examined, Meta, Pages, new_beside, sync_name, unseal};
 
 /// After a restore versions go on so much higher, and by chance some more: clients may know versions
 /// that the snapshot does not, and none of those may be given again, nor those of another restore.
