@@ -44,17 +44,16 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     if let Some(Verb::Key(args)) = args.verb {
         return make_key(args);
     }
-    let mut settings = args.flags.settings()?;
-    let demo = settings.demo == Some(true);
+    let (mut config, names_data) = args.flags.config()?;
+    let demo = config.demo;
     // A demo leaves nothing behind, unless it is told where.
-    let passing = match demo && settings.data.is_none() {
+    let passing = match demo && !names_data {
         true => Some(tempfile::tempdir().context("a folder for the demo")?),
         false => None,
     };
     if let Some(folder) = &passing {
-        settings.data = Some(folder.path().into());
+        config.data = folder.path().into();
     }
-    let mut config = settings.into_config().map_err(|error| anyhow!(error))?;
     let sites = match demo {
         true => Some(DemoSites::of(&mut config)?),
         false => None,

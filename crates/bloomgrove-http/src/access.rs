@@ -1,9 +1,9 @@
 //! Keys, and what they allow.
 //!
 //! ```text
-//! admin   everything; snapshots
-//! write   ask everything; change sets whose names begin with the key's prefix
-//! read    ask everything
+//! admin   everything
+//! write   query everything; change what has a name that begins with the key's prefix
+//! read    query everything
 //! ```
 //!
 //! The server keeps the SHA-256 of each key, never the key. Keys are random (32 bytes, see
@@ -31,7 +31,7 @@ use crate::Error;
 pub enum Role {
     /// Ask.
     Read,
-    /// Ask, and change sets whose names begin with the key's prefix.
+    /// Query, and change what has a name that begins with the key's prefix.
     Write,
     /// Everything.
     Admin,
@@ -70,7 +70,7 @@ pub struct KeyEntry {
     pub role: Role,
     /// The SHA-256 of the key, in 64 hexadecimal digits.
     pub sha256: String,
-    /// Of a write key: how the names of the sets begin that it may change.
+    /// Of a write key: how the names begin of what it may change.
     #[serde(default)]
     pub prefix: String,
 }
@@ -287,7 +287,7 @@ impl Caller {
         &self.name
     }
 
-    /// How the names of the sets begin that it may change; empty for all.
+    /// How the names begin of what it may change; empty for all.
     #[must_use]
     pub fn prefix(&self) -> &str {
         &self.prefix
@@ -302,20 +302,20 @@ impl Caller {
         self.needs(Role::Read)
     }
 
-    /// May make, change or remove the set of this name.
+    /// May make, change or remove what has this name.
     ///
     /// # Errors
     ///
     /// When the key is for reading, or for other names.
-    pub fn may_write(&self, set: &str) -> Result<(), Error> {
+    pub fn may_write(&self, wanted: &str) -> Result<(), Error> {
         self.needs(Role::Write)?;
-        if set.starts_with(&*self.prefix) {
+        if wanted.starts_with(&*self.prefix) {
             Ok(())
         } else {
             let Self { name, prefix, .. } = self;
             let detail = format!(
                 "the key {name:?} may change only sets whose names begin with {prefix:?}, and \
-                 {set:?} does not"
+                 {wanted:?} does not"
             );
             Err(Error::new(Code::Forbidden, detail))
         }

@@ -5,7 +5,7 @@
 //!   requests get                   |- half -|          + an eighth of limits.memory
 //! ```
 //!
-//! A request has one [`Charge`]: its body, what that becomes (keys, positions, filters), and its answer
+//! A request has one [`Charge`]: its body, what that becomes (values, results), and its answer
 //! until the last byte has gone or the client is given up. Whatever is large is charged before
 //! it is made.
 //!
@@ -13,7 +13,7 @@
 //! |---|---|
 //! | that holds little (16 KiB) | goes on: connections are limited, too |
 //! | that can never fit | is refused: 413 |
-//! | whose body or filter is large | waits: for its body until its time is up, for more than that a few seconds: 503 |
+//! | whose body, or what that becomes, is large | waits: for its body until its time is up, for more than that a few seconds: 503 |
 //! | that grows while it works | is refused: 503, try again |
 //!
 //! One caller (a key; without keys, an address) gets half of the room, or what one request needs when it

@@ -4,45 +4,116 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use bloomgrove_units as units;
+use clap::Args;
+
 use crate::observe::process::machine_memory;
+use crate::settings::defaults;
 
 /// The certificate and its key.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Args, Clone, Debug, PartialEq, Eq)]
+#[command(next_help_heading = "TLS")]
 pub struct TlsFiles {
-    /// The chain of certificates, the server's first, in PEM.
+    /// The chain of certificates, the server's own first, PEM; read again when it changes
+    #[arg(
+        id = "tls.cert",
+        long = "tls-cert",
+        value_name = "FILE",
+        env = "BLOOMGROVE_TLS_CERT",
+        required = false
+    )]
     pub cert: PathBuf,
-    /// The private key, in PEM.
+    /// The private key, PEM; read again when it changes
+    #[arg(
+        id = "tls.key",
+        long = "tls-key",
+        value_name = "FILE",
+        env = "BLOOMGROVE_TLS_KEY",
+        required = false
+    )]
     pub key: PathBuf,
 }
 
 /// How much is too much.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Args, Clone, Debug, PartialEq)]
+#[command(next_help_heading = "Limits")]
 pub struct Limits {
-    /// Bytes of one request's body.
+    /// Bytes of one request's body
+    ///
+    /// Larger ones are refused (413).
+    #[arg(
+        id = "limits.body",
+        long = "max-body",
+        value_name = "SIZE",
+        env = "BLOOMGROVE_MAX_BODY",
+        default_value = "64MiB",
+        value_parser = units::bytes
+    )]
     pub body: u64,
-    /// Bytes of memory for what is served; requests get a part of what that leaves
-    /// ([`budget`](crate::budget)).
+    /// Memory for what is kept: bytes, or a share of the machine's
+    ///
+    /// What would need more is refused (507), and queries go on. Requests, from body to answer, share
+    /// another eighth of it, and half of what is left free.
+    #[arg(
+        id = "limits.memory",
+        long = "memory",
+        value_name = "SIZE",
+        env = "BLOOMGROVE_MEMORY",
+        default_value = "50%",
+        value_parser = Amount::bytes_of
+    )]
     pub memory: u64,
-    /// From the end of a request's head to its answer.
+    /// From the end of a request's head to its answer
+    ///
+    /// A body that does not come in this time is refused with 408, an answer that is not ready with 503.
+    #[arg(
+        id = "limits.request_time",
+        long = "request-time",
+        value_name = "TIME",
+        env = "BLOOMGROVE_REQUEST_TIME",
+        default_value = "30s",
+        value_parser = units::duration
+    )]
     pub request_time: Duration,
-    /// From the first byte of a request's head to its last; also for a TLS handshake.
+    /// For a request's head to come
+    ///
+    /// From its first byte to its last; also for a TLS handshake.
+    #[arg(
+        id = "limits.header_time",
+        long = "header-time",
+        value_name = "TIME",
+        env = "BLOOMGROVE_HEADER_TIME",
+        default_value = "10s",
+        value_parser = units::duration
+    )]
     pub header_time: Duration,
-    /// How long a connection may do nothing, or an answer lie unread.
+    /// For a connection on which nothing happens, or an answer that lies unread
+    #[arg(
+        id = "limits.idle_time",
+        long = "idle-time",
+        value_name = "TIME",
+        env = "BLOOMGROVE_IDLE_TIME",
+        default_value = "75s",
+        value_parser = units::duration
+    )]
     pub idle_time: Duration,
-    /// Connections at a time.
+    /// Connections at a time
+    ///
+    /// Further ones get 503. Fewer, if the system allows fewer open files.
+    #[arg(
+        id = "limits.connections",
+        long = "max-connections",
+        value_name = "COUNT",
+        env = "BLOOMGROVE_MAX_CONNECTIONS",
+        default_value = "20000",
+        value_parser = units::many
+    )]
     pub connections: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self {
-            body: 64 << 20,
-            memory: Amount::Share(0.5).bytes(),
-            request_time: Duration::from_secs(30),
-            header_time: Duration::from_secs(10),
-            idle_time: Duration::from_secs(75),
-            connections: 20_000,
-        }
+        defaults()
     }
 }
 
@@ -88,6 +159,15 @@ pub enum Amount {
 }
 
 impl Amount {
+    /// The bytes that a text says.
+    ///
+    /// # Errors
+    ///
+    /// What to write instead.
+    pub fn bytes_of(text: &str) -> Result<u64, String> {
+        text.parse().map(Self::bytes)
+    }
+
     /// How many bytes that is here.
     #[must_use]
     pub fn bytes(self) -> u64 {
@@ -104,9 +184,7 @@ impl FromStr for Amount {
     fn from_str(text: &str) -> Result<Self, String> {
         let help = "write memory as 4GiB or 500MB, or as a share of the machine's such as 50%";
         let Some(percent) = text.trim().strip_suffix('%') else {
-            return bloomgrove_units::bytes(text)
-                .map(Self::Bytes)
-                .map_err(|_| help.into());
+            return units::bytes(text).map(Self::Bytes).map_err(|_| help.into());
         };
         let percent: f64 = percent.trim().parse().map_err(|_| help)?;
         (percent > 0.0 && percent <= 100.0)
@@ -116,30 +194,50 @@ impl FromStr for Amount {
 }
 
 /// What is logged, and how.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Args, Clone, Debug, PartialEq)]
+#[command(next_help_heading = "Logs")]
 pub struct LogOptions {
-    /// `error`, `warn`, `info`, `debug`, `trace`, or directives such as
-    /// `info,bloomgrove_http=debug`.
+    /// error, warn, info, debug, trace, or directives for each part: info,bloomgrove_http=debug
+    ///
+    /// At info: start, stop, changes of certificates, requests that failed or were slow. At debug: every
+    /// request.
+    #[arg(
+        id = "log.level",
+        long = "log",
+        value_name = "LEVEL",
+        env = "BLOOMGROVE_LOG",
+        default_value = "info"
+    )]
     pub level: String,
-    /// For people or for programs.
+    /// pretty (a line of text for each event) or json (an object)
+    #[arg(
+        id = "log.format",
+        long = "log-format",
+        value_name = "FORMAT",
+        env = "BLOOMGROVE_LOG_FORMAT",
+        default_value = "pretty"
+    )]
     pub format: LogFormat,
-    /// Requests that take longer are logged.
+    /// Log requests that take longer than this
+    #[arg(
+        id = "log.slow",
+        long = "slow",
+        value_name = "TIME",
+        env = "BLOOMGROVE_SLOW",
+        default_value = "1s",
+        value_parser = units::duration
+    )]
     pub slow: Duration,
 }
 
 impl Default for LogOptions {
     fn default() -> Self {
-        Self {
-            level: "info".into(),
-            format: LogFormat::Pretty,
-            slow: Duration::from_secs(1),
-        }
+        defaults()
     }
 }
 
 /// For people or for programs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
     /// A line of text for each event.
     Pretty,

@@ -32,6 +32,7 @@ pub mod limit;
 pub mod listen;
 pub mod observe;
 pub mod private;
+pub mod settings;
 pub mod tls;
 pub mod work;
 

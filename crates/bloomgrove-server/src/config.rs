@@ -4,83 +4,146 @@
 //! flags  >  environment  >  file  >  defaults
 //! ```
 //!
-//! [`Settings`] is what one of the first three says: every field may be missing. The command
-//! line reads flags and environment into one, [`Settings::from_file`] reads a TOML file into
-//! another; [`Settings::or`] lays one over the other, and [`Settings::into_config`] fills in
-//! the defaults. `deploy/bloomgrove.toml` is a file with every setting.
+//! Each setting is declared once, as an option of [`Config`] or of what it contains
+//! ([`settings`]). `deploy/bloomgrove.toml` is a file with every setting.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bloomgrove_client::api::MOST_KEYS;
 use bloomgrove_http::access::{self, KeyEntry, Role};
 use bloomgrove_http::config::{Limits, LogOptions, TlsFiles, not_zero};
+use bloomgrove_http::settings::{self, Settings};
+use bloomgrove_units as units;
+use clap::{ArgMatches, Args};
 
 mod key;
-mod read;
-mod settings;
 
 pub use key::{Key, quotas};
-pub use settings::{
-    LimitSettings, LogSettings, Settings, SiteSettings, TlsSettings, TraceSettings,
-};
-
-/// The port that the server listens on when nobody says otherwise.
-pub const PORT: u16 = 7117;
 
 /// All that the server needs to know before it starts.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Args, Clone, Debug, PartialEq)]
 pub struct Config {
-    /// The folder with everything that is kept.
+    /// The directory with everything that is kept
+    ///
+    /// Nothing else is written.
+    #[arg(
+        id = "data",
+        long,
+        value_name = "DIR",
+        env = "BLOOMGROVE_DATA",
+        default_value = "bloomgrove-data"
+    )]
     pub data: PathBuf,
-    /// Where to listen.
+    /// Where to listen; may be repeated
+    ///
+    /// Beyond loopback (127.0.0.1, [::1]) only with keys.
+    #[arg(
+        id = "listen",
+        long,
+        value_name = "ADDR",
+        env = "BLOOMGROVE_LISTEN",
+        value_delimiter = ',',
+        default_value = "127.0.0.1:7117"
+    )]
     pub listen: Vec<SocketAddr>,
-    /// How much is too much.
-    pub limits: Limits,
-    /// Keys in one request.
-    pub max_keys: usize,
-    /// Bytes that one filter may take in memory: a few bytes on the wire can stand for many.
-    pub max_filter: u64,
-    /// The certificate and its key; without them, plain HTTP.
-    pub tls: Option<TlsFiles>,
-    /// Who may do what; without keys, everybody everything, from this machine.
-    pub keys: Vec<Key>,
-    /// Which sites of a federation are asked, and how.
-    pub sites: SiteOptions,
-    /// How far traces go.
-    pub trace: TraceOptions,
-    /// What is logged, and how.
-    pub log: LogOptions,
-    /// Begin with data to explore.
+    /// Begin with data to explore, kept only if --data says where
+    #[arg(
+        id = "demo",
+        long,
+        value_name = "BOOL",
+        env = "BLOOMGROVE_DEMO",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        default_value = "false",
+        action = clap::ArgAction::Set
+    )]
     pub demo: bool,
     /// Begin with what is in this snapshot.
+    #[arg(skip)]
     pub restore: Option<PathBuf>,
     /// If the store is damaged, keep what can be read of it.
+    #[arg(skip)]
     pub salvage: bool,
+    /// How much is too much.
+    #[command(flatten)]
+    pub limits: Limits,
+    /// Keys in one request
+    ///
+    /// More are refused (413).
+    #[arg(
+        id = "limits.keys",
+        long = "max-keys",
+        value_name = "COUNT",
+        env = "BLOOMGROVE_MAX_KEYS",
+        default_value = "100000",
+        value_parser = units::many
+    )]
+    pub max_keys: usize,
+    /// Memory for one filter
+    ///
+    /// A few bytes on the wire can stand for many. Larger ones are refused (413).
+    #[arg(
+        id = "limits.filter",
+        long = "max-filter",
+        value_name = "SIZE",
+        env = "BLOOMGROVE_MAX_FILTER",
+        default_value = "256MiB",
+        value_parser = units::bytes
+    )]
+    pub max_filter: u64,
+    /// The certificate and its key; without them, plain HTTP.
+    #[command(flatten)]
+    pub tls: Option<TlsFiles>,
+    /// A key that is let in, by its hash; may be repeated
+    #[arg(
+        id = "keys",
+        long = "key",
+        value_name = "NAME:ROLE:SHA256[:PREFIX]",
+        env = "BLOOMGROVE_KEYS",
+        value_delimiter = ',',
+        help_heading = "Access"
+    )]
+    pub keys: Vec<Key>,
+    /// Which sites of a federation are asked, and how.
+    #[command(flatten)]
+    pub sites: SiteOptions,
+    /// How far traces go.
+    #[command(flatten)]
+    pub trace: TraceOptions,
+    /// What is logged, and how.
+    #[command(flatten)]
+    pub log: LogOptions,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self {
-            data: "bloomgrove-data".into(),
-            listen: vec![SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), PORT)],
-            limits: Limits::default(),
-            max_keys: 100_000,
-            max_filter: 256 << 20,
-            tls: None,
-            keys: Vec::new(),
-            sites: SiteOptions::default(),
-            trace: TraceOptions::default(),
-            log: LogOptions::default(),
-            demo: false,
-            restore: None,
-            salvage: false,
-        }
+        settings::defaults()
     }
 }
 
 impl Config {
+    /// What flags and environment say (`given`, by the options of this type), and the file where they say
+    /// nothing; and whether any of them names a data directory.
+    ///
+    /// # Errors
+    /// The file, the line and what is wrong there; what does not go together.
+    pub fn read(given: &ArgMatches, file: Option<&Path>) -> Result<(Self, bool), String> {
+        Self::from_settings(Settings::read(given, file)?)
+    }
+
+    fn from_settings(settings: Settings<Self, Key>) -> Result<(Self, bool), String> {
+        let names_data = settings.says("data");
+        let mut config = settings.value;
+        if let Some(keys) = settings.keys {
+            config.keys = keys;
+        }
+        config.check()?;
+        Ok((config, names_data))
+    }
+
     /// What does not go together.
     ///
     /// # Errors
@@ -115,13 +178,34 @@ impl Config {
 }
 
 /// Which sites of a federation are asked, and how.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+///
+/// Sites register themselves with their addresses, and traces ask them there.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+#[command(next_help_heading = "Sites and traces")]
 pub struct SiteOptions {
-    /// Hosts that sites may be at: a name, or the end of one with its dot (`.example.org`). Empty:
-    /// any. The server sends requests there.
+    /// Hosts that sites may be at, or ends of their names; may be repeated [default: any]
+    ///
+    /// A name, or the end of one with its dot (".example.org" for all hosts below it). Set it where
+    /// whoever has a write key should not have this server send requests to hosts that only it can reach.
+    /// Holds for sites that are registered already, too; link-local addresses (169.254.0.0/16, fe80::/10)
+    /// are never asked.
+    #[arg(
+        id = "sites.hosts",
+        long = "site-host",
+        value_name = "HOST",
+        env = "BLOOMGROVE_SITE_HOSTS",
+        value_delimiter = ','
+    )]
     pub hosts: Vec<String>,
-    /// The certificates of the authority that all sites have theirs from, in PEM; none: those
-    /// that the system trusts.
+    /// Trust this authority and no other for sites: its certificate, in PEM
+    ///
+    /// Without it, the authorities that the system trusts.
+    #[arg(
+        id = "sites.ca",
+        long = "site-ca",
+        value_name = "FILE",
+        env = "BLOOMGROVE_SITE_CA"
+    )]
     pub ca: Option<PathBuf>,
 }
 
@@ -188,24 +272,45 @@ pub(crate) fn is_link_local(address: IpAddr) -> bool {
 }
 
 /// How far traces go.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Args, Clone, Debug, PartialEq)]
 pub struct TraceOptions {
-    /// The longest that a trace may take; never more than four fifths of
-    /// [`Limits::request_time`].
+    /// The longest that a trace may take
+    ///
+    /// Never more than four fifths of the request time. What was found until then is the answer.
+    #[arg(
+        id = "trace.time",
+        long = "trace-time",
+        value_name = "TIME",
+        env = "BLOOMGROVE_TRACE_TIME",
+        default_value = "20s",
+        value_parser = units::duration
+    )]
     pub time: Duration,
-    /// The longest that one site may take for one answer.
+    /// For one site to answer in a trace
+    #[arg(
+        id = "trace.site_time",
+        long = "site-time",
+        value_name = "TIME",
+        env = "BLOOMGROVE_SITE_TIME",
+        default_value = "5s",
+        value_parser = units::duration
+    )]
     pub site_time: Duration,
-    /// Links at which a trace ends.
+    /// Links at which a trace ends, 100000 at most
+    #[arg(
+        id = "trace.links",
+        long = "trace-links",
+        value_name = "COUNT",
+        env = "BLOOMGROVE_TRACE_LINKS",
+        default_value = "100000",
+        value_parser = units::count
+    )]
     pub links: u64,
 }
 
 impl Default for TraceOptions {
     fn default() -> Self {
-        Self {
-            time: Duration::from_secs(20),
-            site_time: Duration::from_secs(5),
-            links: 100_000,
-        }
+        settings::defaults()
     }
 }
 

@@ -1,56 +1,140 @@
 //! Configuration of a site: what can be set, what it is when it is not set, and what is refused.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use bloomgrove_client::{Client, Seal, host_of, is_loopback_host};
 use bloomgrove_http::access::{self, KeyEntry, Role};
-use bloomgrove_http::config::{Limits, TlsFiles};
+use bloomgrove_http::config::{Limits, LogOptions, TlsFiles};
+use bloomgrove_http::settings;
+use bloomgrove_units as units;
+use clap::Args;
 
 use crate::publish::Window;
 
-/// The port that a site listens on when nobody says otherwise.
-pub const PORT: u16 = 7118;
+/// Where --help lists what is about publishing.
+const PUBLISH: &str = "The coordinator";
 /// Bytes of the name of a site.
 const LONGEST_NAME: usize = 200;
 /// Ids that a window can be made for.
 const MOST_EXPECTED: u64 = 1 << 32;
 
 /// All that a site needs to know before it starts.
-#[derive(Clone, Debug)]
+#[derive(Args, Clone, Debug)]
 pub struct SiteConfig {
-    /// What it is called everywhere.
+    /// What the site is called; its sets are NAME/ids/...
+    #[arg(
+        id = "name",
+        long,
+        value_name = "NAME",
+        env = "BLOOMGROVE_SITE_NAME",
+        default_value = "site",
+        hide_default_value = true
+    )]
     pub name: String,
-    /// The folder with everything that is kept.
+    /// The directory with everything that is recorded
+    #[arg(
+        id = "data",
+        long,
+        value_name = "DIR",
+        env = "BLOOMGROVE_DATA",
+        default_value = "NAME-data"
+    )]
     pub data: PathBuf,
-    /// Where to listen.
+    /// Where to listen; may be repeated
+    ///
+    /// Beyond loopback (127.0.0.1, [::1]) only with keys.
+    #[arg(
+        id = "listen",
+        long,
+        value_name = "ADDR",
+        env = "BLOOMGROVE_LISTEN",
+        value_delimiter = ',',
+        default_value = "127.0.0.1:7118"
+    )]
     pub listen: Vec<SocketAddr>,
-    /// Where the coordinator reaches it; the first address that it listens on, if it is left out.
+    /// Where the coordinator reaches this site [default: where it listens]
+    #[arg(
+        id = "advertise",
+        long,
+        value_name = "URL",
+        env = "BLOOMGROVE_ADVERTISE"
+    )]
     pub advertise: Option<String>,
     /// Who gets to know which ids are here; nobody, if it is left out.
+    #[arg(skip)]
     pub coordinator: Option<CoordinatorConfig>,
-    /// How often that is brought up to date.
+    /// How often new ids are published
+    #[arg(
+        id = "publish.period",
+        long = "period",
+        value_name = "TIME",
+        env = "BLOOMGROVE_PERIOD",
+        default_value = "10s",
+        value_parser = units::duration,
+        help_heading = PUBLISH
+    )]
     pub period: Duration,
     /// How ids are divided by time; not at all, if it is left out.
+    #[arg(skip)]
     pub window: Option<Window>,
-    /// How many ids to expect, in a window if there are windows.
+    /// Ids to make room for at first, in a filter (of a window); it grows by itself
+    #[arg(
+        id = "publish.expect",
+        long = "expect",
+        value_name = "COUNT",
+        env = "BLOOMGROVE_EXPECT",
+        default_value = "10000",
+        value_parser = units::count,
+        help_heading = PUBLISH
+    )]
     pub expect: u64,
-    /// How often the coordinator may come in vain.
+    /// How often an id that is not known here may bring the coordinator all the same
+    #[arg(
+        id = "publish.fpr",
+        long = "fpr",
+        value_name = "RATE",
+        env = "BLOOMGROVE_FPR",
+        default_value = "0.0001",
+        value_parser = units::rate,
+        help_heading = PUBLISH
+    )]
     pub fpr: f64,
     /// What keeps ids from the coordinator, if anything does.
+    #[arg(skip)]
     pub seal: Option<Seal>,
-    /// Who may do what; without keys, everybody everything, from this machine.
+    /// A key that is let in, by its hash (`bloomgrove serve key` makes one); may be repeated
+    #[arg(
+        id = "keys",
+        long = "key",
+        value_name = "NAME:ROLE:SHA256",
+        env = "BLOOMGROVE_KEYS",
+        value_delimiter = ',',
+        help_heading = "Access"
+    )]
     pub keys: Vec<KeyEntry>,
-    /// The certificate and its key; without them, plain HTTP.
-    pub tls: Option<TlsFiles>,
     /// How much is too much.
+    #[command(flatten)]
     pub limits: Limits,
-    /// Triples at most: each takes some 400 bytes of memory.
+    /// Triples at most: each takes some 400 bytes of memory
+    #[arg(
+        id = "limits.triples",
+        long = "max-triples",
+        value_name = "COUNT",
+        env = "BLOOMGROVE_MAX_TRIPLES",
+        default_value = "20000000",
+        value_parser = units::count
+    )]
     pub triples: u64,
-    /// Requests that take longer are logged.
-    pub slow: Duration,
+    /// The certificate and its key; without them, plain HTTP.
+    #[command(flatten)]
+    pub tls: Option<TlsFiles>,
+    /// What is logged, and how.
+    #[command(flatten)]
+    pub log: LogOptions,
     /// If the log is damaged, keep what can be read of it.
+    #[arg(skip)]
     pub salvage: bool,
 }
 
@@ -104,22 +188,8 @@ impl std::fmt::Debug for CoordinatorConfig {
 impl Default for SiteConfig {
     fn default() -> Self {
         Self {
-            name: "site".into(),
             data: "bloomgrove-site".into(),
-            listen: vec![SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), PORT)],
-            advertise: None,
-            coordinator: None,
-            period: Duration::from_secs(10),
-            window: None,
-            expect: 10_000,
-            fpr: 0.0001,
-            seal: None,
-            keys: Vec::new(),
-            tls: None,
-            limits: Limits::default(),
-            triples: 20_000_000,
-            slow: Duration::from_secs(1),
-            salvage: false,
+            ..settings::defaults()
         }
     }
 }

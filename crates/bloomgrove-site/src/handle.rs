@@ -100,7 +100,7 @@ impl Handle {
             Door::new(Access::open()),
             &config.limits,
             Budget::new(config.limits.memory),
-            config.slow,
+            config.log.slow,
         )
     }
 

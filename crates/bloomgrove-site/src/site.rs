@@ -56,7 +56,7 @@ impl Site {
             handle,
             access,
             limits: config.limits,
-            slow: config.slow,
+            slow: config.log.slow,
             listeners,
         })
     }

@@ -27,6 +27,15 @@ pub fn count(text: &str) -> Result<u64, String> {
     whole(scaled(text, "count", &units, help)?).ok_or_else(|| help.to_owned())
 }
 
+/// A count of things in memory, as [`count`].
+///
+/// # Errors
+///
+/// What to write instead.
+pub fn many(text: &str) -> Result<usize, String> {
+    usize::try_from(count(text)?).map_err(|_| "write a smaller number".to_owned())
+}
+
 /// A number of bytes: 500MB, 1GiB, 1e9.
 ///
 /// # Errors

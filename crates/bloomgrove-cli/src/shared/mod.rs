@@ -13,12 +13,14 @@
 //! | `open.rs` | opening filters and indexes: checked when small, patient when busy |
 //! | `stamp.rs` | when a file counts as unchanged, and what an index knows of the file of a set |
 //! | `connect.rs` | which server or site, with which key |
+//! | `given.rs` | settings of a server or site from flags, environment and file |
 //! | `parallel.rs` | many files read at once, taken in order |
 //! | `message_file.rs`, `whole_file.rs` | messages in files and pipes; files of text written whole or not at all |
 //! | `output.rs`, `progress.rs`, `interrupt.rs`, `units.rs`, `range.rs` | tables and JSON, progress bars, Ctrl-C, numbers and ranges as people write them |
 
 pub(crate) mod answers;
 pub(crate) mod connect;
+pub(crate) mod given;
 pub(crate) mod hashing;
 pub(crate) mod interrupt;
 pub(crate) mod keys;

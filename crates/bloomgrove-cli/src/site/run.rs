@@ -1,179 +1,103 @@
 //! The site itself: settings from flags and environment.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, ensure};
 use bloomgrove_client::Seal;
 use bloomgrove_http::access::KeyEntry;
-use bloomgrove_http::config::{LogFormat, LogOptions, TlsFiles};
 use bloomgrove_http::listen::runtime;
 use bloomgrove_http::observe::logs;
 use bloomgrove_http::private::is_open_to_others;
+use bloomgrove_http::settings::Settings;
 use bloomgrove_site::{CoordinatorConfig, Site, SiteConfig, Window, run as serve};
 
 use crate::shared::connect::first_line;
+use crate::shared::given::Given;
 use crate::shared::output::{Output, complain};
 use crate::shared::{Outcome, units};
 
 #[derive(clap::Args)]
 pub(super) struct Flags {
-    /// What the site is called; its sets are NAME/ids/...
-    #[arg(long, value_name = "NAME", env = "BLOOMGROVE_SITE_NAME")]
-    name: Option<String>,
-    /// The folder with everything that is recorded [default: NAME-data]
-    #[arg(long, value_name = "DIR", env = "BLOOMGROVE_DATA")]
-    data: Option<PathBuf>,
-    /// Where to listen; may be repeated [default: 127.0.0.1:7118]
-    #[arg(
-        long,
-        value_name = "ADDR",
-        env = "BLOOMGROVE_LISTEN",
-        value_delimiter = ','
-    )]
-    listen: Option<Vec<SocketAddr>>,
+    /// A configuration file (TOML); deploy/site.toml has every setting
+    #[arg(long, value_name = "FILE", env = "BLOOMGROVE_SITE_CONFIG")]
+    config: Option<PathBuf>,
     /// If the log is damaged, keep a copy, drop the entries that cannot be read, and name them
     #[arg(long)]
     salvage: bool,
     #[command(flatten)]
-    publish: Publish,
+    settings: Given<SiteSettings>,
+}
+
+/// What is set of a site: some of it names files, which are read here.
+#[derive(clap::Args)]
+struct SiteSettings {
     #[command(flatten)]
-    access: Access,
-    /// error, warn, info, debug, trace, or directives for each part
-    #[arg(
-        long,
-        value_name = "LEVEL",
-        env = "BLOOMGROVE_LOG",
-        default_value = "info",
-        help_heading = "Logs"
-    )]
-    log: String,
-    /// pretty or json
-    #[arg(
-        long,
-        value_name = "FORMAT",
-        env = "BLOOMGROVE_LOG_FORMAT",
-        default_value = "pretty",
-        help_heading = "Logs"
-    )]
-    log_format: LogFormat,
+    site: SiteConfig,
+    #[command(flatten)]
+    publish: Publish,
 }
 
 #[derive(clap::Args)]
 #[command(next_help_heading = "The coordinator")]
 struct Publish {
     /// The coordinator to publish to; without one, the site keeps to itself
-    #[arg(long, value_name = "URL", env = "BLOOMGROVE_COORDINATOR")]
+    #[arg(
+        id = "coordinator.url",
+        long = "coordinator",
+        value_name = "URL",
+        env = "BLOOMGROVE_COORDINATOR"
+    )]
     coordinator: Option<String>,
     /// The key to show to the coordinator (a write key with the prefix NAME/), in the first line of a file
     #[arg(
-        long,
+        id = "coordinator.key_file",
+        long = "coordinator-key-file",
         value_name = "FILE",
-        env = "BLOOMGROVE_COORDINATOR_KEY_FILE",
-        requires = "coordinator"
+        env = "BLOOMGROVE_COORDINATOR_KEY_FILE"
     )]
     coordinator_key_file: Option<PathBuf>,
     /// Trust this authority and no other for the coordinator: its certificate, in PEM
     #[arg(
-        long,
+        id = "coordinator.ca",
+        long = "coordinator-ca",
         value_name = "FILE",
-        env = "BLOOMGROVE_COORDINATOR_CA",
-        requires = "coordinator"
+        env = "BLOOMGROVE_COORDINATOR_CA"
     )]
     coordinator_ca: Option<PathBuf>,
-    /// Where the coordinator reaches this site [default: where it listens]
-    #[arg(long, value_name = "URL", env = "BLOOMGROVE_ADVERTISE")]
-    advertise: Option<String>,
-    /// How often new ids are published
-    #[arg(
-        long,
-        value_name = "TIME",
-        env = "BLOOMGROVE_PERIOD",
-        default_value = "10s",
-        value_parser = units::duration
-    )]
-    period: Duration,
     /// Publish ids by the period they were recorded in, such as 1h or 24h; old ones expire
     #[arg(
-        long,
+        id = "window.length",
+        long = "window",
         value_name = "TIME",
         env = "BLOOMGROVE_WINDOW",
-        value_parser = units::duration,
-        requires = "keep"
+        value_parser = units::duration
     )]
     window: Option<Duration>,
     /// How long the coordinator keeps the ids of a window after its end
     #[arg(
-        long,
+        id = "window.keep",
+        long = "keep",
         value_name = "TIME",
         env = "BLOOMGROVE_KEEP",
-        value_parser = units::duration,
-        requires = "window"
+        value_parser = units::duration
     )]
     keep: Option<Duration>,
-    /// Ids to make room for at first, in a filter (of a window); it grows by itself
-    #[arg(
-        long,
-        value_name = "COUNT",
-        env = "BLOOMGROVE_EXPECT",
-        default_value = "10000",
-        value_parser = units::count
-    )]
-    expect: u64,
-    /// How often an id that is not known here may bring the coordinator all the same
-    #[arg(
-        long,
-        value_name = "RATE",
-        env = "BLOOMGROVE_FPR",
-        default_value = "0.0001",
-        value_parser = units::rate
-    )]
-    fpr: f64,
     /// Seal all ids that leave the site, by the secret in the first line of this file
-    #[arg(long, value_name = "FILE", env = "BLOOMGROVE_SECRET_FILE")]
+    #[arg(
+        id = "seal.secret_file",
+        long = "secret-file",
+        value_name = "FILE",
+        env = "BLOOMGROVE_SECRET_FILE"
+    )]
     secret_file: Option<PathBuf>,
 }
 
-#[derive(clap::Args)]
-#[command(next_help_heading = "Access")]
-struct Access {
-    /// A key that is let in, by its hash (`bloomgrove serve key` makes one); may be repeated
-    #[arg(
-        long = "key",
-        value_name = "NAME:ROLE:SHA256",
-        env = "BLOOMGROVE_KEYS",
-        value_delimiter = ','
-    )]
-    keys: Vec<KeyEntry>,
-    /// The chain of certificates, PEM; read again when it changes
-    #[arg(
-        long,
-        value_name = "FILE",
-        env = "BLOOMGROVE_TLS_CERT",
-        requires = "tls_key"
-    )]
-    tls_cert: Option<PathBuf>,
-    /// The private key, PEM
-    #[arg(
-        long,
-        value_name = "FILE",
-        env = "BLOOMGROVE_TLS_KEY",
-        requires = "tls_cert"
-    )]
-    tls_key: Option<PathBuf>,
-}
-
 pub(super) fn run(flags: Flags) -> Result<Outcome> {
-    let log = LogOptions {
-        level: flags.log.clone(),
-        format: flags.log_format,
-        ..LogOptions::default()
-    };
     let config = config(flags)?;
     let coordinator = config.coordinator.as_ref().map(|one| one.url.clone());
     let period = config.period;
-    logs::start(&log).map_err(|error| anyhow!(error))?;
+    logs::start(&config.log).map_err(|error| anyhow!(error))?;
     let runtime = runtime().context("threads for the site")?;
     let result = runtime.block_on(async {
         let site = Site::bind(config).await?;
@@ -193,18 +117,37 @@ pub(super) fn run(flags: Flags) -> Result<Outcome> {
 }
 
 fn config(flags: Flags) -> Result<SiteConfig> {
-    let name = flags.name.context(
+    let given = &flags.settings.matches;
+    let settings: Settings<SiteSettings, KeyEntry> =
+        Settings::read(given, flags.config.as_deref()).map_err(anyhow::Error::msg)?;
+    ensure!(
+        settings.says("name"),
         "a site needs a name: `bloomgrove site --name galway`; `bloomgrove site --help` has the verbs",
-    )?;
-    let usual = SiteConfig::default();
+    );
+    let names_data = settings.says("data");
+    let SiteSettings { mut site, publish } = settings.value;
+    if let Some(keys) = settings.keys {
+        site.keys = keys;
+    }
+    if !names_data {
+        site.data = format!("{}-data", site.name.replace('/', "-")).into();
+    }
     let read = |path: PathBuf| std::fs::read(&path).with_context(|| path.display().to_string());
-    let publish = flags.publish;
     let secrets = [&publish.coordinator_key_file, &publish.secret_file];
     for path in secrets.into_iter().flatten() {
         if let Some(said) = is_open_to_others(path) {
             complain(format_args!("{said}"));
         }
     }
+    let about_coordinator = [&publish.coordinator_key_file, &publish.coordinator_ca];
+    ensure!(
+        publish.coordinator.is_some() || about_coordinator.iter().all(|path| path.is_none()),
+        "--coordinator-key-file and --coordinator-ca are for a --coordinator, and there is none"
+    );
+    ensure!(
+        publish.window.is_some() == publish.keep.is_some(),
+        "--window and --keep go together: how long a window is, and how long its ids are kept"
+    );
     let coordinator = match publish.coordinator {
         None => None,
         Some(url) => Some(CoordinatorConfig {
@@ -221,28 +164,63 @@ fn config(flags: Flags) -> Result<SiteConfig> {
         Seal::new(&secret).with_context(|| path.display().to_string())
     });
     Ok(SiteConfig {
-        data: flags
-            .data
-            .unwrap_or_else(|| format!("{}-data", name.replace('/', "-")).into()),
-        name,
-        listen: flags.listen.unwrap_or(usual.listen),
-        salvage: flags.salvage,
-        advertise: publish.advertise,
         coordinator,
-        period: publish.period,
         window: publish
             .window
             .zip(publish.keep)
             .map(|(length, keep)| Window { length, keep }),
-        expect: publish.expect,
-        fpr: publish.fpr,
         seal: seal.transpose()?,
-        keys: flags.access.keys,
-        tls: flags
-            .access
-            .tls_cert
-            .zip(flags.access.tls_key)
-            .map(|(cert, key)| TlsFiles { cert, key }),
-        ..usual
+        salvage: flags.salvage,
+        ..site
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use bloomgrove_http::settings::sample;
+
+    use super::*;
+
+    const SAMPLE: &str = "../../deploy/site.toml";
+
+    /// By hand: a flag that changes its name breaks what people have written down.
+    #[test]
+    fn every_setting_has_its_flag() {
+        let options = <Publish as clap::Args>::augment_args(clap::Command::new("site"));
+        let options = <SiteConfig as clap::Args>::augment_args(options);
+        let flags: Vec<_> = options
+            .get_arguments()
+            .flat_map(|arg| arg.get_long())
+            .collect();
+        let wanted = "coordinator coordinator-key-file coordinator-ca window keep secret-file name data \
+                      listen advertise period expect fpr key max-body memory request-time header-time \
+                      idle-time max-connections max-triples tls-cert tls-key log log-format slow";
+        assert_eq!(flags.join(" "), wanted);
+    }
+
+    /// To write it anew after a change of the settings:
+    /// `BLOOMGROVE_WRITE_SAMPLE=1 cargo test -p bloomgrove-cli sample`.
+    #[test]
+    fn the_sample_has_every_setting() {
+        let head = "# Configuration of `bloomgrove site --config site.toml`.\n\
+                    #\n\
+                    # Every setting is here, commented out, with its default. A flag wins over an\n\
+                    # environment variable, and that over this file. Keys are as in bloomgrove.toml.\n";
+        let made = format!("{head}{}", sample::<SiteSettings>());
+        if std::env::var_os("BLOOMGROVE_WRITE_SAMPLE").is_some() {
+            std::fs::write(SAMPLE, &made).unwrap();
+        }
+        assert_eq!(std::fs::read_to_string(SAMPLE).unwrap(), made);
+        let uncommented = made.replace("\n#name = \"site\"", "\nname = \"galway\"");
+        let read = |text: &str| {
+            let options = <SiteSettings as clap::Args>::augment_args(clap::Command::new("site"));
+            let given = options
+                .mut_args(|arg| arg.env(None))
+                .get_matches_from(["site"]);
+            Settings::<SiteSettings, KeyEntry>::parse(&given, text)
+        };
+        let settings = read(&uncommented).unwrap();
+        assert!(settings.says("name") && !settings.says("data"));
+        assert_eq!(settings.value.site.name, "galway");
+    }
 }

@@ -1,4 +1,4 @@
-//! Files of redb that notice damage: the store of a server, its snapshots, the log of a site.
+//! Files of redb that notice damage.
 //!
 //! ```text
 //!   entry    payload, checksum of table, key and payload     a value that changed, or moved

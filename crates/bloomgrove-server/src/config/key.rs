@@ -1,11 +1,13 @@
 //! Keys of the configuration, and what sets may take below their prefixes.
 
+use std::fmt;
 use std::str::FromStr;
 
 use bloomgrove_http::access::{KeyEntry, Role};
+use bloomgrove_units as units;
 use serde::Deserialize;
+use serde::de::{self, Deserializer, Visitor};
 
-use super::read;
 use crate::coordinator::Quota;
 
 /// Different parameters of sets below a prefix, unless its key says otherwise.
@@ -38,10 +40,33 @@ struct Table {
     prefix: String,
     #[serde(default)]
     sets: Option<u64>,
-    #[serde(default, deserialize_with = "read::bytes")]
+    #[serde(default, deserialize_with = "bytes")]
     memory: Option<u64>,
     #[serde(default)]
     kinds: Option<usize>,
+}
+
+/// Bytes as a number, or as a text with a unit.
+fn bytes<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    struct Bytes;
+
+    impl Visitor<'_> for Bytes {
+        type Value = Option<u64>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a number of bytes such as \"64MiB\"")
+        }
+
+        fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
+            units::bytes(text).map(Some).map_err(E::custom)
+        }
+
+        fn visit_i64<E: de::Error>(self, number: i64) -> Result<Self::Value, E> {
+            self.visit_str(&number.to_string())
+        }
+    }
+
+    from.deserialize_any(Bytes)
 }
 
 impl From<Table> for Key {

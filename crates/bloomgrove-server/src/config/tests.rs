@@ -1,83 +1,48 @@
-use std::path::Path;
-
 use bloomgrove_http::config::LogFormat;
+use clap::Command;
 
 use super::*;
 
-const SAMPLE: &str = include_str!("../../../../deploy/bloomgrove.toml");
+const SAMPLE: &str = "../../deploy/bloomgrove.toml";
 
-/// The sample with every setting uncommented: prose begins with `# `, a setting with `#`.
-fn uncommented() -> String {
+/// What the file begins and ends with: keys are no options.
+const HEAD: &str = include_str!("sample-head.toml");
+const KEYS: &str = include_str!("sample-keys.toml");
+
+/// What flags and a file say together.
+fn read(flags: &[&str], text: &str) -> Result<Config, String> {
+    let options = Config::augment_args(Command::new("serve")).mut_args(|arg| arg.env(None));
+    let given = options.try_get_matches_from([&["serve"], flags].concat());
+    let given = given.map_err(|error| error.to_string())?;
+    let (config, _) = Config::from_settings(Settings::parse(&given, text)?)?;
+    Ok(config)
+}
+
+/// The sample is made of the settings. To write it anew after a change of them:
+/// `BLOOMGROVE_WRITE_SAMPLE=1 cargo test -p bloomgrove-server sample`.
+#[test]
+fn the_sample_has_every_setting_with_its_default() {
+    let made = format!("{HEAD}{}{KEYS}", settings::sample::<Config>());
+    if std::env::var_os("BLOOMGROVE_WRITE_SAMPLE").is_some() {
+        std::fs::write(SAMPLE, &made).unwrap();
+    }
+    assert_eq!(std::fs::read_to_string(SAMPLE).unwrap(), made);
+    assert_eq!(read(&[], &made), Ok(Config::default()));
+    // With every setting uncommented: prose begins with `# `, a setting with `#`.
     let line = |line: &'static str| match line.strip_prefix('#') {
         Some(setting) if !setting.is_empty() && !setting.starts_with(' ') => setting,
         _ => line,
     };
-    let lines: Vec<_> = SAMPLE.lines().map(line).collect();
-    lines.join("\n")
-}
-
-#[test]
-fn the_sample_as_it_is_changes_nothing() {
-    assert_eq!(Settings::from_toml(SAMPLE), Ok(Settings::default()));
-}
-
-#[test]
-fn the_sample_has_every_setting_with_its_default() {
-    let settings = Settings::from_toml(&uncommented()).unwrap();
-    // Whole patterns: a new setting that the sample lacks does not compile here, or fails.
-    let Settings {
-        data: Some(_),
-        listen: Some(_),
-        demo: Some(_),
-        restore: None,
-        salvage: false,
-        limits:
-            LimitSettings {
-                body: Some(_),
-                keys: Some(_),
-                memory: Some(_),
-                filter: Some(_),
-                request_time: Some(_),
-                header_time: Some(_),
-                idle_time: Some(_),
-                connections: Some(_),
-            },
-        tls: TlsSettings {
-            cert: Some(_),
-            key: Some(_),
-        },
-        sites: SiteSettings {
-            hosts: Some(_),
-            ca: Some(_),
-        },
-        trace:
-            TraceSettings {
-                time: Some(_),
-                site_time: Some(_),
-                links: Some(_),
-            },
-        log:
-            LogSettings {
-                level: Some(_),
-                format: Some(_),
-                slow: Some(_),
-            },
-        keys: Some(_),
-    } = &settings
-    else {
-        panic!("the sample lacks a setting: {settings:?}");
-    };
-    let config = settings.into_config().unwrap();
+    let lines: Vec<_> = made.leak().lines().map(line).collect();
+    let config = read(&[], &lines.join("\n")).unwrap();
     assert_eq!(config.keys.len(), 2, "the sample shows two keys");
-    // These have no default, so the sample shows what they may be.
+    assert_eq!(config.keys[1].memory, Some(1 << 30));
+    // These have no default, so the sample shows only that there are such.
+    assert!(config.tls.is_some() && config.sites.ca.is_some());
     let config = Config {
         tls: None,
         keys: Vec::new(),
-        restore: None,
-        sites: SiteOptions {
-            ca: None,
-            ..config.sites
-        },
+        sites: SiteOptions::default(),
         ..config
     };
     assert_eq!(config, Config::default());
@@ -131,19 +96,27 @@ fn sites_are_where_they_may_be() {
 
 #[test]
 fn flags_win_over_the_file_and_the_file_over_defaults() {
-    let file = "data = 'from-file'\n[limits]\nbody = '1MiB'\nidle_time = 9\n[log]\nformat = 'json'";
-    let file = Settings::from_toml(file).unwrap();
-    let mut flags = Settings {
-        data: Some("from-flag".into()),
-        ..Settings::default()
-    };
-    flags.limits.body = Some(5);
-    let config = flags.or(file).into_config().unwrap();
+    let file = "data = 'from-file'\nlisten = ['[::1]:1', '127.0.0.1:2']\n[limits]\nbody = '1MiB'\n\
+                idle_time = 9\n[log]\nformat = 'json'";
+    let config = read(&["--data", "from-flag", "--max-body=5"], file).unwrap();
     assert_eq!(config.data, Path::new("from-flag"));
+    assert_eq!(config.listen.len(), 2);
     assert_eq!(config.limits.body, 5);
     assert_eq!(config.limits.idle_time, Duration::from_secs(9));
     assert_eq!(config.log.format, LogFormat::Json);
     assert_eq!(config.max_keys, Config::default().max_keys);
+    let config = read(&["--demo", "--site-host", ".example.org,a"], "demo = false").unwrap();
+    assert!(config.demo);
+    assert_eq!(config.sites.hosts, [".example.org", "a"]);
+    let hash = bloomgrove_http::access::hash_of("k");
+    let keys = format!("[[keys]]\nname = 'file'\nrole = 'read'\nsha256 = '{hash}'");
+    assert_eq!(read(&[], &keys).unwrap().keys[0].entry.name, "file");
+    let flag = format!("--key=flag:write:{hash}:site/");
+    let config = read(&[&flag], &keys).unwrap();
+    assert_eq!(
+        (config.keys.len(), &*config.keys[0].entry.prefix),
+        (1, "site/")
+    );
 }
 
 #[test]
@@ -164,11 +137,12 @@ fn what_is_wrong_in_a_file_is_named_with_its_line() {
         ("[[keys]]\nname = 'a'\nrole = 'read'", 1, "sha256"),
         ("data = 'x", 1, "string"),
     ] {
-        let error = Settings::from_toml(text).unwrap_err();
+        let error = read(&[], text).unwrap_err();
         assert!(error.starts_with(&format!(", line {line}: ")), "{error}");
         assert!(error.contains(word), "{error}");
     }
-    let error = Settings::from_file(Path::new("no/such.toml")).unwrap_err();
+    let given = Config::augment_args(Command::new("serve")).get_matches_from(["serve"]);
+    let error = Config::read(&given, Some(Path::new("no/such.toml"))).unwrap_err();
     assert!(error.contains("no/such.toml"), "{error}");
 }
 
@@ -198,30 +172,85 @@ fn nobody_listens_elsewhere_without_keys() {
 
 #[test]
 fn what_does_not_go_together_is_refused() {
-    let half = Settings {
-        tls: TlsSettings {
-            cert: Some("c.pem".into()),
-            key: None,
-        },
-        ..Settings::default()
-    };
-    assert!(half.into_config().unwrap_err().contains("key"));
+    assert!(
+        read(&["--tls-cert=c.pem"], "")
+            .unwrap_err()
+            .contains("tls.key")
+    );
+    assert!(
+        read(&[], "[tls]\nkey = 'k.pem'")
+            .unwrap_err()
+            .contains("tls.cert")
+    );
+    assert!(read(&["--tls-cert=c.pem"], "[tls]\nkey = 'k.pem'").is_ok());
     for text in [
         "listen = []",
         "[limits]\nbody = 0",
         "[limits]\nrequest_time = '0s'",
     ] {
-        let settings = Settings::from_toml(text).unwrap();
-        assert!(settings.into_config().is_err(), "{text}");
+        assert!(read(&[], text).is_err(), "{text}");
     }
 }
 
 #[test]
 fn a_demo_is_not_restored() {
-    let settings = Settings {
-        demo: Some(true),
+    let config = Config {
+        demo: true,
         restore: Some("snapshot".into()),
-        ..Settings::default()
+        ..Config::default()
     };
-    assert!(settings.into_config().is_err());
+    assert!(config.check().is_err());
+}
+
+#[test]
+fn wrong_flags_say_what_to_write() {
+    for (line, word) in [
+        (&["--max-body", "much"][..], "1GiB"),
+        (&["--memory", "150%"], "50%"),
+        (&["--listen", "localhost"], "socket address"),
+        (&["--log-format", "xml"], "pretty or json"),
+        (&["--key", "a:b"], "NAME:ROLE:SHA256"),
+    ] {
+        let error = read(line, "").unwrap_err();
+        assert!(error.contains(word), "{error}");
+    }
+}
+
+/// By hand: a flag or a variable that changes its name breaks what people have written down.
+#[test]
+fn every_setting_has_its_flag_and_its_variable() {
+    let options = Config::augment_args(Command::new("serve"));
+    let names: Vec<_> = options
+        .get_arguments()
+        .map(|arg| {
+            let variable = arg.get_env().unwrap().to_str().unwrap();
+            assert!(variable.starts_with("BLOOMGROVE_"), "{variable}");
+            (arg.get_long().unwrap(), &variable["BLOOMGROVE_".len()..])
+        })
+        .collect();
+    let wanted = [
+        ("data", "DATA"),
+        ("listen", "LISTEN"),
+        ("demo", "DEMO"),
+        ("max-body", "MAX_BODY"),
+        ("memory", "MEMORY"),
+        ("request-time", "REQUEST_TIME"),
+        ("header-time", "HEADER_TIME"),
+        ("idle-time", "IDLE_TIME"),
+        ("max-connections", "MAX_CONNECTIONS"),
+        ("max-keys", "MAX_KEYS"),
+        ("max-filter", "MAX_FILTER"),
+        ("tls-cert", "TLS_CERT"),
+        ("tls-key", "TLS_KEY"),
+        ("key", "KEYS"),
+        ("site-host", "SITE_HOSTS"),
+        ("site-ca", "SITE_CA"),
+        ("trace-time", "TRACE_TIME"),
+        ("site-time", "SITE_TIME"),
+        ("trace-links", "TRACE_LINKS"),
+        ("log", "LOG"),
+        ("log-format", "LOG_FORMAT"),
+        ("slow", "SLOW"),
+    ];
+    assert_eq!(names, wanted);
 }

@@ -77,7 +77,7 @@ impl App {
         charge.wait(size.saturating_mul(2)).await?;
         let reader = coordinator.clone();
         let filter = self.work(charge.clone(), move || reader.read_filter(&bytes));
-        Ok(filter.await??)
+        filter.await?
     }
 
     pub(super) fn examples(&self) -> &[String] {
@@ -95,7 +95,7 @@ pub(super) async fn to_the_end<T: Send + 'static>(
         let _paid = charge;
         change.await
     });
-    Ok(change.await.map_err(|_| Error::broken_off())??)
+    change.await.map_err(|_| Error::broken_off())?
 }
 
 /// The set that a path names.

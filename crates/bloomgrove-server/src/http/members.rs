@@ -44,7 +44,7 @@ pub(super) async fn sample(
         let sample = coordinator.sample(&request, |bytes| charge.take(bytes))?;
         Ok(Answer(sample).into_response())
     });
-    Ok(sample.await??)
+    sample.await?
 }
 
 /// Lists all members of an expression of sets
@@ -62,5 +62,5 @@ pub(super) async fn reconstruct(
         let members = coordinator.reconstruct(&request, |bytes| charge.take(bytes))?;
         Ok(Answer(members).into_response())
     });
-    Ok(members.await??)
+    members.await?
 }

@@ -52,7 +52,7 @@ pub(super) async fn ask(
         let which = coordinator.which(&request, |bytes| charge.take(bytes))?;
         Ok(Answer(which).into_response())
     });
-    Ok(answer.await??)
+    answer.await?
 }
 
 /// One key, and which sets to ask about.
