@@ -64,7 +64,7 @@ mod tests {
             (&[100], 100),
             (&[99, 1], 100),
             (&[0xff; 12], u64::MAX),
-            // The distance before wraps around, and one number is spelled too long.
+            // A sum beyond 2^64; a number in more bytes than it needs.
             (
                 &[
                     5, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01,
