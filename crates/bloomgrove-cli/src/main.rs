@@ -1,5 +1,23 @@
 //! The `bloomgrove` command. Each noun has a file or directory, `shared/` has what nouns share; this file parses the
 //! command line, runs a verb and turns its end into an exit code.
+//!
+//! | file | contains |
+//! |---|---|
+//! | `main.rs` | nouns, exit codes |
+//! | `which/` | `files.rs` what is asked about, `refresh.rs` keeping the index current, `answer.rs` asking and printing |
+//! | `filter/` | one file per verb; `combine.rs` has union, intersect and fold, `wire.rs` compress, expand, delta and apply |
+//! | `index/` | `build.rs`, `add.rs`; `take_in.rs` sets on their way into an index; `change.rs` remove, update and compact, `info.rs` info and verify, `stale.rs` what has become of the files of sets |
+//! | `sample/` | `draw.rs` is sample, `reconstruct.rs` reconstruct, `index.rs` sample index and info; `expression.rs` what FILTER means, `names.rs` what NAMES means, `explain.rs` what --explain says, `paper.rs` the sampling paper's methods |
+//! | `serve.rs` | `bloomgrove serve` and `serve key`; `serve/flags.rs` its options, `serve/demo.rs` the sites of `--demo` |
+//! | `remote/` | the same verbs against a server: `which.rs`, `add.rs`, `update.rs`, `change.rs`, `look.rs`, `members.rs`, `sites.rs` |
+//! | `site/` | `run.rs` is the site itself, `record.rs`, `import.rs`, `ask.rs` (lineage, sparql, info) and `generate.rs` its verbs |
+//! | `trace/` | `bloomgrove trace`: `mod.rs` asks, `sealed.rs` opens sealed ids, `print.rs` is the table |
+//! | `verify.rs` | `bloomgrove verify`: any file of ours, also stores, snapshots and logs |
+//! | `tree/` | one file per verb; `combine.rs` has intersect and union, `wire.rs` compress and expand |
+//! | `buffered/` | one file per verb; `size.rs` how large and hashed how, `session.rs` keys on their way in: skipped, synced, kept when it is cut off |
+//! | `hash/` | `quality.rs` is `hash test`, `derivation.rs` is `hash derivation` |
+//! | `tune/` | `tune size`, `tune accuracy`, `tune tree`; `tune wire` in `wire/`: `attempt.rs` is `--try`, `table.rs` the CSV file |
+//! | `shared/` | what several commands use: keys from files, sources of sets, sizes, notes, opening, connections, output. A command imports from here and from its own noun only (`tests/commands.rs`); `shared/mod.rs` has the table |
 
 mod buffered;
 mod filter;

@@ -33,6 +33,14 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! | file | contains |
+//! |---|---|
+//! | `serve.rs` | `Server`: binds, reads the store, serves, ends in order |
+//! | `http/` | one file per group of paths; `extract.rs` what handlers get of the coordinator, `metrics.rs` its figures, `problems.rs` and `mod.rs` the OpenAPI document |
+//! | `trace/` | the lineage of documents across all sites, see below |
+//! | `page/`, `demo.rs` | the page at `/`: `search.js` and its neighbours ask which sets, `trace.js`, `graph.js` and `drawing.js` where a document comes from; data to explore |
+//! | `config.rs`, `config/` | what can be set, and what it is when it is not; `config/key.rs` keys and the quotas of their prefixes |
 
 pub mod config;
 pub mod coordinator;

@@ -44,7 +44,7 @@ pub struct SiteConfig {
     pub data: PathBuf,
     /// Where to listen; may be repeated
     ///
-    /// Beyond loopback (127.0.0.1, [::1]) only with keys.
+    /// Beyond loopback (127.0.0.1, ::1) only with keys.
     #[arg(
         id = "listen",
         long,

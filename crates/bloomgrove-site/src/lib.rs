@@ -44,6 +44,22 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! | file | contains |
+//! |---|---|
+//! | `site.rs`, `config.rs` | `Site`: binds, serves, publishes, ends in order; what can be set |
+//! | `handle.rs` | `Handle`: every command and question, in the process |
+//! | `http/` | the same over HTTP |
+//! | `id.rs`, `vocabulary.rs` | ids as IRIs; terms of PROV-O and ours |
+//! | `event.rs` | events as triples, and which cannot be |
+//! | `import/` | documents of others as triples: `rdf.rs` what oxigraph reads, `prov_json.rs`, `qualified.rs` links said in other ways, `blank.rs` nodes without names, `guard.rs` what is too much, `wrong.rs` what is said then |
+//! | `records.rs` | disk, memory and filters, in this order; `log.rs` the disk (redb), `log/salvage.rs` what of a damaged log can be kept, `store.rs` the memory (oxigraph) |
+//! | `lineage.rs` | what can be reached from ids by the site's own links |
+//! | `sparql.rs` | read-only queries, within time, memory and size |
+//! | `sparql/meter.rs`, `dataset.rs`, `rewrite.rs` | what a query holds, counted; the triples it sees; what makes the rest count |
+//! | `publish/` | `window.rs` sets by time, `plan.rs` and `filters.rs` what each holds and what of it is acknowledged, `push.rs` the loop that keeps the coordinator current |
+//! | `generate/` | made-up events: `events.rs` what happens, `draw.rs` how it is drawn, `shape.rs` how far histories reach |
+//! | `demo.rs` | a dozen sites for `serve --demo` |
 
 pub mod config;
 pub mod demo;

@@ -1,6 +1,6 @@
 //! `bloomgrove hash test`: nanoseconds a key, and a chi-square test of the positions.
 //!
-//! Source: seed document 002, section 5: hash functions should be fast, and their
+//! Source: Spyropoulos (Bloom filters), section 5: hash functions should be fast, and their
 //! uniformity can be measured by the chi-square test.
 
 use std::hint::black_box;

@@ -22,6 +22,14 @@
 //! ```
 //!
 //! Ids, labels and names are written by others, and harmless in all three whatever they hold.
+//!
+//! | file | contains |
+//! |---|---|
+//! | `layout.rs`, `layout/walk.rs` | a layered drawing of any directed graph: cycles, levels, crossings, heights |
+//! | `scene.rs` | what of a trace is drawn and where: documents, events, transfers below their documents |
+//! | `svg.rs`, `svg/heading.rs` | the picture, for files and for the page; the question, what is left out, the legend |
+//! | `dot.rs`, `turtle.rs` | for Graphviz; as PROV-O |
+//! | `text.rs` | texts of others: escaped, shortened, measured |
 
 mod dot;
 mod layout;

@@ -22,7 +22,7 @@
 //! | `share.rs` | how much of it one site may take |
 //! | `report.rs` | what it took, and what may be missing |
 //!
-//! Source: section 4 of the Bloofi paper (Crainiceanu & Lemire), which sends one query for each id.
+//! Source: section 4 of the Bloofi paper (Crainiceanu), which sends one query for each id.
 //! We differ in that all ids of a round go to a site in one message, that a site tells all it can reach, and
 //! in that what may be missing is told.
 //!

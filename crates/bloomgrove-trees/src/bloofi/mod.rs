@@ -13,7 +13,7 @@
 //! where all k bits are set. Similar filters are kept under one parent, which keeps
 //! the upper nodes as empty as they can be.
 //!
-//! Source: seed document 000 ("Bloofi"), sections 2 and 3. Search is Algorithm 1,
+//! Source: Crainiceanu (Bloofi), sections 2 and 3. Search is Algorithm 1,
 //! [`Bloofi::insert`] Algorithms 2 and 3, [`Bloofi::remove`] Algorithm 4,
 //! [`Bloofi::update`] Algorithm 5; [`BloofiOptions::split_full`] and [`Bloofi::widen`] are
 //! the two remedies of section 3.4, [`Bloofi::bulk`] the construction of section 5.1.
@@ -38,6 +38,15 @@
 //!
 //! Not for: many thousand sets. When the root is saturated a search checks a share of
 //! all nodes, however they are arranged.
+//!
+//! | file | contains |
+//! |---|---|
+//! | `mod.rs` | `Bloofi`, its options, search |
+//! | `insert.rs`, `remove.rs` | insertion, splits, updates; removal, merges |
+//! | `bulk.rs`, `chain.rs`, `widths.rs` | many filters at once: in which order, with how many children to a node |
+//! | `nodes.rs` | values in slabs, links, free nodes |
+//! | `check.rs` | every invariant, for tests |
+//! | `draw/` | the tree as text, Graphviz and SVG |
 
 mod bulk;
 mod chain;

@@ -7,7 +7,7 @@
 //!                        unset bits --turn h1..hk round--> not members; the rest are
 //! ```
 //!
-//! Source: seed document 001, section 4. Cost: the dictionary attack asks M names, always.
+//! Source: Sengupta et al. (sampling), section 4. Cost: the dictionary attack asks M names, always.
 //! [`HashInvert`] lists about M/m names for each bit and each function, and asks each once.
 //!
 //! Where we differ: nothing is stored to sample. What remembers the names already asked

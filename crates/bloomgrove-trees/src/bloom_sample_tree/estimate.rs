@@ -1,6 +1,6 @@
 //! How many names a node and the query have in common, and when that counts as none.
 //!
-//! Source: seed document 001, sections 5.3 and 5.6.
+//! Source: Sengupta et al. (sampling), sections 5.3 and 5.6.
 
 use super::nodes::Node;
 use bloomgrove::Params;

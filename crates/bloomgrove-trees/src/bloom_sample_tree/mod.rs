@@ -16,7 +16,7 @@
 //! the leaves it reaches. The tree is built once for a namespace and [`Params`], and serves
 //! every filter with those `Params`.
 //!
-//! Source: seed document 001, section 5 (definition 5.1, Algorithm 1) and section 6. The
+//! Source: Sengupta et al. (sampling), section 5 (definition 5.1, Algorithm 1) and section 6. The
 //! complete tree is its BloomSampleTree, the pruned one its Pruned-BloomSampleTree.
 //!
 //! Cost, M names, depth d, filters of m bits: building hashes each name once. Memory is
@@ -46,6 +46,12 @@
 //!   everywhere, and a threshold that loses nothing prunes nothing.
 //!
 //! `docs/papers/sampling.md` has the figures for both, and for methods without these faults.
+//!
+//! | file | contains |
+//! |---|---|
+//! | `mod.rs` and its neighbours | `build.rs`, `nodes.rs`, names added later `grow.rs`, BSTSample and reconstruction `descend.rs`, the estimator and thresholds `estimate.rs`, leaf size `costs.rs`, exact chances of its samples `chances.rs` |
+//! | `baselines.rs` | dictionary attack, HashInvert |
+//! | `operations.rs` | what they cost, in the paper's units |
 
 mod baselines;
 mod build;

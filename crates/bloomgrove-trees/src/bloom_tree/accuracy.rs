@@ -24,7 +24,7 @@
 //! where f_i is that of the filter below bit i (1 in a leaf, 0 if the bit is not set) and e_j
 //! the elementary symmetric polynomial. Cost: one look at every filter below a set bit.
 //!
-//! Source: seed document 004, section 5. Eq. 11 taken at its word follows the positions of an
+//! Source: Fu and Biersack (BloomTree), section 5. Eq. 11 taken at its word follows the positions of an
 //! absent key even where its bit is not set, meets an empty filter nearly always, and gives 0.
 //! What comes near the paper's figures, and is done here, is section 6.3.3: from filter to
 //! filter along set bits only.

@@ -21,7 +21,7 @@
 //! the best compressed one at each of the rates .3, .1, .03, .01, 1e-3, 1e-4, 1e-5 and 1e-6, if there
 //! is memory for that one. (`bloomgrove tune wire --items 100k --fpr 0.3,0.1,...` prints it.)
 //!
-//! Source: seed document 004, section 6, which searches among trees alone and compares with standard
+//! Source: Fu and Biersack (BloomTree), section 6, which searches among trees alone and compares with standard
 //! filters at the geometric mean; compressed filters after Mitzenmacher (2002), cited there with
 //! few hashes only.
 //!

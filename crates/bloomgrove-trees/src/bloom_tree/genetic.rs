@@ -11,7 +11,7 @@
 //! end, whether or not it is still among the parents. The same seed gives the same front, with any
 //! number of threads.
 //!
-//! Source: seed document 004, section 6.3.2, which used MATLAB's `gamultiobj`; the algorithm is
+//! Source: Fu and Biersack (BloomTree), section 6.3.2, which used MATLAB's `gamultiobj`; the algorithm is
 //! Deb and others, "A fast and elitist multiobjective genetic algorithm: NSGA-II" (2002). We differ
 //! in that genes are integers instead of rounded floats, and that a child which was seen before is
 //! mutated until it is new (or ten times). The paper stops when the best fitness changes by at most

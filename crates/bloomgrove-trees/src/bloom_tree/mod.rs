@@ -14,7 +14,7 @@
 //! are empty and cost nothing once coded; filters deep down get
 //! few items each.
 //!
-//! Source: seed document 004: the structure and its array sections 1.2 and 4.2 (Eq. 6),
+//! Source: Fu and Biersack (BloomTree): the structure and its array sections 1.2 and 4.2 (Eq. 6),
 //! partitions 4.4, hashing 4.5, intersection 4.6, rates 5.
 //!
 //! Cost: k_1 + k_1 k_2 + ... bit accesses for a present key, each a cache miss in a tree larger
@@ -30,6 +30,22 @@
 //! - At that rate the paper's shapes take more bytes than a plain filter below one absent key in
 //!   a hundred, and a compressed filter beats the best tree we know at every rate, given the memory to
 //!   expand it. `bloomgrove tune wire` tells.
+//!
+//! | file | contains |
+//! |---|---|
+//! | `mod.rs` | `BloomTree`: insert, contains, union, intersection, prune |
+//! | `shape.rs` | `Shape`: levels, hashing, and where each filter lies (Eq. 6) |
+//! | `walk.rs` | a key's way through the filters, and their hash functions (Eq. 8 and 9, and ours) |
+//! | `parallel.rs` | several threads: ranges of the root |
+//! | `accuracy.rs` | expected rate by recursion, the paper's geometric mean, counted: `Accuracy` |
+//! | `size.rs` | entropies by level, by filter, by context |
+//! | `context.rs`, `wire.rs` | context coding; trees as messages |
+//! | `loads.rs` | how many items each filter gets |
+//! | `file.rs` | save, load, map |
+//! | `yoon.rs` | `YoonTree`, another tree of filters, for comparison |
+//! | `advice.rs`, `advice/choice.rs` | what to send, from formulas for filters and simulation for trees; which to take, and why |
+//! | `forest.rs` | the best tree of each depth for a rate or a number of bytes |
+//! | `search.rs`, `genetic.rs`, `pareto.rs` | shapes: all of them, or bred; NSGA-II over whole numbers; what no other betters |
 
 mod accuracy;
 pub mod advice;

@@ -12,7 +12,7 @@
 //! A point is a slice of numbers, one for each objective, all to be made small; any number of
 //! objectives will do.
 //!
-//! Source: seed document 004, section 6.2, Eq. 15. It calls a point dominated only if another is
+//! Source: Fu and Biersack (BloomTree), section 6.2, Eq. 15. It calls a point dominated only if another is
 //! better in every objective; here, as is usual, it is if another is better in one and worse in
 //! none. Its third objective, the tree's size by that of a standard filter of the same rate,
 //! follows from the other two and falls with each of them, so that it changes no front.

@@ -11,7 +11,7 @@
 //! Rates and sizes depend on ratios alone, so that trees of 10,000 items stand for those of any
 //! number (section 7.1).
 //!
-//! Source: seed document 004, sections 6.2 and 6.3; bounds C1 and C2 of 6.3.1. We differ in what is
+//! Source: Fu and Biersack (BloomTree), sections 6.2 and 6.3; bounds C1 and C2 of 6.3.1. We differ in what is
 //! made small: by default the rate at which absent keys are accepted, and the bits of a
 //! context-coded tree. The paper's own, the geometric mean and level-coded bits, are
 //! [`Objective::Geometric`]. The paper builds 500 trees for each configuration; the rate is exact

@@ -17,7 +17,7 @@
 //! the values that are arrived at; a wrong one needs a wrong yes at each vertex of its way.
 //!
 //! Source: Yoon, Son and Shin, "Bloom tree: a search tree based on Bloom filters for
-//! multiple-set membership testing", as told in seed document 004, section 2.4 and Table
+//! multiple-set membership testing", as told in Fu and Biersack (BloomTree), section 2.4 and Table
 //! II. Neither gives sizes. Here all levels have the same number of bits, shared evenly by
 //! their vertices, since every pair sets as many bits on one level as on the next.
 //!

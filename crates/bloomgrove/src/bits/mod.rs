@@ -14,6 +14,18 @@
 //!
 //! This folder, and the memory map of a file, are the only places that may use
 //! `unsafe`.
+//!
+//! | file | contains |
+//! |---|---|
+//! | `mod.rs` | the safe functions; each picks a backend once per slice; counts, and/or/xor |
+//! | `pipeline.rs` | many keys at once: hash ahead, prefetch, look late; both layouts |
+//! | `parts.rs` | very many keys into a large filter: sorted by where they go first |
+//! | `packed.rs` | numbers of a few bits each |
+//! | `rows.rs` | bit matrices: what rows have in common; from 64 filters to a block and back |
+//! | `backend.rs` | how one loop is compiled for the baseline and with AVX2; the choice between them |
+//! | `line.rs` | the 512-bit line: which bits of it a key sets |
+//! | `words.rs` | owned words: aligned, zeroed, huge pages when large |
+//! | `shared.rs` | words set by many threads at once |
 
 #![allow(unsafe_code)]
 

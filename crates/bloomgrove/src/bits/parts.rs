@@ -10,7 +10,7 @@
 //! for each line, it pays to write them all down first: a part stays in the cache while
 //! its bits are set. It is the buffered filter's idea without the disk.
 //!
-//! Source: Buffered Bloom Filters (seed document 003), sections 2.1 and 3. We differ: each of
+//! Source: Buffered Bloom Filters (Canim et al.), sections 2.1 and 3. We differ: each of
 //! a key's k positions goes to its own part, so the filter is the same as if its keys had come
 //! one by one.
 //!

@@ -21,12 +21,26 @@
 //! | ask for millions, in any order | [`Prober`] |
 //! | ask from many threads, no probe waiting for longer than `t_max` for others of its page | [`ProbeQueue`] |
 //!
-//! Source: Canim et al., Buffered Bloom Filters on Solid State Storage (seed document 003),
+//! Source: Canim et al., *Buffered Bloom Filters on Solid State Storage*,
 //! sections 3 and 4. Where we differ: see `plan` (what waits), `blocks` (whose turn it is),
 //! `page` (sums) and `build` (crashes).
 //!
 //! Cost: `bench-compare buffered` has the figures. Not for: filters that fit in memory, or
 //! questions that must be answered one by one at once, which cost a read each.
+//!
+//! | file | contains |
+//! |---|---|
+//! | `mod.rs` | `Filter`: open, state, one key at a time |
+//! | `plan.rs` | `Plan`: pages, and where in them a key goes |
+//! | `page.rs` | sectors with their sums; entries to bits |
+//! | `blocks.rs` | what waits for each page, in chunks; `Strategy` |
+//! | `engine.rs` | blocks and workers together; `Options`, `Figures` |
+//! | `deadlines.rs` | when a block must go to be back by `t_max` |
+//! | `workers.rs` | the threads that read, change and write pages |
+//! | `build.rs` | `Builder`: insert, sync, finish; why a crash loses nothing |
+//! | `probe.rs` | `Prober`: keys with tags in, tags with answers out |
+//! | `queue.rs`, `serve.rs`, `latency.rs` | `ProbeQueue`: a request queue; the thread behind it; how long probes wait |
+//! | `state.rs`, `file.rs`, `store.rs` | how far a file is; the page file; direct I/O |
 
 mod blocks;
 mod build;

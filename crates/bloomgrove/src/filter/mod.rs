@@ -8,7 +8,7 @@
 //! "No" is certain; "yes" may be wrong, at a rate known beforehand. Nothing can
 //! be taken out again, and a bit array tells nothing of the keys by itself.
 //!
-//! Source: seed document 002, sections 2 to 4, and its worked example:
+//! Source: Spyropoulos (Bloom filters), sections 2 to 4, and its worked example:
 //!
 //! ```
 //! use bloomgrove::{Affine, Family, Filter, Params};
@@ -38,6 +38,16 @@
 //! Cost: k bit accesses a key; memory m/8 bytes. A standard filter larger than
 //! the cache pays up to k misses a key, a blocked one pays one. Batches overlap
 //! the misses of up to 64 keys.
+//!
+//! | file | contains |
+//! |---|---|
+//! | `mod.rs` | `Filter`: insert, contains, union, intersection |
+//! | `batch.rs` | many keys: chooses the loop for the parameters |
+//! | `estimate.rs` | fill, number of items, common items, expected false positives |
+//! | `fold.rs` | the same set in half the bits |
+//! | `concurrent.rs` | `ConcurrentFilter`: inserting from many threads |
+//! | `collect.rs` | `Collector`: a filter for keys whose number is not known, larger than memory |
+//! | `file.rs` | save, load, map |
 
 mod batch;
 mod collect;

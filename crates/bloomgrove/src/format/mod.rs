@@ -14,6 +14,17 @@
 //! Files are written whole, under another name, synced, and renamed into place: a
 //! reader sees the old file or the new one, and a crash or a full disk leaves the
 //! old one as it was. Indexes also grow at their end, change by change (`growing`).
+//!
+//! | file | contains |
+//! |---|---|
+//! | `header.rs` | the fixed structures; `Content` |
+//! | `reader.rs` | whole files, mapped or in memory, checked |
+//! | `writer.rs` | sections; a file written whole or not at all |
+//! | `whole.rs` | which file a path means, and what may be written over |
+//! | `growing.rs`, `memory.rs` | files that grow by commits; their bytes |
+//! | `paged.rs` | the head of page files |
+//! | `map.rs`, `store.rs` | memory maps; words in memory or in a map |
+//! | `message.rs`, `notes.rs` | what a message begins with; notes |
 
 mod growing;
 pub(crate) mod header;

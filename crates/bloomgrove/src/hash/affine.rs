@@ -1,8 +1,8 @@
 //! k functions `((a x + b) mod p) mod bits` of an integer.
 //!
 //! They can be turned round: given p prime, each value of the inner function
-//! has one x below p. Sampling uses that; the worked example of seed document
-//! 002 (`x mod 10` and `(5x + 4) mod 10`) is written with them.
+//! has one x below p. Sampling uses that; the worked example of Spyropoulos
+//! (`x mod 10` and `(5x + 4) mod 10`) is written with them.
 //!
 //! They are weak hashes. With the inner modulus equal to the number of bits, x
 //! and x + bits fall on the same bits in *every* function; with p prime and

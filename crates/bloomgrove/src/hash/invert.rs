@@ -11,7 +11,7 @@
 //! factor g: then only every g-th y has an x, and it has g of them. That is handled, so that
 //! the functions of textbooks, `(a x + b) mod bits`, can be turned round too.
 //!
-//! Source: seed document 001, section 4 ("weakly invertible"). Cost: one multiplication
+//! Source: Sengupta et al. (sampling), section 4 ("weakly invertible"). Cost: one multiplication
 //! modulo p for a position, then an addition for each y.
 
 use std::ops::Range;

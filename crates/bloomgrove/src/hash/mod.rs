@@ -18,8 +18,18 @@
 //! | [`Family::SipHash`] | 128 bits, keyed | keys chosen by someone who wants to hurt you |
 //! | [`Family::Affine`] | none: k functions of an integer | worked examples, and getting items back out |
 //!
-//! Source: seed document 002, sections 4 and 5; the affine family also serves
+//! Source: Spyropoulos (Bloom filters), sections 4 and 5; the affine family also serves
 //! the sampling paper, section 5.3.
+//!
+//! | file | contains |
+//! |---|---|
+//! | `key.rs` | what can be a key, and its bytes |
+//! | `mod.rs` | the families |
+//! | `hasher.rs` | their digests |
+//! | `murmur3.rs`, `affine.rs` | the two families no crate serves well |
+//! | `positions.rs` | from digest to positions: independent, Kirsch-Mitzenmacher, blocked, affine |
+//! | `invert.rs` | affine functions turned round |
+//! | `prime.rs` | primality, next prime |
 
 mod affine;
 pub(crate) mod hasher;

@@ -14,7 +14,7 @@
 //! of theory from about 1000 bits on (`bloomgrove hash derivation`). We tried a
 //! multiplication in place of the turn: no better, and slower.
 //!
-//! Kirsch and Mitzenmacher (seed document 002, section 4) save k - 2 hashes and
+//! Kirsch and Mitzenmacher (Spyropoulos, section 4) save k - 2 hashes and
 //! lose nothing as bits grow, but a key whose `hi` falls on 0, or on a divisor
 //! that brings the walk back on itself, has fewer than k distinct bits:
 //! `bloomgrove hash derivation` measures how often. Here both cost about the

@@ -8,7 +8,7 @@
 //!   ...
 //! ```
 //!
-//! Source: the bit-sliced variant that followed the Bloofi paper (seed document 000), known
+//! Source: the bit-sliced variant that followed the Bloofi paper (Crainiceanu), known
 //! as Flat-Bloofi. We differ: rows run through all filters instead of 64, so that a query
 //! reads k long stretches, and leaves a stretch of 512 filters as soon as none of them is
 //! left; and a removed filter's bits are cleared, so that whatever comes to its place

@@ -15,11 +15,31 @@
 //! request. [`IndexFile`] keeps an index on disk, where it opens through a memory map and
 //! grows at its end. The tree of the Bloofi paper is in the crate `bloomgrove-trees`.
 //!
-//! Source: seed document 000 (Bloofi) for the question, the tree, and moving windows.
+//! Source: Crainiceanu (Bloofi) for the question, the tree, and moving windows.
 //! The layouts are not the paper's; each says where it comes from.
 //!
 //! Cost of a key among N sets with k hashes: between N k / 4096 and N k / 64 words read.
 //! Memory: the filters, and 1/64 more when sliced. `docs/bench/index.md` has figures.
+//!
+//! | file | contains |
+//! |---|---|
+//! | `mod.rs` | `Index`: classes of equal `Params`, each made of segments |
+//! | `ask.rs` | which, which_many, count, any, at_least; `View`, `Scope`, `Figures` |
+//! | `change.rs` | add, remove, replace, rename, slices |
+//! | `update.rs` | adding to a set: insert, update, bits that are missing |
+//! | `arrange.rs` | merge, rearrange, seal; moving to another layout |
+//! | `directory.rs` | from names and numbers to places |
+//! | `labels.rs` | name, tag, number and slice of each filter; `Set`, `SetId` |
+//! | `segment.rs` | filters in one layout with their labels |
+//! | `body.rs` | `Shape`; what each layout can do, in one place |
+//! | `loose.rs`, `flat.rs`, `sliced.rs`, `sealed.rs` | the layouts; the first is the naive scan |
+//! | `planner.rs` | which layout, and why |
+//! | `work.rs` | what an answer took; keys asked for together |
+//! | `shared.rs`, `staged.rs` | `SharedIndex`: many readers beside a writer; changes in parts |
+//! | `file/mod.rs` | `IndexFile`: commit, when segments are merged and files written anew |
+//! | `file/change.rs` | its changes, one by one |
+//! | `file/whole.rs` | opening, saving and verifying an index |
+//! | `file/pack.rs`, `file/manifest.rs` | segments to and from a file, with bounded memory; the manifest in bytes |
 
 mod arrange;
 mod ask;

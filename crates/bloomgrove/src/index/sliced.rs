@@ -14,7 +14,7 @@
 //! ```
 //!
 //! A tree of two levels, the upper one turned on its side so that one word answers for 64
-//! blocks, or 4096 filters. Source: the idea of the Bloofi paper (seed document 000,
+//! blocks, or 4096 filters. Source: the idea of the Bloofi paper (Crainiceanu,
 //! section 2: what the union lacks, no member has) in the layout of its flat successor.
 //! Blocks of 128 and 512 filters were slower.
 //!

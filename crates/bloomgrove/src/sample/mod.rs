@@ -29,7 +29,20 @@
 //! The structures of the paper (BloomSampleTree, HashInvert, DictionaryAttack) are in the crate
 //! `bloomgrove-trees`: the tree's samples are not uniform, and its thresholding loses members.
 //!
-//! Source: seed document 001. `docs/papers/sampling.md` has its experiments, run again.
+//! Source: Sengupta et al. (sampling). `docs/papers/sampling.md` has its experiments, run again.
+//!
+//! | file | contains |
+//! |---|---|
+//! | `mod.rs` | `Options`, `Names`: what all of it shares |
+//! | `namespace/` | `Namespace`: ranges, lists of integers (`integers.rs`) and texts (`lines.rs`), as keys (`key.rs`), growing (`grow.rs`) |
+//! | `expression.rs` | `Expression`: a query as text, `a & (b \| c)` |
+//! | `query.rs` | `Query`: a filter, or several joined by and / or; how many members to expect |
+//! | `planner.rs` | which way to the members, and why |
+//! | `uniform.rs` | `Sampler`: draws, each member with the same chance |
+//! | `reconstruct.rs` | `Reconstruction`: all members, by all processors (`parallel.rs`) |
+//! | `candidates.rs` | names that may be members: by index, by inversion, or all |
+//! | `name_index/` | `NameIndex`: names by first position; `build.rs` sorts them, `file.rs` keeps them |
+//! | `quality.rs` | is a sampler uniform? |
 
 mod candidates;
 mod expression;

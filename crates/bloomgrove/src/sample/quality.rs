@@ -8,7 +8,7 @@
 //! ```
 //!
 //! One p proves nothing: that of a perfect sampler is anything between 0 and 1, and below .08 in
-//! eight runs of a hundred. Source: seed document 001, section 7.2, which judges by one run.
+//! eight runs of a hundred. Source: Sengupta et al. (sampling), section 7.2, which judges by one run.
 
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 

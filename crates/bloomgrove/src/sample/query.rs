@@ -10,7 +10,7 @@
 //! held, the bits that a member's first positions can be on; it leads to the candidates.
 //!
 //! How many members to expect: n items that are in the set, and of the other M - n names the
-//! share that is accepted by mistake (seed document 001, section 5.4, there for one filter).
+//! share that is accepted by mistake (Sengupta et al., section 5.4, there for one filter).
 
 use std::fmt;
 

@@ -10,7 +10,7 @@
 //! differ in cost and in the order of the names: a scan goes by name, the others by position.
 //! Members are handed on as they are found, so that there may be any number of them.
 //!
-//! Source: seed document 001, sections 4 and 6. The paper's tree loses members to its
+//! Source: Sengupta et al. (sampling), sections 4 and 6. The paper's tree loses members to its
 //! thresholding (those of the BloomSampleTree); these cannot.
 
 use std::ops::{ControlFlow, Range};

@@ -13,7 +13,7 @@
 //! from the list. So a namespace without members is told apart from bad luck, and a draw never
 //! takes longer than a few times a reconstruction.
 //!
-//! Source: our own. The samplers of seed document 001 are beside it
+//! Source: our own. The samplers of Sengupta et al. (sampling) are beside it
 //! (BloomSampleTree, HashInvert); they are not uniform.
 
 use std::collections::{HashSet, VecDeque};

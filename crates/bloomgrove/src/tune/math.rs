@@ -7,7 +7,7 @@
 //! | n | `items` |
 //! | p | `fpr`, the false-positive rate |
 //!
-//! Source: seed document 002, section 4, for the standard layout. The blocked
+//! Source: Spyropoulos (Bloom filters), section 4, for the standard layout. The blocked
 //! layout's rate is our own: exact for the way `bits::line` places bits up to 8 hashes, and
 //! within 5 % above (lanes are then taken as independent; `tests/rates.rs` measures it).
 

@@ -16,7 +16,7 @@
 //!
 //! (`bloomgrove tune size --items 1000000 --fpr ...` prints these.)
 //!
-//! Source: seed document 002, sections 4 and 6.
+//! Source: Spyropoulos (Bloom filters), sections 4 and 6.
 
 pub mod math;
 mod sampling;

@@ -7,7 +7,7 @@
 //! | FP | `fpr` |
 //! | M⊥ | `leaf`, the names of a leaf of the tree |
 //!
-//! Source: seed document 001, section 5.4. Where its tables say "accuracy 1", .99 was
+//! Source: Sengupta et al. (sampling), section 5.4. Where its tables say "accuracy 1", .99 was
 //! meant: no filter reaches 1, and .99 gives the sizes printed.
 
 use super::math;

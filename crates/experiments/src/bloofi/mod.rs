@@ -1,4 +1,4 @@
-//! Bloofi (seed document 000): figures 1 to 4, its example, and 5 to 16, section 5.
+//! Bloofi (Crainiceanu): figures 1 to 4, its example, and 5 to 16, section 5.
 //!
 //! ```text
 //!   example     a tree, drawn    1; after insert 2, delete 3, update 4

@@ -1,4 +1,4 @@
-//! BloomTree (seed document 004): Table III, figures 2, 4, 6 and 8 to 18.
+//! BloomTree (Fu and Biersack): Table III, figures 2, 4, 6 and 8 to 18.
 //!
 //! ```text
 //!   table3         all rows             rates, bytes, hashing; times

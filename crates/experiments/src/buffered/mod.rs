@@ -1,4 +1,4 @@
-//! Buffered Bloom filters (seed document 003): figures 1, 3 and 4, sections 3.3, 4.3 and 4.5.
+//! Buffered Bloom filters (Canim et al.): figures 1, 3 and 4, sections 3.3, 4.3 and 4.5.
 //!
 //! ```text
 //!   cache        one bit by filter size    figure 1

@@ -1,4 +1,4 @@
-//! Provenance across sites (seed document 000, section 4): what a trace takes by the index, beside
+//! Provenance across sites (Crainiceanu, section 4): what a trace takes by the index, beside
 //! asking every site.
 //!
 //! ```text

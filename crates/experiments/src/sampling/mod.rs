@@ -1,4 +1,4 @@
-//! Sampling and reconstruction (seed document 001): figure 1, tables 2 to 6, figures 3 to 15.
+//! Sampling and reconstruction (Sengupta et al.): figure 1, tables 2 to 6, figures 3 to 15.
 //!
 //! ```text
 //!   example          a tree, drawn        figure 1

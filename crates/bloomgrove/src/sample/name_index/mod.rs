@@ -19,7 +19,7 @@
 //! bucket is then several positions, and the entry says which. Built in one pass over the names if the memory allowed
 //! holds 16 bytes for each, and in as many more as it takes if not.
 //!
-//! Source: our own; it takes the place of the BloomSampleTree of seed document 001, whose sampler
+//! Source: our own; it takes the place of the BloomSampleTree of Sengupta et al. (sampling), whose sampler
 //! is not uniform. The tree holds a filter for each of its nodes; this holds each name once.
 
 mod build;

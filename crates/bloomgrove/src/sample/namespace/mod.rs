@@ -15,7 +15,7 @@
 //! Lists must be sorted and free of repetitions. That is checked, because a name that is there
 //! twice would be drawn twice as often, and it needs no memory.
 //!
-//! Source: seed document 001, sections 3.2 and 5.2.
+//! Source: Sengupta et al. (sampling), sections 3.2 and 5.2.
 
 mod grow;
 mod integers;
