@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use bloomgrove::{Filter, Params};
+use bloomgrove::{Filter, Params, codec};
 
 use super::catalog::{Catalog, Effect, Entry, size_of_set};
 use super::store::{SiteRecord, Write};
+use crate::Error;
 
 /// Of a filter with more bits set than this share, the union is stored instead of what changed.
 pub(super) const DENSE: u64 = 64;
@@ -22,6 +23,8 @@ pub(super) enum Change {
     Put {
         name: Arc<str>,
         filter: Filter,
+        /// The same, as it is stored.
+        message: Vec<u8>,
         about: About,
         /// The version that the set must have; 0 if there must be none.
         base: Option<u64>,
@@ -57,6 +60,48 @@ pub(super) enum Change {
     Expire {
         name: Arc<str>,
     },
+}
+
+/// A whole filter for a set, and its message if it came as one: the store keeps that as it is.
+#[derive(Debug)]
+pub struct Upload {
+    pub(super) filter: Filter,
+    message: Option<bytes::Bytes>,
+}
+
+impl From<Filter> for Upload {
+    fn from(filter: Filter) -> Self {
+        Self {
+            filter,
+            message: None,
+        }
+    }
+}
+
+impl Upload {
+    /// A filter that came as these bytes.
+    pub(super) fn of_message(filter: Filter, message: bytes::Bytes) -> Self {
+        // One that was coded badly is coded anew.
+        let most = filter.params().words() * 8 + 1024;
+        let message = Some(message).filter(|message| message.len() <= most);
+        Self { filter, message }
+    }
+
+    /// The filter, and what the store gets: coded here unless it came so.
+    pub(super) fn into_parts(self) -> Result<(Filter, Vec<u8>), Error> {
+        let message = match self.message {
+            Some(message) => message.into(),
+            None => message_of(&self.filter)?,
+        };
+        Ok((self.filter, message))
+    }
+}
+
+/// A filter as it is stored.
+pub(super) fn message_of(filter: &Filter) -> Result<Vec<u8>, Error> {
+    let mut message = Vec::new();
+    codec::compress(filter, &mut message)?;
+    Ok(message)
 }
 
 /// What is said of a set; None leaves it as it is.

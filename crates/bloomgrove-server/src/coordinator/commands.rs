@@ -12,7 +12,7 @@ use bloomgrove_http::work::{Bulk, aside};
 use bytes::Bytes;
 use tokio::sync::oneshot;
 
-use super::change::{About, Bits, Change, Done};
+use super::change::{About, Bits, Change, Done, Upload};
 use super::text::not_found;
 use super::writer::Job;
 use super::{Coordinator, SNAPSHOTS, now, text};
@@ -51,20 +51,24 @@ impl Coordinator {
     pub async fn put(
         &self,
         name: &str,
-        filter: Filter,
+        upload: impl Into<Upload>,
         tags: Option<Vec<String>>,
         expires_in: Option<u64>,
         base: Option<u64>,
     ) -> Result<Done, Error> {
-        self.check_filter(filter.params().words() as u64 * 8)?;
+        let upload = upload.into();
+        self.check_filter(upload.filter.params().words() as u64 * 8)?;
         let about = About {
             tags: tags.map(text::tags).transpose()?,
             expires: expires_in.map(text::expiry).transpose()?,
         };
         let name = text::name(name)?;
+        // Not by the writer, for whom all others wait.
+        let (filter, message) = aside(move || upload.into_parts()).await??;
         let change = Change::Put {
             name,
             filter,
+            message,
             about,
             base,
         };
@@ -78,9 +82,10 @@ impl Coordinator {
     pub async fn merge(
         &self,
         name: &str,
-        filter: Filter,
+        upload: impl Into<Upload>,
         base: Option<u64>,
     ) -> Result<Done, Error> {
+        let Upload { filter, .. } = upload.into();
         let params = Arc::new(filter.params().clone());
         let change = Change::Or {
             name: name.into(),
@@ -246,12 +251,12 @@ impl Coordinator {
     ///
     /// # Errors
     /// What is neither, or too large.
-    pub fn read_filter(&self, bytes: &[u8]) -> Result<Filter, Error> {
-        if codec::Kind::of_start(bytes).is_some() {
-            let (filter, _) = codec::expand_within(bytes, self.shared.limits.filter)?;
-            return Ok(filter);
+    pub fn read_upload(&self, bytes: Bytes) -> Result<Upload, Error> {
+        if codec::Kind::of_start(&bytes).is_some() {
+            let (filter, _) = codec::expand_within(&bytes[..], self.shared.limits.filter)?;
+            return Ok(Upload::of_message(filter, bytes));
         }
-        Ok(Filter::from_bytes(bytes)?)
+        Ok(Filter::from_bytes(&bytes)?.into())
     }
 
     /// Writes everything to a new file in the folder `snapshots`, while serving.

@@ -52,7 +52,7 @@ use tokio::sync::mpsc;
 
 use bloomgrove::index::SharedIndex;
 use catalog::{Catalog, Effect};
-pub use change::Done;
+pub use change::{Done, Upload};
 pub use quota::Quota;
 pub use sites::{KnownSite, Named};
 use store::Store;

@@ -26,7 +26,7 @@ use bloomgrove::{Filter, codec};
 use bloomgrove_client::api::Code;
 
 use super::catalog::{Catalog, Effect, Entry, Stored};
-use super::change::{About, Bits, Change, DENSE, Done, Prepared};
+use super::change::{About, Bits, Change, DENSE, Done, Prepared, message_of};
 use super::gaps;
 use super::sites::{MOST_SITES, taken, too_many};
 use super::store::{Record, SiteRecord, Write};
@@ -61,16 +61,19 @@ impl Present<'_> {
                 if self.catalog.get(&name).is_some() {
                     return Err(exists(&name));
                 }
-                self.put(name, Filter::new(params)?, about)
+                let filter = Filter::new(params)?;
+                let message = message_of(&filter)?;
+                self.put(name, filter, message, about)
             }
             Change::Put {
                 name,
                 filter,
+                message,
                 about,
                 base,
             } => {
                 self.check_whole(&name, base)?;
-                self.put(name, filter, about)
+                self.put(name, filter, message, about)
             }
             Change::Or {
                 name,
@@ -174,8 +177,14 @@ impl Present<'_> {
         }
     }
 
-    /// A whole filter.
-    fn put(&self, name: Arc<str>, filter: Filter, about: About) -> Result<Prepared, Error> {
+    /// A whole filter, and its message.
+    fn put(
+        &self,
+        name: Arc<str>,
+        filter: Filter,
+        message: Vec<u8>,
+        about: About,
+    ) -> Result<Prepared, Error> {
         let old = self.catalog.get(&name);
         let params = self.catalog.share(filter.params());
         let is_new_kind = Arc::strong_count(&params) == 1;
@@ -185,7 +194,6 @@ impl Present<'_> {
                  allows; reuse those of an existing set"
             )));
         }
-        let message = message_of(&filter)?;
         let mut entry = Entry {
             id: old.map_or(self.version, |old| old.id),
             params,
@@ -290,7 +298,8 @@ impl Present<'_> {
             return Ok(Prepared::nothing(entry));
         }
         let whole = entry.whole;
-        let mut prepared = self.put(name.clone(), union, About::default())?;
+        let message = message_of(&union)?;
+        let mut prepared = self.put(name.clone(), union, message, About::default())?;
         prepared.done.changed_bits = changed_bits;
         if let Some(Effect::Replace(_, _, entry)) = &mut prepared.effect {
             entry.whole = whole;
@@ -331,7 +340,8 @@ impl Present<'_> {
             return self.whole(name, entry, new, before);
         }
         let changed_bits = union.count_ones() * 2 - old.count_ones() - new.count_ones();
-        let mut prepared = self.put(name, new, About::default())?;
+        let message = message_of(&new)?;
+        let mut prepared = self.put(name, new, message, About::default())?;
         prepared.done.changed_bits = changed_bits;
         Ok(prepared)
     }
@@ -406,13 +416,6 @@ fn record(name: &str, entry: &Entry) -> Record {
         changed: entry.changed,
         expires: entry.expires,
     }
-}
-
-/// A filter as it is stored.
-fn message_of(filter: &Filter) -> Result<Vec<u8>, Error> {
-    let mut message = Vec::new();
-    codec::compress(filter, &mut message)?;
-    Ok(message)
 }
 
 /// Sets bits of a filter.

@@ -5,6 +5,7 @@ mod model;
 
 use std::collections::BTreeSet;
 
+use bloomgrove::format::Notes;
 use bloomgrove::{Filter, Params, codec};
 use bloomgrove_client::api::{
     self, ChangeSet, Code, CreateSet, EstimateRequest, Key, Member, Names, ReconstructRequest,
@@ -66,6 +67,42 @@ fn put(coordinator: &Coordinator, name: &str, held: &[&str]) -> u64 {
 
 fn code<T: std::fmt::Debug>(result: Result<T, Error>) -> Code {
     result.unwrap_err().code
+}
+
+#[test]
+fn an_upload_is_found_after_a_restart_whatever_it_came_as() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut file, mut message, mut noted) = (Vec::new(), Vec::new(), Vec::new());
+    filter(&["file"]).write_to(&mut file).unwrap();
+    codec::compress(&filter(&["message"]), &mut message).unwrap();
+    let notes = Notes::new().with("long", "x".repeat(5000));
+    codec::compress_with(
+        &filter(&["noted"]),
+        codec::Model::default(),
+        &notes,
+        &mut noted,
+    )
+    .unwrap();
+    assert!(
+        noted.len() > params().words() * 8 + 1024,
+        "longer than a plain one"
+    );
+    for _ in 0..2 {
+        let coordinator = open(&folder);
+        for (name, bytes) in [("file", &file), ("message", &message), ("noted", &noted)] {
+            if coordinator.info(name).is_err() {
+                let upload = coordinator.read_upload(bytes.clone().into()).unwrap();
+                wait(coordinator.put(name, upload, None, None, None)).unwrap();
+            }
+            assert_eq!(holders(&coordinator, name), [name]);
+            assert!(coordinator.filter(name).unwrap().0 == filter(&[name]));
+        }
+        coordinator.close();
+    }
+    for bytes in [&file[1..], &message[..message.len() - 1], b"x"] {
+        let upload = open(&folder).read_upload(bytes.to_vec().into());
+        assert_eq!(code(upload), Code::Invalid);
+    }
 }
 
 #[test]

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::request::Parts;
-use bloomgrove::Filter;
 use bloomgrove_client::api::{Code, Key, MOST_KEYS};
 use bloomgrove_http::budget::Charge;
 use bloomgrove_http::extract::{caller, json, media_type, parsed};
@@ -14,7 +13,7 @@ use serde::de::DeserializeOwned;
 
 use super::App;
 use crate::Error;
-use crate::coordinator::Coordinator;
+use crate::coordinator::{Coordinator, Upload};
 
 /// The coordinator, once it is ready.
 pub(super) struct Ready(pub(super) Arc<Coordinator>);
@@ -72,12 +71,12 @@ impl App {
         coordinator: &Arc<Coordinator>,
         bytes: Bytes,
         charge: &Charge,
-    ) -> Result<Filter, Error> {
+    ) -> Result<Upload, Error> {
         let size = coordinator.filter_bytes(&bytes)?;
         charge.wait(size.saturating_mul(2)).await?;
         let reader = coordinator.clone();
-        let filter = self.work(charge.clone(), move || reader.read_filter(&bytes));
-        filter.await?
+        let upload = self.work(charge.clone(), move || reader.read_upload(bytes));
+        upload.await?
     }
 
     pub(super) fn examples(&self) -> &[String] {
