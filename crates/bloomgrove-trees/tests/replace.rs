@@ -6,8 +6,9 @@ use std::io::Write;
 use std::path::Path;
 
 use bloomgrove::buffered;
-use bloomgrove::format::{Content, Notes, WholeFile, check_target, content_of};
+use bloomgrove::format::{Content, Notes, content_of};
 use bloomgrove::index::{Index, IndexFile};
+use bloomgrove::raw::format::{WholeFile, check_target};
 use bloomgrove::sample::{IndexOptions, NameIndex, Namespace};
 use bloomgrove::{Error, Filter, Params, codec};
 use bloomgrove_trees::bloom_tree::{self, BloomTree};

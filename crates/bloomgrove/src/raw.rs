@@ -14,6 +14,7 @@ pub mod bits {
 /// Hashing.
 pub mod hash {
     pub use crate::hash::hasher::{AnyHasher, Hasher, Xxh3Hasher};
+    pub use crate::hash::invert::Inverse;
     pub use crate::hash::positions::{Independent, KirschMitzenmacher, Start};
     pub use crate::mix::{GOLDEN, mix, remix, scale};
     pub use crate::params::probe::each_position;
@@ -23,6 +24,7 @@ pub mod hash {
 pub mod format {
     pub use crate::format::header::Kind;
     pub use crate::format::reader::Grove;
+    pub use crate::format::whole::{WholeFile, check_target};
     pub use crate::format::writer::Writer;
 }
 
@@ -37,6 +39,11 @@ pub mod codec {
     pub mod varint {
         pub use crate::codec::varint::*;
     }
+}
+
+/// The formulas, in the letters of the papers.
+pub mod math {
+    pub use crate::tune::math::*;
 }
 
 /// The same work on many things at once.

@@ -140,8 +140,8 @@ fn rates_are_those_of_a_filter_in_memory_for_any_number_of_pages() {
             prober.finish().unwrap();
             let (bits, hashes) = (plan.params().bits(), plan.params().hashes());
             let theory = match layout {
-                Layout::Blocked => bloomgrove::tune::math::blocked_fpr(bits, hashes, items),
-                _ => bloomgrove::tune::math::standard_fpr(bits, hashes, items),
+                Layout::Blocked => bloomgrove::raw::math::blocked_fpr(bits, hashes, items),
+                _ => bloomgrove::raw::math::standard_fpr(bits, hashes, items),
             };
             let what = format!("{pages} pages, {layout:?}");
             assert_rate(hits, queries, plan.expected_fpr(items), &what);

@@ -37,7 +37,10 @@ fn check_standard(items: u64, fpr: f64, queries: u64) {
     let plan = tune::standard(items, fpr).unwrap();
     let filter = filled(&plan.params().unwrap(), items);
     // The fill is itself random; its deviation is far below that of the count.
-    assert!((filter.fill() / tune::math::fill(plan.bits, plan.hashes, items) - 1.0).abs() < 0.005);
+    assert!(
+        (filter.fill() / bloomgrove::raw::math::fill(plan.bits, plan.hashes, items) - 1.0).abs()
+            < 0.005
+    );
     let hits = accepted(&filter, queries);
     assert_rate(hits, queries, plan.fpr, &format!("{items} items, standard"));
     assert_rate(
@@ -60,7 +63,7 @@ fn check_blocked(items: u64, hashes: u32, bits: u64, queries: u64) {
     assert!(hits > 5000, "{hits} hits are too few to tell 5 %");
     let measured = hits as f64 / queries as f64;
     for predicted in [
-        tune::math::blocked_fpr(bits, hashes, items),
+        bloomgrove::raw::math::blocked_fpr(bits, hashes, items),
         filter.expected_fpr(),
     ] {
         let off = measured / predicted - 1.0;
@@ -122,7 +125,7 @@ fn every_family_reaches_the_rate() {
                 .build()
                 .unwrap();
             let hits = accepted(&filled(&params, items), queries);
-            let theory = tune::math::standard_fpr(bits, 7, items);
+            let theory = bloomgrove::raw::math::standard_fpr(bits, 7, items);
             assert_rate(hits, queries, theory, &params.to_string());
         }
     }

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use bloomgrove::format::WholeFile;
+use bloomgrove::raw::format::WholeFile;
 
 use crate::plot;
 

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use bloomgrove::Error;
 use bloomgrove::buffered::{Filter, Phase, Plan};
-use bloomgrove::format::{Content, Notes, check_target, content_of};
+use bloomgrove::format::{Content, Notes, content_of};
+use bloomgrove::raw::format::check_target;
 use serde_json::json;
 
 use super::session::{Done, New, Purpose, Session, Shared};

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use bloomgrove::codec::{self, Kind, Model};
 use bloomgrove::format::Notes;
-use bloomgrove::tune::math;
+use bloomgrove::raw::math;
 use bloomgrove::{Filter, MappedFilter};
 use serde_json::{Value, json};
 

@@ -5,7 +5,7 @@
 //! depends on the divisors of m, so sizes of every kind are tried.
 
 use anyhow::Result;
-use bloomgrove::{Derivation, Filter, Params, tune};
+use bloomgrove::{Derivation, Filter, Params};
 use serde_json::json;
 
 use super::scatter;
@@ -111,7 +111,7 @@ fn measure(bits: u64, queries: u64) -> Result<Row> {
     }
     Ok(Row {
         bits,
-        theory: tune::math::standard_fpr(bits, HASHES, items),
+        theory: bloomgrove::raw::math::standard_fpr(bits, HASHES, items),
         degenerate,
         rate,
     })

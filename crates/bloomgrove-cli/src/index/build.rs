@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use bloomgrove::format::{Content, Notes, check_target};
+use bloomgrove::format::{Content, Notes};
 use bloomgrove::index::{Index, IndexFile};
+use bloomgrove::raw::format::check_target;
 use bloomgrove::{Filter, MappedFilter};
 use serde_json::json;
 

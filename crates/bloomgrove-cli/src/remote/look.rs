@@ -236,7 +236,7 @@ pub(super) fn download(remote: &Remote, args: Download) -> Result<Outcome> {
         })?;
         version
     } else {
-        bloomgrove::format::check_target(&args.output, Content::Filter)?;
+        bloomgrove::raw::format::check_target(&args.output, Content::Filter)?;
         let (filter, version) = remote.wait(remote.client.filter(&args.set))?;
         filter.save(&args.output)?;
         version

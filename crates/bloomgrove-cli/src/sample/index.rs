@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use bloomgrove::format::{Content, check_target};
+use bloomgrove::format::Content;
+use bloomgrove::raw::format::check_target;
 use bloomgrove::sample::{Form, IndexOptions, NameIndex, Spelling};
 use bloomgrove::{Error, Params};
 use serde_json::{Value, json};

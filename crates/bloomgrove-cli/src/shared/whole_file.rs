@@ -5,8 +5,9 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use bloomgrove::Error;
 use bloomgrove::codec::Kind;
-use bloomgrove::{Error, format};
+use bloomgrove::raw::format;
 
 /// What is in a file, and so which file it may replace: one that begins in the same way.
 #[derive(Clone, Copy)]

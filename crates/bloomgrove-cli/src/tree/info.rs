@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use bloomgrove::tune::math;
+use bloomgrove::raw::math;
 use bloomgrove_trees::bloom_tree::{Accuracy, BloomTree};
 use serde_json::{Value, json};
 

@@ -52,7 +52,7 @@ impl Choice {
             "a filter for that would have {bits:.2e} bits, and the largest has {MAX_BITS}"
         );
         let params = Params::builder((bits as u64).max(1), hashes).build()?;
-        let fill = tune::math::fill(params.bits(), hashes, args.items);
+        let fill = bloomgrove::raw::math::fill(params.bits(), hashes, args.items);
         let fpr = fill.powi(hashes as i32);
         let accuracy = tune::accuracy(args.names, args.items, fpr);
         Ok(Self {

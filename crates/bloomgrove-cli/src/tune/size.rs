@@ -1,7 +1,8 @@
 //! `bloomgrove tune size`: how big a filter, which kind, and why.
 
 use anyhow::Result;
-use bloomgrove::tune::{self, Plan, math};
+use bloomgrove::raw::math;
+use bloomgrove::tune::{self, Plan};
 use bloomgrove::{Layout, Params};
 use serde_json::{Value, json};
 

@@ -300,7 +300,7 @@ impl Entry {
         let (entry, ones) = (self, self.ones);
         let params = &entry.params;
         let fill = params.fill(ones);
-        let items = tune::math::items_for_fill(params.bits(), params.hashes(), fill);
+        let items = bloomgrove::raw::math::items_for_fill(params.bits(), params.hashes(), fill);
         api::Set {
             name: name.to_owned(),
             tags: entry.tags.clone(),

@@ -23,8 +23,9 @@ use rand::{Rng, RngExt};
 
 use super::Operations;
 use super::operations::members;
-use bloomgrove::hash::{Affine, Family, Inverse};
+use bloomgrove::hash::{Affine, Family};
 use bloomgrove::raw::bits::{self, Words};
+use bloomgrove::raw::hash::Inverse;
 use bloomgrove::{Error, Filter};
 
 /// A member drawn uniformly, by asking for every name: the paper's DictionaryAttack with a

@@ -35,7 +35,8 @@ use bloomgrove::raw::codec::Plan;
 use bloomgrove::{Error, Layout, MAX_HASHES, Params};
 
 use super::forest;
-use bloomgrove::tune::{self, math};
+use bloomgrove::raw::math;
+use bloomgrove::tune;
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -284,7 +284,7 @@ fn meet(a: [f64; 2], b: [f64; 2]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bloomgrove::tune::math;
+    use bloomgrove::raw::math;
 
     #[test]
     fn a_tree_of_single_hashes_is_a_standard_filter() {

@@ -27,8 +27,8 @@ use super::{genetic, pareto};
 use crate::bloom_tree::{BloomTree, Shape};
 use bloomgrove::Error;
 use bloomgrove::raw::hash::mix;
+use bloomgrove::raw::math;
 use bloomgrove::raw::threads::by_all;
-use bloomgrove::tune::math;
 
 /// C1: the hash functions of the root.
 pub const ROOT_HASHES: RangeInclusive<u32> = 2..=8;

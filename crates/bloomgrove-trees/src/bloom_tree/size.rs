@@ -12,7 +12,7 @@
 use std::collections::BTreeMap;
 
 use super::BloomTree;
-use bloomgrove::tune::math::entropy;
+use bloomgrove::raw::math::entropy;
 
 /// How many filters of a level have this many ones, by the ones of the filters above.
 pub(super) type Contexts = BTreeMap<(u32, u32), Vec<u64>>;

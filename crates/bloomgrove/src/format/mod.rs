@@ -35,14 +35,13 @@ mod notes;
 pub(crate) mod paged;
 pub(crate) mod reader;
 mod store;
-mod whole;
+pub(crate) mod whole;
 pub(crate) mod writer;
 
 pub use header::Content;
 pub use map::MappedWords;
 pub use notes::Notes;
 pub use reader::{Report, content_of};
-pub use whole::{WholeFile, check_target};
 
 use growing::lock;
 pub(crate) use growing::{Growing, lock_target};

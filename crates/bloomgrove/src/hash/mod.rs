@@ -33,7 +33,7 @@
 
 mod affine;
 pub(crate) mod hasher;
-mod invert;
+pub(crate) mod invert;
 mod key;
 mod murmur3;
 pub(crate) mod positions;
@@ -42,7 +42,7 @@ pub(crate) mod prime;
 pub(crate) use crate::mix::{GOLDEN, mix, remix, scale};
 pub use affine::Affine;
 pub(crate) use hasher::{AnyHasher, Hashed, Hasher, Xxh3Hasher};
-pub use invert::Inverse;
+pub(crate) use invert::Inverse;
 pub use key::Key;
 pub use positions::Derivation;
 pub(crate) use positions::{Independent, KirschMitzenmacher, Start, slot};

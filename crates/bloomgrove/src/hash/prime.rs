@@ -2,7 +2,7 @@
 
 /// Is `n` prime? Exact: these twelve bases decide Miller and Rabin's test for
 /// every n below 2^64.
-pub fn is_prime(n: u64) -> bool {
+pub(crate) fn is_prime(n: u64) -> bool {
     const BASES: [u64; 12] = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37];
     if n < 2 {
         return false;

@@ -18,10 +18,10 @@
 //!
 //! Source: Spyropoulos (Bloom filters), sections 4 and 6.
 
-pub mod math;
+pub(crate) mod math;
 mod sampling;
 
-pub use crate::hash::prime::{first_prime_from, is_prime};
+pub use crate::hash::prime::first_prime_from;
 pub use sampling::{accuracy, bits_for_accuracy, leaf_size, tree_depth};
 
 use crate::bits::LINE_BITS;

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use anyhow::{Result, ensure};
-pub(super) use bloomgrove::tune::math::entropy;
+pub(super) use bloomgrove::raw::math::entropy;
 use bloomgrove::{Filter, MAX_HASHES, Params};
 use bloomgrove_trees::bloom_tree::{BloomTree, Shape};
 use rand::rngs::StdRng;

@@ -5,8 +5,8 @@
 //! `Plan::expected_fpr` knows lines, and entries that are equal.
 
 use anyhow::Result;
+use bloomgrove::Layout;
 use bloomgrove::buffered::{Plan, Strategy};
-use bloomgrove::{Layout, tune};
 
 use super::setup::{Contender, Keys, Task};
 use super::{claim, table};
@@ -54,7 +54,8 @@ pub(super) fn run(task: Task<'_>, progress: &mut Progress<'_>) -> Result<Report>
             let mut options = task.options(MEMORY, Strategy::Longest);
             options.workers = 1;
             let run = Contender::Buffered(plan.clone(), options).run(&scratch, keys)?;
-            let formula = tune::math::standard_fpr(plan.params().bits(), HASHES, keys.build);
+            let formula =
+                bloomgrove::raw::math::standard_fpr(plan.params().bits(), HASHES, keys.build);
             let expected = plan.expected_fpr(keys.build);
             let deviation = (expected * (1.0 - expected) / absent as f64).sqrt();
             rates.push(run.fpr);

@@ -6,8 +6,8 @@
 //! Our own inversion (of the first function only) is not in the paper.
 
 use anyhow::Result;
+use bloomgrove::raw::math;
 use bloomgrove::sample::{Namespace, Way};
-use bloomgrove::tune::math;
 use bloomgrove_trees::bloom_sample_tree::{Bits, BloomSampleTree};
 
 use super::setup::{ACCURACIES, HASHES, Hashing, ITEMS, PAPER, Setup, Spread, short};

@@ -126,7 +126,11 @@ fn of_all_names(part: &Part, fraction: f64) -> f64 {
     let names = (fraction * NAMES as f64) as u64;
     let of = |tag: &Vec<u64>| {
         let items = tag.len() as u64;
-        tune::accuracy(names, items, tune::math::standard_fpr(BITS, HASHES, items))
+        tune::accuracy(
+            names,
+            items,
+            bloomgrove::raw::math::standard_fpr(BITS, HASHES, items),
+        )
     };
     let tags = part.tags.iter().filter(|tag| !tag.is_empty());
     let all: Vec<f64> = tags.map(of).collect();
