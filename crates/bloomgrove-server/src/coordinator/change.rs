@@ -87,6 +87,10 @@ impl Upload {
         Self { filter, message }
     }
 
+    pub(super) fn is_coded(&self) -> bool {
+        self.message.is_some()
+    }
+
     /// The filter, and what the store gets: coded here unless it came so.
     pub(super) fn into_parts(self) -> Result<(Filter, Vec<u8>), Error> {
         let message = match self.message {

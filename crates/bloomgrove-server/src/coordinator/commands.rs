@@ -63,8 +63,11 @@ impl Coordinator {
             expires: expires_in.map(text::expiry).transpose()?,
         };
         let name = text::name(name)?;
-        // Not by the writer, for whom all others wait.
-        let (filter, message) = aside(move || upload.into_parts()).await??;
+        // What is not coded yet is coded aside, and not by the writer, for whom all others wait.
+        let (filter, message) = match upload.is_coded() {
+            true => upload.into_parts()?,
+            false => aside(move || upload.into_parts()).await??,
+        };
         let change = Change::Put {
             name,
             filter,
