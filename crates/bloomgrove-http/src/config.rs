@@ -152,7 +152,7 @@ pub fn not_zero(limits: &[(&str, bool)]) -> Result<(), String> {
 /// An amount of memory: bytes, or a share of what the machine has.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Amount {
-    /// So many bytes: `4GiB`.
+    /// A number of bytes: `4GiB`.
     Bytes(u64),
     /// A share of the machine's memory: `50%`.
     Share(f64),

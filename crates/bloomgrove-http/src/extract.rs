@@ -77,13 +77,13 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Asked<T> {
     }
 }
 
-/// Refuses a query that is no text once it is decoded: it would be read as another one.
+/// Refuses a query that does not decode to UTF-8: it would be read as another one.
 ///
 /// # Errors
 /// Such a query.
 pub fn utf8(query: Option<&str>) -> Result<(), Error> {
     let query = percent_encoding::percent_decode_str(query.unwrap_or_default());
-    let detail = "the query is not UTF-8; keys that are no text are asked for by POST, as \
+    let detail = "the query string is not UTF-8; send keys that are not text by POST, as \
                   {\"base64\": ...}";
     let checked = query.decode_utf8().map(drop);
     checked.map_err(|_| Error::new(Code::Invalid, detail))

@@ -2,7 +2,7 @@
 //!
 //! A worker that joins the parts of a body, parses it, hashes its keys or frees them keeps everybody
 //! else waiting: 38 ms for a body of 60 MB. Such work goes to threads of their own, which
-//! [step back](process::step_back) behind the workers: so many at a time of one kind, and of one caller.
+//! [step back](process::step_back) behind the workers. How many run at a time is limited, in all and per caller.
 
 use std::collections::HashMap;
 use std::ops::Deref;
@@ -32,13 +32,13 @@ pub struct Places {
 }
 
 impl Places {
-    /// So many.
+    /// This many, for any caller.
     #[must_use]
     pub fn new(places: usize) -> Self {
         Self::with_turns(places, places)
     }
 
-    /// So many, and `each` for one caller.
+    /// This many, of which one caller may have `each`.
     #[must_use]
     pub fn with_turns(places: usize, each: usize) -> Self {
         Self {

@@ -146,7 +146,7 @@ fn what_is_noted_beside_a_file_is_of_that_file_or_nothing() {
     }
 }
 
-/// A file that takes so many writes, and then fails.
+/// A file that takes `left` more writes, and then fails.
 #[derive(Debug)]
 struct Failing {
     file: redb::backends::FileBackend,
