@@ -9,11 +9,13 @@ if cargo fmt --version >/dev/null 2>&1; then
     cargo fmt --all --check
 fi
 if cargo clippy --version >/dev/null 2>&1; then
-    cargo clippy --workspace --all-targets -- -D warnings
+    cargo clippy --workspace --all-targets --all-features -- -D warnings
+    # As it is built without the server; everything else is checked already.
+    cargo clippy --workspace --bin bloomgrove -- -D warnings
 fi
 # The whole workspace here too: its features are those that clippy has checked dependencies with.
-RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
-cargo test --workspace
+RUSTDOCFLAGS="-D warnings" cargo doc --workspace --all-features --no-deps --quiet
+cargo test --workspace --all-features
 
 # Both use the program that the tests have built, and mostly wait: for a server and for a browser.
 program=$(tests/program.sh)

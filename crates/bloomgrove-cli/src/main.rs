@@ -25,6 +25,10 @@ mod hash;
 mod index;
 mod remote;
 mod sample;
+#[cfg(feature = "server")]
+mod serve;
+#[cfg(not(feature = "server"))]
+#[path = "without_server.rs"]
 mod serve;
 mod shared;
 mod site;

@@ -5,8 +5,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use bloomgrove::codec;
-use bloomgrove_http::disk;
-use bloomgrove_server::coordinator;
 
 use crate::shared::output::{Output, complain};
 use crate::shared::{Outcome, message_file, units};
@@ -53,22 +51,8 @@ fn verify(path: &Path) -> Result<String> {
     if !std::fs::metadata(path)?.is_file() {
         bail!("not a regular file");
     }
-    if disk::is_redb(path)? {
-        return match disk::has_table(path, "log")? {
-            true => {
-                let (site, entries) = bloomgrove_site::verify(path)?;
-                Ok(format!(
-                    "the log of the site {site}: {entries} entries, all as written"
-                ))
-            }
-            false => {
-                let (sets, sites) = coordinator::verify(path)?;
-                let (sets, sites) = (units::counted(sets, "set"), units::counted(sites, "site"));
-                Ok(format!(
-                    "a server's store: {sets} and {sites}, all as written"
-                ))
-            }
-        };
+    if let Some(what) = verify_database(path)? {
+        return Ok(what);
     }
     if let Some(kind) = message_file::kind_of(path)? {
         let file = std::io::BufReader::new(File::open(path)?);
@@ -78,4 +62,32 @@ fn verify(path: &Path) -> Result<String> {
     let report = bloomgrove_trees::verify(path)?;
     let sections = units::counted(report.sections.len() as u64, "section");
     Ok(format!("{sections}, all as written"))
+}
+
+/// What a file of a server or a site is, or `None` if it is neither.
+#[cfg(feature = "server")]
+fn verify_database(path: &Path) -> Result<Option<String>> {
+    use bloomgrove_http::disk;
+    if !disk::is_redb(path)? {
+        return Ok(None);
+    }
+    Ok(Some(if disk::has_table(path, "log")? {
+        let (site, entries) = bloomgrove_site::verify(path)?;
+        format!("the log of the site {site}: {entries} entries, all as written")
+    } else {
+        let (sets, sites) = bloomgrove_server::coordinator::verify(path)?;
+        let (sets, sites) = (units::counted(sets, "set"), units::counted(sites, "site"));
+        format!("a server's store: {sets} and {sites}, all as written")
+    }))
+}
+
+#[cfg(not(feature = "server"))]
+fn verify_database(path: &Path) -> Result<Option<String>> {
+    use std::io::Read;
+    let mut start = Vec::new();
+    File::open(path)?.take(4).read_to_end(&mut start)?;
+    match start == *b"redb" {
+        true => crate::serve::missing("checking the files of servers and sites"),
+        false => Ok(None),
+    }
 }

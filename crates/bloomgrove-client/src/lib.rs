@@ -34,6 +34,7 @@ mod client;
 pub mod clock;
 mod error;
 pub mod iri;
+pub mod rdf;
 mod seal;
 mod short;
 mod site;

@@ -47,7 +47,6 @@ pub mod coordinator;
 pub mod demo;
 pub mod http;
 pub mod page;
-pub mod render;
 mod serve;
 pub mod trace;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use bloomgrove_client::api::{Link, Node, Relation, Trace, TraceLink, TraceNode};
-use bloomgrove_server::render;
+use bloomgrove_render as render;
 use bloomgrove_site::id::id;
 use bloomgrove_site::import::{Format, read};
 use oxigraph::model::{NamedOrBlankNode, Term};

@@ -20,6 +20,7 @@
 
 pub(crate) mod answers;
 pub(crate) mod connect;
+#[cfg(feature = "server")]
 pub(crate) mod given;
 pub(crate) mod hashing;
 pub(crate) mod interrupt;

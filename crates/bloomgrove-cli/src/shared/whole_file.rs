@@ -19,6 +19,10 @@ pub(crate) enum Form {
     /// A trace.
     Json,
     /// Events, one per line.
+    #[cfg_attr(
+        not(feature = "server"),
+        expect(dead_code, reason = "written by `site generate`")
+    )]
     Events,
     /// A table with these headings.
     Csv(&'static [&'static str]),

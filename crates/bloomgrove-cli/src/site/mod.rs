@@ -9,9 +9,11 @@
 //! ```
 
 mod ask;
+#[cfg(feature = "server")]
 mod generate;
 mod import;
 mod record;
+#[cfg(feature = "server")]
 mod run;
 
 use anyhow::Result;
@@ -38,6 +40,7 @@ use crate::shared::output::Output;
 pub(crate) struct Args {
     #[command(subcommand)]
     verb: Option<Verb>,
+    #[cfg(feature = "server")]
     #[command(flatten)]
     flags: run::Flags,
 }
@@ -57,6 +60,7 @@ enum Verb {
     /// Make a secret, by which a federation keeps its ids from the coordinator
     Secret,
     /// Make up events of a federation, to try it with
+    #[cfg(feature = "server")]
     Generate(generate::Generate),
 }
 
@@ -69,13 +73,17 @@ impl Args {
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
     let ended = match args.verb {
+        #[cfg(feature = "server")]
         None => run::run(args.flags),
+        #[cfg(not(feature = "server"))]
+        None => crate::serve::missing("a site"),
         Some(Verb::Record(args)) => record::run(args),
         Some(Verb::Import(args)) => import::run(args),
         Some(Verb::Lineage(args)) => ask::lineage(args),
         Some(Verb::Sparql(args)) => ask::sparql(args),
         Some(Verb::Info(args)) => ask::info(args),
         Some(Verb::Secret) => secret(),
+        #[cfg(feature = "server")]
         Some(Verb::Generate(args)) => generate::run(args),
     };
     ended.map_err(connect::ask_for_key)

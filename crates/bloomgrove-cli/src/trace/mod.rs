@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use bloomgrove_client::Error;
 use bloomgrove_client::api::{Code, Direction, Trace, TraceRequest};
-use bloomgrove_server::render;
+use bloomgrove_render as render;
 
 use self::sealed::Sealed;
 use crate::shared::connect::{self, Remote, Server};

@@ -14,7 +14,7 @@ use super::App;
 use super::extract::Ready;
 use super::problems::Problems;
 use crate::Error;
-use crate::render;
+use bloomgrove_render as render;
 
 /// Traces documents across all sites
 ///

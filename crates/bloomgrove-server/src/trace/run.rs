@@ -19,7 +19,7 @@ use super::{MOST_LINKS, Tracer};
 use crate::Error;
 use crate::coordinator::{Coordinator, KnownSite};
 use crate::http::metrics as names;
-use crate::render;
+use bloomgrove_render as render;
 
 /// Seconds, unless others are asked for.
 const SECONDS: f64 = 10.0;

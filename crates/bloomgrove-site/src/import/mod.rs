@@ -30,6 +30,7 @@ mod wrong;
 
 use oxigraph::model::{NamedOrBlankNode, Term, Triple};
 
+pub use bloomgrove_client::rdf::Format;
 pub use wrong::WrongDocument;
 
 /// How deep brackets, braces or elements may be nested in a document.
@@ -43,92 +44,6 @@ const EXPANSION_FREE: usize = 1 << 20;
 const LARGEST: usize = 512 << 20;
 /// What a triple takes besides its texts: in a list that may have doubled, and an allocator's share of each text.
 const TRIPLE: usize = 256;
-
-/// How a document is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Format {
-    /// Turtle.
-    Turtle,
-    /// N-Triples.
-    NTriples,
-    /// N-Quads.
-    NQuads,
-    /// TriG.
-    TriG,
-    /// JSON-LD, with its context in it.
-    JsonLd,
-    /// RDF/XML.
-    RdfXml,
-    /// PROV-JSON, the W3C member submission.
-    ProvJson,
-}
-
-impl Format {
-    /// All of them.
-    pub const ALL: [Self; 7] = [
-        Self::Turtle,
-        Self::NTriples,
-        Self::NQuads,
-        Self::TriG,
-        Self::JsonLd,
-        Self::RdfXml,
-        Self::ProvJson,
-    ];
-
-    /// Its name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Turtle => "Turtle",
-            Self::NTriples => "N-Triples",
-            Self::NQuads => "N-Quads",
-            Self::TriG => "TriG",
-            Self::JsonLd => "JSON-LD",
-            Self::RdfXml => "RDF/XML",
-            Self::ProvJson => "PROV-JSON",
-        }
-    }
-
-    /// Its media type. PROV-JSON has none that is registered; `application/json` is taken, too.
-    #[must_use]
-    pub const fn media(self) -> &'static str {
-        match self {
-            Self::Turtle => "text/turtle",
-            Self::NTriples => "application/n-triples",
-            Self::NQuads => "application/n-quads",
-            Self::TriG => "application/trig",
-            Self::JsonLd => "application/ld+json",
-            Self::RdfXml => "application/rdf+xml",
-            Self::ProvJson => "application/provenance+json",
-        }
-    }
-
-    /// The format of a media type; parameters such as `charset` are passed over.
-    #[must_use]
-    pub fn from_media(media: &str) -> Option<Self> {
-        let media = media.split(';').next()?.trim().to_ascii_lowercase();
-        match media.as_str() {
-            "application/json" | "application/prov+json" => Some(Self::ProvJson),
-            "application/x-turtle" => Some(Self::Turtle),
-            _ => Self::ALL.into_iter().find(|format| format.media() == media),
-        }
-    }
-
-    /// The format of files whose names end like this.
-    #[must_use]
-    pub fn from_extension(extension: &str) -> Option<Self> {
-        Some(match extension.to_ascii_lowercase().as_str() {
-            "ttl" => Self::Turtle,
-            "nt" => Self::NTriples,
-            "nq" => Self::NQuads,
-            "trig" => Self::TriG,
-            "jsonld" => Self::JsonLd,
-            "rdf" | "xml" | "owl" => Self::RdfXml,
-            "json" | "provjson" => Self::ProvJson,
-            _ => return None,
-        })
-    }
-}
 
 /// The triples of a document, and those that say its links forward.
 ///

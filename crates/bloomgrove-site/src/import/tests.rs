@@ -160,31 +160,6 @@ fn blank_nodes_have_the_same_names_every_time_and_others_in_other_documents() {
 }
 
 #[test]
-fn formats_are_known_by_media_type_and_by_file_name() {
-    for (media, format) in [
-        ("text/turtle; charset=utf-8", Some(Format::Turtle)),
-        ("Application/JSON", Some(Format::ProvJson)),
-        (" application/ld+json ", Some(Format::JsonLd)),
-        ("text/html", None),
-        ("", None),
-    ] {
-        assert_eq!(Format::from_media(media), format, "{media}");
-    }
-    for (extension, format) in [
-        ("ttl", Some(Format::Turtle)),
-        ("NT", Some(Format::NTriples)),
-        ("nq", Some(Format::NQuads)),
-        ("trig", Some(Format::TriG)),
-        ("jsonld", Some(Format::JsonLd)),
-        ("rdf", Some(Format::RdfXml)),
-        ("json", Some(Format::ProvJson)),
-        ("txt", None),
-    ] {
-        assert_eq!(Format::from_extension(extension), format, "{extension}");
-    }
-}
-
-#[test]
 fn mistakes_are_said_with_their_place() {
     for (format, text, place) in [
         (

@@ -9,7 +9,7 @@
 //!
 //! ```
 //! use bloomgrove_client::api::{Node, Trace, TraceNode};
-//! use bloomgrove_server::render;
+//! use bloomgrove_render as render;
 //!
 //! let node = Node { id: "report <1>".into(), ..Node::default() };
 //! let trace = Trace {

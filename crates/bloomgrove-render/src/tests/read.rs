@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::render::{dot, svg, turtle};
+use crate::{dot, svg, turtle};
 use bloomgrove_client::api::Trace;
 
 /// A tag as it was read: its name and attributes.

@@ -1,0 +1,29 @@
+//! What a build without the `server` feature says when a server or a site is wanted.
+
+use std::ffi::OsString;
+
+use anyhow::{Result, bail};
+
+use crate::shared::Outcome;
+
+/// Run a server of sets (not in this build)
+///
+/// This bloomgrove was built without its server, which takes as long to compile as the rest. The whole
+/// program, from the source: cargo install --path crates/bloomgrove-cli --features server
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[arg(hide = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    _ignored: Vec<OsString>,
+}
+
+pub(crate) fn run(_: Args) -> Result<Outcome> {
+    missing("`bloomgrove serve`")
+}
+
+/// The error for what only the whole program can do.
+pub(crate) fn missing<T>(what: &str) -> Result<T> {
+    bail!(
+        "{what} is not in this build; build the whole program with \
+         `cargo install --path crates/bloomgrove-cli --features server`"
+    )
+}
