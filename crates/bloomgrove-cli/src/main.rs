@@ -60,45 +60,45 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Noun {
-    /// Say which files may hold a key, keeping an index beside them
+    /// Find the files that may contain a key; keeps an index next to them
     Which(which::Args),
-    /// Build, ask, inspect and combine single filters
+    /// Build, query, inspect and combine single filters
     #[command(subcommand)]
     Filter(filter::Verb),
-    /// Build, ask and change indexes of many sets
+    /// Build, query and change indexes of many sets
     #[command(subcommand)]
     Index(index::Verb),
-    /// Ask, fill and look after a server: the same verbs, for sets that it has
+    /// Query, fill and manage a server, with the same verbs
     Remote(Box<remote::Args>),
-    /// Build and ask filters larger than memory, on disk
+    /// Build and query filters larger than memory, on disk
     #[command(subcommand)]
     Buffered(buffered::Verb),
     /// Build, ask, send and combine BloomTrees
     #[command(subcommand)]
     Tree(Box<tree::Verb>),
-    /// Draw members of a filter at random, given the names that may be in it
+    /// Draw random items of a filter, given the names that may be in it
     Sample(Box<sample::Sample>),
-    /// List all members of a filter, given the names that may be in it
+    /// List all items of a filter, given the names that may be in it
     Reconstruct(Box<sample::Reconstruct>),
-    /// Keep sets and answer over HTTP which of them hold a key
+    /// Run a server of sets: clients query over HTTP which of them contain a key
     Serve(Box<serve::Args>),
-    /// Keep what happens to documents, and let a coordinator know which are known here
+    /// Run a site: it records what happens to documents, and tells a server which it knows
     Site(Box<site::Args>),
-    /// Say where a document comes from, across all sites
+    /// Find where a document came from, across all sites
     Trace(Box<trace::Args>),
-    /// Check that files are as they were written: of every kind, also those of servers and sites
+    /// Check files for damage: any kind, those of servers and sites included
     Verify(verify::Args),
     /// Measure the hash families
     #[command(subcommand)]
     Hash(hash::Verb),
-    /// Find the right size and kind
+    /// Choose the size and kind of a filter
     #[command(subcommand)]
     Tune(tune::Verb),
 }
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    // A server or a site finishes what is under way, and hears signals by itself.
+    // Servers and sites handle signals themselves, to finish the requests in progress.
     let is_server = match &args.noun {
         Noun::Serve(_) => true,
         Noun::Site(args) => args.is_site(),
@@ -127,7 +127,7 @@ fn main() -> ExitCode {
         Ok(Outcome::Yes) => ExitCode::SUCCESS,
         Ok(Outcome::No) => ExitCode::from(1),
         Ok(Outcome::Incomplete) => ExitCode::from(2),
-        // Whoever read our output has seen enough.
+        // The reader of our output has closed it.
         Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             output::complain(format_args!("{error:#}{}", way_out(&error)));
@@ -136,7 +136,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Of a file of another kind than asked for, who can tell what is in it.
+/// For a file of the wrong kind, the command that shows what it contains.
 fn way_out(error: &anyhow::Error) -> String {
     let found = error.chain().find_map(|error| {
         let error: &bloomgrove::Error = error.downcast_ref()?;
@@ -153,5 +153,5 @@ fn way_out(error: &anyhow::Error) -> String {
         Some(found) if found == Content::Tree.name() => "tree",
         _ => return String::new(),
     };
-    format!("; `bloomgrove {noun} info` says what is in it")
+    format!("; `bloomgrove {noun} info` shows what it contains")
 }

@@ -1,4 +1,4 @@
-//! `bloomgrove serve`: the coordinator; and `bloomgrove serve key`, which makes keys for it.
+//! `bloomgrove serve`: the coordinator; and `bloomgrove serve key`, which creates access keys for it.
 
 mod demo;
 mod flags;
@@ -14,11 +14,12 @@ use self::flags::Flags;
 use crate::shared::Outcome;
 use crate::shared::output::Output;
 
-/// Keep sets and answer over HTTP which of them hold a key
+/// Run a server of sets: clients query over HTTP which of them contain a key
 ///
-/// One program, one folder of data. It listens on this machine only, and elsewhere once there
-/// are keys (`bloomgrove serve key`). A flag wins over its environment variable, and that over
-/// the configuration file. SIGTERM or Ctrl-C: requests under way are finished.
+/// All data is in one directory (--data). The server listens on this machine only; to listen on
+/// other addresses it needs access keys (`bloomgrove serve key`). A flag overrides its environment
+/// variable, which overrides the configuration file. On SIGTERM or Ctrl-C, the server completes the
+/// requests in progress and exits.
 #[derive(clap::Args)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -36,7 +37,7 @@ pub(crate) struct Args {
 
 #[derive(clap::Subcommand)]
 enum Verb {
-    /// Make a key, and the entry of the configuration file that lets it in
+    /// Create an access key and its entry for the configuration file
     Key(KeyArgs),
 }
 
@@ -46,9 +47,9 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     }
     let (mut config, names_data) = args.flags.config()?;
     let demo = config.demo;
-    // A demo leaves nothing behind, unless it is told where.
+    // A demo leaves nothing behind, unless --data is given.
     let passing = match demo && !names_data {
-        true => Some(tempfile::tempdir().context("a folder for the demo")?),
+        true => Some(tempfile::tempdir().context("creating a temporary directory for the demo")?),
         false => None,
     };
     if let Some(folder) = &passing {
@@ -59,7 +60,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         false => None,
     };
     logs::start(&config.log).map_err(|error| anyhow!(error))?;
-    let runtime = runtime().context("threads for the server")?;
+    let runtime = runtime().context("starting the server's threads")?;
     let result = runtime.block_on(async {
         let server = Server::bind(config).await?;
         let mut output = Output::new();
@@ -68,14 +69,14 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         }
         if demo {
             let tries = bloomgrove_server::demo::examples().join(", ");
-            output.line(format_args!("open it in a browser; keys to try: {tries}"))?;
+            output.line(format_args!("open it in a browser; try the keys {tries}"))?;
             let tries = bloomgrove_server::demo::traces().join(", ");
             output.line(format_args!(
-                "a dozen sites are beside it; documents to trace: {tries}"
+                "a dozen sites run with it; try tracing the documents {tries}"
             ))?;
         }
         if passing.is_some() {
-            output.line("what you change is gone when it ends; --data DIR keeps it")?;
+            output.line("changes are lost when it exits; to keep them, pass --data DIR")?;
         }
         output.finish()?;
         match sites {
@@ -83,27 +84,27 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
             None => bloomgrove_server::run(server).await,
         }
     });
-    // What is on disk is complete; nobody waits for questions that are still worked on.
+    // Everything acknowledged is on disk; queries still running have no reader any more.
     runtime.shutdown_background();
     result.map(|()| Outcome::Yes)
 }
 
-/// Make a key, and the entry of the configuration file that lets it in
+/// Create an access key and its entry for the configuration file
 ///
-/// The key is shown this once: the server keeps only its SHA-256. Clients send it as
+/// The key is shown only once: the server stores its SHA-256 hash. Clients send it as
 /// `Authorization: Bearer KEY`.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bloomgrove serve key --role admin\n  \
     bloomgrove serve key --role write --prefix galway/ --name galway")]
 struct KeyArgs {
-    /// read, write or admin; each includes those before it
+    /// read, write or admin; each includes the ones before it
     #[arg(long)]
     role: Role,
-    /// Of a write key: how the names of the sets begin that it may change [default: all]
+    /// For a write key: it may change only sets whose names begin with this [default: all]
     #[arg(long, default_value = "", hide_default_value = true)]
     prefix: String,
-    /// Whose it is: for the log [default: the role and a number]
+    /// The owner's name, for the log [default: the role and a number]
     #[arg(long)]
     name: Option<String>,
 }
@@ -116,16 +117,16 @@ fn make_key(args: KeyArgs) -> Result<Outcome> {
     let entry = KeyEntry::new(&name, args.role, sha256, &args.prefix);
     Access::new(std::slice::from_ref(&entry)).map_err(|error| anyhow!(error))?;
     let mut output = Output::new();
-    output.line("The key, shown this once:\n")?;
+    output.line("The access key (it is shown only once):\n")?;
     output.line(format_args!("  {key}\n"))?;
     let flag = [&entry.name, entry.role.to_string().as_str(), &entry.sha256].join(":");
     let prefix = match entry.prefix.as_str() {
         "" => String::new(),
         prefix => format!(":{prefix}"),
     };
-    output.line("What lets it in, as an option of `bloomgrove serve` or `bloomgrove site`:\n")?;
+    output.line("To accept it, pass this option to `bloomgrove serve` or `bloomgrove site`:\n")?;
     output.line(format_args!("  --key '{flag}{prefix}'\n"))?;
-    output.line("Or as an entry in the configuration file of the server:\n")?;
+    output.line("Or add this entry to the configuration file:\n")?;
     output.line(entry.to_toml())?;
     output.finish()?;
     Ok(Outcome::Yes)

@@ -163,7 +163,7 @@ fn what_cannot_be_right_says_where_and_what_to_do() {
             "town",
             vec!["no column \"town\"", "id, name, city"],
         ),
-        ("empty.csv", "a", vec!["empty", "names of its columns"]),
+        ("empty.csv", "a", vec!["empty", "must begin with a header"]),
         ("blank.csv", "a", vec!["empty"]),
         (
             "lines.txt",
@@ -192,7 +192,7 @@ fn what_cannot_be_right_says_where_and_what_to_do() {
     for (options, part) in [
         ("--delimiter ;", "--column"),
         ("--column a --delimiter ;;", "one character"),
-        ("--column a --delimiter \"", "cannot be separated"),
+        ("--column a --delimiter \"", "cannot be a field separator"),
     ] {
         shop.run(&format!("filter build p.csv -o f.grove {options}"))
             .fails_with(&[part]);
@@ -201,7 +201,7 @@ fn what_cannot_be_right_says_where_and_what_to_do() {
     shop.run("filter build p.csv --column id -o f.grove")
         .ends(0);
     shop.run("filter check f.grove 7 --column id")
-        .fails_with(&["--column means nothing without --keys-from"]);
+        .fails_with(&["--column requires --keys-from"]);
 }
 
 /// More than one batch, more than one block, and a long field.

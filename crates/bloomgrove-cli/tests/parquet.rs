@@ -277,7 +277,7 @@ fn the_wrong_column_or_none_lists_those_there_are() {
         ("--column a", vec!["2 columns", "#2 (a.b)", "#3 (a.c)"]),
         (
             "--column id --delimiter ;",
-            vec!["--delimiter means nothing"],
+            vec!["--delimiter does not apply"],
         ),
     ] {
         shop.run(&format!("filter build a.parquet -o f.grove {options}"))
@@ -286,7 +286,7 @@ fn the_wrong_column_or_none_lists_those_there_are() {
     shop.shell("gzip -k a.parquet; mkdir folder.parquet; echo text > text.parquet; : > no.parquet")
         .ends(0);
     for (file, part) in [
-        ("a.parquet.gz", "unpack it first"),
+        ("a.parquet.gz", "decompress the file first"),
         ("folder.parquet", "folder"),
         ("text.parquet", "too short"),
         ("no.parquet", "too short"),

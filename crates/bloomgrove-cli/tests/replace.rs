@@ -84,7 +84,11 @@ fn which_trusts_only_an_index_of_its_own() {
     fs::rename(shop.path("y.grove"), &index).unwrap();
     let before = fs::read(&index).unwrap();
     let said = shop.run("which apple data").ends(0);
-    assert!(said.err.contains("an index of other sets"), "{}", said.err);
+    assert!(
+        said.err.contains("not an index made by `which`"),
+        "{}",
+        said.err
+    );
     assert_eq!(fs::read(&index).unwrap(), before);
     // Or it is a pipe.
     fs::remove_file(&index).unwrap();

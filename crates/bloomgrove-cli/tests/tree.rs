@@ -108,7 +108,7 @@ fn integers_stay_integers_on_the_wire() {
     shop.run("tree check ids.tree 2 -q").ends(0);
     shop.run("tree check ids.tree 2 -q --keys-as text").ends(1);
     shop.run("tree check ids.tree two")
-        .fails_with(&["no whole number"]);
+        .fails_with(&["not an integer"]);
 }
 
 #[test]

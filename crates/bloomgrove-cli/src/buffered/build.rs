@@ -18,17 +18,17 @@ use crate::shared::output::Output;
 use crate::shared::progress::Progress;
 use crate::shared::{Outcome, notes, units};
 
-/// A filter that says yes so often to what is not in is of little use.
+/// A filter with a higher false-positive rate than this is of little use.
 const POOR: f64 = 0.1;
 
-/// Make a filter larger than memory, on disk, from files of keys
+/// Build a filter larger than memory, on disk, from files of keys
 ///
-/// Keys wait in memory for the page of the filter they belong to, until a visit to it is
-/// worth its while; --memory says how much of it they may take. Keys are lines, or the values of
-/// a column; files ending in .gz or .zst are unpacked; - is standard input.
+/// Keys are buffered in memory (--memory) until enough have gathered for one page of the filter to
+/// be worth reading and writing it. Keys are lines, or the values of a column; files ending in .gz
+/// or .zst are decompressed; - is standard input.
 ///
-/// Ctrl-C leaves a file in which all keys read so far are found, and a crash one with those of
-/// the last sync; --resume goes on from there.
+/// After Ctrl-C the file contains all keys read so far, after a crash those of the last sync;
+/// --resume continues from there.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bloomgrove buffered build orders.txt.gz -o orders.grove --fpr 0.1% --items 2G --memory 256MB\n  \
@@ -47,26 +47,26 @@ pub(crate) struct Args {
     working: Working,
     #[command(flatten)]
     column: Option<keys::Column>,
-    /// How a line or value is read [default: text, or as the FILE to add to says]
+    /// How to interpret a line or value [default: text, or as in the FILE to add to]
     #[arg(long, value_enum)]
     keys: Option<KeyKind>,
-    /// Make keys sure against crashes so often, or less if it would take more than a tenth of
-    /// the time; 0 for only at the end
+    /// Sync to disk at this interval, or less often if syncing would take more than a tenth of
+    /// the time; 0 syncs only at the end
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = units::duration)]
     sync_every: Duration,
-    /// Go on where a build of the same KEYS was cut off
+    /// Continue an interrupted build of the same KEYS
     #[arg(long, conflicts_with = "open")]
     resume: bool,
-    /// Add to a FILE begun with --open; without KEYS, just finish it
+    /// Add to a FILE created with --open; without KEYS, just finish it
     #[arg(long, conflicts_with = "resume", conflicts_with_all = size::OPTIONS)]
     add: bool,
-    /// Do not finish FILE, so that --add can add to it
+    /// Leave FILE unfinished, so that --add can add to it
     #[arg(long)]
     open: bool,
-    /// Replace the filter in FILE, if it has keys
+    /// Replace the filter in FILE, even if it has keys
     #[arg(long, conflicts_with_all = ["resume", "add"])]
     replace: bool,
-    /// Print facts as JSON
+    /// Print the summary as JSON
     #[arg(long)]
     json: bool,
 }
@@ -74,7 +74,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args) -> Result<Outcome> {
     args.size.check()?;
     if args.output == Path::new("-") {
-        bail!("a filter larger than memory cannot go to standard output; name a file");
+        bail!("a buffered filter cannot be written to standard output; name a file");
     }
     for input in &args.inputs {
         check_input(input)?;
@@ -97,7 +97,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
 /// A file that is to be new.
 fn begin(args: &Args) -> Result<(Session, Notes)> {
     let path = &args.output;
-    // Before hours of work.
+    // Fail before hours of work.
     check_target(path, Content::Paged)?;
     if !args.replace && content_of(path).is_ok() {
         check_replaceable(path)?;
@@ -105,7 +105,7 @@ fn begin(args: &Args) -> Result<(Session, Notes)> {
     let (plan, counted) = match args.size.decided()? {
         Some(plan) => (plan, None),
         None => {
-            // A filter of nothing is none.
+            // There must be room for at least one key.
             let counted = count(args)?.max(1);
             (args.size.plan(Some(counted))?, Some(counted))
         }
@@ -127,9 +127,9 @@ fn begin(args: &Args) -> Result<(Session, Notes)> {
     Ok((Session::new(path, new, args.sync_every), notes))
 }
 
-/// That no keys would be lost with the file that is there.
+/// Ensures that replacing an existing file would lose no keys.
 fn check_replaceable(path: &Path) -> Result<()> {
-    // Nobody can go on with what cannot be opened.
+    // A file that cannot be opened cannot be resumed either.
     let opened = Filter::open(path).and_then(|filter| Ok((filter.state()?, filter)));
     let Ok((state, filter)) = opened else {
         return Ok(());
@@ -142,18 +142,18 @@ fn check_replaceable(path: &Path) -> Result<()> {
         (Phase::Sealed, _) => ("finished", "name another file"),
         (_, Some(_)) => (
             "not finished",
-            "say --resume to go on with the files it was begun with",
+            "pass --resume to continue with the same input files",
         ),
-        (_, None) => ("not finished", "say --add to add more"),
+        (_, None) => ("not finished", "pass --add to add more"),
     };
     bail!(
-        "{}: this is {is}, and has {}; {way}, or say --replace to lose it",
+        "{}: this filter is {is} and has {}; {way}, or pass --replace to overwrite it",
         path.display(),
         units::counted(state.keys, "key"),
     );
 }
 
-/// That nobody else is at it.
+/// Ensures that no other process is building it.
 fn check_idle(path: &Path, phase: Phase) -> Result<()> {
     if phase == Phase::Building {
         bail!(
@@ -182,14 +182,14 @@ fn go_on(args: &Args, purpose: Purpose) -> Result<(Session, Notes)> {
     };
     let filter = Filter::open(path).map_err(|error| match error.kind() {
         Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
-            anyhow::anyhow!("{error}; without {option} it is begun")
+            anyhow::anyhow!("{error}; to create it, leave out {option}")
         }
         _ => error.into(),
     })?;
     let (plan, notes, state) = (filter.plan(), filter.notes().clone(), filter.state()?);
     if state.phase == Phase::Sealed {
         bail!(
-            "{}: this is finished, with {}, and takes no more; build another beside it",
+            "{}: this filter is finished, with {}, and cannot be added to; build another one",
             path.display(),
             units::counted(state.keys, "key")
         );
@@ -197,13 +197,13 @@ fn go_on(args: &Args, purpose: Purpose) -> Result<(Session, Notes)> {
     check_idle(path, state.phase)?;
     match (purpose, notes.get(INPUTS_NOTE)) {
         (Purpose::Resume, None) => bail!(
-            "{}: keys of any files can have been added to this, so --resume cannot know which are \
-             in; say --add with those that may be missing: no harm is done to those that are in",
+            "{}: this filter was created with --open, so --resume cannot know which keys it has; \
+             pass --add with the files that may be missing (adding a key twice does no harm)",
             path.display()
         ),
         (Purpose::Add, Some(_)) => bail!(
-            "{}: this was begun without --open; finish it with --resume and the files it was \
-             begun with",
+            "{}: this filter was created without --open; finish it with --resume and the same \
+             input files",
             path.display()
         ),
         _ => {}
@@ -212,7 +212,7 @@ fn go_on(args: &Args, purpose: Purpose) -> Result<(Session, Notes)> {
         && said.name() != was
     {
         bail!(
-            "{}: its keys were read as {was}, and are to be read as {} now; leave out --keys",
+            "{}: its keys were read as {was}, not as {}; leave out --keys",
             path.display(),
             said.name()
         );
@@ -227,28 +227,28 @@ fn go_on(args: &Args, purpose: Purpose) -> Result<(Session, Notes)> {
     Ok((session, notes))
 }
 
-/// Size options need not be said again, but must not contradict the file.
+/// Size options need not be repeated, but must not contradict the file.
 fn check_same(path: &Path, is: &Plan, wanted: &Plan) -> Result<()> {
     if is == wanted {
         return Ok(());
     }
     let shown = |plan: &Plan| format!("{}, pages of {}", plan.params(), plan.page_bytes());
     bail!(
-        "{}: it was begun with other options; leave them out, the file knows them:\n  it is {}\n  \
-         asked for is {}",
+        "{}: it was created with other options; leave them out:\n  the file has {}\n  the options \
+         give {}",
         path.display(),
         shown(is),
         shown(wanted)
     );
 }
 
-/// How many keys there are, each as often as it comes.
+/// The number of keys, repetitions included.
 fn count(args: &Args) -> Result<u64> {
     for input in &args.inputs {
         if !std::fs::metadata(input).is_ok_and(|about| about.is_file()) {
             bail!(
-                "{}: its keys cannot be counted first, as they come only once; say how many there \
-                 are with --items N, or how large the filter is to be with --size",
+                "{}: this input can be read only once, so its keys cannot be counted first; pass \
+                 their number with --items N, or the size of the filter with --size",
                 keys::shown(input)
             );
         }
@@ -269,7 +269,7 @@ fn add_all(args: &Args, kind: KeyKind, session: &Shared) -> Result<Done> {
     let guard = session.guard(&progress);
     let began = Instant::now();
     let mut numbers = Vec::new();
-    // What goes wrong with the filter is not the fault of the lines just read.
+    // An error of the filter must not be blamed on the lines just read.
     let mut failed = None;
     for input in &args.inputs {
         let read = keys::read(input, args.column.as_ref(), Some(&progress), |lines| {
@@ -289,7 +289,7 @@ fn add_all(args: &Args, kind: KeyKind, session: &Shared) -> Result<Done> {
                 bail!("adding");
             }
             if session.is_skipping() {
-                progress.say("skipping what is in");
+                progress.say("skipping keys already added");
             } else {
                 let rate = session.added() as f64 / began.elapsed().as_secs_f64();
                 progress.say(format!("adding {} keys/s", units::grouped(rate as u64)));
@@ -298,7 +298,7 @@ fn add_all(args: &Args, kind: KeyKind, session: &Shared) -> Result<Done> {
         });
         read.map_err(|error| failed.take().unwrap_or(error))?;
     }
-    progress.say("writing what waits");
+    progress.say("writing buffered keys");
     let done = session.lock().finish(!args.open)?;
     drop(guard);
     Ok(done)
@@ -334,8 +334,8 @@ fn report(args: &Args, done: &Done, notes: &Notes, took: Duration) -> Result<Out
         false => units::counted(*keys, "key"),
     };
     output.line(format_args!(
-        "{}: {what}, {} on disk, {} of memory, expected false positives at most {}, {seconds:.1} s, \
-         {} keys/s",
+        "{}: {what}, {} on disk, {} of memory, false-positive rate at most {}, {seconds:.1} s, {} \
+         keys/s",
         args.output.display(),
         units::size(bytes),
         units::size(args.working.memory),
@@ -343,16 +343,16 @@ fn report(args: &Args, done: &Done, notes: &Notes, took: Duration) -> Result<Out
         units::grouped(rate as u64),
     ))?;
     if args.open {
-        output.line("note: it is not finished; --add adds to it")?;
+        output.line("note: the filter is not finished; --add adds to it")?;
     }
     if sized_for.is_none() && plan.expected_fpr(*keys) > POOR {
-        output.line("note: too small for so many keys; build it again with a larger --size")?;
+        output.line("note: too small for this many keys; rebuild it with a larger --size")?;
     }
     if let Some(items) = sized_for
         && plan.expected_fpr(*keys) > plan.expected_fpr(items) * 1.1
     {
         output.line(format_args!(
-            "note: more keys than the {} it was sized for; build it again with --items {keys}",
+            "note: more keys than the {} it was sized for; rebuild it with --items {keys}",
             units::grouped(items)
         ))?;
     }

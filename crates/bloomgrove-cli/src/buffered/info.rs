@@ -1,4 +1,4 @@
-//! `bloomgrove buffered info`: how far a page file is, and what it is like.
+//! `bloomgrove buffered info`: the state and properties of a page file.
 
 use std::path::PathBuf;
 
@@ -10,16 +10,16 @@ use super::in_words;
 use crate::shared::output::Output;
 use crate::shared::{Outcome, units};
 
-/// Say all about a filter on disk: whether it is finished, its keys, size and hashing
+/// Show a buffered filter's state, number of keys, size and hashing
 ///
-/// Also while it is being built.
+/// Works while the filter is being built.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  bloomgrove buffered info orders.grove --verify")]
 pub(crate) struct Args {
     /// The filter
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Also read every page and check its sums
+    /// Also check the checksums of every page
     #[arg(long)]
     verify: bool,
     /// Print JSON
@@ -58,7 +58,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let params = plan.params();
     let sure = match state.phase {
         Phase::Sealed => "",
-        _ => " that are sure to be found",
+        _ => " as of the last sync",
     };
     let mut facts = vec![
         ("file", args.file.display().to_string()),
@@ -85,7 +85,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         ("seed", params.seed().to_string()),
         (
             "waiting",
-            format!("{} bytes of memory for a key", plan.entry_bytes()),
+            format!("{} bytes of memory per buffered key", plan.entry_bytes()),
         ),
         (
             "least memory",
@@ -95,7 +95,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
             ),
         ),
         (
-            "false positives",
+            "false-positive rate",
             format!("at most {}", units::percent(plan.expected_fpr(state.keys))),
         ),
     ];
@@ -106,14 +106,14 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
             .map(|(name, value)| (name, value.to_owned())),
     );
     if report.is_some() {
-        facts.push(("checksums", "all right".into()));
+        facts.push(("checksums", "valid".into()));
     }
     output.facts(&facts)?;
     output.finish()?;
     Ok(Outcome::Yes)
 }
 
-/// The facts of any plan, with so many keys in.
+/// The facts of any plan, with this many keys.
 pub(super) fn json(plan: &Plan, keys: u64) -> Value {
     let params = plan.params();
     json!({

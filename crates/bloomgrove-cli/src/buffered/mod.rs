@@ -31,36 +31,36 @@ pub(crate) fn run(verb: Verb) -> Result<Outcome> {
     }
 }
 
-/// The note of how many keys a filter was sized for.
+/// The note with the number of keys that a filter was sized for.
 const SIZED_NOTE: &str = "sized-for";
-/// The note of what it is being built from; a file to which anything can be added has none, and
-/// --resume cannot know what is in it.
+/// The note with what it is being built from. A file created with --open has none, as --resume
+/// cannot know what was added to it.
 const INPUTS_NOTE: &str = "inputs";
 
 // A comment here would become the help of the command.
 #[derive(clap::Args)]
 struct Working {
-    /// The memory of all buffers together
+    /// The total memory for buffers
     #[arg(long, value_name = "SIZE", default_value = "32MB", value_parser = units::bytes)]
     memory: u64,
     /// Threads that read and write pages
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=64))]
     workers: u16,
-    /// Which pages are visited when the memory is used up
+    /// Which pages are read and written when the memory is full
     #[arg(long, value_enum, default_value = "longest")]
     strategy: StrategyArg,
-    /// Read and write through the system's cache, not past it
+    /// Use the system's page cache instead of direct I/O
     #[arg(long)]
     cached: bool,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum StrategyArg {
-    /// The one most keys wait for: best on solid state disks
+    /// The page with the most buffered keys: best on solid-state disks
     Longest,
-    /// Any for which its equal share of the memory is used up
+    /// Any page that has used up its equal share of the memory
     Equal,
-    /// All, in their order: for disks that must seek
+    /// All pages, in their order: for disks that must seek
     Sweep,
 }
 
@@ -77,19 +77,19 @@ impl Working {
         options
     }
 
-    /// That the memory is enough for a filter whose pages are as they are.
+    /// Ensures that the memory is enough for an existing filter.
     fn check(&self, plan: &Plan) -> Result<()> {
         self.check_with(plan, |_| None)
     }
 
-    /// That the memory is enough; `other` makes the same filter with pages of another size.
+    /// Ensures that the memory is enough; `other` makes the same filter with pages of another size.
     fn check_with(&self, plan: &Plan, other: impl Fn(u64) -> Option<Plan>) -> Result<()> {
         let workers = usize::from(self.workers);
         let least = plan.least_memory(workers);
         if self.memory >= least {
             return Ok(());
         }
-        let mut ways = vec![format!("say --memory {}", enough(least))];
+        let mut ways = vec![format!("pass --memory {}", enough(least))];
         // Larger pages are fewer, and smaller ones take less to work on: either may help.
         let needs = (12..=26).filter_map(|power| {
             let page = 1u64 << power;
@@ -98,7 +98,7 @@ impl Working {
         let near = |page: u64| page.ilog2().abs_diff(plan.page_bytes().ilog2());
         let fitting = needs.clone().filter(|&(_, need)| need <= self.memory);
         if let Some((page, _)) = fitting.min_by_key(|&(page, _)| near(page)) {
-            ways.push(format!("take {}", pages_of(page, plan)));
+            ways.push(format!("use {}", pages_of(page, plan)));
         } else if let Some((page, need)) = needs.min_by_key(|&(_, need)| need)
             && need < least / 2
         {
@@ -106,10 +106,10 @@ impl Working {
             ways.push(format!("--memory {memory} and {}", pages_of(page, plan)));
         }
         if plan.least_memory(1) <= self.memory {
-            ways.push("take --workers 1".into());
+            ways.push("pass --workers 1".into());
         }
         bail!(
-            "{} of memory are too few for {} of {} and {}: {}",
+            "{} of memory is not enough for {} of {} and {}; {}",
             units::size(self.memory),
             units::counted(plan.pages(), "page"),
             units::size(plan.page_bytes()),
@@ -119,7 +119,7 @@ impl Working {
     }
 }
 
-/// What is wrong with an input, before any work is done for it.
+/// Checks an input before any work is done.
 pub(super) fn check_input(input: &Path) -> Result<()> {
     if input == Path::new("-") {
         return Ok(());
@@ -127,7 +127,7 @@ pub(super) fn check_input(input: &Path) -> Result<()> {
     let about = std::fs::metadata(input).with_context(|| keys::shown(input))?;
     if about.is_dir() {
         bail!(
-            "{}: this is a folder; name the files in it",
+            "{}: this is a directory; name the files in it",
             input.display()
         );
     }
@@ -135,16 +135,13 @@ pub(super) fn check_input(input: &Path) -> Result<()> {
         std::fs::File::open(input).with_context(|| format!("{}: opening", input.display()))?;
         if let Ok(content) = content_of(input) {
             let what = content.name();
-            bail!(
-                "{}: holds {what}, and files of keys are needed here",
-                input.display()
-            );
+            bail!("{}: contains {what}, not keys", input.display());
         }
     }
     Ok(())
 }
 
-/// What to say for pages of another size.
+/// The option for pages of another size.
 fn pages_of(page: u64, plan: &Plan) -> String {
     let size = match page {
         page if page >= 1 << 20 => format!("{}MiB", page >> 20),
@@ -157,7 +154,7 @@ fn pages_of(page: u64, plan: &Plan) -> String {
     format!("{what} pages with --page {size}")
 }
 
-/// As much or a little more, as one writes it.
+/// This much or a little more, as people write it.
 fn enough(bytes: u64) -> String {
     match bytes {
         10_000_000.. => format!("{}MB", bytes.div_ceil(1_000_000)),
@@ -165,23 +162,23 @@ fn enough(bytes: u64) -> String {
     }
 }
 
-/// How keys are read: as it is said, or else as when the filter was built.
+/// How keys are interpreted: as given, or else as when the filter was built.
 fn kind_of(notes: &Notes, said: Option<KeyKind>) -> KeyKind {
     said.or(notes::key_kind(notes)).unwrap_or(KeyKind::Text)
 }
 
-/// What a phase means to whoever has the file.
+/// What a phase means to a user.
 fn in_words(phase: Phase, notes: &Notes) -> &'static str {
     let can_resume = notes.get(INPUTS_NOTE).is_some();
     match phase {
         Phase::Sealed => "finished",
-        Phase::Synced if can_resume => "unfinished: build --resume goes on",
-        Phase::Synced => "unfinished: build --add adds keys",
+        Phase::Synced if can_resume => "unfinished; build --resume continues",
+        Phase::Synced => "unfinished; build --add adds keys",
         Phase::Interrupted if can_resume => {
-            "interrupted: keys since the last sync may be missing, build --resume goes on"
+            "interrupted; keys since the last sync may be missing; build --resume continues"
         }
         Phase::Interrupted => {
-            "interrupted: keys since the last sync may be missing, build --add adds them again"
+            "interrupted; keys since the last sync may be missing; build --add adds them again"
         }
         Phase::Building => "being built by another process",
         _ => phase.name(),

@@ -1,12 +1,12 @@
-//! `bloomgrove buffered probe`: which of these keys may be in?
+//! `bloomgrove buffered probe`: which of these keys may the filter contain?
 //!
 //! ```text
-//!   keys --> Prober --> answers, in any order --> a bit for each key of the round
+//!   keys --> Prober --> answers, in any order --> one bit per key of the round
 //!      \-> spool: the keys as they came ------------> printed in order when the round ends
 //! ```
 //!
-//! A round is as many keys as there are bits in an eighth of the memory. All pages are visited in
-//! each, so that the more memory there is, the fewer rounds and visits.
+//! A round is as many keys as there are bits in an eighth of the memory. Each round visits all
+//! pages, so more memory means fewer rounds and visits.
 
 use std::cell::RefCell;
 use std::ffi::OsString;
@@ -27,18 +27,18 @@ use crate::shared::{Outcome, units};
 
 /// Fewer bytes of keys than this are spooled in memory.
 const SMALL_SPOOL: usize = 1 << 20;
-/// Work that took longer is worth a word on the terminal.
+/// Work that took longer is reported on the terminal.
 const LONG: Duration = Duration::from_secs(2);
 
-/// Ask a filter on disk for many keys at once
+/// Check many keys at once against a filter on disk
 ///
-/// Prints each key and "maybe" or "no", in their order, once all pages of the filter that
-/// matter have been read. A no is certain; a maybe is wrong at the filter's false-positive
-/// rate. Keys are lines, or the values of a column; files ending in .gz or .zst are unpacked; -
-/// is standard input. Keys that wait for their answers are kept in the folder for temporary
-/// files (TMPDIR), at most one for each byte of --memory.
+/// Prints each key with "maybe" or "no", in input order, once the pages it depends on have been
+/// read. A "no" is certain; a "maybe" is wrong at the filter's false-positive rate. Keys are
+/// lines, or the values of a column; files ending in .gz or .zst are decompressed; - is standard
+/// input. Keys that wait for their answers are kept in the temporary directory (TMPDIR), at most one
+/// per byte of --memory.
 ///
-/// Exit code 0 if any may be in, 1 if none is.
+/// Exit code: 0 if the filter may contain any of the keys, 1 if it contains none.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bloomgrove buffered probe orders.grove returns.txt.gz --found > worth-a-look.txt\n  \
@@ -50,27 +50,27 @@ pub(crate) struct Args {
     /// Files of keys
     #[arg(value_name = "KEYS")]
     inputs: Vec<PathBuf>,
-    /// Ask for this key, at once and before those in files; may be repeated
+    /// Check this key, immediately and before those in files; may be repeated
     #[arg(long, value_name = "KEY")]
     key: Vec<OsString>,
-    /// Print only the keys that may be in, one to a line
+    /// Print only the keys that the filter may contain, one per line
     #[arg(long, conflicts_with_all = ["absent", "count"])]
     found: bool,
-    /// Print only the keys that are certainly not in, one to a line
+    /// Print only the keys that the filter does not contain, one per line
     #[arg(long, conflicts_with = "count")]
     absent: bool,
-    /// Print only how many may be in, and how many are not
+    /// Print only the numbers of both
     #[arg(long)]
     count: bool,
-    /// Print nothing; the exit code tells
+    /// Print nothing; only set the exit code
     #[arg(short, long, conflicts_with_all = ["json", "found", "absent", "count"])]
     quiet: bool,
-    /// Print one JSON object to a line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     column: Option<keys::Column>,
-    /// How a key is read [default: as when the filter was built]
+    /// How to interpret a key [default: as when the filter was built]
     #[arg(long, value_enum)]
     keys_as: Option<KeyKind>,
     #[command(flatten)]
@@ -79,16 +79,15 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
     if args.key.is_empty() && args.inputs.is_empty() {
-        bail!("no key to ask for: name files of keys, - for standard input, or say --key KEY");
+        bail!("no keys given; name files of keys, - for standard input, or pass --key KEY");
     }
     if args.column.is_some() && args.inputs.is_empty() {
-        bail!("--column means nothing without files of keys");
+        bail!("--column requires files of keys");
     }
     for input in &args.inputs {
         if input != Path::new("-") && !input.exists() {
             bail!(
-                "{}: no such file; files of keys are needed here, and a key itself is asked for \
-                 with --key",
+                "{}: no such file; name files of keys, or pass a single key with --key",
                 input.display()
             );
         }
@@ -101,8 +100,8 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let state = filter.state()?;
     if state.phase != Phase::Sealed {
         complain(format_args!(
-            "{}: this is {}: only the {} of the last sync are sure to be found, and a no is not \
-             certain for others",
+            "{}: this filter is {}; only the {} of the last sync are certain to be found, so a \"no\" \
+             is not certain for others",
             args.filter.display(),
             state.phase.name(),
             units::counted(state.keys, "key")
@@ -144,7 +143,7 @@ fn ask_all(args: &Args, filter: &Filter, kind: KeyKind, printer: &mut Printer) -
     let answers = RefCell::new(Answers::default());
     let sink = |tag, found| answers.borrow_mut().take(tag, found);
     let mut options = args.working.options();
-    // The answers are part of it.
+    // Including the answers.
     let least = filter.plan().least_memory(options.workers);
     options.memory = (options.memory - options.memory / 8).max(least);
     let prober = filter.prober(&options, sink)?;
@@ -153,7 +152,7 @@ fn ask_all(args: &Args, filter: &Filter, kind: KeyKind, printer: &mut Printer) -
         answers: &answers,
         spool: printer.style.needs_keys().then(Spool::new),
         asked: 0,
-        // A bit for each.
+        // One bit per key.
         limit: args.working.memory.max(64),
     };
     let progress = Progress::bytes(keys::total_size(&args.inputs), "asking");
@@ -162,7 +161,7 @@ fn ask_all(args: &Args, filter: &Filter, kind: KeyKind, printer: &mut Printer) -
         keys::read(input, args.column.as_ref(), Some(&progress), |lines| {
             asked += lines.len() as u64;
             let rate = asked as f64 / began.elapsed().as_secs_f64();
-            progress.say(format!("asking for {} keys/s", units::grouped(rate as u64)));
+            progress.say(format!("checking {} keys/s", units::grouped(rate as u64)));
             let mut rest = lines;
             while !rest.is_empty() {
                 let room = (round.limit - round.asked).min(rest.len() as u64);
@@ -175,21 +174,21 @@ fn ask_all(args: &Args, filter: &Filter, kind: KeyKind, printer: &mut Printer) -
             }
             Ok(())
         })
-        // What goes wrong with the filter is not the fault of the lines just read.
+        // An error of the filter must not be blamed on the lines just read.
         .map_err(|error| match error.downcast::<bloomgrove::Error>() {
             Ok(error) => error.into(),
             Err(error) => error,
         })?;
     }
-    progress.say("the rest");
+    progress.say("finishing");
     round.end(printer)
 }
 
-/// What has been answered in this round.
+/// The answers of this round.
 #[derive(Default)]
 struct Answers {
     maybe: u64,
-    /// A bit for each tag, if anybody asks for more than the number.
+    /// A bit per tag, unless only the numbers are printed.
     bits: Vec<u64>,
 }
 
@@ -259,8 +258,7 @@ impl<S: FnMut(u64, bool)> Round<'_, S> {
     }
 }
 
-const SPOOL_TROUBLE: &str =
-    "keeping keys in the folder for temporary files (TMPDIR can name another)";
+const SPOOL_TROUBLE: &str = "keeping keys in the temporary directory (TMPDIR can name another)";
 
 /// Keys in the order they came: their lengths, and their bytes.
 struct Spool(BufWriter<SpooledTempFile>);

@@ -1,13 +1,13 @@
-//! Keys on their way into a page file.
+//! Adding keys to a page file.
 //!
 //! ```text
-//!   keys --> | skipped: in already | --> Builder --sync, now and then--> sure
-//!              --resume                  made when the first key comes
+//!   keys --> | skipped: already in | --> Builder --sync, now and then--> durable
+//!              --resume                  created with the first key
 //! ```
 //!
-//! A file is made only when there is a key for it: a column that does not exist, or a line that
-//! is no number, costs nobody the filter that was there before. Whatever ends the work early,
-//! what was read is made sure first.
+//! A file is created only when there is a key for it: a missing column, or a line that is not a
+//! number, must not cost the filter that was there before. Whatever ends the work early, the keys
+//! read so far are synced first.
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ use crate::shared::output::complain;
 use crate::shared::progress::Progress;
 use crate::shared::{interrupt, units};
 
-/// So many of the keys that are skipped are looked for, or all: each is a read of the disk.
+/// At most this many of the skipped keys are checked: each costs a read of the disk.
 const LOOKS: u64 = 1000;
 /// A sync visits every page. It may take this part of the time, or else it is due later.
 const SYNC_SHARE: u32 = 10;
@@ -46,9 +46,9 @@ enum File {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
     Begin,
-    /// To what is there.
+    /// To an existing file.
     Add,
-    /// As many as are sure in the file come first, and are skipped.
+    /// The keys that are durable in the file come first, and are skipped.
     Resume,
 }
 
@@ -66,11 +66,11 @@ pub(super) struct Session {
     every: Duration,
     /// None if that is never.
     due: Option<Instant>,
-    /// Every so many of the skipped keys are looked for.
+    /// Every nth of the skipped keys is checked.
     look_every: u64,
 }
 
-/// What a session came to.
+/// The result of a session.
 pub(super) struct Done {
     pub(super) plan: Plan,
     pub(super) keys: u64,
@@ -140,8 +140,8 @@ impl Session {
         Ok(())
     }
 
-    /// That keys which are to be in are in: if not, they are not those of the build that was
-    /// cut off.
+    /// Ensures that the skipped keys are in the file: if not, the input files are not those of the
+    /// interrupted build.
     fn check_skipped<K: Key>(&self, keys: &[K]) -> Result<()> {
         if keys.is_empty() {
             return Ok(());
@@ -151,8 +151,8 @@ impl Session {
         for (number, key) in (first..).zip(keys) {
             if number % self.look_every == 0 && !filter.contains(key)? {
                 bail!(
-                    "{}: key {} of these files is not in it, and would be skipped: they are not \
-                     those it was begun with. Nothing was changed",
+                    "{}: does not contain key {} of these files, so they are not the input files \
+                     that it was created with; nothing was changed",
                     self.path.display(),
                     number + 1
                 );
@@ -161,7 +161,7 @@ impl Session {
         Ok(())
     }
 
-    /// The file, made if it is not there yet.
+    /// The file, created if it does not exist yet.
     fn builder(&mut self) -> Result<&mut Builder> {
         if let File::NotYet(new) = &self.file {
             let New {
@@ -179,12 +179,12 @@ impl Session {
         }
     }
 
-    /// Makes everything sure, and the file finished, unless it is to stay open.
+    /// Syncs everything, and finishes the file unless it stays open.
     pub(super) fn finish(&mut self, seal: bool) -> Result<Done> {
         if self.skip > 0 {
             bail!(
-                "{}: it has {} and there are only {} to be read: are these the files it was begun \
-                 with, all of them, in the same order? Nothing was changed",
+                "{}: it has {}, but the input has only {}; pass all files that it was created with, \
+                 in the same order; nothing was changed",
                 self.path.display(),
                 units::counted(self.before, "key"),
                 units::grouped(self.before - self.skip),
@@ -192,7 +192,7 @@ impl Session {
         }
         let builder = self.builder()?;
         let (plan, keys) = (builder.plan().clone(), builder.keys());
-        // If this fails there is still a file to say something of.
+        // If this fails, there is still a file to report.
         builder.sync()?;
         if let File::Open(builder) = std::mem::replace(&mut self.file, File::Gone)
             && seal
@@ -206,8 +206,8 @@ impl Session {
         })
     }
 
-    /// Makes sure of what can be, and says what that is and how to go on; none if the work was
-    /// at its end anyway.
+    /// Syncs what it can, and returns what that is and how to continue; none if the work was
+    /// complete anyway.
     fn rescue(&mut self) -> Option<String> {
         let mut builder = match std::mem::replace(&mut self.file, File::Gone) {
             File::Gone => return None,
@@ -216,45 +216,45 @@ impl Session {
         };
         if interrupt::was_asked() && std::io::stderr().is_terminal() {
             complain(format_args!(
-                "interrupted; making sure of what was read first (Ctrl-C again to leave it)"
+                "interrupted; syncing the keys read so far (press Ctrl-C again to skip this)"
             ));
         }
         let failed = builder.sync().err();
         let lost = match failed {
-            Some(error) => format!("what came since the last sync may be lost ({error}); "),
+            Some(error) => format!("keys since the last sync may be lost ({error}); "),
             None => String::new(),
         };
         let sure = units::counted(builder.synced_keys(), "key");
         let how = match self.purpose {
             Purpose::Add => {
-                "to go on, add the same files again: keys that are in do no harm, they are only \
-                 counted twice"
+                "to continue, add the same files again (adding a key twice does no harm, it is only \
+                 counted twice)"
             }
-            _ => "to go on behind them, run the same command with --resume",
+            _ => "to continue, run the same command with --resume",
         };
         Some(format!(
-            "{lost}{} is not finished, {sure} in it are sure; {how}",
+            "{lost}{} is not finished and has {sure}; {how}",
             self.path.display()
         ))
     }
 }
 
-/// An error of a file that could not be made.
+/// The error for a file that could not be created.
 fn explained(error: Error, plan: &Plan) -> anyhow::Error {
     let no_room = matches!(error.kind(), Error::Io { source, .. }
         if matches!(source.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::FileTooLarge
             | std::io::ErrorKind::QuotaExceeded));
     match no_room {
         true => anyhow!(
-            "{error}; all of it, {}, must have room before the work begins: make room, name a file \
-             on another disk, or take a smaller --size or a higher --fpr",
+            "{error}; the whole file of {} is allocated before the work begins; free some space, \
+             name a file on another disk, or choose a smaller --size or a higher --fpr",
             units::size(plan.bytes())
         ),
         false => error.into(),
     }
 }
 
-/// A session that Ctrl-C finds, too, while its owner waits for input.
+/// A session that Ctrl-C can also reach, while its owner waits for input.
 #[derive(Clone)]
 pub(super) struct Shared(Arc<Mutex<Session>>);
 
@@ -267,11 +267,11 @@ impl Shared {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// While this lives, Ctrl-C while waiting for input makes sure of what was read.
+    /// While this lives, Ctrl-C while waiting for input syncs what was read.
     pub(super) fn guard(&self, progress: &Arc<Progress>) -> interrupt::BeforeEnd {
         let (session, progress) = (self.clone(), Arc::clone(progress));
         interrupt::before_end(move || {
-            // Kept to the end, so that nothing is added to what was made sure.
+            // Locked to the end, so that nothing is added after the sync.
             let mut session = session.lock();
             progress.hide();
             if let Some(sure) = session.rescue() {
@@ -281,7 +281,7 @@ impl Shared {
         })
     }
 
-    /// What to say of an error that ends the work, once what was read is sure.
+    /// The message for an error that ends the work, once what was read is synced.
     pub(super) fn give_up(&self, error: anyhow::Error) -> anyhow::Error {
         let mut session = self.lock();
         let asked = interrupt::was_asked();

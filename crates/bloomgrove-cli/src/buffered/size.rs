@@ -9,11 +9,11 @@ use super::SIZED_NOTE;
 use crate::shared::hashing::Hashing;
 use crate::shared::units;
 
-/// Bits for each key when nobody says how many keys there are.
+/// Bits per key when the number of keys is not known.
 const USUAL_HASHES: u32 = 8;
 /// A hash less is worth this many times the false positives.
 const FEWER_WORTH: f64 = 1.02;
-/// Pages are made of sectors of so many bytes.
+/// Pages are made of sectors of this many bytes.
 const SECTOR: u64 = 4096;
 /// Equal entries may add this share to the wanted rate of false positives.
 const COLLISION_SHARE: f64 = 1.0 / 64.0;
@@ -21,26 +21,26 @@ const COLLISION_SHARE: f64 = 1.0 / 64.0;
 // A comment here would become the help of the command.
 #[derive(clap::Args)]
 pub(super) struct Size {
-    /// Its size on disk, rounded up to whole pages
+    /// The size of the filter on disk, rounded up to whole pages
     #[arg(long, value_parser = units::bytes, conflicts_with = "fpr")]
     size: Option<u64>,
-    /// How often an absent key may be accepted [default: 0.01]
+    /// The false-positive rate: how often an absent key is accepted [default: 0.01]
     #[arg(long, value_parser = units::rate)]
     fpr: Option<f64>,
-    /// How many keys it is for; without this and --size, they are counted first
+    /// The number of keys to size the filter for; without this and --size, they are counted first
     #[arg(long, value_parser = units::count)]
     items: Option<u64>,
-    /// What is read and written at once, a multiple of 4096 bytes [default: 512KiB]
+    /// The size of a page, which is read and written at once; a multiple of 4096 bytes [default: 512KiB]
     #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
     page: Option<u64>,
-    /// How many bits each key sets [default: the best for --items, or 8]
+    /// The number of bits that each key sets [default: the best for --items, or 8]
     #[arg(long, value_name = "N", requires = "size")]
     hashes: Option<u32>,
     #[command(flatten)]
     hashing: Hashing,
 }
 
-/// The names of all these options, for those who refuse them.
+/// The names of all these options, for commands that reject them.
 pub(super) const OPTIONS: [&str; 10] = [
     "size",
     "fpr",
@@ -55,7 +55,7 @@ pub(super) const OPTIONS: [&str; 10] = [
 ];
 
 impl Size {
-    /// What can be wrong before anything is read.
+    /// Checks the options before anything is read.
     pub(super) fn check(&self) -> Result<()> {
         if self.hashing.is_affine() {
             bail!(
@@ -64,7 +64,9 @@ impl Size {
             );
         }
         if self.size == Some(0) {
-            bail!("a filter of 0 bytes holds nothing; say --size 256MB, or --fpr and --items");
+            bail!(
+                "a filter cannot have 0 bytes; pass --size 256MB, for example, or --fpr and --items"
+            );
         }
         if let Some(page) = self.page
             && (page == 0 || !page.is_multiple_of(SECTOR))
@@ -74,19 +76,17 @@ impl Size {
                 0 => SECTOR.to_string(),
                 _ => format!("{below} or {}", below.saturating_add(SECTOR)),
             };
-            bail!(
-                "a page of {page} bytes is not possible: take a multiple of {SECTOR}, such as {near}"
-            );
+            bail!("a page cannot have {page} bytes; use a multiple of {SECTOR}, such as {near}");
         }
         self.hashing.check()
     }
 
-    /// The rate asked for, or the usual.
+    /// The rate given, or the default.
     fn target(&self) -> f64 {
         self.fpr.unwrap_or(0.01)
     }
 
-    /// What whoever opens the file may want to know.
+    /// Notes for the file.
     pub(super) fn notes(&self, notes: Notes, counted: Option<u64>) -> Notes {
         let notes = match self.size {
             Some(_) => notes,
@@ -106,7 +106,7 @@ impl Size {
         }
     }
 
-    /// The plan, with so many keys counted.
+    /// The plan for this many keys.
     pub(super) fn plan(&self, counted: Option<u64>) -> Result<Plan> {
         self.plan_with(counted, self.page)
     }
@@ -120,7 +120,8 @@ impl Size {
         let layout = self.hashing.possible_layout();
         let items = self.items.or(counted);
         let Some(size) = self.size else {
-            let items = items.context("how many keys? say --items N, or --size")?;
+            let items =
+                items.context("the number of keys is not known; pass --items N, or --size")?;
             return self.for_items(items, layout, page);
         };
         let layout = layout.unwrap_or(Layout::Blocked);
@@ -143,12 +144,12 @@ impl Size {
                 let good = plans
                     .into_iter()
                     .find(|plan| rate(plan) <= best * FEWER_WORTH);
-                good.context("no number of hashes is good")
+                good.context("no number of hashes reaches this rate")
             }
         }
     }
 
-    /// The fewest whole pages that hold so many keys at the rate asked for.
+    /// The fewest whole pages that contain this many keys at the given rate.
     fn for_items(&self, items: u64, layout: Option<Layout>, page: Option<u64>) -> Result<Plan> {
         let (target, family) = (self.target(), self.hashing.family()?);
         let choice = tune::choose(items, target, layout, Some(family))?;
@@ -180,12 +181,12 @@ impl Size {
     }
 }
 
-/// So many bytes or more, as pages of this size or the usual; a small filter is one page.
+/// This many bytes or more, as pages of this size or the default; a small filter is one page.
 fn whole_pages(bytes: u64, page: Option<u64>) -> Result<(u64, u64)> {
     let most = MAX_BITS / 8;
     if bytes > most || page.is_some_and(|page| page > most) {
         bail!(
-            "no filter has more than {}; take a smaller --size",
+            "a filter cannot be larger than {}; choose a smaller --size",
             units::size(most)
         );
     }

@@ -13,11 +13,11 @@ use crate::shared::output::Output;
 use crate::shared::progress::Progress;
 use crate::shared::{Outcome, notes, params, units};
 
-/// Make a filter from files of keys: one to a line, or those of a column.
+/// Build a filter from files of keys: one per line, or the values of a column.
 ///
-/// Files ending in .gz or .zst are unpacked; - is standard input. Without --items or
-/// --bits the distinct keys are counted first (8 bytes of memory for each, and a
-/// temporary file beyond 64 MB).
+/// Files ending in .gz or .zst are decompressed; - is standard input. Without --items or --bits,
+/// the distinct keys are counted first; that takes 8 bytes per key, in memory up to 64 MB and in a
+/// temporary file beyond that.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bloomgrove filter build users.txt -o users.grove --fpr 0.1%\n  \
@@ -26,17 +26,17 @@ pub(crate) struct Args {
     /// Files of keys
     #[arg(required = true, value_name = "KEYS")]
     inputs: Vec<PathBuf>,
-    /// The filter to write, whole or not at all
+    /// The filter to write; an interrupted run leaves no partial file
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     #[command(flatten)]
     column: Option<keys::Column>,
     #[command(flatten)]
     params: params::Options,
-    /// How a line or value is read [default: text; integer for affine]
+    /// How to interpret a line or value [default: text; integer for affine]
     #[arg(long, value_enum)]
     keys: Option<KeyKind>,
-    /// Print facts as JSON
+    /// Print the summary as JSON
     #[arg(long)]
     json: bool,
 }
@@ -70,7 +70,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     } else {
         let size = filter.params().words() as u64 * 8;
         output.line(format_args!(
-            "{}: {} keys read, distinct {}, {}, expected false positives {}",
+            "{}: {} keys read, {} distinct, {}, false-positive rate {}",
             args.output.display(),
             units::grouped(count),
             units::estimate(filter.estimated_items()),
@@ -79,7 +79,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         ))?;
         if filter.expected_fpr() > args.params.target() * 1.1 && !args.params.has_bits() {
             output.line(format_args!(
-                "note: more keys than it was sized for; build it again with --items {}",
+                "note: more keys than the filter was sized for; rebuild it with --items {}",
                 filter.estimated_items().min(count as f64) as u64
             ))?;
         }
@@ -94,7 +94,7 @@ fn insert_all(
     params: Params,
     progress: &Progress,
 ) -> Result<(Filter, u64)> {
-    // Affine functions with coefficients of their own tell apart only what is below p.
+    // Affine functions with given coefficients distinguish only keys below p.
     let below = match params.family() {
         Family::Affine(functions) if !args.params.has_coefficients() => functions.modulus(),
         _ => u64::MAX,
@@ -114,7 +114,7 @@ fn insert_all(
                         .is_some_and(|key| u64::from_le_bytes(*key) >= below)
                     {
                         bail!(
-                            "{} is not below the modulus {below}: take a prime above all keys",
+                            "{} is not below the modulus {below}; choose a prime above all keys",
                             String::from_utf8_lossy(line)
                         );
                     }

@@ -1,4 +1,4 @@
-//! `bloomgrove filter check`: is this key in?
+//! `bloomgrove filter check`: does a filter contain these keys?
 
 use std::path::PathBuf;
 
@@ -10,10 +10,11 @@ use crate::shared::Outcome;
 use crate::shared::questions::Questions;
 use crate::shared::{notes, open};
 
-/// Ask a filter for keys.
+/// Check whether a filter contains keys.
 ///
-/// Prints each key and "maybe" or "no". A no is certain; a maybe is wrong at the
-/// filter's false-positive rate. Exit code 0 if any may be in, 1 if none is.
+/// Prints each key with "maybe" or "no". A "no" is certain; a "maybe" is wrong at the filter's
+/// false-positive rate. Exit code: 0 if the filter may contain any of the keys, 1 if it contains
+/// none.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  bloomgrove filter check users.grove ada grace")]
 pub(crate) struct Args {
@@ -22,7 +23,7 @@ pub(crate) struct Args {
     filter: PathBuf,
     #[command(flatten)]
     questions: Questions,
-    /// Check every checksum first, as is always done up to 64 MB
+    /// Check all checksums first (always done for files up to 64 MB)
     #[arg(long)]
     verify: bool,
 }

@@ -17,10 +17,10 @@ pub(crate) struct Args {
     /// Filters, two or more
     #[arg(required = true, num_args = 2.., value_name = "FILTER")]
     filters: Vec<PathBuf>,
-    /// The filter to write, whole or not at all
+    /// The filter to write; an interrupted run leaves no partial file
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Print facts as JSON
+    /// Print the summary as JSON
     #[arg(long)]
     json: bool,
 }
@@ -32,13 +32,13 @@ pub(crate) struct FoldArgs {
     /// The filter
     #[arg(value_name = "FILTER")]
     filter: PathBuf,
-    /// The filter to write, whole or not at all
+    /// The filter to write; an interrupted run leaves no partial file
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// How often to halve
+    /// The number of times to halve it
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     times: u32,
-    /// Print facts as JSON
+    /// Print the summary as JSON
     #[arg(long)]
     json: bool,
 }
@@ -50,8 +50,8 @@ pub(crate) fn union(args: Args) -> Result<Outcome> {
 }
 
 pub(crate) fn intersect(args: Args) -> Result<Outcome> {
-    // Bits that two filters share by chance look like keys, so how many keys they
-    // share must be judged before: by the fill of both and of their union.
+    // Bits that two filters share by chance look like keys. So the number of common keys is
+    // estimated first, from the fill of both filters and of their union.
     let mut common = Vec::new();
     let (filter, notes) = combine(&args, |filter, other| {
         common.push(filter.estimated_common_items(other)?);
@@ -65,7 +65,7 @@ pub(crate) fn intersect(args: Args) -> Result<Outcome> {
     write(&filter, &args.output, &notes, count, args.json)
 }
 
-/// All filters put into the first by `with`, and the notes of the result.
+/// All filters combined into the first by `with`, and the notes of the result.
 fn combine(
     args: &Args,
     mut with: impl FnMut(&mut Filter, &MappedFilter) -> Result<(), Error>,
@@ -75,14 +75,13 @@ fn combine(
     let mut filter = Filter::load(first)?;
     for path in rest {
         interrupt::check()?;
-        // What is combined is written out again under a right checksum, so it must
-        // be sound to begin with.
+        // The result gets valid checksums, so the inputs must be undamaged.
         bloomgrove::verify(path)?;
         let other = MappedFilter::map(path)?;
         let other_notes = notes_of(path, &[notes::KEYS])?;
         if notes.get(notes::KEYS) != other_notes.get(notes::KEYS) {
             bail!(
-                "{} holds {} keys and {} {} keys: they share none",
+                "{} contains {} keys and {} contains {} keys, so they have none in common",
                 first.display(),
                 notes.get(notes::KEYS).unwrap_or("other"),
                 path.display(),
@@ -107,7 +106,7 @@ pub(crate) fn fold(args: FoldArgs) -> Result<Outcome> {
     write(&filter, &args.output, &notes, count, args.json)
 }
 
-/// The notes of a file that stay true of what is made from it.
+/// The notes of a file that are also true of what is made from it.
 fn notes_of(path: &Path, kept: &[&str]) -> Result<Notes> {
     let notes = Notes::of_file(path)?;
     Ok(kept
@@ -134,7 +133,7 @@ fn write(
         output.json(&facts)?;
     } else {
         output.line(format_args!(
-            "{}: {name} {}, {}, expected false positives {}",
+            "{}: {name} {}, {}, false-positive rate {}",
             path.display(),
             units::estimate(count),
             units::size(filter.params().words() as u64 * 8),

@@ -1,4 +1,4 @@
-//! `bloomgrove filter info`: all that a filter says about itself.
+//! `bloomgrove filter info`: what is known of a filter.
 
 use std::path::PathBuf;
 
@@ -10,14 +10,14 @@ use serde_json::{Value, json};
 use crate::shared::output::Output;
 use crate::shared::{Outcome, notes, units};
 
-/// Say all about a filter: size, hashing, how full, how many keys, how often wrong.
+/// Show a filter's size, hashing, fill, number of keys and false-positive rate.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  bloomgrove filter info users.grove --json")]
 pub(crate) struct Args {
     /// The filter
     #[arg(value_name = "FILTER")]
     filter: PathBuf,
-    /// Also check every checksum
+    /// Also check all checksums
     #[arg(long)]
     verify: bool,
     /// Print JSON
@@ -62,11 +62,11 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
                 "items",
                 format!("{at_most}{}", units::estimate(filter.estimated_items())),
             ),
-            ("false positives", units::percent(filter.expected_fpr())),
+            ("false-positive rate", units::percent(filter.expected_fpr())),
         ];
         facts.extend(notes.iter().map(|(name, value)| (name, value.to_owned())));
         if args.verify {
-            facts.push(("checksums", "all right".into()));
+            facts.push(("checksums", "valid".into()));
         }
         output.facts(&facts)?;
     }
@@ -74,7 +74,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     Ok(Outcome::Yes)
 }
 
-/// The facts of any filter, also of one just made.
+/// The facts of any filter, also of one just built.
 pub(super) fn json<S: AsRef<[u64]>>(filter: &Filter<S>) -> Value {
     let params = filter.params();
     let items = filter.estimated_items();

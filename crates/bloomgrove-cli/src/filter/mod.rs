@@ -15,14 +15,14 @@ use crate::shared::Outcome;
 pub(crate) enum Verb {
     Build(build::Args),
     Check(check::Args),
-    /// Say all about a filter
+    /// Show a filter's size, fill, number of keys and false-positive rate
     Info(info::Args),
-    /// Make the filter of all keys of several
+    /// Write the union of filters: all keys of all of them
     #[command(
         after_help = "Example:\n  bloomgrove filter union north.grove south.grove -o all.grove"
     )]
     Union(combine::Args),
-    /// Make a filter of the keys that several share
+    /// Write the intersection of filters: the keys that all of them contain
     #[command(
         after_help = "Example:\n  bloomgrove filter intersect north.grove south.grove -o both.grove"
     )]

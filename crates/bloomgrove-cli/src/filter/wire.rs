@@ -14,34 +14,34 @@ use super::info;
 use crate::shared::output::Output;
 use crate::shared::{Outcome, message_file, units};
 
-/// Write a filter in as few bytes as its bits are worth, to be sent
+/// Compress a filter for sending, close to the entropy of its bits
 ///
-/// A half-full filter stays as large as it is. One made to be sent has few hashes and many bits:
-/// `filter build --hashes 1 --bits ...`, or ask `tune wire`.
+/// A half-full filter does not compress. A filter made for sending has few hashes and many bits:
+/// `filter build --hashes 1 --bits ...`; `tune wire` finds the best choice.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  bloomgrove filter compress users.grove -o users.msg")]
 pub(crate) struct CompressArgs {
     /// The filter
     #[arg(value_name = "FILTER")]
     filter: PathBuf,
-    /// The message to write, whole or not at all
+    /// The message to write; an interrupted run leaves no partial file
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Where the density of the bits comes from
+    /// How the density of the bits is modelled
     #[arg(long, value_enum, default_value = "framed")]
     model: ModelArg,
-    /// Print facts as JSON
+    /// Print the summary as JSON
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum ModelArg {
-    /// Each frame says its own
+    /// One per frame, stored in it
     Framed,
-    /// One for all bits
+    /// One for the whole filter
     Static,
-    /// Learned on the way
+    /// Learned while coding
     Adaptive,
 }
 
@@ -55,27 +55,27 @@ impl ModelArg {
     }
 }
 
-/// Turn a compressed filter into a .grove file
+/// Decompress a filter into a .grove file
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  bloomgrove filter expand users.msg -o users.grove")]
 pub(crate) struct ExpandArgs {
     /// The compressed filter
     #[arg(value_name = "MESSAGE")]
     message: PathBuf,
-    /// The filter to write, whole or not at all
+    /// The filter to write; an interrupted run leaves no partial file
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// The most memory the filter may take: few bytes can stand for many bits
+    /// The most memory that the filter may take; a small message can expand to a large filter
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = units::bytes)]
     memory: u64,
-    /// Print facts as JSON
+    /// Print the summary as JSON
     #[arg(long)]
     json: bool,
 }
 
 /// Write what changed between two versions of a filter
 ///
-/// Whoever has the old version makes the new one of it, with `filter apply`.
+/// A receiver that has the old version makes the new one from the delta with `filter apply`.
 #[derive(clap::Args)]
 #[command(
     after_help = "Example:\n  bloomgrove filter delta monday.grove tuesday.grove -o tuesday.delta"
@@ -84,23 +84,23 @@ pub(crate) struct DeltaArgs {
     /// The version that the receiver has
     #[arg(value_name = "OLD")]
     old: PathBuf,
-    /// The version that the receiver is to have
+    /// The version that the receiver wants
     #[arg(value_name = "NEW")]
     new: PathBuf,
-    /// The message to write, whole or not at all
+    /// The message to write; an interrupted run leaves no partial file
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Where the density of the changes comes from
+    /// How the density of the changes is modelled
     #[arg(long, value_enum, default_value = "framed")]
     model: ModelArg,
-    /// Print facts as JSON
+    /// Print the summary as JSON
     #[arg(long)]
     json: bool,
 }
 
-/// Make the new version of a filter from the old one and what changed
+/// Apply a delta: make the new version of a filter from the old one
 ///
-/// Refused unless the filter is the very version that the delta was made from.
+/// Fails unless the filter is exactly the version that the delta was made from.
 #[derive(clap::Args)]
 #[command(
     after_help = "Example:\n  bloomgrove filter apply monday.grove tuesday.delta -o tuesday.grove"
@@ -109,13 +109,13 @@ pub(crate) struct ApplyArgs {
     /// The old version
     #[arg(value_name = "FILTER")]
     filter: PathBuf,
-    /// What changed
+    /// The delta
     #[arg(value_name = "DELTA")]
     delta: PathBuf,
-    /// The new version to write, whole or not at all; may be FILTER itself
+    /// The new version to write; may be FILTER itself
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Print facts as JSON
+    /// Print the summary as JSON
     #[arg(long)]
     json: bool,
 }
@@ -181,7 +181,7 @@ pub(crate) fn apply(args: ApplyArgs) -> Result<Outcome> {
     save(&filter, &notes, &args.output, args.json)
 }
 
-/// A filter whose every checksum is right: what is sent goes out under new ones.
+/// A filter with valid checksums: what is sent gets new ones.
 fn sound(path: &Path) -> Result<MappedFilter> {
     bloomgrove::verify(path)?;
     let filter = MappedFilter::map(path)?;
@@ -189,11 +189,11 @@ fn sound(path: &Path) -> Result<MappedFilter> {
     Ok(filter)
 }
 
-/// What a message came to.
+/// The size of a message.
 struct Size {
     before: u64,
     after: u64,
-    /// The bytes that Shannon allows.
+    /// The entropy of the bits, in bytes.
     least: f64,
 }
 
@@ -244,7 +244,7 @@ impl Size {
             facts["bits_per_item"] = json!(per_item);
             output.json(&facts)?;
         } else {
-            let per_item = per_item.map_or_else(String::new, |b| format!(", {b:.2} bits a key"));
+            let per_item = per_item.map_or_else(String::new, |b| format!(", {b:.2} bits per key"));
             let said = self.said();
             output.line(format_args!("{}: {said}{per_item}", path.display()))?;
         }
@@ -262,7 +262,7 @@ fn save(filter: &Filter, notes: &Notes, path: &Path, as_json: bool) -> Result<Ou
         output.json(&facts)?;
     } else {
         output.line(format_args!(
-            "{}: items {}, {}, expected false positives {}",
+            "{}: items {}, {}, false-positive rate {}",
             path.display(),
             units::estimate(filter.estimated_items()),
             units::size(filter.params().words() as u64 * 8),
@@ -273,7 +273,7 @@ fn save(filter: &Filter, notes: &Notes, path: &Path, as_json: bool) -> Result<Ou
     Ok(Outcome::Yes)
 }
 
-/// That no input is written over.
+/// Ensures that no input is overwritten.
 fn refuse_inputs(output: &Path, inputs: &[&PathBuf]) -> Result<()> {
     let Ok(target) = fs::canonicalize(output) else {
         return Ok(());
@@ -281,7 +281,7 @@ fn refuse_inputs(output: &Path, inputs: &[&PathBuf]) -> Result<()> {
     for input in inputs {
         if fs::canonicalize(input).is_ok_and(|input| input == target) {
             bail!(
-                "{}: this is what is read, and would be lost; name another file",
+                "{}: the output would overwrite this input; name another file",
                 output.display()
             );
         }

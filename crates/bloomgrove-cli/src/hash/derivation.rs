@@ -1,8 +1,8 @@
 //! `bloomgrove hash derivation`: independent positions against double hashing.
 //!
-//! With `g_i = h1 + i h2 (mod m)` a key whose h2 has a small order in Z_m comes back
-//! on its own positions and sets fewer bits; if h2 is 0, only one. How often that is
-//! depends on the divisors of m, so sizes of every kind are tried.
+//! With `g_i = h1 + i h2 (mod m)`, a key whose h2 has a small order in Z_m repeats its own
+//! positions and sets fewer bits; if h2 is 0, only one. How often that happens depends on the
+//! divisors of m, so many kinds of sizes are tried.
 
 use anyhow::Result;
 use bloomgrove::{Derivation, Filter, Params};
@@ -18,14 +18,14 @@ const DEGENERATE: usize = 3;
 /// 2^k and its neighbours, primes, products of small numbers, round numbers.
 const SIZES: [u64; 10] = [60, 64, 67, 960, 1000, 1009, 1024, 10_080, 100_003, 1 << 20];
 
-/// What double hashing (Kirsch-Mitzenmacher) costs against independent positions.
+/// Compare double hashing (Kirsch-Mitzenmacher) with independent positions.
 ///
-/// For filters of several sizes, at ten bits a key and 7 hashes: the share of keys
+/// For filters of several sizes, with ten bits per key and 7 hashes: the share of keys
 /// whose 7 positions are 3 or fewer bits, and the false-positive rate relative to theory.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  bloomgrove hash derivation --queries 1e6")]
 pub(crate) struct Args {
-    /// How many absent keys to ask, for each size and derivation
+    /// The number of absent keys to check, for each size and derivation
     #[arg(long, default_value = "4M", value_parser = units::count)]
     queries: u64,
     /// Print JSON
@@ -44,7 +44,7 @@ struct Row {
 pub(crate) fn run(args: Args) -> Result<Outcome> {
     anyhow::ensure!(
         (10_000..=1_000_000_000).contains(&args.queries),
-        "--queries takes 10,000 to 1e9: fewer say nothing, more take hours"
+        "--queries must be 10,000 to 1e9: fewer are not significant, more take hours"
     );
     let mut rows = Vec::new();
     for bits in SIZES {

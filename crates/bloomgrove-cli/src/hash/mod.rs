@@ -10,9 +10,9 @@ use crate::shared::Outcome;
 
 #[derive(Subcommand)]
 pub(crate) enum Verb {
-    /// Speed and uniformity of every family
+    /// Measure the speed and uniformity of every family
     Test(quality::Args),
-    /// What double hashing costs in false positives
+    /// Measure what double hashing costs in false positives
     Derivation(derivation::Args),
 }
 

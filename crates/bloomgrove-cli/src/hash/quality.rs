@@ -1,4 +1,4 @@
-//! `bloomgrove hash test`: nanoseconds a key, and a chi-square test of the positions.
+//! `bloomgrove hash test`: nanoseconds per key, and a chi-square test of the positions.
 //!
 //! Source: Spyropoulos (Bloom filters), section 5: hash functions should be fast, and their
 //! uniformity can be measured by the chi-square test.
@@ -20,18 +20,18 @@ const CELLS: u64 = 4096;
 const HASHES: u32 = 4;
 /// Three kinds of keys are held in memory, up to 36 bytes each.
 const MOST_ITEMS: u64 = 50_000_000;
-/// Best of so many rounds is the speed.
+/// The speed is that of the best of this many rounds.
 const ROUNDS: usize = 25;
 
-/// Speed and uniformity of every hash family, over sequential, random and UUID keys.
+/// Measure the speed and uniformity of every hash family, with sequential, random and UUID keys.
 ///
-/// Each key sets 4 positions out of 4096; the counts are compared with even ones by
-/// Pearson's chi-square. A fair family gives p-values spread evenly over 0 to 1: one
-/// below 0.0001 is "uneven", one above 0.9999 is "too even" (no hash, but a pattern).
+/// Each key sets 4 positions out of 4096; Pearson's chi-square test compares the counts with a
+/// uniform distribution. A good family gives p-values spread evenly over 0 to 1: one below 0.0001 is
+/// "uneven", one above 0.9999 is "too even" (a pattern instead of a hash).
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  bloomgrove hash test --items 1e5")]
 pub(crate) struct Args {
-    /// How many keys of each kind
+    /// The number of keys of each kind
     #[arg(long, default_value = "1M", value_parser = units::count)]
     items: u64,
     /// Print JSON
@@ -87,7 +87,7 @@ impl Row {
 pub(crate) fn run(args: Args) -> Result<Outcome> {
     anyhow::ensure!(
         args.items >= 10 * CELLS,
-        "at least {} keys are needed for the test to mean anything",
+        "the test needs at least {} keys to be significant",
         10 * CELLS
     );
     anyhow::ensure!(
@@ -109,7 +109,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let mut rows = Vec::new();
     for (name, params) in families()? {
         for keys in &kinds {
-            // Affine functions are of integers: a UUID would be one of 288 bits.
+            // Affine functions take integers; a UUID would be one of 288 bits.
             if name.starts_with("affine") && keys.kind == "uuid" {
                 continue;
             }

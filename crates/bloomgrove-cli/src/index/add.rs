@@ -14,14 +14,13 @@ use crate::shared::sizing::Sizing;
 use crate::shared::sources::{self, How, SourceKind};
 use crate::shared::{Outcome, interrupt, notes, open, stamp};
 
-/// Added sets are made safe, and reported, as often as takes no more than a tenth of the time.
+/// Added sets are committed and reported at intervals that keep this below a tenth of the time.
 const SHARE: u32 = 10;
 
 /// Add sets to an index.
 ///
-/// Takes what `index build` takes. Filters are made as large as those that are there. Every
-/// set is named when it is safely on disk; a crash loses nothing that was named, and nothing
-/// that was there before.
+/// Takes the same inputs as `index build`. New filters get the size of the existing ones. A set
+/// is reported once it is safely on disk: a crash loses neither reported nor existing sets.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bloomgrove index add logs.grove today.log\n  \
@@ -30,22 +29,22 @@ pub(crate) struct Args {
     /// The index
     #[arg(value_name = "INDEX")]
     index: PathBuf,
-    /// Files of keys, filters, indexes, or folders
+    /// Files of keys, filters, indexes, or directories
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// Call the set this, if it is only one
+    /// The name of the set, if there is only one
     #[arg(long)]
     name: Option<String>,
-    /// Replace sets that are there, instead of refusing
+    /// Replace existing sets instead of failing
     #[arg(long, conflicts_with = "slice")]
     replace: bool,
-    /// Add as a slice of time, numbered as you like but rising: a set holds what any of its
-    /// slices holds, and `index remove --before` drops old ones
+    /// Add the sets as a slice of time with this number. Number slices upwards: a set contains
+    /// what any of its slices contains, and `index remove --before` drops old slices
     #[arg(long, value_name = "NUMBER")]
     slice: Option<u64>,
     #[command(flatten)]
     column: Option<Column>,
-    /// Print one JSON object for each set
+    /// Print one JSON object per set
     #[arg(long)]
     json: bool,
 }
@@ -91,7 +90,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
                 added.complete = false;
                 return Ok(());
             }
-            // What a file had at that time stays so, whatever becomes of the file.
+            // A slice keeps what the file contained then, whatever happens to the file.
             (_, Some(slice)) => file
                 .add_slice(name, slice, filter)
                 .map(|_| vec![name.clone()]),
@@ -118,12 +117,12 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         }
         Ok(())
     });
-    // What was taken in before it failed, or was interrupted, is worth keeping.
+    // Keep what was added before the failure or the interrupt.
     file.commit()?;
     report(&mut waiting)?;
     added.complete &= taken?;
     if interrupt::was_asked() {
-        bail!("interrupted; what was named as added is there");
+        bail!("interrupted; the sets reported as added are in the index");
     }
     added.warn_of_overfull();
     output.finish()?;

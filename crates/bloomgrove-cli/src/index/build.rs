@@ -16,50 +16,50 @@ use crate::shared::sizing::{self, Sizing};
 use crate::shared::sources::{self, How, Source, SourceKind};
 use crate::shared::{Outcome, interrupt, notes, open, stamp, units};
 
-/// Make an index of many sets.
+/// Build an index of many sets.
 ///
-/// Every file is a set and every line of it a key; with --column, every value of that column
-/// of a .csv, .tsv or .parquet file. Files ending in .gz or .zst are unpacked. A .grove file is
-/// a filter, or an index of which all sets are taken. Of a folder, all files in and below it,
-/// except hidden ones and indexes.
+/// Each file is a set and each of its lines a key; with --column, each value of that column of a
+/// .csv, .tsv or .parquet file. Files ending in .gz or .zst are decompressed. A .grove file
+/// is a filter, or an index, all of whose sets are added. Directories are read recursively,
+/// except for hidden files and indexes.
 ///
-/// A file named by itself is called as it was written, one found in a folder by its path in
-/// there, and a filter without its ending.
+/// A set is named after its file: as given on the command line, or by its path below the
+/// directory given. The name of a filter's set has no extension.
 ///
-/// Without --items or --bits, every filter is as large as its set needs at the rate --fpr.
-/// Filters of one size, large enough for the largest set, can be combined with others of
-/// that size later; several sizes cost a question some microseconds.
+/// Without --items or --bits, each filter is as large as its set needs for --fpr. Filters of one
+/// size, large enough for the largest set, can be combined with others of that size later; each
+/// additional size costs a query some microseconds.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bloomgrove index build logs/ -o logs.grove\n  \
     bloomgrove index build orders/*.parquet --column customer_id -o orders.grove --items 100k")]
 pub(crate) struct Args {
-    /// Files of keys, filters, indexes, or folders
+    /// Files of keys, filters, indexes, or directories
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// The index to write, whole or not at all
+    /// The index to write; an interrupted run leaves no partial file
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     #[command(flatten)]
     size: sizing::Options,
     #[command(flatten)]
     column: Option<Column>,
-    /// How a line is read
+    /// How to interpret a line
     #[arg(long, value_enum, default_value = "text")]
     keys: KeyKind,
-    /// Write an index also if not all sets can be read
+    /// Write the index even if some sets cannot be read
     #[arg(long)]
     partial: bool,
-    /// Filters in memory before they go to disk
+    /// How much memory filters may use before they are written to disk
     #[arg(long, value_parser = units::bytes, value_name = "BYTES")]
     memory: Option<u64>,
-    /// Print facts as JSON
+    /// Print the summary as JSON
     #[arg(long)]
     json: bool,
 }
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
-    // Before hours of work.
+    // Fail before hours of work.
     check_target(&args.output, Content::Index)?;
     open::remove_leftovers(&args.output);
     let (sources, complete) = sources::find(&args.paths);
@@ -67,7 +67,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let mut notes = Notes::new().with(notes::KEYS, args.keys.name());
     let index = match &sizing {
         Sizing::Equal(params) => {
-            // If not even one fits, say so once.
+            // If not even one fits, report that once.
             Filter::new(params.clone())?;
             Index::new(params.clone())
         }
@@ -81,7 +81,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         kind: args.keys,
         column: args.column,
     };
-    // Beside the index, so that it can take its place; nobody sees it before it is whole.
+    // Next to the index, so that it can be renamed into place once it is complete.
     let folder = match args.output.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
@@ -90,7 +90,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         .prefix(".bloomgrove-")
         .suffix(".tmp")
         .tempdir_in(folder)
-        .with_context(|| format!("making a temporary folder in {}", folder.display()))?;
+        .with_context(|| format!("creating a temporary directory in {}", folder.display()))?;
     let mut file = IndexFile::create(temporary.path().join("index.grove"), &index, notes)?;
     let memory = args.memory.unwrap_or(MEMORY);
     let mut added = Added::new(complete);
@@ -114,10 +114,10 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     }
     added.complete &= all_read;
     if !added.complete && !args.partial {
-        bail!("no index was written, since not all sets could be read; --partial leaves them out");
+        bail!("some sets could not be read, so no index was written; --partial leaves them out");
     }
     added.warn_of_overfull();
-    // All in one piece, however many it was written in.
+    // One piece, in however many it was written.
     file.save_with(&args.output, file.notes())?;
     let (index, _) = Index::open_with_notes(&args.output)?;
 
@@ -141,7 +141,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
 
 /// How large the filters of a new index are.
 fn sizing(size: &sizing::Options, sources: &[Source]) -> Result<Sizing> {
-    // Filters alone bring their size with them, if it is the same.
+    // If all sources are filters of one size, that is the size.
     let is_filter = |source: &Source| source.kind == SourceKind::Filter;
     if size.is_empty() && sources.iter().all(is_filter) {
         let mut all = sources.iter().map(|source| MappedFilter::map(&source.path));

@@ -16,8 +16,8 @@ use crate::shared::{Outcome, notes, open, units};
 
 /// Remove sets from an index.
 ///
-/// With --before, every slice of time before that one; a set goes with its last slice.
-/// Exit code 0 if all were there, 2 if one was not (the others are removed).
+/// With --before, removes every slice of time before that one; a set is removed with its last
+/// slice. Exit code: 0 if all sets were found, 2 if one was not (the others are removed).
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bloomgrove index remove sites.grove oslo.txt\n  \
@@ -34,7 +34,7 @@ pub(crate) struct Remove {
     before: Option<u64>,
 }
 
-/// Add keys to a set, or give it another name or filter.
+/// Add keys or a filter to a set, or rename it.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bloomgrove index update sites.grove oslo.txt doc-00042 doc-00043\n  \
@@ -50,32 +50,32 @@ pub(crate) struct Update {
     /// Keys to add
     #[arg(value_name = "KEY")]
     keys: Vec<OsString>,
-    /// More keys, one to a line or from a column; - is standard input
+    /// More keys, one per line or from a column; - is standard input
     #[arg(long, value_name = "FILE")]
     keys_from: Vec<PathBuf>,
     #[command(flatten)]
     column: Option<Column>,
-    /// Add all that this filter holds, which must have the parameters of the set's
+    /// Add everything in this filter; it must have the same parameters as the set's filter
     #[arg(long, value_name = "FILTER")]
     filter: Option<PathBuf>,
-    /// Give the set another name
+    /// Rename the set
     #[arg(long, value_name = "NAME")]
     rename: Option<OsString>,
 }
 
-/// Write an index anew, without what is no longer used.
+/// Rewrite an index without the space that is no longer used.
 ///
-/// That happens by itself when more is out of use than in use.
+/// This happens automatically when more space is unused than used.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  bloomgrove index compact sites.grove --seal")]
 pub(crate) struct Compact {
     /// The index
     #[arg(value_name = "INDEX")]
     index: PathBuf,
-    /// Leave out what is empty, where that saves memory: at a density of 1 % four fifths
+    /// Compress the index and make it read-only where that saves memory: four fifths at a density of 1 %
     #[arg(long, conflicts_with = "layout")]
     seal: bool,
-    /// Lay the sets out so, instead of as the planner says; auto goes back to it
+    /// Use this layout instead of the planner's choice; auto returns to the planner
     #[arg(long, value_enum)]
     layout: Option<LayoutArg>,
 }
@@ -109,7 +109,7 @@ pub(crate) fn remove(args: Remove) -> Result<Outcome> {
             Err(error) => return Err(error.into()),
         }
     }
-    // Said when it is so.
+    // Reported once it is committed.
     file.commit()?;
     for line in lines {
         output.bytes(&[&line, b"\n"])?;
@@ -124,13 +124,13 @@ pub(crate) fn update(args: Update) -> Result<Outcome> {
         && args.filter.is_none()
         && args.rename.is_none();
     if nothing {
-        bail!("update with what? name keys, or give --keys-from, --filter or --rename");
+        bail!("nothing to update; name keys, or pass --keys-from, --filter or --rename");
     }
     let mut file = open::to_change(&args.index)?;
     let kind = notes::key_kind(file.notes()).unwrap_or(KeyKind::Text);
     let mut name = args.set.into_vec();
     let mut count = 0;
-    // Refused before any file is read.
+    // Fail before any file is read.
     file.get(&name)?;
     let mut insert = |lines: &[&[u8]]| -> Result<()> {
         count += lines.len() as u64;
@@ -166,8 +166,8 @@ pub(crate) fn update(args: Update) -> Result<Outcome> {
     file.commit()?;
     if file.filter(&name)?.fill() > OVERFULL {
         complain(format_args!(
-            "{} now has more keys than its filter is made for, and will often be named by mistake: \
-             add it again from all its keys (index add --replace)",
+            "{} now has more keys than its filter was sized for, so many false positives are \
+             likely; add it again from all its keys with `index add --replace`",
             String::from_utf8_lossy(&name)
         ));
     }
@@ -203,12 +203,12 @@ pub(crate) fn compact(args: Compact) -> Result<Outcome> {
     let bits = file.bytes();
     file.compact()?;
     if args.seal {
-        // What is added later is for the planner.
+        // The planner decides about what is added later.
         file.set_shape(None);
         if file.bytes() > bits {
             complain(format_args!(
-                "sealing does not save anything with filters as dense as these; they are left as \
-                 they were"
+                "sealing saves no memory with filters as dense as these; the layout was not \
+                 changed"
             ));
             file.rearrange(None)?;
             file.compact()?;

@@ -9,29 +9,29 @@ use serde_json::{Value, json};
 use crate::shared::output::{self, Output};
 use crate::shared::{Outcome, open, units};
 
-/// Say what is in an index: sets, sizes, layouts and why.
+/// Show an index's sets, sizes and layouts, and why each layout was chosen.
 ///
-/// Layouts: loose is filter by filter; flat has a row for each bit position, for dense filters;
-/// sliced has blocks of 64 sets and a summary of them, for sparse ones; sealed is sliced
-/// without what is empty.
+/// Layouts: loose stores filter by filter; flat has a row per bit position, for dense filters;
+/// sliced has blocks of 64 sets with a summary, for sparse filters; sealed is sliced, compressed
+/// and read-only.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  bloomgrove index info sites.grove --sets")]
 pub(crate) struct Info {
     /// The index
     #[arg(value_name = "INDEX")]
     index: PathBuf,
-    /// List the sets instead, with their numbers
+    /// List the sets with their numbers instead
     #[arg(long)]
     sets: bool,
-    /// Print JSON; with --sets, one object to a line
+    /// Print JSON; with --sets, one object per line
     #[arg(long)]
     json: bool,
 }
 
-/// Check every byte of an index.
+/// Check an index for damage.
 ///
-/// Every checksum, and that every layout says of every set what was noted of it. Exit code
-/// 0 if all is well, 2 if not.
+/// Checks all checksums, and that every layout has the recorded contents of every set. Exit code:
+/// 0 if the index is undamaged, 2 if not.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  bloomgrove index verify sites.grove")]
 pub(crate) struct Verify {
@@ -137,15 +137,15 @@ pub(crate) fn verify(args: Verify) -> Result<Outcome> {
         return Ok(Outcome::Yes);
     }
     output.line(format_args!(
-        "{}: {} in {}, all as written",
+        "{}: {} in {}, undamaged",
         args.index.display(),
         units::counted(index.len() as u64, "set"),
         units::counted(report.sections.len() as u64, "section"),
     ))?;
     if report.unfinished > 0 {
         output.line(format_args!(
-            "note: {} at the end are from a change that was never finished, or whose end is \
-             damaged; they are not asked, and go with the next change",
+            "note: {} at the end are from a change that was not completed, or is damaged; they \
+             are ignored, and the next change removes them",
             units::size(report.unfinished)
         ))?;
     }

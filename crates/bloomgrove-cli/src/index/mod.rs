@@ -15,23 +15,23 @@ use crate::shared::Outcome;
 
 #[derive(clap::Subcommand)]
 pub(crate) enum Verb {
-    /// Make an index of many sets
+    /// Build an index of many sets
     Build(build::Args),
-    /// Say which sets may hold a key
+    /// Find the sets that may contain a key
     Which(which::Args),
     /// Add sets
     Add(add::Args),
-    /// Remove sets, or what is older than a slice
+    /// Remove sets, or all slices before a given one
     Remove(change::Remove),
-    /// Add keys to a set, or give it another name or filter
+    /// Add keys or a filter to a set, or rename it
     Update(change::Update),
-    /// Say what is in an index
+    /// Show an index's sets, sizes and layouts
     Info(info::Info),
     /// Draw the sets as a tree
     Draw(draw::Args),
-    /// Check every byte of an index
+    /// Check an index for damage
     Verify(info::Verify),
-    /// Write an index anew, without what is no longer used, or in another layout
+    /// Rewrite an index without unused space, or in another layout
     Compact(change::Compact),
 }
 

@@ -1,7 +1,7 @@
-//! What has become of the files that an index was built from, since.
+//! What has happened to the files of an index since it was built.
 //!
 //! A changed file may contain any key, so it is in every answer; a deleted one contains none; a new
-//! one in a directory that was indexed is not searched. All of it is said.
+//! one in an indexed directory is not searched. All of this is reported.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashSet};
@@ -21,12 +21,12 @@ use crate::shared::stamp::{self, FileTag, Place, Stamp};
 use crate::shared::units;
 use crate::shared::walk;
 
-/// Threads that look at files. On a disk of this machine two would do; one far away is waited for.
+/// Threads that stat files. Two are enough for a local disk; a remote one needs more at a time.
 const THREADS: usize = 8;
 /// List the names of at most this many files.
 const NAMED: usize = 3;
 
-/// Sets of an index whose files are not as they were when they were read.
+/// Sets of an index whose files have changed since they were read.
 #[derive(Default)]
 pub(super) struct Stale<'i> {
     /// Names of sets, sorted.
@@ -49,7 +49,7 @@ enum State {
 }
 
 impl<'i> Stale<'i> {
-    /// Looks at the file of every set whose name begins with `prefix`.
+    /// Checks the file of every set whose name begins with `prefix`.
     pub(super) fn look(index: &'i Index, path: &Path, prefix: &[u8]) -> Result<Self> {
         let base = stamp::base_of(path).with_context(|| path.display().to_string())?;
         let place = |set: Set<'i>| {
@@ -92,9 +92,9 @@ impl<'i> Stale<'i> {
         let all = index.sets().filter(|set| is_asked(set.name())).count();
         if stale.deleted.len() == all {
             bail!(
-                "{}: it was built from {}, and none is where it was ({} for one); bring the index \
-                 back to its files or build it again, or pass --trust to answer without looking \
-                 at them",
+                "{}: none of the {} that it was built from can be found ({}, for example); move \
+                 the index back to its files, rebuild it, or pass --trust to answer without \
+                 checking them",
                 path.display(),
                 units::counted(all as u64, "file"),
                 first.2.path.display(),
@@ -107,8 +107,8 @@ impl<'i> Stale<'i> {
         self.changed.is_empty() && self.deleted.is_empty() && self.new.is_empty()
     }
 
-    /// Makes of the names that the index says for a key those of sets that may contain it, sorted;
-    /// returns those that would, were they not deleted.
+    /// Turns the index's answer for a key into the sorted names of sets that may contain it;
+    /// returns those that would, had their files not been deleted.
     pub(super) fn correct(&self, names: &mut Vec<&'i [u8]>) -> Vec<&'i [u8]> {
         let is_deleted = |name: &mut &[u8]| self.deleted.contains(*name);
         let deleted = match self.deleted.is_empty() {
@@ -123,7 +123,7 @@ impl<'i> Stale<'i> {
         deleted
     }
 
-    /// What a program should know of an answer; nothing if all is as it was.
+    /// What a program should know about an answer; nothing if no file has changed.
     pub(super) fn json(&self, deleted: &[&[u8]]) -> Map<String, Value> {
         let mut said = Map::new();
         if self.is_empty() {
@@ -155,7 +155,7 @@ impl<'i> Stale<'i> {
         found
     }
 
-    /// Says what is not as it was.
+    /// Reports what has changed.
     pub(super) fn warn(&self, index: &Path) {
         let all = self.files as u64;
         let mut said = Vec::new();
@@ -191,8 +191,8 @@ impl<'i> Stale<'i> {
             return;
         }
         complain(format_args!(
-            "{}: since its {} were indexed: {}; build it again, or pass --trust to answer without \
-             looking",
+            "{}: changes since its {} were indexed: {}; rebuild the index, or pass --trust to \
+             answer without checking",
             index.display(),
             units::counted(all, "file"),
             said.join("; "),
@@ -231,14 +231,14 @@ fn new_files(index: &Index, files: &[Known<'_>], prefix: &[u8]) -> Vec<Vec<u8>> 
     let roots: BTreeSet<&Path> = places().filter_map(|place| place.root.as_deref()).collect();
     let mut new = Vec::new();
     for root in roots {
-        // What cannot be listed cannot be looked at either, and counts as changed.
+        // A directory that cannot be listed: its files count as changed.
         for entry in walk::files(root, walk::is_data).flatten() {
             if known.contains(entry.path().as_os_str()) {
                 continue;
             }
             let inside = entry.path().strip_prefix(root).unwrap_or(entry.path());
             let name = match Source::found(inside, entry.path(), root, 0) {
-                // A filter bears no stamp, and is known by its name.
+                // A filter has no stamp; it is identified by its name.
                 Ok(Some(source))
                     if source.kind != SourceKind::Keys && index.get(&source.name).is_ok() =>
                 {
@@ -246,7 +246,7 @@ fn new_files(index: &Index, files: &[Known<'_>], prefix: &[u8]) -> Vec<Vec<u8>> 
                 }
                 Ok(None) => continue,
                 Ok(Some(source)) => source.name,
-                // Nobody can read it, but it is there.
+                // Unreadable, but it exists.
                 Err(_) => inside.as_os_str().as_bytes().to_vec(),
             };
             if name.starts_with(prefix) {

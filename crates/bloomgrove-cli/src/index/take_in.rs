@@ -1,5 +1,5 @@
-//! Sets on their way into an index: read on all processors, tagged, added; what is wrong is reported
-//! and the others still go in.
+//! Sets on their way into an index: read on all processors, tagged, added. A set that cannot be read
+//! is reported, and the others are still added.
 
 use std::path::Path;
 
@@ -14,10 +14,10 @@ use crate::shared::sources::{How, Source, SourceKind};
 use crate::shared::stamp::{self, FileTag};
 use crate::shared::{Outcome, interrupt, parallel};
 
-/// Filters in memory before they go to disk, unless more or less is asked for.
+/// The default for the memory that filters may use before they are written to disk.
 pub(super) const MEMORY: u64 = 256 << 20;
 
-/// What became of the sources.
+/// The result for all sources.
 pub(super) struct Added {
     pub(super) complete: bool,
     /// Sets whose filter is too full to be of use.
@@ -39,14 +39,14 @@ impl Added {
     pub(super) fn warn_of_overfull(&self) {
         if self.overfull > 0 {
             complain(format_args!(
-                "{} more keys than the filters are made for, and will often be named by mistake: \
-                 build the index with more --items or --bits",
+                "{} more keys than the filters were sized for, so many false positives are likely; \
+                 rebuild the index with more --items or --bits",
                 sets_have(self.overfull)
             ));
         }
     }
 
-    /// A set that cannot be added is reported, and the others still are.
+    /// Adds a set. One that cannot be added is reported, and the others still are.
     pub(super) fn count(&mut self, source: &Source, outcome: Result<(), Error>) -> Result<()> {
         match outcome {
             Ok(()) => Ok(()),
@@ -75,8 +75,8 @@ pub(super) struct Read {
     pub(super) filter: Filter,
 }
 
-/// Reads all sources on all processors, and hands their filters on, tagged for an index in
-/// `base`. False if one could not be read; it has been reported.
+/// Reads all sources on all processors, and passes on their filters, tagged for an index in
+/// `base`. Returns false if one could not be read; it has been reported.
 pub(super) fn take_in(
     file: &mut IndexFile,
     sources: &[Source],
@@ -122,7 +122,7 @@ pub(super) fn merge(
     let other = Index::open(&source.path)?;
     let there = stamp::base_of(&source.path).unwrap_or_default();
     let tag = |set: &Set<'_>| match FileTag::from_bytes(set.tag()) {
-        // Their files are found from another directory now.
+        // Their paths are now relative to another directory.
         Some(tag) => {
             let place = tag.place(set.name(), &there);
             FileTag::placed(tag.stamp, &place, set.name(), base).to_bytes()

@@ -1,4 +1,4 @@
-//! `bloomgrove index which`: which sets may hold a key.
+//! `bloomgrove index which`: which sets may contain a key.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -15,20 +15,20 @@ use crate::shared::keys::{self, Column, KeyKind};
 use crate::shared::output::{self, Output, complain};
 use crate::shared::{Outcome, notes, open, units};
 
-/// Say which sets of an index may hold a key.
+/// Find the sets of an index that may contain a key.
 ///
-/// A set not named does not hold the key; a named one may not hold it either, at the rate of
-/// its filter (--explain tells how many such are to be expected).
+/// A set that is not listed does not contain the key. A listed set contains it, except for false
+/// positives at the rate of its filter (--explain prints how many to expect).
 ///
-/// The files that sets were read from are looked at: size, times and inode tell whether they have
-/// changed (so do a copy and a chmod). A changed file may contain any key and is named for every
-/// key; a deleted one is not named. Files that came into an indexed directory since are not
-/// searched. Standard error says how many of each there are; --json has them as changed, deleted
-/// and not_searched. `index add --replace` reads files again. Sets that came as filters, and
-/// slices, have no file to look at.
+/// The files that sets were read from are checked for changes, by size, times and inode (a copy or
+/// a chmod counts as a change). A changed file may contain any key, so it is listed for every key; a
+/// deleted one is not listed. Files added to an indexed directory since are not searched. Standard
+/// error reports how many of each there are; --json has them as changed, deleted and
+/// not_searched. `index add --replace` reads files again. Sets added as filters, and slices, have
+/// no file to check.
 ///
-/// Files in or below the directory of the index are found from there, so that both can be moved
-/// together; others by their absolute path.
+/// Paths of files in or below the directory of the index are relative to it, so that both can be
+/// moved together; others are absolute.
 ///
 /// Exit code: 0 if any set may contain any key, 1 if none does, 2 if something went wrong.
 #[derive(clap::Args)]
@@ -42,49 +42,49 @@ pub(crate) struct Args {
     /// Keys
     #[arg(value_name = "KEY")]
     keys: Vec<OsString>,
-    /// More keys, one to a line or from a column; - is standard input
+    /// More keys, one per line or from a column; - is standard input
     #[arg(long, value_name = "FILE")]
     keys_from: Vec<PathBuf>,
     #[command(flatten)]
     column: Option<Column>,
-    /// Name the sets that may hold at least this many of the keys, and how many
+    /// List the sets that may contain at least this many of the keys, with the number
     #[arg(long, value_name = "COUNT")]
     at_least: Option<usize>,
-    /// Only sets whose name begins so
+    /// Search only sets whose name begins with this
     #[arg(long, value_name = "TEXT")]
     prefix: Option<OsString>,
-    /// Only slices from this one on; sets that are not made of slices are asked in any case
+    /// Search only slices from this number on; sets without slices are always searched
     #[arg(long, value_name = "SLICE")]
     from: Option<u64>,
-    /// Only slices up to this one
+    /// Search only slices up to this number
     #[arg(long, value_name = "SLICE")]
     to: Option<u64>,
-    /// Print how many sets, instead of which
+    /// Print the number of sets instead of their names
     #[arg(short, long)]
     count: bool,
-    /// Print nothing; the exit code tells
+    /// Print nothing; only set the exit code
     #[arg(short, long, conflicts_with_all = ["json", "count"])]
     quiet: bool,
-    /// Print one JSON object for each key
+    /// Print one JSON object per key
     #[arg(long)]
     json: bool,
-    /// Answer from the index alone, without looking whether its files have changed
+    /// Answer from the index alone, without checking its files for changes
     #[arg(long)]
     trust: bool,
-    /// Say on standard error what the answer cost, and how many sets may be named by mistake
+    /// Report on standard error what the query cost, and how many false positives to expect
     #[arg(short, long)]
     explain: bool,
 }
 
-/// Keys asked at once: their answers are held in memory.
+/// Keys per batch: their answers are kept in memory.
 const CHUNK: usize = 10_000;
 
 pub(crate) fn run(mut args: Args) -> Result<Outcome> {
     if args.keys.is_empty() && args.keys_from.is_empty() {
-        bail!("no key to ask for: name one, or give a file with --keys-from");
+        bail!("no key given; name one, or pass a file of keys with --keys-from");
     }
     if args.at_least == Some(0) {
-        bail!("--at-least 0 would name every set; ask for 1 or more");
+        bail!("--at-least 0 would list every set; pass 1 or more");
     }
     let (index, notes) = open::to_ask(&args.index)?;
     let kind = notes::key_kind(&notes).unwrap_or(KeyKind::Text);
@@ -109,7 +109,7 @@ pub(crate) fn run(mut args: Args) -> Result<Outcome> {
         .into_iter()
         .map(keys::from_argument)
         .collect();
-    // With --at-least all keys are one question.
+    // With --at-least, all keys are one query.
     let mut together: Vec<Vec<u8>> = Vec::new();
     let mut answer = |lines: &[&[u8]]| -> Result<()> {
         for lines in lines.chunks(CHUNK) {
@@ -157,7 +157,7 @@ pub(crate) fn run(mut args: Args) -> Result<Outcome> {
     Ok(if any { Outcome::Yes } else { Outcome::No })
 }
 
-/// The sets asked for, unless that is all.
+/// The sets to search, unless that is all of them.
 fn scope(index: &Index, args: &Args) -> Option<Scope> {
     if args.prefix.is_none() && args.from.is_none() && args.to.is_none() {
         return None;
@@ -173,7 +173,7 @@ fn scope(index: &Index, args: &Args) -> Option<Scope> {
     }))
 }
 
-/// Says whether there was any.
+/// Returns whether there were any.
 fn print_one<'i>(
     output: &mut Output,
     args: &Args,
@@ -225,7 +225,7 @@ fn print_counts(
     Ok(())
 }
 
-/// Keys whose cost is looked at.
+/// Keys whose cost is measured.
 const SAMPLE: usize = 100;
 
 fn explain(view: &View<'_>, keys: &[Vec<u8>], took: Duration) {
@@ -239,8 +239,8 @@ fn explain(view: &View<'_>, keys: &[Vec<u8>], took: Duration) {
         units::grouped(sum / figures.len() as u64)
     };
     complain(format_args!(
-        "{} ns a key; {} filters tested and {} words read; for a key that none holds, {} sets \
-         are named by mistake",
+        "{} ns per key; {} filters tested and {} words read; {} false positives to expect for a \
+         key that no set contains",
         took.as_nanos() / keys.len() as u128,
         mean(|figures| figures.filters_tested),
         mean(|figures| figures.words_read),

@@ -1,11 +1,11 @@
-//! `bloomgrove remote add`: filters, built here and sent coded.
+//! `bloomgrove remote add`: filters, built here and sent compressed.
 //!
 //! ```text
-//!   files --all processors--> filters --coded--> several on their way at once --> server
+//!   files --all processors--> filters --compressed--> several requests at once --> server
 //! ```
 //!
-//! The server answers when a set is on disk; what is on its way at the same time shares the
-//! waiting.
+//! The server acknowledges a set once it is on disk; requests in flight at the same time share the
+//! wait.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -29,51 +29,51 @@ use crate::shared::sizing::{self, is_overfull, sets_have};
 use crate::shared::sources::{self, How, Source, SourceKind};
 use crate::shared::{Outcome, interrupt, parallel, units};
 
-/// Requests on their way at once, and bytes in them.
+/// Requests in flight at once, and their bytes.
 const AHEAD: usize = 16;
 const AHEAD_BYTES: usize = 32 << 20;
 
 /// Add sets to a server.
 ///
-/// Every file is a set and every line of it a key; with --column, every value of that column of
-/// a .csv, .tsv or .parquet file. Files ending in .gz or .zst are unpacked. A .grove file is a
-/// filter, or an index of which all sets are taken. Of a folder, all files in and below it,
-/// except hidden ones and indexes.
+/// Each file is a set and each of its lines a key; with --column, each value of that column of a
+/// .csv, .tsv or .parquet file. Files ending in .gz or .zst are decompressed. A .grove file
+/// is a filter, or an index, all of whose sets are added. Directories are read recursively,
+/// except for hidden files and indexes.
 ///
-/// Filters are built here, and only they are sent. Without --items or --bits, every filter is
-/// as large as its set needs at the rate --fpr. Every set is named when it is safely on the
-/// server's disk.
+/// Filters are built on this machine, and only they are sent. Without --items or --bits, each filter
+/// is as large as its set needs for --fpr. A set is reported once it is safely on the server's
+/// disk.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bloomgrove remote add logs/ --prefix logs/\n  \
     bloomgrove remote add orders.parquet --column customer_id --tag orders --replace")]
 pub(super) struct Add {
-    /// Files of keys, filters, indexes, or folders
+    /// Files of keys, filters, indexes, or directories
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// Call the set this, if it is only one
+    /// The name of the set, if there is only one
     #[arg(long, conflicts_with = "prefix")]
     name: Option<String>,
-    /// Put this before all names
+    /// Begin all names with this
     #[arg(long, value_name = "TEXT")]
     prefix: Option<String>,
-    /// A label for all of them; may be given several times
+    /// A tag for all of them; may be repeated
     #[arg(long, value_name = "TAG")]
     tag: Vec<String>,
-    /// When they go by themselves, from now: 30min, 24h
+    /// When the sets expire, from now: 30min, 24h
     #[arg(long, value_name = "TIME", value_parser = units::duration)]
     expires: Option<Duration>,
-    /// Replace sets that are there, instead of refusing
+    /// Replace existing sets instead of failing
     #[arg(long)]
     replace: bool,
     #[command(flatten)]
     size: sizing::Options,
     #[command(flatten)]
     column: Option<Column>,
-    /// How a line is read
+    /// How to interpret a line
     #[arg(long, value_enum, default_value = "text")]
     keys: KeyKind,
-    /// Print one JSON object for each set
+    /// Print one JSON object per set
     #[arg(long)]
     json: bool,
 }
@@ -123,12 +123,12 @@ pub(super) fn add(remote: &Remote, args: Add) -> Result<Outcome> {
         }
         Ok(())
     });
-    // What is on its way arrives, also if something failed.
+    // Finish the requests in flight, even if something failed.
     let sent = adding.finish(0);
     drop(progress);
     taken.and(sent)?;
     if interrupt::was_asked() {
-        bail!("interrupted; what was named as added is there");
+        bail!("interrupted; the sets reported as added are on the server");
     }
     if adding.overfull > 0 {
         complain(format_args!(
@@ -161,7 +161,7 @@ struct Adding<'r> {
     prefix: String,
     options: PutOptions,
     json: bool,
-    /// What was sent and is not yet answered, in order.
+    /// Requests that are not acknowledged yet, in order.
     ahead: VecDeque<Sent>,
     /// In all of them.
     bytes: usize,
@@ -180,7 +180,7 @@ impl Adding<'_> {
     fn send(&mut self, name: &[u8], coded: Coded) -> Result<()> {
         let Ok(name) = std::str::from_utf8(name) else {
             complain(format_args!(
-                "{}: a name on a server is text, and this is none; give another with --name",
+                "{}: names on a server must be UTF-8 text; give another name with --name",
                 String::from_utf8_lossy(name)
             ));
             self.complete = false;
@@ -219,7 +219,7 @@ impl Adding<'_> {
         Ok(())
     }
 
-    /// Waits until no more than so many are on their way, and reports those that arrived.
+    /// Waits until no more than this many are in flight, and reports those that arrived.
     fn finish(&mut self, left: usize) -> Result<()> {
         while self.ahead.len() > left || self.bytes > AHEAD_BYTES {
             let Some(sent) = self.ahead.pop_front() else {
@@ -249,7 +249,7 @@ impl Adding<'_> {
     }
 }
 
-/// Whether other sets may still be taken.
+/// Whether other sets may still succeed.
 fn is_of_one_set(error: &Error) -> bool {
     matches!(
         error.code(),
@@ -264,7 +264,7 @@ fn is_of_one_set(error: &Error) -> bool {
     ) || matches!(error, Error::Invalid { .. })
 }
 
-/// Sends one set, unless it is there and shall stay.
+/// Sends one set, unless it exists and must stay.
 async fn put(
     client: Client,
     name: String,
@@ -274,7 +274,7 @@ async fn put(
     let put = client.put_bytes(&name, MEDIA_MESSAGE, message, &options);
     put.await.map_err(|error| match error.code() {
         Some(Code::Exists) => Error::Invalid {
-            what: "there is a set of this name already; --replace replaces it, and \
+            what: "a set of this name exists already; --replace replaces it, and \
                    `remote update` adds to it"
                 .into(),
         },

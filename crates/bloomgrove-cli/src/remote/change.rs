@@ -15,7 +15,7 @@ use crate::shared::progress::Progress;
 use crate::shared::sizing::OVERFULL;
 use crate::shared::{Outcome, units};
 
-/// Make an empty set, for so many items or of so many bits.
+/// Create an empty set, for a number of items or of a given size.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bloomgrove remote create site/galway --items 100k --fpr 1%\n  \
@@ -24,22 +24,22 @@ pub(super) struct Create {
     /// Its name
     #[arg(value_name = "SET")]
     set: String,
-    /// How many items it will hold
+    /// The number of items that it will contain
     #[arg(long, value_parser = units::count, required_unless_present = "bits", conflicts_with = "bits")]
     items: Option<u64>,
-    /// How often it may be named for a key that it does not hold [default: 1%]
+    /// The false-positive rate: how often the set is listed for a key that it does not contain [default: 1%]
     #[arg(long, value_parser = units::rate, conflicts_with = "bits")]
     fpr: Option<f64>,
-    /// How large its filter is, in bits (1e7) or bytes (32MB); then --hashes too
+    /// The size of its filter in bits (1e7) or bytes (32MB); requires --hashes
     #[arg(long, value_parser = units::bits, requires = "hashes")]
     bits: Option<u64>,
-    /// How many bits each key sets
+    /// The number of bits that each key sets
     #[arg(long, requires = "bits")]
     hashes: Option<u32>,
-    /// A label to ask by; may be given several times
+    /// A tag, by which sets can be selected; may be repeated
     #[arg(long, value_name = "TAG")]
     tag: Vec<String>,
-    /// When it goes by itself, from now: 30min, 24h
+    /// When the set expires, from now: 30min, 24h
     #[arg(long, value_name = "TIME", value_parser = units::duration)]
     expires: Option<Duration>,
 }
@@ -60,7 +60,7 @@ pub(super) fn create(remote: &Remote, args: Create) -> Result<Outcome> {
     };
     let set = remote.wait(remote.client.create(&set))?;
     say(format_args!(
-        "made {}: {} bits, {} hashes",
+        "created {}: {} bits, {} hashes",
         set.name,
         units::grouped(set.params.bits),
         set.params.hashes
@@ -81,8 +81,8 @@ fn say(line: std::fmt::Arguments<'_>) -> Result<Outcome> {
 
 /// Add keys to a set.
 ///
-/// They are sent as they are read, some thousand at a time; if that is interrupted, sending all
-/// of them again does no harm.
+/// Keys are sent as they are read, some thousands at a time. After an interruption, sending all of
+/// them again does no harm.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bloomgrove remote insert site/galway doc-00042 doc-00043\n  \
@@ -94,21 +94,21 @@ pub(super) struct Insert {
     /// Keys to add
     #[arg(value_name = "KEY")]
     keys: Vec<OsString>,
-    /// More keys, one to a line or from a column; - is standard input
+    /// More keys, one per line or from a column; - is standard input
     #[arg(long, value_name = "FILE")]
     keys_from: Vec<PathBuf>,
     #[command(flatten)]
     column: Option<Column>,
-    /// How a line is read
+    /// How to interpret a line
     #[arg(long = "keys", value_enum, default_value = "text")]
     kind: KeyKind,
 }
 
 pub(super) fn insert(remote: &Remote, args: Insert) -> Result<Outcome> {
     if args.keys.is_empty() && args.keys_from.is_empty() {
-        bail!("insert what? name keys, or give a file with --keys-from");
+        bail!("no keys given; name some, or pass a file of keys with --keys-from");
     }
-    // Refused before any file is read.
+    // Fail before any file is read.
     remote.wait(remote.client.set(&args.set))?;
     let progress = Progress::bytes(keys::total_size(&args.keys_from), "inserting");
     let mut count = 0;
@@ -137,13 +137,13 @@ pub(super) fn insert(remote: &Remote, args: Insert) -> Result<Outcome> {
     ))
 }
 
-/// Says so if a set has more keys than its filter is made for.
+/// Warns if a set has more keys than its filter was sized for.
 pub(super) fn warn_if_overfull(remote: &Remote, name: &str) -> Result<()> {
     let set = remote.wait(remote.client.set(name))?;
     if set.fill > OVERFULL {
         complain(format_args!(
-            "{name} now has more keys than its filter is made for, and will often be named by \
-             mistake: add it again from all its keys (remote add --replace)"
+            "{name} now has more keys than its filter was sized for, so many false positives are \
+             likely; add it again from all its keys with `remote add --replace`"
         ));
     }
     Ok(())
@@ -151,7 +151,7 @@ pub(super) fn warn_if_overfull(remote: &Remote, name: &str) -> Result<()> {
 
 /// Remove sets.
 ///
-/// Exit code 0 if all were there, 2 if one was not (the others are removed).
+/// Exit code: 0 if all sets were found, 2 if one was not (the others are removed).
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  bloomgrove remote remove site/galway site/pune")]
 pub(super) struct Remove {
@@ -171,7 +171,7 @@ pub(super) fn remove(remote: &Remote, args: Remove) -> Result<Outcome> {
                 outcome = Outcome::Incomplete;
             }
             Err(error) => {
-                // What was done is said.
+                // Report what was done before.
                 output.flush()?;
                 return Err(error.into());
             }
@@ -181,7 +181,7 @@ pub(super) fn remove(remote: &Remote, args: Remove) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// Give a set another name.
+/// Rename a set.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  bloomgrove remote rename site/galway site/cork")]
 pub(super) struct Rename {
@@ -202,7 +202,7 @@ pub(super) fn rename(remote: &Remote, args: Rename) -> Result<Outcome> {
     say(format_args!("renamed {}, now {}", args.set, set.name))
 }
 
-/// Give a set other tags: these, and no others.
+/// Replace the tags of a set.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bloomgrove remote tag site/galway coast europe\n  \
@@ -214,7 +214,7 @@ pub(super) struct Tag {
     /// All its tags
     #[arg(value_name = "TAG", required_unless_present = "none")]
     tags: Vec<String>,
-    /// Take all its tags away
+    /// Remove all its tags
     #[arg(long, conflicts_with = "tags")]
     none: bool,
 }
@@ -235,7 +235,7 @@ pub(super) fn tag(remote: &Remote, args: Tag) -> Result<Outcome> {
     }
 }
 
-/// Say when a set goes by itself.
+/// Set when a set expires.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bloomgrove remote expire session/1234 --in 30min\n  \
@@ -247,7 +247,7 @@ pub(super) struct Expire {
     /// From now: 30min, 24h
     #[arg(long = "in", value_name = "TIME", value_parser = units::duration, required_unless_present = "never")]
     time: Option<Duration>,
-    /// It stays until it is removed
+    /// The set never expires
     #[arg(long, conflicts_with = "time")]
     never: bool,
 }
@@ -259,7 +259,11 @@ pub(super) fn expire(remote: &Remote, args: Expire) -> Result<Outcome> {
     };
     let set = remote.wait(remote.client.change(&args.set, &change))?;
     match set.expires {
-        Some(then) => say(format_args!("{} goes {}", set.name, units::moment(then)?)),
-        None => say(format_args!("{} stays until it is removed", set.name)),
+        Some(then) => say(format_args!(
+            "{} expires {}",
+            set.name,
+            units::moment(then)?
+        )),
+        None => say(format_args!("{} does not expire", set.name)),
     }
 }

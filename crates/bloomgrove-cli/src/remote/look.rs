@@ -1,4 +1,4 @@
-//! `bloomgrove remote list`, `info`, `download` and `snapshot`: what is there.
+//! `bloomgrove remote list`, `info`, `download` and `snapshot`.
 
 use std::path::PathBuf;
 
@@ -18,21 +18,21 @@ use crate::shared::{Outcome, message_file, units};
     bloomgrove remote list --prefix logs/\n  \
     bloomgrove remote list --tag november --json")]
 pub(super) struct List {
-    /// Only sets whose name begins so
+    /// List only sets whose name begins with this
     #[arg(long, value_name = "TEXT")]
     prefix: Option<String>,
-    /// Only sets with this tag
+    /// List only sets with this tag
     #[arg(long, value_name = "TAG")]
     tag: Option<String>,
-    /// Behind each name, about how many items it holds, its version and its tags
+    /// After each name, print the estimated number of items, the version and the tags
     #[arg(short, long, conflicts_with = "json")]
     long: bool,
-    /// Print one JSON object for each set
+    /// Print one JSON object per set
     #[arg(long)]
     json: bool,
 }
 
-/// As many as a server gives at once.
+/// The most that a server returns at once.
 const PAGE: u64 = 1000;
 
 pub(super) fn list(remote: &Remote, args: List) -> Result<Outcome> {
@@ -62,13 +62,13 @@ pub(super) fn list(remote: &Remote, args: List) -> Result<Outcome> {
     Ok(Outcome::Yes)
 }
 
-/// Say how a set is, or without one the server.
+/// Show the status of a set or of the server.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bloomgrove remote info\n  \
     bloomgrove remote info site/galway --json")]
 pub(super) struct Info {
-    /// The set
+    /// The set [default: the server]
     #[arg(value_name = "SET")]
     set: Option<String>,
     /// Print JSON
@@ -125,7 +125,7 @@ fn about_set(set: &Set) -> Result<Vec<(&'static str, String)>> {
             ),
         ),
         ("items", units::estimate(set.items.unwrap_or(f64::INFINITY))),
-        ("false positives", units::percent(set.expected_fpr)),
+        ("false-positive rate", units::percent(set.expected_fpr)),
         ("made", units::moment(set.created)?),
         ("changed", units::moment(set.changed)?),
     ];
@@ -161,7 +161,7 @@ fn print_status(output: &mut Output, server: &str, status: &Status) -> Result<()
         (
             "asked",
             format!(
-                "{}, {} named",
+                "{}, {} listed",
                 units::counted(totals.keys_asked, "key"),
                 units::counted(totals.sets_named, "set")
             ),
@@ -204,7 +204,7 @@ fn print_status(output: &mut Output, server: &str, status: &Status) -> Result<()
 
 /// Write the filter of a set to a file.
 ///
-/// Prints its version: the --base of an update that is made from it.
+/// Prints its version, which is the --base of an update made from it.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bloomgrove remote download site/galway -o galway.grove\n  \
@@ -213,7 +213,7 @@ pub(super) struct Download {
     /// The set
     #[arg(value_name = "SET")]
     set: String,
-    /// The file to write, whole or not at all
+    /// The file to write; an interrupted run leaves no partial file
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     /// Write it compressed, as `filter compress` does
@@ -224,7 +224,7 @@ pub(super) struct Download {
 pub(super) fn download(remote: &Remote, args: Download) -> Result<Outcome> {
     let version = if args.message {
         let (message, version) = remote.wait(remote.client.filter_bytes(&args.set))?;
-        // Checked before it takes the place of another.
+        // Checked before it replaces another.
         bloomgrove::codec::expand(&message[..]).context(args.set.clone())?;
         message_file::write(&args.output, Kind::Filter, "writing", |mut out| {
             std::io::Write::write_all(&mut out, &message)
@@ -254,13 +254,13 @@ pub(super) fn download(remote: &Remote, args: Download) -> Result<Outcome> {
     Ok(Outcome::Yes)
 }
 
-/// Have the server write a copy of all that it knows, in its data folder.
+/// Write a snapshot of everything on the server to its data directory.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bloomgrove remote snapshot\n  \
     bloomgrove remote snapshot --list")]
 pub(super) struct Snapshot {
-    /// List the copies there are, instead
+    /// List the existing snapshots instead
     #[arg(long)]
     list: bool,
     /// Print JSON

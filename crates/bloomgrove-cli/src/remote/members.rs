@@ -1,4 +1,4 @@
-//! `bloomgrove remote estimate`, `sample` and `reconstruct`: what is in the sets.
+//! `bloomgrove remote estimate`, `sample` and `reconstruct`: what the sets contain.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -13,10 +13,11 @@ use crate::shared::output::{Output, complain};
 use crate::shared::whole_file::{Form, WholeFile};
 use crate::shared::{Outcome, range, units};
 
-/// Estimate how many items sets hold, judged by their bits.
+/// Estimate how many items sets contain, from their bits.
 ///
-/// SETS is a set, or sets joined in one argument by & (items of both) and | (items of either),
-/// with parentheses; & binds tighter. A name with one of these in it stands in double quotes.
+/// SETS is a set, or an expression of sets with & (items of both), | (items of either) and
+/// parentheses, in one argument; & binds tighter. A name with one of these characters goes in
+/// double quotes.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  \
     bloomgrove remote estimate 'site/galway & (site/pune | site/quito)'")]
@@ -43,18 +44,17 @@ pub(super) fn estimate(remote: &Remote, args: Estimate) -> Result<Outcome> {
 // A comment here would become the help of the command: these are the names that may be in.
 #[derive(clap::Args)]
 struct Namespace {
-    /// The names that may be in them: a range such as 0..10M (without its end; 0..=9 has it), or
-    /// a file
+    /// The names that may be in them: a range such as 0..10M (0..=9 includes its end), or a file
     #[arg(long, value_name = "NAMES")]
     namespace: String,
-    /// How names are spelled in the filters
+    /// How names are written in the filters
     #[arg(long, value_enum, value_name = "KIND", default_value = "text")]
     names_as: KeyKind,
     #[command(flatten)]
     column: Option<Column>,
 }
 
-/// Names in one request: more would not be taken.
+/// Names in one request: a server accepts no more.
 const MOST_NAMES: usize = 5_000_000;
 
 impl Namespace {
@@ -67,8 +67,8 @@ impl Namespace {
         if self.namespace != "-" && !path.exists() {
             if !range::is_range(&self.namespace) {
                 bail!(
-                    "{}: no such file; names are a range such as 0..10M, or a file with one name \
-                     to a line",
+                    "{}: no such file; pass a range such as 0..10M, or a file with one name per \
+                     line",
                     self.namespace
                 );
             }
@@ -95,8 +95,8 @@ impl Namespace {
         keys::read(path, self.column.as_ref(), None, |lines| {
             if names.len() + lines.len() > MOST_NAMES {
                 bail!(
-                    "these are more names than one sends to a server; download the filter, and \
-                     use `bloomgrove sample` or `bloomgrove reconstruct`"
+                    "too many names for a request; download the filter, and use `bloomgrove sample` \
+                     or `bloomgrove reconstruct`"
                 );
             }
             for line in lines {
@@ -108,10 +108,10 @@ impl Namespace {
     }
 }
 
-/// Draw members of sets at random, given the names that may be in them.
+/// Draw random items of sets, given the names that may be in them.
 ///
-/// SETS is what it is for `bloomgrove remote estimate`. Every name that is accepted is drawn
-/// with the same chance; the same one may come again. Exit code 0, or 1 if no name is accepted.
+/// SETS is as in `bloomgrove remote estimate`. Every name that the sets accept has the same
+/// chance, and may be drawn repeatedly. Exit code: 0, or 1 if no name is accepted.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  \
     bloomgrove remote sample 'site/galway & site/pune' --namespace 0..10M -n 5 --seed 1")]
@@ -124,13 +124,13 @@ pub(super) struct Sample {
     /// How many to draw
     #[arg(short = 'n', long, value_name = "COUNT", value_parser = units::count, default_value = "10")]
     draws: u64,
-    /// Draw different ones; all there are, if there are fewer
+    /// Draw without repetition; all items, if there are fewer
     #[arg(long)]
     distinct: bool,
-    /// Where randomness starts: the same seed draws the same members [default: any]
+    /// The random seed: the same seed draws the same items [default: random]
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
-    /// Say on standard error what is done and why, and what it took
+    /// Report on standard error the method, why it was chosen, and its cost
     #[arg(short, long)]
     explain: bool,
     /// Print one JSON object
@@ -165,7 +165,7 @@ pub(super) fn sample(remote: &Remote, args: Sample) -> Result<Outcome> {
     let drawn = sample.members.len() as u64;
     if args.distinct && (1..args.draws).contains(&drawn) {
         let all = units::counted(drawn, "member");
-        complain(format_args!("there are no more: {all} in all"));
+        complain(format_args!("there are only {all}"));
     }
     if args.explain && !args.json {
         explain(&sample.method, sample.tests);
@@ -194,11 +194,11 @@ fn explain(method: &str, tests: u64) {
     ]);
 }
 
-/// List all members of sets, given the names that may be in them.
+/// List all items of sets, given the names that may be in them.
 ///
-/// Prints every name that is accepted and no other: all that were put in, if they are among the
-/// names, and some false positives (--explain says how many to expect). Exit code 0, or 1 if no
-/// name is accepted, or 2 if there are more members than --limit.
+/// Prints every name that the sets accept: all items that are among the names, and some false
+/// positives (--explain prints how many to expect). Exit code: 0, 1 if no name is accepted, or 2
+/// if there are more than --limit.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  \
     bloomgrove remote reconstruct site/galway --namespace names.txt -o members.txt")]
@@ -208,22 +208,22 @@ pub(super) struct Reconstruct {
     sets: String,
     #[command(flatten)]
     names: Namespace,
-    /// Write the members to this file, whole or not at all
+    /// Write the items to this file; an interrupted run leaves no partial file
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Replace the file that is there
+    /// Replace an existing file
     #[arg(long, requires = "output")]
     replace: bool,
-    /// At most so many [default: 100000]
+    /// List at most this many [default: 100000]
     #[arg(long, value_name = "COUNT", value_parser = units::count)]
     limit: Option<u64>,
-    /// Print how many there are, instead of which
+    /// Print the number of items instead of listing them
     #[arg(short, long, conflicts_with = "output")]
     count: bool,
-    /// Say on standard error what is done and why, and what it took
+    /// Report on standard error the method, why it was chosen, and its cost
     #[arg(short, long)]
     explain: bool,
-    /// Print one JSON object for each member
+    /// Print one JSON object per item
     #[arg(long)]
     json: bool,
 }
@@ -278,8 +278,8 @@ fn outcome(answer: &api::Reconstruction) -> Outcome {
         return found(answer.members.len() as u64);
     }
     complain(format_args!(
-        "there are more members than these {}; --limit lists more, and `remote download` with \
-         `bloomgrove reconstruct` all of them",
+        "there are more items than these {}; raise --limit, or use `remote download` and \
+         `bloomgrove reconstruct` to list all of them",
         units::grouped(answer.members.len() as u64)
     ));
     Outcome::Incomplete

@@ -1,11 +1,11 @@
-//! `bloomgrove remote`: a server, by the verbs that files have.
+//! `bloomgrove remote`: the verbs for local files, on a server.
 //!
 //! ```text
-//!   which.rs     which sets hold a key
+//!   which.rs     which sets contain a key
 //!   add.rs       sets from files, their filters built here
-//!   change.rs    keys into sets, other names, tags, ends
-//!   look.rs      what is there
-//!   members.rs   what is in the sets
+//!   change.rs    adding keys, renaming, tagging, expiring
+//!   look.rs      listing and downloading
+//!   members.rs   estimates, samples, reconstruction
 //!   sites.rs     the sites of a federation
 //! ```
 //!
@@ -24,10 +24,10 @@ use anyhow::Result;
 use crate::shared::Outcome;
 use crate::shared::connect::{self, Remote, Server};
 
-/// Ask, fill and look after a server.
+/// Query, fill and manage a server.
 ///
-/// Every verb takes the server's address and key from the environment, or by --server and
-/// --key-file. Exit codes are those of the local verbs.
+/// The address of the server and the access key come from the environment, or from --server
+/// and --key-file. Exit codes are those of the local verbs.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bloomgrove remote add logs/ --prefix logs/ --tag november\n  \
@@ -42,41 +42,41 @@ pub(crate) struct Args {
 
 #[derive(clap::Subcommand)]
 enum Verb {
-    /// Say which sets may hold a key
+    /// Find the sets that may contain a key
     Which(which::Which),
     /// Add sets from files of keys, filters and indexes
     Add(add::Add),
-    /// Make an empty set
+    /// Create an empty set
     Create(change::Create),
     /// Add keys to a set
     Insert(change::Insert),
-    /// Add all that filters hold to a set, or what changed
+    /// Merge filters into a set, or apply deltas
     Update(update::Update),
     /// Remove sets
     Remove(change::Remove),
-    /// Give a set another name
+    /// Rename a set
     Rename(change::Rename),
-    /// Give a set other tags
+    /// Replace the tags of a set
     Tag(change::Tag),
-    /// Say when a set goes by itself
+    /// Set when a set expires
     Expire(change::Expire),
     /// List the sets
     List(look::List),
-    /// Say how a set is, or the server
+    /// Show the status of a set or of the server
     Info(look::Info),
     /// Write the filter of a set to a file
     Download(look::Download),
-    /// Estimate how many items sets hold
+    /// Estimate how many items sets contain
     Estimate(members::Estimate),
-    /// Draw members of sets at random, given the names that may be in them
+    /// Draw random items of sets, given the names that may be in them
     Sample(members::Sample),
-    /// List all members of sets, given the names that may be in them
+    /// List all items of sets, given the names that may be in them
     Reconstruct(members::Reconstruct),
     /// List the sites of a federation that publish to the server
     Sites(sites::Sites),
-    /// Have the server forget a site
+    /// Remove a site from the server
     Forget(sites::Forget),
-    /// Have the server write a copy of all that it knows
+    /// Write a snapshot of everything on the server
     Snapshot(look::Snapshot),
 }
 

@@ -6,7 +6,7 @@ use crate::shared::connect::Remote;
 use crate::shared::output::Output;
 use crate::shared::{Outcome, units};
 
-/// List the sites that publish here, and which are out of touch.
+/// List the sites that publish to the server, and whether they are in touch.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bloomgrove remote sites\n  \
@@ -41,14 +41,21 @@ pub(super) fn list(remote: &Remote, args: Sites) -> Result<Outcome> {
                 ]
             })
             .collect();
-        let head = ["site", "in touch", "heard", "to come", "sets", "address"];
+        let head = [
+            "site",
+            "in touch",
+            "last seen",
+            "pending",
+            "sets",
+            "address",
+        ];
         output.table(&head, &rows)?;
     }
     output.finish()?;
     Ok(Outcome::Yes)
 }
 
-/// Have the coordinator forget a site that is gone for good: traces do not wait for it any more.
+/// Remove a site that is gone for good, so that traces no longer wait for it.
 ///
 /// Its sets stay until they are removed (`bloomgrove remote remove`) or expire.
 #[derive(clap::Args)]

@@ -12,10 +12,10 @@ use crate::shared::connect::Remote;
 use crate::shared::output::Output;
 use crate::shared::{Outcome, message_file, units};
 
-/// Add all that filters hold to a set, or apply what changed.
+/// Merge filters into a set, or apply deltas.
 ///
-/// A file is a filter (.grove), one that was compressed (`filter compress`), or a delta (`filter
-/// delta`) from the version that the server has. Filters must have the parameters of the set.
+/// A file is a filter (.grove), a compressed filter (`filter compress`), or a delta (`filter
+/// delta`) from the version on the server. Filters must have the same parameters as the set.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bloomgrove remote update site/galway today.grove\n  \
@@ -27,7 +27,7 @@ pub(super) struct Update {
     /// Filters or deltas
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// The version that the first was made from: refused if the set has been replaced since
+    /// The version that the first was made from; fails if the set has been replaced since
     #[arg(long, value_name = "VERSION")]
     base: Option<u64>,
 }
@@ -42,14 +42,14 @@ pub(super) fn run(remote: &Remote, args: Update) -> Result<Outcome> {
                 let message = std::fs::read(path).with_context(shown)?;
                 remote.wait(client.merge_bytes(&args.set, message, base))
             }
-            Some(other) => bail!("{}: this is {}, and no filter", shown(), other.name()),
+            Some(other) => bail!("{}: this is {}, not a filter", shown(), other.name()),
             None if content_of(path).is_ok_and(|content| content == Content::Filter) => {
                 let filter = MappedFilter::map(path)?;
                 remote.wait(client.merge(&args.set, &filter, base))
             }
             None => bail!(
-                "{}: this is neither a filter nor a delta; `remote insert {} --keys-from` adds \
-                 the keys of a file",
+                "{}: neither a filter nor a delta; to add the keys of a file, use `remote insert {} \
+                 --keys-from`",
                 shown(),
                 args.set
             ),

@@ -12,11 +12,11 @@ use crate::shared::keys::{self, Column, KeyKind};
 use crate::shared::output::{Output, complain};
 use crate::shared::{Outcome, units};
 
-/// Say which sets of a server may hold a key.
+/// Find the sets of a server that may contain a key.
 ///
-/// A set not named does not hold the key; a named one may not hold it either, at the rate of
-/// its filter (--explain tells how many such are to be expected). Exit code 0 if any set may
-/// hold any key, 1 if none does.
+/// A set that is not listed does not contain the key. A listed set contains it, except for false
+/// positives at the rate of its filter (--explain prints how many to expect). Exit code: 0 if any
+/// set may contain any of the keys, 1 if none does.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bloomgrove remote which doc-00042\n  \
@@ -25,45 +25,45 @@ pub(super) struct Which {
     /// Keys
     #[arg(value_name = "KEY")]
     keys: Vec<OsString>,
-    /// More keys, one to a line or from a column; - is standard input
+    /// More keys, one per line or from a column; - is standard input
     #[arg(long, value_name = "FILE")]
     keys_from: Vec<PathBuf>,
     #[command(flatten)]
     column: Option<Column>,
-    /// How a line is read
+    /// How to interpret a line
     #[arg(long = "keys", value_enum, default_value = "text")]
     kind: KeyKind,
-    /// Only sets whose name begins so
+    /// Search only sets whose name begins with this
     #[arg(long, value_name = "TEXT")]
     prefix: Option<String>,
-    /// Only sets with this tag
+    /// Search only sets with this tag
     #[arg(long, value_name = "TAG")]
     tag: Option<String>,
-    /// Name at most so many sets for each key [default: 1000]
+    /// List at most this many sets per key [default: 1000]
     #[arg(long, value_name = "COUNT", value_parser = units::count, conflicts_with = "count")]
     limit: Option<u64>,
-    /// Print how many sets, instead of which
+    /// Print the number of sets instead of their names
     #[arg(short, long)]
     count: bool,
-    /// Print nothing; the exit code tells
+    /// Print nothing; only set the exit code
     #[arg(short, long, conflicts_with_all = ["json", "count"])]
     quiet: bool,
-    /// Print one JSON object for each key
+    /// Print one JSON object per key
     #[arg(long)]
     json: bool,
-    /// Say on standard error what the answer cost, and how many sets may be named by mistake
+    /// Report on standard error what the query cost, and how many false positives to expect
     #[arg(short, long)]
     explain: bool,
 }
 
-/// Keys asked at once: their answers are held in memory.
+/// Keys per request: their answers are kept in memory.
 const CHUNK: usize = 1000;
-/// Bytes of keys asked at once; a server takes no more than its limit of a body.
+/// Bytes of keys per request; a server limits the size of a body.
 const CHUNK_BYTES: usize = 4 << 20;
 
 pub(super) fn run(remote: &Remote, mut args: Which) -> Result<Outcome> {
     if args.keys.is_empty() && args.keys_from.is_empty() {
-        bail!("no key to ask for: name one, or give a file with --keys-from");
+        bail!("no key given; name one, or pass a file of keys with --keys-from");
     }
     let given: Vec<Vec<u8>> = std::mem::take(&mut args.keys)
         .into_iter()
@@ -97,7 +97,7 @@ pub(super) fn run(remote: &Remote, mut args: Which) -> Result<Outcome> {
     task.output.finish()?;
     if cut > 0 {
         complain(format_args!(
-            "{} more sets than are named; --limit names more, --count counts them",
+            "{} more sets than are listed; raise --limit, or pass --count to count them",
             match cut {
                 1 => "1 key may be in".to_owned(),
                 keys => format!("{} keys may be in", units::grouped(keys)),
@@ -113,7 +113,7 @@ struct Task<'t> {
     form: Form,
     output: Output,
     any: bool,
-    /// Keys of which not all sets were named.
+    /// Keys of which not all sets were listed.
     cut: u64,
 }
 
@@ -155,7 +155,7 @@ impl Task<'_> {
         self.any |= answer.count > 0;
         let names = answer.sets.iter().flatten();
         let mut names: Vec<&[u8]> = names.map(String::as_bytes).collect();
-        // As local answers are; a server names them as it finds them.
+        // Sorted, as local answers are; a server lists them as it finds them.
         names.sort_unstable();
         let all_named = self.form.count || self.form.quiet || names.len() as u64 == answer.count;
         self.cut += u64::from(!all_named);
@@ -169,7 +169,7 @@ impl Task<'_> {
     }
 }
 
-/// How many of the lines to ask for at once.
+/// How many of the lines go into one request.
 pub(super) fn chunk(lines: &[&[u8]]) -> usize {
     let mut bytes = 0;
     let fitting = lines.iter().take(CHUNK).take_while(|line| {
@@ -181,8 +181,8 @@ pub(super) fn chunk(lines: &[&[u8]]) -> usize {
 
 fn explain(cost: &api::Cost, keys: u64) {
     complain(format_args!(
-        "{:.0} ns a key in the server, of {}; {} filters tested and {} words read; for a key that \
-         none holds, {} sets are named by mistake",
+        "{:.0} ns per key in the server, with {}; {} filters tested and {} words read; {} false \
+         positives to expect for a key that no set contains",
         cost.microseconds * 1000.0 / keys as f64,
         units::counted(cost.sets, "set"),
         units::grouped(cost.filters_tested / keys),

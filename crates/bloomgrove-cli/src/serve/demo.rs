@@ -1,4 +1,4 @@
-//! `bloomgrove serve --demo`: a dozen sites beside the coordinator, in the same process.
+//! `bloomgrove serve --demo`: a dozen sites, in the same process as the coordinator.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use bloomgrove_server::{Config, Server};
 use bloomgrove_site::CoordinatorConfig;
 use bloomgrove_site::demo::Demo;
 
-/// The sites of the demo: where their folders are, and the key by which the coordinator knows them.
+/// The sites of the demo: where their directories are, and their access key for the coordinator.
 pub(super) struct DemoSites {
     folder: PathBuf,
     key: Option<String>,
@@ -17,7 +17,7 @@ pub(super) struct DemoSites {
 
 impl DemoSites {
     pub(super) fn of(config: &mut Config) -> Result<Self> {
-        // Of a coordinator with keys, the sites need one, too.
+        // If the coordinator requires access keys, the sites need one, too.
         let key = match config.keys.is_empty() {
             true => None,
             false => Some(new_key().map_err(|error| anyhow!(error))?),
@@ -27,7 +27,7 @@ impl DemoSites {
             config.keys.push(entry.into());
         }
         if config.tls.is_some() {
-            bail!("the sites of the demo speak plain HTTP; leave out --demo or the certificate");
+            bail!("the demo's sites use plain HTTP; leave out --demo or the certificate");
         }
         let folder = config.data.join("sites");
         Ok(Self { folder, key })
@@ -49,7 +49,7 @@ impl DemoSites {
         };
         let served = async {
             let ended = bloomgrove_server::run(server).await;
-            // However it ended, the sites do, too.
+            // However it ended, stop the sites, too.
             stop.send_replace(true);
             ended
         };

@@ -1,4 +1,4 @@
-//! The options of `bloomgrove serve`, and what they say together with the environment and the file.
+//! The options of `bloomgrove serve`, combined with the environment and the configuration file.
 
 use std::path::PathBuf;
 
@@ -12,10 +12,10 @@ pub(super) struct Flags {
     /// The configuration file (TOML); deploy/bloomgrove.toml has every setting
     #[arg(long, value_name = "FILE", env = "BLOOMGROVE_CONFIG")]
     config: Option<PathBuf>,
-    /// Begin with what is in this snapshot
+    /// Start from this snapshot
     #[arg(long, value_name = "SNAPSHOT", env = "BLOOMGROVE_RESTORE")]
     restore: Option<PathBuf>,
-    /// If the store is damaged, keep a copy, drop the sets that cannot be read, and name them
+    /// If the store is damaged, keep a copy, drop the sets that cannot be read, and list them
     #[arg(long, conflicts_with = "restore")]
     salvage: bool,
     #[command(flatten)]
@@ -23,7 +23,7 @@ pub(super) struct Flags {
 }
 
 impl Flags {
-    /// What flags, environment and file say, and whether any of them names a data directory.
+    /// The configuration from flags, environment and file, and whether any of them names a data directory.
     pub(super) fn config(self) -> Result<(Config, bool)> {
         let read = Config::read(&self.settings.matches, self.config.as_deref());
         let (mut config, names_data) = read.map_err(anyhow::Error::msg)?;

@@ -16,7 +16,7 @@ pub(crate) struct Form {
 }
 
 impl Form {
-    /// The sets that may hold a key: how many, and their names; what JSON says besides.
+    /// The sets that may contain a key: how many, and their names; what JSON has besides.
     pub(crate) fn print(
         self,
         output: &mut Output,
@@ -51,7 +51,7 @@ impl Form {
     }
 }
 
-/// With --quiet, the first set that may hold a key ends the reading of more.
+/// With --quiet, the first set that may contain a key ends the search.
 #[derive(Debug)]
 pub(crate) struct Enough;
 

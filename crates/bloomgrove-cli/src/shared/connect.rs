@@ -1,4 +1,4 @@
-//! Where a server or a site is, who asks, and how long to wait.
+//! Which server or site to connect to, with which key, and how long to wait.
 
 use std::future::Future;
 use std::path::{Path, PathBuf};
@@ -59,7 +59,7 @@ impl Site {
 
 #[derive(clap::Args)]
 struct Caller {
-    /// The key to show; better in the environment or a file, as others see command lines
+    /// The access key; prefer the environment or a file, as other users can see command lines
     #[arg(
         long,
         global = true,
@@ -69,13 +69,13 @@ struct Caller {
         help_heading = "Connection"
     )]
     key: Option<String>,
-    /// The key to show, from the first line of a file; instead of --key
+    /// Read the access key from the first line of this file
     #[arg(long, global = true, value_name = "FILE", help_heading = "Connection")]
     key_file: Option<PathBuf>,
-    /// Trust this authority and no other: its certificate, in PEM
+    /// Trust only this certificate authority (a PEM file)
     #[arg(long, global = true, value_name = "FILE", help_heading = "Connection")]
     ca: Option<PathBuf>,
-    /// How long to wait for an answer
+    /// How long to wait for a response
     #[arg(
         long,
         global = true,
@@ -99,7 +99,7 @@ impl Caller {
                 && !is_here(host)
             {
                 complain(format_args!(
-                    "the key goes to {url} unencrypted, for all on the way to read; use https"
+                    "the access key is sent to {url} unencrypted; use https"
                 ));
             }
             client = client.key(key);
@@ -115,36 +115,39 @@ impl Caller {
     }
 }
 
-/// What a file keeps in its first line: a key, a secret.
+/// The first line of a file that contains a key or a secret.
 pub(crate) fn first_line(path: &Path, what: &str) -> Result<String> {
     let text = std::fs::read_to_string(path);
     let text = text.with_context(|| path.display().to_string())?;
     let line = text.lines().next().unwrap_or_default().trim();
     if line.is_empty() {
-        bail!("{}: its first line is empty, and no {what}", path.display());
+        bail!(
+            "{}: the first line is empty; it must be the {what}",
+            path.display()
+        );
     }
     if line.contains(char::is_whitespace) {
         bail!(
-            "{}: its first line is no {what}, which is one word; put that alone into the file",
+            "{}: the first line has spaces; it must be the {what} alone",
             path.display()
         );
     }
     Ok(line.to_owned())
 }
 
-/// Of a refusal for want of a key: by which options it is given here.
+/// Adds to an error about a missing access key which options give one.
 pub(crate) fn ask_for_key(error: anyhow::Error) -> anyhow::Error {
     let client = error.chain().find_map(|error| error.downcast_ref());
     match client.and_then(Error::code) {
-        // The server speaks of a header; here it is an option.
+        // The server's message names a header; here it is an option.
         Some(Code::Unauthorized) => error.context(
-            "the server wants a key that it knows: give it by --key-file or BLOOMGROVE_KEY",
+            "the server requires an access key; pass one with --key-file or BLOOMGROVE_KEY",
         ),
         _ => error,
     }
 }
 
-/// Whether an address without its scheme is of this machine.
+/// Whether an address without its scheme is on this machine.
 fn is_here(address: &str) -> bool {
     let host = address.split('/').next().unwrap_or_default();
     let host = match host.rsplit_once(':') {
@@ -161,18 +164,18 @@ pub(crate) struct Remote {
 }
 
 impl Remote {
-    /// Waits for an answer. Nothing is half written here meanwhile, so Ctrl-C ends it at once.
+    /// Waits for a response. Nothing is half written meanwhile, so Ctrl-C ends the process at once.
     pub(crate) fn wait<T>(&self, answer: impl Future<Output = Result<T, Error>>) -> Result<T> {
         Ok(self.wait_for(answer)?)
     }
 
-    /// As [`wait`](Self::wait), with the error as it is.
+    /// As [`wait`](Self::wait), with the client's own error.
     pub(crate) fn wait_for<T>(&self, answer: impl Future<Output = T>) -> T {
         let _waiting = interrupt::Waiting::new();
         self.runtime.block_on(answer)
     }
 
-    /// Begins something that goes on whenever anything is waited for.
+    /// Starts something that runs whenever anything is waited for.
     pub(crate) fn start<F>(&self, work: F) -> tokio::task::JoinHandle<F::Output>
     where
         F: Future<Output: Send> + Send + 'static,

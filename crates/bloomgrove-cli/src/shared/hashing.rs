@@ -6,7 +6,7 @@ use bloomgrove::{Derivation, Family, Layout};
 // A comment here would become the help of the command.
 #[derive(clap::Args)]
 pub(crate) struct Hashing {
-    /// Where they may lie [default: by rate]
+    /// How the bits of a key are laid out: anywhere, or in one block [default: depends on the rate]
     #[arg(long, value_enum)]
     layout: Option<LayoutArg>,
     /// The hash family
@@ -15,10 +15,10 @@ pub(crate) struct Hashing {
     /// The seed of the hash family
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// The secret of siphash: 32 hexadecimal digits. It is stored in the filter
+    /// The secret key of siphash: 32 hexadecimal digits. It is stored in the filter
     #[arg(long, value_name = "HEX", required_if_eq("hash", "siphash"))]
     sip_key: Option<String>,
-    /// How the bits of a key come from its hash
+    /// How the positions of a key's bits are derived from its hash
     #[arg(long, value_enum, default_value = "independent")]
     derivation: DerivationArg,
 }
@@ -67,7 +67,7 @@ impl Hashing {
         }
     }
 
-    /// The layout, if it was said.
+    /// The layout, if it was given.
     pub(crate) fn layout(&self) -> Option<Layout> {
         self.layout.map(|layout| match layout {
             LayoutArg::Standard => Layout::Standard,
@@ -75,7 +75,7 @@ impl Hashing {
         })
     }
 
-    /// The layout, if it was said or only one is possible: double hashing and affine functions
+    /// The layout, if it was given or only one is possible: double hashing and affine functions
     /// exist in the standard layout only.
     pub(crate) fn possible_layout(&self) -> Option<Layout> {
         let must_be_standard =
@@ -84,19 +84,19 @@ impl Hashing {
             .or(must_be_standard.then_some(Layout::Standard))
     }
 
-    /// An option without effect is a mistake: somebody may rely on it.
+    /// Rejects options without effect: somebody may rely on them.
     pub(crate) fn check(&self) -> Result<()> {
         let sip = self.hash == FamilyArg::Siphash;
         if self.sip_key.is_some() && !sip {
-            bail!("--sip-key means nothing without --hash siphash");
+            bail!("--sip-key requires --hash siphash");
         }
         if self.seed != 0 && sip {
-            bail!("--seed means nothing without another --hash");
+            bail!("--seed does not apply to --hash siphash; its secret is --sip-key");
         }
         Ok(())
     }
 
-    /// The family, which is not affine: those functions have options of their own.
+    /// The family, which is not affine: those functions have separate options.
     pub(crate) fn family(&self) -> Result<Family> {
         Ok(match self.hash {
             FamilyArg::Xxh3 => Family::Xxh3,
@@ -106,7 +106,7 @@ impl Hashing {
             FamilyArg::Siphash => Family::SipHash {
                 key: sip_key(self.sip_key.as_deref().unwrap_or_default())?,
             },
-            FamilyArg::Affine => bail!("affine functions are not possible here"),
+            FamilyArg::Affine => bail!("--hash affine is not supported here"),
         })
     }
 }

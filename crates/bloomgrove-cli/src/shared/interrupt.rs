@@ -1,4 +1,4 @@
-//! Ctrl-C: long work asks here now and then, stops cleanly, and keeps what it has.
+//! Ctrl-C: long work checks here now and then, stops cleanly, and keeps what is done.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -8,15 +8,15 @@ static ASKED: AtomicBool = AtomicBool::new(false);
 /// Set while waiting for input that may never come, with nothing half written.
 static WAITING: AtomicBool = AtomicBool::new(false);
 
-/// What there is to do before the process ends while it waits.
+/// What to do before the process ends while it waits.
 type LastWish = Box<dyn FnOnce() + Send>;
 static LAST_WISH: Mutex<Option<LastWish>> = Mutex::new(None);
 
-/// So soon after the first, a signal is the same one again: `timeout` sends its own twice.
+/// A second signal this soon is the same one again: `timeout` sends it twice.
 const SAME: Duration = Duration::from_millis(500);
 
-/// From now on the first Ctrl-C (or a polite kill) sets a flag, and the second ends
-/// the process; while it waits for standard input, the first does, once the last wish is done.
+/// From now on the first Ctrl-C (or SIGTERM) sets a flag, and the second ends the process; while
+/// it waits for standard input, the first does, once the last wish is done.
 pub(crate) fn catch() {
     let mut first: Option<Instant> = None;
     // Without a handler, Ctrl-C just ends the process: nothing is damaged then either.
@@ -29,7 +29,7 @@ pub(crate) fn catch() {
         if WAITING.load(Relaxed) {
             match LAST_WISH.lock().ok().and_then(|mut wish| wish.take()) {
                 None => std::process::exit(130),
-                // Beside us, so that the second Ctrl-C is heard.
+                // In another thread, so that the second Ctrl-C is handled.
                 Some(wish) => std::thread::spawn(wish),
             };
         }

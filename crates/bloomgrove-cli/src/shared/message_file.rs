@@ -16,7 +16,7 @@ pub(crate) fn is_stream(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// Writes a message, whole or not at all, unless it goes to standard output; returns its bytes. Only a message of
+/// Writes a message, atomically unless it goes to standard output; returns its size. Only a message of
 /// the same kind is replaced.
 pub(crate) fn write(
     path: &Path,
@@ -69,9 +69,9 @@ pub(crate) fn read<T>(
     read(Watched { inner, progress }).with_context(shown)
 }
 
-/// What kind of message a file is, if it is one.
+/// The kind of message in a file, if it is one.
 pub(crate) fn kind_of(path: &Path) -> Result<Option<Kind>> {
-    // A pipe would keep us waiting; whoever opens it next says what is wrong.
+    // Reading a pipe would block; opening it later reports what is wrong.
     if !fs::metadata(path).is_ok_and(|about| about.is_file()) {
         return Ok(None);
     }
@@ -81,7 +81,7 @@ pub(crate) fn kind_of(path: &Path) -> Result<Option<Kind>> {
     Ok(Kind::of_start(&start))
 }
 
-/// Bytes on their way, counted by a bar, until somebody presses Ctrl-C.
+/// Bytes being read or written, counted by a progress bar, until Ctrl-C.
 pub(crate) struct Watched<'a, T> {
     inner: T,
     progress: &'a Progress,

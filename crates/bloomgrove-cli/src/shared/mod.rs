@@ -1,5 +1,5 @@
 //! What several commands share. A command imports from here and from its own noun, never from
-//! another noun; nothing here knows a command (`tests/commands.rs` holds both).
+//! another noun; nothing here knows a command (`tests/commands.rs` checks both).
 //!
 //! | file | contains |
 //! |---|---|
@@ -48,12 +48,12 @@ pub(crate) enum Outcome {
     Yes,
     /// Not found.
     No,
-    /// Answered, but something could not be read; it has been reported.
+    /// Done, but something could not be read; it has been reported.
     Incomplete,
 }
 
 impl Outcome {
-    /// Of work that was done, all of it or not.
+    /// For work that was done completely or not.
     pub(crate) fn of(complete: bool) -> Self {
         match complete {
             true => Outcome::Yes,

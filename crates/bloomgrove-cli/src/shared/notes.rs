@@ -38,7 +38,7 @@ pub(crate) fn fpr(notes: &Notes, default: f64) -> Result<f64> {
         None => Ok(default),
         Some(fpr) => match fpr.parse() {
             Ok(fpr) => Ok(fpr),
-            Err(_) => bail!("the index has a note fpr={fpr}, which is not a rate"),
+            Err(_) => bail!("the index has the note fpr={fpr}, which is not a false-positive rate"),
         },
     }
 }

@@ -8,13 +8,13 @@ use bloomgrove::Error;
 use bloomgrove::format::{Content, Notes, content_of};
 use bloomgrove::index::{Index, IndexFile};
 
-/// A file up to this size is read and checked before it is used: that takes a hundredth of
-/// a second, and a damaged one would say no to keys that are there.
+/// A file up to this size is checked before it is used: that takes a hundredth of a second, and
+/// damage could cause false negatives.
 const CHECKED_ALWAYS: u64 = 64 << 20;
 /// How long to wait for another process that is changing the file.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// An index to ask.
+/// An index to query.
 pub(crate) fn to_ask(path: &Path) -> Result<(Index, Notes), Error> {
     match is_small(path) {
         true => Index::open_checked(path),
@@ -34,12 +34,12 @@ fn is_small(path: &Path) -> bool {
     fs::metadata(path).map_or(0, |about| about.len()) <= CHECKED_ALWAYS
 }
 
-/// An index to change; waits for others who do.
+/// An index to change; waits for other processes that change it.
 pub(crate) fn to_change(path: &Path) -> Result<IndexFile, Error> {
     patiently(|| IndexFile::open(path))
 }
 
-/// Opens an index as soon as nobody else is changing it.
+/// Opens an index as soon as no other process is changing it.
 pub(crate) fn patiently(open: impl Fn() -> Result<IndexFile, Error>) -> Result<IndexFile, Error> {
     let started = Instant::now();
     loop {
@@ -52,8 +52,8 @@ pub(crate) fn patiently(open: impl Fn() -> Result<IndexFile, Error>) -> Result<I
     }
 }
 
-/// Removes half-written indexes of runs that were killed, if nobody can be writing them any
-/// more. What else bears such a name is not ours.
+/// Removes half-written indexes of killed runs, if no process can still be writing them. Other
+/// files with such a name are not ours.
 pub(crate) fn remove_leftovers(index: &Path) {
     const OLD: Duration = Duration::from_secs(24 * 60 * 60);
     let directory = match index.parent() {
@@ -63,7 +63,7 @@ pub(crate) fn remove_leftovers(index: &Path) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         let is_named_so = name.starts_with(".bloomgrove-") && name.ends_with(".tmp");
-        // Of the entry itself: links are not ours.
+        // The entry itself: links are not ours.
         let Some(about) = entry.metadata().ok().filter(|_| is_named_so) else {
             continue;
         };

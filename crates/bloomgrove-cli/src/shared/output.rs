@@ -31,12 +31,12 @@ impl Output {
         self.line(serde_json::to_string_pretty(value)?)
     }
 
-    /// One value to a line, for long lists.
+    /// One value per line, for long lists.
     pub(crate) fn json_line(&mut self, value: &Value) -> anyhow::Result<()> {
         self.line(value)
     }
 
-    /// Rows under headings; columns of numbers stand to the right.
+    /// Rows under headings; columns of numbers are right-aligned.
     pub(crate) fn table(&mut self, head: &[&str], rows: &[Vec<String>]) -> anyhow::Result<()> {
         let mut table = Table::new();
         table.load_style(presets::NOTHING).set_header(head);
@@ -65,7 +65,7 @@ impl Output {
         Ok(())
     }
 
-    /// What was printed so far reaches its reader.
+    /// Flushes what was printed so far.
     pub(crate) fn flush(&mut self) -> anyhow::Result<()> {
         Ok(self.0.flush()?)
     }
@@ -76,7 +76,7 @@ impl Output {
     }
 }
 
-/// A message to standard error. If that is closed too, there is nobody to tell.
+/// A message to standard error. If that fails too, nothing can be done.
 pub(crate) fn complain(message: fmt::Arguments<'_>) {
     let _ = writeln!(io::stderr(), "bloomgrove: {message}");
 }

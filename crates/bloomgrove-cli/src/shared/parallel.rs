@@ -1,4 +1,4 @@
-//! Many files read on all processors, what comes of them taken in one after the other.
+//! Many files read on all processors, their results taken one after the other.
 
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -16,8 +16,8 @@ pub(crate) fn each<'i, I: Sync, T: Send>(
     mut take: impl FnMut(&'i I, T) -> Result<()>,
 ) -> Result<()> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    // How far ahead of what was taken anybody may be: a slow first file must not make the
-    // filters of all others pile up in memory.
+    // How far ahead threads may work: a slow first file must not make the filters of all others
+    // pile up in memory.
     let ahead = 8 * threads;
     let queue = Mutex::new(Queue {
         next: 0,
@@ -30,7 +30,7 @@ pub(crate) fn each<'i, I: Sync, T: Send>(
     std::thread::scope(|scope| {
         for _ in 0..threads.min(items.len()) {
             scope.spawn(|| {
-                // Whoever panics must not keep the others waiting: the scope passes it on.
+                // A panicking thread must not keep the others waiting: the scope passes it on.
                 let alarm = Stop(&queue, &changed);
                 let mut state = lock(&queue);
                 loop {
@@ -75,7 +75,7 @@ pub(crate) fn each<'i, I: Sync, T: Send>(
     })
 }
 
-/// Ends the work of all when it is dropped.
+/// Ends the work of all threads when it is dropped.
 struct Stop<'q, T>(&'q Mutex<Queue<T>>, &'q Condvar);
 
 impl<T> Drop for Stop<'_, T> {
@@ -86,7 +86,7 @@ impl<T> Drop for Stop<'_, T> {
 }
 
 struct Queue<T> {
-    /// The next item that nobody works on.
+    /// The next item that no thread works on.
     next: usize,
     taken: usize,
     done: BTreeMap<usize, T>,

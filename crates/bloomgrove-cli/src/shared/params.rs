@@ -10,30 +10,30 @@ use super::units;
 // A comment here would become the help of the command.
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// How often an absent key may be accepted [default: 0.01]
+    /// The false-positive rate: how often an absent key is accepted [default: 0.01]
     #[arg(long, value_parser = units::rate, conflicts_with = "bits")]
     fpr: Option<f64>,
-    /// How many distinct keys it is for, if you know
+    /// The number of distinct keys to size the filter for, if known
     #[arg(long, value_parser = units::count, conflicts_with = "bits")]
     items: Option<u64>,
-    /// Its size, in bits (1e7) or bytes (32MB); then --hashes too
+    /// The size of the filter in bits (1e7) or bytes (32MB); requires --hashes
     #[arg(long, value_parser = units::bits, requires = "hashes")]
     bits: Option<u64>,
-    /// How many bits each key sets
+    /// The number of bits that each key sets
     #[arg(long, requires = "bits")]
     hashes: Option<u32>,
     #[command(flatten)]
     hashing: Hashing,
-    /// The modulus of affine: a prime above all keys, or any with --coefficients
+    /// The modulus of affine functions: a prime above all keys, or any number with --coefficients
     #[arg(long, value_name = "P", required_if_eq("hash", "affine"), value_parser = units::count)]
     modulus: Option<u64>,
-    /// The functions of affine, as a,b pairs: 1,0 5,4 is x and 5x + 4
+    /// The affine functions as pairs a,b: 1,0 5,4 is x and 5x + 4
     #[arg(long, value_name = "A,B", num_args = 1.., value_parser = pair)]
     coefficients: Vec<(u64, u64)>,
 }
 
 impl Options {
-    /// How keys are read, unless it is said.
+    /// How keys are interpreted by default.
     pub(crate) fn usual_keys(&self) -> KeyKind {
         match self.hashing.is_affine() {
             true => KeyKind::Integer,
@@ -41,7 +41,7 @@ impl Options {
         }
     }
 
-    /// The rate asked for, or the usual.
+    /// The rate given, or the default.
     pub(crate) fn target(&self) -> f64 {
         self.fpr.unwrap_or(0.01)
     }
@@ -54,7 +54,7 @@ impl Options {
         self.hashing.seed()
     }
 
-    /// Whether its size in bits was said.
+    /// Whether its size in bits was given.
     pub(crate) fn has_bits(&self) -> bool {
         self.bits.is_some()
     }
@@ -63,12 +63,12 @@ impl Options {
         !self.coefficients.is_empty()
     }
 
-    /// The layout, if it was said.
+    /// The layout, if it was given.
     pub(crate) fn layout(&self) -> Option<Layout> {
         self.hashing.layout()
     }
 
-    /// An option without effect is a mistake: somebody may rely on it.
+    /// Rejects options without effect: somebody may rely on them.
     fn check(&self) -> Result<()> {
         self.hashing.check()?;
         let affine = self.hashing.is_affine();
@@ -90,7 +90,7 @@ impl Options {
             ),
         ];
         match given.iter().find(|(wrong, ..)| *wrong) {
-            Some((_, option, needed)) => bail!("{option} means nothing without {needed}"),
+            Some((_, option, needed)) => bail!("{option} requires {needed}"),
             None => Ok(()),
         }
     }
@@ -111,8 +111,8 @@ impl Options {
             }
             _ if self.hashing.is_usual() => return Ok(None),
             _ => bail!(
-                "how many keys? say --items N (or --bits and --hashes); only the default hash and \
-                 derivation can count them first"
+                "the number of keys is not known; pass --items N (or --bits and --hashes), as only \
+                 the default hash and derivation can count them first"
             ),
         };
         let params = Params::builder(bits, hashes)
@@ -120,7 +120,7 @@ impl Options {
             .derivation(self.hashing.derivation())
             .family(self.family(hashes)?)
             .seed(match self.hashing.is_affine() {
-                // It has gone into the coefficients.
+                // It was used for the coefficients.
                 true => 0,
                 false => self.hashing.seed(),
             })
@@ -145,5 +145,5 @@ fn pair(text: &str) -> Result<(u64, u64), String> {
         let (a, b) = text.split_once(',')?;
         Some((a.trim().parse().ok()?, b.trim().parse().ok()?))
     };
-    parse().ok_or_else(|| "write the function ax + b as a,b: 5,4 for 5x + 4".into())
+    parse().ok_or_else(|| "write the function ax + b as a,b; for example 5,4 for 5x + 4".into())
 }

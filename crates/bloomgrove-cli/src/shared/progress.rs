@@ -17,7 +17,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Progress in bytes; `total` 0 means that nobody knows.
+    /// Progress in bytes; `total` 0 means that it is unknown.
     pub(crate) fn bytes(total: u64, what: &'static str) -> Self {
         let template = if total == 0 {
             "{msg} {bytes} ({bytes_per_sec})"
@@ -27,7 +27,7 @@ impl Progress {
         Self::new((total > 0).then_some(total), template, what)
     }
 
-    /// Progress of work that is no reading: [`at`](Self::at) says how much of how much is done.
+    /// Progress of work other than reading: [`at`](Self::at) reports how much of how much is done.
     pub(crate) fn share(what: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Some(1), "{msg} {bar:30} {percent} % ({eta} left)", what)
     }
@@ -39,7 +39,7 @@ impl Progress {
         Self {
             bar,
             started: Instant::now(),
-            // Where nobody looks, the bar counts as shown and stays hidden.
+            // Without a terminal the bar stays hidden.
             shown: AtomicBool::new(!std::io::stderr().is_terminal()),
         }
     }
@@ -49,17 +49,17 @@ impl Progress {
         self.show();
     }
 
-    /// Says something else before the bar.
+    /// Changes the text before the bar.
     pub(crate) fn say(&self, what: impl Into<Cow<'static, str>>) {
         self.bar.set_message(what);
     }
 
-    /// Takes the bar away, to write where it is.
+    /// Removes the bar, to print in its place.
     pub(crate) fn hide(&self) {
         self.bar.finish_and_clear();
     }
 
-    /// So much is done, of so much in all.
+    /// Reports how much is done, and how much there is in all.
     pub(crate) fn at(&self, done: u64, total: u64) {
         self.bar.set_length(total.max(1));
         self.bar.set_position(done);

@@ -1,4 +1,4 @@
-//! Keys to ask for, and their answers: what `filter check` and `tree check` share.
+//! Keys to check, and the answers: what the `check` verbs share.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -16,35 +16,35 @@ pub(crate) struct Questions {
     /// Keys
     #[arg(value_name = "KEY")]
     keys: Vec<OsString>,
-    /// More keys, one to a line or from a column; - is standard input
+    /// More keys, one per line or from a column; - is standard input
     #[arg(long, value_name = "FILE")]
     keys_from: Vec<PathBuf>,
     #[command(flatten)]
     column: Option<keys::Column>,
-    /// Print nothing; the exit code tells
+    /// Print nothing; only set the exit code
     #[arg(short, long, conflicts_with = "json")]
     quiet: bool,
-    /// Print one JSON object to a line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
-    /// How a key is read [default: as when the filter was built]
+    /// How to interpret a key [default: as when the filter was built]
     #[arg(long, value_enum)]
     keys_as: Option<KeyKind>,
 }
 
 impl Questions {
-    /// That there is something to ask.
+    /// Ensures that there are keys.
     pub(crate) fn check(&self) -> Result<()> {
         if self.keys.is_empty() && self.keys_from.is_empty() {
-            bail!("no key to ask for: name one, or give a file with --keys-from");
+            bail!("no key given; name one, or pass a file of keys with --keys-from");
         }
         if self.column.is_some() && self.keys_from.is_empty() {
-            bail!("--column means nothing without --keys-from");
+            bail!("--column requires --keys-from");
         }
         Ok(())
     }
 
-    /// Prints each key and what `contains` says of it.
+    /// Prints each key and whether it is contained.
     pub(crate) fn ask(
         self,
         usual: KeyKind,

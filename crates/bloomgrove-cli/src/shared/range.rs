@@ -15,17 +15,17 @@ pub(crate) fn parse(text: &str) -> Result<Range<u64>, String> {
     let end = match end.strip_prefix('=') {
         Some(last) => units::count(last)?
             .checked_add(1)
-            .ok_or("the last name there can be is 2^64 - 2")?,
+            .ok_or("the largest possible name is 2^64 - 2")?,
         None if end.trim().is_empty() => return Err(help.into()),
         None => units::count(end)?,
     };
     match start < end {
         true => Ok(start..end),
-        false => Err(format!("there is no number in {text}")),
+        false => Err(format!("the range {text} is empty")),
     }
 }
 
-/// Whether somebody who wrote this can only have meant a range, right or wrong.
+/// Whether this can only be meant as a range, valid or not.
 pub(crate) fn is_range(text: &str) -> bool {
     let number = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
     text.split_once("..").is_some_and(|(start, end)| {

@@ -6,35 +6,35 @@ use bloomgrove::{Collector, Filter, Params, tune};
 
 use super::{notes, units};
 
-/// The rate of filters, unless another is asked for.
+/// The default false-positive rate of filters.
 pub(crate) const USUAL_FPR: f64 = 0.001;
-/// Filters are made to be half full; much more of their bits are set only by mistake.
+/// Filters are sized to be half full; a much fuller one has more keys than it was sized for.
 pub(crate) const OVERFULL: f64 = 0.75;
 
 // A comment here would become the help of the command.
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// How often a set that does not hold a key may be named [default: 0.001]
+    /// The false-positive rate: how often a set without the key is listed [default: 0.001]
     #[arg(long, value_parser = units::rate, conflicts_with = "bits")]
     fpr: Option<f64>,
-    /// Make all filters large enough for this many keys
+    /// Make every filter large enough for this many keys
     #[arg(long, value_parser = units::count, conflicts_with = "bits")]
     items: Option<u64>,
-    /// Make all filters this large, in bits (1e7) or bytes (32MB); then --hashes too
+    /// Make every filter this large, in bits (1e7) or bytes (32MB); requires --hashes
     #[arg(long, value_parser = units::bits, requires = "hashes")]
     bits: Option<u64>,
-    /// How many bits each key sets
+    /// The number of bits that each key sets
     #[arg(long, requires = "bits")]
     hashes: Option<u32>,
 }
 
 impl Options {
-    /// Whether nothing was said.
+    /// Whether none was given.
     pub(crate) fn is_empty(&self) -> bool {
         self.fpr.is_none() && self.items.is_none() && self.bits.is_none()
     }
 
-    /// What they ask for; refused before anything is read or written.
+    /// What they mean; fails before anything is read or written.
     pub(crate) fn sizing(&self) -> Result<Sizing> {
         if let (Some(bits), Some(hashes)) = (self.bits, self.hashes) {
             return Ok(Sizing::Equal(Params::builder(bits, hashes).build()?));
@@ -49,14 +49,14 @@ impl Options {
 }
 
 pub(crate) enum Sizing {
-    /// All filters alike.
+    /// All filters have these parameters.
     Equal(Params),
     /// Each as large as its set needs at this rate, in steps.
     Own(f64),
 }
 
 impl Sizing {
-    /// As the filters of an index are.
+    /// That of the filters of an index.
     pub(crate) fn of(file: &IndexFile) -> Result<Self> {
         match file.params().next() {
             Some(params) if !file.is_mixed() => Ok(Sizing::Equal(params.clone())),
@@ -65,7 +65,7 @@ impl Sizing {
     }
 }
 
-/// Whether a filter has more keys than it was made for. (An index among the
+/// Whether a filter has more keys than it was sized for. (An index among the
 /// sources has a placeholder of a single bit.)
 pub(crate) fn is_overfull(filter: &Filter) -> bool {
     filter.fill() > OVERFULL && filter.params().bits() > 1

@@ -1,4 +1,4 @@
-//! Where sets come from: files of keys, filters, other indexes, and folders of them.
+//! Where sets come from: files of keys, filters, other indexes, and directories of them.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -19,15 +19,15 @@ use super::sizing::Sizing;
 use super::stamp::{Place, Stamp};
 use super::{notes, walk};
 
-/// Memory for the hashes of one file before they go to disk.
+/// Memory for the hashes of one file before they are written to disk.
 const MEMORY: usize = 32 << 20;
 
-/// One set, or in an index many.
+/// One set, or an index of many.
 #[derive(Debug)]
 pub(crate) struct Source {
     pub(crate) name: Vec<u8>,
     pub(crate) path: PathBuf,
-    /// Where that is, from anywhere.
+    /// Its absolute place.
     pub(crate) place: Place,
     pub(crate) size: u64,
     pub(crate) kind: SourceKind,
@@ -37,14 +37,14 @@ pub(crate) struct Source {
 pub(crate) enum SourceKind {
     Keys,
     Filter,
-    /// A filter, coded.
+    /// A compressed filter.
     Message,
     Index,
 }
 
-/// The sets that paths name. A file is called as it was named; one found in a folder, by its
-/// path in there; a filter without its ending. False if something could not be looked at; it
-/// has been reported.
+/// The sets that paths name. A set is named after its file: as given, or by its path below the
+/// directory given, a filter without its extension. Returns false if something could not be
+/// listed; it has been reported.
 pub(crate) fn find(paths: &[PathBuf]) -> (Vec<Source>, bool) {
     let mut sources = Vec::new();
     let mut complete = true;
@@ -55,7 +55,9 @@ pub(crate) fn find(paths: &[PathBuf]) -> (Vec<Source>, bool) {
     for path in paths {
         match std::fs::metadata(path) {
             Err(_) if path == Path::new("-") => {
-                failed(&"standard input has no name to be asked by; write it to a file first");
+                failed(
+                    &"standard input cannot be a set, as it has no name; save it to a file first",
+                );
             }
             Err(error) => failed(&format_args!("{}: {error}", path.display())),
             Ok(about) if !about.is_dir() && !about.is_file() => failed(&format_args!(
@@ -99,8 +101,8 @@ pub(crate) fn find(paths: &[PathBuf]) -> (Vec<Source>, bool) {
 }
 
 impl Source {
-    /// A file found in a directory, if it is a set. An index in there is most likely the one of
-    /// these very files, and the names that filters are asked for are neither sets nor keys.
+    /// A file found in a directory, if it is a set. An index in there is most likely the index of
+    /// these files, and an index of names is neither a set nor keys.
     pub(crate) fn found(
         inside: &Path,
         path: &Path,
@@ -124,13 +126,13 @@ impl Source {
             false => match message_file::kind_of(path)? {
                 None => SourceKind::Keys,
                 Some(Kind::Filter) => SourceKind::Message,
-                // Its bytes would be taken for keys.
-                Some(other) => bail!("{}: is {}, not a set", path.display(), other.name()),
+                // Its bytes would be read as keys.
+                Some(other) => bail!("{}: this is {}, not a set", path.display(), other.name()),
             },
             true => match content_of(path)? {
                 Content::Filter => SourceKind::Filter,
                 Content::Index => SourceKind::Index,
-                other => bail!("{}: holds {}, not sets", path.display(), other.name()),
+                other => bail!("{}: contains {}, not sets", path.display(), other.name()),
             },
         };
         let name = match kind {
@@ -146,11 +148,11 @@ impl Source {
         })
     }
 
-    /// That its keys were read as those of the index are: a number that was hashed as text
-    /// would never be found as a number.
+    /// Ensures that its keys were interpreted like those of the index: a number that was hashed as
+    /// text is never found as an integer.
     pub(crate) fn check_keys(&self, wanted: KeyKind) -> Result<()> {
         let notes = match self.kind {
-            // What a message says of its keys is seen when it is read.
+            // The notes of a message are checked when it is read.
             SourceKind::Keys | SourceKind::Message => return Ok(()),
             SourceKind::Filter => Notes::of_file(&self.path)?,
             SourceKind::Index => Index::open_with_notes(&self.path)?.1,
@@ -161,8 +163,8 @@ impl Source {
     fn check_note(&self, notes: &Notes, wanted: KeyKind) -> Result<()> {
         match notes.get(notes::KEYS) {
             Some(kind) if kind != wanted.name() => bail!(
-                "{}: its keys were read as {kind}, and those of the index are read as {}; they \
-                 cannot be asked together",
+                "{}: its keys were read as {kind}, those of the index as {}; they cannot be \
+                 queried together",
                 self.path.display(),
                 wanted.name()
             ),

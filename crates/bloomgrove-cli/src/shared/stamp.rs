@@ -18,8 +18,8 @@ use anyhow::{Context, Result};
 const COARSE_TICK: Duration = Duration::from_secs(2);
 const FINE_TICK: Duration = Duration::from_millis(50);
 
-/// What is remembered of a file: if all of it is the same, so is the content. The
-/// change time cannot be set by programs, and the inode tells a replaced file.
+/// What is recorded of a file: if all of it is the same, so is the content. Programs cannot set
+/// the change time, and a replaced file has another inode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stamp {
     size: u64,
@@ -41,9 +41,9 @@ impl Stamp {
         }
     }
 
-    /// What `read` makes of a file, and the stamp under which it was read: any later change gives
-    /// the file another. A file that is being written gets a stamp that no file has, so that it
-    /// counts as changed.
+    /// What `read` makes of a file, and the stamp that it had: any later change gives the file
+    /// another. A file that is being written gets a stamp that no file has, so that it counts as
+    /// changed.
     pub(crate) fn of_reading<T>(
         path: &Path,
         read: impl FnOnce() -> Result<T>,
@@ -103,8 +103,8 @@ impl FileTag {
         }
     }
 
-    /// Of a file in an index that lies in `base`. What is in or below that is found from there, so
-    /// that an index can be moved together with its files; what is elsewhere stays where it is.
+    /// Of a file in an index in the directory `base`. Paths in or below it are relative, so that an
+    /// index can be moved together with its files; others are absolute.
     pub(crate) fn placed(stamp: Stamp, place: &Place, name: &[u8], base: &Path) -> Self {
         let (root, path) = match &place.root {
             None => (None, place.path.strip_prefix(base).unwrap_or(&place.path)),
@@ -128,7 +128,7 @@ impl FileTag {
         }
     }
 
-    /// Where the file is, for an index that lies in `base`.
+    /// Where the file is, for an index in the directory `base`.
     pub(crate) fn place(&self, name: &[u8], base: &Path) -> Place {
         let of = |bytes: &[u8]| base.join(Path::new(std::ffi::OsStr::from_bytes(bytes)));
         let path = match self.path.is_empty() {
@@ -196,7 +196,7 @@ impl Place {
     }
 }
 
-/// The directory in which an index lies, or will: the paths of its files begin there.
+/// The directory of an index, existing or not: relative paths of its files start there.
 pub(crate) fn base_of(index: &Path) -> io::Result<PathBuf> {
     match fs::canonicalize(index) {
         Ok(real) => Ok(directory_of(&real).to_owned()),

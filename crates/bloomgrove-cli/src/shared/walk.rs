@@ -5,8 +5,8 @@ use std::path::Path;
 
 use walkdir::{DirEntry, WalkDir};
 
-/// The files in and below a directory. What `is_data` declines is not entered, and not even looked
-/// at: it may be gone by then.
+/// The files in and below a directory. What `is_data` rejects is not entered, and not even
+/// examined: it may be gone by then.
 pub(crate) fn files(
     directory: &Path,
     mut is_data: impl FnMut(&DirEntry) -> bool,

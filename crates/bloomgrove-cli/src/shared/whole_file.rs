@@ -1,5 +1,5 @@
-//! Files other than `.grove` files that are written whole or not at all, each in the place of
-//! nothing or of its like.
+//! Files other than `.grove` files that are written atomically, and replace only files of their
+//! own kind.
 
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -27,8 +27,7 @@ pub(crate) enum Form {
     /// A table with these headings.
     Csv(&'static [&'static str]),
     Message(Kind),
-    /// Lines of the user's own, which look like any other text: only what the user says may be
-    /// replaced is.
+    /// Lines of the user, which look like any other text: replaced only with the user's consent.
     Lines {
         replace: bool,
     },
@@ -81,9 +80,9 @@ impl WholeFile {
             (Err(error), Form::Lines { .. })
                 if matches!(error.kind(), Error::WouldReplace { found: None, .. }) =>
             {
-                let what = "this file is not empty, and would be lost";
+                let what = "this file exists and is not empty";
                 bail!(
-                    "{}: {what}; name another, or pass --replace",
+                    "{}: {what}; name another, or pass --replace to overwrite it",
                     path.display()
                 );
             }

@@ -1,4 +1,4 @@
-//! `bloomgrove site lineage`, `sparql` and `info`: what one site knows, and how it is.
+//! `bloomgrove site lineage`, `sparql` and `info`: what one site knows, and its status.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use super::open;
 use crate::shared::output::{Output, complain};
 use crate::shared::{Outcome, connect, units};
 
-/// Say what the site itself knows of documents: everything it can reach from them.
+/// Show the lineage of documents as this site knows it.
 ///
 /// `bloomgrove trace` follows them across all sites.
 #[derive(clap::Args)]
@@ -20,10 +20,10 @@ pub(super) struct Lineage {
     /// The documents (or events), by their ids
     #[arg(value_name = "ID", required = true)]
     ids: Vec<String>,
-    /// What has become of them, in place of where they come from
+    /// Follow links forward (what was made from them) instead of back (what they were made from)
     #[arg(short = 'D', long)]
     descendants: bool,
-    /// Follow so many links [default: as far as it goes]
+    /// Follow at most this many links [default: unlimited]
     #[arg(long, value_name = "LINKS")]
     depth: Option<u32>,
     /// Print JSON
@@ -59,7 +59,7 @@ pub(super) fn lineage(args: Lineage) -> Result<Outcome> {
     if !lineage.open.is_empty() {
         let open = units::counted(lineage.open.len() as u64, "id");
         complain(format_args!(
-            "there is more, of {open}; ask for those, or by `trace`"
+            "there is more about {open}; query those, or use `trace`"
         ));
         return Ok(Outcome::Incomplete);
     }
@@ -69,7 +69,7 @@ pub(super) fn lineage(args: Lineage) -> Result<Outcome> {
     })
 }
 
-/// Ask the site's triples in SPARQL; nothing can be changed by it.
+/// Query the site's triples with SPARQL (read-only).
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bloomgrove site sparql 'SELECT * WHERE { ?s ?p ?o } LIMIT 10'\n  \
@@ -78,10 +78,10 @@ pub(super) struct Sparql {
     /// The query
     #[arg(value_name = "QUERY", required_unless_present = "file")]
     query: Option<String>,
-    /// The query, from a file
+    /// Read the query from a file
     #[arg(long, value_name = "FILE", conflicts_with = "query")]
     file: Option<PathBuf>,
-    /// Of SELECT and ASK: tsv, csv, json or xml; of CONSTRUCT and DESCRIBE: turtle or n-triples
+    /// tsv, csv, json or xml for SELECT and ASK; turtle or n-triples for CONSTRUCT and DESCRIBE
     /// [default: tsv, turtle]
     #[arg(long, value_name = "FORMAT", value_parser = media)]
     format: Option<&'static str>,
@@ -102,7 +102,7 @@ fn media(text: &str) -> Result<&'static str, String> {
     let found = FORMATS.iter().find(|(name, _)| *name == text);
     found.map(|(_, media)| *media).ok_or_else(|| {
         let names = FORMATS.map(|(name, _)| name).join(", ");
-        format!("there are {names}")
+        format!("choose one of {names}")
     })
 }
 
@@ -112,7 +112,7 @@ pub(super) fn sparql(args: Sparql) -> Result<Outcome> {
         (None, Some(path)) => {
             std::fs::read_to_string(&path).with_context(|| path.display().to_string())?
         }
-        (None, None) => bail!("there is no query"),
+        (None, None) => bail!("no query given"),
     };
     let (remote, site) = open(args.site)?;
     let accept = args
@@ -128,7 +128,7 @@ pub(super) fn sparql(args: Sparql) -> Result<Outcome> {
     Ok(Outcome::Yes)
 }
 
-/// Say how the site is, and how it gets on with its coordinator.
+/// Show the status of the site and of its connection to the coordinator.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  bloomgrove site info\n  bloomgrove site info --json")]
 pub(super) struct Info {
@@ -161,7 +161,7 @@ pub(super) fn info(args: Info) -> Result<Outcome> {
             .collect();
         if !rows.is_empty() {
             output.line("")?;
-            output.table(&["set", "ids", "bits", "to send"], &rows)?;
+            output.table(&["set", "ids", "bits", "pending"], &rows)?;
         }
     }
     output.finish()?;

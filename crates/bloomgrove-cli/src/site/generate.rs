@@ -1,4 +1,4 @@
-//! `bloomgrove site generate`: events of a made-up federation, to try it with.
+//! `bloomgrove site generate`: synthetic events of a federation, to try things out.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -11,25 +11,25 @@ use crate::shared::output::Output;
 use crate::shared::whole_file::{Form, WholeFile};
 use crate::shared::{Outcome, interrupt, units};
 
-/// Make up the events of a federation: documents created, sent, bundled, split and derived.
+/// Generate events of a federation: documents created, sent, bundled, split and derived.
 ///
-/// Writes a file for each site into DIR, which `bloomgrove site record --from` takes. The same seed
-/// makes the same events everywhere.
+/// Writes a file per site into DIR, for `bloomgrove site record --from`. The same seed gives the
+/// same events everywhere.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  \
     bloomgrove site generate --sites 12 --events 10000 -o events\n  \
     bloomgrove site record --from events/galway.jsonl")]
 pub(super) struct Generate {
-    /// How many sites
+    /// The number of sites
     #[arg(long, value_name = "COUNT", default_value = "12", value_parser = units::count)]
     sites: u64,
-    /// How many events at all of them together
+    /// The total number of events
     #[arg(long, value_name = "COUNT", default_value = "10000", value_parser = units::count)]
     events: u64,
-    /// Other seeds make other events
+    /// The random seed
     #[arg(long, value_name = "NUMBER", default_value = "8")]
     seed: u64,
-    /// The folder to write to, which is made
+    /// The directory to write to; it is created if necessary
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
 }
@@ -39,7 +39,7 @@ const MOST_SITES: u64 = 1000;
 
 pub(super) fn run(args: Generate) -> Result<Outcome> {
     if args.sites == 0 || args.sites > MOST_SITES {
-        bail!("--sites is {}; there can be 1 to {MOST_SITES}", args.sites);
+        bail!("--sites is {}; it must be 1 to {MOST_SITES}", args.sites);
     }
     let plan = Plan {
         sites: args.sites as u32,

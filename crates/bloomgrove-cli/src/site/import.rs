@@ -10,10 +10,10 @@ use super::open;
 use crate::shared::output::{Output, complain};
 use crate::shared::{Outcome, connect, units};
 
-/// Take in files of RDF (PROV-O) or PROV-JSON, each all or nothing.
+/// Import files of RDF (PROV-O) or PROV-JSON, each atomically.
 ///
-/// The format is told by the end of the name: .ttl, .nt, .nq, .trig, .jsonld, .rdf, .provjson,
-/// and .json, which is PROV-JSON. A file taken in twice changes nothing.
+/// The format follows from the extension: .ttl, .nt, .nq, .trig, .jsonld, .rdf, .provjson, and
+/// .json, which is PROV-JSON. Importing a file twice changes nothing.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bloomgrove site import run-1.ttl run-2.ttl\n  \
@@ -25,10 +25,10 @@ pub(super) struct Import {
     /// turtle, n-triples, n-quads, trig, json-ld, rdf-xml or prov-json [default: by the file's name]
     #[arg(long, value_name = "FORMAT", value_parser = by_its_name)]
     format: Option<Format>,
-    /// What relative IRIs are relative to [default: the file, as file://...]
+    /// The base of relative IRIs [default: the file, as file://...]
     #[arg(long, value_name = "IRI")]
     base: Option<String>,
-    /// Print JSON, an object for each file
+    /// Print one JSON object per file
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -63,7 +63,7 @@ pub(super) fn run(args: Import) -> Result<Outcome> {
                 units::grouped(imported.triples),
                 units::grouped(imported.links)
             ))?,
-            // The others can be read all the same; a site that is away cannot be told anything.
+            // The other files can still be imported, unless the site is unreachable.
             Err(error)
                 if error
                     .downcast_ref::<bloomgrove_client::Error>()
@@ -103,12 +103,14 @@ fn is_the_files(error: &bloomgrove_client::Error) -> bool {
 fn by_its_name(text: &str) -> Result<Format, String> {
     let name = |format: Format| format.name().to_lowercase().replace('/', "-");
     let found = Format::ALL.into_iter().find(|format| name(*format) == text);
-    found.ok_or_else(|| format!("there are {}", Format::ALL.map(name).join(", ")))
+    found.ok_or_else(|| format!("choose one of {}", Format::ALL.map(name).join(", ")))
 }
 
 fn by_name(path: &Path) -> Result<Format> {
     let end = path.extension().and_then(|end| end.to_str());
     end.and_then(Format::from_extension).ok_or_else(|| {
-        anyhow!("the end of its name tells no format; say it by --format, such as --format turtle")
+        anyhow!(
+            "the format does not follow from the extension; pass --format, such as --format turtle"
+        )
     })
 }

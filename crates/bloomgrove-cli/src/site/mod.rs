@@ -1,11 +1,11 @@
-//! `bloomgrove site`: a site of a federation, and what is said to one.
+//! `bloomgrove site`: a site of a federation, and commands for one.
 //!
 //! ```text
 //!   run.rs       the site itself: settings from flags and environment
 //!   record.rs    events: one by flags, many from a file
 //!   import.rs    files of RDF and PROV-JSON
-//!   ask.rs       lineage, SPARQL, how the site is
-//!   generate.rs  events to try it with
+//!   ask.rs       lineage, SPARQL, status
+//!   generate.rs  synthetic events
 //! ```
 
 mod ask;
@@ -23,11 +23,12 @@ use crate::shared::Outcome;
 use crate::shared::connect::{self, Remote};
 use crate::shared::output::Output;
 
-/// Keep what happens to documents here, and let a coordinator know which documents are known
+/// Run a site: it records what happens to documents, and tells a coordinator which it knows
 ///
-/// Without a verb it is the site itself: it records events (over HTTP, or by the verbs below, which
-/// talk to it), answers what it knows, and publishes a Bloom filter of all ids to the coordinator,
-/// whole once and then what changed. It works while the coordinator is away, and catches up.
+/// Without a verb, this runs the site itself. It records events (over HTTP, or through the verbs
+/// below), answers queries about them, and publishes a Bloom filter of all ids to the coordinator:
+/// complete at first, then only changes. It keeps working while the coordinator is unreachable, and
+/// catches up later.
 #[derive(clap::Args)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -49,23 +50,23 @@ pub(crate) struct Args {
 enum Verb {
     /// Record what happened to documents
     Record(record::Record),
-    /// Take in files of RDF or PROV-JSON
+    /// Import files of RDF or PROV-JSON
     Import(import::Import),
-    /// Say what the site itself knows of documents
+    /// Show the lineage of documents as this site knows it
     Lineage(ask::Lineage),
-    /// Ask the site's triples in SPARQL
+    /// Query the site's triples with SPARQL
     Sparql(ask::Sparql),
-    /// Say how the site is
+    /// Show the status of the site
     Info(ask::Info),
-    /// Make a secret, by which a federation keeps its ids from the coordinator
+    /// Create a secret with which a federation hides its ids from the coordinator
     Secret,
-    /// Make up events of a federation, to try it with
+    /// Generate synthetic events of a federation, to try things out
     #[cfg(feature = "server")]
     Generate(generate::Generate),
 }
 
 impl Args {
-    /// Whether this is a site, which hears signals by itself.
+    /// Whether this is a site, which handles signals itself.
     pub(crate) fn is_site(&self) -> bool {
         self.verb.is_none()
     }

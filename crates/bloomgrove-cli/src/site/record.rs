@@ -13,8 +13,8 @@ use crate::shared::{Outcome, connect, units};
 
 /// Record what happened to documents.
 ///
-/// Documents are called what you like; ids that are IRIs (`urn:uuid:...`, web addresses) stay
-/// what they are in RDF. Prints the id of each event. It is on disk then.
+/// An id can be any text; ids that are IRIs (`urn:uuid:...`, web addresses) are used unchanged in
+/// RDF. Prints the id of each event once it is on disk.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bloomgrove site record created --out 'invoice 1' --agent books\n  \
@@ -25,28 +25,28 @@ pub(super) struct Record {
     /// created, derived, bundled, split, sent or received
     #[arg(value_name = "KIND", required_unless_present = "from", value_parser = kind)]
     kind: Option<EventKind>,
-    /// A document that it began with, or that was transferred; may be repeated
+    /// A document that was used or transferred; may be repeated
     #[arg(long = "in", value_name = "ID")]
     inputs: Vec<String>,
-    /// A document that it made; may be repeated
+    /// A document that was produced; may be repeated
     #[arg(long = "out", value_name = "ID")]
     outputs: Vec<String>,
-    /// Of a transfer: the site at the other end
+    /// The other site of a transfer
     #[arg(long, value_name = "SITE")]
     peer: Option<String>,
     /// Who did it
     #[arg(long, value_name = "TEXT")]
     agent: Option<String>,
-    /// A name for people
+    /// A human-readable label
     #[arg(long, value_name = "TEXT")]
     label: Option<String>,
     /// When, as 2026-11-16T09:30:00Z [default: now]
     #[arg(long, value_name = "TIME")]
     time: Option<String>,
-    /// What the event is known by [default: urn:uuid: and a random number]
+    /// The id of the event [default: urn:uuid: and a random number]
     #[arg(long, value_name = "ID")]
     id: Option<String>,
-    /// Events from a file, a JSON object to a line; `-` is standard input
+    /// Read events from a file, one JSON object per line; `-` is standard input
     #[arg(
         long,
         value_name = "FILE",
@@ -57,13 +57,13 @@ pub(super) struct Record {
     site: connect::Site,
 }
 
-/// Events sent at a time, of a file.
+/// Events of a file sent at a time.
 const BATCH: usize = 1000;
 
 fn kind(text: &str) -> Result<EventKind, String> {
     let quoted = serde_json::Value::from(text);
     serde_json::from_value(quoted)
-        .map_err(|_| "there are created, derived, bundled, split, sent and received".to_owned())
+        .map_err(|_| "choose created, derived, bundled, split, sent or received".to_owned())
 }
 
 pub(super) fn run(args: Record) -> Result<Outcome> {
@@ -79,7 +79,7 @@ pub(super) fn run(args: Record) -> Result<Outcome> {
             recorded.with_context(|| {
                 let before = units::counted(total, "event");
                 format!(
-                    "{}: among the first {before}; those of earlier thousands are recorded",
+                    "{}: failed after {before}, which are recorded",
                     path.display()
                 )
             })?;
@@ -105,7 +105,7 @@ pub(super) fn run(args: Record) -> Result<Outcome> {
     Ok(Outcome::Yes)
 }
 
-/// The events of a file, so many at a time.
+/// The events of a file, a batch at a time.
 fn batches(path: &std::path::Path) -> Result<impl Iterator<Item = Result<Vec<Event>>>> {
     let reader: Box<dyn BufRead> = match path.as_os_str() == "-" {
         true => Box::new(BufReader::new(io::stdin())),
@@ -136,7 +136,7 @@ fn event(number: u64, line: io::Result<String>) -> Result<Option<Event>> {
         return Ok(None);
     }
     if !line.trim_start().starts_with('{') {
-        bail!("line {number}: an event is a JSON object, in {{ and }}");
+        bail!("line {number}: an event must be a JSON object, in {{ and }}");
     }
     let event = serde_json::from_str(&line);
     Ok(Some(event.with_context(|| format!("line {number}"))?))

@@ -22,14 +22,14 @@ pub(super) struct Flags {
     /// A configuration file (TOML); deploy/site.toml has every setting
     #[arg(long, value_name = "FILE", env = "BLOOMGROVE_SITE_CONFIG")]
     config: Option<PathBuf>,
-    /// If the log is damaged, keep a copy, drop the entries that cannot be read, and name them
+    /// If the log is damaged, keep a copy, drop the entries that cannot be read, and list them
     #[arg(long)]
     salvage: bool,
     #[command(flatten)]
     settings: Given<SiteSettings>,
 }
 
-/// What is set of a site: some of it names files, which are read here.
+/// The settings of a site: some of them name files, which are read here.
 #[derive(clap::Args)]
 struct SiteSettings {
     #[command(flatten)]
@@ -41,7 +41,7 @@ struct SiteSettings {
 #[derive(clap::Args)]
 #[command(next_help_heading = "The coordinator")]
 struct Publish {
-    /// The coordinator to publish to; without one, the site keeps to itself
+    /// The coordinator to publish to; without one, the site publishes nothing
     #[arg(
         id = "coordinator.url",
         long = "coordinator",
@@ -49,7 +49,7 @@ struct Publish {
         env = "BLOOMGROVE_COORDINATOR"
     )]
     coordinator: Option<String>,
-    /// The key to show to the coordinator (a write key with the prefix NAME/), in the first line of a file
+    /// A file whose first line is the access key for the coordinator (a write key with the prefix NAME/)
     #[arg(
         id = "coordinator.key_file",
         long = "coordinator-key-file",
@@ -57,7 +57,7 @@ struct Publish {
         env = "BLOOMGROVE_COORDINATOR_KEY_FILE"
     )]
     coordinator_key_file: Option<PathBuf>,
-    /// Trust this authority and no other for the coordinator: its certificate, in PEM
+    /// Trust only this certificate authority (a PEM file) for the coordinator
     #[arg(
         id = "coordinator.ca",
         long = "coordinator-ca",
@@ -98,7 +98,7 @@ pub(super) fn run(flags: Flags) -> Result<Outcome> {
     let coordinator = config.coordinator.as_ref().map(|one| one.url.clone());
     let period = config.period;
     logs::start(&config.log).map_err(|error| anyhow!(error))?;
-    let runtime = runtime().context("threads for the site")?;
+    let runtime = runtime().context("starting the site's threads")?;
     let result = runtime.block_on(async {
         let site = Site::bind(config).await?;
         let mut output = Output::new();
@@ -107,7 +107,7 @@ pub(super) fn run(flags: Flags) -> Result<Outcome> {
         }
         match &coordinator {
             Some(url) => output.line(format_args!("publishing to {url} every {period:?}"))?,
-            None => output.line("publishing to nobody: there is no --coordinator")?,
+            None => output.line("not publishing, as there is no --coordinator")?,
         }
         output.finish()?;
         serve(site).await
@@ -122,7 +122,7 @@ fn config(flags: Flags) -> Result<SiteConfig> {
         Settings::read(given, flags.config.as_deref()).map_err(anyhow::Error::msg)?;
     ensure!(
         settings.says("name"),
-        "a site needs a name: `bloomgrove site --name galway`; `bloomgrove site --help` has the verbs",
+        "a site needs a name, as in `bloomgrove site --name galway`; `bloomgrove site --help` lists the verbs",
     );
     let names_data = settings.says("data");
     let SiteSettings { mut site, publish } = settings.value;
@@ -142,11 +142,11 @@ fn config(flags: Flags) -> Result<SiteConfig> {
     let about_coordinator = [&publish.coordinator_key_file, &publish.coordinator_ca];
     ensure!(
         publish.coordinator.is_some() || about_coordinator.iter().all(|path| path.is_none()),
-        "--coordinator-key-file and --coordinator-ca are for a --coordinator, and there is none"
+        "--coordinator-key-file and --coordinator-ca require --coordinator"
     );
     ensure!(
         publish.window.is_some() == publish.keep.is_some(),
-        "--window and --keep go together: how long a window is, and how long its ids are kept"
+        "--window and --keep require each other: the length of a window, and how long its ids are kept"
     );
     let coordinator = match publish.coordinator {
         None => None,
@@ -204,8 +204,8 @@ mod tests {
     fn the_sample_has_every_setting() {
         let head = "# Configuration of `bloomgrove site --config site.toml`.\n\
                     #\n\
-                    # Every setting is here, commented out, with its default. A flag wins over an\n\
-                    # environment variable, and that over this file. Keys are as in bloomgrove.toml.\n";
+                    # Every setting is here, commented out, with its default. A flag overrides an\n\
+                    # environment variable, which overrides this file. Keys are as in bloomgrove.toml.\n";
         let made = format!("{head}{}", sample::<SiteSettings>());
         if std::env::var_os("BLOOMGROVE_WRITE_SAMPLE").is_some() {
             std::fs::write(SAMPLE, &made).unwrap();

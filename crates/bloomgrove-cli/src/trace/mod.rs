@@ -1,9 +1,9 @@
 //! `bloomgrove trace`: where documents come from, across all sites of a federation.
 //!
 //! ```text
-//!   mod.rs     ask the coordinator, again while it is away
+//!   mod.rs     query the coordinator, and retry while it is unreachable
 //!   sealed.rs  ids of a federation that keeps them to itself: sealed on the way out, opened on the way in
-//!   print.rs   what came, for people
+//!   print.rs   the table
 //! ```
 
 mod print;
@@ -23,11 +23,12 @@ use crate::shared::output::{Output, complain};
 use crate::shared::whole_file::{self, Form};
 use crate::shared::{Outcome, units};
 
-/// Where documents come from, across all sites.
+/// Find where documents came from, across all sites.
 ///
-/// Asks the coordinator for the complete lineage of documents: everything they were made of, by
-/// which events, and who knew of it. Only sites that can know are asked. What could not be asked
-/// is said, and then the exit code is 2; it is 1 if no site knows the document.
+/// Queries the coordinator for the complete lineage of documents: everything that they were made from,
+/// by which events, and which sites know it. Only sites that may know a document are queried. Sites
+/// that could not be queried are reported, and the exit code is then 2; it is 1 if no site knows the
+/// document.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bloomgrove trace 'invoice 4711'\n  \
@@ -37,19 +38,19 @@ pub(crate) struct Args {
     /// The documents (or events), by their ids
     #[arg(value_name = "ID", required = true)]
     ids: Vec<String>,
-    /// What has become of them, in place of where they come from
+    /// Follow links forward (what was made from them) instead of back (what they were made from)
     #[arg(short = 'D', long)]
     descendants: bool,
-    /// Follow so many links from the nearest of them [default: as far as it goes]
+    /// Follow at most this many links from the nearest of them [default: unlimited]
     #[arg(long, value_name = "LINKS")]
     depth: Option<u32>,
-    /// Take what was found after so long
+    /// Stop after this time, with what was found
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = units::duration)]
     time: Duration,
-    /// Take what was found after so many links
+    /// Stop after this many links, with what was found
     #[arg(long, value_name = "COUNT", default_value = "100000", value_parser = units::count)]
     links: u64,
-    /// Ask all sites for everything, as if there were no index: to compare
+    /// Query all sites for everything, for comparison
     #[arg(long)]
     broadcast: bool,
     /// table, json, turtle (PROV-O), dot (Graphviz) or svg
@@ -58,7 +59,7 @@ pub(crate) struct Args {
     /// The same as --format json
     #[arg(long, conflicts_with = "format")]
     json: bool,
-    /// Write to this file
+    /// Write the trace to this file
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// The secret of a federation that seals its ids, in the first line of a file
@@ -77,7 +78,7 @@ enum Format {
     Svg,
 }
 
-/// Between two attempts while the coordinator is away.
+/// Between two attempts while the coordinator is unreachable.
 const AGAIN: Duration = Duration::from_millis(300);
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
@@ -109,7 +110,9 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     };
     match (text, args.output) {
         (Some((form, text)), Some(path)) => whole_file::write(&path, form, &text)?,
-        (None, Some(_)) => bail!("a table goes to the terminal; choose another --format for -o"),
+        (None, Some(_)) => {
+            bail!("a table cannot be written to a file; choose another --format for -o")
+        }
         (Some((_, text)), None) => {
             let mut output = Output::new();
             output.bytes(&[text.as_bytes()])?;
@@ -131,7 +134,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     })
 }
 
-/// A question changes nothing, so it is asked again while the coordinator is started anew.
+/// A query changes nothing, so it can be repeated while the coordinator restarts.
 fn ask(remote: &Remote, request: &TraceRequest, time: Duration) -> Result<Trace> {
     let begun = Instant::now();
     loop {

@@ -1,4 +1,4 @@
-//! A trace, for people: the nearest first.
+//! A trace as a table, nearest first.
 
 use anyhow::Result;
 use bloomgrove_client::api::{Direction, Trace, TraceNode};
@@ -6,20 +6,20 @@ use bloomgrove_client::api::{Direction, Trace, TraceNode};
 use crate::shared::output::{Output, complain};
 use crate::shared::units;
 
-/// So many characters of a text are shown in the table.
+/// The table shows at most this many characters of a text.
 const SHOWN: usize = 48;
-/// So many sites of a row.
+/// And at most this many sites per row.
 const SITES: usize = 3;
 
 pub(super) fn table(trace: &Trace) -> Result<()> {
     let mut output = Output::new();
     let mut nodes: Vec<&TraceNode> = trace.nodes.iter().collect();
-    // What happened first comes first, as far as anybody says when.
+    // In order of time, as far as it is known.
     nodes.sort_by_key(|node| (node.distance, node.node.time.clone(), node.node.id.clone()));
     let rows: Vec<[String; 6]> = nodes.into_iter().map(row).collect();
     if !rows.is_empty() {
         let head = ["links", "what", "id", "label", "time", "known at"];
-        // What nobody says anything about takes no room.
+        // Empty columns are left out.
         let used: Vec<usize> = (0..head.len())
             .filter(|&column| rows.iter().any(|row| !row[column].is_empty()))
             .collect();
@@ -59,13 +59,13 @@ fn row(node: &TraceNode) -> [String; 6] {
     ]
 }
 
-/// Control characters would be obeyed by the terminal.
+/// Without control characters, which the terminal would interpret.
 fn clean(text: &str) -> String {
     let clean = |c: char| if c.is_control() { '\u{fffd}' } else { c };
     text.chars().map(clean).collect()
 }
 
-/// Both ends of a long text. Ids are never cut: somebody wants to copy them.
+/// Both ends of a long text. Ids are never shortened, so that they can be copied.
 fn shortened(text: &str) -> String {
     let chars: Vec<char> = clean(text).chars().collect();
     if chars.len() <= SHOWN {
@@ -76,17 +76,17 @@ fn shortened(text: &str) -> String {
     start.iter().chain(['…'].iter()).chain(end).collect()
 }
 
-/// What it took, to standard error: a line or two.
+/// The cost, on standard error.
 pub(super) fn cost(trace: &Trace) {
     let cost = &trace.cost;
     let what = match trace.direction {
         Direction::Ancestors => "back",
-        Direction::Descendants => "on",
+        Direction::Descendants => "forward",
     };
     if trace.nodes.is_empty() {
         complain(format_args!(
-            "no site that was asked knows it ({} of {} asked, {:.0} ms); what was recorded lately may \
-             not be published yet",
+            "no site knows it ({} of {} queried, {:.0} ms); recent events may not be published \
+             yet",
             trace.sites.len(),
             units::counted(cost.sites, "site"),
             cost.milliseconds
@@ -95,7 +95,7 @@ pub(super) fn cost(trace: &Trace) {
     }
     let farthest = trace.nodes.iter().map(|node| node.distance).max();
     complain(format_args!(
-        "{}, {}, {what} over {}; {} of {} asked in {}, {:.0} ms",
+        "{}, {}, up to {} {what}; {} of {} queried in {}, {:.0} ms",
         units::counted(trace.nodes.len() as u64, "node"),
         units::counted(trace.links.len() as u64, "link"),
         units::counted(u64::from(farthest.unwrap_or(0)), "link"),
@@ -107,7 +107,7 @@ pub(super) fn cost(trace: &Trace) {
     let all = &cost.broadcast;
     if all.requests > 0 {
         complain(format_args!(
-            "{} where asking everybody takes {} ({:.1} %), {} of questions and answers where that takes {}",
+            "{} instead of {} for a broadcast ({:.1} %), {} transferred instead of {}",
             units::counted(cost.requests, "message"),
             units::grouped(all.requests),
             100.0 * cost.requests as f64 / all.requests as f64,

@@ -1,4 +1,4 @@
-//! `bloomgrove tune accuracy`: how big a filter must be for its items to be got back out.
+//! `bloomgrove tune accuracy`: how large a filter must be to list its items accurately.
 
 use anyhow::{Result, ensure};
 use bloomgrove::sample::{IndexOptions, NameIndex, Namespace};
@@ -8,25 +8,25 @@ use serde_json::json;
 use crate::shared::output::Output;
 use crate::shared::{Outcome, units};
 
-/// Find the bits of a filter for which, of all names that it accepts, the given share are items.
+/// Find the size at which a given share of the names that a filter accepts are items.
 ///
-/// Prints what drawing a member takes: probes/draw are the names tested if they are tried at random;
-/// index is the size of an index of all names (`bloomgrove sample index`), and looks/draw and
-/// tests/draw are the entries of it that are looked at, and the names then tested.
+/// Also prints what it costs to draw an item. probes/draw is the number of names tested when names are
+/// tried at random; index is the size of an index of all names (`bloomgrove sample index`), looks/draw
+/// the number of its entries examined, and tests/draw the number of names then tested.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  \
     bloomgrove tune accuracy --names 10M --items 1000 --accuracy 0.9")]
 pub(crate) struct Args {
-    /// How many names there are, of which the items are some
+    /// The number of names, some of which are items
     #[arg(long, value_parser = units::count)]
     names: u64,
-    /// How many items a filter has
+    /// The number of items in the filter
     #[arg(long, value_parser = units::count)]
     items: u64,
-    /// The share of items among the names that are accepted
+    /// The share of items among the names that the filter accepts
     #[arg(long, default_value = "0.9", value_parser = units::rate)]
     accuracy: f64,
-    /// How many bits each item sets [default: 3, and as many as make the smallest filter]
+    /// The number of bits that each item sets [default: 3, and the number that gives the smallest filter]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=64))]
     hashes: Option<u32>,
     /// Print JSON
@@ -34,7 +34,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// A filter of the accuracy asked for, and what drawing from it takes.
+/// A filter of the given accuracy, and the cost of drawing from it.
 struct Choice {
     params: Params,
     fpr: f64,
@@ -49,7 +49,7 @@ impl Choice {
         let bits = tune::bits_for_accuracy(args.names, args.items, hashes, args.accuracy).ceil();
         ensure!(
             bits <= MAX_BITS as f64,
-            "a filter for that would have {bits:.2e} bits, and the largest has {MAX_BITS}"
+            "this takes a filter of {bits:.2e} bits; the largest possible has {MAX_BITS}"
         );
         let params = Params::builder((bits as u64).max(1), hashes).build()?;
         let fill = bloomgrove::raw::math::fill(params.bits(), hashes, args.items);
@@ -69,7 +69,7 @@ impl Choice {
         })
     }
 
-    /// Names looked at for a draw, with an index.
+    /// Names examined per draw, with an index.
     fn looks(&self, names: u64) -> f64 {
         names as f64 * self.fill / self.members
     }
@@ -81,10 +81,10 @@ impl Choice {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome> {
-    ensure!(args.items > 0, "say how many items, at least 1");
+    ensure!(args.items > 0, "--items must be at least 1");
     ensure!(
         args.names >= args.items,
-        "there are {} items and only {} names; items are some of the names",
+        "{} items, but only {} names; the items must be among the names",
         units::grouped(args.items),
         units::grouped(args.names)
     );
@@ -127,7 +127,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome> {
             "bits",
             "bits/item",
             "size",
-            "false positives",
+            "false-positive rate",
             "members",
             "probes/draw",
             "index",
@@ -154,13 +154,12 @@ pub(crate) fn run(args: &Args) -> Result<Outcome> {
         let first = &choices[0].params;
         output.line("")?;
         if first.bits() == 1 {
-            output.line("so many names are items that accepting every name is accurate enough")?;
+            output.line("most names are items, so accepting every name is accurate enough")?;
         } else {
             if choices.len() > 1 {
                 output.line(
-                    "take the first if members are to be drawn or listed often: few of its bits are \
-                     set, so that an\nindex of the names leads past most of them; the second is the \
-                     smallest",
+                    "choose the first to draw or list items often: few of its bits are set, so that an \
+                     index of\nthe names skips most of them; the second is the smallest",
                 )?;
             }
             output.line(format_args!(

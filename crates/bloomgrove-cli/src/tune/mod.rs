@@ -1,4 +1,4 @@
-//! `bloomgrove tune ...`: how big, which kind, and why.
+//! `bloomgrove tune ...`: choosing the size and kind of a filter.
 
 mod accuracy;
 mod size;
@@ -12,9 +12,9 @@ use crate::shared::Outcome;
 
 #[derive(Subcommand)]
 pub(crate) enum Verb {
-    /// Find bits and hashes for a number of items and a rate, or the rate of a size
+    /// Find the size for a number of items and a false-positive rate, or the rate of a size
     Size(size::Args),
-    /// Find bits for filters whose items are to be got back out
+    /// Find the size for a filter whose items are to be listed
     Accuracy(accuracy::Args),
     Tree(tree::Args),
     Wire(wire::Args),
@@ -38,7 +38,7 @@ fn rate(rate: f64) -> String {
     }
 }
 
-/// One size by another.
+/// The ratio of two sizes.
 fn ratio(ratio: f64) -> String {
     match ratio.is_finite() {
         true => format!("{ratio:.2}"),

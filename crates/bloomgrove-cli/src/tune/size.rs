@@ -1,4 +1,4 @@
-//! `bloomgrove tune size`: how big a filter, which kind, and why.
+//! `bloomgrove tune size`: the size and kind of a filter, and why.
 
 use anyhow::Result;
 use bloomgrove::raw::math;
@@ -9,22 +9,22 @@ use serde_json::{Value, json};
 use crate::shared::output::Output;
 use crate::shared::{Outcome, units};
 
-/// Find bits and hashes for a number of items and a rate, or the rate of a size.
+/// Find the size for a number of items and a false-positive rate, or the rate of a size.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bloomgrove tune size --items 1M --fpr 1%\n  \
     bloomgrove tune size --items 1M --bits 2MB --hashes 7")]
 pub(crate) struct Args {
-    /// How many keys
+    /// The number of keys
     #[arg(long, value_parser = units::count)]
     items: u64,
-    /// How often an absent key may be accepted
+    /// The false-positive rate: how often an absent key is accepted
     #[arg(long, default_value = "0.01", value_parser = units::rate, conflicts_with = "bits")]
     fpr: f64,
-    /// A size to judge instead, in bits (1e7) or bytes (32MB)
+    /// Evaluate this size instead, in bits (1e7) or bytes (32MB)
     #[arg(long, value_parser = units::bits)]
     bits: Option<u64>,
-    /// Its number of hashes [default: the best]
+    /// The number of hashes [default: the best]
     #[arg(long, requires = "bits", value_parser = clap::value_parser!(u32).range(1..=64))]
     hashes: Option<u32>,
     /// Print JSON
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome> {
 fn size(args: &Args) -> Result<Outcome> {
     let best = tune::recommend(args.items, args.fpr)?;
     let mut plans = vec![("standard", tune::standard(args.items, args.fpr)?)];
-    // Not every rate can be had of these, and not having them is no error.
+    // Not every rate is possible with these; that is not an error.
     plans.extend(tune::blocked(args.items, args.fpr).map(|plan| ("blocked", plan)));
     plans.extend(tune::first_prime(args.items).map(|plan| ("first prime", plan)));
     let optimum = math::optimal_bits(args.items, args.fpr);
@@ -72,7 +72,7 @@ fn size(args: &Args) -> Result<Outcome> {
         output.table(&HEAD, &rows)?;
         output.line("")?;
         output.line(format_args!(
-            "take {}, {} hashes, {}: {}",
+            "use {}, {} hashes, {}: {}",
             best.layout.name(),
             best.hashes,
             best.family.name(),
@@ -89,7 +89,7 @@ const HEAD: [&str; 6] = [
     "bits/item",
     "hashes",
     "size",
-    "false positives",
+    "false-positive rate",
 ];
 
 fn row(kind: &str, bits: f64, items: u64, hashes: impl ToString, fpr: f64) -> Vec<String> {
@@ -114,9 +114,9 @@ fn plan_json(plan: &Plan) -> Value {
     })
 }
 
-/// What to expect of a size already decided.
+/// The rates of a given size.
 fn judge(args: &Args, bits: u64) -> Result<Outcome> {
-    anyhow::ensure!(args.items > 0, "say how many keys, at least 1");
+    anyhow::ensure!(args.items > 0, "--items must be at least 1");
     let best = |layout: Layout| -> Option<(u32, f64)> {
         let rate = |hashes| tune::expected_fpr(layout, bits, hashes, args.items);
         let possible = |hashes: &u32| {
@@ -138,7 +138,7 @@ fn judge(args: &Args, bits: u64) -> Result<Outcome> {
         .collect();
     anyhow::ensure!(
         !found.is_empty(),
-        "no filter of {bits} bits with these hashes exists; sizes go from 1 to {} bits",
+        "no filter can have {bits} bits with these hashes; the size must be 1 to {} bits",
         bloomgrove::MAX_BITS
     );
     let mut output = Output::new();

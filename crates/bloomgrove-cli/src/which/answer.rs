@@ -1,4 +1,4 @@
-//! Asking the indexes and printing what they say.
+//! Querying the indexes and printing their answers.
 
 use std::collections::{BTreeMap, HashSet};
 use std::os::unix::ffi::OsStrExt;
@@ -16,15 +16,15 @@ pub(super) struct Style {
     pub(super) count: bool,
     pub(super) quiet: bool,
     pub(super) json: bool,
-    /// More than one key was asked for, so each line names its key.
+    /// There is more than one key, so each line begins with its key.
     pub(super) many: bool,
 }
 
-/// Keys asked at once: their answers are held in memory.
+/// Keys per batch: their answers are kept in memory.
 const CHUNK: usize = 10_000;
 
-/// Prints the answers; says whether there was any, and whether all files that had to be
-/// read for `verify` could be.
+/// Prints the answers; returns whether there were any, and whether all files that `verify`
+/// had to read could be read.
 pub(super) fn print(
     output: &mut Output,
     style: &Style,
@@ -79,8 +79,8 @@ fn print_one(output: &mut Output, style: &Style, key: &[u8], files: &[&Path]) ->
     Ok(())
 }
 
-/// Reads every file that was named and drops the answers that are not so. False if a
-/// file could not be read: its answers stay, since they may be right.
+/// Reads every file found and drops the false positives. Returns false if a file could not be
+/// read: its answers stay, since they may be right.
 fn keep_true(keys: &[Vec<u8>], answers: &mut [Vec<&Path>]) -> bool {
     let mut asked: BTreeMap<&Path, HashSet<&[u8]>> = BTreeMap::new();
     for (key, files) in keys.iter().zip(answers.iter()) {

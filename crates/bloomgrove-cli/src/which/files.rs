@@ -1,4 +1,4 @@
-//! Which files a command line means, and in which folder each one's index lies.
+//! Which files a command line means, and in which directory the index of each one is.
 
 use std::collections::BTreeMap;
 use std::fs::Metadata;
@@ -14,7 +14,7 @@ use crate::shared::output::complain;
 use crate::shared::stamp::Stamp;
 use crate::shared::walk;
 
-/// A file to ask about.
+/// A file to search.
 pub(super) struct Wanted {
     /// Where it is, as the user would write it.
     pub(super) path: PathBuf,
@@ -27,24 +27,24 @@ pub(super) struct Wanted {
 /// The files of one index, by their names in it.
 pub(super) struct Home {
     pub(super) index: PathBuf,
-    /// Nobody named the index: it lies beside the files, which may have come from anywhere.
+    /// No index was named: it is next to the files, which may have come from anywhere.
     pub(super) is_implicit: bool,
     pub(super) files: BTreeMap<Vec<u8>, Wanted>,
-    /// Whole folder: what the index has beyond `files` is gone. Otherwise the index
-    /// may have other files that are just not asked about.
+    /// A whole directory: what the index has beyond `files` is gone. Otherwise the index may
+    /// have other files, which are just not part of this query.
     pub(super) is_whole: bool,
 }
 
 pub(super) struct Found {
     pub(super) homes: Vec<Home>,
-    /// Whether all of it could be looked at; what could not has been reported.
+    /// Whether all of it could be listed; failures have been reported.
     pub(super) complete: bool,
-    /// Hidden files, links and filters in folders, which are no data.
+    /// Hidden files, links and filters in directories, which are not data.
     pub(super) skipped: u64,
 }
 
-/// A folder keeps the index of everything below it, a single file is in the index of
-/// its folder; with `index`, everything is in that one, under its absolute path.
+/// A directory keeps the index of everything below it; a single file is in the index of its
+/// directory. With `index`, everything is in that one, under its absolute path.
 pub(super) fn find(paths: &[PathBuf], index: Option<&Path>) -> Found {
     let mut homes: BTreeMap<PathBuf, Home> = BTreeMap::new();
     let mut found = Found {
@@ -54,16 +54,16 @@ pub(super) fn find(paths: &[PathBuf], index: Option<&Path>) -> Found {
     };
     for path in paths {
         let about = match std::fs::metadata(path) {
-            // Read as lines it would hold none of its keys.
+            // Read as lines, it would contain none of its keys.
             Ok(_) if content_of(path).is_ok() => {
                 let with = match content_of(path) {
                     Ok(Content::Paged) => {
-                        "`buffered probe` (`bloomgrove buffered info` says what is in it)"
+                        "`buffered probe` (`bloomgrove buffered info` shows what it contains)"
                     }
                     _ => "`filter check` or `index which`",
                 };
                 complain(format_args!(
-                    "{}: this is a .grove file: ask it with {with}",
+                    "{}: this is a .grove file; query it with {with}",
                     path.display()
                 ));
                 found.complete = false;
@@ -119,7 +119,7 @@ pub(super) fn find(paths: &[PathBuf], index: Option<&Path>) -> Found {
 }
 
 impl Found {
-    /// Calls `add` on every data file in and below a folder.
+    /// Calls `add` on every data file in and below a directory.
     fn look_into(&mut self, folder: &Path, add: &mut impl FnMut(PathBuf, &Metadata)) {
         let mut skipped = 0;
         let entries = walk::files(folder, |entry| {
@@ -131,7 +131,7 @@ impl Found {
             let looked = entry.and_then(|entry| Ok((entry.metadata()?, entry)));
             match looked {
                 Ok((about, entry)) => add(entry.into_path(), &about),
-                // A file that went away since the folder was listed is not in it.
+                // Deleted since the directory was listed.
                 Err(error) if is_gone(&error) => {}
                 Err(error) => {
                     complain(format_args!("{error}"));

@@ -4,10 +4,10 @@
 //!   PATH... --files--> what is there, with stamps
 //!                         |  refresh: read what is new or changed, keep the rest
 //!                         v
-//!            .bloomgrove.grove beside the data: one filter for each file
-//!                         |  ask all filters at once
+//!            .bloomgrove.grove next to the data: one filter per file
+//!                         |  query all filters at once
 //!                         v
-//!                 the files that may hold the key
+//!                 the files that may contain the key
 //! ```
 
 mod answer;
@@ -24,25 +24,26 @@ use crate::shared::keys::{self, KeyKind};
 use crate::shared::output::{Output, complain};
 use crate::shared::{Outcome, units};
 
-/// The index that is kept in a folder for the files in and below it.
+/// The index that is kept in a directory for the files in and below it.
 const INDEX_NAME: &str = ".bloomgrove.grove";
 
-/// Say which files may hold a key.
+/// Find the files that may contain a key.
 ///
-/// Every file is a set, every line of it a key (without the line feed, or carriage return
-/// and line feed); files ending in .gz or .zst are unpacked. In a folder, all files in and
-/// below it are asked, except hidden ones, links, and .grove files; a file named by itself is
-/// always asked. The first run reads all files and keeps a filter of each in
-/// .bloomgrove.grove beside them; later runs read only what is new or changed, by size,
-/// times and inode. A file not named does not hold the key; a named one may not hold it
-/// either, at the rate --fpr.
+/// Each file is a set, and each of its lines is a key (without its line ending). Files ending in
+/// .gz or .zst are decompressed. Directories are searched recursively, except for hidden files,
+/// symbolic links and .grove files; a file named on the command line is always searched.
 ///
-/// .bloomgrove.grove is used only if it is a regular file that belongs to you (or root) and that
-/// nobody else can write to or has under another name; a symbolic link is not followed, and
-/// anything else there is left alone. --index names a file that is used as it is.
+/// The first run reads every file and stores a filter per file in .bloomgrove.grove, next to
+/// them. Later runs read only files that are new or have changed (by size, times and inode). A
+/// file that is not listed does not contain the key. A listed file contains it, except for false
+/// positives at the rate --fpr; --verify removes those.
 ///
-/// Exit code: 0 if any file may hold any key, 1 if none does, 2 if something could not
-/// be read (with --quiet, 0 as soon as a file may hold a key).
+/// .bloomgrove.grove is used only if it is a regular file that you or root own, that nobody else
+/// can write to, and that has no other hard link. Anything else of that name is left alone.
+/// A file given with --index is used without these checks.
+///
+/// Exit code: 0 if any file may contain any of the keys, 1 if none does, 2 if something could not
+/// be read (with --quiet, 0 as soon as a file may contain a key).
 #[derive(clap::Args)]
 #[command(
     override_usage = "bloomgrove which [OPTIONS] KEY PATH...\n       \
@@ -52,38 +53,38 @@ const INDEX_NAME: &str = ".bloomgrove.grove";
         bloomgrove which --keys-from wanted.txt --verify logs/ archive/*.gz"
 )]
 pub(crate) struct Args {
-    /// The key, unless --keys-from is given, and then files or folders
+    /// The key (unless --keys-from is given), then files and directories
     #[arg(required = true, value_name = "KEY PATH")]
     words: Vec<OsString>,
-    /// Ask for every line of this file; - is standard input
+    /// Search for every line of this file; - is standard input
     #[arg(long, value_name = "FILE")]
     keys_from: Option<PathBuf>,
-    /// How often a file that does not hold a key may be named [default: that of the index
-    /// there is, or 0.001]
+    /// The false-positive rate: how often a file without the key is listed [default: that of
+    /// the existing index, or 0.001]
     #[arg(long, value_parser = units::rate)]
     fpr: Option<f64>,
-    /// Read the files named, and name only those that do hold the key
+    /// Read the files found, and list only those that do contain the key
     #[arg(long)]
     verify: bool,
-    /// Keep the index here instead of beside the files
+    /// Keep the index in this file instead of next to the files searched
     #[arg(long, value_name = "FILE", conflicts_with = "no_save")]
     index: Option<PathBuf>,
-    /// Keep no index: read every file each time
+    /// Do not keep an index: read every file each time
     #[arg(long)]
     no_save: bool,
-    /// Read every file again, also those that look unchanged
+    /// Read every file again, even those that look unchanged
     #[arg(long)]
     refresh: bool,
-    /// Print how many files, instead of which
+    /// Print the number of files instead of their names
     #[arg(short, long)]
     count: bool,
-    /// Print nothing; the exit code tells
+    /// Print nothing; only set the exit code
     #[arg(short, long, conflicts_with_all = ["json", "count"])]
     quiet: bool,
-    /// Print one JSON object for each key
+    /// Print one JSON object per key
     #[arg(long)]
     json: bool,
-    /// Say on standard error what was read and what was known
+    /// Report on standard error what was read and what was already indexed
     #[arg(short, long)]
     explain: bool,
 }
@@ -99,14 +100,14 @@ pub(crate) fn run(mut args: Args) -> Result<Outcome> {
         Collector::new(fpr)?;
     }
     if words.is_empty() {
-        bail!("where? name files or folders after the key");
+        bail!("no files to search; name files or directories after the key");
     }
     let paths: Vec<PathBuf> = words.into_iter().map(PathBuf::from).collect();
 
     let found = files::find(&paths, args.index.as_deref());
     if args.explain && found.skipped > 0 {
         complain(format_args!(
-            "{} hidden files, links and .grove files left out",
+            "skipped {} hidden files, links and .grove files",
             units::grouped(found.skipped)
         ));
     }

@@ -17,7 +17,7 @@ use crate::shared::sizing::USUAL_FPR;
 use crate::shared::stamp::{FileTag, Stamp};
 use crate::shared::{interrupt, keys, notes, open, parallel, units};
 
-/// The note that tells an index of ours from one that somebody built.
+/// The note that tells an index of this command from one that somebody built.
 const MAKER_NOTE: &str = "made-by";
 const MAKER: &str = "bloomgrove which";
 /// Memory for the hashes of one file before they go to disk.
@@ -26,7 +26,7 @@ const MEMORY: usize = 32 << 20;
 const PENDING: u64 = 256 << 20;
 
 pub(super) struct Options {
-    /// None: that of the index there is.
+    /// None: that of the existing index.
     pub(super) fpr: Option<f64>,
     pub(super) save: bool,
     /// Whether files that look unchanged need not be read.
@@ -34,12 +34,12 @@ pub(super) struct Options {
     pub(super) explain: bool,
 }
 
-/// An index that knows the files asked about.
+/// An index that has the files to search.
 pub(super) struct Fresh {
     index: Holder,
-    /// The path of each set, if it is one asked about.
+    /// The path of each set that is part of this query.
     pub(super) paths: BTreeMap<Vec<u8>, PathBuf>,
-    /// Whether every file could be read; what could not has been reported.
+    /// Whether every file could be read; failures have been reported.
     pub(super) complete: bool,
 }
 
@@ -77,7 +77,7 @@ pub(super) fn refresh(home: Home, options: &Options) -> Result<Fresh> {
     let plan = Plan::new(&home, old.as_ref());
     if options.explain {
         complain(format_args!(
-            "{}: {} files known, {} to read",
+            "{}: {} files indexed, {} to read",
             home.index.display(),
             units::grouped(plan.known as u64),
             units::grouped(plan.read.len() as u64)
@@ -90,14 +90,14 @@ pub(super) fn refresh(home: Home, options: &Options) -> Result<Fresh> {
     }
 
     let mut file = open_to_change(&home, save, old.is_some(), fpr)?;
-    // Somebody else may have been at it since.
+    // Another process may have changed it since.
     let plan = Plan::new(&home, Some(&file));
     let done = apply(&mut file, &plan, fpr)?;
     if interrupt::was_asked() {
         let kept = if save {
-            "run it again to go on from there"
+            "run the command again to continue"
         } else {
-            "nothing is kept"
+            "nothing was saved"
         };
         let all = plan.read.len();
         bail!("interrupted with {} of {all} files read; {kept}", done.read);
@@ -123,11 +123,11 @@ fn fpr_of(notes: &Notes) -> Option<f64> {
     Collector::new(fpr).is_ok().then_some(fpr)
 }
 
-/// The index of a home, or a new one; or one in a folder that goes away, if nothing can or
-/// shall be kept.
+/// The index of a home, or a new one; or one in a temporary directory, if nothing can or
+/// should be kept.
 fn open_to_change(home: &Home, save: bool, keep_old: bool, fpr: f64) -> Result<IndexFile> {
-    // The index tells of every file what may be in it: it is as private as the most
-    // private of them, and its owner can always use it.
+    // The index reveals what every file may contain: it is as private as the most private of
+    // them, and its owner can always use it.
     let modes = home.files.values().map(|file| file.mode);
     let mode = modes.fold(0o777, |mode, file| mode & file) | 0o600;
     let create = |path: &Path| {
@@ -154,32 +154,32 @@ fn open_to_change(home: &Home, save: bool, keep_old: bool, fpr: f64) -> Result<I
         };
         match opened {
             Ok(file) => return Ok(file),
-            Err(error) if matches!(error.kind(), Error::Busy) => complain(format_args!(
-                "{error}; meanwhile the files are read without keeping an index"
-            )),
+            Err(error) if matches!(error.kind(), Error::Busy) => {
+                complain(format_args!("{error}; searching without an index"))
+            }
             Err(error) if is_refused(&error) => complain(format_args!(
-                "{error}: no index can be kept there, and every run will read the files; \
-                 name a place for it with --index"
+                "{error}: the index cannot be saved there, so every run reads all files; \
+                 choose another place with --index"
             )),
             Err(error) => return Err(error.into()),
         }
     }
-    let folder = tempfile::tempdir().context("making a temporary folder")?;
-    // It lives on while it is open.
+    let folder = tempfile::tempdir().context("creating a temporary directory")?;
+    // It exists as long as it is open.
     Ok(create(&folder.path().join("index.grove"))?)
 }
 
-/// Whether it is the place that will not do, and not the index.
+/// Whether the directory is the problem, and not the index.
 fn is_refused(error: &Error) -> bool {
     matches!(error.kind(), Error::Io { .. } | Error::WouldReplace { .. })
 }
 
-/// What lies where the index should be.
+/// What is found where the index should be.
 enum Old {
     Usable(Index, Notes),
-    /// Nothing, or something damaged: the files are all there to make it again.
+    /// Nothing, or something damaged: the index can be built again from the files.
     Missing,
-    /// Something that is not ours to replace; it has been reported.
+    /// Something that must not be replaced; it has been reported.
     Foreign,
 }
 
@@ -187,8 +187,8 @@ fn open_old(home: &Home) -> Old {
     let path = &home.index;
     let foreign = |what: &dyn std::fmt::Display| {
         complain(format_args!(
-            "{what}; it is left alone, and every run will read the files: remove it, or \
-             name a place for the index with --index"
+            "{what}; it was left alone, so every run reads all files; remove it, or choose \
+             another place for the index with --index"
         ));
         Old::Foreign
     };
@@ -201,13 +201,18 @@ fn open_old(home: &Home) -> Old {
     };
     let error = match opened {
         Ok((index, notes)) if is_ours(&index, &notes) => return Old::Usable(index, notes),
-        Ok(_) => return foreign(&format_args!("{}: an index of other sets", path.display())),
+        Ok(_) => {
+            return foreign(&format_args!(
+                "{}: not an index made by `which`",
+                path.display()
+            ));
+        }
         Err(error) => error,
     };
     match error.kind() {
         Error::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => Old::Missing,
         Error::Corrupt { .. } => {
-            complain(format_args!("{error}; building the index again"));
+            complain(format_args!("{error}; rebuilding the index"));
             Old::Missing
         }
         _ => foreign(&error),
@@ -259,7 +264,7 @@ struct Done {
     read: usize,
 }
 
-/// Reads files on all processors and takes their filters in as they come.
+/// Reads files on all processors and adds their filters to the index in order.
 fn apply(file: &mut IndexFile, plan: &Plan<'_>, fpr: f64) -> Result<Done> {
     for name in &plan.gone {
         file.remove(name)?;
@@ -281,11 +286,11 @@ fn apply(file: &mut IndexFile, plan: &Plan<'_>, fpr: f64) -> Result<Done> {
                     can_save = commit(file)?;
                 }
             }
-            // What was being read when Ctrl-C came is not worth a message, and a file
-            // that went away since it was listed is not there to be asked.
+            // A read that Ctrl-C interrupted needs no message, and neither does a file that was
+            // deleted since it was listed.
             Err(_) if interrupt::was_asked() => {}
             Err(error) => {
-                // What is known of it is not known any more.
+                // What the index has of it is out of date.
                 match file.remove(name) {
                     Err(error) if !matches!(error, Error::UnknownSet { .. }) => {
                         return Err(error.into());
@@ -314,17 +319,18 @@ fn put(file: &mut IndexFile, name: &[u8], tag: &[u8], filter: &Filter) -> Result
     Ok(())
 }
 
-/// What cannot be written can still be asked: false then, and there is no use in trying again.
+/// Saves the index. An index that cannot be written can still be queried: false then, and there
+/// is no use in trying again.
 fn commit(file: &mut IndexFile) -> Result<bool, Error> {
     match file.commit() {
         Err(error) if is_refused(&error) => {
             complain(format_args!(
-                "{error}: what was read is not kept, and will be read again"
+                "{error}; the index was not saved, so the next run reads these files again"
             ));
             Ok(false)
         }
-        // Another run has made one at the same time: it lacks our files, and the next run
-        // will read them.
+        // Another run created one at the same time: it lacks our files, and the next run
+        // reads them.
         Err(error) if matches!(error.kind(), Error::Replaced) => Ok(false),
         done => done.map(|()| true),
     }

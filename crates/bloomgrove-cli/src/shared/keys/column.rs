@@ -1,7 +1,7 @@
-//! Which column holds the keys, and batches of what is found there.
+//! Which column contains the keys, and batches of its values.
 //!
-//! A column is named as its file names it. If no column has that name, a number counts
-//! them from 1, so that files whose header is no use can be read too.
+//! A column is named as in its file. If no column has that name, a number counts them from 1, so
+//! that files with a useless header can be read, too.
 
 use std::fmt;
 use std::path::Path;
@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 
 use super::{BLOCK, Each, UNKNOWN_ARCHIVES, ends_in};
 
-/// A wrong name lists the columns there are, up to so many.
+/// The error for a wrong name lists at most this many columns.
 const LISTED: usize = 50;
 
 // A comment here would become the help of the command: this is what it takes to name a
@@ -20,14 +20,14 @@ pub(crate) struct Column {
     /// Take the keys from this column of .csv, .tsv and .parquet files, by name or
     /// number (#3)
     ///
-    /// A column called 3 or #3 wins over the third. Columns inside others are written with
-    /// dots (address.city); every element of a list is a key. An empty CSV field and a
-    /// Parquet null are no key. CSV files begin with a header; standard input is read as
-    /// CSV. Numbers are keys as people write them (42), dates as 2024-02-29, timestamps as
-    /// 2024-02-29T12:00:00.500Z, UUIDs with hyphens in lower case; floats are refused.
+    /// A column named 3 or #3 takes precedence over the third. Nested columns are written with dots
+    /// (address.city); each element of a list is a key. Empty CSV fields and Parquet nulls are
+    /// skipped. CSV files must have a header; standard input is read as CSV. Integers become keys
+    /// in decimal (42), dates as 2024-02-29, timestamps as 2024-02-29T12:00:00.500Z, UUIDs with
+    /// hyphens in lower case; floating-point columns cannot be used.
     #[arg(long = "column", id = "column", value_name = "NAME", required = false)]
     name: String,
-    /// What separates the fields of a CSV file [default: comma, or tab for .tsv]
+    /// The field separator of CSV files [default: comma, or tab for .tsv]
     #[arg(long, value_name = "CHARACTER", value_parser = delimiter, requires = "column")]
     delimiter: Option<u8>,
 }
@@ -41,23 +41,23 @@ impl fmt::Display for Column {
 fn delimiter(text: &str) -> Result<u8, String> {
     match text.as_bytes() {
         b"\\t" | b"tab" => Ok(b'\t'),
-        [b'"' | b'\n' | b'\r'] => Err("fields cannot be separated by that".into()),
+        [b'"' | b'\n' | b'\r'] => Err("this cannot be a field separator".into()),
         [byte] if byte.is_ascii() => Ok(*byte),
-        _ => Err("write one character, such as ; or |, or \\t for a tab".into()),
+        _ => Err("give one character, such as ; or |, or \\t for a tab".into()),
     }
 }
 
-/// How the keys lie in a file.
+/// How keys are stored in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Format {
     Lines,
-    /// Records of fields with this between them.
+    /// Records of fields with this separator.
     Separated(u8),
     Parquet,
 }
 
 impl Format {
-    /// By the name of the file, as nothing else tells a CSV file from lines.
+    /// By the name of the file, as nothing else distinguishes a CSV file from lines.
     pub(super) fn of(path: &Path, column: Option<&Column>) -> Result<Self> {
         let packed = ["gz", "zst", "zstd"].iter().any(|end| ends_in(path, end));
         let stem = path.with_extension("");
@@ -70,10 +70,10 @@ impl Format {
         };
         if ends_in(inner, "parquet") {
             if packed {
-                bail!("a Parquet file is not read from inside an archive: unpack it first");
+                bail!("compressed Parquet files cannot be read; decompress the file first");
             }
             if column.delimiter.is_some() {
-                bail!("--delimiter means nothing for a Parquet file");
+                bail!("--delimiter does not apply to Parquet files");
             }
             Ok(Format::Parquet)
         } else if let Some(delimiter) = column.delimiter {
@@ -82,23 +82,22 @@ impl Format {
             Ok(Format::Separated(b'\t'))
         } else if ends_in(inner, "csv")
             || path == Path::new("-")
-            // Opening it says what is wrong with it.
+            // Opening it reports what is wrong.
             || UNKNOWN_ARCHIVES.iter().any(|end| ends_in(path, end))
         {
             Ok(Format::Separated(b','))
         } else {
             bail!(
-                "--column is for .csv, .tsv and .parquet files, and the name of this one ends in \
-                 none of them; if it has a header and fields, say what separates them with \
-                 --delimiter"
+                "--column applies to .csv, .tsv and .parquet files; if this file has a header and \
+                 fields, name their separator with --delimiter"
             )
         }
     }
 }
 
 impl Column {
-    /// The place of the column among those called `names`. Where columns lie inside
-    /// others, `nested`, the name of an outer one is enough if it holds only one.
+    /// The place of the column among those called `names`. Where columns can be `nested`, the name
+    /// of an outer one is enough if it contains only one.
     pub(super) fn choose(&self, names: &[String], nested: bool) -> Result<usize> {
         let places = |fits: &dyn Fn(&str) -> bool| -> Vec<usize> {
             (0..names.len()).filter(|&at| fits(&names[at])).collect()
@@ -117,7 +116,7 @@ impl Column {
                     .map(|&at| format!("#{} ({})", at + 1, names[at]))
                     .collect();
                 bail!(
-                    "{} columns are called {:?}: say --column {}",
+                    "{} columns are called {:?}; pass --column {}",
                     found.len(),
                     self.name,
                     which.join(" or ")
@@ -127,12 +126,16 @@ impl Column {
         let number = self.name.strip_prefix('#').unwrap_or(&self.name);
         match number.parse::<usize>() {
             Ok(number) if (1..=names.len()).contains(&number) => Ok(number - 1),
-            _ => bail!("no column {:?}: there are {}", self.name, listed(names)),
+            _ => bail!(
+                "no column {:?}; the columns are {}",
+                self.name,
+                listed(names)
+            ),
         }
     }
 }
 
-/// The names, in their order, as somebody would write them.
+/// The names, in their order, quoted where necessary.
 pub(super) fn listed(names: &[String]) -> String {
     if names.is_empty() {
         return "none".into();
@@ -152,7 +155,7 @@ pub(super) fn listed(names: &[String]) -> String {
     shown.join(", ")
 }
 
-/// Keys on their way: their bytes one after the other, and where each ends.
+/// A batch of keys: their bytes one after the other, and where each ends.
 #[derive(Default)]
 pub(super) struct Batch {
     bytes: Vec<u8>,
@@ -160,7 +163,7 @@ pub(super) struct Batch {
 }
 
 impl Batch {
-    /// Takes the key that `write` appends, and hands all on when there are enough.
+    /// Adds the key that `write` appends, and passes all on when there are enough.
     pub(super) fn push(
         &mut self,
         each: Each,

@@ -1,13 +1,12 @@
 //! Keys from a column of a CSV or TSV file.
 //!
-//! The first record is the header; every other one has as many fields, or the file is
-//! refused with the number of the line: a shifted field would be a wrong key. Quotes are
-//! as in RFC 4180. An empty field is no key, quoted or not, as blank lines are none: the
-//! files that databases write make no difference that could be relied on.
+//! The first record is the header; every other record must have as many fields, or reading fails
+//! with the line number: a shifted field would be a wrong key. Quotes are as in RFC 4180. An empty
+//! field is not a key, quoted or not, and neither is a blank line: databases do not reliably
+//! distinguish the two when they export.
 //!
-//! A quote that is never closed swallows the rest of the file, and the parser takes that
-//! for a last, long field. So a record of our own follows the file. If it does not
-//! come out at the end, something has swallowed it.
+//! An unclosed quote swallows the rest of the file, which the parser takes for one last long
+//! field. So we append a record. If it does not come out at the end, a quote has swallowed it.
 
 use std::io::{self, Read};
 
@@ -18,9 +17,9 @@ use super::column::{Batch, listed};
 use super::{Column, Each, LONGEST};
 use crate::shared::interrupt;
 
-/// What follows the file.
+/// What is appended to the file.
 const END: &[u8] = b"\nend of the keys\n";
-/// Records between two looks whether somebody wants to stop.
+/// Records between two checks for Ctrl-C.
 const PATIENCE: u64 = 1 << 12;
 
 pub(super) fn read(source: impl Read, delimiter: u8, column: &Column, each: Each) -> Result<()> {
@@ -30,7 +29,7 @@ pub(super) fn read(source: impl Read, delimiter: u8, column: &Column, each: Each
             .iter()
             .map(|name| String::from_utf8_lossy(name).into_owned())
             .collect(),
-        None => bail!("empty: a CSV file begins with the names of its columns"),
+        None => bail!("the file is empty; a CSV file must begin with a header"),
     };
     let chosen = column.choose(&header, false)?;
     let mut batch = Batch::default();
@@ -39,7 +38,7 @@ pub(super) fn read(source: impl Read, delimiter: u8, column: &Column, each: Each
         if record.len() != header.len() {
             let found = record.len();
             bail!(
-                "line {} has {found} fields and the header {}: {}",
+                "line {} has {found} fields, but the header has {}: {}",
                 records.line(),
                 header.len(),
                 listed(&header)
@@ -88,7 +87,7 @@ impl<R: Read> Records<R> {
         let start = start + u64::from(source.carriage_returns && start > 1);
         if source.unbroken > LONGEST {
             bail!(
-                "the record at line {start} is longer than {} MiB: is a quote never closed?",
+                "the record at line {start} is longer than {} MiB; is a quote not closed?",
                 LONGEST >> 20
             );
         }
@@ -102,7 +101,7 @@ impl<R: Read> Records<R> {
             if more && self.record.len() == 1 && self.record[0] == *END.trim_ascii() {
                 return Ok(None);
             }
-            bail!("the record at line {start} is the last, and a quote in it is never closed");
+            bail!("the quoted field in the record at line {start} is never closed");
         }
         Ok(more.then_some(&self.record))
     }

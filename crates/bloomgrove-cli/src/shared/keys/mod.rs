@@ -2,13 +2,13 @@
 //!
 //! ```text
 //!            no --column                       --column NAME
-//!   a file  -------------> a key to a line    ---------------> csv.rs, parquet/
+//!   a file  -------------> one key per line   ---------------> csv.rs, parquet/
 //!      plain, .gz, .zst         (here)         a value is a key; no value, no key
 //! ```
 //!
-//! A line ends at a line feed; a carriage return before it is dropped, so files
-//! from Windows hold the same keys. Everything else is part of the key, also
-//! spaces, bytes that are no text, and nothing at all: an empty line is the empty key.
+//! A line ends at a line feed; a carriage return before it is dropped, so that files from Windows
+//! contain the same keys. Everything else is part of the key, including spaces and bytes that are
+//! not text; an empty line is the empty key.
 
 mod column;
 mod csv;
@@ -31,10 +31,10 @@ type Each<'e> = &'e mut dyn FnMut(&[&[u8]]) -> Result<()>;
 
 /// How much is read at a time.
 const BLOCK: usize = 1 << 20;
-/// A longer line is no key, but a file that is not made of lines.
+/// A longer line means that the file is not made of lines.
 const LONGEST: usize = 64 << 20;
 
-/// Read as they are, these would hold none of the keys that are in them.
+/// Read without decompressing, these would contain none of their keys.
 const UNKNOWN_ARCHIVES: [&str; 9] = ["7z", "bz2", "lz4", "rar", "tar", "tgz", "xz", "zip", "zz"];
 
 /// How a line becomes a key.
@@ -54,7 +54,7 @@ impl KeyKind {
         }
     }
 
-    /// The key that `line` stands for.
+    /// The key in `line`.
     pub(crate) fn key(self, line: &[u8]) -> Result<Vec<u8>> {
         match self {
             KeyKind::Text => Ok(line.to_vec()),
@@ -63,14 +63,14 @@ impl KeyKind {
     }
 }
 
-/// The integer that a line stands for.
+/// The integer in a line.
 pub(crate) fn number(line: &[u8]) -> Result<u64> {
     let number = std::str::from_utf8(line)
         .ok()
         .and_then(|line| line.trim().parse::<u64>().ok());
     number.with_context(|| {
         format!(
-            "{:?} is no whole number from 0 to 2^64 - 1, as the keys here must be",
+            "{:?} is not an integer from 0 to 2^64 - 1, as keys must be here",
             shortened(line)
         )
     })
@@ -96,8 +96,7 @@ pub(crate) fn read(
     progress: Option<&Progress>,
     mut each: impl FnMut(&[&[u8]]) -> Result<()>,
 ) -> Result<()> {
-    // A read of standard input or a pipe blocks until somebody writes: nothing checks the
-    // flag then.
+    // A read of standard input or a pipe may block forever, and nothing checks the flag then.
     let waits = !std::fs::metadata(path).is_ok_and(|about| about.is_file());
     let _waiting = waits.then(interrupt::Waiting::new);
     let mut read = || match (column::Format::of(path, column)?, column) {
@@ -130,7 +129,7 @@ fn read_lines(path: &Path, progress: Option<&Progress>, each: Each) -> Result<()
             if len == block.len() {
                 if len >= LONGEST {
                     bail!(
-                        "line {} is longer than {} MiB: is this a file with one key to a line?",
+                        "line {} is longer than {} MiB; is this a file with one key per line?",
                         lines + 1,
                         LONGEST >> 20
                     );
@@ -163,8 +162,8 @@ fn for_lines(block: &[u8], before: u64, each: Each) -> Result<u64> {
     Ok(lines.len() as u64)
 }
 
-/// A key from the command line, read as a line of a file would be: so that what was
-/// copied from a Windows file is found in it.
+/// A key from the command line, interpreted like a line of a file: so that what was copied from a
+/// Windows file is found in it.
 pub(crate) fn from_argument(key: OsString) -> Vec<u8> {
     let mut key = key.into_vec();
     if key.ends_with(b"\r") {
@@ -185,17 +184,17 @@ pub(crate) fn read_all(path: &Path, kind: KeyKind) -> Result<Vec<Vec<u8>>> {
     Ok(keys)
 }
 
-/// The bytes of a file, unpacked, and about how many there are.
+/// The bytes of a file, decompressed, and about how many there are.
 fn open<'p>(path: &Path, progress: Option<&'p Progress>) -> Result<(Box<dyn Read + 'p>, u64)> {
     if path == Path::new("-") {
         return Ok((Box::new(Counted(io::stdin().lock(), progress)), u64::MAX));
     }
     let (file, size) = open_file(path)?;
-    // Progress counts the bytes of the file, not what they unpack to.
+    // Progress counts the bytes of the file, not the decompressed ones.
     let file = Counted(file, progress);
     let ends_in = |ending: &str| ends_in(path, ending);
     if let Some(ending) = UNKNOWN_ARCHIVES.into_iter().find(|ending| ends_in(ending)) {
-        bail!("{ending} archives are not unpacked; gzip and zstd are, or unpack it first");
+        bail!(".{ending} files cannot be read; decompress the file first, or use gzip or zstd");
     }
     let packed = size.saturating_mul(8);
     Ok(if ends_in("gz") {
@@ -210,9 +209,9 @@ fn open<'p>(path: &Path, progress: Option<&'p Progress>) -> Result<(Box<dyn Read
 
 fn open_file(path: &Path) -> Result<(File, u64)> {
     let file = File::open(path).context("opening")?;
-    let about = file.metadata().context("looking at")?;
+    let about = file.metadata().context("reading its metadata")?;
     if about.is_dir() {
-        bail!("this is a folder; name the files in it");
+        bail!("this is a directory; name the files in it");
     }
     Ok((file, about.len()))
 }
@@ -222,7 +221,7 @@ fn ends_in(path: &Path, ending: &str) -> bool {
         .is_some_and(|found| found.eq_ignore_ascii_case(ending))
 }
 
-/// Whether a file is what its lines are: ordinary, and nothing that has to be unpacked.
+/// Whether a file is read as it is: a regular file that need not be decompressed.
 pub(crate) fn is_plain(path: &Path) -> bool {
     let packed = ["gz", "zst", "zstd", "parquet"];
     let mut endings = packed.iter().chain(&UNKNOWN_ARCHIVES);
@@ -230,7 +229,7 @@ pub(crate) fn is_plain(path: &Path) -> bool {
         && !endings.any(|ending| ends_in(path, ending))
 }
 
-/// How many bytes the files have together; 0 when one cannot tell.
+/// The total size of the files; 0 if unknown.
 pub(crate) fn total_size(paths: &[impl AsRef<Path>]) -> u64 {
     let sizes = paths
         .iter()
@@ -238,7 +237,7 @@ pub(crate) fn total_size(paths: &[impl AsRef<Path>]) -> u64 {
     sizes.sum::<Option<u64>>().unwrap_or(0)
 }
 
-/// The path as messages name it.
+/// The path as messages show it.
 pub(crate) fn shown(path: &Path) -> String {
     if path == Path::new("-") {
         "standard input".into()

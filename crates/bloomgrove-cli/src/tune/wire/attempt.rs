@@ -1,4 +1,4 @@
-//! What is recommended, really built.
+//! The recommendation, built from synthetic keys.
 
 use std::io;
 
@@ -16,16 +16,16 @@ use super::rate;
 use crate::shared::keys::KeyKind;
 use crate::shared::{interrupt, notes, units};
 
-/// Keys are made and asked for in portions of this many.
+/// Keys are generated and checked in portions of this many.
 const PORTION: usize = 1 << 16;
-/// So many false positives are waited for, and so many absent keys asked for at most.
+/// Absent keys are checked until there are this many false positives, and at most this many keys.
 const ENOUGH: f64 = 2000.0;
 const MOST: f64 = 2e7;
 
 pub(super) struct Attempt {
     /// Bytes of the message.
     pub(super) bytes: u64,
-    /// How often it accepts absent keys, by what it has become.
+    /// Its false-positive rate, from the bits that it has.
     expected: f64,
     asked: u64,
     accepted: u64,
@@ -87,7 +87,7 @@ impl Attempt {
             (
                 "produced",
                 format!(
-                    "{} bytes; {} were predicted, {:+.2} %",
+                    "{} bytes; predicted {}, {:+.2} %",
                     units::grouped(self.bytes),
                     units::grouped(said.wire_bytes),
                     off * 100.0
@@ -95,7 +95,7 @@ impl Attempt {
             ),
             (
                 "expected",
-                format!("{} of absent keys, by the bits it has", rate(self.expected)),
+                format!("{} of absent keys, from its bits", rate(self.expected)),
             ),
             (
                 "measured",

@@ -1,4 +1,4 @@
-//! `bloomgrove tune wire`: what to send so that a set arrives in the fewest bytes.
+//! `bloomgrove tune wire`: what to send so that a set takes the fewest bytes.
 
 mod attempt;
 mod table;
@@ -16,21 +16,21 @@ use crate::shared::progress::Progress;
 use crate::shared::{Outcome, interrupt, units};
 use attempt::Attempt;
 
-/// Find what takes the fewest bytes on the wire for a rate, or has the lowest rate in some bytes.
+/// Find what to send: the fewest bytes for a false-positive rate, or the lowest rate for a size.
 ///
 /// Compares standard, blocked and compressed filters and BloomTrees, each as the message that this
-/// tool makes of it, and for comparison Golomb-coded sets and the information bound. Memory
-/// is what the receiver needs once it is expanded. With several rates, prints the cheapest for each.
+/// tool writes, with Golomb-coded sets and the information-theoretic bound. Memory is what the
+/// receiver needs after expanding. With several rates, prints the smallest for each.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bloomgrove tune wire --items 1M --fpr 1%\n  \
     bloomgrove tune wire --items 1M --bytes 500kB --memory 100MB --try\n  \
     bloomgrove tune wire --items 1M --fpr 0.3,0.1,0.03,0.01,1e-3,1e-4,1e-5,1e-6 --csv wire.csv")]
 pub(crate) struct Args {
-    /// How many keys
+    /// The number of keys
     #[arg(long, value_parser = units::count)]
     items: u64,
-    /// How often an absent key may be accepted; several with commas
+    /// The false-positive rate; several separated by commas
     #[arg(
         long,
         value_name = "P",
@@ -40,19 +40,19 @@ pub(crate) struct Args {
         conflicts_with = "bytes"
     )]
     fpr: Vec<f64>,
-    /// How many bytes it may take
+    /// The most bytes to send
     #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
     bytes: Option<u64>,
-    /// How much memory the receiver has for it
+    /// The memory that the receiver has for it
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = units::bytes)]
     memory: u64,
-    /// How many bits a query may look at
+    /// The most bits that a query may test
     #[arg(long, value_name = "K", default_value_t = 64)]
     hashes: u64,
     /// The most levels of a tree
     #[arg(long, value_name = "D", default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=4))]
     depth: u8,
-    /// Build what is recommended from synthetic keys, and print what came out beside it
+    /// Build the recommendation from synthetic keys, and print the result next to the prediction
     #[arg(long = "try")]
     attempt: bool,
     /// Write all candidates as CSV
@@ -63,14 +63,14 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// What is advised for one goal, and what came of it.
+/// The advice for one goal, and the result of building it.
 struct Answer {
     advice: Advice,
     attempt: Option<Attempt>,
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome> {
-    ensure!(args.items > 0, "say how many keys, at least 1");
+    ensure!(args.items > 0, "--items must be at least 1");
     let limits = Limits {
         memory: args.memory,
         hashes: args.hashes,
@@ -124,7 +124,7 @@ fn one(output: &mut Output, answer: &Answer) -> Result<()> {
         "bits/key",
         "give or take",
         "memory",
-        "false positives",
+        "false-positive rate",
         "",
     ];
     let row = |(at, candidate): (usize, &Candidate)| {
@@ -146,7 +146,7 @@ fn one(output: &mut Output, answer: &Answer) -> Result<()> {
     output.table(&head, &rows)?;
     output.line("")?;
     output.line(format_args!(
-        "take a {}: {}",
+        "use a {}: {}",
         title(advice.best()),
         advice.why
     ))?;
@@ -160,7 +160,7 @@ fn one(output: &mut Output, answer: &Answer) -> Result<()> {
     Ok(())
 }
 
-/// The cheapest for each of several rates.
+/// The smallest for each of several rates.
 fn many(output: &mut Output, answers: &[Answer]) -> Result<()> {
     let mut head = vec![
         "rate",

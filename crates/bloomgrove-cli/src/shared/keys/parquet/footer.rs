@@ -32,8 +32,8 @@ pub(super) fn check(file: &File, size: u64) -> Result<()> {
     file.read_exact_at(&mut tail, end).context("reading")?;
     match &tail[4..] {
         b"PAR1" => {}
-        b"PARE" => bail!("an encrypted Parquet file: it must be decrypted first"),
-        _ => bail!("no Parquet file, or cut off: it does not end in PAR1"),
+        b"PARE" => bail!("this Parquet file is encrypted; decrypt it first"),
+        _ => bail!("not a Parquet file, or truncated: it does not end in PAR1"),
     }
     let [a, b, c, d, ..] = tail;
     let len = u64::from(u32::from_le_bytes([a, b, c, d]));

@@ -7,7 +7,7 @@
 //!      v
 //!   pages.rs    the pages of the chunk, as far as they can be true
 //!      v
-//!   values.rs   from values to the text people ask for
+//!   values.rs   from values to the text of keys
 //! ```
 //!
 //! Nulls are no keys, and every element of a list is one, so the levels that say where
@@ -73,7 +73,7 @@ pub(super) fn read(
         .collect();
     let Some(column) = column else {
         bail!(
-            "a Parquet file has columns, not lines: name one with --column; there are {}",
+            "a Parquet file has columns, not lines; name one with --column: {}",
             listed(&names)
         );
     };
@@ -111,16 +111,18 @@ fn read_group(
     each: Each,
 ) -> Result<()> {
     let chunks = reader.metadata().row_group(group).columns();
-    let chunk = chunks.get(at).context("it is not there: damaged?")?;
+    let chunk = chunks
+        .get(at)
+        .context("the column is missing; the file is damaged")?;
     if chunk.file_path().is_some() {
-        bail!("its values are in another file: name that file");
+        bail!("its values are in another file; name that file");
     }
     if let codec @ (Compression::BROTLI(_) | Compression::LZO) = chunk.compression() {
-        bail!("compressed as {codec}, which is not read here; snappy, zstd, gzip and lz4 are");
+        bail!("{codec} compression is not supported; snappy, zstd, gzip and lz4 are");
     }
     let (start, len) = contained(|| Ok(chunk.byte_range()))?;
     if start.checked_add(len).is_none_or(|end| end > size) {
-        bail!("it ends beyond the file, which has {size} bytes: cut off?");
+        bail!("it ends beyond the end of the file at {size} bytes; the file is probably truncated");
     }
     let pages = contained(|| reader.get_row_group(group)?.get_column_page_reader(at))?;
     let expected = u64::try_from(chunk.num_values()).context("a negative number of values")?;
@@ -205,10 +207,10 @@ impl Drain<'_, '_> {
             self.passed.rows(records as u64);
         }
         batch.hand_on(self.each)?;
-        // The decoder takes a page without values for the end of the chunk.
+        // The decoder treats a page without values as the end of the chunk.
         if seen != self.expected {
             let expected = self.expected;
-            bail!("damaged: it has {seen} values, and the footer says {expected}");
+            bail!("damaged: it has {seen} values, but the footer says {expected}");
         }
         Ok(())
     }
@@ -262,6 +264,6 @@ fn contained<T>(decode: impl FnOnce() -> Decoded<T>) -> Result<T> {
     DECODING.set(false);
     match result {
         Ok(result) => Ok(result?),
-        Err(_) => bail!("damaged: the values make no sense"),
+        Err(_) => bail!("damaged: the values cannot be decoded"),
     }
 }

@@ -1,4 +1,4 @@
-//! How the values of a column are written as keys: as somebody who asks for one would.
+//! How the values of a column are written as keys: as people write them in a query.
 //!
 //! | type | key |
 //! |---|---|
@@ -10,9 +10,9 @@
 //! | timestamps | `2024-02-29T12:00:00Z`, with 3, 6 or 9 digits of a second if it has a fraction; without Z if they are local |
 //! | UUIDs | `0123abcd-...`, lower case with hyphens |
 //!
-//! One instant has one text, whatever the unit of the column. Others are refused: a float has
-//! no spelling that everybody would choose (1e6, 1000000, 1000000.0), and a key that
-//! is asked for in another one would be a wrong no.
+//! One instant has one text, whatever the unit of the column. Other types are rejected: a float has
+//! several spellings (1e6, 1000000, 1000000.0), and a query with another one would be a false
+//! negative.
 
 use std::io::Write;
 
@@ -21,7 +21,7 @@ use ::parquet::schema::types::ColumnDescriptor;
 use anyhow::{Result, bail};
 use jiff::{Span, civil};
 
-/// Where the values lie in the file, and what they mean.
+/// How the values are stored in the file, and what they mean.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Spelling {
     Bool,
@@ -58,12 +58,12 @@ impl Spelling {
             };
             let advice = match physical {
                 Type::FLOAT | Type::DOUBLE => {
-                    ": a float can be written in many ways; make it an integer or text"
+                    ", as a float can be written in many ways; convert it to an integer or text"
                 }
-                Type::INT96 => ": an old timestamp; write it as a timestamp of 64 bits, or as text",
-                _ => "; make it an integer or text",
+                Type::INT96 => "; convert this old timestamp to one of 64 bits, or to text",
+                _ => "; convert it to an integer or text",
             };
-            bail!("its type, {meaning}, is not read as keys{advice}")
+            bail!("{meaning} columns cannot be used as keys{advice}")
         };
         Ok(match (column.physical_type(), Meaning::of(column)) {
             (Type::BOOLEAN, Meaning::Plain) => Spelling::Bool,
@@ -188,7 +188,10 @@ impl Bytes {
             Bytes::Plain => key.extend_from_slice(value),
             Bytes::Decimal { scale } => {
                 if value.len() > 16 {
-                    bail!("a decimal of {} bytes: 16 are the most", value.len());
+                    bail!(
+                        "a decimal of {} bytes; at most 16 are supported",
+                        value.len()
+                    );
                 }
                 // The first byte is the highest, and has the sign.
                 let sign = value
