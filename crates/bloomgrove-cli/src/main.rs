@@ -17,6 +17,7 @@
 //! | `buffered/` | one file per verb; `size.rs` how large and hashed how, `session.rs` keys on their way in: skipped, synced, kept when it is cut off |
 //! | `hash/` | `quality.rs` is `hash test`, `derivation.rs` is `hash derivation` |
 //! | `tune/` | `tune size`, `tune accuracy`, `tune tree`; `tune wire` in `wire/`: `attempt.rs` is `--try`, `table.rs` the CSV file |
+//! | `shell.rs` | `completions` and `man`, generated from the definitions of all commands |
 //! | `shared/` | what several commands use: keys from files, sources of sets, sizes, notes, opening, connections, output. A command imports from here and from its own noun only (`tests/commands.rs`); `shared/mod.rs` has the table |
 
 mod buffered;
@@ -31,6 +32,7 @@ mod serve;
 #[path = "without_server.rs"]
 mod serve;
 mod shared;
+mod shell;
 mod site;
 mod trace;
 mod tree;
@@ -41,7 +43,7 @@ mod which;
 use std::process::ExitCode;
 
 use bloomgrove::format::Content;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::shared::{Outcome, interrupt, output};
 
@@ -94,6 +96,10 @@ enum Noun {
     /// Choose the size and kind of a filter
     #[command(subcommand)]
     Tune(tune::Verb),
+    /// Print a completion script for a shell
+    Completions(shell::Completions),
+    /// Write the man pages to a directory
+    Man(shell::Man),
 }
 
 fn main() -> ExitCode {
@@ -122,6 +128,8 @@ fn main() -> ExitCode {
         Noun::Verify(args) => verify::run(args),
         Noun::Hash(verb) => hash::run(verb),
         Noun::Tune(verb) => tune::run(verb),
+        Noun::Completions(args) => shell::completions(&args, Args::command()),
+        Noun::Man(args) => shell::man(&args, Args::command()),
     };
     match result {
         Ok(Outcome::Yes) => ExitCode::SUCCESS,
