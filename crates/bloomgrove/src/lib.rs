@@ -61,7 +61,7 @@ pub use hash::{Affine, Derivation, Digest, Family, Key, MAX_HASHES};
 pub use params::{Layout, MAX_BITS, MAX_BLOCKED_HASHES, Params, ParamsBuilder, Probe};
 pub use verify::verify;
 
-/// The Rust examples of the README, run as tests.
+/// The examples of the guide, run as tests.
 #[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-mod readme {}
+#[doc = include_str!("../../../docs/guide/library.md")]
+mod guide {}
