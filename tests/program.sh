@@ -7,5 +7,5 @@
 # the smallest.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
-cargo test --quiet --manifest-path "$root/Cargo.toml" --workspace --all-features --no-run --test readme >&2
+cargo test --quiet --manifest-path "$root/Cargo.toml" --workspace --all-features --no-run --test guide >&2
 echo "${CARGO_TARGET_DIR:-$root/target}/debug/bloomgrove"
