@@ -1,16 +1,16 @@
-//! Every `console` example of the README and of docs/guide is run, and prints what is written there.
+//! Runs every `console` example in the README and docs/guide, and compares what it prints with what is written there.
 //!
 //! ```text
-//!   docs/guide/indexes.md --commands--> one bash in a directory of its own, with a copy of examples/
-//!            ^                               |  what they print
-//!            +------- must be equal --------- the same text, with that in place of what was written
+//!   docs/guide/indexes.md --commands--> one bash, in a directory of its own with a copy of examples/
+//!            ^                               |  their output
+//!            +---------- compare ----------- the same text with this output
 //! ```
 //!
-//! `[..]` in a line of the text matches anything, a line of `...` any number of lines. To write what the commands print
-//! now into the text: `SNAPSHOTS=overwrite cargo test -p bloomgrove-cli --test guide`.
+//! In the text, `[..]` matches any part of a line, and a line of `...` any number of lines. To replace the output in the
+//! text by what the commands print now: `SNAPSHOTS=overwrite cargo test -p bloomgrove-cli --test guide`.
 //!
-//! `&` at the end of a command starts a server, which is awaited until it listens. The ports 7117 to 7119 stand for free
-//! ones. A command that fails must be followed by `echo $?`, so that no failure goes unseen.
+//! A command that ends in `&` starts a server; the next one waits until it listens. The ports 7117 to 7119 are replaced by
+//! free ones. A command that fails must be followed by `echo $?`, so that no failure goes unnoticed.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
