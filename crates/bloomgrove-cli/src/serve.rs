@@ -9,6 +9,8 @@ use bloomgrove_http::listen::runtime;
 use bloomgrove_http::observe::logs;
 use bloomgrove_server::Server;
 
+use serde_json::json;
+
 use self::demo::DemoSites;
 use self::flags::Flags;
 use crate::shared::Outcome;
@@ -107,6 +109,9 @@ struct KeyArgs {
     /// The owner's name, for the log [default: the role and a number]
     #[arg(long)]
     name: Option<String>,
+    /// Print the key and its entry as JSON
+    #[arg(long)]
+    json: bool,
 }
 
 fn make_key(args: KeyArgs) -> Result<Outcome> {
@@ -117,6 +122,11 @@ fn make_key(args: KeyArgs) -> Result<Outcome> {
     let entry = KeyEntry::new(&name, args.role, sha256, &args.prefix);
     Access::new(std::slice::from_ref(&entry)).map_err(|error| anyhow!(error))?;
     let mut output = Output::new();
+    if args.json {
+        output.json(&json!({ "key": key, "entry": entry.to_toml() }))?;
+        output.finish()?;
+        return Ok(Outcome::Yes);
+    }
     output.line("The access key (it is shown only once):\n")?;
     output.line(format_args!("  {key}\n"))?;
     let flag = [&entry.name, entry.role.to_string().as_str(), &entry.sha256].join(":");

@@ -6,14 +6,16 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use bloomgrove::codec;
 
+use serde_json::json;
+
 use crate::shared::output::{Output, complain};
 use crate::shared::{Outcome, message_file, units};
 
-/// Check every byte of any file of bloomgrove.
+/// Check files for damage.
 ///
-/// Filters, indexes, trees, buffered filters, indexes of names and compressed files; of a server
-/// its store and its snapshots; of a site its log. Nothing is written. Exit code 0 if all are as they
-/// were written, 2 if not.
+/// Checks every byte of any file of Bloomgrove: filters, indexes, trees, buffered filters, indexes of names,
+/// messages, the store and snapshots of a server, the log of a site. Nothing is changed. Exit code:
+/// 0 if all files are undamaged, 2 if not.
 #[derive(clap::Args)]
 #[command(
     after_help = "Example:\n  bloomgrove verify bloomgrove-data/store.redb bloomgrove-data/snapshots/*"
@@ -22,6 +24,9 @@ pub(crate) struct Args {
     /// The files
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
+    /// Print one JSON object per file
+    #[arg(long)]
+    json: bool,
 }
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
@@ -29,7 +34,16 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let mut outcome = Outcome::Yes;
     for file in &args.files {
         match verify(file) {
-            Ok(what) => output.line(format_args!("{}: {what}", file.display()))?,
+            Ok(what) if args.json => {
+                let file = file.to_string_lossy();
+                output.json_line(&json!({ "file": file, "undamaged": true, "content": what }))?;
+            }
+            Ok(what) => output.line(format_args!("{}: {what}, undamaged", file.display()))?,
+            Err(error) if args.json => {
+                let (file, error) = (file.to_string_lossy(), format!("{error:#}"));
+                output.json_line(&json!({ "file": file, "undamaged": false, "error": error }))?;
+                outcome = Outcome::Incomplete;
+            }
             Err(error) => {
                 output.flush()?;
                 // Some errors have the name already.
@@ -46,7 +60,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// What a file is, in words, if it is as it was written.
+/// What a file contains, in words, if it is undamaged.
 fn verify(path: &Path) -> Result<String> {
     if !std::fs::metadata(path)?.is_file() {
         bail!("not a regular file");
@@ -57,11 +71,11 @@ fn verify(path: &Path) -> Result<String> {
     if let Some(kind) = message_file::kind_of(path)? {
         let file = std::io::BufReader::new(File::open(path)?);
         codec::check(file, kind)?;
-        return Ok(format!("{}, all as written", kind.name()));
+        return Ok(kind.name().to_owned());
     }
     let report = bloomgrove_trees::verify(path)?;
     let sections = units::counted(report.sections.len() as u64, "section");
-    Ok(format!("{sections}, all as written"))
+    Ok(sections)
 }
 
 /// What a file of a server or a site is, or `None` if it is neither.
@@ -73,11 +87,12 @@ fn verify_database(path: &Path) -> Result<Option<String>> {
     }
     Ok(Some(if disk::has_table(path, "log")? {
         let (site, entries) = bloomgrove_site::verify(path)?;
-        format!("the log of the site {site}: {entries} entries, all as written")
+        let entries = units::counted(entries, "entry");
+        format!("the log of the site {site}: {entries}")
     } else {
         let (sets, sites) = bloomgrove_server::coordinator::verify(path)?;
         let (sets, sites) = (units::counted(sets, "set"), units::counted(sites, "site"));
-        format!("a server's store: {sets} and {sites}, all as written")
+        format!("a server's store: {sets} and {sites}")
     }))
 }
 

@@ -29,8 +29,17 @@ fn completions_of_every_shell_name_every_noun() {
     assert!(read.status.success() && read.stderr.is_empty(), "{read:?}");
 }
 
+/// What writes a file, a script or a format of its own.
+const WITHOUT_JSON: [&str; 5] = [
+    "bloomgrove-bloofi-draw",
+    "bloomgrove-completions",
+    "bloomgrove-man",
+    "bloomgrove-site-secret",
+    "bloomgrove-site-sparql",
+];
+
 #[test]
-fn every_command_has_a_man_page() {
+fn every_command_has_a_man_page_and_json() {
     let shop = Shop::new();
     shop.run("man pages/man1").ends(0);
     for (noun, verb) in [("index", "which"), ("filter", "build"), ("remote", "add")] {
@@ -57,6 +66,17 @@ fn every_command_has_a_man_page() {
         count += 1;
     }
     assert!(count > 12, "{count} nouns");
+
+    // A page of a verb names no other pages below it.
+    let pages = std::fs::read_dir(shop.path("pages/man1")).unwrap();
+    for page in pages.map(|page| page.unwrap().path()) {
+        let text = std::fs::read_to_string(&page).unwrap();
+        let name = page.file_stem().unwrap().to_str().unwrap();
+        let has_verbs = text.contains(".SH SUBCOMMANDS");
+        if !has_verbs && !WITHOUT_JSON.contains(&name) {
+            assert!(text.contains("\\-\\-json"), "{name} has no --json");
+        }
+    }
 
     shop.write("file", "");
     shop.run("man file/man1").fails_with(&["file/man1"]);

@@ -8,8 +8,10 @@ use anyhow::{Context, Result, bail};
 use bloomgrove::index::Shape;
 use bloomgrove::{Error, MappedFilter};
 
+use serde_json::json;
+
 use crate::shared::keys::{self, Column, KeyKind};
-use crate::shared::output::{Output, complain};
+use crate::shared::output::{self, Output, complain};
 use crate::shared::sizing::OVERFULL;
 use crate::shared::stamp::{self, FileTag};
 use crate::shared::{Outcome, notes, open, units};
@@ -32,6 +34,9 @@ pub(crate) struct Remove {
     /// Remove all slices before this one
     #[arg(long, value_name = "SLICE")]
     before: Option<u64>,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
 }
 
 /// Add keys or a filter to a set, or rename it.
@@ -61,6 +66,9 @@ pub(crate) struct Update {
     /// Rename the set
     #[arg(long, value_name = "NAME")]
     rename: Option<OsString>,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
 }
 
 /// Rewrite an index without the space that is no longer used.
@@ -78,6 +86,9 @@ pub(crate) struct Compact {
     /// Use this layout instead of the planner's choice; auto returns to the planner
     #[arg(long, value_enum)]
     layout: Option<LayoutArg>,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
@@ -93,15 +104,15 @@ pub(crate) fn remove(args: Remove) -> Result<Outcome> {
     let mut file = open::to_change(&args.index)?;
     let mut output = Output::new();
     let mut complete = true;
-    let mut lines = Vec::new();
-    if let Some(before) = args.before {
-        let slices = file.expire(before)?;
-        lines.push(format!("removed {}", units::counted(slices as u64, "slice")).into_bytes());
-    }
+    let mut removed = Vec::new();
+    let slices = match args.before {
+        Some(before) => Some(file.expire(before)?),
+        None => None,
+    };
     for name in args.sets {
         let name = name.into_vec();
         match file.remove(&name) {
-            Ok(_) => lines.push([b"removed ", &*name].concat()),
+            Ok(_) => removed.push(name),
             Err(error @ Error::UnknownSet { .. }) => {
                 complain(format_args!("{}: {error}", args.index.display()));
                 complete = false;
@@ -111,8 +122,20 @@ pub(crate) fn remove(args: Remove) -> Result<Outcome> {
     }
     // Reported once it is committed.
     file.commit()?;
-    for line in lines {
-        output.bytes(&[&line, b"\n"])?;
+    if args.json {
+        let removed: Vec<_> = removed
+            .iter()
+            .map(|name| output::json_bytes(name))
+            .collect();
+        output.json(&json!({ "removed": removed, "slices": slices }))?;
+    } else {
+        if let Some(slices) = slices {
+            let slices = units::counted(slices as u64, "slice");
+            output.line(format_args!("removed {slices}"))?;
+        }
+        for name in removed {
+            output.bytes(&[b"removed ", &name, b"\n"])?;
+        }
     }
     output.finish()?;
     Ok(Outcome::of(complete))
@@ -172,14 +195,19 @@ pub(crate) fn update(args: Update) -> Result<Outcome> {
         ));
     }
     let mut output = Output::new();
-    output.bytes(&[b"updated ", &old])?;
-    if name != old {
-        output.bytes(&[b", now ", &name])?;
+    if args.json {
+        let (old, new) = (output::json_bytes(&old), output::json_bytes(&name));
+        output.json(&json!({ "updated": old, "name": new, "keys": count }))?;
+    } else {
+        output.bytes(&[b"updated ", &old])?;
+        if name != old {
+            output.bytes(&[b", now ", &name])?;
+        }
+        output.line(match count {
+            0 => String::new(),
+            count => format!(": {}", units::counted(count, "key")),
+        })?;
     }
-    output.line(match count {
-        0 => String::new(),
-        count => format!(": {}", units::counted(count, "key")),
-    })?;
     output.finish()?;
     Ok(Outcome::Yes)
 }
@@ -217,14 +245,21 @@ pub(crate) fn compact(args: Compact) -> Result<Outcome> {
         }
     }
     let after = std::fs::metadata(&args.index).map_or(0, |about| about.len());
+    let layouts = super::info::layouts(&file);
     let mut output = Output::new();
-    output.line(format_args!(
-        "{}: {}, was {}; {}",
-        args.index.display(),
-        units::size(after),
-        units::size(before),
-        super::info::layouts(&file),
-    ))?;
+    if args.json {
+        let file = args.index.to_string_lossy();
+        output.json(
+            &json!({ "file": file, "bytes": after, "bytes_before": before, "layouts": layouts }),
+        )?;
+    } else {
+        output.line(format_args!(
+            "{}: {}, was {}; {layouts}",
+            args.index.display(),
+            units::size(after),
+            units::size(before),
+        ))?;
+    }
     output.finish()?;
     Ok(Outcome::Yes)
 }

@@ -7,6 +7,9 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use bloomgrove_client::api::{ChangeSet, Code, CreateSet, Params};
 
+use serde::Serialize;
+use serde_json::json;
+
 use super::which::chunk;
 use crate::shared::connect::{Remote, key};
 use crate::shared::keys::{self, Column, KeyKind};
@@ -42,6 +45,9 @@ pub(super) struct Create {
     /// When the set expires, from now: 30min, 24h
     #[arg(long, value_name = "TIME", value_parser = units::duration)]
     expires: Option<Duration>,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
 }
 
 pub(super) fn create(remote: &Remote, args: Create) -> Result<Outcome> {
@@ -59,12 +65,9 @@ pub(super) fn create(remote: &Remote, args: Create) -> Result<Outcome> {
         expires_in: args.expires.map(seconds),
     };
     let set = remote.wait(remote.client.create(&set))?;
-    say(format_args!(
-        "created {}: {} bits, {} hashes",
-        set.name,
-        units::grouped(set.params.bits),
-        set.params.hashes
-    ))
+    let (bits, hashes) = (units::grouped(set.params.bits), set.params.hashes);
+    let line = format_args!("created {}: {bits} bits, {hashes} hashes", set.name);
+    report(args.json, &set, line)
 }
 
 /// Whole seconds, at least one.
@@ -72,9 +75,17 @@ pub(super) fn seconds(time: Duration) -> u64 {
     (time.as_secs_f64().ceil() as u64).max(1)
 }
 
-fn say(line: std::fmt::Arguments<'_>) -> Result<Outcome> {
+/// Prints what a change did: a line for people, or JSON.
+pub(super) fn report(
+    json: bool,
+    value: &impl Serialize,
+    line: std::fmt::Arguments<'_>,
+) -> Result<Outcome> {
     let mut output = Output::new();
-    output.line(line)?;
+    match json {
+        true => output.json(&serde_json::to_value(value)?)?,
+        false => output.line(line)?,
+    }
     output.finish()?;
     Ok(Outcome::Yes)
 }
@@ -102,6 +113,9 @@ pub(super) struct Insert {
     /// How to interpret a line
     #[arg(long = "keys", value_enum, default_value = "text")]
     kind: KeyKind,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
 }
 
 pub(super) fn insert(remote: &Remote, args: Insert) -> Result<Outcome> {
@@ -130,11 +144,13 @@ pub(super) fn insert(remote: &Remote, args: Insert) -> Result<Outcome> {
     }
     drop(progress);
     warn_if_overfull(remote, &args.set)?;
-    say(format_args!(
-        "updated {}: {}",
-        args.set,
-        units::counted(count, "key")
-    ))
+    let value = json!({ "set": args.set, "keys": count });
+    let keys = units::counted(count, "key");
+    report(
+        args.json,
+        &value,
+        format_args!("updated {}: {keys}", args.set),
+    )
 }
 
 /// Warns if a set has more keys than its filter was sized for.
@@ -158,6 +174,9 @@ pub(super) struct Remove {
     /// Names of sets
     #[arg(value_name = "SET", required = true)]
     sets: Vec<String>,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
 }
 
 pub(super) fn remove(remote: &Remote, args: Remove) -> Result<Outcome> {
@@ -165,6 +184,7 @@ pub(super) fn remove(remote: &Remote, args: Remove) -> Result<Outcome> {
     let mut outcome = Outcome::Yes;
     for name in args.sets {
         match remote.wait_for(remote.client.remove(&name)) {
+            Ok(()) if args.json => output.json_line(&json!({ "removed": name }))?,
             Ok(()) => output.line(format_args!("removed {name}"))?,
             Err(error) if error.code() == Some(Code::NotFound) => {
                 complain(format_args!("{error}"));
@@ -191,6 +211,9 @@ pub(super) struct Rename {
     /// Its new name
     #[arg(value_name = "NAME")]
     name: String,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
 }
 
 pub(super) fn rename(remote: &Remote, args: Rename) -> Result<Outcome> {
@@ -199,7 +222,8 @@ pub(super) fn rename(remote: &Remote, args: Rename) -> Result<Outcome> {
         ..ChangeSet::default()
     };
     let set = remote.wait(remote.client.change(&args.set, &change))?;
-    say(format_args!("renamed {}, now {}", args.set, set.name))
+    let line = format_args!("renamed {}, now {}", args.set, set.name);
+    report(args.json, &set, line)
 }
 
 /// Replace the tags of a set.
@@ -217,6 +241,9 @@ pub(super) struct Tag {
     /// Remove all its tags
     #[arg(long, conflicts_with = "tags")]
     none: bool,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
 }
 
 pub(super) fn tag(remote: &Remote, args: Tag) -> Result<Outcome> {
@@ -225,14 +252,11 @@ pub(super) fn tag(remote: &Remote, args: Tag) -> Result<Outcome> {
         ..ChangeSet::default()
     };
     let set = remote.wait(remote.client.change(&args.set, &change))?;
-    match set.tags.is_empty() {
-        true => say(format_args!("{} has no tags", set.name)),
-        false => say(format_args!(
-            "{} has the tags {}",
-            set.name,
-            set.tags.join(", ")
-        )),
-    }
+    let tags = match set.tags.is_empty() {
+        true => "no tags".to_owned(),
+        false => format!("the tags {}", set.tags.join(", ")),
+    };
+    report(args.json, &set, format_args!("{} has {tags}", set.name))
 }
 
 /// Set when a set expires.
@@ -250,6 +274,9 @@ pub(super) struct Expire {
     /// The set never expires
     #[arg(long, conflicts_with = "time")]
     never: bool,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
 }
 
 pub(super) fn expire(remote: &Remote, args: Expire) -> Result<Outcome> {
@@ -258,12 +285,9 @@ pub(super) fn expire(remote: &Remote, args: Expire) -> Result<Outcome> {
         ..ChangeSet::default()
     };
     let set = remote.wait(remote.client.change(&args.set, &change))?;
-    match set.expires {
-        Some(then) => say(format_args!(
-            "{} expires {}",
-            set.name,
-            units::moment(then)?
-        )),
-        None => say(format_args!("{} does not expire", set.name)),
-    }
+    let when = match set.expires {
+        Some(then) => format!("expires {}", units::moment(then)?),
+        None => "does not expire".to_owned(),
+    };
+    report(args.json, &set, format_args!("{} {when}", set.name))
 }

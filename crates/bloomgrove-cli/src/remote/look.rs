@@ -8,6 +8,9 @@ use bloomgrove::format::Content;
 use bloomgrove_client::ListRequest;
 use bloomgrove_client::api::{Set, Status};
 
+use serde_json::json;
+
+use super::change::report;
 use crate::shared::connect::Remote;
 use crate::shared::output::Output;
 use crate::shared::{Outcome, message_file, units};
@@ -219,6 +222,9 @@ pub(super) struct Download {
     /// Write it compressed, as `filter compress` does
     #[arg(long)]
     message: bool,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
 }
 
 pub(super) fn download(remote: &Remote, args: Download) -> Result<Outcome> {
@@ -242,16 +248,16 @@ pub(super) fn download(remote: &Remote, args: Download) -> Result<Outcome> {
         version
     };
     // The file may be standard output.
-    if !message_file::is_stream(&args.output) {
-        let mut output = Output::new();
-        output.line(format_args!(
-            "{}: version {version} of {}",
-            args.output.display(),
-            args.set
-        ))?;
-        output.finish()?;
+    if message_file::is_stream(&args.output) {
+        return Ok(Outcome::Yes);
     }
-    Ok(Outcome::Yes)
+    let file = args.output.display();
+    let value = json!({ "file": file.to_string(), "set": args.set, "version": version });
+    report(
+        args.json,
+        &value,
+        format_args!("{file}: version {version} of {}", args.set),
+    )
 }
 
 /// Write a snapshot of everything on the server to its data directory.

@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 
+use super::change::report;
 use crate::shared::connect::Remote;
 use crate::shared::output::Output;
 use crate::shared::{Outcome, units};
@@ -64,9 +65,13 @@ pub(super) struct Forget {
     /// The site
     #[arg(value_name = "SITE")]
     site: String,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
 }
 
 pub(super) fn forget(remote: &Remote, args: Forget) -> Result<Outcome> {
     remote.wait(remote.client.remove_site(&args.site))?;
-    Ok(Outcome::Yes)
+    let value = serde_json::json!({ "removed": args.site });
+    report(args.json, &value, format_args!("removed {}", args.site))
 }

@@ -7,9 +7,10 @@ use bloomgrove::MappedFilter;
 use bloomgrove::codec::Kind;
 use bloomgrove::format::{Content, content_of};
 
-use super::change::warn_if_overfull;
+use serde_json::json;
+
+use super::change::{report, warn_if_overfull};
 use crate::shared::connect::Remote;
-use crate::shared::output::Output;
 use crate::shared::{Outcome, message_file, units};
 
 /// Merge filters into a set, or apply deltas.
@@ -30,11 +31,15 @@ pub(super) struct Update {
     /// The version that the first was made from; fails if the set has been replaced since
     #[arg(long, value_name = "VERSION")]
     base: Option<u64>,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
 }
 
 pub(super) fn run(remote: &Remote, args: Update) -> Result<Outcome> {
     let (client, mut base) = (&remote.client, args.base);
     let mut changed = 0;
+    let mut version = None;
     for path in &args.files {
         let shown = || path.display().to_string();
         let updated = match message_file::kind_of(path)? {
@@ -56,15 +61,15 @@ pub(super) fn run(remote: &Remote, args: Update) -> Result<Outcome> {
         };
         let updated = updated.with_context(shown)?;
         changed += updated.changed_bits;
-        base = args.base.map(|_| updated.version);
+        version = Some(updated.version);
+        base = args.base.and(version);
     }
     warn_if_overfull(remote, &args.set)?;
-    let mut output = Output::new();
-    output.line(format_args!(
-        "updated {}: {} changed",
-        args.set,
-        units::counted(changed, "bit")
-    ))?;
-    output.finish()?;
-    Ok(Outcome::Yes)
+    let value = json!({ "set": args.set, "changed_bits": changed, "version": version });
+    let bits = units::counted(changed, "bit");
+    report(
+        args.json,
+        &value,
+        format_args!("updated {}: {bits} changed", args.set),
+    )
 }

@@ -17,8 +17,14 @@ pub(crate) fn grouped(number: u64) -> String {
 
 /// A number of things: `1 key`, `2,000 keys`.
 pub(crate) fn counted(number: u64, thing: &str) -> String {
-    let ending = if number == 1 { "" } else { "s" };
-    format!("{} {thing}{ending}", grouped(number))
+    if number == 1 {
+        return format!("1 {thing}");
+    }
+    let number = grouped(number);
+    match thing.strip_suffix('y') {
+        Some(stem) if !stem.ends_with(['a', 'e', 'o']) => format!("{number} {stem}ies"),
+        _ => format!("{number} {thing}s"),
+    }
 }
 
 /// A size in bytes, in the largest unit that leaves at least one of it.
@@ -69,6 +75,9 @@ mod tests {
         assert_eq!(grouped(0), "0");
         assert_eq!(grouped(999), "999");
         assert_eq!(grouped(1_234_567), "1,234,567");
+        assert_eq!(counted(1, "entry"), "1 entry");
+        assert_eq!(counted(2000, "entry"), "2,000 entries");
+        assert_eq!(counted(0, "key"), "0 keys");
         assert_eq!(size(999), "999 B");
         assert_eq!(size(1_250_000), "1.2 MB");
         assert_eq!(percent(0.01), "1.00 %");

@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use bloomgrove_site::generate::Plan;
 
+use serde_json::json;
+
 use crate::shared::output::Output;
 use crate::shared::whole_file::{Form, WholeFile};
 use crate::shared::{Outcome, interrupt, units};
@@ -32,6 +34,9 @@ pub(super) struct Generate {
     /// The directory to write to; it is created if necessary
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
 }
 
 /// Files that are open at a time.
@@ -70,11 +75,16 @@ pub(super) fn run(args: Generate) -> Result<Outcome> {
         file.finish()?;
     }
     let mut output = Output::new();
-    let (events, sites) = (
-        units::counted(args.events, "event"),
-        units::counted(sites, "site"),
-    );
-    output.line(format_args!("{events} of {sites} in {}", folder.display()))?;
+    let shown = folder.display();
+    if args.json {
+        let value =
+            json!({ "events": args.events, "sites": sites, "directory": shown.to_string() });
+        output.json(&value)?;
+    } else {
+        let events = units::counted(args.events, "event");
+        let sites = units::counted(sites, "site");
+        output.line(format_args!("{events} of {sites} in {shown}"))?;
+    }
     output.finish()?;
     Ok(Outcome::Yes)
 }

@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use bloomgrove_client::api::{Event, EventKind};
 
+use serde_json::json;
+
 use super::open;
 use crate::shared::output::Output;
 use crate::shared::{Outcome, connect, units};
@@ -55,6 +57,9 @@ pub(super) struct Record {
     from: Option<PathBuf>,
     #[command(flatten)]
     site: connect::Site,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
 }
 
 /// Events of a file sent at a time.
@@ -79,12 +84,15 @@ pub(super) fn run(args: Record) -> Result<Outcome> {
             recorded.with_context(|| {
                 let before = units::counted(total, "event");
                 format!(
-                    "{}: failed after {before}, which are recorded",
+                    "{}: in the first {before}; earlier batches of {BATCH} are recorded",
                     path.display()
                 )
             })?;
         }
-        output.line(format_args!("recorded {}", units::counted(total, "event")))?;
+        match args.json {
+            true => output.json(&json!({ "recorded": total }))?,
+            false => output.line(format_args!("recorded {}", units::counted(total, "event")))?,
+        }
         output.finish()?;
         return Ok(Outcome::Yes);
     };
@@ -98,8 +106,10 @@ pub(super) fn run(args: Record) -> Result<Outcome> {
         agent: args.agent,
         peer: args.peer,
     };
-    for id in remote.wait(site.record(vec![event]))?.ids {
-        output.line(id)?;
+    let recorded = remote.wait(site.record(vec![event]))?;
+    match args.json {
+        true => output.json(&serde_json::to_value(&recorded)?)?,
+        false => output.line(recorded.ids.join("\n"))?,
     }
     output.finish()?;
     Ok(Outcome::Yes)
