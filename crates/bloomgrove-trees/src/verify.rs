@@ -6,17 +6,25 @@ use bloomgrove::Error;
 use bloomgrove::format::{Content, Report, content_of};
 use bloomgrove::raw::format::Grove;
 
-/// As [`bloomgrove::verify`], which knows no trees: of one, checks every byte and its shape, too.
+use crate::bloofi::NamedBloofi;
+use crate::bloom_sample_tree::BloomSampleTree;
+
+/// As [`bloomgrove::verify`], which knows no trees: of one, checks every byte and its shape, too, and
+/// of a BloomSampleTree that every name is in the filter of its leaf.
 ///
 /// # Errors
 /// The first thing that is wrong.
 pub fn verify(path: impl AsRef<Path>) -> Result<Report, Error> {
     let path = path.as_ref();
-    if content_of(path)? != Content::Tree {
-        return bloomgrove::verify(path);
-    }
-    let grove = Grove::open(path, Content::Tree)?;
-    crate::bloom_tree::check_file(&grove)
+    let content = content_of(path)?;
+    let check: fn(&Grove<'_>) -> Result<(), Error> = match content {
+        Content::BloomTree => crate::bloom_tree::check_file,
+        Content::Bloofi => |grove| NamedBloofi::read(grove).map(|_| ()),
+        Content::BloomSampleTree => |grove| BloomSampleTree::read(grove)?.check_filters(),
+        _ => return bloomgrove::verify(path),
+    };
+    let grove = Grove::open(path, content)?;
+    check(&grove)
         .and_then(|()| grove.check_all())
         .map_err(|error| grove.locate(error))
 }

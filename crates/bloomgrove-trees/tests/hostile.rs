@@ -12,6 +12,8 @@ use std::path::Path;
 use bloomgrove::format::Notes;
 use bloomgrove::index::{Index, IndexFile, Shape};
 use bloomgrove::{Error, Filter, MappedFilter, Params};
+use bloomgrove_trees::bloofi::{BloofiOptions, NamedBloofi};
+use bloomgrove_trees::bloom_sample_tree::{BloomSampleTree, Operations, Threshold};
 use bloomgrove_trees::bloom_tree::{self, BloomTree, Coding, MappedBloomTree};
 
 fn open_everything(path: &Path) {
@@ -66,6 +68,37 @@ fn open_everything(path: &Path) {
             assert!(loaded == tree);
         }
     }
+    // Whatever loads is a right tree, and can be changed like any other.
+    if let Ok(mut sets) = NamedBloofi::load(path) {
+        sets.tree().assert_invariants();
+        let params = sets.tree().params().clone();
+        for key in keys {
+            sets.search(&params.probe(key), &mut Vec::new());
+        }
+        let names: Vec<Vec<u8>> = sets.names().map(<[u8]>::to_vec).collect();
+        let _ = sets.insert("another", &Filter::new(params).unwrap());
+        for name in names {
+            sets.remove(&name).unwrap();
+            sets.tree().assert_invariants();
+        }
+    }
+    if let Ok(mut tree) = BloomSampleTree::load(path) {
+        // A namespace may be larger than anybody can go through.
+        if tree.len() > 1 << 20 {
+            let _ = bloomgrove_trees::verify(path);
+            return;
+        }
+        assert_eq!(tree.iter().count() as u64, tree.len());
+        let mut query = Filter::new(tree.params().clone()).unwrap();
+        query.insert_batch(&[1u64, 5, 8]);
+        let work = &mut Operations::default();
+        for threshold in [Threshold::Safe, Threshold::Estimate(0.5)] {
+            let member = |name| assert!(query.contains(&name));
+            tree.reconstruct(&query, threshold, work, member).unwrap();
+        }
+        let _ = (tree.insert(7), tree.insert(u64::MAX));
+    }
+    let _ = bloomgrove_trees::verify(path);
 }
 
 fn samples() -> Vec<Vec<u8>> {
@@ -91,6 +124,20 @@ fn samples() -> Vec<Vec<u8>> {
     let file = folder.path().join("tree");
     tree.save(&file).unwrap();
     samples.push(std::fs::read(&file).unwrap());
+    let mut sets = NamedBloofi::new(filter.params().clone(), BloofiOptions::default()).unwrap();
+    for name in ["one", "two", "three", "four", "five", "six", ""] {
+        sets.insert(name, &filter).unwrap();
+    }
+    let mut bytes = Vec::new();
+    sets.write_to(&mut bytes).unwrap();
+    samples.push(bytes);
+    let complete = BloomSampleTree::complete(filter.params(), 0..20, 2).unwrap();
+    let pruned = BloomSampleTree::pruned(filter.params(), 0..20, 3, [1, 5, 6, 19]).unwrap();
+    for tree in [complete, pruned] {
+        let mut bytes = Vec::new();
+        tree.write_to(&mut bytes).unwrap();
+        samples.push(bytes);
+    }
     // And one that has grown, and has lost a set.
     let mut file = IndexFile::open(&path).unwrap();
     file.add("three", &filter).unwrap();
@@ -114,9 +161,9 @@ fn any_bytes_are_an_error_or_an_answer() {
             let file = match kind % 4 {
                 0 => bytes.clone(),
                 1 => [&header[0], bytes.as_slice()].concat(),
-                other => with_payload(
-                    &header[usize::from(other) - 2],
-                    u16::from(kind / 4 % 7),
+                _ => with_payload(
+                    &header[usize::from(kind / 40) % header.len()],
+                    u16::from(kind / 4 % 10),
                     bytes,
                 ),
             };

@@ -11,6 +11,8 @@ use bloomgrove::index::{Index, IndexFile};
 use bloomgrove::raw::format::{WholeFile, check_target};
 use bloomgrove::sample::{IndexOptions, NameIndex, Namespace};
 use bloomgrove::{Error, Filter, Params, codec};
+use bloomgrove_trees::bloofi::{BloofiOptions, NamedBloofi};
+use bloomgrove_trees::bloom_sample_tree::BloomSampleTree;
 use bloomgrove_trees::bloom_tree::{self, BloomTree};
 
 fn params() -> Params {
@@ -31,6 +33,8 @@ fn write(content: Content, path: &Path) -> Result<(), Error> {
             buffered::Builder::create(path, &plan, &buffered::Options::default())?.finish()?;
             Ok(())
         }
+        Content::Bloofi => NamedBloofi::new(params(), BloofiOptions::default())?.save(path),
+        Content::BloomSampleTree => BloomSampleTree::complete(&params(), 0..9, 1)?.save(path),
         _ => {
             let shape = bloom_tree::Shape::new(&[(100, 1), (4, 1)])?;
             BloomTree::new(shape)?.save(path)
@@ -38,12 +42,14 @@ fn write(content: Content, path: &Path) -> Result<(), Error> {
     }
 }
 
-const CONTENTS: [Content; 5] = [
+const CONTENTS: [Content; 7] = [
     Content::Filter,
     Content::Index,
     Content::Names,
     Content::Paged,
-    Content::Tree,
+    Content::BloomTree,
+    Content::Bloofi,
+    Content::BloomSampleTree,
 ];
 
 #[test]

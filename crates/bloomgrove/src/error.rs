@@ -280,10 +280,10 @@ impl fmt::Display for Error {
                  fingerprint {wanted:016x}, and these have {found:016x}; apply the deltas in \
                  their order, each once, or have the whole filter sent"
             ),
-            Error::UnknownSet { name } => write!(f, "the index has no set called {name}"),
+            Error::UnknownSet { name } => write!(f, "there is no set called {name}"),
             Error::DuplicateSet { name } => write!(
                 f,
-                "the index has a set called {name} already; update or replace that, or take \
+                "there is a set called {name} already; update or replace that, or take \
                  another name"
             ),
             Error::Namespace { what } => write!(f, "not a possible namespace: {what}"),

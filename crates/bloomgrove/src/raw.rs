@@ -22,6 +22,7 @@ pub mod hash {
 
 /// The `.grove` container.
 pub mod format {
+    pub use crate::format::growing::lock_to_replace;
     pub use crate::format::header::Kind;
     pub use crate::format::reader::Grove;
     pub use crate::format::whole::{WholeFile, check_target};

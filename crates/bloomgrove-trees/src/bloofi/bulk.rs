@@ -221,7 +221,7 @@ impl Bloofi {
         };
     }
 
-    fn parent_of(&mut self, children: &[u32]) -> u32 {
+    pub(super) fn parent_of(&mut self, children: &[u32]) -> u32 {
         let parent = self.nodes.add();
         self.nodes.adopt(parent, 0, children);
         self.nodes.gather(parent);

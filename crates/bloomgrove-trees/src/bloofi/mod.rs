@@ -46,19 +46,23 @@
 //! | `bulk.rs`, `chain.rs`, `widths.rs` | many filters at once: in which order, with how many children to a node |
 //! | `nodes.rs` | values in slabs, links, free nodes |
 //! | `check.rs` | every invariant, for tests |
+//! | `named.rs`, `file.rs` | sets by name; a tree in a `.grove` file |
 //! | `draw/` | the tree as text, Graphviz and SVG |
 
 mod bulk;
 mod chain;
 mod check;
 mod draw;
+mod file;
 mod insert;
+mod named;
 mod nodes;
 mod remove;
 mod widths;
 
 pub use bulk::BulkOrder;
 pub use draw::Drawing;
+pub use named::NamedBloofi;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -115,10 +119,14 @@ impl Metric {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
+#[non_exhaustive]
 pub struct BloofiOptions {
-    order: usize,
-    metric: Metric,
-    split_full: bool,
+    /// As [`order`](Self::order()) sets it.
+    pub order: usize,
+    /// As [`metric`](Self::metric()) sets it.
+    pub metric: Metric,
+    /// As [`split_full`](Self::split_full()) sets it.
+    pub split_full: bool,
 }
 
 impl Default for BloofiOptions {
@@ -156,6 +164,16 @@ impl BloofiOptions {
     pub fn split_full(mut self, split: bool) -> Self {
         self.split_full = split;
         self
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        match (2..=MAX_ORDER).contains(&self.order) {
+            true => Ok(()),
+            false => Err(Error::params(format!(
+                "a Bloofi tree of order {}: the order is 2 to {MAX_ORDER}",
+                self.order
+            ))),
+        }
     }
 }
 
@@ -198,12 +216,7 @@ impl Bloofi {
     /// # Errors
     /// [`Error::Params`] for an order below 2 or above 65,536, [`Error::OutOfMemory`].
     pub fn new(params: Params, options: BloofiOptions) -> Result<Self, Error> {
-        if !(2..=MAX_ORDER).contains(&options.order) {
-            return Err(Error::params(format!(
-                "a tree of order {}; there must be 2 to {MAX_ORDER}",
-                options.order
-            )));
-        }
+        options.check()?;
         Ok(Self {
             nodes: Nodes::new(params.words()),
             scratch: Words::zeroed(params.words())?,

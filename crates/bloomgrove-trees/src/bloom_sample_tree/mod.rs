@@ -49,7 +49,7 @@
 //!
 //! | file | contains |
 //! |---|---|
-//! | `mod.rs` and its neighbours | `build.rs`, `nodes.rs`, names added later `grow.rs`, BSTSample and reconstruction `descend.rs`, the estimator and thresholds `estimate.rs`, leaf size `costs.rs`, exact chances of its samples `chances.rs` |
+//! | `mod.rs` and its neighbours | `build.rs`, `nodes.rs`, names added later `grow.rs`, BSTSample and reconstruction `descend.rs`, the estimator and thresholds `estimate.rs`, leaf size `costs.rs`, exact chances of its samples `chances.rs`, in a `.grove` file `file.rs` |
 //! | `baselines.rs` | dictionary attack, HashInvert |
 //! | `operations.rs` | what they cost, in the paper's units |
 
@@ -59,6 +59,7 @@ mod chances;
 mod costs;
 mod descend;
 mod estimate;
+mod file;
 mod grow;
 mod nodes;
 mod operations;
@@ -71,7 +72,7 @@ pub use operations::Operations;
 use std::ops::Range;
 
 use bloomgrove::{Error, Filter, Params};
-use nodes::Nodes;
+use nodes::{Below, Nodes};
 
 /// The sampling paper's BloomSampleTree: finds the names that a filter holds.
 ///
@@ -161,6 +162,43 @@ impl BloomSampleTree {
     /// The namespace.
     pub fn names(&self) -> Range<u64> {
         self.span.range(0, 0)
+    }
+
+    /// How many names are in the tree: all of the namespace, or those that are occupied.
+    pub fn len(&self) -> u64 {
+        match self.nodes.len() {
+            0 => 0,
+            _ => self.nodes.get(0).names,
+        }
+    }
+
+    /// True when no name is in the tree.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The names in the tree, rising.
+    pub fn iter(&self) -> impl Iterator<Item = u64> {
+        let range = match self.pruned {
+            true => 0..0,
+            false => self.names(),
+        };
+        let listed = self.leaves().into_iter();
+        let listed = listed.flat_map(|slot| match &self.nodes.get(slot).below {
+            Below::Names(names) => &names[..],
+            _ => &[],
+        });
+        range.chain(listed.copied())
+    }
+
+    /// The slots of the leaves, from the first name to the last.
+    fn leaves(&self) -> Vec<usize> {
+        let mut level: Vec<usize> = (0..self.nodes.len().min(1)).collect();
+        for _ in 0..self.span.depth {
+            let halves = |&slot: &usize| self.nodes.get(slot).halves();
+            level = level.iter().flat_map(halves).collect();
+        }
+        level
     }
 
     /// How many levels there are below the root.

@@ -87,6 +87,11 @@ impl Nodes {
         self.list.len()
     }
 
+    /// Words of one filter.
+    pub(super) fn width(&self) -> usize {
+        self.width
+    }
+
     pub(super) fn get(&self, slot: usize) -> &Node {
         &self.list[slot]
     }

@@ -24,7 +24,7 @@ impl<S: AsRef<[u64]>> BloomTree<S> {
     /// # Errors
     /// [`Error::Io`], naming the file.
     pub fn save_with(&self, path: impl AsRef<Path>, notes: &Notes) -> Result<(), Error> {
-        let mut writer = Writer::create(path.as_ref(), Content::Tree)?;
+        let mut writer = Writer::create(path.as_ref(), Content::BloomTree)?;
         writer.section(Kind::Params, &self.shape.root().to_bytes())?;
         writer.section(Kind::Shape, &self.shape.to_bytes())?;
         writer.section(Kind::Notes, &notes.to_bytes())?;
@@ -40,7 +40,7 @@ impl BloomTree {
     /// # Errors
     /// When the file cannot be read, is damaged, or holds something else.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, Error> {
-        let grove = Grove::open(path.as_ref(), Content::Tree)?;
+        let grove = Grove::open(path.as_ref(), Content::BloomTree)?;
         let load = || checked(&grove, shape_of(&grove)?, grove.load_words()?);
         load().map_err(|error| grove.locate(error))
     }
@@ -67,7 +67,7 @@ impl MappedBloomTree {
     /// # Errors
     /// When the file cannot be read, is damaged, or holds something else.
     pub fn map(path: impl AsRef<Path>) -> Result<Self, Error> {
-        let grove = Grove::open(path.as_ref(), Content::Tree)?;
+        let grove = Grove::open(path.as_ref(), Content::BloomTree)?;
         let map = || {
             grove.expect_jumps();
             checked(&grove, shape_of(&grove)?, grove.words()?)

@@ -156,7 +156,7 @@ impl<R: Read> Reader<R> {
         if crate::format::is_grove(&head) {
             return Err(Error::WrongContent {
                 found: match wanted {
-                    Kind::Tree => "a .grove file (see `bloomgrove tree compress`)",
+                    Kind::Tree => "a .grove file (see `bloomgrove bloom-tree compress`)",
                     _ => "a .grove file (see `bloomgrove filter compress`)",
                 },
                 wanted: wanted.name(),
@@ -406,7 +406,7 @@ mod tests {
         let error = read(&sample(), Kind::Filter).unwrap_err().to_string();
         assert_eq!(
             error,
-            "holds a compressed tree (see `bloomgrove tree expand`), and a compressed filter is \
+            "holds a compressed BloomTree (see `bloomgrove bloom-tree expand`), and a compressed filter is \
              needed here"
         );
         let mut later = sample();

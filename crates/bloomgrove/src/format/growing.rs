@@ -9,7 +9,7 @@
 //! Bytes before the last commit never change, so that a map of them stays right while
 //! somebody appends. What follows the last commit was never finished, and is not there.
 
-use std::fs::{File, TryLockError};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -57,14 +57,8 @@ impl Growing {
         origin: Origin,
     ) -> Result<Self, Error> {
         let open = || {
-            loop {
-                let file = open_file(path, File::options().read(true).write(true), origin)?;
-                lock(&file)?;
-                // It may have been replaced before we had the lock.
-                if is_at(&file, path, origin) {
-                    return Self::of_file(path, file, content, origin);
-                }
-            }
+            let file = open_locked(path, File::options().read(true).write(true), origin)?;
+            Self::of_file(path, file, content, origin)
         };
         open().map_err(Error::in_file(path))
     }
@@ -300,6 +294,28 @@ fn check_commit(
         return Err(corrupt("there is no manifest before it"));
     }
     Ok(())
+}
+
+/// Opens a file and keeps other writers out until it is dropped.
+fn open_locked(path: &Path, options: &OpenOptions, origin: Origin) -> Result<File, Error> {
+    loop {
+        let file = open_file(path, options, origin)?;
+        lock(&file)?;
+        // It may have been replaced before we had the lock.
+        if is_at(&file, path, origin) {
+            return Ok(file);
+        }
+    }
+}
+
+/// Keeps other writers away from a file that is read, changed and replaced as a whole, until what
+/// is returned is dropped.
+///
+/// # Errors
+/// [`Error::Busy`] while somebody else changes it; [`Error::Io`].
+pub fn lock_to_replace(path: impl AsRef<Path>) -> Result<File, Error> {
+    let path = path.as_ref();
+    open_locked(path, File::options().read(true), Origin::Named).map_err(Error::in_file(path))
 }
 
 /// Keeps other writers away from a file that is about to be replaced, if there is one.

@@ -30,7 +30,11 @@ pub enum Content {
     /// One filter in pages, larger than memory.
     Paged,
     /// One BloomTree.
-    Tree,
+    BloomTree,
+    /// Many named filters, as a Bloofi tree.
+    Bloofi,
+    /// A BloomSampleTree.
+    BloomSampleTree,
 }
 
 impl Content {
@@ -41,7 +45,9 @@ impl Content {
             Content::Index => "an index",
             Content::Names => "an index of names",
             Content::Paged => "a buffered filter",
-            Content::Tree => "a tree",
+            Content::BloomTree => "a BloomTree",
+            Content::Bloofi => "a Bloofi tree",
+            Content::BloomSampleTree => "a BloomSampleTree",
         }
     }
 
@@ -51,17 +57,23 @@ impl Content {
             Kind::Bits => self != Content::Paged,
             Kind::Params | Kind::Notes => !self.grows(),
             Kind::End => self.is_whole(),
-            Kind::Shape => self == Content::Tree,
+            Kind::Shape => self.is_whole() && self != Content::Filter,
             Kind::Plan => self == Content::Paged,
             Kind::Labels => self == Content::Index,
-            Kind::Names => self == Content::Names,
+            Kind::Names => matches!(
+                self,
+                Content::Names | Content::Bloofi | Content::BloomSampleTree
+            ),
             Kind::Manifest | Kind::Commit => self.grows(),
         }
     }
 
     /// Whether it is written once, with an END.
     pub(super) fn is_whole(self) -> bool {
-        matches!(self, Content::Filter | Content::Tree)
+        matches!(
+            self,
+            Content::Filter | Content::BloomTree | Content::Bloofi | Content::BloomSampleTree
+        )
     }
 
     /// Whether it has commits, and no END.
@@ -75,7 +87,9 @@ impl Content {
             Content::Index => 2,
             Content::Names => 3,
             Content::Paged => 4,
-            Content::Tree => 5,
+            Content::BloomTree => 5,
+            Content::Bloofi => 6,
+            Content::BloomSampleTree => 7,
         }
     }
 
@@ -85,7 +99,9 @@ impl Content {
             Content::Index,
             Content::Names,
             Content::Paged,
-            Content::Tree,
+            Content::BloomTree,
+            Content::Bloofi,
+            Content::BloomSampleTree,
         ]
         .into_iter()
         .find(|content| content.code() == code)
@@ -107,11 +123,11 @@ pub enum Kind {
     Manifest,
     /// Where a change ends.
     Commit,
-    /// Texts of a namespace.
+    /// Texts of a namespace, or the names in a tree.
     Names,
     /// How a buffered filter is laid out.
     Plan,
-    /// The levels of a BloomTree.
+    /// The levels of a tree.
     Shape,
     /// The end of a file that is written once.
     End,

@@ -39,7 +39,7 @@ impl MessageKind {
         match self {
             MessageKind::Filter => "a compressed filter",
             MessageKind::Delta => "a delta",
-            MessageKind::Tree => "a compressed tree",
+            MessageKind::Tree => "a compressed BloomTree",
         }
     }
 
@@ -48,7 +48,7 @@ impl MessageKind {
         match self {
             MessageKind::Filter => "a compressed filter (see `bloomgrove filter expand`)",
             MessageKind::Delta => "a delta (see `bloomgrove filter apply`)",
-            MessageKind::Tree => "a compressed tree (see `bloomgrove tree expand`)",
+            MessageKind::Tree => "a compressed BloomTree (see `bloomgrove bloom-tree expand`)",
         }
     }
 

@@ -26,7 +26,7 @@
 //! | `map.rs`, `store.rs` | memory maps; words in memory or in a map |
 //! | `message.rs`, `notes.rs` | what a message begins with; notes |
 
-mod growing;
+pub(crate) mod growing;
 pub(crate) mod header;
 mod map;
 mod memory;

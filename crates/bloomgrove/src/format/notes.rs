@@ -53,7 +53,7 @@ impl Notes {
                 let (_, head) = paged::open(path, false).map_err(Error::in_file(path))?;
                 return Ok(head.notes);
             }
-            Content::Tree => Content::Tree,
+            content if content.is_whole() => content,
             _ => Content::Filter,
         };
         Self::of(&Grove::open(path, whole)?).map_err(Error::in_file(path))

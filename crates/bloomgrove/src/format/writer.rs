@@ -161,17 +161,29 @@ impl<W: Write> Writer<W> {
 
     /// Writes a section at once.
     pub fn section(&mut self, kind: Kind, payload: &[u8]) -> Result<(), Error> {
+        let (len, sum) = (payload.len() as u64, xxh3_64(payload));
+        self.section_of(kind, len, sum, |writer| writer.put(payload))
+    }
+
+    /// Writes a section whose payload `put` puts, and whose length and sum are known.
+    fn section_of(
+        &mut self,
+        kind: Kind,
+        len: u64,
+        checksum: u64,
+        put: impl FnOnce(&mut Self) -> Result<(), Error>,
+    ) -> Result<(), Error> {
         let mut section = Section {
             kind,
-            offset: self.payload_offset(payload.len() as u64),
-            len: payload.len() as u64,
-            checksum: xxh3_64(payload),
+            offset: self.payload_offset(len),
+            len,
+            checksum,
             head_checksum: 0,
         };
         let head = section.encode();
         self.put(&head)?;
         self.pad_to(section.offset)?;
-        self.put(payload)?;
+        put(self)?;
         self.pad_to(section.end())?;
         self.sections.push(section);
         Ok(())
@@ -179,11 +191,28 @@ impl<W: Write> Writer<W> {
 
     /// Writes words as a section at once.
     pub fn words(&mut self, words: &[u64]) -> Result<(), Error> {
-        if cfg!(target_endian = "little") {
-            return self.section(Kind::Bits, words.as_bytes());
+        self.words_of(std::iter::once(words))
+    }
+
+    /// Writes words that lie in several places as one section. They are gone through twice: the
+    /// sum comes before them, and not everything that is written to can be written to again.
+    pub fn words_of<'w>(
+        &mut self,
+        parts: impl Iterator<Item = &'w [u64]> + Clone,
+    ) -> Result<(), Error> {
+        let mut sum = Xxh3Default::new();
+        let mut len = 0;
+        for words in parts.clone() {
+            for_bytes(words, |bytes| {
+                len += bytes.len() as u64;
+                sum.update(bytes);
+                Ok(())
+            })?;
         }
-        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        self.section(Kind::Bits, &bytes)
+        self.section_of(Kind::Bits, len, sum.digest(), |writer| {
+            let mut parts = parts;
+            parts.try_for_each(|words| for_bytes(words, |bytes| writer.put(bytes)))
+        })
     }
 
     /// Where the next section's head will be.
@@ -224,6 +253,17 @@ impl<W: Write> Writer<W> {
     }
 }
 
+/// The bytes of words as they are in a file.
+fn for_bytes(
+    words: &[u64],
+    mut each: impl FnMut(&[u8]) -> Result<(), Error>,
+) -> Result<(), Error> {
+    if cfg!(target_endian = "little") {
+        return each(words.as_bytes());
+    }
+    words.iter().try_for_each(|word| each(&word.to_le_bytes()))
+}
+
 fn wrote_to(path: Option<&Path>, error: io::Error) -> Error {
     let error = Error::io("writing")(error);
     match path {
@@ -251,13 +291,7 @@ impl<W: Durable> Writer<W> {
 
     /// Adds words to the open section.
     pub fn append_words(&mut self, words: &[u64]) -> Result<(), Error> {
-        if cfg!(target_endian = "little") {
-            return self.append(words.as_bytes());
-        }
-        for word in words {
-            self.append(&word.to_le_bytes())?;
-        }
-        Ok(())
+        for_bytes(words, |bytes| self.append(bytes))
     }
 
     /// Adds bytes to the open section.

@@ -1,0 +1,230 @@
+//! BloomSampleTrees in `.grove` files: saved whole, loaded whole. FORMAT section 18.
+//!
+//! A file has the filters of the leaves, and of a pruned tree the names in it. Which nodes there are
+//! follows from these, and the nodes above the leaves are computed again when it is loaded: no name is
+//! hashed for that, which is what takes the time when a tree is built.
+
+use std::io::Write;
+use std::path::Path;
+
+use super::build::{Frame, insert_all};
+use super::{BloomSampleTree, Span};
+use bloomgrove::format::{Content, Notes};
+use bloomgrove::raw::bits::Words;
+use bloomgrove::raw::format::{Grove, Kind, Writer};
+use bloomgrove::{Error, Filter};
+
+/// Bytes of SHAPE before those of the leaves.
+const HEAD: usize = 24;
+/// Names that are hashed before their filter is looked at.
+const PIECE: usize = 4096;
+
+impl BloomSampleTree {
+    /// Writes the tree to a file, replacing it whole or not at all.
+    ///
+    /// ```
+    /// use bloomgrove_trees::bloom_sample_tree::BloomSampleTree;
+    /// use bloomgrove::Params;
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("names.grove");
+    ///
+    /// let params = Params::for_items(1000, 0.01)?;
+    /// BloomSampleTree::pruned(&params, 0..1 << 40, 10, [7, 8])?.save(&path)?;
+    ///
+    /// let mut tree = BloomSampleTree::load(&path)?;
+    /// assert!(tree.insert(1 << 39)?);
+    /// assert!(tree.iter().eq([7, 8, 1 << 39]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Io`], naming the file. The old file is then as it was.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
+        let mut writer = Writer::create(path.as_ref(), Content::BloomSampleTree)?;
+        self.write_sections(&mut writer)?;
+        writer.finish()?;
+        Ok(())
+    }
+
+    /// Writes the bytes that [`save`](Self::save) would write to a file.
+    ///
+    /// # Errors
+    /// [`Error::Io`] when `out` refuses.
+    pub fn write_to(&self, out: impl Write) -> Result<(), Error> {
+        let mut writer = Writer::stream(out, Content::BloomSampleTree)?;
+        self.write_sections(&mut writer)?;
+        writer.flush()
+    }
+
+    fn write_sections(&self, writer: &mut Writer<impl Write>) -> Result<(), Error> {
+        let leaves = self.leaves();
+        let names = self.names();
+        let mut shape = [names.start.to_le_bytes(), names.end.to_le_bytes()].concat();
+        shape.extend(self.span.depth.to_le_bytes());
+        shape.extend(u32::from(self.pruned).to_le_bytes());
+        // At most as many as there are hashes, which is 64.
+        shape.extend(leaves.iter().map(|&leaf| self.nodes.get(leaf).least as u8));
+        writer.section(Kind::Params, &self.params.to_bytes())?;
+        writer.section(Kind::Shape, &shape)?;
+        if self.pruned {
+            let names: Vec<u8> = self.iter().flat_map(u64::to_le_bytes).collect();
+            writer.section(Kind::Names, &names)?;
+        }
+        writer.words_of(leaves.iter().map(|&leaf| self.nodes.words(leaf)))
+    }
+
+    /// Reads a tree into memory and checks every byte of it.
+    ///
+    /// # Errors
+    /// When the file cannot be read, is damaged, or contains something else.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self, Error> {
+        Self::of(&Grove::open(path.as_ref(), Content::BloomSampleTree)?)
+    }
+
+    /// As [`load`](Self::load), from the bytes of a file.
+    ///
+    /// # Errors
+    /// When they are damaged, or those of something else.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
+        Self::of(&Grove::of_bytes(bytes, Content::BloomSampleTree)?)
+    }
+
+    fn of(grove: &Grove<'_>) -> Result<Self, Error> {
+        Self::read(grove).map_err(|error| grove.locate(error))
+    }
+
+    /// As [`load`](Self::load); errors do not name the file.
+    pub(crate) fn read(grove: &Grove<'_>) -> Result<Self, Error> {
+        let corrupt = |kind: Kind, what: String| -> Error {
+            Error::corrupt(kind.name(), grove.offset(kind), what)
+        };
+        Notes::of(grove)?;
+        let params = grove.params()?;
+        let shape = grove.small(Kind::Shape)?;
+        let (span, pruned, least) = shape_of(shape).map_err(|what| corrupt(Kind::Shape, what))?;
+        let names = match pruned {
+            true => names_of(grove.small(Kind::Names)?, &span)
+                .map_err(|what| corrupt(Kind::Names, what))?,
+            false if grove.offset(Kind::Names) > 0 => {
+                let what = "a complete tree has no names of its own";
+                return Err(corrupt(Kind::Names, what.into()));
+            }
+            false => Vec::new(),
+        };
+        // Before there are nodes for them.
+        if !pruned && span.leaves() != least.len() as u64 {
+            let what = format!("{} leaves, and {} expected", least.len(), span.leaves());
+            return Err(corrupt(Kind::Shape, what));
+        }
+        let words = grove.load_words()?;
+        if (least.len() as u64).checked_mul(params.words() as u64)
+            != Some(words.as_ref().len() as u64)
+        {
+            let what = format!(
+                "{} words for {} leaves of {}",
+                words.as_ref().len(),
+                least.len(),
+                params.words()
+            );
+            return Err(corrupt(Kind::Bits, what));
+        }
+        let mut frame = match pruned {
+            true => Frame::pruned(&params, &span, &names)?,
+            false => Frame::complete(&params, &span)?,
+        };
+        if frame.leaf_count() != least.len() {
+            let what = format!(
+                "{} leaves, and {} have names",
+                least.len(),
+                frame.leaf_count()
+            );
+            return Err(corrupt(Kind::Shape, what));
+        }
+        let (leaf_words, nodes) = frame.leaves_mut();
+        leaf_words.copy_from_slice(words.as_ref());
+        let filters = leaf_words.chunks_exact(params.words());
+        for ((node, filter), &least) in nodes.iter_mut().zip(filters).zip(least) {
+            let filter = Filter::from_words(params.clone(), filter)
+                .map_err(|error| corrupt(Kind::Bits, error.to_string()))?;
+            if !(1..=params.hashes()).contains(&least.into()) {
+                let what = format!("a name sets {least} bits of {} hashes", params.hashes());
+                return Err(corrupt(Kind::Shape, what));
+            }
+            (node.ones, node.least) = (filter.count_ones(), least.into());
+        }
+        Ok(Self {
+            params,
+            span,
+            pruned,
+            nodes: frame.joined(),
+        })
+    }
+
+    /// That every leaf has the filter of its names: the part of `verify` that no checksum tells.
+    pub(crate) fn check_filters(&self) -> Result<(), Error> {
+        let mut words = Words::zeroed(self.params.words())?;
+        for (number, slot) in (0..).zip(self.leaves()) {
+            let (node, wanted) = (self.nodes.get(slot), self.nodes.words(slot));
+            let corrupt = || {
+                let what = format!("leaf {number} does not have the filter of its names");
+                Error::corrupt(Kind::Bits.name(), 0, what)
+            };
+            words.as_mut().fill(0);
+            let mut least = u32::MAX;
+            // In a pruned tree, a leaf lists its names, and this is not its range.
+            let mut names = node
+                .leaf_names(self.span.range(self.span.depth, number))
+                .peekable();
+            while names.peek().is_some() {
+                let some = names.by_ref().take(PIECE);
+                least = least.min(insert_all(&self.params, words.as_mut(), some));
+                let is_more = |(one, all): (&u64, &u64)| one & !all != 0;
+                // At once: the namespace of a damaged file may have no end.
+                if words.as_ref().iter().zip(wanted).any(is_more) {
+                    return Err(corrupt());
+                }
+            }
+            if words.as_ref() != wanted || least != node.least {
+                return Err(corrupt());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The namespace, whether the tree is pruned, and a byte for each leaf.
+///
+/// # Errors
+/// A sentence on what is wrong with the bytes.
+fn shape_of(bytes: &[u8]) -> Result<(Span, bool, &[u8]), String> {
+    let Some((head, leaves)) = bytes.split_first_chunk::<HEAD>() else {
+        return Err(format!("{} bytes are too few for it", bytes.len()));
+    };
+    let (numbers, _) = head.as_chunks::<8>();
+    let [start, end, last] = [0, 1, 2].map(|at| u64::from_le_bytes(numbers[at]));
+    let pruned = match last >> 32 {
+        0 => false,
+        1 => true,
+        other => return Err(format!("it is pruned in way {other}, which is unknown")),
+    };
+    let span = Span::new(start..end, last as u32).map_err(|error| error.to_string())?;
+    Ok((span, pruned, leaves))
+}
+
+/// Rising names of the span.
+fn names_of(bytes: &[u8], span: &Span) -> Result<Vec<u64>, String> {
+    let (numbers, []) = bytes.as_chunks::<8>() else {
+        return Err("it ends inside a name".into());
+    };
+    let names: Vec<u64> = numbers
+        .iter()
+        .map(|name| u64::from_le_bytes(*name))
+        .collect();
+    if !names.is_sorted_by(|a, b| a < b) {
+        return Err("its names do not rise".into());
+    }
+    for name in names.first().into_iter().chain(names.last()) {
+        span.check(*name).map_err(|error| error.to_string())?;
+    }
+    Ok(names)
+}
