@@ -7,19 +7,24 @@
 //! | `which/` | `files.rs` what is asked about, `refresh.rs` keeping the index current, `answer.rs` asking and printing |
 //! | `filter/` | one file per verb; `combine.rs` has union, intersect and fold, `wire.rs` compress, expand, delta and apply |
 //! | `index/` | `build.rs`, `add.rs`; `take_in.rs` sets on their way into an index; `change.rs` remove, update and compact, `info.rs` info and verify, `stale.rs` what has become of the files of sets |
-//! | `sample/` | `draw.rs` is sample, `reconstruct.rs` reconstruct, `index.rs` sample index and info; `expression.rs` what FILTER means, `names.rs` what NAMES means, `explain.rs` what --explain says, `paper.rs` the sampling paper's methods |
+//! | `sample/` | `draw.rs` is sample, `reconstruct.rs` reconstruct, `index.rs` sample index and info; `expression.rs` what FILTER means, `names.rs` what NAMES means, `explain.rs` what --explain says |
 //! | `serve.rs` | `bloomgrove serve` and `serve key`; `serve/flags.rs` its options, `serve/demo.rs` the sites of `--demo` |
 //! | `remote/` | the same verbs against a server: `which.rs`, `add.rs`, `update.rs`, `change.rs`, `look.rs`, `members.rs`, `sites.rs` |
 //! | `site/` | `run.rs` is the site itself, `record.rs`, `import.rs`, `ask.rs` (lineage, sparql, info) and `generate.rs` its verbs |
 //! | `trace/` | `bloomgrove trace`: `mod.rs` asks, `sealed.rs` opens sealed ids, `print.rs` is the table |
 //! | `verify.rs` | `bloomgrove verify`: any file of ours, also stores, snapshots and logs |
-//! | `tree/` | one file per verb; `combine.rs` has intersect and union, `wire.rs` compress and expand |
+//! | `bloofi/` | `change.rs` has add, remove and update, `shape.rs` rebuild and widen; `sets.rs` sets on their way into a tree |
+//! | `bloom_sample_tree/` | one file per verb; `method.rs` the tree and the paper's baselines behind one name each |
+//! | `bloom_tree/` | one file per verb; `combine.rs` has intersect and union, `wire.rs` compress and expand |
 //! | `buffered/` | one file per verb; `size.rs` how large and hashed how, `session.rs` keys on their way in: skipped, synced, kept when it is cut off |
 //! | `hash/` | `quality.rs` is `hash test`, `derivation.rs` is `hash derivation` |
-//! | `tune/` | `tune size`, `tune accuracy`, `tune tree`; `tune wire` in `wire/`: `attempt.rs` is `--try`, `table.rs` the CSV file |
+//! | `tune/` | `tune size`, `tune accuracy`, `tune bloom-tree`; `tune wire` in `wire/`: `attempt.rs` is `--try`, `table.rs` the CSV file |
 //! | `shell.rs` | `completions` and `man`, generated from the definitions of all commands |
 //! | `shared/` | what several commands use: keys from files, sources of sets, sizes, notes, opening, connections, output. A command imports from here and from its own noun only (`tests/commands.rs`); `shared/mod.rs` has the table |
 
+mod bloofi;
+mod bloom_sample_tree;
+mod bloom_tree;
 mod buffered;
 mod filter;
 mod hash;
@@ -35,7 +40,6 @@ mod shared;
 mod shell;
 mod site;
 mod trace;
-mod tree;
 mod tune;
 mod verify;
 mod which;
@@ -45,7 +49,7 @@ use std::process::ExitCode;
 use bloomgrove::format::Content;
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::shared::{Outcome, interrupt, output};
+use crate::shared::{Outcome, interrupt, open, output};
 
 /// Bloom filters, alone and by the hundred thousand: which of my sets contain this item?
 #[derive(Parser)]
@@ -75,13 +79,19 @@ enum Noun {
     /// Build and query filters larger than memory, on disk
     #[command(subcommand)]
     Buffered(buffered::Verb),
-    /// Build, ask, send and combine BloomTrees
-    #[command(subcommand)]
-    Tree(Box<tree::Verb>),
     /// Draw random items of a filter, given the names that may be in it
     Sample(Box<sample::Sample>),
     /// List all items of a filter, given the names that may be in it
     Reconstruct(Box<sample::Reconstruct>),
+    /// Build, query, change and draw Bloofi trees of many sets
+    #[command(subcommand)]
+    Bloofi(Box<bloofi::Verb>),
+    /// Build BloomSampleTrees, and sample or list the items of a filter with them
+    #[command(subcommand)]
+    BloomSampleTree(Box<bloom_sample_tree::Verb>),
+    /// Build, query, compress and combine BloomTrees
+    #[command(subcommand)]
+    BloomTree(Box<bloom_tree::Verb>),
     /// Run a server of sets: clients query over HTTP which of them contain a key
     Serve(Box<serve::Args>),
     /// Run a site: it records what happens to documents, and tells a server which it knows
@@ -119,7 +129,9 @@ fn main() -> ExitCode {
         Noun::Index(verb) => index::run(verb),
         Noun::Remote(args) => remote::run(*args),
         Noun::Buffered(verb) => buffered::run(verb),
-        Noun::Tree(verb) => tree::run(*verb),
+        Noun::Bloofi(verb) => bloofi::run(*verb),
+        Noun::BloomSampleTree(verb) => bloom_sample_tree::run(*verb),
+        Noun::BloomTree(verb) => bloom_tree::run(*verb),
         Noun::Sample(args) => sample::run(*args),
         Noun::Reconstruct(args) => sample::reconstruct(*args),
         Noun::Serve(args) => serve::run(*args),
@@ -153,13 +165,20 @@ fn way_out(error: &anyhow::Error) -> String {
             _ => None,
         }
     });
-    let noun = match found {
-        Some(found) if found == Content::Filter.name() => "filter",
-        Some(found) if found == Content::Index.name() => "index",
-        Some(found) if found == Content::Names.name() => "sample",
-        Some(found) if found == Content::Paged.name() => "buffered",
-        Some(found) if found == Content::Tree.name() => "tree",
-        _ => return String::new(),
-    };
-    format!("; `bloomgrove {noun} info` shows what it contains")
+    let contents = [
+        Content::Filter,
+        Content::Index,
+        Content::Names,
+        Content::Paged,
+        Content::BloomTree,
+        Content::Bloofi,
+        Content::BloomSampleTree,
+    ];
+    let content = contents
+        .iter()
+        .find(|content| found == Some(content.name()));
+    content.map_or(String::new(), |content| {
+        let noun = open::noun(*content);
+        format!("; `bloomgrove {noun} info` shows what it contains")
+    })
 }

@@ -268,22 +268,6 @@ fn sets_that_hold_most_of_many_keys() {
 }
 
 #[test]
-fn the_tree_is_drawn_in_three_forms() {
-    let shop = built();
-    let said = shop.run("index draw x.grove").ends(0);
-    for name in ["a.txt", "b.txt", "deep/c.txt"] {
-        assert!(said.out.contains(name), "{}", said.out);
-    }
-    for (file, part) in [("x.svg", "<svg"), ("x.dot", "digraph")] {
-        shop.run(&format!("index draw x.grove -o {file}")).ends(0);
-        let drawn = std::fs::read_to_string(shop.path(file)).unwrap();
-        assert!(drawn.contains(part) && drawn.contains("b.txt"), "{drawn}");
-    }
-    shop.run("index draw x.grove -o x.pdf")
-        .fails_with(&[".svg", ".dot"]);
-}
-
-#[test]
 fn wrong_requests_say_what_is_wrong_and_harm_nothing() {
     let shop = built();
     let before = std::fs::read(shop.path("x.grove")).unwrap();

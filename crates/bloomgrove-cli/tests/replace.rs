@@ -156,12 +156,12 @@ fn a_command_replaces_only_its_like() {
             "filter build {file} -o {name}.grove --items 100 --layout standard --keys integer"
         ))
         .ends(0);
-        shop.run(&format!("tree build {file} -o {name}.tree"))
+        shop.run(&format!("bloom-tree build {file} -o {name}.tree"))
             .ends(0);
     }
     shop.run("filter delta a.grove b.grove -o ab.delta").ends(0);
     shop.run("filter compress a.grove -o a.msg").ends(0);
-    shop.run("index build a.txt b.txt -o i.grove --items 100")
+    shop.run("bloofi build a.txt b.txt -o i.grove --items 100")
         .ends(0);
     // Each kind once; `twice` says whether it replaces its like.
     let commands: &[(&str, &str)] = &[
@@ -172,16 +172,21 @@ fn a_command_replaces_only_its_like() {
         ("filter", "filter apply a.grove ab.delta -o OUT"),
         ("message", "filter compress a.grove -o OUT"),
         ("delta", "filter delta a.grove b.grove -o OUT"),
-        ("tree", "tree build a.txt -o OUT"),
-        ("coded tree", "tree compress a.tree -o OUT"),
+        ("tree", "bloom-tree build a.txt -o OUT"),
+        ("coded tree", "bloom-tree compress a.tree -o OUT"),
         ("index", "index build a.txt b.txt -o OUT"),
         ("names", "sample index 0..100 --for a.grove -o OUT"),
         (
             "paged",
             "buffered build a.txt -o OUT --items 1000 --replace",
         ),
-        ("svg", "index draw i.grove -o OUT.svg"),
-        ("dot", "index draw i.grove -o OUT.dot"),
+        ("bloofi", "bloofi build a.txt b.txt -o OUT"),
+        (
+            "sample tree",
+            "bloom-sample-tree build 0..100 --for a.grove -o OUT",
+        ),
+        ("svg", "bloofi draw i.grove -o OUT.svg"),
+        ("dot", "bloofi draw i.grove -o OUT.dot"),
         ("csv", "tune wire --items 1000 --fpr 1% --csv OUT"),
         ("lines", "reconstruct a.grove --namespace 0..10 -o OUT"),
     ];

@@ -182,18 +182,6 @@ fn wrong_requests_say_what_and_what_to_do() {
             vec!["--names-as means nothing"],
         ),
         (
-            "sample sevens.grove --namespace 0..9 --method tree --distinct",
-            vec!["--distinct means nothing"],
-        ),
-        (
-            "sample sevens.grove --namespace 0..9 --method dictionary --memory 1GB",
-            vec!["--memory means nothing"],
-        ),
-        (
-            "reconstruct sevens.grove --namespace 0..9 --method tree --threads 2",
-            vec!["--threads means nothing"],
-        ),
-        (
             "reconstruct sevens.grove --namespace 0..9 --count -o x.txt",
             vec!["--count", "--output"],
         ),
@@ -226,18 +214,6 @@ fn wrong_requests_say_what_and_what_to_do() {
         (
             "sample sevens.grove --namespace 0..9 --method invert",
             vec!["affine", "xxh3"],
-        ),
-        (
-            "sample sevens.grove --namespace 0..9 --method hash-invert",
-            vec!["affine", "xxh3"],
-        ),
-        (
-            "sample letters.grove --namespace 0..9 --method tree",
-            vec!["for integers", "--keys integer"],
-        ),
-        (
-            "sample affine.grove --namespace sevens.txt --method hash-invert",
-            vec!["a range of integers"],
         ),
         (
             "sample sevens.grove --namespace 0..7000 --method list --memory 100",

@@ -1,4 +1,4 @@
-//! `bloomgrove tune tree` and `tune wire`, as a user runs them.
+//! `bloomgrove tune bloom-tree` and `tune wire`, as a user runs them.
 
 mod support;
 
@@ -7,14 +7,16 @@ use support::{Shop, json, lines};
 #[test]
 fn the_front_of_trees_is_printed_and_written() {
     let shop = Shop::new();
-    let said = shop.run("tune tree --items 1000 --csv front.csv").ends(0);
+    let said = shop
+        .run("tune bloom-tree --items 1000 --csv front.csv")
+        .ends(0);
     assert!(said.out.starts_with("rho  m "), "{}", said.out);
     assert!(said.out.contains("196 of 196 configurations judged"));
     assert!(said.out.contains("in the paper's way it would seem"));
     let csv = std::fs::read_to_string(shop.path("front.csv")).unwrap();
     assert!(csv.starts_with("rho,m,k,expected_fpr,geometric_fpr,"));
 
-    let facts = json(&shop.run("tune tree --items 1000 --json").ends(0));
+    let facts = json(&shop.run("tune bloom-tree --items 1000 --json").ends(0));
     let front = facts["front"].as_array().unwrap();
     assert_eq!(front.len() + 1, csv.lines().count());
     for pair in front.windows(2) {
@@ -31,7 +33,7 @@ fn the_front_of_trees_is_printed_and_written() {
 fn trees_are_bred_by_the_papers_objective_too() {
     let shop = Shop::new();
     let line =
-        "tune tree --items 500 --depth 3 --rho 0.5,1 --rounds 3 --objective geometric --json";
+        "tune bloom-tree --items 500 --depth 3 --rho 0.5,1 --rounds 3 --objective geometric --json";
     let facts = json(&shop.run(line).ends(0));
     assert_eq!(
         (&facts["rounds"], &facts["possible"]),
@@ -46,11 +48,13 @@ fn trees_are_bred_by_the_papers_objective_too() {
 #[test]
 fn what_no_search_can_do_is_said() {
     let shop = Shop::new();
-    shop.run("tune tree --depth 4 --search exhaustive")
+    shop.run("tune bloom-tree --depth 4 --search exhaustive")
         .fails_with(&["153664 configurations", "genetic"]);
-    shop.run("tune tree --rho 0").fails_with(&["above 0"]);
-    shop.run("tune tree --items 0").fails_with(&["at least 1"]);
-    shop.run("tune tree --depth 9").fails_with(&["--depth"]);
+    shop.run("tune bloom-tree --rho 0").fails_with(&["above 0"]);
+    shop.run("tune bloom-tree --items 0")
+        .fails_with(&["at least 1"]);
+    shop.run("tune bloom-tree --depth 9")
+        .fails_with(&["--depth"]);
 }
 
 /// What is recommended is made by the commands that are printed, and has the bytes that were
@@ -122,7 +126,7 @@ fn a_tree_is_as_large_as_predicted_and_not_taken_for_little() {
     };
     let (bits, hashes) = (list("bits"), list("hashes"));
     let line = format!(
-        "tree build keys.txt --compressed -o SET.msg --root-bits {} --bits {} --hashes {}",
+        "bloom-tree build keys.txt --compressed -o SET.msg --root-bits {} --bits {} --hashes {}",
         bits[0],
         bits[1..].join(","),
         hashes.join(",")

@@ -42,6 +42,9 @@ fn files_of_every_kind_are_verified() {
     shop.run("index build in -o i.grove").ends(0);
     shop.run("filter build in/a.txt -o f.grove").ends(0);
     shop.run("filter compress f.grove -o f.message").ends(0);
+    shop.run("bloofi build in -o b.grove").ends(0);
+    shop.run("bloom-sample-tree build 0..1000 --items 100 -o t.grove")
+        .ends(0);
     let server = Server::start(&shop, &[]);
     server.remote(&shop, "add in").ends(0);
     server.remote(&shop, "snapshot").ends(0);
@@ -63,6 +66,8 @@ fn files_of_every_kind_are_verified() {
         "i.grove",
         "f.grove",
         "f.message",
+        "b.grove",
+        "t.grove",
         "s.redb",
         in_use[0],
         in_use[1],

@@ -3,7 +3,6 @@
 mod add;
 mod build;
 mod change;
-mod draw;
 mod info;
 mod stale;
 mod take_in;
@@ -27,8 +26,6 @@ pub(crate) enum Verb {
     Update(change::Update),
     /// Show an index's sets, sizes and layouts
     Info(info::Info),
-    /// Draw the sets as a tree
-    Draw(draw::Args),
     /// Check an index for damage
     Verify(info::Verify),
     /// Rewrite an index without unused space, or in another layout
@@ -43,7 +40,6 @@ pub(crate) fn run(verb: Verb) -> Result<Outcome> {
         Verb::Remove(args) => change::remove(args),
         Verb::Update(args) => change::update(args),
         Verb::Info(args) => info::info(args),
-        Verb::Draw(args) => draw::run(args),
         Verb::Verify(args) => info::verify(args),
         Verb::Compact(args) => change::compact(args),
     }

@@ -1,7 +1,6 @@
 //! `bloomgrove sample`: members at random.
 
 use std::ffi::OsString;
-use std::hash::{BuildHasher, RandomState};
 use std::ops::{ControlFlow, Range};
 
 use anyhow::{Context, Result, bail};
@@ -12,10 +11,9 @@ use serde_json::{Value, json};
 use super::Question;
 use super::explain::{Facts, warn_of_endless, warn_of_poor_accuracy};
 use super::names::Reading;
-use super::paper::{self, Paper};
 use crate::shared::output::{Output, complain, json_bytes};
 use crate::shared::progress::Progress;
-use crate::shared::{Outcome, interrupt, range, units};
+use crate::shared::{Outcome, any_seed, interrupt, range, units};
 
 /// Draws between two looks at the progress.
 const CHUNK: u64 = 4096;
@@ -43,7 +41,7 @@ pub(super) struct Draw {
     /// Only integers of this range
     #[arg(long, value_name = "A..B", value_parser = range::parse)]
     within: Option<Range<u64>>,
-    /// How to draw [default: the fastest of the first four]
+    /// How to draw [default: the fastest]
     #[arg(long, value_enum)]
     method: Option<MethodArg>,
     #[command(flatten)]
@@ -69,25 +67,15 @@ enum MethodArg {
     Invert,
     /// List all members once, and draw from them
     List,
-    /// The sampling paper's tree: not uniform
-    Tree,
-    /// The sampling paper's HashInvert, for affine functions: not uniform
-    HashInvert,
-    /// The sampling paper's DictionaryAttack: tests all names for each draw
-    Dictionary,
 }
 
-impl MethodArg {
-    /// As the library or the paper has it.
-    fn split(self) -> Result<Method, Paper> {
-        match self {
-            MethodArg::Probe => Ok(Method::Probe),
-            MethodArg::Index => Ok(Method::Index),
-            MethodArg::Invert => Ok(Method::Invert),
-            MethodArg::List => Ok(Method::List),
-            MethodArg::Tree => Err(Paper::Tree),
-            MethodArg::HashInvert => Err(Paper::HashInvert),
-            MethodArg::Dictionary => Err(Paper::Dictionary),
+impl From<MethodArg> for Method {
+    fn from(method: MethodArg) -> Self {
+        match method {
+            MethodArg::Probe => Method::Probe,
+            MethodArg::Index => Method::Index,
+            MethodArg::Invert => Method::Invert,
+            MethodArg::List => Method::List,
         }
     }
 }
@@ -97,15 +85,7 @@ pub(super) fn run(args: Draw) -> Result<Outcome> {
     if draws == 0 {
         bail!("-n 0 draws nothing; draw 1 or more");
     }
-    let method = args.method.map(MethodArg::split);
-    let (method, paper) = match method {
-        Some(Err(paper)) => (None, Some(paper)),
-        Some(Ok(method)) => (Some(method), None),
-        None => (None, None),
-    };
-    if let Some(paper) = paper {
-        check_options(&args, paper)?;
-    }
+    let method = args.method.map(Method::from);
     let [filter] = &args.filter[..] else {
         bail!(
             "one filter at a time, or several joined in one argument: 'a.grove & b.grove' for \
@@ -115,7 +95,7 @@ pub(super) fn run(args: Draw) -> Result<Outcome> {
     let names = args.namespace.as_ref().context("no --namespace")?;
     let question = Question::open(filter, names, &args.reading, args.within.clone())?;
     if method == Some(Method::Index) && question.held.index().is_none() {
-        bail!(paper::needs_index(&question));
+        bail!(question.needs_index());
     }
     let query = question.query()?;
     let mut options = Options::new()
@@ -135,27 +115,8 @@ pub(super) fn run(args: Draw) -> Result<Outcome> {
         drawn: Vec::new(),
         count: 0,
     };
-    let outcome = match paper {
-        Some(paper) => task.by_paper(paper)?,
-        None => task.draw()?,
-    };
+    let outcome = task.draw()?;
     task.finish(outcome)
-}
-
-/// An option without effect is a mistake.
-fn check_options(args: &Draw, paper: Paper) -> Result<()> {
-    if args.distinct {
-        bail!("--distinct means nothing with --method {}", paper.name());
-    }
-    if args.memory.is_some() && paper != Paper::Tree {
-        bail!("--memory means nothing with --method {}", paper.name());
-    }
-    Ok(())
-}
-
-/// A seed nobody chose, short enough to be a number anywhere.
-fn any_seed() -> u64 {
-    RandomState::new().hash_one(0) >> 11
 }
 
 /// One run.
@@ -215,31 +176,6 @@ impl Task<'_> {
         drop((progress, waiting));
         self.facts.work(sampler.work(), Some(self.count));
         self.facts.measured(sampler.measured_members(), self.count);
-        Ok(Outcome::Yes)
-    }
-
-    fn by_paper(&mut self, paper: Paper) -> Result<Outcome> {
-        if !paper.is_uniform() {
-            complain(format_args!(
-                "note: the samples of {} are not uniform, as in the paper; those without --method \
-                 are",
-                paper.name()
-            ));
-        }
-        let names = paper::Integers::of(self.question, paper)?;
-        self.question.check_names(names.len())?;
-        self.facts.question(self.question, self.query, names.len());
-        self.facts
-            .line("method", format!("{}: as asked for", paper.name()));
-        self.facts.field("method", json!(paper.name()));
-        self.facts.line("seed", self.options.seed.to_string());
-        let _waiting = interrupt::Waiting::new();
-        let drawn = paper::sample(self.question, paper, &names, &self.options, &mut self.facts)?;
-        if drawn.is_empty() {
-            return self.question.no_member(self.query, names.len());
-        }
-        self.explain();
-        self.print(drawn.into_iter().map(Name::Integer))?;
         Ok(Outcome::Yes)
     }
 

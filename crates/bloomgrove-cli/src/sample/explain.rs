@@ -4,7 +4,6 @@ use bloomgrove::Family;
 use bloomgrove::sample::{
     Estimate, IndexOptions, Method, NameIndex, Plan, Query, Spelling, Way, Work,
 };
-use bloomgrove_trees::bloom_sample_tree::Operations;
 use serde_json::{Map, Value, json};
 
 use super::Question;
@@ -193,23 +192,6 @@ impl Facts {
             );
             self.field("measured_members", json!(members));
         }
-    }
-
-    /// What one of the paper's methods took.
-    pub(super) fn operations(&mut self, work: Operations, draws: Option<u64>) {
-        let (each, of) = per_draw(draws);
-        let tests = work.memberships as f64 / each;
-        let intersections = work.intersections as f64 / each;
-        self.line(
-            "took",
-            format!(
-                "{} tested{of}, {} intersections",
-                short(tests),
-                short(intersections)
-            ),
-        );
-        self.field("tests", json!(tests));
-        self.field("intersections", json!(intersections));
     }
 
     /// Says on standard error what has been gathered since the last time.

@@ -21,21 +21,6 @@ use crate::shared::{Outcome, interrupt, params, units};
 /// What names are made of, as far as it is listed.
 const LISTED: usize = 8;
 
-/// What says of which kind filters are, if not a filter.
-const PARAMS: [&str; 11] = [
-    "fpr",
-    "items",
-    "bits",
-    "hashes",
-    "layout",
-    "hash",
-    "seed",
-    "sip_key",
-    "modulus",
-    "coefficients",
-    "derivation",
-];
-
 /// Index names, so that members of filters are found faster.
 ///
 /// Given as --namespace, an index leads to the names on set bits: of a filter that is 1 % full,
@@ -56,13 +41,13 @@ pub(super) struct Index {
     #[arg(short, long, value_name = "FILE", required_unless_present = "add_to")]
     output: Option<PathBuf>,
     /// Index the names for filters like this one
-    #[arg(long = "for", value_name = "FILTER", conflicts_with_all = PARAMS)]
+    #[arg(long = "for", value_name = "FILTER", conflicts_with_all = params::IDS)]
     like: Option<OsString>,
     /// Add the names to this index, instead of making one
     #[arg(
         long,
         value_name = "INDEX",
-        conflicts_with_all = PARAMS,
+        conflicts_with_all = params::IDS,
         conflicts_with_all = ["output", "like", "lean", "names_as"]
     )]
     add_to: Option<PathBuf>,

@@ -11,7 +11,6 @@ mod explain;
 mod expression;
 mod index;
 pub(crate) mod names;
-mod paper;
 mod reconstruct;
 
 use std::ffi::OsStr;
@@ -119,6 +118,16 @@ impl Question {
             index.params(),
             self.expression.params(),
             self.written,
+        )
+    }
+
+    /// What to say to somebody who wants an index used and has none.
+    fn needs_index(&self) -> String {
+        format!(
+            "--method index needs an index of names: build one with `bloomgrove sample index {} \
+             --for {} -o FILE` and give it as --namespace",
+            self.written,
+            self.expression.first_file().display(),
         )
     }
 

@@ -13,7 +13,6 @@ use super::Question;
 use super::draw::json_name;
 use super::explain::{Facts, warn_of_endless, warn_of_poor_accuracy};
 use super::names::Reading;
-use super::paper::{self, Paper};
 use crate::shared::output::Output;
 use crate::shared::progress::Progress;
 use crate::shared::whole_file::{Form, WholeFile};
@@ -50,7 +49,7 @@ pub(crate) struct Reconstruct {
     /// Only integers of this range
     #[arg(long, value_name = "A..B", value_parser = range::parse)]
     within: Option<Range<u64>>,
-    /// How to find them [default: the fastest of the first three]
+    /// How to find them [default: the fastest]
     #[arg(long, value_enum)]
     method: Option<WayArg>,
     #[command(flatten)]
@@ -74,38 +73,20 @@ enum WayArg {
     Index,
     /// Names on set bits, by turning affine functions round
     Invert,
-    /// The sampling paper's tree, with a threshold that loses nothing
-    Tree,
-    /// The sampling paper's HashInvert, for affine functions
-    HashInvert,
-    /// The sampling paper's DictionaryAttack: a scan on one processor
-    Dictionary,
 }
 
-impl WayArg {
-    fn split(self) -> Result<Way, Paper> {
-        match self {
-            WayArg::Scan => Ok(Way::Scan),
-            WayArg::Index => Ok(Way::Index),
-            WayArg::Invert => Ok(Way::Invert),
-            WayArg::Tree => Err(Paper::Tree),
-            WayArg::HashInvert => Err(Paper::HashInvert),
-            WayArg::Dictionary => Err(Paper::Dictionary),
+impl From<WayArg> for Way {
+    fn from(way: WayArg) -> Self {
+        match way {
+            WayArg::Scan => Way::Scan,
+            WayArg::Index => Way::Index,
+            WayArg::Invert => Way::Invert,
         }
     }
 }
 
 pub(crate) fn run(args: Reconstruct) -> Result<Outcome> {
-    let (way, paper) = match args.method.map(WayArg::split) {
-        Some(Err(paper)) => (None, Some(paper)),
-        Some(Ok(way)) => (Some(way), None),
-        None => (None, None),
-    };
-    if let Some(paper) = paper
-        && args.threads.is_some()
-    {
-        bail!("--threads means nothing with --method {}", paper.name());
-    }
+    let way = args.method.map(Way::from);
     check_output(&args)?;
     let question = Question::open(
         &args.filter,
@@ -114,7 +95,7 @@ pub(crate) fn run(args: Reconstruct) -> Result<Outcome> {
         args.within.clone(),
     )?;
     if way == Some(Way::Index) && question.held.index().is_none() {
-        bail!(paper::needs_index(&question));
+        bail!(question.needs_index());
     }
     let query = question.query()?;
     let mut options = Options::new();
@@ -131,10 +112,7 @@ pub(crate) fn run(args: Reconstruct) -> Result<Outcome> {
         line: Vec::new(),
         count: 0,
     };
-    let names = match paper {
-        Some(paper) => task.by_paper(paper, options.memory)?,
-        None => task.list(&options)?,
-    };
+    let names = task.list(&options)?;
     task.finish(names)
 }
 
@@ -223,29 +201,6 @@ impl Task<'_> {
         }
         self.facts.work(work, None);
         Ok(plan.names)
-    }
-
-    fn by_paper(&mut self, paper: Paper, memory: u64) -> Result<u64> {
-        let names = paper::Integers::of(self.question, paper)?;
-        self.question.check_names(names.len())?;
-        self.facts.question(self.question, self.query, names.len());
-        let method = paper.name();
-        self.facts.line("method", format!("{method}: as asked for"));
-        self.facts.field("method", json!(method));
-        self.explain();
-        // Nobody asks for Ctrl-C meanwhile: it may end the process at once, with no file begun.
-        self.sink = Sink::Nowhere;
-        let waiting = interrupt::Waiting::new();
-        let found = paper::reconstruct(self.question, paper, &names, memory, &mut self.facts)?;
-        drop(waiting);
-        self.sink = Sink::new(self.args)?;
-        for number in found {
-            if interrupt::was_asked() {
-                return Err(self.interrupted());
-            }
-            self.take(&Name::Integer(number))?;
-        }
-        Ok(names.len())
     }
 
     fn interrupted(&self) -> anyhow::Error {

@@ -39,8 +39,8 @@ pub(crate) fn to_change(path: &Path) -> Result<IndexFile, Error> {
     patiently(|| IndexFile::open(path))
 }
 
-/// Opens an index as soon as no other process is changing it.
-pub(crate) fn patiently(open: impl Fn() -> Result<IndexFile, Error>) -> Result<IndexFile, Error> {
+/// Opens a file as soon as no other process is changing it.
+pub(crate) fn patiently<T>(open: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
     let started = Instant::now();
     loop {
         match open() {
@@ -49,6 +49,20 @@ pub(crate) fn patiently(open: impl Fn() -> Result<IndexFile, Error>) -> Result<I
             }
             opened => return opened,
         }
+    }
+}
+
+/// The commands for files of a content.
+pub(crate) fn noun(content: Content) -> &'static str {
+    match content {
+        Content::Index => "index",
+        Content::Names => "sample",
+        Content::Paged => "buffered",
+        Content::BloomTree => "bloom-tree",
+        Content::Bloofi => "bloofi",
+        Content::BloomSampleTree => "bloom-sample-tree",
+        // A filter; there is no other content.
+        _ => "filter",
     }
 }
 

@@ -7,6 +7,21 @@ use super::hashing::Hashing;
 use super::keys::KeyKind;
 use super::units;
 
+/// The ids of all the options below, for those that exclude them.
+pub(crate) const IDS: [&str; 11] = [
+    "fpr",
+    "items",
+    "bits",
+    "hashes",
+    "layout",
+    "hash",
+    "seed",
+    "sip_key",
+    "modulus",
+    "coefficients",
+    "derivation",
+];
+
 // A comment here would become the help of the command.
 #[derive(clap::Args)]
 pub(crate) struct Options {

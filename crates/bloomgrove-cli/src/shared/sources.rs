@@ -101,15 +101,15 @@ pub(crate) fn find(paths: &[PathBuf]) -> (Vec<Source>, bool) {
 }
 
 impl Source {
-    /// A file found in a directory, if it is a set. An index in there is most likely the index of
-    /// these files, and an index of names is neither a set nor keys.
+    /// A file found in a directory, if it is a set. An index or a Bloofi tree in there is most likely
+    /// that of these files, and an index of names is neither a set nor keys.
     pub(crate) fn found(
         inside: &Path,
         path: &Path,
         root: &Path,
         size: u64,
     ) -> Result<Option<Self>> {
-        if content_of(path).is_ok_and(|found| found == Content::Names) {
+        if let Ok(Content::Names | Content::Bloofi | Content::BloomSampleTree) = content_of(path) {
             return Ok(None);
         }
         let place = Place {

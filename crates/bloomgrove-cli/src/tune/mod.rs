@@ -1,8 +1,8 @@
 //! `bloomgrove tune ...`: choosing the size and kind of a filter.
 
 mod accuracy;
+mod bloom_tree;
 mod size;
-mod tree;
 mod wire;
 
 use anyhow::Result;
@@ -16,7 +16,7 @@ pub(crate) enum Verb {
     Size(size::Args),
     /// Find the size for a filter whose items are to be listed
     Accuracy(accuracy::Args),
-    Tree(tree::Args),
+    BloomTree(bloom_tree::Args),
     Wire(wire::Args),
 }
 
@@ -24,7 +24,7 @@ pub(crate) fn run(verb: Verb) -> Result<Outcome> {
     match verb {
         Verb::Size(args) => size::run(&args),
         Verb::Accuracy(args) => accuracy::run(&args),
-        Verb::Tree(args) => tree::run(&args),
+        Verb::BloomTree(args) => bloom_tree::run(&args),
         Verb::Wire(args) => wire::run(&args),
     }
 }

@@ -60,6 +60,7 @@ pub(super) fn find(paths: &[PathBuf], index: Option<&Path>) -> Found {
                     Ok(Content::Paged) => {
                         "`buffered probe` (`bloomgrove buffered info` shows what it contains)"
                     }
+                    Ok(Content::Bloofi) => "`bloofi which`",
                     _ => "`filter check` or `index which`",
                 };
                 complain(format_args!(

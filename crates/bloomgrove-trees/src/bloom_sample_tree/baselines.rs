@@ -124,14 +124,13 @@ impl<'a, S: AsRef<[u64]>> HashInvert<'a, S> {
     /// Prepares to turn round the functions of `query`, for names of a range.
     ///
     /// # Errors
-    /// [`Error::Params`] when the functions of `query` are not affine: no others can be
+    /// [`Error::Closed`] when the functions of `query` are not affine: no others can be
     /// turned round. [`Error::Namespace`] when the range is empty.
     pub fn new(query: &'a Filter<S>, names: Range<u64>) -> Result<Self, Error> {
         let Family::Affine(functions) = query.params().family() else {
-            return Err(Error::params(format!(
-                "only affine functions can be turned round, and this filter has {}",
-                query.params().family().name()
-            )));
+            let family = query.params().family().name();
+            let what = format!("HashInvert inverts affine functions, and this filter has {family}");
+            return Err(Error::Closed { what });
         };
         if names.is_empty() {
             return Err(Error::namespace(format!("{names:?} has no names")));

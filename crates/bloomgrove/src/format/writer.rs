@@ -254,10 +254,7 @@ impl<W: Write> Writer<W> {
 }
 
 /// The bytes of words as they are in a file.
-fn for_bytes(
-    words: &[u64],
-    mut each: impl FnMut(&[u8]) -> Result<(), Error>,
-) -> Result<(), Error> {
+fn for_bytes(words: &[u64], mut each: impl FnMut(&[u8]) -> Result<(), Error>) -> Result<(), Error> {
     if cfg!(target_endian = "little") {
         return each(words.as_bytes());
     }

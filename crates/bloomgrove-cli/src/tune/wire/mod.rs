@@ -239,7 +239,7 @@ fn commands(candidate: &Candidate) -> Vec<String> {
         let bits: Vec<_> = levels[1..].iter().map(|l| l.bits.to_string()).collect();
         let hashes: Vec<_> = levels.iter().map(|l| l.hashes.to_string()).collect();
         return vec![format!(
-            "bloomgrove tree build KEYS -o SET.msg --compressed --root-bits {} --bits {} --hashes \
+            "bloomgrove bloom-tree build KEYS -o SET.msg --compressed --root-bits {} --bits {} --hashes \
              {}{}",
             levels[0].bits,
             bits.join(","),

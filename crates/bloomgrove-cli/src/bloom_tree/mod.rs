@@ -1,4 +1,4 @@
-//! `bloomgrove tree ...`: one set as a BloomTree.
+//! `bloomgrove bloom-tree ...`: one set as a BloomTree.
 
 mod build;
 mod check;
@@ -22,12 +22,12 @@ pub(crate) enum Verb {
     Info(info::Args),
     /// Make a tree of the keys that several share
     #[command(
-        after_help = "Example:\n  bloomgrove tree intersect north.grove south.tree -o both.grove"
+        after_help = "Example:\n  bloomgrove bloom-tree intersect north.grove south.tree -o both.grove"
     )]
     Intersect(combine::Args),
     /// Make the tree of all keys of several
     #[command(
-        after_help = "Example:\n  bloomgrove tree union north.grove south.grove -o all.grove"
+        after_help = "Example:\n  bloomgrove bloom-tree union north.grove south.grove -o all.grove"
     )]
     Union(combine::Args),
     Compress(wire::CompressArgs),

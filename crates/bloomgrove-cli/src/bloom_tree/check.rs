@@ -1,4 +1,4 @@
-//! `bloomgrove tree check`: is this key in?
+//! `bloomgrove bloom-tree check`: is this key in?
 
 use std::path::PathBuf;
 
@@ -12,10 +12,10 @@ use crate::shared::{Outcome, notes, units};
 /// Ask a tree for keys
 ///
 /// Prints each key and "maybe" or "no". A no is certain; a maybe is wrong at the tree's
-/// expected rate, which `tree info` tells. The tree may be compressed. Exit code 0 if any
+/// expected rate, which `bloom-tree info` tells. The tree may be compressed. Exit code 0 if any
 /// may be in, 1 if none is.
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  bloomgrove tree check users.tree ada grace")]
+#[command(after_help = "Example:\n  bloomgrove bloom-tree check users.tree ada grace")]
 pub(crate) struct Args {
     /// The tree
     #[arg(value_name = "TREE")]

@@ -1,4 +1,4 @@
-//! `bloomgrove tree compress` and `expand`: trees to and from the wire.
+//! `bloomgrove bloom-tree compress` and `expand`: trees to and from the wire.
 
 use std::path::{Path, PathBuf};
 
@@ -14,9 +14,9 @@ use crate::shared::{Outcome, message_file, units};
 
 /// Write a tree in as few bytes as it goes, to be sent
 ///
-/// `tree check`, `info` and `intersect` read it as it is.
+/// `bloom-tree check`, `info` and `intersect` read it as it is.
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  bloomgrove tree compress users.grove -o users.tree")]
+#[command(after_help = "Example:\n  bloomgrove bloom-tree compress users.grove -o users.tree")]
 pub(crate) struct CompressArgs {
     /// The tree
     #[arg(value_name = "TREE")]
@@ -40,7 +40,7 @@ enum CodingArg {
 
 /// Turn a compressed tree into a .grove file
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  bloomgrove tree expand users.tree -o users.grove")]
+#[command(after_help = "Example:\n  bloomgrove bloom-tree expand users.tree -o users.grove")]
 pub(crate) struct ExpandArgs {
     /// The compressed tree
     #[arg(value_name = "MESSAGE")]

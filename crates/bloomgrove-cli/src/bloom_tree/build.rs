@@ -1,4 +1,4 @@
-//! `bloomgrove tree build`: files of keys in, a tree out.
+//! `bloomgrove bloom-tree build`: files of keys in, a tree out.
 
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
@@ -19,13 +19,13 @@ use crate::shared::{Outcome, hashing, notes, units};
 ///
 /// Files ending in .gz or .zst are unpacked; - is standard input. Without --items or --root-bits the
 /// distinct keys are counted first, by reading the files twice. The default shape is the paper's for
-/// three levels; `tune tree` finds others, and `tune wire` says whether a tree pays at all.
+/// three levels; `tune bloom-tree` finds others, and `tune wire` says whether a tree pays at all.
 #[derive(clap::Args)]
 #[command(
     mut_arg("layout", |arg| arg.hide(true)),
     after_help = "Examples:\n  \
-    bloomgrove tree build users.txt -o users.grove\n  \
-    bloomgrove tree build users.txt -o users.tree --compressed --rho 0.5 --bits 5,3,3 --hashes 6,3,2,2"
+    bloomgrove bloom-tree build users.txt -o users.grove\n  \
+    bloomgrove bloom-tree build users.txt -o users.tree --compressed --rho 0.5 --bits 5,3,3 --hashes 6,3,2,2"
 )]
 pub(crate) struct Args {
     /// Files of keys

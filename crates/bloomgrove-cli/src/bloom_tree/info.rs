@@ -1,4 +1,4 @@
-//! `bloomgrove tree info`: all that a tree says about itself, its rates side by side.
+//! `bloomgrove bloom-tree info`: all that a tree says about itself, its rates side by side.
 
 use std::path::PathBuf;
 
@@ -19,7 +19,7 @@ use crate::shared::{Outcome, interrupt, notes, units};
 /// no rate, and always lower. Of the sizes by level, "by filter" leaves out what would tell one filter
 /// from the next, and cannot be reached.
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  bloomgrove tree info users.grove --queries 10M")]
+#[command(after_help = "Example:\n  bloomgrove bloom-tree info users.grove --queries 10M")]
 pub(crate) struct Args {
     /// The tree
     #[arg(value_name = "TREE")]

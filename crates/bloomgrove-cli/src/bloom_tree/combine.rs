@@ -1,4 +1,4 @@
-//! `bloomgrove tree intersect` and `union`: trees from trees.
+//! `bloomgrove bloom-tree intersect` and `union`: trees from trees.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `bloomgrove tree`: built, asked, sent, combined, and everything that can be asked wrong.
+//! `bloomgrove bloom-tree`: built, asked, sent, combined, and everything that can be asked wrong.
 
 mod support;
 
@@ -24,20 +24,24 @@ fn json(text: &str) -> serde_json::Value {
 #[test]
 fn built_asked_and_inspected() {
     let shop = shop();
-    let said = shop.run("tree build north.txt -o north.grove").ends(0);
+    let said = shop
+        .run("bloom-tree build north.txt -o north.grove")
+        .ends(0);
     assert!(said.out.contains("2,000 keys read"), "{}", said.out);
-    let said = shop.run("tree check north.grove doc-0 doc-1999").ends(0);
+    let said = shop
+        .run("bloom-tree check north.grove doc-0 doc-1999")
+        .ends(0);
     assert_eq!(said.out, "doc-0\tmaybe\ndoc-1999\tmaybe\n");
-    shop.run("tree check north.grove --keys-from north.txt -q")
+    shop.run("bloom-tree check north.grove --keys-from north.txt -q")
         .ends(0);
     let said = shop
-        .run("tree check north.grove --keys-from north.txt")
+        .run("bloom-tree check north.grove --keys-from north.txt")
         .ends(0);
     assert_eq!(said.out.matches("maybe").count(), 2000);
 
     let facts = json(
         &shop
-            .run("tree info north.grove --json --queries 200k")
+            .run("bloom-tree info north.grove --json --queries 200k")
             .ends(0)
             .out,
     );
@@ -53,7 +57,7 @@ fn built_asked_and_inspected() {
         "{facts}"
     );
     assert_eq!(facts["levels"].as_array().unwrap().len(), 3);
-    let said = shop.run("tree info north.grove --verify").ends(0);
+    let said = shop.run("bloom-tree info north.grove --verify").ends(0);
     for part in [
         "expected false positives",
         "measured",
@@ -68,9 +72,11 @@ fn built_asked_and_inspected() {
 #[test]
 fn sent_and_received() {
     let shop = shop();
-    shop.run("tree build north.txt -o north.grove").ends(0);
+    shop.run("bloom-tree build north.txt -o north.grove")
+        .ends(0);
     let by = |coding: &str| {
-        let line = format!("tree compress north.grove -o north.tree --coding {coding} --json");
+        let line =
+            format!("bloom-tree compress north.grove -o north.tree --coding {coding} --json");
         json(&shop.run(&line).ends(0).out)["bytes"]
             .as_u64()
             .unwrap()
@@ -83,19 +89,25 @@ fn sent_and_received() {
     );
     // A compressed tree is asked as it is, or expanded to the same bytes but for what was noted.
     let asked = "--keys-from north.txt --keys-from south.txt";
-    let said = |tree: &str| shop.run(&format!("tree check {tree} {asked}")).ends(0).out;
+    let said = |tree: &str| {
+        shop.run(&format!("bloom-tree check {tree} {asked}"))
+            .ends(0)
+            .out
+    };
     assert_eq!(said("north.tree"), said("north.grove"));
-    shop.run("tree expand north.tree -o again.grove").ends(0);
+    shop.run("bloom-tree expand north.tree -o again.grove")
+        .ends(0);
     assert_eq!(said("again.grove"), said("north.grove"));
     // Built and sent in one go, it is the same message.
-    shop.run("tree build north.txt -o direct.tree --compressed")
+    shop.run("bloom-tree build north.txt -o direct.tree --compressed")
         .ends(0);
     let read = |name: &str| std::fs::read(shop.path(name)).unwrap();
     assert!(read("direct.tree") == read("north.tree"));
     // Through pipes, too.
-    let line = "$BLOOMGROVE tree compress north.grove -o - | $BLOOMGROVE tree check - doc-0";
+    let line =
+        "$BLOOMGROVE bloom-tree compress north.grove -o - | $BLOOMGROVE bloom-tree check - doc-0";
     assert_eq!(shop.shell(line).ends(0).out, "doc-0\tmaybe\n");
-    let said = shop.run("tree info north.tree").ends(0);
+    let said = shop.run("bloom-tree info north.tree").ends(0);
     assert!(said.out.contains("message"), "{}", said.out);
 }
 
@@ -103,11 +115,12 @@ fn sent_and_received() {
 fn integers_stay_integers_on_the_wire() {
     let shop = Shop::new();
     shop.write("ids.txt", "1\n2\n3\n");
-    shop.run("tree build ids.txt -o ids.tree --compressed --keys integer --items 100")
+    shop.run("bloom-tree build ids.txt -o ids.tree --compressed --keys integer --items 100")
         .ends(0);
-    shop.run("tree check ids.tree 2 -q").ends(0);
-    shop.run("tree check ids.tree 2 -q --keys-as text").ends(1);
-    shop.run("tree check ids.tree two")
+    shop.run("bloom-tree check ids.tree 2 -q").ends(0);
+    shop.run("bloom-tree check ids.tree 2 -q --keys-as text")
+        .ends(1);
+    shop.run("bloom-tree check ids.tree two")
         .fails_with(&["not an integer"]);
 }
 
@@ -115,14 +128,16 @@ fn integers_stay_integers_on_the_wire() {
 fn common_and_all_keys() {
     let shop = shop();
     let shape = "--items 4000 --bits 5,3,3 --hashes 6,3,2,2";
-    shop.run(&format!("tree build north.txt -o north.grove {shape}"))
-        .ends(0);
     shop.run(&format!(
-        "tree build south.txt -o south.tree --compressed {shape}"
+        "bloom-tree build north.txt -o north.grove {shape}"
+    ))
+    .ends(0);
+    shop.run(&format!(
+        "bloom-tree build south.txt -o south.tree --compressed {shape}"
     ))
     .ends(0);
     let said = shop
-        .run("tree intersect north.grove south.tree -o both.grove --json")
+        .run("bloom-tree intersect north.grove south.tree -o both.grove --json")
         .ends(0);
     let common = json(&said.out)["common_items"].as_f64().unwrap();
     assert!((400.0..600.0).contains(&common), "{common}");
@@ -133,18 +148,18 @@ fn common_and_all_keys() {
             .collect::<String>(),
     );
     let said = shop
-        .run("tree check both.grove --keys-from both.txt")
+        .run("bloom-tree check both.grove --keys-from both.txt")
         .ends(0);
     assert_eq!(said.out.matches("maybe").count(), 500);
     // What one of the two does not have, both together hardly have.
     let said = shop
-        .run("tree check both.grove --keys-from north.txt")
+        .run("bloom-tree check both.grove --keys-from north.txt")
         .ends(0);
     assert!(said.out.matches("maybe").count() < 520);
-    shop.run("tree union north.grove south.tree -o all.tree --compressed")
+    shop.run("bloom-tree union north.grove south.tree -o all.tree --compressed")
         .ends(0);
     let said = shop
-        .run("tree check all.tree --keys-from north.txt --keys-from south.txt")
+        .run("bloom-tree check all.tree --keys-from north.txt --keys-from south.txt")
         .ends(0);
     assert_eq!(said.out.matches("maybe").count(), 4000);
 }
@@ -154,11 +169,11 @@ fn parts_threads_and_families() {
     let shop = shop();
     let same = |options: &str| {
         shop.run(&format!(
-            "tree build north.txt -o one.grove --threads 1 {options}"
+            "bloom-tree build north.txt -o one.grove --threads 1 {options}"
         ))
         .ends(0);
         shop.run(&format!(
-            "tree build north.txt -o four.grove --threads 4 {options}"
+            "bloom-tree build north.txt -o four.grove --threads 4 {options}"
         ))
         .ends(0);
         let read = |name: &str| std::fs::read(shop.path(name)).unwrap();
@@ -169,7 +184,7 @@ fn parts_threads_and_families() {
     same("--partitioned --hash murmur3 --seed 3 --derivation kirsch-mitzenmacher");
     let input = std::fs::read(shop.path("north.txt")).unwrap();
     let said = shop
-        .run_with_input("tree build - -o piped.grove --items 2000", &input)
+        .run_with_input("bloom-tree build - -o piped.grove --items 2000", &input)
         .ends(0);
     assert!(said.out.contains("2,000 keys read"), "{}", said.out);
 }
@@ -177,74 +192,90 @@ fn parts_threads_and_families() {
 #[test]
 fn what_is_wrong_is_said() {
     let shop = shop();
-    shop.run("tree build north.txt -o north.grove").ends(0);
-    shop.run("tree build south.txt -o south.grove --seed 7")
+    shop.run("bloom-tree build north.txt -o north.grove")
         .ends(0);
-    shop.run("tree build north.txt -o north.tree --compressed")
+    shop.run("bloom-tree build south.txt -o south.grove --seed 7")
+        .ends(0);
+    shop.run("bloom-tree build north.txt -o north.tree --compressed")
         .ends(0);
     shop.run("filter build north.txt -o filter.grove").ends(0);
     let fails = |line: &str, parts: &[&str]| shop.run(line).fails_with(parts);
     fails(
-        "tree build north.txt -o t.grove --bits 4 --hashes 6",
+        "bloom-tree build north.txt -o t.grove --bits 4 --hashes 6",
         &["one more"],
     );
     fails(
-        "tree build north.txt -o t.grove --bits 65 --hashes 6,1",
+        "bloom-tree build north.txt -o t.grove --bits 65 --hashes 6,1",
         &["65 bits on level 2"],
     );
-    fails("tree build north.txt -o t.grove --rho 0", &["--rho 0"]);
-    fails("tree build north.txt -o t.grove --hash affine", &["affine"]);
     fails(
-        "tree build north.txt -o t.grove --layout blocked",
+        "bloom-tree build north.txt -o t.grove --rho 0",
+        &["--rho 0"],
+    );
+    fails(
+        "bloom-tree build north.txt -o t.grove --hash affine",
+        &["affine"],
+    );
+    fails(
+        "bloom-tree build north.txt -o t.grove --layout blocked",
         &["standard layout"],
     );
-    fails("tree build missing.txt -o t.grove", &["missing.txt"]);
-    fails("tree build - -o t.grove", &["--items"]);
+    fails("bloom-tree build missing.txt -o t.grove", &["missing.txt"]);
+    fails("bloom-tree build - -o t.grove", &["--items"]);
     fails(
-        "tree build north.txt -o t.grove --items 1e14 --bits 64,64,64 --hashes 6,1,1,1",
+        "bloom-tree build north.txt -o t.grove --items 1e14 --bits 64,64,64 --hashes 6,1,1,1",
         &["bits"],
     );
-    fails("tree check north.grove", &["no key"]);
+    fails("bloom-tree check north.grove", &["no key"]);
     fails(
-        "tree check filter.grove x",
-        &["holds a filter, and a tree is needed", "filter info"],
+        "bloom-tree check filter.grove x",
+        &["holds a filter, and a BloomTree is needed", "filter info"],
     );
     fails(
         "filter check north.grove x",
-        &["holds a tree, and a filter is needed", "tree info"],
+        &[
+            "holds a BloomTree, and a filter is needed",
+            "bloom-tree info",
+        ],
     );
     fails(
-        "tree intersect north.grove south.grove -o t.grove",
+        "bloom-tree intersect north.grove south.grove -o t.grove",
         &["seed 0", "seed 7"],
     );
-    fails("tree expand north.grove -o t.grove", &["north.grove"]);
-    fails("tree expand north.tree -o t.grove --memory 100", &["100"]);
-    fails("tree check north.tree x --memory 100", &["100"]);
+    fails("bloom-tree expand north.grove -o t.grove", &["north.grove"]);
     fails(
-        "tree compress north.grove -o north.grove",
+        "bloom-tree expand north.tree -o t.grove --memory 100",
+        &["100"],
+    );
+    fails("bloom-tree check north.tree x --memory 100", &["100"]);
+    fails(
+        "bloom-tree compress north.grove -o north.grove",
         &["would be lost"],
     );
     fails(
-        "tree compress north.grove -o north.txt",
+        "bloom-tree compress north.grove -o north.txt",
         &["north.txt", "would be lost"],
     );
     fails(
-        "tree build north.txt --compressed -o north.txt",
+        "bloom-tree build north.txt --compressed -o north.txt",
         &["would be lost"],
     );
     fails(
-        "tree compress north.grove -o /dev/stdout",
+        "bloom-tree compress north.grove -o /dev/stdout",
         &["- for standard output"],
     );
     shop.shell("mkfifo pipe");
-    fails("tree check pipe x", &["not a regular file"]);
+    fails("bloom-tree check pipe x", &["not a regular file"]);
     let good = std::fs::read(shop.path("north.tree")).unwrap();
     shop.write("cut.tree", &good[..good.len() / 2]);
-    fails("tree check cut.tree x", &["cut.tree", "cut short"]);
+    fails("bloom-tree check cut.tree x", &["cut.tree", "cut short"]);
     let mut flipped = good.clone();
     flipped[good.len() / 2] ^= 1;
     shop.write("flipped.tree", &flipped);
-    fails("tree info flipped.tree", &["flipped.tree", "checksum"]);
+    fails(
+        "bloom-tree info flipped.tree",
+        &["flipped.tree", "checksum"],
+    );
     // No attempt has left anything behind.
     assert!(
         !shop

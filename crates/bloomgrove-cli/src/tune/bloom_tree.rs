@@ -1,4 +1,4 @@
-//! `bloomgrove tune tree`: which BloomTrees are worth having.
+//! `bloomgrove tune bloom-tree`: which BloomTrees are worth having.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -18,14 +18,14 @@ use crate::shared::{Outcome, interrupt, units};
 ///
 /// Prints the front: false positives are what absent keys meet; geometric is the mean that the paper
 /// calls a probability, which is no rate. Bits are for each key: on the wire coded level by
-/// level as in the paper, or by context as `tree build --compressed` does, and in memory. by standard is the
+/// level as in the paper, or by context as `bloom-tree build --compressed` does, and in memory. by standard is the
 /// context-coded size by that of the smallest standard filter of the same rate; in the paper's way,
 /// the level-coded size by that of a standard filter whose rate is the geometric mean.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
-    bloomgrove tune tree\n  \
-    bloomgrove tune tree --depth 4 --rho 0.5 --rho 1 --csv front.csv\n  \
-    bloomgrove tune tree --objective geometric --search genetic")]
+    bloomgrove tune bloom-tree\n  \
+    bloomgrove tune bloom-tree --depth 4 --rho 0.5 --rho 1 --csv front.csv\n  \
+    bloomgrove tune bloom-tree --objective geometric --search genetic")]
 pub(crate) struct Args {
     /// How many keys each tree is built from, to judge it
     #[arg(long, default_value = "10k", value_parser = units::count)]

@@ -1,0 +1,139 @@
+//! Sets on their way into a tree: all filters alike, read on all processors.
+
+use anyhow::{Context, Result, bail};
+use bloomgrove::codec;
+use bloomgrove::index::Index;
+use bloomgrove::{Error, Filter, MappedFilter, Params};
+
+use crate::shared::output::complain;
+use crate::shared::progress::Progress;
+use crate::shared::sizing::{self, Sizing};
+use crate::shared::sources::{How, Source, SourceKind};
+use crate::shared::{interrupt, parallel, units};
+
+/// The parameters of all filters of a tree: those asked for, those of the filters among the
+/// sources, or large enough for the largest of the sets.
+pub(super) fn params(size: &sizing::Options, sources: &[Source], how: &mut How) -> Result<Params> {
+    let fpr = match size.sizing()? {
+        Sizing::Equal(params) => return Ok(params),
+        Sizing::Own(fpr) => fpr,
+    };
+    for source in sources {
+        if let Some(params) = params_of(source)? {
+            return Ok(params);
+        }
+    }
+    how.sizing = Sizing::Own(fpr);
+    let progress = Progress::bytes(total(sources), "counting");
+    let mut largest: Option<Params> = None;
+    let count = |source| Source::filter(source, how, &progress);
+    parallel::each(sources, count, |_, filter| {
+        // What cannot be read is reported when its keys are.
+        if let Ok(filter) = filter {
+            let larger = |params: &Params| params.bits() >= filter.params().bits();
+            if !largest.as_ref().is_some_and(larger) {
+                largest = Some(filter.params().clone());
+            }
+        }
+        Ok(())
+    })?;
+    interrupt::check()?;
+    largest.context("there are no sets to build a tree of")
+}
+
+/// The parameters that a source brings with it; of an index, those of most of its sets.
+fn params_of(source: &Source) -> Result<Option<Params>> {
+    let shown = || source.path.display().to_string();
+    Ok(match source.kind {
+        SourceKind::Keys => None,
+        SourceKind::Filter => Some(MappedFilter::map(&source.path)?.params().clone()),
+        SourceKind::Message => {
+            let message = std::fs::read(&source.path).with_context(shown)?;
+            let (filter, _) =
+                codec::expand_within(&message[..], codec::LIMIT).with_context(shown)?;
+            Some(filter.params().clone())
+        }
+        SourceKind::Index => {
+            let index = Index::open(&source.path)?;
+            let segments = index.segments_info();
+            let sets = |params: &Params| -> usize {
+                let same = segments.iter().filter(|segment| segment.params == params);
+                same.map(|segment| segment.sets).sum()
+            };
+            index.params().max_by_key(|params| sets(params)).cloned()
+        }
+    })
+}
+
+fn total(sources: &[Source]) -> u64 {
+    sources.iter().map(|source| source.size).sum()
+}
+
+/// Reads all sources, and hands their sets on in their order. False if one could not be read, or
+/// `take` refused one; it has been reported, those with other parameters than the tree's all at once.
+pub(super) fn read(
+    sources: &[Source],
+    how: &How,
+    mut take: impl FnMut(Vec<u8>, Filter) -> Result<(), Error>,
+) -> Result<bool> {
+    let progress = Progress::bytes(total(sources), "reading sets");
+    let mut complete = true;
+    let mut failed = |what: std::fmt::Arguments<'_>| {
+        complain(what);
+        complete = false;
+    };
+    let (mut unequal, mut example) = (0, String::new());
+    let read = |source: &Source| match source.kind {
+        SourceKind::Index => sets_of(source, how),
+        _ => Ok(vec![(source.name.clone(), source.filter(how, &progress)?)]),
+    };
+    parallel::each(sources, read, |source, sets| {
+        match sets {
+            Ok(sets) => {
+                for (name, filter) in sets {
+                    let shown = String::from_utf8_lossy(&name).into_owned();
+                    let file = source.path.display();
+                    match (take(name, filter), source.kind) {
+                        (Ok(()), _) => {}
+                        (Err(Error::Incompatible { left, right }), _) => {
+                            unequal += 1;
+                            example = format!("{shown} has {right}\n  the tree has {left}");
+                        }
+                        (Err(error), SourceKind::Index) => {
+                            failed(format_args!("{file}: {shown}: {error}"));
+                        }
+                        (Err(error), _) => failed(format_args!("{file}: {error}")),
+                    }
+                }
+            }
+            Err(_) if interrupt::was_asked() => {}
+            Err(error) => failed(format_args!("{error:#}")),
+        }
+        Ok(())
+    })?;
+    if interrupt::was_asked() {
+        bail!("interrupted; nothing was changed");
+    }
+    if unequal > 0 {
+        failed(format_args!(
+            "{} with other filters than those of the tree, which must all be alike:\n  {example}\n\
+             give the files of keys instead, or build the filters alike (`index build --items`)",
+            units::counted(unequal, "set"),
+        ));
+    }
+    Ok(complete)
+}
+
+/// The sets of an index; those made of slices as one filter each.
+fn sets_of(source: &Source, how: &How) -> Result<Vec<(Vec<u8>, Filter)>> {
+    source.check_keys(how.kind)?;
+    let index = Index::open(&source.path)?;
+    let mut sets: Vec<_> = index.sets().collect();
+    sets.sort_unstable_by_key(|set| (set.id(), set.slice()));
+    sets.dedup_by_key(|set| set.id());
+    let filters = sets.iter().map(|set| {
+        let filter = index.filter(set.name())?;
+        Ok((set.name().to_vec(), filter))
+    });
+    filters.collect()
+}

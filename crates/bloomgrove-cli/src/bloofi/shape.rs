@@ -1,0 +1,126 @@
+//! `bloomgrove bloofi rebuild` and `widen`: the same sets, arranged anew.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use bloomgrove::Filter;
+use bloomgrove_trees::bloofi::BulkOrder;
+
+use super::{Changing, info, sets};
+use crate::shared::keys::{Column, KeyKind};
+use crate::shared::output::Output;
+use crate::shared::sizing::{self, Sizing};
+use crate::shared::sources::{self, How, SourceKind};
+use crate::shared::{Outcome, notes, units};
+
+/// Missing sets that are listed by name.
+const LISTED: usize = 5;
+
+/// Arrange the sets of a Bloofi tree anew.
+///
+/// After many changes, similar sets may no longer be together. The filters stay as they are.
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  bloomgrove bloofi rebuild sites.bloofi.grove")]
+pub(crate) struct Rebuild {
+    /// The tree
+    #[arg(value_name = "TREE")]
+    tree: PathBuf,
+    /// How the tree is built
+    #[arg(long, value_enum, default_value = "packed")]
+    construction: Construction,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Construction {
+    /// From the leaves up, similar sets together, found by sampling
+    Packed,
+    /// From the leaves up, in the order of the leaves
+    Given,
+    /// The paper's bulk construction: a chain of nearest neighbors; time grows with the square
+    Chain,
+}
+
+/// Give all sets of a Bloofi tree larger filters.
+///
+/// The remedy for a saturated root (section 3.4 of the paper). A filter cannot be enlarged, so the
+/// files of keys that the sets were built from are read again: name them, or their directory, as when
+/// the tree was built.
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  \
+    bloomgrove bloofi widen sites.bloofi.grove examples/sites --items 10k")]
+pub(crate) struct Widen {
+    /// The tree
+    #[arg(value_name = "TREE")]
+    tree: PathBuf,
+    /// Files of keys, or directories
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    #[command(flatten)]
+    size: sizing::Options,
+    #[command(flatten)]
+    column: Option<Column>,
+}
+
+pub(crate) fn rebuild(args: Rebuild) -> Result<Outcome> {
+    let mut file = Changing::open(&args.tree)?;
+    file.tree.rebuild(match args.construction {
+        Construction::Packed => BulkOrder::Fast,
+        Construction::Given => BulkOrder::Given,
+        Construction::Chain => BulkOrder::PaperChain,
+    })?;
+    file.save()?;
+    print(&args.tree, &file)
+}
+
+fn print(path: &Path, file: &Changing<'_>) -> Result<Outcome> {
+    let mut output = Output::new();
+    output.line(format_args!(
+        "{}: {}",
+        path.display(),
+        info::line(&file.tree)
+    ))?;
+    output.finish()?;
+    Ok(Outcome::Yes)
+}
+
+pub(crate) fn widen(args: Widen) -> Result<Outcome> {
+    let Sizing::Equal(params) = args.size.sizing()? else {
+        bail!("how large? say for how many keys with --items N, or --bits and --hashes");
+    };
+    let mut file = Changing::open(&args.tree)?;
+    let how = How {
+        sizing: Sizing::Equal(params.clone()),
+        kind: notes::key_kind(&file.notes).unwrap_or(KeyKind::Text),
+        column: args.column,
+    };
+    let (mut sources, found) = sources::find(&args.paths);
+    sources
+        .retain(|source| source.kind == SourceKind::Keys && file.tree.filter(&source.name).is_ok());
+    let mut filters: HashMap<Vec<u8>, Filter> = HashMap::new();
+    let read = sets::read(&sources, &how, |name, filter| {
+        filters.insert(name, filter);
+        Ok(())
+    })?;
+    let missing: Vec<_> = file
+        .tree
+        .names()
+        .filter(|name| !filters.contains_key(*name))
+        .map(String::from_utf8_lossy)
+        .collect();
+    if !missing.is_empty() || !found || !read {
+        let shown = missing[..missing.len().min(LISTED)].join(", ");
+        bail!(
+            "nothing was changed: the keys of {} are not among the files given ({shown}{})",
+            units::counted(missing.len() as u64, "set"),
+            if missing.len() > LISTED { ", ..." } else { "" }
+        );
+    }
+    file.tree
+        .widen(params, |name, filter| match filters.get(name) {
+            Some(wide) => filter.union_with(wide),
+            None => Ok(()),
+        })?;
+    file.save().context("saving the wider tree")?;
+    print(&args.tree, &file)
+}

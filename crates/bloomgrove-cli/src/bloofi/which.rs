@@ -1,0 +1,110 @@
+//! `bloomgrove bloofi which`: the sets that may contain a key, and what it took to find them.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+use bloomgrove::format::Notes;
+use bloomgrove_trees::bloofi::NamedBloofi;
+use serde_json::{Map, json};
+
+use crate::shared::answers::{Enough, Form};
+use crate::shared::keys::{self, Column, KeyKind};
+use crate::shared::output::{Output, complain};
+use crate::shared::{Outcome, notes, units};
+
+/// List the sets of a Bloofi tree that may contain a key.
+///
+/// A set that is not listed does not contain the key; a listed one may not contain it either, at the
+/// rate of its filter. The tree does not know the files that its sets were read from: what has changed there
+/// since is not seen.
+///
+/// --costs shows the nodes whose bits were checked, as the paper counts them.
+///
+/// Exit code: 0 if any set may contain any key, 1 if none does, 2 if something went wrong.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    bloomgrove bloofi which sites.bloofi.grove doc-00042 --costs\n  \
+    bloomgrove bloofi which sites.bloofi.grove --keys-from wanted.txt --json")]
+pub(crate) struct Args {
+    /// The tree
+    #[arg(value_name = "TREE")]
+    tree: PathBuf,
+    /// Keys
+    #[arg(value_name = "KEY")]
+    keys: Vec<OsString>,
+    /// More keys, one per line or from a column; - is standard input
+    #[arg(long, value_name = "FILE")]
+    keys_from: Vec<PathBuf>,
+    #[command(flatten)]
+    column: Option<Column>,
+    /// Print how many sets, instead of which
+    #[arg(short, long)]
+    count: bool,
+    /// Print nothing; the exit code tells
+    #[arg(short, long, conflicts_with_all = ["json", "count"])]
+    quiet: bool,
+    /// Print one JSON object per key
+    #[arg(long)]
+    json: bool,
+    /// Show how many nodes were checked: on standard error, or with --json for each key
+    #[arg(long)]
+    costs: bool,
+}
+
+pub(crate) fn run(args: Args) -> Result<Outcome> {
+    if args.keys.is_empty() && args.keys_from.is_empty() {
+        bail!("no key to query: name one, or give a file with --keys-from");
+    }
+    let tree = NamedBloofi::load(&args.tree)?;
+    let kind = notes::key_kind(&Notes::of_file(&args.tree)?).unwrap_or(KeyKind::Text);
+    let form = Form {
+        quiet: args.quiet,
+        json: args.json,
+        count: args.count,
+        many: args.keys.len() > 1 || !args.keys_from.is_empty(),
+    };
+    let mut output = Output::new();
+    let (mut any, mut queries, mut checked) = (false, 0, 0);
+    let mut answer = |lines: &[&[u8]]| -> Result<()> {
+        for line in lines {
+            let key = kind.key(line)?;
+            let mut names = Vec::new();
+            let nodes = tree.search(&tree.tree().params().probe(&key), &mut names);
+            (queries, checked) = (queries + 1, checked + nodes);
+            any |= !names.is_empty();
+            let mut more = Map::new();
+            if args.costs {
+                more.insert("nodes_checked".into(), json!(nodes));
+            }
+            form.print(&mut output, line, names.len() as u64, &names, more)?;
+            if args.quiet && any {
+                bail!(Enough);
+            }
+        }
+        Ok(())
+    };
+    let given: Vec<Vec<u8>> = args.keys.into_iter().map(keys::from_argument).collect();
+    let mut answer_all = || {
+        answer(&given.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
+        let mut files = args.keys_from.iter();
+        files.try_for_each(|file| keys::read(file, args.column.as_ref(), None, &mut answer))
+    };
+    match answer_all() {
+        Err(error) if error.is::<Enough>() => {}
+        done => done?,
+    }
+    output.finish()?;
+    if args.costs && !args.json {
+        let nodes = units::grouped(tree.tree().node_count() as u64);
+        match queries {
+            0 | 1 => complain(format_args!("{checked} of {nodes} nodes checked")),
+            _ => complain(format_args!(
+                "{:.1} of {nodes} nodes checked per key, {} keys",
+                checked as f64 / queries as f64,
+                units::grouped(queries),
+            )),
+        }
+    }
+    Ok(if any { Outcome::Yes } else { Outcome::No })
+}

@@ -1,0 +1,70 @@
+//! `bloomgrove bloom-sample-tree add`: names that have come into use.
+
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+use bloomgrove::raw::format::lock_to_replace;
+use bloomgrove_trees::bloom_sample_tree::BloomSampleTree;
+
+use super::{info, names};
+use crate::shared::keys::Column;
+use crate::shared::output::Output;
+use crate::shared::{Outcome, open, units};
+
+/// Add names to a pruned BloomSampleTree.
+///
+/// Names that are there already are counted, and change nothing. All are added at once: if one is not in
+/// the namespace of the tree, none is.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    bloomgrove bloom-sample-tree add ids.bst.grove 4711 4712\n  \
+    bloomgrove bloom-sample-tree add ids.bst.grove --names-from new.txt")]
+pub(crate) struct Args {
+    /// The tree
+    #[arg(value_name = "TREE")]
+    tree: PathBuf,
+    /// Names
+    #[arg(value_name = "NAME")]
+    names: Vec<u64>,
+    /// More names, one per line or from a column; - is standard input
+    #[arg(long, value_name = "FILE")]
+    names_from: Vec<PathBuf>,
+    #[command(flatten)]
+    column: Option<Column>,
+}
+
+pub(crate) fn run(args: &Args) -> Result<Outcome> {
+    if args.names.is_empty() && args.names_from.is_empty() {
+        bail!("no name to add: give some, or a file with --names-from");
+    }
+    let _lock = open::patiently(|| lock_to_replace(&args.tree))?;
+    let mut tree = BloomSampleTree::load(&args.tree)?;
+    if !tree.is_pruned() {
+        bail!(
+            "{}: a complete tree has every name of its range already; for names that come into use, \
+             build a tree of a list, with --within",
+            args.tree.display()
+        );
+    }
+    let mut added = 0;
+    let mut add = |names: &[u64]| -> Result<()> {
+        for &name in names {
+            added += u64::from(tree.insert(name)?);
+        }
+        Ok(())
+    };
+    add(&args.names)?;
+    for file in &args.names_from {
+        add(&names::list(file, args.column.as_ref())?)?;
+    }
+    tree.save(&args.tree)?;
+    let mut output = Output::new();
+    output.line(format_args!(
+        "{}: {} added, now a {}",
+        args.tree.display(),
+        units::counted(added, "new name"),
+        info::line(&tree),
+    ))?;
+    output.finish()?;
+    Ok(Outcome::Yes)
+}

@@ -1,0 +1,161 @@
+//! `bloomgrove bloom-sample-tree build`.
+
+use std::ffi::OsString;
+use std::ops::Range;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use bloomgrove::format::{Content, Notes};
+use bloomgrove::raw::format::check_target;
+use bloomgrove::{MappedFilter, Params, tune};
+use bloomgrove_trees::bloom_sample_tree::{BloomSampleTree, Costs};
+use serde_json::json;
+
+use super::info;
+use super::names::Names;
+use crate::shared::keys::{Column, KeyKind};
+use crate::shared::output::{Output, complain};
+use crate::shared::{Outcome, interrupt, notes, params, range, units};
+
+/// Build a BloomSampleTree of names, for filters of certain parameters.
+///
+/// The tree halves a namespace level by level and has the Bloom filter of each part. A search for the
+/// members of a filter goes down only where the two have bits in common. One tree is for all filters of the
+/// same size, hashes, layout, family and seed: --for takes these from a filter of integers, or give the options of
+/// `filter build`.
+///
+/// A range of NAMES makes a complete tree. A file with one integer per line makes a pruned tree: only
+/// these names are in it, nodes without names do not exist, and more names can be added later
+/// (`bloom-sample-tree add`), inside the range --within.
+///
+/// `bloomgrove sample` and `bloomgrove reconstruct` are uniform, exact and faster; this is the published
+/// structure, to be used and compared.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    bloomgrove bloom-sample-tree build 0..10M --for users.grove -o users.bst.grove\n  \
+    bloomgrove bloom-sample-tree build ids.txt --within 0..1G --for users.grove --depth 12 -o ids.bst.grove")]
+pub(crate) struct Args {
+    /// The names: a range of integers such as 0..10M, or a file of them
+    #[arg(value_name = "NAMES")]
+    names: OsString,
+    /// The tree to write, whole or not at all
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// Build the tree for filters like this one
+    #[arg(long = "for", value_name = "FILTER", conflicts_with_all = params::IDS)]
+    like: Option<PathBuf>,
+    /// The namespace of a pruned tree [default: from its first to its last name]
+    #[arg(long, value_name = "A..B", value_parser = range::parse)]
+    within: Option<Range<u64>>,
+    /// How many levels there are below the root [default: the fastest on this machine]
+    #[arg(long, value_name = "LEVELS", conflicts_with = "leaf")]
+    depth: Option<u32>,
+    /// How many names a leaf has at most, instead of --depth
+    #[arg(long, value_name = "NAMES", value_parser = units::count)]
+    leaf: Option<u64>,
+    /// The most memory a tree may take, if its depth is not given
+    #[arg(long, value_name = "BYTES", default_value = "1GiB", value_parser = units::bytes)]
+    memory: u64,
+    #[command(flatten)]
+    params: params::Options,
+    #[command(flatten)]
+    column: Option<Column>,
+    /// Print facts as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: Args) -> Result<Outcome> {
+    check_target(&args.output, Content::BloomSampleTree)?;
+    let params = params_of(&args)?;
+    let names = Names::read(&args.names, args.column.as_ref())?;
+    let span = span(&names, args.within.clone())?;
+    let depth = depth(&args, &params, &names, &span)?;
+    // Nothing is half written, so Ctrl-C may end it at once.
+    let waiting = interrupt::Waiting::new();
+    let tree = match names {
+        Names::Range(range) => BloomSampleTree::complete(&params, range, depth)?,
+        Names::List(list) => BloomSampleTree::pruned(&params, span, depth, list)?,
+    };
+    drop(waiting);
+    tree.save(&args.output)?;
+
+    let mut output = Output::new();
+    if args.json {
+        let mut facts = info::json(&tree);
+        facts["file"] = json!(args.output.to_string_lossy());
+        output.json(&facts)?;
+    } else {
+        let path = args.output.display();
+        output.line(format_args!("{path}: {}", info::line(&tree)))?;
+    }
+    output.finish()?;
+    Ok(Outcome::Yes)
+}
+
+fn params_of(args: &Args) -> Result<Params> {
+    let Some(path) = &args.like else {
+        return args.params.decided()?.context(
+            "for which filters? name one with --for, or give --items N, or --bits and --hashes, as \
+             for `filter build`",
+        );
+    };
+    let filter = MappedFilter::map(path)?;
+    if notes::key_kind(&Notes::of_file(path)?) == Some(KeyKind::Text) {
+        bail!(
+            "{}: its keys were read as text, and a BloomSampleTree is for integers; filters of integers \
+             are built with `bloomgrove filter build --keys integer`",
+            path.display()
+        );
+    }
+    Ok(filter.params().clone())
+}
+
+fn span(names: &Names, within: Option<Range<u64>>) -> Result<Range<u64>> {
+    match (names, within) {
+        (Names::Range(_), Some(_)) => bail!(
+            "--within is for a list of names; a complete tree has all names of its range, so give a \
+             shorter one"
+        ),
+        (Names::Range(range), None) => Ok(range.clone()),
+        (Names::List(_), Some(within)) => Ok(within),
+        (Names::List(list), None) => match (list.iter().min(), list.iter().max()) {
+            (Some(first), Some(last)) => Ok(*first..last.saturating_add(1)),
+            _ => bail!("there are no names; say with --within which may be added later"),
+        },
+    }
+}
+
+/// As deep as asked for, or as the costs on this machine make best (section 5.4 of the paper) and
+/// the memory allows.
+fn depth(args: &Args, params: &Params, names: &Names, span: &Range<u64>) -> Result<u32> {
+    let most = (span.end - span.start).ilog2();
+    if let Some(depth) = args.depth {
+        return Ok(depth);
+    }
+    // Names that will be added need leaves, too.
+    let count = names.len().max(1);
+    if let Some(leaf) = args.leaf {
+        if leaf == 0 {
+            bail!("--leaf 0: a leaf has one name at least");
+        }
+        return Ok(tune::tree_depth(count, leaf).min(most));
+    }
+    let costs = Costs::measure(params)?;
+    let leaf = tune::leaf_size(costs.intersection, costs.membership);
+    let best = tune::tree_depth(count, leaf).min(most);
+    let node = params.words() as u64 * 8 + 64;
+    let fits = |depth: u32| {
+        let complete = (2u64 << depth).saturating_sub(1);
+        let pruned = count.saturating_mul(u64::from(depth) + 1);
+        complete.min(pruned).saturating_mul(node) <= args.memory
+    };
+    let depth = (0..=best).rev().find(|&depth| fits(depth)).unwrap_or(0);
+    if depth < best {
+        complain(format_args!(
+            "note: {best} levels would be fastest, and take more than --memory {}",
+            units::size(args.memory)
+        ));
+    }
+    Ok(depth)
+}

@@ -1,0 +1,227 @@
+//! The tree, and the two methods that the paper compares it with, over the same names.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use bloomgrove::format::Notes;
+use bloomgrove::{Error, MappedFilter};
+use bloomgrove_trees::bloom_sample_tree::{
+    Bits, BloomSampleTree, HashInvert, Operations, Threshold, dictionary_attack, dictionary_sample,
+};
+use rand::Rng;
+use serde_json::{Value, json};
+
+use crate::shared::keys::KeyKind;
+use crate::shared::output::complain;
+use crate::shared::{Outcome, notes, open, units};
+
+/// Bits that HashInvert draws without finding a member before it gives up.
+const TRIES: u64 = 100_000;
+
+// A comment here would become the help of the command.
+#[derive(clap::Args)]
+pub(super) struct Question {
+    /// The tree
+    #[arg(value_name = "TREE")]
+    tree: PathBuf,
+    /// The filter, of integers, with the parameters of the tree
+    #[arg(value_name = "FILTER")]
+    filter: PathBuf,
+    /// The paper's method
+    #[arg(long, value_enum, default_value = "tree")]
+    method: Method,
+    /// When a part of the tree counts as without members: "safe" loses none, "common-bit" only if no
+    /// bit is common, a number if fewer members are estimated (the paper's, which loses many)
+    /// [default: safe]
+    #[arg(long, value_name = "RULE", value_parser = threshold)]
+    threshold: Option<Threshold>,
+    /// Show the paper's counters on standard error, or in the JSON
+    #[arg(long)]
+    pub(super) costs: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Method {
+    /// Search the tree
+    Tree,
+    /// HashInvert: names from the bits, by inverting affine hash functions
+    HashInvert,
+    /// DictionaryAttack: test every name of the tree
+    Dictionary,
+}
+
+impl Method {
+    fn name(self) -> &'static str {
+        match self {
+            Method::Tree => "tree",
+            Method::HashInvert => "hash-invert",
+            Method::Dictionary => "dictionary",
+        }
+    }
+}
+
+fn threshold(text: &str) -> Result<Threshold, String> {
+    match text {
+        "safe" => Ok(Threshold::Safe),
+        "common-bit" => Ok(Threshold::NoCommonBit),
+        number => match number.parse() {
+            Ok(least) if least >= 0.0 && f64::is_finite(least) => Ok(Threshold::Estimate(least)),
+            _ => Err("write safe, common-bit, or a number of members such as 0.5".into()),
+        },
+    }
+}
+
+/// What was asked, opened.
+pub(super) struct Opened {
+    tree: BloomSampleTree,
+    filter: MappedFilter,
+    shown: String,
+    method: Method,
+    threshold: Threshold,
+    pub(super) work: Operations,
+}
+
+impl Question {
+    pub(super) fn open(&self) -> Result<Opened> {
+        if self.threshold.is_some() && self.method != Method::Tree {
+            bail!(
+                "--threshold means nothing with --method {}",
+                self.method.name()
+            );
+        }
+        let tree = BloomSampleTree::load(&self.tree)?;
+        let filter = filter_for(&tree, &self.tree, &self.filter)?;
+        if self.method == Method::HashInvert && tree.is_pruned() {
+            bail!(
+                "{}: HashInvert is for all integers of a range, and this is a pruned tree",
+                self.tree.display()
+            );
+        }
+        Ok(Opened {
+            tree,
+            filter,
+            shown: self.filter.display().to_string(),
+            method: self.method,
+            threshold: self.threshold.unwrap_or(Threshold::Safe),
+            work: Operations::default(),
+        })
+    }
+}
+
+/// A filter that can be queried together with a tree.
+fn filter_for(tree: &BloomSampleTree, tree_path: &Path, path: &Path) -> Result<MappedFilter> {
+    let filter = MappedFilter::map(path)?;
+    open::check(path, false)?;
+    let (tree_path, shown) = (tree_path.display(), path.display());
+    if notes::key_kind(&Notes::of_file(path)?) == Some(KeyKind::Text) {
+        bail!("{shown}: its keys were read as text, and the names of {tree_path} are integers");
+    }
+    if tree.params() != filter.params() {
+        bail!(
+            "{tree_path} is a tree for other filters than {shown}:\n  it is for {}\n  and the filter \
+             has {}\nbuild another with `bloomgrove bloom-sample-tree build NAMES --for {shown} -o FILE`",
+            tree.params(),
+            filter.params(),
+        );
+    }
+    Ok(filter)
+}
+
+impl Opened {
+    pub(super) fn method(&self) -> &'static str {
+        self.method.name()
+    }
+
+    /// Whether every member is drawn with the same chance.
+    pub(super) fn is_uniform(&self) -> bool {
+        self.method == Method::Dictionary
+    }
+
+    /// Draws members; fewer only if none was found.
+    pub(super) fn sample(&mut self, draws: u64, random: &mut impl Rng) -> Result<Vec<u64>, Error> {
+        let Self {
+            tree, filter, work, ..
+        } = self;
+        let mut drawn = Vec::new();
+        let invert = match self.method {
+            Method::HashInvert => Some(HashInvert::new(filter, tree.names())?),
+            _ => None,
+        };
+        while (drawn.len() as u64) < draws {
+            let name = match (self.method, &invert) {
+                // A bit drawn may have no member among the names.
+                (_, Some(invert)) => (0..TRIES).find_map(|_| invert.sample(random, work)),
+                (Method::Tree, None) => tree.sample(filter, self.threshold, random, work)?,
+                (_, None) => dictionary_sample(filter, tree.iter(), random, work),
+            };
+            match name {
+                Some(name) => drawn.push(name),
+                None => break,
+            }
+        }
+        Ok(drawn)
+    }
+
+    /// All members; rising, except by inversion.
+    pub(super) fn reconstruct(&mut self) -> Result<Vec<u64>, Error> {
+        let Self {
+            tree, filter, work, ..
+        } = self;
+        let mut found = Vec::new();
+        let each = |name: u64| found.push(name);
+        match self.method {
+            Method::Tree => tree.reconstruct(filter, self.threshold, work, each)?,
+            Method::HashInvert => {
+                let from = match filter.fill() > 0.5 {
+                    true => Bits::Unset,
+                    false => Bits::Set,
+                };
+                HashInvert::new(filter, tree.names())?.reconstruct(from, work, each)?;
+            }
+            Method::Dictionary => dictionary_attack(filter, tree.iter(), work, each),
+        }
+        Ok(found)
+    }
+
+    /// Reports that no member was found.
+    pub(super) fn no_member(&self) -> Outcome {
+        let perhaps = match self.threshold {
+            Threshold::Estimate(_) => "; this --threshold loses members, safe does not",
+            _ => "",
+        };
+        complain(format_args!(
+            "{}: no member among the {} of the tree{perhaps}",
+            self.shown,
+            units::counted(self.tree.len(), "name")
+        ));
+        Outcome::No
+    }
+
+    /// The paper's counters, for each of `draws` or in all.
+    pub(super) fn report_costs(&self, draws: Option<u64>) {
+        let each = draws.unwrap_or(1).max(1) as f64;
+        let per = if draws.is_some() { " per sample" } else { "" };
+        let mean = |count: u64| match count as f64 / each {
+            mean if mean < 10.0 => format!("{mean:.1}"),
+            mean => units::grouped(mean.round() as u64),
+        };
+        complain(format_args!(
+            "{}: {} names tested, {} filters intersected, {} nodes entered{per}",
+            self.method(),
+            mean(self.work.memberships),
+            mean(self.work.intersections),
+            mean(self.work.nodes),
+        ));
+    }
+
+    pub(super) fn costs_json(&self) -> Value {
+        json!({
+            "names_tested": self.work.memberships,
+            "intersections": self.work.intersections,
+            "nodes_entered": self.work.nodes,
+        })
+    }
+}

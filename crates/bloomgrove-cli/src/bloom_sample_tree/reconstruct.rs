@@ -1,0 +1,78 @@
+//! `bloomgrove bloom-sample-tree reconstruct`.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use serde_json::json;
+
+use super::method::Question;
+use crate::shared::output::Output;
+use crate::shared::whole_file::{Form, WholeFile};
+use crate::shared::{Outcome, interrupt, units};
+
+/// List the members of a filter.
+///
+/// By the tree, or by one of the two methods that the paper compares it with. Prints the names of the tree that the filter accepts: all of them, unless --threshold is a number.
+/// Some may be false positives. Exit code 0, or 1 if no member was found.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    bloomgrove bloom-sample-tree reconstruct users.bst.grove users.grove -o users.txt\n  \
+    bloomgrove bloom-sample-tree reconstruct users.bst.grove users.grove --count --threshold 0.5 --costs")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    question: Question,
+    /// Write the members to this file, whole or not at all
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Replace the file that is there
+    #[arg(long, requires = "output")]
+    replace: bool,
+    /// Print how many there are, instead of which
+    #[arg(short, long, conflicts_with = "output")]
+    count: bool,
+}
+
+pub(crate) fn run(args: &Args) -> Result<Outcome> {
+    let mut opened = args.question.open()?;
+    // Nothing is begun yet, so Ctrl-C may end it at once.
+    let waiting = interrupt::Waiting::new();
+    let found = opened.reconstruct()?;
+    drop(waiting);
+    let mut output = Output::new();
+    let members = units::counted(found.len() as u64, "member");
+    match &args.output {
+        Some(path) => {
+            let replace = args.replace;
+            let mut file = WholeFile::create(path, Form::Lines { replace })?;
+            for name in &found {
+                writeln!(file, "{name}").with_context(|| format!("{}: writing", path.display()))?;
+            }
+            let size = units::size(file.finish()?);
+            if !args.question.json {
+                output.line(format_args!("{}: {members}, {size}", path.display()))?;
+            }
+        }
+        None if args.question.json => {}
+        None if args.count => output.line(found.len())?,
+        None => found.iter().try_for_each(|name| output.line(name))?,
+    }
+    if args.question.json {
+        let mut answer = json!({ "method": opened.method(), "count": found.len() });
+        if !args.count && args.output.is_none() {
+            answer["members"] = json!(found);
+        }
+        if args.question.costs {
+            answer["costs"] = opened.costs_json();
+        }
+        output.json(&answer)?;
+    }
+    output.finish()?;
+    if args.question.costs && !args.question.json {
+        opened.report_costs(None);
+    }
+    Ok(match found.is_empty() {
+        true => opened.no_member(),
+        false => Outcome::Yes,
+    })
+}
