@@ -7,7 +7,8 @@
 //! | [`bloom_tree`] | is x in a set that came over a slow link? | Fu and Biersack, *False-Positive Probability and Compression Optimization for Tree-Structured Bloom Filters* |
 //!
 //! They are here to be used, compared and judged: with the papers' options, their cost counters, and
-//! what we found of their claims (`docs/papers`). For everyday work the library has faster and exact
+//! what we found of their claims (`docs/papers`). Each can be saved to a `.grove` file of its own
+//! content; [`verify()`] checks those. For everyday work the library has faster and exact
 //! structures: [`bloomgrove::index::Index`], [`bloomgrove::sample`], [`bloomgrove::codec`].
 
 pub mod bloofi;

@@ -1,4 +1,4 @@
-//! Bloofi trees in `.grove` files: saved whole, loaded whole. FORMAT section 17.
+//! Bloofi trees in `.grove` files: saved whole, loaded whole. FORMAT section 19.
 //!
 //! A file has the filters of the leaves, their names, and how many children each inner node has.
 //! The values of inner nodes are computed again when it is loaded: half the bytes, and nothing in the

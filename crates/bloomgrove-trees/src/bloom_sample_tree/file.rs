@@ -1,4 +1,4 @@
-//! BloomSampleTrees in `.grove` files: saved whole, loaded whole. FORMAT section 18.
+//! BloomSampleTrees in `.grove` files: saved whole, loaded whole. FORMAT section 20.
 //!
 //! A file has the filters of the leaves, and of a pruned tree the names in it. Which nodes there are
 //! follows from these, and the nodes above the leaves are computed again when it is loaded: no name is
