@@ -84,11 +84,9 @@ fn changed_set_by_set() {
     assert_eq!(said.out, "removed a.txt\n");
     assert!(said.err.contains("no set called nosuch"), "{}", said.err);
     assert_eq!(which(&shop, "pear"), ["b.txt", "e.txt"]);
-    for construction in ["packed", "given", "chain"] {
-        shop.run(&format!(
-            "bloofi rebuild x.grove --construction {construction}"
-        ))
-        .ends(0);
+    for bulk in ["packed", "given", "chain"] {
+        shop.run(&format!("bloofi rebuild x.grove --bulk {bulk}"))
+            .ends(0);
         assert_eq!(which(&shop, "pear"), ["b.txt", "e.txt"]);
     }
     shop.run("verify x.grove").ends(0);
@@ -123,9 +121,9 @@ fn all_of_the_papers_options() {
         "",
         "--order 4",
         "--metric jaccard",
-        "--metric cosine --construction insert",
-        "--split-full --construction chain",
-        "--construction given",
+        "--metric cosine --insert",
+        "--split-full --bulk chain",
+        "--bulk given",
     ] {
         shop.run(&format!("bloofi build i.grove -o x.grove {options}"))
             .ends(0);
@@ -229,6 +227,14 @@ fn wrong_requests_say_what_is_wrong_and_harm_nothing() {
         &["jaccard"],
     );
     fails("bloofi build nowhere -o y.grove", &["nowhere"]);
+    fails(
+        "bloofi build data -o y.grove --insert --bulk chain",
+        &["--insert", "--bulk"],
+    );
+    fails(
+        "bloofi build f.grove -o y.grove --fpr 1%",
+        &["--fpr means nothing"],
+    );
     fails("bloofi add x.grove f.grove", &["must all be alike"]);
     fails("bloofi add x.grove data --name one", &["--name"]);
     fails("bloofi add gone.grove data", &["gone.grove"]);

@@ -175,7 +175,10 @@ fn what_is_wrong_is_said() {
             "build 0..100 --for sevens.grove -o sevens.grove",
             &["would be lost"],
         ),
-        ("build 9..3 --for sevens.grove -o t.grove", &["no number in 9..3"]),
+        (
+            "build 9..3 --for sevens.grove -o t.grove",
+            &["no number in 9..3"],
+        ),
         (
             "build words.txt --for sevens.grove -o t.grove",
             &["words.txt", "one"],
@@ -203,7 +206,7 @@ fn what_is_wrong_is_said() {
         ),
         ("sample all.grove sevens.grove -n 0", &["1 or more"]),
         (
-            "sample all.grove sevens.grove --threshold -1",
+            "sample all.grove sevens.grove --threshold=-1",
             &["--threshold"],
         ),
         (

@@ -6,15 +6,15 @@ use anyhow::{Result, bail};
 use bloomgrove::Error;
 use bloomgrove::format::{Content, Notes};
 use bloomgrove::raw::format::check_target;
-use bloomgrove_trees::bloofi::{BloofiOptions, BulkOrder, Metric, NamedBloofi};
+use bloomgrove_trees::bloofi::{BloofiOptions, Metric, NamedBloofi};
 use serde_json::json;
 
-use super::{info, sets};
+use super::{Bulk, info, sets};
 use crate::shared::keys::{Column, KeyKind};
 use crate::shared::output::{Output, complain};
 use crate::shared::sizing::{self, Sizing, is_overfull, sets_have};
 use crate::shared::sources::{self, How};
-use crate::shared::{Outcome, notes};
+use crate::shared::{Outcome, notes, open};
 
 /// Build a Bloofi tree of many sets.
 ///
@@ -51,8 +51,11 @@ pub(crate) struct Args {
     #[arg(long)]
     split_full: bool,
     /// How the tree is built
-    #[arg(long, value_enum, default_value = "packed")]
-    construction: Construction,
+    #[arg(long, value_enum, value_name = "HOW", default_value = "packed")]
+    bulk: Bulk,
+    /// Insert set by set, as the paper does, instead of building in bulk
+    #[arg(long, conflicts_with = "bulk")]
+    insert: bool,
     #[command(flatten)]
     size: sizing::Options,
     #[command(flatten)]
@@ -76,18 +79,6 @@ enum MetricArg {
     Jaccard,
     /// 1 minus the cosine of the angle between them
     Cosine,
-}
-
-#[derive(Clone, Copy, clap::ValueEnum)]
-enum Construction {
-    /// From the leaves up, similar sets together, found by sampling
-    Packed,
-    /// From the leaves up, in the order given
-    Given,
-    /// The paper's bulk construction: a chain of nearest neighbors; time grows with the square
-    Chain,
-    /// The paper's insertion, set by set
-    Insert,
 }
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
@@ -117,7 +108,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let read = sets::read(&sources, &how, |name, filter| {
         params.check_equal(filter.params())?;
         overfull += u64::from(is_overfull(&filter));
-        if matches!(args.construction, Construction::Insert) {
+        if args.insert {
             return tree.insert(name, &filter).map(|_| ());
         }
         if !names.insert(name.clone()) {
@@ -131,14 +122,8 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     if !complete && !args.partial {
         bail!("no tree was written, since not all sets could be read; --partial leaves them out");
     }
-    let order = match args.construction {
-        Construction::Packed => Some(BulkOrder::Fast),
-        Construction::Given => Some(BulkOrder::Given),
-        Construction::Chain => Some(BulkOrder::PaperChain),
-        Construction::Insert => None,
-    };
-    if let Some(order) = order {
-        tree = NamedBloofi::bulk(params, options, all, order)?;
+    if !args.insert {
+        tree = NamedBloofi::bulk(params, options, all, args.bulk.into())?;
     }
     if overfull > 0 {
         complain(format_args!(
@@ -148,6 +133,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         ));
     }
     let notes = Notes::new().with(notes::KEYS, args.keys.name());
+    let _lock = open::to_replace(&args.output)?;
     tree.save_with(&args.output, &notes)?;
 
     let mut output = Output::new();

@@ -14,7 +14,7 @@ use std::path::Path;
 use anyhow::Result;
 use bloomgrove::format::Notes;
 use bloomgrove::raw::format::lock_to_replace;
-use bloomgrove_trees::bloofi::NamedBloofi;
+use bloomgrove_trees::bloofi::{BulkOrder, NamedBloofi};
 
 use crate::shared::{Outcome, open};
 
@@ -42,6 +42,27 @@ pub(crate) fn run(verb: Verb) -> Result<Outcome> {
         Verb::Widen(args) => shape::widen(args),
         Verb::Info(args) => info::run(args),
         Verb::Draw(args) => draw::run(args),
+    }
+}
+
+/// How a whole tree is built.
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Bulk {
+    /// From the leaves up, similar sets together, found by sampling
+    Packed,
+    /// From the leaves up, in the order that the sets have
+    Given,
+    /// The paper's way: a chain of nearest neighbors; time grows with the square of the sets
+    Chain,
+}
+
+impl From<Bulk> for BulkOrder {
+    fn from(bulk: Bulk) -> Self {
+        match bulk {
+            Bulk::Packed => BulkOrder::Fast,
+            Bulk::Given => BulkOrder::Given,
+            Bulk::Chain => BulkOrder::PaperChain,
+        }
     }
 }
 

@@ -20,6 +20,13 @@ pub(super) fn params(size: &sizing::Options, sources: &[Source], how: &mut How) 
     };
     for source in sources {
         if let Some(params) = params_of(source)? {
+            // An option without effect is a mistake.
+            if !size.is_empty() {
+                bail!(
+                    "--fpr means nothing here: {} brings the size of its filters with it",
+                    source.path.display()
+                );
+            }
             return Ok(params);
         }
     }

@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use bloomgrove::Filter;
-use bloomgrove_trees::bloofi::BulkOrder;
 
-use super::{Changing, info, sets};
+use super::{Bulk, Changing, info, sets};
 use crate::shared::keys::{Column, KeyKind};
 use crate::shared::output::Output;
 use crate::shared::sizing::{self, Sizing};
@@ -27,18 +26,8 @@ pub(crate) struct Rebuild {
     #[arg(value_name = "TREE")]
     tree: PathBuf,
     /// How the tree is built
-    #[arg(long, value_enum, default_value = "packed")]
-    construction: Construction,
-}
-
-#[derive(Clone, Copy, clap::ValueEnum)]
-enum Construction {
-    /// From the leaves up, similar sets together, found by sampling
-    Packed,
-    /// From the leaves up, in the order of the leaves
-    Given,
-    /// The paper's bulk construction: a chain of nearest neighbors; time grows with the square
-    Chain,
+    #[arg(long, value_enum, value_name = "HOW", default_value = "packed")]
+    bulk: Bulk,
 }
 
 /// Give all sets of a Bloofi tree larger filters.
@@ -64,11 +53,7 @@ pub(crate) struct Widen {
 
 pub(crate) fn rebuild(args: Rebuild) -> Result<Outcome> {
     let mut file = Changing::open(&args.tree)?;
-    file.tree.rebuild(match args.construction {
-        Construction::Packed => BulkOrder::Fast,
-        Construction::Given => BulkOrder::Given,
-        Construction::Chain => BulkOrder::PaperChain,
-    })?;
+    file.tree.rebuild(args.bulk.into())?;
     file.save()?;
     print(&args.tree, &file)
 }

@@ -15,7 +15,7 @@ use super::info;
 use super::names::Names;
 use crate::shared::keys::{Column, KeyKind};
 use crate::shared::output::{Output, complain};
-use crate::shared::{Outcome, interrupt, notes, params, range, units};
+use crate::shared::{Outcome, interrupt, notes, open, params, range, units};
 
 /// Build a BloomSampleTree of names, for filters of certain parameters.
 ///
@@ -78,6 +78,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         Names::List(list) => BloomSampleTree::pruned(&params, span, depth, list)?,
     };
     drop(waiting);
+    let _lock = open::to_replace(&args.output)?;
     tree.save(&args.output)?;
 
     let mut output = Output::new();

@@ -1,12 +1,13 @@
 //! Opening a file: checked where that takes no time, and patiently where others change it.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use bloomgrove::Error;
 use bloomgrove::format::{Content, Notes, content_of};
 use bloomgrove::index::{Index, IndexFile};
+use bloomgrove::raw::format::lock_to_replace;
 
 /// A file up to this size is checked before it is used: that takes a hundredth of a second, and
 /// damage could cause false negatives.
@@ -37,6 +38,13 @@ fn is_small(path: &Path) -> bool {
 /// An index to change; waits for other processes that change it.
 pub(crate) fn to_change(path: &Path) -> Result<IndexFile, Error> {
     patiently(|| IndexFile::open(path))
+}
+
+/// Locks a file that is about to be replaced, if it exists; waits for processes that
+/// are changing it.
+pub(crate) fn to_replace(path: &Path) -> Result<Option<File>, Error> {
+    let lock = || patiently(|| lock_to_replace(path));
+    path.exists().then(lock).transpose()
 }
 
 /// Opens a file as soon as no other process is changing it.
