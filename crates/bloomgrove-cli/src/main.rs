@@ -79,9 +79,9 @@ enum Noun {
     /// Build and query filters larger than memory, on disk
     #[command(subcommand)]
     Buffered(buffered::Verb),
-    /// Draw random items of a filter, given the names that may be in it
+    /// Draw random members of a filter, given the names that may be in it
     Sample(Box<sample::Sample>),
-    /// List all items of a filter, given the names that may be in it
+    /// List all members of a filter, given the names that may be in it
     Reconstruct(Box<sample::Reconstruct>),
     /// Build, query, change and draw Bloofi trees of many sets
     #[command(subcommand)]

@@ -289,7 +289,7 @@ fn members_come_back_out() {
         "5",
     ])
     .ends(2);
-    assert!(said.out.lines().count() == 5 && said.err.contains("more items than these"));
+    assert!(said.out.lines().count() == 5 && said.err.contains("more members than these"));
     shop.write("names.txt", "7\n12\n18\n901\n");
     let said = run(&["reconstruct", both, "--namespace", "names.txt"]).ends(0);
     assert_eq!(said.out, "12\n18\n");

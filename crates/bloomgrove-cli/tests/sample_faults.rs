@@ -61,7 +61,7 @@ fn interrupted_work_leaves_nothing_behind() {
     }
     let said = interrupt(&shop, &line).ends(130);
     assert!(
-        said.err.contains("these are not all members"),
+        said.err.contains("the list is not complete"),
         "{}",
         said.err
     );

@@ -15,7 +15,7 @@ fn an_index_of_names_is_built_asked_grown_and_described() {
         "{}",
         said.out
     );
-    assert!(said.out.contains("bytes a name"));
+    assert!(said.out.contains("bytes per name"));
     let lean = shop.run("sample index 0..7000 --for sevens.grove -o lean.grove --lean --json");
     let (lean, facts) = (
         json(&lean.ends(0)),

@@ -108,7 +108,7 @@ impl Namespace {
     }
 }
 
-/// Draw random items of sets, given the names that may be in them.
+/// Draw random members of sets, given the names that may be in them.
 ///
 /// SETS is as in `bloomgrove remote estimate`. Every name that the sets accept has the same
 /// chance, and may be drawn repeatedly. Exit code: 0, or 1 if no name is accepted.
@@ -124,10 +124,10 @@ pub(super) struct Sample {
     /// How many to draw
     #[arg(short = 'n', long, value_name = "COUNT", value_parser = units::count, default_value = "10")]
     draws: u64,
-    /// Draw without repetition; all items, if there are fewer
+    /// Draw without repetition; all members, if there are fewer
     #[arg(long)]
     distinct: bool,
-    /// The random seed: the same seed draws the same items [default: random]
+    /// The random seed: the same seed draws the same members [default: random]
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
     /// Report on standard error the method, why it was chosen, and its cost
@@ -194,7 +194,7 @@ fn explain(method: &str, tests: u64) {
     ]);
 }
 
-/// List all items of sets, given the names that may be in them.
+/// List all members of sets, given the names that may be in them.
 ///
 /// Prints every name that the sets accept: all items that are among the names, and some false
 /// positives (--explain prints how many to expect). Exit code: 0, 1 if no name is accepted, or 2
@@ -208,7 +208,7 @@ pub(super) struct Reconstruct {
     sets: String,
     #[command(flatten)]
     names: Namespace,
-    /// Write the items to this file; an interrupted run leaves no partial file
+    /// Write the members to this file; an interrupted run leaves no partial file
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Replace an existing file
@@ -217,13 +217,13 @@ pub(super) struct Reconstruct {
     /// List at most this many [default: 100000]
     #[arg(long, value_name = "COUNT", value_parser = units::count)]
     limit: Option<u64>,
-    /// Print the number of items instead of listing them
+    /// Print the number of members instead of listing them
     #[arg(short, long, conflicts_with = "output")]
     count: bool,
     /// Report on standard error the method, why it was chosen, and its cost
     #[arg(short, long)]
     explain: bool,
-    /// Print one JSON object per item
+    /// Print one JSON object per member
     #[arg(long)]
     json: bool,
 }
@@ -278,7 +278,7 @@ fn outcome(answer: &api::Reconstruction) -> Outcome {
         return found(answer.members.len() as u64);
     }
     complain(format_args!(
-        "there are more items than these {}; raise --limit, or use `remote download` and \
+        "there are more members than these {}; raise --limit, or use `remote download` and \
          `bloomgrove reconstruct` to list all of them",
         units::grouped(answer.members.len() as u64)
     ));

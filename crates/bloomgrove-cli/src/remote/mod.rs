@@ -68,9 +68,9 @@ enum Verb {
     Download(look::Download),
     /// Estimate how many items sets contain
     Estimate(members::Estimate),
-    /// Draw random items of sets, given the names that may be in them
+    /// Draw random members of sets, given the names that may be in them
     Sample(members::Sample),
-    /// List all items of sets, given the names that may be in them
+    /// List all members of sets, given the names that may be in them
     Reconstruct(members::Reconstruct),
     /// List the sites of a federation that publish to the server
     Sites(sites::Sites),

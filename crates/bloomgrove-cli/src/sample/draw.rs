@@ -1,4 +1,4 @@
-//! `bloomgrove sample`: members at random.
+//! `bloomgrove sample`: random members.
 
 use std::ffi::OsString;
 use std::ops::{ControlFlow, Range};
@@ -15,30 +15,30 @@ use crate::shared::output::{Output, complain, json_bytes};
 use crate::shared::progress::Progress;
 use crate::shared::{Outcome, any_seed, interrupt, range, units};
 
-/// Draws between two looks at the progress.
+/// Draws between two updates of the progress.
 const CHUNK: u64 = 4096;
 
 // A comment here would become the help of the command.
 #[derive(clap::Args)]
 pub(super) struct Draw {
     /// The filter, or an expression such as '(a.grove | b.grove) & c.grove'
-    // None when there is a verb; more than one is told apart from that.
+    // None when there is a verb.
     #[arg(value_name = "FILTER", required = true)]
     filter: Vec<OsString>,
-    /// The names that may be in it: a range such as 0..10M (without its end; 0..=9 has it), a file,
-    /// or an index of names
+    /// The names that may be in it: a range such as 0..10M (0..=9 includes its end), a file, or an
+    /// index of names
     #[arg(long, value_name = "NAMES", required = true)]
     namespace: Option<OsString>,
     /// How many to draw [default: 10]
     #[arg(short = 'n', long, value_name = "COUNT", value_parser = units::count)]
     draws: Option<u64>,
-    /// Draw different ones; all there are, if there are fewer
+    /// Draw without repetition; all members, if there are fewer
     #[arg(long)]
     distinct: bool,
-    /// Where randomness starts: the same seed draws the same members [default: any]
+    /// The random seed: the same seed draws the same members [default: random]
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
-    /// Only integers of this range
+    /// Draw only integers in this range
     #[arg(long, value_name = "A..B", value_parser = range::parse)]
     within: Option<Range<u64>>,
     /// How to draw [default: the fastest]
@@ -46,10 +46,10 @@ pub(super) struct Draw {
     method: Option<MethodArg>,
     #[command(flatten)]
     reading: Reading,
-    /// How much memory to use beside filter and names [default: 1GiB]
+    /// How much memory to use in addition to filter and names [default: 1GiB]
     #[arg(long, value_name = "BYTES", value_parser = units::bytes)]
     memory: Option<u64>,
-    /// Say on standard error what is done and why, and what it took
+    /// Report on standard error the method, why it was chosen, and its cost
     #[arg(short, long)]
     explain: bool,
     /// Print one JSON object
@@ -59,11 +59,11 @@ pub(super) struct Draw {
 
 #[derive(Clone, Copy, PartialEq, clap::ValueEnum)]
 enum MethodArg {
-    /// Names at random, until one is a member
+    /// Try random names until one is a member
     Probe,
-    /// Names on set bits at random, by an index of names
+    /// Try random names on set bits, found with an index of names
     Index,
-    /// Names on set bits at random, by turning affine functions round
+    /// Try random names on set bits, found by inverting affine functions
     Invert,
     /// List all members once, and draw from them
     List,
@@ -83,13 +83,13 @@ impl From<MethodArg> for Method {
 pub(super) fn run(args: Draw) -> Result<Outcome> {
     let draws = args.draws.unwrap_or(10);
     if draws == 0 {
-        bail!("-n 0 draws nothing; draw 1 or more");
+        bail!("-n must be at least 1");
     }
     let method = args.method.map(Method::from);
     let [filter] = &args.filter[..] else {
         bail!(
-            "one filter at a time, or several joined in one argument: 'a.grove & b.grove' for \
-             members of both, 'a.grove | b.grove' for members of either"
+            "name one filter, or combine several in one argument: 'a.grove & b.grove' for members \
+             of both, 'a.grove | b.grove' for members of either"
         );
     };
     let names = args.namespace.as_ref().context("no --namespace")?;
@@ -147,7 +147,7 @@ impl Task<'_> {
         warn_of_poor_accuracy(self.question, self.query, plan.estimate);
         self.facts.line("seed", self.options.seed.to_string());
         self.explain();
-        // Nothing is half written, so Ctrl-C may end it at once.
+        // Nothing is half written, so Ctrl-C can end the process at once.
         let waiting = interrupt::Waiting::new();
         let progress = Progress::share("drawing");
         let listing = Progress::share("looking for members");
@@ -209,11 +209,11 @@ impl Task<'_> {
         Ok(())
     }
 
-    /// Somebody who wanted more is told that there are none.
+    /// Reports if there were fewer members than wanted.
     fn tell_if_fewer(&self, outcome: Outcome) {
         if self.args.distinct && self.count < self.options.draws && outcome == Outcome::Yes {
             let all = units::counted(self.count, "member");
-            complain(format_args!("there are no more: {all} in all"));
+            complain(format_args!("there is no more than {all}"));
         }
     }
 

@@ -1,4 +1,4 @@
-//! What --explain says: what is going to be done and why, and what it took.
+//! What --explain reports: the method, why it was chosen, and its cost.
 
 use bloomgrove::Family;
 use bloomgrove::sample::{
@@ -10,15 +10,15 @@ use super::Question;
 use crate::shared::output::{self, complain};
 use crate::shared::units;
 
-/// An index is worth a word if it saves three looks in four, of at least this many.
+/// An index is suggested if it saves three looks in four, of at least this many.
 const MANY: f64 = 1e6;
-/// From so many draws on, they tell how many members there are, within a tenth or so.
+/// From this many draws on, they tell how many members there are, within a tenth or so.
 const TELLING: u64 = 100;
-/// Members of which fewer than this share are items are worth a word.
+/// A note is printed if a smaller share of the members than this are items.
 const POOR: f64 = 0.5;
-/// Work of more tests than this takes from minutes on.
+/// Work of more tests than this takes minutes or more.
 const ENDLESS: f64 = 1e11;
-/// Tests a second, about, on one processor.
+/// Approximate tests per second, on one processor.
 const SPEED: f64 = 2e8;
 
 /// Facts, as lines for people and as fields for programs.
@@ -37,17 +37,17 @@ impl Facts {
         self.fields.insert(name.to_owned(), value);
     }
 
-    /// What is known of filter and names before anything is looked at.
+    /// What is known of filter and names before the work starts.
     pub(super) fn question(&mut self, question: &Question, query: &Query, names: u64) {
         let namespace = question.held.namespace();
-        // A range that restricts the names has its share of what is expected of all.
+        // A range has its share of what is expected of all names.
         let share = names as f64 / namespace.len() as f64;
         let estimate = query.estimate(namespace.len());
         let (members, items) = (estimate.members * share, estimate.items * share);
         let full = query.fill() == 1.0;
         let spelled = match namespace.spelling() {
             Spelling::Binary => "integers",
-            Spelling::Decimal => "integers, asked as text",
+            Spelling::Decimal => "integers, queried as text",
             Spelling::Text => "texts",
         };
         self.line("filter", question.expression.shown());
@@ -63,7 +63,7 @@ impl Facts {
         if full {
             self.line(
                 "members",
-                "every name: each bit is set, so the filter accepts any and says nothing",
+                "every name: all bits are set, so the filter accepts everything",
             );
         } else {
             self.line(
@@ -82,13 +82,13 @@ impl Facts {
         self.field("names_are", json!(spelled));
         self.field("fill", json!(query.fill()));
         self.field("expected_members", json!(members));
-        // A full filter says nothing about its items.
+        // A full filter has no information about its items.
         let known = |value: f64| json!((!full).then_some(value));
         self.field("expected_items", known(items));
         self.field("expected_accuracy", known(estimate.accuracy));
     }
 
-    /// What is going to be done; `draws` is None for a reconstruction.
+    /// The plan; `draws` is None for a reconstruction.
     pub(super) fn plan(
         &mut self,
         question: &Question,
@@ -98,7 +98,7 @@ impl Facts {
     ) {
         self.question(question, query, plan.names);
         let (name, each) = match draws {
-            Some(_) => (plan.method.name(), " a draw"),
+            Some(_) => (plan.method.name(), " per draw"),
             None => (plan.way.name(), ""),
         };
         let by = match plan.method {
@@ -109,7 +109,7 @@ impl Facts {
         self.line(
             "expected",
             format!(
-                "{} looked at{each}, {} tested",
+                "{} examined{each}, {} tested",
                 short(plan.looks),
                 short(plan.tests)
             ),
@@ -159,7 +159,7 @@ impl Facts {
             self.line(
                 "index",
                 format!(
-                    "one of these names ({}) would look at {} instead: {command}",
+                    "an index of these names ({}) would examine {} instead: {command}",
                     units::size(bytes),
                     units::percent(query.fill()),
                 ),
@@ -169,32 +169,32 @@ impl Facts {
         }
     }
 
-    /// What it took: for each of `draws`, or in all.
+    /// The cost: per draw, or in all.
     pub(super) fn work(&mut self, work: Work, draws: Option<u64>) {
         let (each, of) = per_draw(draws);
         let (looks, tests) = (work.looks as f64 / each, work.tests as f64 / each);
         self.line(
             "took",
-            format!("{} looked at{of}, {} tested", short(looks), short(tests)),
+            format!("{} examined{of}, {} tested", short(looks), short(tests)),
         );
         self.field("looks", json!(looks));
         self.field("tests", json!(tests));
     }
 
-    /// How many members there are, by what was looked at for so many draws.
+    /// How many members there are, estimated from the names examined for the draws.
     pub(super) fn measured(&mut self, members: Option<f64>, draws: u64) {
         if let Some(members) = members
             && draws >= TELLING
         {
             self.line(
                 "members",
-                format!("{}, by what was looked at", units::estimate(members)),
+                format!("{}, from the names examined", units::estimate(members)),
             );
             self.field("measured_members", json!(members));
         }
     }
 
-    /// Says on standard error what has been gathered since the last time.
+    /// Prints to standard error what has been gathered since the last time.
     pub(super) fn say(&mut self) {
         output::explain(&self.lines);
         self.lines.clear();
@@ -205,13 +205,13 @@ impl Facts {
     }
 }
 
-/// Says so, when most members are no items: nobody should take them for such unknowingly.
+/// Warns when most members are not items.
 pub(super) fn warn_of_poor_accuracy(question: &Question, query: &Query, estimate: Estimate) {
     let filter = question.expression.shown();
     if query.fill() == 1.0 {
         complain(format_args!(
-            "note: {filter}: every bit is set, so that any name is accepted; the members say \
-             nothing of what was inserted"
+            "note: {filter}: all bits are set, so every name is accepted, whether it was inserted \
+             or not"
         ));
         return;
     }
@@ -220,28 +220,28 @@ pub(super) fn warn_of_poor_accuracy(question: &Question, query: &Query, estimate
         && span.end > functions.modulus()
     {
         complain(format_args!(
-            "note: {filter} tells names apart up to its modulus {}: a larger name is accepted if \
-             its remainder is",
+            "note: {filter} distinguishes names only up to its modulus {}; a larger name is \
+             accepted if its remainder is",
             functions.modulus()
         ));
     }
     if estimate.accuracy < POOR {
         complain(format_args!(
-            "note: about {} of the members are false positives; `bloomgrove tune accuracy` finds \
-             the filter size for fewer",
+            "note: about {} of the members are false positives; `bloomgrove tune accuracy` finds a \
+             filter size with fewer",
             units::percent(1.0 - estimate.accuracy)
         ));
     }
 }
 
-/// Says so, when the work is more than anybody waits for.
+/// Warns when the work takes hours.
 pub(super) fn warn_of_endless(plan: &Plan, draws: u64) {
     let tests = plan.tests.max(plan.looks) * draws as f64;
     if tests > ENDLESS {
         let hours = tests / SPEED / 3600.0;
         output::complain(format_args!(
-            "note: about {} names have to be tested, {} hours or so; fewer names (--within), or \
-             an index of names, are faster",
+            "note: about {} names have to be tested, which takes about {} hours; fewer names \
+             (--within) or an index of names are faster",
             short(tests),
             short(hours),
         ));
@@ -250,7 +250,7 @@ pub(super) fn warn_of_endless(plan: &Plan, draws: u64) {
 
 fn per_draw(draws: Option<u64>) -> (f64, &'static str) {
     match draws {
-        Some(draws) => (draws.max(1) as f64, " a draw"),
+        Some(draws) => (draws.max(1) as f64, " per draw"),
         None => (1.0, ""),
     }
 }
@@ -263,7 +263,7 @@ fn names_bytes(question: &Question) -> u64 {
     }
 }
 
-/// A number of things, in the mean.
+/// A mean number of things.
 fn short(number: f64) -> String {
     match number {
         number if number >= 1e16 => format!("{number:.1e}"),

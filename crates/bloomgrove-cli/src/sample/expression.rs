@@ -1,7 +1,7 @@
-//! What FILTER means: a file, or filters joined by `&` and `|`.
+//! What FILTER means: a file, or filters combined with `&` and `|`.
 //!
-//! The grammar is that of [`bloomgrove::sample::Expression`], with files for names. What is the
-//! name of a file as a whole, is that file.
+//! The grammar is that of [`bloomgrove::sample::Expression`], with files for names. If the whole
+//! expression is the name of a file, it means that file.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use bloomgrove::{Error, MappedFilter, Params};
 use crate::shared::keys::KeyKind;
 use crate::shared::{notes, open};
 
-/// Filters, and how they are joined.
+/// Filters, and how they are combined.
 pub(super) struct Expression {
     /// As it was written.
     shown: String,
@@ -32,8 +32,8 @@ struct File {
 }
 
 impl Expression {
-    /// Opens the filters of an expression. Small ones are checked: a damaged filter would
-    /// say no to names that are in.
+    /// Opens the filters of an expression. Small ones are checked: damage could cause false
+    /// negatives.
     pub(super) fn open(written: &OsStr) -> Result<Self> {
         let shown = written.to_string_lossy().into_owned();
         let (joined, paths) = match written.to_str() {
@@ -69,7 +69,7 @@ impl Expression {
         &self.shown
     }
 
-    /// What is asked about; all filters have equal parameters.
+    /// The query; all filters have equal parameters.
     pub(super) fn query(&self) -> Result<Query<'_>, Error> {
         self.joined.query(&self.filters)
     }
@@ -98,12 +98,12 @@ impl Expression {
         self.files[0].kind
     }
 
-    /// Whether a filter says so itself.
+    /// Whether that is noted in a filter.
     pub(super) fn kind_is_noted(&self) -> bool {
         self.files.iter().any(|file| file.noted)
     }
 
-    /// That a filter can be asked together with the first.
+    /// Ensures that a filter can be queried together with the first.
     fn check_equal(&self, file: &File, filter: &MappedFilter) -> Result<()> {
         let (one, two) = (self.files[0].path.display(), file.path.display());
         if let Err(error) = self.params().check_equal(filter.params()) {
@@ -111,8 +111,8 @@ impl Expression {
         }
         if self.kind() != file.kind {
             bail!(
-                "the keys of {one} were read as {}, and those of {two} as {}; they cannot be \
-                 asked together",
+                "the keys of {one} were read as {}, those of {two} as {}; they cannot be queried \
+                 together",
                 self.kind().name(),
                 file.kind.name()
             );
@@ -124,12 +124,11 @@ impl Expression {
 fn open(path: PathBuf) -> Result<(File, MappedFilter)> {
     if !path.exists() && path.to_string_lossy().contains([' ', '!']) {
         bail!(
-            "{}: no such file; filters are joined by & and |, with ( and ), and there is no \
-             other operator",
+            "{}: no such file; to combine filters, use the operators & and | and parentheses",
             path.display()
         );
     }
-    // Of what is no filter, mapping says what it is.
+    // If it is not a filter, mapping reports what it is.
     let filter = MappedFilter::map(&path)?;
     open::check(&path, false)?;
     let notes = Notes::of_file(&path)?;

@@ -1,4 +1,4 @@
-//! `bloomgrove sample index` and `sample info`: names by the bits that filters have them on.
+//! `bloomgrove sample index` and `sample info`: names, ordered by the bits that they set in filters.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -21,14 +21,14 @@ use crate::shared::{Outcome, interrupt, params, units};
 /// What names are made of, as far as it is listed.
 const LISTED: usize = 8;
 
-/// Index names, so that members of filters are found faster.
+/// Index names, to find members of filters faster.
 ///
-/// Given as --namespace, an index leads to the names on set bits: of a filter that is 1 % full,
-/// one name in a hundred is looked at. It is for all filters of the same size, hashes, layout,
-/// family and seed; --for takes them from a filter, and the other options are those of `filter
-/// build`. NAMES is what it is for `bloomgrove sample`; another index of names is one too.
+/// An index given as --namespace leads to the names on set bits: for a filter that is 1 % full, only
+/// one name in a hundred is examined. An index is for all filters of the same size, hashes, layout,
+/// family and seed; --for takes these from a filter, and the other options are those of `filter
+/// build`. NAMES is as in `bloomgrove sample`, and can be another index of names.
 ///
-/// Names that come into use later are taken in with --add-to.
+/// --add-to adds names to an existing index.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bloomgrove sample index 0..10M --for users.grove -o users.names.grove\n  \
@@ -37,13 +37,13 @@ pub(super) struct Index {
     /// The names: a range, a file, or an index of names
     #[arg(value_name = "NAMES")]
     names: OsString,
-    /// The index to write, whole or not at all
+    /// The index to write; an interrupted run leaves no partial file
     #[arg(short, long, value_name = "FILE", required_unless_present = "add_to")]
     output: Option<PathBuf>,
     /// Index the names for filters like this one
     #[arg(long = "for", value_name = "FILTER", conflicts_with_all = params::IDS)]
     like: Option<OsString>,
-    /// Add the names to this index, instead of making one
+    /// Add the names to this index instead of creating one
     #[arg(
         long,
         value_name = "INDEX",
@@ -51,29 +51,29 @@ pub(super) struct Index {
         conflicts_with_all = ["output", "like", "lean", "names_as"]
     )]
     add_to: Option<PathBuf>,
-    /// Leave out second positions: a smaller index, and more names tested
+    /// Leave out second positions: the index is smaller, but more names are tested
     #[arg(long)]
     lean: bool,
-    /// How much memory to use beside names and index [default: 1GiB]
+    /// How much memory to use in addition to names and index [default: 1GiB]
     #[arg(long, value_name = "BYTES", value_parser = units::bytes)]
     memory: Option<u64>,
     #[command(flatten)]
     reading: Reading,
     #[command(flatten)]
     params: params::Options,
-    /// Print facts as JSON
+    /// Print the summary as JSON
     #[arg(long)]
     json: bool,
 }
 
-/// Say what is in an index of names: how many, of which form, for which filters.
+/// Show the names of an index, and the filters that it is for.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  bloomgrove sample info users.names.grove")]
 pub(super) struct Info {
     /// The index of names
     #[arg(value_name = "INDEX")]
     index: PathBuf,
-    /// Also check every byte, and that every name is where it belongs
+    /// Also check the index for damage, and that every name is in its place
     #[arg(long)]
     verify: bool,
     /// Print JSON
@@ -85,11 +85,13 @@ pub(super) fn run(args: Index) -> Result<Outcome> {
     match (&args.add_to, &args.output) {
         (Some(index), _) => add(&args, index),
         (None, Some(output)) => build(&args, output),
-        (None, None) => bail!("name the index to write with -o, or to add to with --add-to"),
+        (None, None) => {
+            bail!("name the index to write with -o, or the index to add to with --add-to")
+        }
     }
 }
 
-/// Shows how far the work is, and ends it when Ctrl-C was pressed.
+/// Shows progress, and stops after Ctrl-C.
 fn told(progress: &Progress) -> impl FnMut(u64, u64) -> Result<(), Error> {
     |done, total| {
         progress.at(done, total);
@@ -101,7 +103,7 @@ fn told(progress: &Progress) -> impl FnMut(u64, u64) -> Result<(), Error> {
 }
 
 fn build(args: &Index, output: &Path) -> Result<Outcome> {
-    // Before minutes of work.
+    // Fail before minutes of work.
     check_target(output, Content::Names)?;
     let (params, held) = match &args.like {
         Some(filter) => {
@@ -129,8 +131,8 @@ fn build(args: &Index, output: &Path) -> Result<Outcome> {
 
 fn decided(args: &Index) -> Result<Params> {
     args.params.decided()?.context(
-        "for which filters? name one with --for, or say --items N, or --bits and --hashes, as for \
-         `filter build`",
+        "the filters are not known; name one with --for, or pass --items N, or --bits and --hashes, \
+         as for `filter build`",
     )
 }
 
@@ -142,7 +144,7 @@ fn add(args: &Index, path: &Path) -> Result<Outcome> {
     };
     let Held::Namespace(names) = args.reading.open(&args.names, usual)? else {
         bail!(
-            "{}: an index cannot be added to another; give the names",
+            "{}: an index cannot be added to another; pass the names",
             args.names.to_string_lossy()
         );
     };
@@ -167,7 +169,7 @@ fn report(args: &Index, path: &Path, index: &NameIndex, added: Option<u64>) -> R
         });
         let (size, each) = sizes(path, index);
         output.line(format_args!(
-            "{}: {new}{}, {}, {each:.1} bytes a name",
+            "{}: {new}{}, {}, {each:.1} bytes per name",
             path.display(),
             units::counted(index.namespace().len(), "name"),
             units::size(size),
@@ -177,7 +179,7 @@ fn report(args: &Index, path: &Path, index: &NameIndex, added: Option<u64>) -> R
     Ok(Outcome::Yes)
 }
 
-/// Bytes on disk, in all and for each name.
+/// Bytes on disk, in all and per name.
 fn sizes(path: &Path, index: &NameIndex) -> (u64, f64) {
     let size = std::fs::metadata(path).map_or(0, |about| about.len());
     (size, size as f64 / index.namespace().len() as f64)
@@ -199,7 +201,7 @@ pub(super) fn info(args: Info) -> Result<Outcome> {
         let names = index.namespace();
         let spelled = match names.spelling() {
             Spelling::Binary => "integers",
-            Spelling::Decimal => "integers, asked as text",
+            Spelling::Decimal => "integers, queried as text",
             Spelling::Text => "texts",
         };
         let second = match index.has_second() {
@@ -210,7 +212,7 @@ pub(super) fn info(args: Info) -> Result<Outcome> {
             ("file", args.index.display().to_string()),
             (
                 "on disk",
-                format!("{}, {each:.1} bytes a name", units::size(size)),
+                format!("{}, {each:.1} bytes per name", units::size(size)),
             ),
             (
                 "names",
@@ -221,7 +223,7 @@ pub(super) fn info(args: Info) -> Result<Outcome> {
             ("second positions", second.into()),
         ];
         if let Some(report) = report {
-            facts.push(("checked", "every name is where it belongs".into()));
+            facts.push(("checked", "every name is in its place".into()));
             if report.unfinished > 0 {
                 let size = units::size(report.unfinished);
                 facts.push(("unfinished", format!("{size} at the end, not used")));

@@ -27,19 +27,19 @@ use self::names::{Held, Reading};
 use crate::shared::Outcome;
 use crate::shared::output::complain;
 
-/// Draw members of a filter at random, given the names that may be in it.
+/// Draw random members of a filter, given the names that may be in it.
 ///
-/// FILTER is a file, or filters joined in one argument by & (members of both) and | (members of
-/// either), with parentheses; & binds tighter.
+/// FILTER is a file, or an expression of filters with & (members of both), | (members of either) and
+/// parentheses, in one argument; & binds tighter.
 ///
-/// NAMES is a range of integers (0..10M, or 0..=9 with its end), a file with one name to a line
-/// (.gz and .zst are unpacked, - is standard input), or an index of names made by `sample
-/// index`. Lists must be sorted, texts by bytes (LC_ALL=C sort -u), integers by value (sort -n
-/// -u); --sort does it in memory.
+/// NAMES is a range of integers (0..10M, or 0..=9 with its end), a file with one name per line (.gz
+/// and .zst are decompressed, - is standard input), or an index of names made by `sample index`. Lists
+/// must be sorted, text by bytes (LC_ALL=C sort -u), integers by value (sort -n -u); --sort sorts in
+/// memory.
 ///
-/// Every name that the filter accepts is drawn with the same chance, however full the filter
-/// is; the same one may come again. Some may be false positives: --explain says how many of
-/// them are to be expected. Exit code 0, or 1 if the filter accepts no name.
+/// A member is a name that the filter accepts. All members have the same chance, however full the
+/// filter is, and may be drawn repeatedly. Some may be false positives (--explain prints how many
+/// to expect). Exit code: 0, or 1 if the filter accepts no name.
 #[derive(clap::Args)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -57,9 +57,9 @@ pub(crate) struct Sample {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// Index names, so that members of filters are found faster
+    /// Index names, to find members of filters faster
     Index(Box<index::Index>),
-    /// Say what is in an index of names
+    /// Show the names of an index, and the filters that it is for
     Info(index::Info),
 }
 
@@ -102,7 +102,7 @@ impl Question {
         Ok(question)
     }
 
-    /// That an index of names is one for filters like these.
+    /// Ensures that an index of names is for filters like these.
     fn check_index(&self) -> Result<()> {
         let Some(index) = self.held.index() else {
             return Ok(());
@@ -112,7 +112,7 @@ impl Question {
         }
         let file = self.expression.first_file().display();
         bail!(
-            "{} is an index of names for other filters than {file}:\n  it is for {}\n  and the \
+            "{} is an index of names for other filters than {file}:\n  the index is for {}\n  the \
              filter has {}\nbuild another with `bloomgrove sample index {} --for {file} -o FILE`",
             self.written,
             index.params(),
@@ -121,11 +121,11 @@ impl Question {
         )
     }
 
-    /// What to say to somebody who wants an index used and has none.
+    /// The error for --method index without an index.
     fn needs_index(&self) -> String {
         format!(
-            "--method index needs an index of names: build one with `bloomgrove sample index {} \
-             --for {} -o FILE` and give it as --namespace",
+            "--method index needs an index of names; build one with `bloomgrove sample index {} \
+             --for {} -o FILE` and pass it as --namespace",
             self.written,
             self.expression.first_file().display(),
         )
@@ -136,11 +136,11 @@ impl Question {
         query.with_context(|| self.expression.shown().to_owned())
     }
 
-    /// An error if no name is in the range asked for.
+    /// An error if no name is in the given range.
     fn check_names(&self, names: u64) -> Result<()> {
         match &self.within {
             Some(within) if names == 0 => bail!(
-                "--within {}..{}: no name of {} is in it",
+                "--within {}..{}: no name of {} is in this range",
                 within.start,
                 within.end,
                 self.written
@@ -149,15 +149,15 @@ impl Question {
         }
     }
 
-    /// Says that there is no member, and perhaps why.
+    /// Reports that there is no member, and possible reasons.
     fn no_member(&self, query: &Query, names: u64) -> Result<Outcome> {
         self.check_names(names)?;
         let filter = self.expression.shown();
         if query.fill() == 0.0 {
             match self.expression.only() {
-                Some(_) => complain(format_args!("{filter}: it is empty, and accepts no name")),
+                Some(_) => complain(format_args!("{filter}: the filter is empty")),
                 None => complain(format_args!(
-                    "{filter}: no bit is common to them, so no name is accepted"
+                    "{filter}: the filters have no bit in common, so they accept no name"
                 )),
             }
             return Ok(Outcome::No);
@@ -168,22 +168,22 @@ impl Question {
             _ => ("integers", "text"),
         };
         complain(format_args!(
-            "{filter} accepts none of the {names} names, asked as {kind}; was it built from other \
-             names, or from names spelled otherwise (--names-as {other})?"
+            "{filter} accepts none of the {names} names, queried as {kind}; was it built from other \
+             names, or from names written in another way (--names-as {other})?"
         ));
         Ok(Outcome::No)
     }
 }
 
-/// That names are spelled as the keys of filters that say how theirs were read.
+/// Ensures that names are written like the keys of filters that note how theirs were read.
 fn check_spelling(expression: &Expression, names: &Namespace) -> Result<()> {
     let (filter, names) = (expression.kind(), names::kind_of(names.spelling()));
     if filter == names || !expression.kind_is_noted() {
         return Ok(());
     }
     bail!(
-        "the keys of {} were read as {}, and the index spells its names as {}; build another \
-         with `bloomgrove sample index NAMES --for {} -o FILE`",
+        "the keys of {} were read as {}, but the index has names as {}; build another with \
+         `bloomgrove sample index NAMES --for {} -o FILE`",
         expression.first_file().display(),
         filter.name(),
         names.name(),

@@ -1,8 +1,8 @@
 //! What NAMES means: a range, a file of names, or an index of names.
 //!
 //! ```text
-//!   0..10M                 a range; asked of a filter of text as decimal digits
-//!   names.txt, .gz, .zst   a list: of texts, or of integers for a filter of integers
+//!   0..10M                 a range; queried in a filter of text as decimal digits
+//!   names.txt, .gz, .zst   a list: of text, or of integers for a filter of integers
 //!   names.grove            an index of names, made by `sample index`
 //! ```
 
@@ -20,17 +20,17 @@ use crate::shared::output::complain;
 use crate::shared::progress::Progress;
 use crate::shared::{range, units};
 
-/// An index up to this size is checked before it is used, which takes a tenth of a second:
-/// a damaged one would miss members.
+/// An index up to this size is checked before it is used, which takes a tenth of a second: a
+/// damaged one would miss members.
 const CHECKED_ALWAYS: u64 = 8 << 20;
 
 // A comment here would become the help of the command: this is how NAMES are read.
 #[derive(clap::Args)]
 pub(crate) struct Reading {
-    /// How names are spelled in the filter [default: as its keys were read]
+    /// How names are written in the filter [default: as its keys were read]
     #[arg(long, value_enum, value_name = "KIND")]
     names_as: Option<KeyKind>,
-    /// Sort a list of names in memory, and leave out repetitions
+    /// Sort a list of names in memory, and drop repetitions
     #[arg(long)]
     sort: bool,
     #[command(flatten)]
@@ -81,15 +81,15 @@ impl Source {
                 return range::parse(&text).map(Source::Range).map_err(Error::msg);
             }
             bail!(
-                "{text}: no such file; names are a range such as 0..10M, a file with one name to \
-                 a line, or an index made by `bloomgrove sample index`"
+                "{text}: no such file; pass a range such as 0..10M, a file with one name per line, \
+                 or an index made by `bloomgrove sample index`"
             );
         }
         match content_of(path) {
             Ok(Content::Names) => Ok(Source::Index(path.to_owned())),
             Ok(content) => bail!(
-                "{text}: holds {}, and names are needed here: a range such as 0..10M, a file with \
-                 one name to a line, or an index made by `bloomgrove sample index`",
+                "{text}: contains {}, not names; pass a range such as 0..10M, a file with one name \
+                 per line, or an index made by `bloomgrove sample index`",
                 content.name()
             ),
             Err(error) if path.extension().is_some_and(|ending| ending == "grove") => {
@@ -101,12 +101,12 @@ impl Source {
 }
 
 impl Reading {
-    /// How names are spelled, if it was said.
+    /// How names are written, if given.
     pub(super) fn names_as(&self) -> Option<KeyKind> {
         self.names_as
     }
 
-    /// Opens what NAMES means; `usual` is how names are spelled unless it is said.
+    /// Opens what NAMES means; `usual` is how names are written by default.
     pub(super) fn open(&self, written: &OsStr, usual: KeyKind) -> Result<Held> {
         let kind = self.names_as.unwrap_or(usual);
         match Source::of(written)? {
@@ -130,7 +130,7 @@ impl Reading {
         }
     }
 
-    /// An option without effect is a mistake.
+    /// Rejects options without effect.
     fn check_unused(&self, of: &str, names_as: bool) -> Result<()> {
         let options = [
             (names_as, "--names-as"),
@@ -138,7 +138,7 @@ impl Reading {
             (self.column.is_some(), "--column"),
         ];
         match options.iter().find(|(given, _)| *given) {
-            Some((_, option)) => bail!("{option} means nothing for {of}"),
+            Some((_, option)) => bail!("{option} does not apply to {of}"),
             None => Ok(()),
         }
     }
@@ -150,7 +150,7 @@ impl Reading {
                 kind.is_some_and(|error| error.to_string().contains("sort the list"))
             });
             match disorder && !self.sort {
-                true => Error::msg(format!("{error:#}; or add --sort, which does it in memory")),
+                true => Error::msg(format!("{error:#}; or pass --sort to sort it in memory")),
                 false => error,
             }
         })
@@ -206,13 +206,13 @@ impl Reading {
         }
     }
 
-    /// All names of a file, one to a line.
+    /// All names of a file, one per line.
     fn text(&self, path: &Path) -> Result<Vec<u8>> {
         let mut text = Vec::new();
         self.read(path, |lines| {
             for line in lines {
                 if memchr::memchr(b'\n', line).is_some() {
-                    bail!("a name has a line feed in it, which no list of names can hold");
+                    bail!("a name contains a line feed, which is not possible in a list of names");
                 }
                 push(&mut text, line);
             }
@@ -221,7 +221,7 @@ impl Reading {
         Ok(text)
     }
 
-    /// A rising list, as it is read: nothing but its compact form is held.
+    /// A sorted list, as it is read: only its compact form is in memory.
     fn integers(&self, path: &Path) -> Result<Namespace> {
         let (sender, batches) = sync_channel::<Vec<u64>>(4);
         let (read, namespace) = std::thread::scope(|scope| {
@@ -286,14 +286,14 @@ fn sorted(path: &Path, text: &[u8]) -> Vec<u8> {
 fn report_repetitions(path: &Path, repeated: usize) {
     if repeated > 0 {
         complain(format_args!(
-            "{}: {} left out",
+            "{}: dropped {}",
             keys::shown(path),
             units::counted(repeated as u64, "repeated name")
         ));
     }
 }
 
-/// How the keys of filters are read that such names are asked of.
+/// How keys are read in filters that such names can be queried in.
 pub(super) fn kind_of(spelling: Spelling) -> KeyKind {
     match spelling {
         Spelling::Binary => KeyKind::Integer,

@@ -20,12 +20,12 @@ use crate::shared::{Outcome, interrupt, range, units};
 
 /// List all members of a filter, given the names that may be in it.
 ///
-/// Prints every name that the filter accepts and no other: all that were put into it, if they
-/// are among the names, and some false positives (--explain says how many to expect). A scan
-/// finds them in the order of the names, the other methods in an order of their own.
+/// Prints every name that the filter accepts: all items that are among the names, and some false
+/// positives (--explain prints how many to expect). A scan prints them in the order of the names,
+/// the other methods in another order.
 ///
-/// FILTER and NAMES are what they are for `bloomgrove sample`. Exit code 0, or 1 if the filter
-/// accepts no name.
+/// FILTER and NAMES are as in `bloomgrove sample`. Exit code: 0, or 1 if the filter accepts no
+/// name.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bloomgrove reconstruct users.grove --namespace 0..10M -o users.txt\n  \
@@ -37,16 +37,16 @@ pub(crate) struct Reconstruct {
     /// The names that may be in it: a range, a file, or an index of names
     #[arg(long, value_name = "NAMES")]
     namespace: OsString,
-    /// Write the members to this file, whole or not at all
+    /// Write the members to this file; an interrupted run leaves no partial file
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Replace the file that is there
+    /// Replace an existing file
     #[arg(long, requires = "output")]
     replace: bool,
-    /// Print how many there are, instead of which
+    /// Print the number of members instead of listing them
     #[arg(short, long, conflicts_with = "output")]
     count: bool,
-    /// Only integers of this range
+    /// List only integers in this range
     #[arg(long, value_name = "A..B", value_parser = range::parse)]
     within: Option<Range<u64>>,
     /// How to find them [default: the fastest]
@@ -54,13 +54,13 @@ pub(crate) struct Reconstruct {
     method: Option<WayArg>,
     #[command(flatten)]
     reading: Reading,
-    /// How many threads to use [default: one for each processor]
+    /// The number of threads [default: one per processor]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
-    /// Say on standard error what is done and why, and what it took
+    /// Report on standard error the method, why it was chosen, and its cost
     #[arg(short, long)]
     explain: bool,
-    /// Print one JSON object for each member; with --explain, a last one with the facts
+    /// Print one JSON object per member; with --explain, a last one with the cost
     #[arg(long)]
     json: bool,
 }
@@ -69,9 +69,9 @@ pub(crate) struct Reconstruct {
 enum WayArg {
     /// Test every name
     Scan,
-    /// Names on set bits, by an index of names
+    /// Test the names on set bits, found with an index of names
     Index,
-    /// Names on set bits, by turning affine functions round
+    /// Test the names on set bits, found by inverting affine functions
     Invert,
 }
 
@@ -116,7 +116,7 @@ pub(crate) fn run(args: Reconstruct) -> Result<Outcome> {
     task.finish(names)
 }
 
-/// That the members do not replace the names they are found among.
+/// Ensures that the output does not replace the names.
 fn check_output(args: &Reconstruct) -> Result<()> {
     let Some(output) = &args.output else {
         return Ok(());
@@ -125,7 +125,7 @@ fn check_output(args: &Reconstruct) -> Result<()> {
     let output = real(output);
     if output.is_some() && output == real(Path::new(&args.namespace)) {
         bail!(
-            "{}: the names would be replaced by the members among them; name another --output",
+            "{}: the output would overwrite the names; choose another --output",
             args.namespace.to_string_lossy()
         );
     }
@@ -205,7 +205,7 @@ impl Task<'_> {
 
     fn interrupted(&self) -> anyhow::Error {
         anyhow::anyhow!(match self.sink {
-            Sink::Printed(_) => "interrupted; these are not all members",
+            Sink::Printed(_) => "interrupted; the list is not complete",
             _ => "interrupted; nothing was changed",
         })
     }
