@@ -14,7 +14,7 @@ use crate::shared::keys::{Column, KeyKind};
 use crate::shared::output::{Output, complain};
 use crate::shared::sizing::{self, Sizing, is_overfull, sets_have};
 use crate::shared::sources::{self, How};
-use crate::shared::{Outcome, notes, open};
+use crate::shared::{Outcome, interrupt, notes, open};
 
 /// Build a Bloofi tree of many sets.
 ///
@@ -123,6 +123,8 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         bail!("no tree was written, since not all sets could be read; --partial leaves them out");
     }
     if !args.insert {
+        // Nothing is half written, so Ctrl-C may end it at once.
+        let _waiting = interrupt::Waiting::new();
         tree = NamedBloofi::bulk(params, options, all, args.bulk.into())?;
     }
     if overfull > 0 {

@@ -11,7 +11,7 @@ use crate::shared::keys::{Column, KeyKind};
 use crate::shared::output::Output;
 use crate::shared::sizing::{self, Sizing};
 use crate::shared::sources::{self, How, SourceKind};
-use crate::shared::{Outcome, notes, units};
+use crate::shared::{Outcome, interrupt, notes, units};
 
 /// Missing sets that are listed by name.
 const LISTED: usize = 5;
@@ -53,7 +53,10 @@ pub(crate) struct Widen {
 
 pub(crate) fn rebuild(args: Rebuild) -> Result<Outcome> {
     let mut file = Changing::open(&args.tree)?;
+    // Nothing is half written, so Ctrl-C may end it at once.
+    let waiting = interrupt::Waiting::new();
     file.tree.rebuild(args.bulk.into())?;
+    drop(waiting);
     file.save()?;
     print(&args.tree, &file)
 }

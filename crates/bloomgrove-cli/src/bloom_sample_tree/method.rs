@@ -205,7 +205,7 @@ impl Opened {
         let each = draws.unwrap_or(1).max(1) as f64;
         let per = if draws.is_some() { " per sample" } else { "" };
         let mean = |count: u64| match count as f64 / each {
-            mean if mean < 10.0 => format!("{mean:.1}"),
+            mean if mean < 10.0 && draws.is_some() => format!("{mean:.1}"),
             mean => units::grouped(mean.round() as u64),
         };
         complain(format_args!(
