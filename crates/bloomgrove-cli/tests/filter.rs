@@ -199,7 +199,7 @@ fn wrong_flags_say_what_and_what_to_do() {
         ),
         (
             "filter build k.txt -o f --items 5 --hashes 3",
-            vec!["--hashes means nothing without --bits"],
+            vec!["--hashes requires --bits"],
         ),
         ("filter build k.txt -o f --modulus 7", vec!["--hash affine"]),
         ("hash test --items 1e15", vec!["memory"]),

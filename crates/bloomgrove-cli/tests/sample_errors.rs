@@ -14,7 +14,7 @@ fn empty_and_full_filters_say_so() {
         let said = shop
             .run(&format!("{verb} none.grove --namespace 0..100"))
             .ends(1);
-        assert!(said.err.contains("none.grove: it is empty"), "{}", said.err);
+        assert!(said.err.contains("none.grove: the filter is empty"), "{}", said.err);
     }
     let said = shop
         .run("sample none.grove --namespace 0..100 --json")
@@ -43,7 +43,7 @@ fn empty_and_full_filters_say_so() {
         .ends(0);
     let line = ["sample", "one.grove & none.grove", "--namespace", "0..9"];
     let said = shop.run_args(&line).ends(1);
-    assert!(said.err.contains("no bit is common"), "{}", said.err);
+    assert!(said.err.contains("no bit in common"), "{}", said.err);
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn wrong_requests_say_what_and_what_to_do() {
         ),
         (
             "sample sevens.grove --namespace 9..3",
-            vec!["no number in 9..3"],
+            vec!["the range 9..3 is empty"],
         ),
         (
             "sample sevens.grove --namespace 0..ten",
@@ -106,7 +106,7 @@ fn wrong_requests_say_what_and_what_to_do() {
         ("sample sevens.grove --namespace 5..", vec!["0..=9"]),
         (
             "sample sevens.grove --namespace sevens.grove",
-            vec!["holds a filter", "not names"],
+            vec!["contains a filter", "not names"],
         ),
         (
             "sample sevens.grove --namespace unsorted.txt",
@@ -167,15 +167,15 @@ fn wrong_requests_say_what_and_what_to_do() {
         // Options without effect.
         (
             "sample sevens.grove --namespace 0..9 --sort",
-            vec!["--sort means nothing for a range"],
+            vec!["--sort does not apply to a range"],
         ),
         (
             "sample sevens.grove --namespace 0..9 --column id",
-            vec!["--column means nothing"],
+            vec!["--column does not apply"],
         ),
         (
             "sample sevens.grove --namespace names.grove --names-as text",
-            vec!["--names-as means nothing"],
+            vec!["--names-as does not apply"],
         ),
         (
             "reconstruct sevens.grove --namespace 0..9 --count -o x.txt",
