@@ -18,8 +18,8 @@ const labelled = (label) => trace.nodes.find((node) => node.label === label);
 
 const NAMES = ["bergen", "cadiz", "galway", "lagos", "lima", "oslo", "perth", "pune", "quito", "riga", "sofia", "tromso", "tunis", "windhoek"];
 const sites = NAMES.map((name, at) => ({
-  name, url: `http://127.0.0.1:${7200 + at}`, heard: name === "windhoek" ? 244 : (at * 7) % 9, period: 10,
-  pending: name === "pune" ? 12 : 0, in_touch: name !== "windhoek", sets: 1 + (at % 3),
+  name, url: `http://127.0.0.1:${7200 + at}`, last_heartbeat: name === "windhoek" ? 244 : (at * 7) % 9, period: 10,
+  pending: name === "pune" ? 12 : 0, online: name !== "windhoek", sets: 1 + (at % 3),
 }));
 
 let server;
@@ -264,7 +264,7 @@ test("what cannot be traced is said", async () => {
 
 test("the demo: a dozen sites are asked for real, and a click leads on", async () => {
   const listed = async () => (await (await fetch(`${server.address}/v1/sites`)).json()).sites;
-  while ((await listed()).filter((site) => site.in_touch && site.sets).length < 12) await sleep(100);
+  while ((await listed()).filter((site) => site.online && site.sets).length < 12) await sleep(100);
   const page = await open(`${server.address}/`, { width: 1240, height: 930 });
   await page.ready();
   await page.click("#to-trace");

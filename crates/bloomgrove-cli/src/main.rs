@@ -11,7 +11,7 @@
 //! | `serve.rs` | `bloomgrove serve` and `serve key`; `serve/flags.rs` its options, `serve/demo.rs` the sites of `--demo` |
 //! | `remote/` | the same verbs against a server: `which.rs`, `add.rs`, `update.rs`, `change.rs`, `look.rs`, `members.rs`, `sites.rs` |
 //! | `site/` | `run.rs` is the site itself, `record.rs`, `import.rs`, `ask.rs` (lineage, sparql, info) and `generate.rs` its verbs |
-//! | `trace/` | `bloomgrove trace`: `mod.rs` asks, `sealed.rs` opens sealed ids, `print.rs` is the table |
+//! | `trace/` | `bloomgrove trace`: `mod.rs` asks, `encrypted.rs` encrypts and decrypts ids, `print.rs` is the table |
 //! | `verify.rs` | `bloomgrove verify`: any file of ours, also stores, snapshots and logs |
 //! | `bloofi/` | `change.rs` has add, remove and update, `shape.rs` rebuild and widen; `sets.rs` sets on their way into a tree |
 //! | `bloom_sample_tree/` | one file per verb; `method.rs` the tree and the paper's baselines behind one name each |

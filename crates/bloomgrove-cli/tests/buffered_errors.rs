@@ -29,7 +29,7 @@ fn options_that_make_no_filter() {
     let before = shop.names();
     for (options, parts) in [
         ("--size 0", &["0 bytes", "--size 256MB"][..]),
-        ("--size 1EB", &["EB", "no unit of size", "1GiB"]),
+        ("--size 1EB", &["EB", "unknown unit", "1GiB"]),
         ("--size many", &["many", "--size"]),
         (
             "--size 1000000TB",

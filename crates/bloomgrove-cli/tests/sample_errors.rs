@@ -101,7 +101,7 @@ fn wrong_requests_say_what_and_what_to_do() {
         ),
         (
             "sample sevens.grove --namespace 0..1x",
-            vec!["no unit of count"],
+            vec!["unknown unit"],
         ),
         ("sample sevens.grove --namespace 5..", vec!["0..=9"]),
         (

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use bloomgrove::{Filter, Params};
 use bloomgrove_client::Client;
-use bloomgrove_client::api::{Code, Key, WhichRequest};
+use bloomgrove_client::api::{Code, Key, WhichQuery};
 use support::Shop;
 
 const KILLS: u64 = 100;
@@ -134,12 +134,12 @@ impl Acknowledged {
             .flat_map(|(name, keys)| keys.iter().map(move |key| (name, key)))
             .collect();
         for some in all.chunks(10_000) {
-            let request = WhichRequest {
+            let request = WhichQuery {
                 keys: some
                     .iter()
                     .map(|(_, key)| Key::from(key.as_str()))
                     .collect(),
-                ..WhichRequest::default()
+                ..WhichQuery::default()
             };
             let which = client.which(&request).await.unwrap();
             for ((name, key), answer) in some.iter().zip(which.answers) {

@@ -1,4 +1,4 @@
-//! How a client is made: where the server is, who asks, how long and how much to wait for.
+//! Building a client: the server's address, the access key, time and size limits.
 
 use std::net::IpAddr;
 use std::pin::Pin;
@@ -11,16 +11,16 @@ use reqwest::{Certificate, Url, redirect};
 
 use crate::{Client, Error, shorten};
 
-/// Carries requests in place of a network: to a server in the same process, say.
+/// Delivers requests instead of a network, for example to a server in the same process.
 pub trait Carrier: Send + Sync {
-    /// The answer to a request.
+    /// Sends a request and returns its response.
     fn carry(&self, request: reqwest::Request) -> Carried;
 }
 
-/// An answer that is on its way.
+/// A response that is still to come.
 pub type Carried = Pin<Box<dyn Future<Output = Result<reqwest::Response, reqwest::Error>> + Send>>;
 
-/// Makes a [`Client`].
+/// Builds a [`Client`].
 ///
 /// ```
 /// use std::time::Duration;
@@ -46,10 +46,10 @@ pub struct ClientBuilder {
     carrier: Option<Arc<dyn Carrier>>,
 }
 
-/// How long it may take to reach the server; the answer may take longer.
+/// Time limit for connecting to the server; the response may take longer.
 const CONNECT: Duration = Duration::from_secs(10);
-/// Shorter than a server keeps a connection that nobody uses, so that no request is sent on one
-/// that is just being closed.
+/// Shorter than the time for which a server keeps an idle connection open, so that no request is sent on
+/// a connection that is just being closed.
 const IDLE: Duration = Duration::from_secs(30);
 
 impl ClientBuilder {
@@ -67,67 +67,67 @@ impl ClientBuilder {
         }
     }
 
-    /// Shows this key to the server.
+    /// Authenticates with this access key.
     pub fn key(mut self, key: impl Into<String>) -> Self {
         self.key = Some(key.into());
         self
     }
 
-    /// Trusts this authority, and no other: its certificate, or several, in PEM.
+    /// Trusts only these certificate authorities: one or more certificates in PEM.
     pub fn ca_certificate(mut self, pem: impl AsRef<[u8]>) -> Self {
         self.authorities.extend_from_slice(pem.as_ref());
         self
     }
 
-    /// Waits for a whole answer for so long; a minute by default.
+    /// Time limit for a whole response; one minute by default.
     pub fn timeout(mut self, time: Duration) -> Self {
         self.timeout = time;
         self
     }
 
-    /// Takes answers of up to so many bytes, without filters; 256 MiB by default.
+    /// Maximum size of a response in bytes, except for filters; 256 MiB by default.
     pub fn answer_limit(mut self, bytes: u64) -> Self {
         self.answer_limit = bytes;
         self
     }
 
-    /// Takes filters of up to so many bytes; 1 GiB by default.
+    /// Maximum size of a filter in bytes; 1 GiB by default.
     pub fn filter_limit(mut self, bytes: u64) -> Self {
         self.filter_limit = bytes;
         self
     }
 
-    /// Goes straight to the server, whatever proxies the environment names.
+    /// Connects to the server directly, ignoring proxies set in the environment.
     pub fn direct(mut self) -> Self {
         self.proxies = false;
         self
     }
 
-    /// Has names looked up by this, so that not every address is reached. Addresses that are written as
-    /// numbers are not looked up.
+    /// Resolves host names with this, to limit which addresses can be reached. Numeric addresses are not
+    /// resolved.
     pub fn resolver(mut self, resolver: impl Resolve + 'static) -> Self {
         self.resolver = Some(Arc::new(resolver));
         self
     }
 
-    /// Has requests carried by this, and by no network.
+    /// Sends requests through this instead of the network.
     pub fn carrier(mut self, carrier: Arc<dyn Carrier>) -> Self {
         self.carrier = Some(carrier);
         self
     }
 
-    /// The client. Nothing is sent yet.
+    /// Builds the client. Nothing is sent yet.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if the address, the key or a certificate is none.
+    /// [`Error::Invalid`] if the address, the access key or a certificate is invalid.
     pub fn build(self) -> Result<Client, Error> {
         let url = address(&self.url)?;
         let key = self.key.as_deref().map(bearer).transpose()?;
-        // One for the process, unless its author has chosen another.
+        // Once per process, unless the application has installed another.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut http = reqwest::Client::builder()
             .user_agent(concat!("bloomgrove/", env!("CARGO_PKG_VERSION")))
-            // A key is for the server named, not for one that it points to.
+            // The access key is for this server, not for one that it redirects to.
             .redirect(redirect::Policy::none())
             .connect_timeout(CONNECT.min(self.timeout))
             .pool_idle_timeout(IDLE)
@@ -139,15 +139,15 @@ impl ClientBuilder {
             http = http.dns_resolver(resolver);
         }
         if url.scheme() == "http" {
-            // The machine's authorities are not even read.
+            // The system's certificate authorities are not even read.
             http = http.tls_certs_only([]);
         } else if !self.authorities.is_empty() {
             let authorities = Certificate::from_pem_bundle(&self.authorities);
             let authorities = authorities.ok().filter(|found| !found.is_empty());
             http = http.tls_certs_only(authorities.ok_or_else(|| {
                 Error::invalid(
-                    "no certificate in what was given as that of an authority: PEM \
-                                begins with -----BEGIN CERTIFICATE-----",
+                    "no certificate found for the certificate authority: a PEM file contains \
+                                -----BEGIN CERTIFICATE-----",
                 )
             })?);
         }
@@ -167,17 +167,17 @@ impl ClientBuilder {
 }
 
 impl Client {
-    /// Another server, asked with another key or none, over the connections, authorities and limits
-    /// of this client: for who talks to very many servers. Both are reached by the same scheme; a
-    /// client for `http` trusts no authority, so it cannot be that of one for `https`.
+    /// A client for another server, with its own access key or none, that shares this client's connections,
+    /// certificate authorities and limits: for talking to very many servers. Both must use the same scheme,
+    /// because a client for `http` loads no certificate authorities.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if the address or the key is none, or the scheme is another.
+    /// [`Error::Invalid`] if the address or the access key is invalid, or the scheme differs.
     pub fn sibling(&self, url: &str, key: Option<&str>) -> Result<Self, Error> {
         let url = address(url)?;
         if self.server.split_once(':').map(|(scheme, _)| scheme) != Some(url.scheme()) {
             let what = format!(
-                "{url}: not reached as {} is; make a client for it",
+                "{url}: the scheme differs from that of {}; build a separate client for it",
                 self.server
             );
             return Err(Error::invalid(what));
@@ -190,20 +190,20 @@ impl Client {
     }
 }
 
-/// The host that an address of a server names, in small letters.
+/// The host name in a server's address, in lower case.
 ///
 /// # Errors
-/// [`Error::Invalid`] if it is none that a [`Client`] takes.
+/// [`Error::Invalid`] if it is not a valid address for a [`Client`].
 pub fn host_of(url: &str) -> Result<String, Error> {
     let url = address(url)?;
     let host = url.host_str().unwrap_or_default();
     Ok(host.trim_matches(['[', ']']).to_ascii_lowercase())
 }
 
-/// An address of a server as a [`Client`] uses it: scheme and host in lower case, no slash at the end.
+/// The normal form of a server's address: scheme and host in lower case, without a trailing slash.
 ///
 /// # Errors
-/// [`Error::Invalid`] if it is none that a [`Client`] takes.
+/// [`Error::Invalid`] if it is not a valid address for a [`Client`].
 pub fn normalize(url: &str) -> Result<String, Error> {
     Ok(as_server(&address(url)?).to_string())
 }
@@ -212,11 +212,11 @@ fn as_server(url: &Url) -> Arc<str> {
     Arc::from(url.as_str().trim_end_matches('/'))
 }
 
-/// A key as it is shown to a server.
+/// An access key as an `Authorization` header.
 fn bearer(key: &str) -> Result<HeaderValue, Error> {
     let value = HeaderValue::from_str(&format!("Bearer {key}"));
     let mut value = value.map_err(|_| {
-        Error::invalid("the key has characters that no key has, such as a line break")
+        Error::invalid("the access key contains invalid characters, such as a line break")
     })?;
     // Never shown in a log.
     value.set_sensitive(true);
@@ -225,7 +225,7 @@ fn bearer(key: &str) -> Result<HeaderValue, Error> {
 
 impl std::fmt::Debug for ClientBuilder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Without the key.
+        // Not the access key.
         f.debug_struct("ClientBuilder")
             .field("url", &self.url)
             .finish_non_exhaustive()
@@ -241,18 +241,20 @@ fn address(text: &str) -> Result<Url, Error> {
     };
     let url = Url::parse(text).map_err(|error| wrong(&error.to_string()))?;
     if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
-        return Err(wrong("this is no address of a web server"));
+        return Err(wrong("not the address of a web server"));
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(wrong("an address has no user; give a key instead"));
+        return Err(wrong(
+            "user names are not supported; use an access key instead",
+        ));
     }
     if url.query().is_some() || url.fragment().is_some() {
-        return Err(wrong("an address ends before ? and #"));
+        return Err(wrong("remove everything from ? or # on"));
     }
     Ok(url)
 }
 
-/// Whether a host, without its port, is this machine: `localhost`, `127.0.0.1`, `[::1]`.
+/// Whether a host name (without a port) is this machine: `localhost`, `127.0.0.1`, `[::1]`.
 #[must_use]
 pub fn is_loopback_host(host: &str) -> bool {
     let bare = host
@@ -290,10 +292,10 @@ mod tests {
         }
         for (text, part) in [
             ("127.0.0.1:7117", "write the server as"),
-            ("localhost:7117", "no address of a web server"),
-            ("ftp://a", "no address of a web server"),
-            ("http://me:secret@a", "no user"),
-            ("http://a/?x=1", "ends before"),
+            ("localhost:7117", "not the address of a web server"),
+            ("ftp://a", "not the address of a web server"),
+            ("http://me:secret@a", "user names"),
+            ("http://a/?x=1", "remove everything"),
             ("", "write the server as"),
         ] {
             let error = Client::new(text).unwrap_err().to_string();

@@ -1,7 +1,7 @@
-//! The time, as coordinators and sites take it: that of the machine, or that of a simulation.
+//! The time used by coordinators and sites: that of the machine, or of a simulation.
 //!
-//! The time of day jumps when somebody sets the clock; the time that has passed does not, but stands
-//! still while a machine sleeps.
+//! The time of day jumps when someone sets the clock. The elapsed time does not, but it does not advance
+//! while a machine sleeps.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -11,7 +11,7 @@ static IS_SIMULATED: AtomicBool = AtomicBool::new(false);
 static NOW: AtomicU64 = AtomicU64::new(0);
 static PASSED: AtomicU64 = AtomicU64::new(0);
 
-/// The time of day: seconds since 1970.
+/// The time of day, in seconds since 1970.
 #[must_use]
 pub fn now() -> u64 {
     if IS_SIMULATED.load(Relaxed) {
@@ -21,7 +21,7 @@ pub fn now() -> u64 {
     since.map_or(0, |since| since.as_secs())
 }
 
-/// The time that has passed since the process first asked.
+/// The time that has passed since the first call in this process.
 #[must_use]
 pub fn passed() -> Duration {
     static START: OnceLock<Instant> = OnceLock::new();
@@ -31,8 +31,8 @@ pub fn passed() -> Duration {
     START.get_or_init(Instant::now).elapsed()
 }
 
-/// Sets the wall clock (seconds since 1970) and the seconds that have passed, for the whole process:
-/// for simulations, in which one machine acts at a time.
+/// Sets the time of day (seconds since 1970) and the elapsed seconds for the whole process: for
+/// simulations, in which one machine acts at a time.
 #[doc(hidden)]
 pub fn simulate(now: u64, passed: u64) {
     NOW.store(now, Relaxed);

@@ -1,23 +1,23 @@
-//! What can go wrong between here and a server, and what to do.
+//! What can go wrong between a client and a server, and what to do about it.
 
 use std::{error, fmt};
 
 use crate::api::{Code, Problem};
 
-/// Why a server did not do what it was asked for.
+/// Why a request failed.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// The server refused, and says why.
+    /// The server refused the request, and says why.
     Problem(Problem),
-    /// The server was not reached, or the connection broke.
+    /// The server could not be reached, or the connection broke.
     Transport {
         /// The server.
         url: String,
         /// What went wrong.
         source: reqwest::Error,
     },
-    /// The answer is none that a Bloomgrove server gives, or is larger than allowed.
+    /// The response is not one that a Bloomgrove server sends, or is larger than allowed.
     Answer {
         /// The server.
         url: String,
@@ -26,22 +26,22 @@ pub enum Error {
         /// What is wrong with it.
         what: String,
     },
-    /// A filter cannot be sent, or what came is none.
+    /// A filter cannot be sent, or the response is not a filter.
     Filter(bloomgrove::Error),
-    /// There can be no such client, or no such request.
+    /// The client cannot be built like this, or the request is invalid.
     Invalid {
-        /// What is wrong, and the way out.
+        /// What is wrong, and what to do about it.
         what: String,
     },
 }
 
 impl Error {
-    /// Which kind of problem the server has, if it has one.
+    /// The kind of problem, if the server reported one.
     pub fn code(&self) -> Option<Code> {
         self.problem().map(|problem| problem.code)
     }
 
-    /// What the server says, if it was the server who refused.
+    /// The problem, if the server reported one.
     pub fn problem(&self) -> Option<&Problem> {
         match self {
             Error::Problem(problem) => Some(problem),
@@ -65,10 +65,10 @@ impl fmt::Display for Error {
         match self {
             Error::Problem(problem) if problem.request.is_empty() => write!(f, "{problem}"),
             Error::Problem(problem) => match problem.code {
-                // Only of these does the log tell more.
+                // Only for these does the log contain more.
                 Code::Internal | Code::Storage => write!(
                     f,
-                    "{problem} (the server's log tells more of request {})",
+                    "{problem} (for details, look up request {} in the server's log)",
                     problem.request
                 ),
                 _ => write!(f, "{problem}"),
@@ -78,20 +78,20 @@ impl fmt::Display for Error {
                 if cause.contains("CaUsedAsEndEntity") {
                     write!(
                         f,
-                        "{url}: the server's certificate is that of an authority, which cannot be a \
-                         server's own; make one with basicConstraints CA:FALSE"
+                        "{url}: the server's certificate is a CA certificate, which a server cannot use as its \
+                         own; create one with basicConstraints CA:FALSE"
                     )
                 } else if cause.contains("certificate") {
                     write!(
                         f,
-                        "{url}: {cause}; is this the name that the certificate is for? If it is \
-                         from an authority of your own, trust that one (`--ca`)"
+                        "{url}: {cause}; check that the certificate is valid for this name. If it \
+                         was issued by your own certificate authority, trust that one with `--ca`"
                     )
                 } else if source.is_timeout() {
                     write!(
                         f,
-                        "{url}: no answer in time; the server is busy or out of reach: try again, \
-                         or allow more time"
+                        "{url}: timed out; the server is busy or cannot be reached: try again, or \
+                         allow more time"
                     )
                 } else if source.is_connect() {
                     write!(f, "{url}: {cause}; is a server running there?")
@@ -101,7 +101,7 @@ impl fmt::Display for Error {
             }
             Error::Answer { url, status, what } => write!(
                 f,
-                "{url}: not what a Bloomgrove server answers (status {status}): {what}"
+                "{url}: unexpected response (status {status}), probably not from a Bloomgrove server: {what}"
             ),
             Error::Filter(error) => write!(f, "{error}"),
             Error::Invalid { what } => write!(f, "{what}"),
@@ -109,7 +109,7 @@ impl fmt::Display for Error {
     }
 }
 
-/// What the chain of errors ends with: the others only say who passed it on.
+/// The last error in the chain: the others only say who passed it on.
 fn innermost(error: &dyn error::Error) -> String {
     let mut last = error;
     while let Some(source) = last.source() {
@@ -118,6 +118,5 @@ fn innermost(error: &dyn error::Error) -> String {
     last.to_string()
 }
 
-// No source: the messages include what they wrap, and whoever prints the chain reads nothing
-// twice.
+// No source: the messages include what they wrap, so printing the chain would repeat it.
 impl error::Error for Error {}

@@ -1,15 +1,15 @@
-//! Ids as IRIs, as they stand in RDF: an id that is an absolute IRI stands for itself, any
-//! other as `urn:x-bloomgrove:id:` with its bytes percent-encoded.
+//! Ids as IRIs, for RDF: an id that is an absolute IRI is used unchanged; any other becomes
+//! `urn:x-bloomgrove:id:` followed by its percent-encoded bytes.
 
 use std::borrow::Cow;
 
 use oxiri::Iri;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-/// How the IRIs of ids begin that are not IRIs themselves.
+/// The prefix of the IRIs of ids that are not IRIs themselves.
 pub const PLAIN: &str = "urn:x-bloomgrove:id:";
 
-/// The characters that RFC 3986 calls unreserved stand for themselves.
+/// The characters that RFC 3986 calls unreserved are not encoded.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn iris_stand_for_themselves() {
+    fn iris_are_unchanged() {
         for id in [
             "urn:uuid:1",
             "https://a.example/x?y#z",

@@ -1,15 +1,15 @@
-//! Messages stay short, however long what they quote is.
+//! Keeps messages short, however long the text is that they quote.
 
 use std::borrow::Cow;
 
-/// Bytes of what a server says about a request that it refuses, at most.
+/// Maximum length of the `detail` of a problem, in bytes.
 pub const LONGEST_DETAIL: usize = 2000;
-/// Bytes of a text that a message quotes.
+/// Maximum length of a text quoted in a message, in bytes.
 const QUOTED: usize = 100;
 const LEFT_OUT: &str = " ... ";
 
-/// A text of at most about `most` bytes. The middle is left out: a message begins with what is wrong and ends
-/// with what to do about it.
+/// Shortens a text to at most about `most` bytes by omitting its middle: a message starts with what is wrong
+/// and ends with what to do about it.
 #[must_use]
 pub fn shorten(text: &str, most: usize) -> Cow<'_, str> {
     if text.len() <= most {
@@ -22,8 +22,8 @@ pub fn shorten(text: &str, most: usize) -> Cow<'_, str> {
     format!("{}{LEFT_OUT}{}", &text[..head], &text[tail..]).into()
 }
 
-/// A text in quotes, with escapes for what cannot be seen, and shortened: for messages that repeat what came in a
-/// request.
+/// A text in quotation marks, shortened and with invisible characters escaped, for messages that repeat part
+/// of a request.
 #[must_use]
 pub fn quote(text: &str) -> String {
     format!("{:?}", shorten(text, QUOTED))

@@ -1,12 +1,12 @@
-//! A site of a federation, from here: record what happened, ask what it knows.
+//! A client for one site of a federation: recording events and querying what it knows.
 
 use reqwest::Method;
 use reqwest::header::{ACCEPT, CONTENT_TYPE};
 
-use crate::api::{Event, Imported, Lineage, LineageRequest, RecordEvents, Recorded, SiteStatus};
+use crate::api::{Event, Imported, Lineage, LineageQuery, RecordEvents, Recorded, SiteStatus};
 use crate::{Client, Error};
 
-/// A site. Copies share their connections.
+/// A connection to a site. Clones share their connections.
 ///
 /// ```no_run
 /// use bloomgrove_client::api::{Event, EventKind};
@@ -27,12 +27,12 @@ use crate::{Client, Error};
 #[derive(Clone, Debug)]
 pub struct Site(Client);
 
-/// Bytes of a question and of its answer, without headers.
+/// Bytes of a query and of its answer, without headers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Of the question.
+    /// Bytes of the query.
     pub sent: u64,
-    /// Of the answer.
+    /// Bytes of the answer.
     pub received: u64,
 }
 
@@ -43,17 +43,17 @@ impl Site {
         Self(client)
     }
 
-    /// Records events, all or none; they are on disk then.
+    /// Records events, all of them or none; when this returns, they are on disk.
     ///
     /// # Errors
-    /// As every method: [`Error::Transport`] if the site is not reached, [`Error::Problem`] if it
-    /// refuses, [`Error::Answer`] if it answers what no site does.
+    /// Like every method: [`Error::Transport`] if the site cannot be reached, [`Error::Problem`] if it
+    /// refuses, [`Error::Answer`] if its response is not one of a site.
     pub async fn record(&self, events: Vec<Event>) -> Result<Recorded, Error> {
         let request = self.0.request(Method::POST, "/v1/events");
         self.0.json(request.json(&RecordEvents { events })).await
     }
 
-    /// Takes in a document of RDF or PROV-JSON of this media type, all or nothing.
+    /// Imports a document in RDF or PROV-JSON of this media type, all of it or nothing.
     ///
     /// # Errors
     /// As [`record`](Self::record).
@@ -61,7 +61,7 @@ impl Site {
         self.import_from(media, document, None).await
     }
 
-    /// As [`import`](Self::import); relative IRIs are relative to `base`.
+    /// Like [`import`](Self::import), resolving relative IRIs against `base`.
     ///
     /// # Errors
     /// As [`record`](Self::record).
@@ -77,24 +77,21 @@ impl Site {
         self.0.json(request).await
     }
 
-    /// What the site knows of these ids.
+    /// What the site knows about these ids.
     ///
     /// # Errors
     /// As [`record`](Self::record).
-    pub async fn lineage(&self, question: &LineageRequest) -> Result<Lineage, Error> {
-        Ok(self.lineage_counted(question).await?.0)
+    pub async fn lineage(&self, query: &LineageQuery) -> Result<Lineage, Error> {
+        Ok(self.lineage_counted(query).await?.0)
     }
 
-    /// As [`lineage`](Self::lineage), and how many bytes it took.
+    /// Like [`lineage`](Self::lineage), also returning the number of bytes transferred.
     ///
     /// # Errors
     /// As [`record`](Self::record).
-    pub async fn lineage_counted(
-        &self,
-        question: &LineageRequest,
-    ) -> Result<(Lineage, Traffic), Error> {
-        let body = serde_json::to_vec(question)
-            .map_err(|error| Error::invalid(format!("the question cannot be written: {error}")))?;
+    pub async fn lineage_counted(&self, query: &LineageQuery) -> Result<(Lineage, Traffic), Error> {
+        let body = serde_json::to_vec(query)
+            .map_err(|error| Error::invalid(format!("cannot encode the query: {error}")))?;
         let sent = body.len() as u64;
         let body = self.lineage_bytes(body).await?;
         let traffic = Traffic {
@@ -106,20 +103,18 @@ impl Site {
         Ok((lineage, traffic))
     }
 
-    /// As [`lineage`](Self::lineage), of a question as JSON. The answer is not looked into.
+    /// Like [`lineage`](Self::lineage), for a query in JSON; the answer is not decoded.
     ///
     /// # Errors
     /// As [`record`](Self::record).
-    pub async fn lineage_bytes(&self, question: Vec<u8>) -> Result<Vec<u8>, Error> {
+    pub async fn lineage_bytes(&self, query: Vec<u8>) -> Result<Vec<u8>, Error> {
         let request = self.0.request(Method::POST, "/v1/lineage");
-        let request = request
-            .header(CONTENT_TYPE, "application/json")
-            .body(question);
+        let request = request.header(CONTENT_TYPE, "application/json").body(query);
         let response = self.0.send(request).await?;
         self.0.body(response, self.0.answer_limit).await
     }
 
-    /// The answer to a SPARQL query, as the media type `accept` has it.
+    /// The answer to a SPARQL query, in the media type `accept`.
     ///
     /// # Errors
     /// As [`record`](Self::record).
@@ -133,7 +128,7 @@ impl Site {
         self.0.body(response, self.0.answer_limit).await
     }
 
-    /// How the site is.
+    /// The status of the site.
     ///
     /// # Errors
     /// As [`record`](Self::record).

@@ -7,8 +7,8 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use bloomgrove::{Filter, Params, codec};
-use bloomgrove_client::api::{ChangeSet, Code, Key, MEDIA_MESSAGE, WhichRequest};
-use bloomgrove_client::{Client, Error, ListRequest, PutOptions};
+use bloomgrove_client::api::{ChangeSet, Code, Key, MEDIA_MESSAGE, WhichQuery};
+use bloomgrove_client::{Client, Error, ListQuery, PutOptions};
 
 /// A request as it came.
 struct Request {
@@ -120,9 +120,9 @@ async fn names_keys_and_questions_arrive_as_they_were() {
     assert_eq!(request.body, br#"{"name":"x"}"#);
 
     let keys = vec![Key::from("apple"), Key::from(42)];
-    let question = WhichRequest {
+    let question = WhichQuery {
         keys: keys.clone(),
-        ..WhichRequest::default()
+        ..WhichQuery::default()
     };
     let which = client.which(&question).await.unwrap();
     assert_eq!(which.answers[0].sets.as_deref(), Some(&["x".into()][..]));
@@ -198,9 +198,9 @@ async fn pages_follow_one_another_to_the_last() {
     };
     let (url, requests) = fake(vec![page("a&b", r#","next":"a&b""#), page("c", "")]);
     let client = Client::new(&url).unwrap();
-    let wanted = ListRequest {
+    let wanted = ListQuery {
         tag: Some("t 1".into()),
-        ..ListRequest::default()
+        ..ListQuery::default()
     };
     let mut listing = client.list_all(wanted);
     let mut names = Vec::new();
@@ -220,7 +220,7 @@ async fn pages_follow_one_another_to_the_last() {
         page("a", r#","next":"a""#),
     ]);
     let client = Client::new(&url).unwrap();
-    let mut listing = client.list_all(ListRequest::default());
+    let mut listing = client.list_all(ListQuery::default());
     assert!(listing.next().await.unwrap().is_some());
     let error = listing.next().await.unwrap_err().to_string();
     assert!(error.contains("followed by itself"), "{error}");

@@ -1,16 +1,16 @@
-//! Keys, and what they allow.
+//! Access keys, and what they permit.
 //!
 //! ```text
 //! admin   everything
-//! write   query everything; change what has a name that begins with the key's prefix
+//! write   query everything; change sets whose names start with the key's prefix
 //! read    query everything
 //! ```
 //!
-//! The server keeps the SHA-256 of each key, never the key. Keys are random (32 bytes, see
-//! [`new_key`]), so a plain hash is enough: there is no dictionary to try. All entries are
-//! compared in constant time, so an answer's time tells nothing of how near a guess was.
+//! The server stores the SHA-256 of each key, never the key. Keys are random (32 bytes, see
+//! [`new_key`]), so a plain hash is enough: a dictionary attack is hopeless. All entries are
+//! compared in constant time, so the response time reveals nothing about how close a guess was.
 //!
-//! A server without keys allows everything; it listens on loopback only ([`check`]).
+//! A server without access keys permits everything; it listens on loopback only ([`check`]).
 
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -25,13 +25,13 @@ use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 
 use crate::Error;
 
-/// What a key is for; each includes those before it.
+/// What an access key permits; each role includes those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// Ask.
+    /// Query.
     Read,
-    /// Query, and change what has a name that begins with the key's prefix.
+    /// Query, and change sets whose names start with the key's prefix.
     Write,
     /// Everything.
     Admin,
@@ -55,28 +55,28 @@ impl std::str::FromStr for Role {
             "read" => Ok(Self::Read),
             "write" => Ok(Self::Write),
             "admin" => Ok(Self::Admin),
-            other => Err(format!("{other:?} is no role; write read, write or admin")),
+            other => Err(format!("unknown role {other:?}; use read, write or admin")),
         }
     }
 }
 
-/// One key of the configuration.
+/// One access key of the configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KeyEntry {
-    /// Whose it is: for the log.
+    /// The name of the key, for the log.
     pub name: String,
-    /// What it is for.
+    /// Its role.
     pub role: Role,
     /// The SHA-256 of the key, in 64 hexadecimal digits.
     pub sha256: String,
-    /// Of a write key: how the names begin of what it may change.
+    /// For a write key: the prefix of the names that it may change.
     #[serde(default)]
     pub prefix: String,
 }
 
 impl KeyEntry {
-    /// A key by its hash.
+    /// An access key, given by its hash.
     #[must_use]
     pub fn new(name: &str, role: Role, sha256: String, prefix: &str) -> Self {
         Self {
@@ -87,7 +87,7 @@ impl KeyEntry {
         }
     }
 
-    /// As it stands in the configuration file.
+    /// The entry in a configuration file.
     #[must_use]
     pub fn to_toml(&self) -> String {
         let quoted = |text: &str| toml::Value::from(text).to_string();
@@ -116,72 +116,75 @@ impl std::str::FromStr for KeyEntry {
     }
 }
 
-/// A new key: `bg_` and 32 random bytes.
+/// A new access key: `bg_` and 32 random bytes.
 ///
 /// # Errors
 ///
-/// When the system gives no random bytes.
+/// If the system cannot provide random bytes.
 pub fn new_key() -> Result<String, String> {
     let mut bytes = [0; 32];
     rustls::crypto::ring::default_provider()
         .secure_random
         .fill(&mut bytes)
-        .map_err(|_| "the system gives no random bytes")?;
+        .map_err(|_| "the system cannot provide random bytes")?;
     Ok(format!("bg_{}", URL_SAFE_NO_PAD.encode(bytes)))
 }
 
-/// What is kept of a key: its SHA-256 in hexadecimal digits.
+/// What is stored of an access key: its SHA-256 in hexadecimal.
 #[must_use]
 pub fn hash_of(key: &str) -> String {
     let digits = Sha256::digest(key.as_bytes());
     digits.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// All keys that the server knows.
+/// All access keys that the server knows.
 #[derive(Debug)]
 pub struct Access {
     keys: Vec<([u8; 32], Caller)>,
 }
 
 impl Access {
-    /// No keys: everybody may do everything.
+    /// No access keys: every client may do everything.
     #[must_use]
     pub fn open() -> Self {
         Self { keys: Vec::new() }
     }
 
-    /// These keys; without any, the same as [`open`](Self::open).
+    /// These access keys; without any, the same as [`open`](Self::open).
     ///
     /// # Errors
     ///
-    /// Which entry is wrong, and why.
+    /// Which entry is invalid, and why.
     pub fn new(entries: &[KeyEntry]) -> Result<Self, String> {
         let mut keys: Vec<([u8; 32], Caller)> = Vec::with_capacity(entries.len());
         for entry in entries {
             let KeyEntry { name, role, .. } = entry;
             let wrong = |what: String| Err(format!("key {name:?}: {what}"));
             if name.is_empty() {
-                return wrong("a key needs a name, by which the log tells who asked".into());
+                return wrong("an access key needs a name, which identifies it in the log".into());
             }
             let Some(hash) = digest(&entry.sha256) else {
                 return wrong(
-                    "`sha256` must be 64 hexadecimal digits; `bloomgrove serve key` makes a key \
+                    "`sha256` must be 64 hexadecimal digits; `bloomgrove serve key` creates a key \
                      and prints its entry"
                         .into(),
                 );
             };
             if *role != Role::Write && !entry.prefix.is_empty() {
                 return wrong(format!(
-                    "a prefix says what may be changed, so only a write key has one; this is of \
+                    "a prefix restricts what may be changed, so it is for write keys only; this key has \
                      role {role}"
                 ));
             }
             for (other, caller) in &keys {
                 if caller.name() == name {
-                    return wrong("there are two keys of this name".into());
+                    return wrong("another key has the same name".into());
                 }
                 if *other == hash {
-                    return wrong(format!("it is the same key as {:?}", caller.name()));
+                    return wrong(format!(
+                        "it has the same hash as the key {:?}",
+                        caller.name()
+                    ));
                 }
             }
             let caller = Caller {
@@ -194,24 +197,24 @@ impl Access {
         Ok(Self { keys })
     }
 
-    /// Whether everybody may do everything.
+    /// Whether every client may do everything.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.keys.is_empty()
     }
 
-    /// Whose key it is.
+    /// The caller that an access key belongs to.
     ///
     /// # Errors
     ///
-    /// When keys are needed and this is none of them.
+    /// If access keys are required and this is not one of them.
     pub fn who(&self, key: Option<&str>) -> Result<Caller, Error> {
         if self.is_open() {
             return Ok(Caller::anybody());
         }
         let hash: [u8; 32] = Sha256::digest(key.ok_or_else(no_key)?.as_bytes()).into();
         let mut found = u64::MAX;
-        // All of them, whichever is right.
+        // All of them, even after a match.
         for (place, (known, _)) in (0u64..).zip(&self.keys) {
             let same: Choice = known.ct_eq(&hash);
             found.conditional_assign(&place, same);
@@ -224,11 +227,11 @@ impl Access {
     }
 }
 
-/// That a server with these keys may listen there: without any, only this machine may reach it.
+/// Checks that a server with these access keys may listen there: without any, only on this machine.
 ///
 /// # Errors
 ///
-/// What is wrong, and the way out; `could` says what everybody could do, `role` what a key is needed for.
+/// What is wrong, and what to do about it; `could` is what every client could do, `role` the role needed for it.
 pub fn check(
     listen: &[SocketAddr],
     keys: &[KeyEntry],
@@ -237,11 +240,11 @@ pub fn check(
 ) -> Result<(), String> {
     let access = Access::new(keys)?;
     if listen.is_empty() {
-        return Err("`listen` names no address, so nobody could ask".into());
+        return Err("`listen` is empty; give at least one address".into());
     }
     match listen.iter().find(|addr| !addr.ip().is_loopback()) {
         Some(addr) if access.is_open() => Err(format!(
-            "refusing to listen on {addr} without keys: everybody who reaches it could {could}. Make a \
+            "refusing to listen on {addr} without access keys: anyone who can reach it could {could}. Create a \
              key with `bloomgrove serve key --role {role}` and add its entry to the configuration, or \
              listen on {}",
             SocketAddr::new(Ipv4Addr::LOCALHOST.into(), addr.port())
@@ -250,7 +253,7 @@ pub fn check(
     }
 }
 
-/// 64 hexadecimal digits.
+/// Parses 64 hexadecimal digits.
 fn digest(text: &str) -> Option<[u8; 32]> {
     let mut hash = [0; 32];
     if text.len() != 64 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
@@ -262,7 +265,7 @@ fn digest(text: &str) -> Option<[u8; 32]> {
     Some(hash)
 }
 
-/// Who asks.
+/// The caller of a request.
 #[derive(Clone, Debug)]
 pub struct Caller {
     name: Arc<str>,
@@ -271,7 +274,7 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// Whoever talks to a server without keys.
+    /// The caller at a server without access keys.
     #[must_use]
     pub fn anybody() -> Self {
         Self {
@@ -281,32 +284,32 @@ impl Caller {
         }
     }
 
-    /// The name of the key: for the log.
+    /// The name of the access key, for the log.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// How the names begin of what it may change; empty for all.
+    /// The prefix of the names that it may change; empty for all.
     #[must_use]
     pub fn prefix(&self) -> &str {
         &self.prefix
     }
 
-    /// May ask.
+    /// Checks that the caller may query.
     ///
     /// # Errors
     ///
-    /// Never: every key may. It is asked all the same, so that no command forgets to.
+    /// Never: every access key may. Called nevertheless, so that no command forgets to check.
     pub fn may_read(&self) -> Result<(), Error> {
         self.needs(Role::Read)
     }
 
-    /// May make, change or remove what has this name.
+    /// Checks that the caller may create, change or remove a set with this name.
     ///
     /// # Errors
     ///
-    /// When the key is for reading, or for other names.
+    /// If the access key is for reading only, or for other names.
     pub fn may_write(&self, wanted: &str) -> Result<(), Error> {
         self.needs(Role::Write)?;
         if wanted.starts_with(&*self.prefix) {
@@ -314,18 +317,18 @@ impl Caller {
         } else {
             let Self { name, prefix, .. } = self;
             let detail = format!(
-                "the key {name:?} may change only sets whose names begin with {prefix:?}, and \
+                "the key {name:?} may only change sets whose names start with {prefix:?}, and \
                  {wanted:?} does not"
             );
             Err(Error::new(Code::Forbidden, detail))
         }
     }
 
-    /// May do what concerns the whole server.
+    /// Checks that the caller may manage the server.
     ///
     /// # Errors
     ///
-    /// When the key is of another role.
+    /// If the access key has another role.
     pub fn may_administer(&self) -> Result<(), Error> {
         self.needs(Role::Admin)
     }
@@ -336,21 +339,21 @@ impl Caller {
         } else {
             let Self { name, role, .. } = self;
             let detail =
-                format!("the key {name:?} is of role {role}, and this needs role {needed}");
+                format!("the key {name:?} has the role {role}; this requires the role {needed}");
             Err(Error::new(Code::Forbidden, detail))
         }
     }
 }
 
-/// The request carries no key.
+/// The request has no access key.
 pub(crate) fn no_key() -> Error {
-    let detail = "this server wants a key: send it as `Authorization: Bearer KEY`";
+    let detail = "no access key was given; pass one with `Authorization: Bearer KEY`";
     Error::new(Code::Unauthorized, detail)
 }
 
-/// The key is none of ours.
+/// The access key is unknown.
 pub(crate) fn unknown_key() -> Error {
-    let detail = "this server does not know the key; whoever runs it makes one with \
+    let detail = "unknown access key; the operator of this server can create one with \
                   `bloomgrove serve key`";
     Error::new(Code::Unauthorized, detail)
 }

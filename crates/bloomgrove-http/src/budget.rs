@@ -1,23 +1,23 @@
-//! The memory that requests hold, in and out: one budget for all of them.
+//! The memory used by requests and their responses: one budget for all of them.
 //!
 //! ```text
 //!   limits.memory   |---- kept ----|------ free ------|
 //!   requests get                   |- half -|          + an eighth of limits.memory
 //! ```
 //!
-//! A request has one [`Charge`]: its body, what that becomes (values, results), and its answer
-//! until the last byte has gone or the client is given up. Whatever is large is charged before
-//! it is made.
+//! A request has one [`Charge`]: for its body, for what the body is decoded into, for results, and for
+//! its response until the last byte has been sent or the client is dropped. Anything large is charged
+//! before it is allocated.
 //!
-//! | a request | when the room is taken |
+//! | a request | when memory is short |
 //! |---|---|
-//! | that holds little (16 KiB) | goes on: connections are limited, too |
-//! | that can never fit | is refused: 413 |
-//! | whose body, or what that becomes, is large | waits: for its body until its time is up, for more than that a few seconds: 503 |
-//! | that grows while it works | is refused: 503, try again |
+//! | that uses little (16 KiB) | proceeds: the number of connections is limited, too |
+//! | that can never fit | is rejected: 413 |
+//! | whose body, or what it is decoded into, is large | waits: for its body until its time limit, for more than that a few seconds: 503 |
+//! | that grows while it is processed | is rejected: 503, try again |
 //!
-//! One caller (a key; without keys, an address) gets half of the room, or what one request needs when it
-//! has no other: clients that stall lock out nobody but themselves.
+//! One caller (an access key, or an address on a server without keys) gets half of the memory, or what a
+//! single request needs if it has no other: clients that stall lock out only themselves.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -33,25 +33,25 @@ use tokio::sync::Notify;
 use crate::Error;
 use crate::work::free;
 
-/// What a request may hold whatever others do.
+/// What a request may use, whatever other requests use.
 pub(crate) const SMALL: u64 = 16 << 10;
-/// The least room that there is.
+/// The minimum for all requests together.
 const LEAST: u64 = 32 << 20;
-/// How long a request that holds something waits for more.
+/// How long a request that already uses memory waits for more.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Bytes that are given back to the system at once: in a millisecond.
+/// Bytes that can be returned to the system within a millisecond.
 const FREED_AT_ONCE: usize = 4 << 20;
-/// Bodies of one caller leave three quarters of its share for what they become.
+/// Bodies of one caller leave three quarters of its share for what they are decoded into.
 const BODIES: u64 = 4;
 
-/// The room for all requests.
+/// The memory for all requests.
 #[derive(Clone, Debug)]
 pub struct Budget(Arc<Room>);
 
 #[derive(Debug)]
 struct Room {
     memory: u64,
-    /// What is kept beside requests, once it is known.
+    /// What is used apart from requests, once it is known.
     kept: OnceLock<Arc<AtomicU64>>,
     held: Mutex<Held>,
     freed: Notify,
@@ -63,16 +63,16 @@ struct Held {
     callers: HashMap<String, u64>,
 }
 
-/// Why something does not fit.
+/// Why a charge does not fit.
 enum Full {
-    /// It is larger than the whole room.
+    /// It is larger than the whole budget.
     Never(u64),
-    /// Others hold it.
+    /// Other requests use it.
     Now,
 }
 
 impl Budget {
-    /// Beside what is kept, which may take this much memory.
+    /// A budget in addition to what is kept, which may take this much memory.
     #[must_use]
     pub fn new(memory: u64) -> Self {
         Self(Arc::new(Room {
@@ -83,25 +83,25 @@ impl Budget {
         }))
     }
 
-    /// From now on, what is kept takes this much.
+    /// Sets the counter of what is kept.
     pub fn beside(&self, kept: Arc<AtomicU64>) {
-        // There is only one start.
+        // Set only once, at the start.
         let _ = self.0.kept.set(kept);
     }
 
-    /// What all requests may hold together.
+    /// What all requests together may use.
     pub(crate) fn capacity(&self) -> u64 {
         let kept = self.0.kept.get().map_or(0, |kept| kept.load(Relaxed));
         (self.0.memory / 8).max(LEAST) + self.0.memory.saturating_sub(kept) / 2
     }
 
-    /// What they hold.
+    /// What all requests together use.
     #[must_use]
     pub fn held(&self) -> u64 {
         self.lock().all
     }
 
-    /// The account of a request of this caller.
+    /// A charge for a request of this caller.
     #[must_use]
     pub fn charge(&self, caller: String) -> Charge {
         Charge(Arc::new(Account {
@@ -116,7 +116,7 @@ impl Budget {
     }
 }
 
-/// What one request holds; given back when the last copy is dropped.
+/// What one request uses; returned to the budget when the last clone is dropped.
 #[derive(Clone, Debug)]
 pub struct Charge(Arc<Account>);
 
@@ -128,41 +128,41 @@ struct Account {
 }
 
 impl Charge {
-    /// Who pays.
+    /// The caller that is charged.
     #[must_use]
     pub fn caller(&self) -> &str {
         &self.0.caller
     }
 
-    /// An account of its own for a part of the request, given back before the rest.
+    /// A separate charge for a part of the request, which ends before the rest.
     #[must_use]
     pub fn part(&self) -> Self {
         self.0.budget.charge(self.0.caller.clone())
     }
 
-    /// Takes more, at once or not at all.
+    /// Charges more, or fails immediately.
     ///
     /// # Errors
-    /// It does not fit.
+    /// If it does not fit.
     pub fn take(&self, bytes: u64) -> Result<(), Error> {
         self.try_take(bytes, 1).map_err(Full::into)
     }
 
-    /// Takes more, when others have given it back. Not for long: they may wait for this one.
+    /// Charges more, waiting until other requests have finished. Not for long: they may be waiting for this one.
     ///
     /// # Errors
-    /// It can never fit, or does not within a few seconds.
+    /// If it can never fit, or does not within a few seconds.
     pub async fn wait(&self, bytes: u64) -> Result<(), Error> {
         let waiting = tokio::time::timeout(PATIENCE, self.wait_within(bytes, 1));
         waiting.await.unwrap_or_else(|_| Err(Full::Now.into()))
     }
 
-    /// As [`wait`](Self::wait), for a body.
+    /// Like [`wait`](Self::wait), for a body.
     pub(crate) async fn wait_for_body(&self, bytes: u64) -> Result<(), Error> {
         self.wait_within(bytes, BODIES).await
     }
 
-    /// As [`take`](Self::take), for a body.
+    /// Like [`take`](Self::take), for a body.
     pub(crate) fn take_for_body(&self, bytes: u64) -> Result<(), Error> {
         self.try_take(bytes, BODIES).map_err(Full::into)
     }
@@ -170,7 +170,7 @@ impl Charge {
     async fn wait_within(&self, bytes: u64, part: u64) -> Result<(), Error> {
         loop {
             let mut freed = std::pin::pin!(self.0.budget.0.freed.notified());
-            // Heard from now on, so that nothing is given back unnoticed.
+            // Registered before the attempt, so that no notification is missed.
             freed.as_mut().enable();
             match self.try_take(bytes, part) {
                 Err(Full::Now) => freed.await,
@@ -179,7 +179,7 @@ impl Charge {
         }
     }
 
-    /// Holds this much from now on, more or less than before.
+    /// Sets the charge to this much, more or less than before.
     pub(crate) fn settle(&self, bytes: u64) -> Result<(), Error> {
         let now = self.0.bytes.load(Relaxed);
         if bytes > now {
@@ -189,7 +189,7 @@ impl Charge {
         Ok(())
     }
 
-    /// Bytes that are paid for as long as anybody has them, or a part of them.
+    /// Bytes that stay charged as long as they, or a part of them, exist.
     pub(crate) fn with(self, bytes: Bytes) -> Bytes {
         struct Paid(Bytes, Option<Charge>);
 
@@ -224,7 +224,7 @@ impl Charge {
         let is_small = before.saturating_add(bytes) <= SMALL;
         let is_only = of_caller == before;
         let fits = |held: u64, room: u64| held.saturating_add(bytes) <= room;
-        // A body may be long in coming.
+        // A body may take long to arrive.
         let most = if part == 1 { capacity } else { capacity / 2 };
         if !is_small {
             if !fits(before, most) {
@@ -273,12 +273,12 @@ impl From<Full> for Error {
                 Code::TooLarge,
                 format!(
                     "the request needs more memory than the {capacity} bytes that this server has for \
-                     it; send or query less at a time, or raise `limits.memory`"
+                     requests; send or query less at a time, or raise `limits.memory`"
                 ),
             ),
             Full::Now => Error::new(
                 Code::Busy,
-                "the server has no memory free for this request right now; try again shortly",
+                "the server has no free memory for this request at the moment; try again shortly",
             ),
         }
     }
@@ -288,7 +288,7 @@ impl<S: Sync> FromRequestParts<S> for Charge {
     type Rejection = std::convert::Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
-        // `limit` has put it there.
+        // Set by `limit`.
         let charge = parts.extensions.get::<Self>().cloned();
         Ok(charge.unwrap_or_else(|| Budget::new(0).charge(String::new())))
     }

@@ -1,4 +1,4 @@
-//! What can be set of any server: limits, certificates, logs; and what it is when it is not set.
+//! The settings that all servers share: limits, certificates, logs, with their defaults.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -10,11 +10,11 @@ use clap::Args;
 use crate::observe::process::machine_memory;
 use crate::settings::defaults;
 
-/// The certificate and its key.
+/// The certificate and its private key.
 #[derive(Args, Clone, Debug, PartialEq, Eq)]
 #[command(next_help_heading = "TLS")]
 pub struct TlsFiles {
-    /// The chain of certificates, the server's own first, PEM; read again when it changes
+    /// File with the certificate chain in PEM, the server's own certificate first; reloaded when it changes
     #[arg(
         id = "tls.cert",
         long = "tls-cert",
@@ -23,7 +23,7 @@ pub struct TlsFiles {
         required = false
     )]
     pub cert: PathBuf,
-    /// The private key, PEM; read again when it changes
+    /// File with the private key in PEM; reloaded when it changes
     #[arg(
         id = "tls.key",
         long = "tls-key",
@@ -34,13 +34,13 @@ pub struct TlsFiles {
     pub key: PathBuf,
 }
 
-/// How much is too much.
+/// Limits.
 #[derive(Args, Clone, Debug, PartialEq)]
 #[command(next_help_heading = "Limits")]
 pub struct Limits {
-    /// Bytes of one request's body
+    /// Maximum size of a request body
     ///
-    /// Larger ones are refused (413).
+    /// Larger ones are rejected (413).
     #[arg(
         id = "limits.body",
         long = "max-body",
@@ -50,10 +50,10 @@ pub struct Limits {
         value_parser = units::bytes
     )]
     pub body: u64,
-    /// Memory for what is kept: bytes, or a share of the machine's
+    /// Memory for stored data: a size, or a share of the machine's memory
     ///
-    /// What would need more is refused (507), and queries go on. Requests, from body to answer, share
-    /// another eighth of it, and half of what is left free.
+    /// Changes that need more are rejected (507), while queries still work. Requests, from body to response,
+    /// share another eighth of it, plus half of what is free.
     #[arg(
         id = "limits.memory",
         long = "memory",
@@ -63,9 +63,9 @@ pub struct Limits {
         value_parser = Amount::bytes_of
     )]
     pub memory: u64,
-    /// From the end of a request's head to its answer
+    /// Time limit from the end of a request's head to its response
     ///
-    /// A body that does not come in this time is refused with 408, an answer that is not ready with 503.
+    /// A body that does not arrive in this time is rejected with 408, a response that is not ready with 503.
     #[arg(
         id = "limits.request_time",
         long = "request-time",
@@ -75,7 +75,7 @@ pub struct Limits {
         value_parser = units::duration
     )]
     pub request_time: Duration,
-    /// For a request's head to come
+    /// Time limit for receiving a request's head
     ///
     /// From its first byte to its last; also for a TLS handshake.
     #[arg(
@@ -87,7 +87,7 @@ pub struct Limits {
         value_parser = units::duration
     )]
     pub header_time: Duration,
-    /// For a connection on which nothing happens, or an answer that lies unread
+    /// How long a connection may be idle, or a response unread
     #[arg(
         id = "limits.idle_time",
         long = "idle-time",
@@ -97,9 +97,9 @@ pub struct Limits {
         value_parser = units::duration
     )]
     pub idle_time: Duration,
-    /// Connections at a time
+    /// Maximum number of connections
     ///
-    /// Further ones get 503. Fewer, if the system allows fewer open files.
+    /// Further ones get 503. Lower if the system allows fewer open files.
     #[arg(
         id = "limits.connections",
         long = "max-connections",
@@ -118,7 +118,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// What would refuse everything.
+    /// Checks for limits that would reject everything.
     ///
     /// # Errors
     ///
@@ -135,7 +135,7 @@ impl Limits {
     }
 }
 
-/// That none of these limits is zero.
+/// Checks that none of these limits is zero.
 ///
 /// # Errors
 ///
@@ -143,13 +143,13 @@ impl Limits {
 pub fn not_zero(limits: &[(&str, bool)]) -> Result<(), String> {
     match limits.iter().find(|(_, is_zero)| *is_zero) {
         Some((name, _)) => Err(format!(
-            "the limit `{name}` is 0, which would refuse everything"
+            "the limit `{name}` is 0, which would reject every request"
         )),
         None => Ok(()),
     }
 }
 
-/// An amount of memory: bytes, or a share of what the machine has.
+/// An amount of memory: bytes, or a share of the machine's memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Amount {
     /// A number of bytes: `4GiB`.
@@ -159,7 +159,7 @@ pub enum Amount {
 }
 
 impl Amount {
-    /// The bytes that a text says.
+    /// Parses a text into bytes.
     ///
     /// # Errors
     ///
@@ -168,7 +168,7 @@ impl Amount {
         text.parse().map(Self::bytes)
     }
 
-    /// How many bytes that is here.
+    /// The number of bytes on this machine.
     #[must_use]
     pub fn bytes(self) -> u64 {
         match self {
@@ -182,7 +182,8 @@ impl FromStr for Amount {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let help = "write memory as 4GiB or 500MB, or as a share of the machine's such as 50%";
+        let help =
+            "write memory as 4GiB or 500MB, or as a share of the machine's memory such as 50%";
         let Some(percent) = text.trim().strip_suffix('%') else {
             return units::bytes(text).map(Self::Bytes).map_err(|_| help.into());
         };
@@ -193,13 +194,13 @@ impl FromStr for Amount {
     }
 }
 
-/// What is logged, and how.
+/// What is logged, and in which format.
 #[derive(Args, Clone, Debug, PartialEq)]
 #[command(next_help_heading = "Logs")]
 pub struct LogOptions {
-    /// error, warn, info, debug, trace, or directives for each part: info,bloomgrove_http=debug
+    /// error, warn, info, debug, trace, or directives per module such as info,bloomgrove_http=debug
     ///
-    /// At info: start, stop, changes of certificates, requests that failed or were slow. At debug: every
+    /// info logs start and stop, new certificates, and requests that failed or were slow. debug logs every
     /// request.
     #[arg(
         id = "log.level",
@@ -209,7 +210,7 @@ pub struct LogOptions {
         default_value = "info"
     )]
     pub level: String,
-    /// pretty (a line of text for each event) or json (an object)
+    /// pretty (a line of text per event) or json (an object per event)
     #[arg(
         id = "log.format",
         long = "log-format",
@@ -236,12 +237,12 @@ impl Default for LogOptions {
     }
 }
 
-/// For people or for programs.
+/// The format of logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
-    /// A line of text for each event.
+    /// A line of text per event.
     Pretty,
-    /// A JSON object for each event.
+    /// A JSON object per event.
     Json,
 }
 
@@ -252,9 +253,7 @@ impl FromStr for LogFormat {
         match text {
             "pretty" => Ok(Self::Pretty),
             "json" => Ok(Self::Json),
-            other => Err(format!(
-                "{other:?} is no format of logs; write pretty or json"
-            )),
+            other => Err(format!("unknown log format {other:?}; use pretty or json")),
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Why a request was not done: one type, from the disk to the answer.
+//! Why a request failed: one error type, from the disk to the response.
 //!
-//! [`Error`] is what everything in a server says no with. On the wire it is an
+//! Everything in a server reports [`Error`]. On the wire it is an
 //! [`api::Problem`](bloomgrove_client::api::Problem) as `application/problem+json`, with the status
-//! of its code and the id of the request.
+//! that belongs to its code and the id of the request.
 
 use std::fmt;
 
@@ -14,14 +14,14 @@ use http::{HeaderValue, StatusCode, header};
 
 use crate::observe::request;
 
-/// Why a request was not done: a code for programs, words for people.
+/// Why a request failed: a code for programs, a message for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// Which kind of problem.
+    /// The kind of problem.
     pub code: Code,
-    /// What is wrong, where, and the way out.
+    /// What is wrong, where, and what to do about it.
     pub detail: String,
-    /// Of an update that does not fit: the version that there is.
+    /// For an update that builds on another version: the version that the set has.
     pub version: Option<u64>,
 }
 
@@ -35,15 +35,15 @@ impl Error {
         }
     }
 
-    /// What was asked for cannot be.
+    /// The request is malformed or impossible.
     pub fn invalid(detail: impl Into<String>) -> Self {
         Self::new(Code::Invalid, detail)
     }
 
-    /// Work that ended before it was done: it panicked, or the process is ending.
+    /// Work that did not finish: it panicked, or the process is shutting down.
     #[must_use]
     pub fn broken_off() -> Self {
-        Self::new(Code::Internal, "the work was broken off")
+        Self::new(Code::Internal, "processing was interrupted")
     }
 }
 
@@ -69,7 +69,7 @@ impl From<bloomgrove::Error> for Error {
             Library::Io { .. } => Code::Storage,
             _ => Code::Invalid,
         };
-        // The kind alone: a path would be of a file that the client never saw.
+        // Only the kind: a path would mean nothing to the client.
         Self::new(code, error.kind().to_string())
     }
 }
@@ -108,8 +108,8 @@ fn status(code: Code) -> StatusCode {
     }
 }
 
-/// The problem as an answer. Each comes through here, so that none is longer than
-/// [`LONGEST_DETAIL`], and the log, which finds the problem among the extensions, tells it.
+/// The problem as a response. All problems pass through here, so that none is longer than
+/// [`LONGEST_DETAIL`], and the log can show it: it finds the problem in the extensions.
 pub(crate) fn respond(mut problem: Problem) -> Response {
     problem.detail = shorten(&problem.detail, LONGEST_DETAIL).into_owned();
     let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);

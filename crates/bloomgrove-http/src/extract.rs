@@ -1,4 +1,4 @@
-//! What handlers get: who calls, and what was sent. All of them refuse in the same form.
+//! What handlers receive: the caller, query parameters, bodies. All errors have the same form.
 
 use axum::extract::{FromRequest, FromRequestParts, Query, Request};
 use axum::http::request::Parts;
@@ -12,15 +12,15 @@ use crate::budget::Charge;
 use crate::limit::read_body;
 use crate::work::aside;
 
-/// Bodies that are parsed at once, without a thread of their own.
+/// Bodies up to this size are parsed immediately, without a separate thread.
 const LITTLE: usize = 32 << 10;
-/// Values of a body that are kept: lists are refused beyond [`MOST_KEYS`], and no request has two that
-/// are so long.
+/// Maximum number of values of a body: lists are limited to [`MOST_KEYS`], and no request has two lists of
+/// that length.
 const MOST_VALUES: usize = 2 * MOST_KEYS;
-/// What a value of JSON takes in memory at most, beside its text.
+/// The most memory that a JSON value takes, apart from its text.
 const JSON_VALUE: u64 = 96;
 
-/// Who calls: somebody who may read, at least.
+/// A caller that may at least read.
 #[derive(Debug)]
 pub struct Reader;
 
@@ -33,7 +33,7 @@ impl<S: Sync> FromRequestParts<S> for Reader {
     }
 }
 
-/// Who calls; each change asks whether it may.
+/// The caller; each change checks whether it is permitted.
 #[derive(Debug)]
 pub struct Who(pub Caller);
 
@@ -45,21 +45,26 @@ impl<S: Sync> FromRequestParts<S> for Who {
     }
 }
 
-/// Who calls.
+/// The caller of a request.
 ///
 /// # Errors
-/// Nobody knows: the path is not guarded.
+/// If the path is not guarded, so that the caller is unknown.
 pub fn caller(parts: &Parts) -> Result<Caller, Error> {
-    // `guard` has put it there, unless the path was not meant to be guarded.
+    // Set by `guard`, unless the path was not meant to be guarded.
     let caller = parts.extensions.get::<Caller>().cloned();
-    caller.ok_or_else(|| Error::new(Code::Unauthorized, "nobody knows who asks"))
+    caller.ok_or_else(|| {
+        Error::new(
+            Code::Unauthorized,
+            "the caller is unknown: this path takes no access key",
+        )
+    })
 }
 
-/// What stands behind `?` in the path.
+/// The query string of the URL.
 #[derive(Debug)]
-pub struct Asked<T>(pub T);
+pub struct QueryParams<T>(pub T);
 
-impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Asked<T> {
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for QueryParams<T> {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Error> {
@@ -70,26 +75,26 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Asked<T> {
             let what = text
                 .split_once(": ")
                 .map_or(text.as_str(), |(_, what)| what);
-            let detail = format!("what stands behind the ? is wrong: {what}");
+            let detail = format!("invalid query string: {what}");
             Error::new(Code::Invalid, detail)
         })?;
         Ok(Self(query))
     }
 }
 
-/// Refuses a query that does not decode to UTF-8: it would be read as another one.
+/// Rejects a query string that does not decode to UTF-8: it would be read as a different one.
 ///
 /// # Errors
-/// Such a query.
+/// If it does not.
 pub fn utf8(query: Option<&str>) -> Result<(), Error> {
     let query = percent_encoding::percent_decode_str(query.unwrap_or_default());
-    let detail = "the query string is not UTF-8; send keys that are not text by POST, as \
+    let detail = "the query string is not UTF-8; send binary keys with POST, as \
                   {\"base64\": ...}";
     let checked = query.decode_utf8().map(drop);
     checked.map_err(|_| Error::new(Code::Invalid, detail))
 }
 
-/// A body of JSON.
+/// A JSON body.
 #[derive(Debug)]
 pub struct Json<T>(pub T);
 
@@ -105,10 +110,10 @@ impl<T: DeserializeOwned + Send + 'static, S: Send + Sync> FromRequest<S> for Js
     }
 }
 
-/// The body, read and parsed once there is room for its values: aside, if it is large.
+/// Reads and parses the body once there is memory for its values; on a separate thread if it is large.
 ///
 /// # Errors
-/// A body that is too large or breaks off, or for which there is no room; what `parse` says.
+/// If the body is too large or incomplete, or there is no memory for it; the errors of `parse`.
 pub async fn parsed<T: Send + 'static>(
     request: Request,
     parse: fn(&[u8]) -> Result<T, Error>,
@@ -129,34 +134,34 @@ pub async fn parsed<T: Send + 'static>(
     aside(move || parse(&body)).await?
 }
 
-/// What the values of a body take at most, beside their text.
+/// The most memory that the values of a body take, apart from their text.
 fn size_of_values(body: &[u8]) -> u64 {
-    // There is no value without one of these before it, but for the first.
+    // Every value but the first is preceded by one of these.
     let values = memchr::memchr3_iter(b',', b'[', b'\n', body);
     body.len() as u64 + JSON_VALUE * values.take(MOST_VALUES).count() as u64
 }
 
-/// An object of JSON.
+/// Parses a JSON object.
 ///
 /// # Errors
-/// What is none, or not this one.
+/// If it is not an object, or not this one.
 pub fn json<T: DeserializeOwned>(body: &[u8]) -> Result<T, Error> {
-    // Serde would take an array for a struct: its fields in their order, without names.
+    // Serde would accept an array for a struct: its fields in order, without names.
     if body
         .trim_ascii_start()
         .first()
         .is_some_and(|&first| first != b'{')
     {
-        let detail = "the body must be a JSON object, in { and }";
+        let detail = "the body must be a JSON object, in braces";
         return Err(Error::new(Code::Invalid, detail));
     }
     serde_json::from_slice(body).map_err(|error| {
-        let detail = format!("the body is not the JSON that is wanted here: {error}");
+        let detail = format!("the JSON body is invalid: {error}");
         Error::new(Code::Invalid, detail)
     })
 }
 
-/// The type of the body, without parameters, in small letters.
+/// The media type of the body, without parameters, in lower case.
 #[must_use]
 pub fn media_type(headers: &HeaderMap) -> String {
     let value = headers.get(header::CONTENT_TYPE);

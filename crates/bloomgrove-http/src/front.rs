@@ -1,10 +1,10 @@
-//! What stands before every handler, from the outside in:
+//! The middleware in front of every handler, from the outside in:
 //!
 //! ```text
-//! observe::request   an id, the time it takes, a line in the log
-//! panics             become a 500, and the server goes on
-//! guard              the key becomes a Caller, or 401; foreign pages get 403
-//! limit              too large, too slow, too much memory at a time
+//! observe::request   an id, the duration, a line in the log
+//! panics             become a 500, and the server keeps running
+//! guard              turns the access key into a Caller, or 401; foreign pages get 403
+//! limit              too large, too slow, too much memory in use
 //! the handler
 //! ```
 
@@ -25,8 +25,8 @@ use crate::guard::{self, Door};
 use crate::limit::{self, Enforce};
 use crate::observe::request;
 
-/// Puts all of it before the routes of `router`, and before what it answers to unknown paths.
-/// A request that takes longer than `slow` is logged.
+/// Puts all of it in front of the routes of `router` and of its fallback. Requests that take longer than
+/// `slow` are logged.
 pub fn before(
     router: Router,
     door: Door,
@@ -36,7 +36,7 @@ pub fn before(
 ) -> Router {
     // The last layer is the outermost.
     router
-        // Ours holds whatever the handlers read with.
+        // Ours applies however a handler reads the body.
         .layer(DefaultBodyLimit::disable())
         .layer(from_fn_with_state(
             Enforce::new(limits.clone(), budget),
@@ -51,7 +51,6 @@ fn panicked(panic: Box<dyn Any + Send>) -> Response {
     let what = panic.downcast_ref::<&str>().copied();
     let what = what.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     tracing::error!(panic = what.unwrap_or("?"), "a request panicked");
-    let detail =
-        "something is wrong inside the server; its log tells more under the id of this request";
+    let detail = "internal error; for details, look up the id of this request in the server's log";
     Error::new(Code::Internal, detail).into_response()
 }

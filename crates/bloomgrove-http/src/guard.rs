@@ -1,16 +1,15 @@
-//! Who is let in: the key of a request becomes a [`Caller`], or the request is refused.
+//! Authentication: turns the access key of a request into a [`Caller`], or rejects the request.
 //!
-//! The [`Caller`] is an extension of the request; what it may do, each command asks itself.
-//! Some paths are open: whether the server is well, and the page, if there is one, which asks
-//! for the key.
+//! The [`Caller`] is an extension of the request; each command checks what it may do. Some paths are open:
+//! the health checks, and the page, if there is one, which then prompts for the access key.
 //!
-//! A server without keys listens on loopback, where every page in the browser of this machine
-//! can reach it, too. So there the request must be meant for this machine by name (`Host`; a
-//! page that was rebound to 127.0.0.1 has its own) and, if a page sent it, by one of ours
-//! (`Origin`, and `Sec-Fetch-Site` where browsers send no origin: pictures, frames, links). Only the
-//! page itself may be pointed to. With keys, that is no danger: browsers do not send them by themselves.
+//! A server without access keys listens on loopback, where every web page in a browser on this machine can
+//! reach it, too. So there the request must name this machine (`Host`; a page that was rebound to 127.0.0.1
+//! sends its own name) and, if it comes from a page, that page must be ours (`Origin`, and `Sec-Fetch-Site`
+//! where browsers send no origin: images, frames, links). Other pages may link only to the page itself. With
+//! access keys there is no such danger, since browsers do not send them on their own.
 //!
-//! No page of others gets an answer to look at, whatever the browser (`Cross-Origin-Resource-Policy`).
+//! No foreign page can read a response, whatever the browser (`Cross-Origin-Resource-Policy`).
 
 use std::sync::Arc;
 
@@ -24,12 +23,12 @@ use http::{HeaderMap, HeaderName, HeaderValue, Uri, header};
 use crate::Error;
 use crate::access::{Access, Caller, no_key, unknown_key};
 
-/// Who is let in, and where without a key.
+/// Who is let in, and which paths need no access key.
 #[derive(Clone, Debug)]
 pub struct Door {
-    /// The keys.
+    /// The access keys.
     pub access: Arc<Access>,
-    /// Paths of a page for people, if there is one: they need no key, and others may point to them.
+    /// The paths of the page, if there is one: they need no access key, and others may link to them.
     pub is_page: fn(&str) -> bool,
 }
 
@@ -73,7 +72,7 @@ async fn answer(door: &Door, mut request: Request, next: Next) -> Response {
 fn caller(door: &Door, request: &Request) -> Result<Option<Caller>, Error> {
     let access = &door.access;
     if access.is_open() {
-        // Whatever key was sent, none is asked for.
+        // No access key is required, whatever was sent.
         meant_for_us(door, request.uri(), request.headers())?;
         return Ok(Some(Caller::anybody()));
     }
@@ -84,12 +83,12 @@ fn caller(door: &Door, request: &Request) -> Result<Option<Caller>, Error> {
     Ok(Some(access.who(key(request.headers())?)?))
 }
 
-/// Whether the server is well: everybody may know.
+/// Health checks, which need no access key.
 fn is_health_path(path: &str) -> bool {
     matches!(path, "/livez" | "/readyz")
 }
 
-/// The key of `Authorization: Bearer KEY`.
+/// The access key in `Authorization: Bearer KEY`.
 fn key(headers: &HeaderMap) -> Result<Option<&str>, Error> {
     let Some(value) = headers.get(header::AUTHORIZATION) else {
         return Ok(None);
@@ -101,7 +100,7 @@ fn key(headers: &HeaderMap) -> Result<Option<&str>, Error> {
     }
 }
 
-/// On a server without keys: the request names this machine, and no foreign page sent it.
+/// At a server without access keys: checks that the request names this machine and does not come from a foreign page.
 fn meant_for_us(door: &Door, uri: &Uri, headers: &HeaderMap) -> Result<(), Error> {
     let refuse = |detail: String| Err(Error::new(Code::Forbidden, detail));
     let header = headers.get(header::HOST).map(|host| host.to_str());
@@ -112,8 +111,8 @@ fn meant_for_us(door: &Door, uri: &Uri, headers: &HeaderMap) -> Result<(), Error
     };
     if !is_loopback(host) {
         return refuse(format!(
-            "this server has no keys, so it answers only requests for localhost, 127.0.0.1 or \
-             [::1], and not for {host:?}; configure keys to use other names"
+            "this server has no access keys, so it only answers requests for localhost, 127.0.0.1 or \
+             [::1], not for {host:?}; configure access keys to use other names"
         ));
     }
     let is_foreign = |site: &HeaderValue| {
@@ -122,8 +121,8 @@ fn meant_for_us(door: &Door, uri: &Uri, headers: &HeaderMap) -> Result<(), Error
     };
     if headers.get_all(FETCH_SITE).iter().any(is_foreign) && !(door.is_page)(uri.path()) {
         return refuse(
-            "this server has no keys, so of what it has, pages of other servers may point only to its \
-             own page; open that, or configure keys"
+            "this server has no access keys, so other web sites may only link to its own page; open that page, or \
+             configure access keys"
                 .into(),
         );
     }
@@ -136,8 +135,8 @@ fn meant_for_us(door: &Door, uri: &Uri, headers: &HeaderMap) -> Result<(), Error
         return Ok(());
     }
     refuse(format!(
-        "this server has no keys, so it takes no requests from web pages of other servers, and \
-         {origin:?} is not {host:?}; configure keys to allow that"
+        "this server has no access keys, so it rejects requests from other web sites, and \
+         {origin:?} is not {host:?}; configure access keys to allow them"
     ))
 }
 

@@ -1,39 +1,39 @@
-//! What every server of Bloomgrove stands on, whatever it serves.
+//! The foundation of Bloomgrove's servers, whatever they serve.
 //!
 //! ```text
 //!   connections    listen, tls
 //!        |
-//!   every request  front: observe (ids, the log), guard and access (keys), limit and budget
+//!   every request  front: observe (ids, log), guard and access (access keys), limit and budget
 //!        |
-//!   handlers       extract: what was sent;  work: what takes long, on threads;  Error: why not
+//!   handlers       extract: what was sent;  work: long tasks on threads;  Error: why it failed
 //!        |
-//!   the disk       disk, private: files of redb that notice damage, for their owner only
+//!   the disk       disk, private: redb files that detect damage, readable by their owner only
 //! ```
 //!
-//! | You want | Use |
+//! | To | use |
 //! |---|---|
-//! | to listen, and to end in order | [`listen::Listeners`], [`listen::until_signals`] |
-//! | keys, limits and logs before handlers of yours | [`front::before`] |
-//! | to say no | [`Error`]: an [`api::Problem`](bloomgrove_client::api::Problem) on the wire |
-//! | to work longer than a request may block a thread | [`work::Places`] |
-//! | a file that is checked before it is opened | [`disk`] |
+//! | listen, and shut down gracefully | [`listen::Listeners`], [`listen::until_signals`] |
+//! | put access keys, limits and logs in front of your handlers | [`front::before`] |
+//! | report an error | [`Error`]: an [`api::Problem`](bloomgrove_client::api::Problem) on the wire |
+//! | work for longer than a request may block a thread | [`work::Places`] |
+//! | check a file before opening it | [`disk`] |
 //!
-//! Not for: anything that knows what is served. That is in the crates above.
+//! Not for: anything that knows what is served. That belongs in the crates above.
 //!
-//! | file | contains |
+//! | file | contents |
 //! |---|---|
-//! | `listen.rs`, `listen/`, `tls.rs` | connections: how many, how slow, TLS, waiting for the last at the end; `listen/listeners.rs` a server from its addresses to its end |
-//! | `front.rs` | what stands before every handler, in its order |
-//! | `observe/` | `request.rs` ids and the log of requests, `logs.rs`, `metrics.rs`, `health.rs`, `process.rs` |
-//! | `guard.rs`, `access.rs` | who asks; what a key allows |
-//! | `limit.rs` | bodies that are too large, too slow |
-//! | `budget.rs` | the memory that requests hold, from body to answer |
-//! | `extract.rs` | what handlers get: who calls, queries, bodies of JSON |
-//! | `work.rs` | what takes milliseconds or more, on threads, in turns |
-//! | `error.rs` | `Error`: why not, inside; a `Problem` on the wire |
-//! | `settings.rs`, `config.rs` | settings declared once, from flags, environment and file, and the sample file of them; limits, certificates and logs that can be set |
-//! | `private.rs` | files for their owner only, made whole or not at all |
-//! | `disk/` | files of redb that notice damage: `seal.rs` entries with checksums and what a table has in all, `pages.rs` and `layout.rs` the pages read without redb, `examine.rs` all of it checked, `head.rs` the newest version noted beside |
+//! | `listen.rs`, `listen/`, `tls.rs` | connections: limits on their number and speed, TLS, graceful shutdown; `listen/listeners.rs` runs a server from binding its addresses to shutdown |
+//! | `front.rs` | the middleware in front of every handler, in order |
+//! | `observe/` | `request.rs` request ids and the log of requests, `logs.rs`, `metrics.rs`, `health.rs`, `process.rs` |
+//! | `guard.rs`, `access.rs` | authentication; what an access key permits |
+//! | `limit.rs` | bodies that are too large or too slow |
+//! | `budget.rs` | the memory that requests use, from body to response |
+//! | `extract.rs` | what handlers receive: the caller, query parameters, JSON bodies |
+//! | `work.rs` | tasks of a millisecond or more, on threads, in turns |
+//! | `error.rs` | `Error`, the one error type; a `Problem` on the wire |
+//! | `settings.rs`, `config.rs` | settings declared once, read from flags, environment and file, and a sample file; the settings for limits, certificates and logs |
+//! | `private.rs` | files readable by their owner only, created completely or not at all |
+//! | `disk/` | redb files that detect damage: `checksum.rs` entries with checksums and totals per table, `pages.rs` and `layout.rs` pages read without redb, `examine.rs` checking all of it, `head.rs` the newest version recorded in a separate file |
 
 pub mod access;
 pub mod budget;

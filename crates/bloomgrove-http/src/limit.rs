@@ -1,20 +1,20 @@
-//! Limits on what a request may send and how long it may take.
+//! Limits on the size and duration of requests.
 //!
-//! [`enforce`] is the middleware. However a handler reads its body (by an extractor, or frame
-//! by frame), it gets no more than [`Limits::body`]; when there is more, or when it takes too
-//! long, the answer of the handler is replaced by a clear error:
+//! [`enforce`] is the middleware. However a handler reads its body (with an extractor, or frame by frame), it
+//! gets no more than [`Limits::body`]. If there is more, or if it takes too long, the handler's response is
+//! replaced by a clear error:
 //!
-//! | what | answer |
+//! | what | response |
 //! |---|---|
 //! | `Content-Length` above the limit | 413 `too_large`, before a byte is read |
-//! | a body that turns out larger | 413 `too_large` |
-//! | a request that takes more memory than there is for all | 413 `too_large` |
-//! | all requests together take too much memory | 503 `busy` |
-//! | a body that does not come in [`Limits::request_time`] | 408 `timeout` |
-//! | an answer that is not ready by then | 503 `timeout` |
+//! | a body that turns out to be larger | 413 `too_large` |
+//! | a request that needs more memory than all requests may use | 413 `too_large` |
+//! | all requests together use too much memory | 503 `busy` |
+//! | a body that does not arrive within [`Limits::request_time`] | 408 `timeout` |
+//! | a response that is not ready by then | 503 `timeout` |
 //!
-//! Every request gets a [`Charge`] on the [`Budget`] of all, which handlers find among its extensions; it
-//! is held until the answer has gone.
+//! Every request gets a [`Charge`] on the [`Budget`] of all requests, which handlers find in its extensions;
+//! it lasts until the response has been sent.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -40,7 +40,7 @@ use crate::error::respond;
 use crate::observe::request::Peer;
 use crate::work::aside;
 
-/// What [`enforce`] needs: the limits, and the memory for all requests.
+/// The state of [`enforce`]: the limits, and the memory for all requests.
 #[derive(Clone, Debug)]
 pub struct Enforce {
     limits: Limits,
@@ -48,7 +48,7 @@ pub struct Enforce {
 }
 
 impl Enforce {
-    /// With these limits, and this budget.
+    /// With these limits and this budget.
     #[must_use]
     pub fn new(limits: Limits, budget: Budget) -> Self {
         Self { limits, budget }
@@ -82,7 +82,7 @@ pub async fn enforce(State(enforce): State<Enforce>, mut request: Request, next:
     });
     let time = enforce.limits.request_time;
     let work = async {
-        // The client sends no more than fits into buffers while this waits.
+        // While this waits, the client can send only what fits into buffers.
         if let Some(declared) = declared {
             if let Err(error) = charge.wait_for_body(declared).await {
                 return error.into_response();
@@ -102,19 +102,19 @@ pub async fn enforce(State(enforce): State<Enforce>, mut request: Request, next:
         pay(response, charge).await
     } else if !tally.admitted.load(Ordering::Relaxed) {
         let detail = format!(
-            "no memory became free for this request within {seconds} s; nothing was changed; send \
-             fewer requests at once"
+            "no memory became free for this request within {seconds} s; nothing was changed. Send \
+             fewer requests at a time"
         );
         Error::new(Code::Busy, detail).into_response()
     } else if tally.complete.load(Ordering::Relaxed) {
         let detail = format!(
-            "no answer within {seconds} s. A change may be made all the same; ask for less at a \
+            "timed out after {seconds} s. A change may still be made. Request less at a \
              time, or raise `limits.request_time`"
         );
         Error::new(Code::Timeout, detail).into_response()
     } else {
-        let detail = format!("the body did not come within {seconds} s; nothing was changed");
-        // Of the two times that can be over, this one is the client's.
+        let detail = format!("the body did not arrive within {seconds} s; nothing was changed");
+        // Of the two time limits, this one is the client's.
         respond(Problem {
             status: StatusCode::REQUEST_TIMEOUT.as_u16(),
             ..Error::new(Code::Timeout, detail).into()
@@ -122,7 +122,7 @@ pub async fn enforce(State(enforce): State<Enforce>, mut request: Request, next:
     }
 }
 
-/// Who pays for a request: its key, or where it comes from.
+/// Who is charged for a request: its access key, or the address that it comes from.
 fn caller(request: &Request) -> String {
     let key = request.extensions().get::<Caller>().map(Caller::name);
     match key.filter(|name| !name.is_empty()) {
@@ -135,7 +135,7 @@ fn caller(request: &Request) -> String {
     }
 }
 
-/// The answer, whose bytes are paid for until they have gone.
+/// The response, whose bytes stay charged until they have been sent.
 async fn pay(response: Response, charge: Charge) -> Response {
     let Some(size) = response
         .body()
@@ -145,25 +145,25 @@ async fn pay(response: Response, charge: Charge) -> Response {
     else {
         return response;
     };
-    // What the request itself took is gone by now, or is as good as gone.
+    // What the request itself used has been freed by now, or is about to be.
     if let Err(error) = charge.settle(size) {
         return error.into_response();
     }
     let (parts, body) = response.into_parts();
-    // All of it is there already.
+    // All of it is in memory already.
     match body.collect().await {
         Ok(body) => {
             let pieces = Pieces(charge.with(body.to_bytes()));
             Response::from_parts(parts, Body::new(pieces))
         }
         Err(error) => {
-            let detail = format!("the answer broke off: {error}");
+            let detail = format!("the response was interrupted: {error}");
             Error::new(Code::Internal, detail).into_response()
         }
     }
 }
 
-/// An answer in pieces: what hyper has taken and not yet sent, nobody counts.
+/// A response in pieces, since what hyper has taken and not yet sent is not counted.
 struct Pieces(Bytes);
 
 impl Pieces {
@@ -194,48 +194,48 @@ impl hyper::body::Body for Pieces {
     }
 }
 
-/// The whole body. What it refuses, [`enforce`] says in its own words.
+/// Reads the whole body. If it exceeds a limit, [`enforce`] replaces the error with its own.
 ///
 /// # Errors
 ///
-/// When the body is too large, or breaks off.
+/// If the body is too large or incomplete.
 pub async fn read_body(body: Body) -> Result<Bytes, Error> {
     let whole = body
         .collect()
         .await
-        .map_err(|error| Error::invalid(format!("the body broke off: {error}")))?;
-    // Its size, which a body that was collected gives as a buffer only: its `size_hint` is always 0.
+        .map_err(|error| Error::invalid(format!("the body is incomplete: {error}")))?;
+    // Its size. A collected body only has it as a buffer: its `size_hint` is always 0.
     let mut whole = whole.aggregate();
     let size = whole.remaining();
-    // Putting the parts of a large one together takes milliseconds.
+    // Joining the parts of a large body takes milliseconds.
     match size > AT_ONCE {
         true => aside(move || whole.copy_to_bytes(size)).await,
         false => Ok(whole.copy_to_bytes(size)),
     }
 }
 
-/// Bytes of a body that are put together at once.
+/// Bodies up to this size are joined immediately.
 const AT_ONCE: usize = 256 << 10;
 
 fn too_large(limit: u64) -> Error {
     Error::new(
         Code::TooLarge,
         format!(
-            "the body is larger than the {limit} bytes that this server takes; send less at a \
+            "the body is larger than the {limit} bytes that this server allows; send less at a \
              time, or raise `limits.body`"
         ),
     )
 }
 
-/// What was seen of one body. Its bytes are held until the request is done.
+/// Counts the bytes of one body, which stay charged until the request ends.
 #[derive(Debug)]
 struct Tally {
     limit: u64,
     charge: Charge,
-    /// Bytes that were charged before they came.
+    /// Bytes that were charged before they arrived.
     paid: AtomicU64,
     seen: AtomicU64,
-    /// Whether there was room for it.
+    /// Whether there was enough memory.
     admitted: AtomicBool,
     complete: AtomicBool,
     refused: OnceLock<Error>,
@@ -249,7 +249,7 @@ impl Tally {
     fn add(&self, bytes: u64) -> Result<(), axum::Error> {
         let seen = self.seen.fetch_add(bytes, Ordering::Relaxed) + bytes;
         if self.is_too_large() {
-            return Err(axum::Error::new("larger than this server takes"));
+            return Err(axum::Error::new("larger than this server allows"));
         }
         let paid = self.paid.load(Ordering::Relaxed);
         if seen > paid {

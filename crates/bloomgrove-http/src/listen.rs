@@ -1,18 +1,18 @@
-//! Listening: connections come in, are served, and end when they should.
+//! Listening: accepting connections, serving them, and closing them.
 //!
 //! ```text
 //! accept ── room? ──no──▶ 503, closed
 //!             │yes
 //!             ▼
-//!        TLS handshake ──▶ requests, one after the other ──▶ closed
-//!        (connection.rs)   by the client, for idling, for dawdling, or when we stop
+//!        TLS handshake ──▶ requests, one after another ──▶ closed
+//!        (connection.rs)   by the client, for idling, for being too slow, or at shutdown
 //! ```
 //!
-//! Nothing that a client does or omits may keep others waiting: every connection is a task of
-//! its own with a time limit in every phase, and when the system has no more files, accepting
-//! waits a moment and goes on.
+//! Nothing that a client does or fails to do may keep others waiting: every connection is a separate task
+//! with a time limit for every phase, and if the system runs out of files, accepting pauses for a moment and
+//! continues.
 //!
-//! To stop: no more connections are accepted, idle ones are closed, requests under way have
+//! To shut down, the server stops accepting connections and closes idle ones; requests in progress have
 //! [`GRACE`] to finish.
 
 use std::io::{self, IsTerminal};
@@ -30,7 +30,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 
 use crate::config::Limits;
-use crate::observe::metrics::REFUSED;
+use crate::observe::metrics::REJECTED;
 use crate::tls::Tls;
 
 mod connection;
@@ -40,40 +40,40 @@ mod pulse;
 use connection::Connection;
 pub use listeners::{Listeners, until_signals};
 
-/// How long requests under way may take once the server stops.
+/// How long requests in progress may take once the server shuts down.
 pub const GRACE: Duration = Duration::from_secs(10);
 
-/// Files that the server needs beside its connections: the store, snapshots, logs.
+/// Files that the server needs in addition to its connections: the store, snapshots, logs.
 const OTHER_FILES: u64 = 128;
 
-/// How many refused connections are told why at a time; further ones are just closed.
+/// How many rejected connections at a time are told why; further ones are just closed.
 const TOLD_WHY: usize = 64;
 
-/// How many connections may wait to be accepted. Where there is no room the system drops them
-/// without a word, and the client tries again a second later.
+/// How many connections may wait to be accepted. If there are more, the system drops them silently, and the
+/// client tries again a second later.
 const WAITING: u32 = 4096;
 
 /// Listens on this address.
 ///
 /// # Errors
 ///
-/// When the address is taken, or not of this machine.
+/// If the address is in use, or does not belong to this machine.
 pub fn bind(addr: SocketAddr) -> io::Result<TcpListener> {
     let socket = match addr {
         SocketAddr::V4(_) => TcpSocket::new_v4(),
         SocketAddr::V6(_) => TcpSocket::new_v6(),
     }?;
-    // Else a restart would have to wait for the connections of before.
+    // Otherwise a restart would have to wait for earlier connections to end.
     socket.set_reuseaddr(true)?;
     socket.bind(addr)?;
     socket.listen(WAITING)
 }
 
-/// Serves one listener until `stop` says true, or its sender is gone.
+/// Serves one listener until `stop` is true, or its sender is gone.
 ///
 /// # Errors
 ///
-/// None for now: what goes wrong with one connection does not end the server.
+/// None at present: an error on one connection does not stop the server.
 pub async fn serve(
     listener: TcpListener,
     router: Router,
@@ -88,7 +88,7 @@ pub async fn serve(
 ///
 /// # Errors
 ///
-/// None for now: what goes wrong with one connection does not end the server.
+/// None at present: an error on one connection does not stop the server.
 pub async fn serve_all(
     listeners: Vec<TcpListener>,
     router: Router,
@@ -113,13 +113,16 @@ pub async fn serve_all(
     }
     while doors.join_next().await.is_some() {}
 
-    // Everybody has left when all places are free.
+    // All connections are closed when all places are free.
     let all = u32::try_from(places).unwrap_or(u32::MAX);
     let empty = house.room.acquire_many(all);
     if tokio::time::timeout(GRACE, empty).await.is_err() {
         let left = places - house.room.available_permits();
-        tracing::warn!(connections = left, "cut off after the time of grace");
-        // A send fails only when nobody is left.
+        tracing::warn!(
+            connections = left,
+            "closing connections that did not finish in time"
+        );
+        // Sending fails only if no connection is left.
         let _ = end.send(true);
         let _ = tokio::time::timeout(Duration::from_secs(1), house.room.acquire_many(all)).await;
     }
@@ -133,9 +136,9 @@ struct House {
     router: Router,
     tls: Option<Tls>,
     limits: Limits,
-    /// No more requests.
+    /// Accept no more requests.
     stop: watch::Receiver<bool>,
-    /// Nor those under way.
+    /// Abort those in progress.
     ended: watch::Receiver<bool>,
 }
 
@@ -159,9 +162,9 @@ impl House {
                 },
                 Err(error) if is_the_clients(&error) => (),
                 Err(error) => {
-                    // No more files or memory, most likely. Others will close theirs.
+                    // Most likely out of files or memory. Other connections will close.
                     if complained.is_none_or(|at| at.elapsed() > Duration::from_secs(10)) {
-                        tracing::warn!(%error, "cannot accept connections; trying again");
+                        tracing::warn!(%error, "cannot accept connections; retrying");
                         complained = Some(Instant::now());
                     }
                     tokio::time::sleep(Duration::from_millis(50)).await;
@@ -170,9 +173,9 @@ impl House {
         }
     }
 
-    /// Too many: say so, if that is cheap.
+    /// Too many connections: report it, if that is cheap.
     fn refuse(&self, stream: TcpStream) {
-        counter!(REFUSED).increment(1);
+        counter!(REJECTED).increment(1);
         let Ok(turn) = self.refusals.clone().try_acquire_owned() else {
             return;
         };
@@ -197,7 +200,7 @@ async fn tell_why(stream: TcpStream, _turn: OwnedSemaphorePermit) {
     connection::linger(stream, Duration::from_millis(200)).await;
 }
 
-/// The client went away before we came to it.
+/// Whether the client disconnected before its connection was accepted.
 fn is_the_clients(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
     matches!(
@@ -206,29 +209,29 @@ fn is_the_clients(error: &io::Error) -> bool {
     )
 }
 
-/// As many connections as are wanted and the system has files for.
+/// As many connections as configured and as the system has files for.
 fn places(wanted: usize) -> usize {
     let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     let allowed = usize::try_from(files.saturating_sub(OTHER_FILES)).unwrap_or(usize::MAX);
     let places = wanted.min(allowed.max(1)).min(Semaphore::MAX_PERMITS);
-    // Some files fewer are nothing to tell at every start.
+    // A few files less are not worth a warning at every start.
     if places < wanted / 10 * 9 {
         tracing::warn!(
             wanted,
             places,
-            "fewer connections than configured: the system allows {files} open files"
+            "allowing fewer connections than configured, because the system allows only {files} open files"
         );
     }
     places
 }
 
-/// Threads for a server: a worker per processor. Sockets are looked at after every few steps, not only
-/// when there is nothing else to do: a step that reads or writes a large body takes a tenth of a
-/// millisecond, and whoever sends a small request must not wait for 61 of them, Tokio's default.
+/// The threads of a server: one worker per processor. Sockets are polled after every few steps, not only when
+/// there is nothing else to do: a step that reads or writes a large body takes a tenth of a millisecond, and
+/// a small request must not wait for 61 of them, Tokio's default.
 ///
 /// # Errors
 ///
-/// When there are no threads to be had.
+/// If no threads can be created.
 pub fn runtime() -> io::Result<Runtime> {
     Builder::new_multi_thread()
         .event_interval(4)
@@ -236,7 +239,7 @@ pub fn runtime() -> io::Result<Runtime> {
         .build()
 }
 
-/// Allows as many open files as the system lets us: each connection takes one.
+/// Raises the limit on open files as far as the system permits: each connection takes one.
 pub fn raise_file_limit() {
     let limit = getrlimit(Resource::Nofile);
     if limit.current == limit.maximum || limit.maximum.is_none() {
@@ -247,17 +250,17 @@ pub fn raise_file_limit() {
         maximum: limit.maximum,
     };
     if let Err(error) = setrlimit(Resource::Nofile, raised) {
-        tracing::warn!(%error, "the limit of open files stays as it is");
+        tracing::warn!(%error, "cannot raise the limit on open files");
     }
 }
 
-/// Says true on the first SIGTERM or SIGINT, and ends the process on the second. Run it beside
-/// the server. SIGHUP means that the terminal is gone, if there is one; else it is for
+/// Sends true on the first SIGTERM or SIGINT, and exits the process on the second. Run it alongside the
+/// server. If the process has a terminal, SIGHUP means that the terminal was closed; otherwise it reloads
 /// [certificates](crate::tls).
 ///
 /// # Errors
 ///
-/// When signals cannot be heard.
+/// If signals cannot be received.
 pub async fn stop_on_signals(stop: watch::Sender<bool>) -> io::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -272,10 +275,13 @@ pub async fn stop_on_signals(stop: watch::Sender<bool>) -> io::Result<()> {
             }
         };
         if again {
-            tracing::warn!(signal = name, "ending at once");
+            tracing::warn!(signal = name, "exiting immediately");
             std::process::exit(130);
         }
-        tracing::info!(signal = name, "stopping; once more to end at once");
+        tracing::info!(
+            signal = name,
+            "shutting down; repeat the signal to exit immediately"
+        );
         stop.send_replace(true);
     }
     Ok(())

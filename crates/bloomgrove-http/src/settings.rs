@@ -1,18 +1,18 @@
-//! Settings, each declared once: as an option of clap.
+//! Settings, each declared once, as a clap option.
 //!
 //! ```text
 //!   flags  >  environment  >  file  >  defaults
 //! ```
 //!
-//! A type of settings derives [`clap::Args`]. That says of each of them its type, how it is written
-//! (`value_parser`), its default, its flag, its environment variable and what it means; its `id` is its
-//! name in the file, `limits.body` for `body` in `[limits]`. What one option requires of another is for
-//! the type to check, since the other may be in the file. From there come
+//! A type of settings derives [`clap::Args`], which declares the type of each setting, how it is parsed
+//! (`value_parser`), its default, its flag, its environment variable and its help. Its `id` is its name in
+//! the file: `limits.body` is `body` in `[limits]`. If one setting requires another, the type has to check
+//! it, since the other may be set in the file. This provides
 //!
 //! | what | by |
 //! |---|---|
-//! | `Default` of the type | [`defaults`] |
-//! | all of it, in this order | [`Settings`] |
+//! | `Default` for the type | [`defaults`] |
+//! | all sources, in this order | [`Settings`] |
 //! | a file with every setting | [`sample`] |
 
 use std::collections::HashMap;
@@ -29,19 +29,19 @@ use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// How long the lines of a sample are.
+/// The line length of a sample file.
 const WIDTH: usize = 98;
 
-/// The options of a type alone: without the environment.
+/// The options of a type on their own, without the environment.
 fn options<T: Args>() -> Command {
     T::augment_args(Command::new("settings").disable_help_flag(true))
         .mut_args(|arg| arg.env(Resettable::<OsStr>::Reset))
 }
 
-/// What a type is when nothing is set.
+/// The defaults of a type.
 ///
 /// # Panics
-/// If a default cannot be parsed, or an option is required: a mistake in the declaration.
+/// If a default cannot be parsed, or an option is required, which is a mistake in the declaration.
 #[must_use]
 pub fn defaults<T: Args>() -> T {
     let given = options::<T>().try_get_matches_from(["settings"]);
@@ -49,22 +49,22 @@ pub fn defaults<T: Args>() -> T {
     made.expect("every setting has a default that can be parsed")
 }
 
-/// Settings from everywhere.
+/// Settings from all sources.
 #[derive(Debug)]
 pub struct Settings<T, K> {
-    /// All but the keys of a file.
+    /// All settings except the access keys of the file.
     pub value: T,
-    /// The keys of the file, unless flags or environment name some.
+    /// The access keys of the file, unless flags or the environment set some.
     pub keys: Option<Vec<K>>,
     merged: ArgMatches,
 }
 
 impl<T: Args, K: DeserializeOwned> Settings<T, K> {
-    /// What flags and environment say (`given`, by the options of the type), and a file where they say
-    /// nothing.
+    /// Flags and environment (`given`, parsed by the options of the type), and a file for what they do not
+    /// set.
     ///
     /// # Errors
-    /// The file, the line and what is wrong there; what does not go together.
+    /// The file, the line and what is wrong there; settings that contradict each other.
     pub fn read(given: &ArgMatches, file: Option<&Path>) -> Result<Self, String> {
         let Some(path) = file else {
             return Self::parse(given, "");
@@ -74,10 +74,10 @@ impl<T: Args, K: DeserializeOwned> Settings<T, K> {
         Self::parse(given, &text).map_err(told)
     }
 
-    /// As [`read`](Self::read), with the text of a file; errors begin with the line.
+    /// Like [`read`](Self::read), with the text of a file; errors start with the line.
     ///
     /// # Errors
-    /// The line and what is wrong there; what does not go together.
+    /// The line and what is wrong there; settings that contradict each other.
     pub fn parse(given: &ArgMatches, text: &str) -> Result<Self, String> {
         let wrong = |error: clap::Error| format!(": {}", told(&error));
         let file = File::parse::<T>(text)?;
@@ -95,14 +95,14 @@ impl<T: Args, K: DeserializeOwned> Settings<T, K> {
         Ok(settings)
     }
 
-    /// Whether anybody says something of a setting.
+    /// Whether a setting was set explicitly.
     #[must_use]
     pub fn says(&self, id: &str) -> bool {
         self.merged.value_source(id) == Some(ValueSource::CommandLine)
     }
 }
 
-/// What of a file is no option: a key has more to say there than fits into one.
+/// The one part of a file that is not an option, since an entry has several fields.
 const KEYS: &str = "keys";
 
 #[derive(Deserialize)]
@@ -110,7 +110,7 @@ struct Keys<K> {
     keys: Option<Vec<K>>,
 }
 
-/// What a configuration file says, but for keys: by the ids of options.
+/// The settings of a file, except access keys, by the ids of their options.
 #[derive(Default)]
 struct File(HashMap<String, Vec<String>>);
 
@@ -144,10 +144,10 @@ impl File {
         value: &Spanned<DeValue<'_>>,
     ) -> Result<(), String> {
         let Some(arg) = options.get_arguments().find(|arg| *arg.get_id() == *id) else {
-            let what = format!("there is no setting `{id}`");
+            let what = format!("unknown setting `{id}`");
             return Err(at(text, Some(place), &what));
         };
-        // Numbers as they are written: units are for the option to read.
+        // Numbers as they are written: the option parses units.
         let written = |value: &Spanned<DeValue<'_>>| match value.get_ref() {
             DeValue::String(text) => text.to_string(),
             _ => text.get(value.span()).unwrap_or_default().to_owned(),
@@ -158,7 +158,7 @@ impl File {
         };
         let wrong = |what: &str| Err(at(text, Some(value.span()), &format!("`{id}`: {what}")));
         if values.is_empty() && !arg.get_default_values().is_empty() {
-            return wrong("it is empty; leave it out for the default");
+            return wrong("the value is empty; remove the line to use the default");
         }
         let line = values.iter().map(|value| option(arg, value.as_ref()));
         let line = std::iter::once("settings".into()).chain(line);
@@ -173,7 +173,7 @@ impl File {
     }
 }
 
-/// The error alone, in one line, without usage and hints.
+/// The message of an error in one line, without usage and hints.
 fn told(error: &clap::Error) -> String {
     let text = error.to_string();
     let text = text.trim_start_matches("error: ");
@@ -181,7 +181,7 @@ fn told(error: &clap::Error) -> String {
     lines.map(str::trim).collect::<Vec<_>>().join(" ")
 }
 
-/// What is wrong at a place of a text, behind its line.
+/// An error at a position in a text, after its line number.
 fn at(text: &str, span: Option<Range<usize>>, what: &str) -> String {
     let before = span.and_then(|span| text.get(..span.start));
     let line = before.map(|before| format!(", line {}", before.matches('\n').count() + 1));
@@ -195,7 +195,7 @@ fn option(arg: &Arg, value: &std::ffi::OsStr) -> OsString {
     option
 }
 
-/// All of it as one command line.
+/// All sources as one command line.
 fn layered<T: Args>(given: &ArgMatches, file: &File) -> Result<ArgMatches, clap::Error> {
     let options = options::<T>();
     let mut line = vec![OsString::from("settings")];
@@ -215,7 +215,7 @@ fn layered<T: Args>(given: &ArgMatches, file: &File) -> Result<ArgMatches, clap:
     options.try_get_matches_from(line)
 }
 
-/// A file with every setting but keys, commented out, with what it means and its default.
+/// A file with every setting except access keys, commented out, with help and defaults.
 #[must_use]
 pub fn sample<T: Args>() -> String {
     let (mut text, mut before) = (String::new(), "");
@@ -258,7 +258,7 @@ pub fn sample<T: Args>() -> String {
     text
 }
 
-/// As TOML: numbers and truth values bare, all else quoted.
+/// As TOML: numbers and booleans bare, everything else quoted.
 fn literal(value: &str) -> String {
     match value.parse::<f64>().is_ok() || value.parse::<bool>().is_ok() {
         true => value.to_owned(),
@@ -266,7 +266,7 @@ fn literal(value: &str) -> String {
     }
 }
 
-/// Adds words as comments.
+/// Adds a paragraph as comments.
 fn wrap(text: &mut String, paragraph: &str) {
     let mut line = String::from("#");
     for word in paragraph.split_whitespace() {

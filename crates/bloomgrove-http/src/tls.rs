@@ -1,8 +1,8 @@
 //! TLS, with certificates that can change while the server runs.
 //!
-//! The files are looked at every few seconds and on SIGHUP. When their bytes are others than
-//! before, new connections get the new certificate; those that are open keep the old one. A
-//! new file that is no good is logged, and the old certificate stays.
+//! The files are checked every few seconds and on SIGHUP. If they have changed, new connections use the new
+//! certificate, and existing ones keep the old one. If a new file is invalid, the error is logged and the old
+//! certificate stays in use.
 
 use std::fmt::Display;
 use std::path::Path;
@@ -20,34 +20,34 @@ use tokio_rustls::TlsAcceptor;
 use crate::config::TlsFiles;
 use crate::private;
 
-/// How often the files are looked at.
+/// How often the files are checked.
 pub const LOOK_EVERY: Duration = Duration::from_secs(5);
 
-/// The certificate that is in use; clones share it.
+/// The certificate in use; clones share it.
 #[derive(Clone)]
 pub struct Tls {
     files: TlsFiles,
     current: Arc<ArcSwap<Loaded>>,
 }
 
-/// What the files had when they were last good.
+/// The contents of the files when they were last valid.
 struct Loaded {
     config: Arc<ServerConfig>,
     digest: [u8; 32],
 }
 
-/// The bytes of both files.
+/// The contents of both files.
 struct Pems {
     cert: Vec<u8>,
     key: Vec<u8>,
 }
 
 impl Tls {
-    /// The certificate of these files.
+    /// Loads the certificate from these files.
     ///
     /// # Errors
     ///
-    /// Which file is no good, and why.
+    /// Which file is invalid, and why.
     pub fn load(files: &TlsFiles) -> Result<Self, String> {
         let pems = Pems::read(files)?;
         private::warn_if_open(&[&files.key]);
@@ -66,11 +66,11 @@ impl Tls {
         TlsAcceptor::from(self.current.load().config.clone())
     }
 
-    /// Takes the files' new certificate, if there is one.
+    /// Loads the certificate again if the files have changed.
     ///
     /// # Errors
     ///
-    /// Which file is no good, and why; the old certificate stays.
+    /// Which file is invalid, and why; the old certificate stays in use.
     pub fn reload(&self) -> Result<bool, String> {
         let pems = Pems::read(&self.files)?;
         let digest = pems.digest();
@@ -83,17 +83,17 @@ impl Tls {
         Ok(true)
     }
 
-    /// Reloads whenever the files change. Never ends: run it beside the server, and abort it
-    /// with it. Give it [`LOOK_EVERY`].
+    /// Reloads the certificate whenever the files change. Never returns: run it alongside the server, and abort
+    /// it with the server. Pass [`LOOK_EVERY`].
     pub async fn keep_fresh(self, every: Duration) {
         let mut hangups = match signal(SignalKind::hangup()) {
             Ok(hangups) => Some(hangups),
             Err(error) => {
-                tracing::warn!(%error, "SIGHUP cannot be heard; certificates are still looked at");
+                tracing::warn!(%error, "cannot receive SIGHUP; certificates are still checked periodically");
                 None
             }
         };
-        // The same complaint once, not every few seconds.
+        // Log the same error once, not every few seconds.
         let mut last = String::new();
         loop {
             let hangup = async {
@@ -107,16 +107,16 @@ impl Tls {
                 _ = hangup => last.clear(),
             }
             let tls = self.clone();
-            // Reading may wait for a disk.
+            // Reading may block.
             let reloaded = tokio::task::spawn_blocking(move || tls.reload()).await;
             match reloaded {
                 Ok(Ok(true)) => {
                     last.clear();
-                    tracing::info!(cert = %self.files.cert.display(), "new certificate");
+                    tracing::info!(cert = %self.files.cert.display(), "certificate reloaded");
                 }
                 Ok(Ok(false)) => last.clear(),
                 Ok(Err(error)) if error != last => {
-                    tracing::warn!(%error, "the new certificate is no good; the old one stays");
+                    tracing::warn!(%error, "the new certificate is invalid; keeping the old one");
                     last = error;
                 }
                 Ok(Err(_)) | Err(_) => (),
@@ -147,12 +147,12 @@ impl Pems {
         let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&self.cert).collect();
         let chain = chain.map_err(|error| wrong("certificate", &files.cert, error))?;
         if chain.is_empty() {
-            let what = "no certificate in it; it must be in PEM, between BEGIN CERTIFICATE and END";
+            let what = "it contains no certificate in PEM format";
             return Err(wrong("certificate", &files.cert, what));
         }
         let key = PrivateKeyDer::from_pem_slice(&self.key).map_err(|error| match error {
             pem::Error::NoItemsFound => {
-                let what = "no private key in it; it must be in PEM, not encrypted";
+                let what = "it contains no unencrypted private key in PEM format";
                 wrong("key", &files.key, what)
             }
             error => wrong("key", &files.key, error),
@@ -187,10 +187,10 @@ mod tests {
 
     #[test]
     fn bad_files_are_named_and_the_old_certificate_stays() {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let files = TlsFiles {
-            cert: folder.path().join("cert.pem"),
-            key: folder.path().join("key.pem"),
+            cert: directory.path().join("cert.pem"),
+            key: directory.path().join("key.pem"),
         };
         let error = |tls: Result<Tls, String>| tls.err().unwrap();
         assert!(error(Tls::load(&files)).contains("cert.pem"));

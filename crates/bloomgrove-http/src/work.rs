@@ -1,8 +1,8 @@
-//! Work that takes milliseconds or more, aside from the threads that answer.
+//! Work of a millisecond or more, on threads other than those that serve requests.
 //!
-//! A worker that joins the parts of a body, parses it, hashes its keys or frees them keeps everybody
-//! else waiting: 38 ms for a body of 60 MB. Such work goes to threads of their own, which
-//! [step back](process::step_back) behind the workers. How many run at a time is limited, in all and per caller.
+//! A worker that joins the parts of a body, parses it, hashes its keys or frees them keeps all other requests
+//! waiting: 38 ms for a body of 60 MB. Such work runs on separate threads with a
+//! [lower priority](process::step_back). How many run at a time is limited, in total and per caller.
 
 use std::collections::HashMap;
 use std::ops::Deref;
@@ -16,29 +16,29 @@ use crate::Error;
 use crate::budget::Charge;
 use crate::observe::process;
 
-/// How many processors there are.
+/// The number of processors.
 #[must_use]
 pub fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Places for work of one kind.
+/// A limited number of places for one kind of work.
 #[derive(Debug)]
 pub struct Places {
     all: Arc<Semaphore>,
-    /// How many of them one caller may have.
+    /// How many of them one caller may occupy.
     each: usize,
     callers: Mutex<HashMap<String, Arc<Semaphore>>>,
 }
 
 impl Places {
-    /// This many, for any caller.
+    /// This many places, for any caller.
     #[must_use]
     pub fn new(places: usize) -> Self {
         Self::with_turns(places, places)
     }
 
-    /// This many, of which one caller may have `each`.
+    /// This many places, of which one caller may occupy `each`.
     #[must_use]
     pub fn with_turns(places: usize, each: usize) -> Self {
         Self {
@@ -48,10 +48,10 @@ impl Places {
         }
     }
 
-    /// Does work on a thread of its own, once there is a place.
+    /// Runs work on a separate thread once there is a place.
     ///
     /// # Errors
-    /// `internal`, if it panics.
+    /// `internal` if it panics.
     pub async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
@@ -59,11 +59,11 @@ impl Places {
         self.run_holding((), work).await
     }
 
-    /// As [`run`](Self::run), once it is the turn of who pays. The charge is held until the work is
-    /// done, also when nobody waits for it any more.
+    /// Like [`run`](Self::run), once it is the turn of the caller that is charged. The charge lasts until the work
+    /// is done, even if the client has gone.
     ///
     /// # Errors
-    /// `internal`, if it panics.
+    /// `internal` if it panics.
     pub async fn run_for<T: Send + 'static>(
         &self,
         charge: Charge,
@@ -71,7 +71,7 @@ impl Places {
     ) -> Result<T, Error> {
         let turns = {
             let mut callers = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
-            // Those that nobody uses go, so that addresses do not pile up.
+            // Remove those not in use, so that addresses do not accumulate.
             callers.retain(|_, turns| Arc::strong_count(turns) > 1);
             let turns = callers.entry(charge.caller().to_owned());
             turns
@@ -98,13 +98,13 @@ impl Places {
 }
 
 fn stopping(_: AcquireError) -> Error {
-    Error::new(Code::Busy, "the server is stopping")
+    Error::new(Code::Busy, "the server is shutting down")
 }
 
-/// Does work that takes milliseconds on a thread of its own: as many at a time as there are processors.
+/// Runs work of a millisecond or more on a separate thread; as many at a time as there are processors.
 ///
 /// # Errors
-/// `internal`, if it panics.
+/// `internal` if it panics.
 pub async fn aside<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Error> {
@@ -112,7 +112,7 @@ pub async fn aside<T: Send + 'static>(
     PLACES.run(work).await
 }
 
-/// A value of many parts, which takes milliseconds to free: aside, too.
+/// A value of many parts, which takes milliseconds to free and is freed on a separate thread.
 #[derive(Debug)]
 pub struct Bulk<T: Send + 'static>(Option<T>);
 
@@ -136,9 +136,9 @@ impl<T: Send + 'static> Drop for Bulk<T> {
     }
 }
 
-/// Frees what takes milliseconds to free.
+/// Frees a value that takes milliseconds to free.
 pub(crate) fn free(value: impl Send + 'static) {
-    // Outside of a runtime, nobody waits.
+    // Outside of a runtime, nothing is kept waiting.
     if let Ok(runtime) = Handle::try_current() {
         runtime.spawn_blocking(move || {
             process::step_back();

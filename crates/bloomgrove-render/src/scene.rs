@@ -48,7 +48,7 @@ pub(super) enum Form {
 }
 
 /// A document or an event as it is drawn.
-pub(super) struct Shape {
+pub(super) struct DrawnNode {
     /// Which of the trace.
     pub(super) node: usize,
     pub(super) form: Form,
@@ -81,7 +81,7 @@ impl Edge<'_> {
 }
 
 pub(super) struct Scene<'a> {
-    pub(super) shapes: Vec<Shape>,
+    pub(super) nodes: Vec<DrawnNode>,
     pub(super) edges: Vec<Edge<'a>>,
     pub(super) width: f64,
     pub(super) height: f64,
@@ -118,15 +118,13 @@ impl<'a> Scene<'a> {
         for transfers in &mut below {
             transfers.sort_by_key(|&one| trace.nodes[nearest[one]].node.time.as_deref());
         }
-        let mut shapes: Vec<Shape> = nearest
+        let mut nodes: Vec<DrawnNode> = nearest
             .iter()
             .zip(&form)
-            .map(|(&node, &form)| shape(trace, known, node, form))
+            .map(|(&node, &form)| drawn_node(trace, known, node, form))
             .collect();
-        let roots: Vec<usize> = (0..shapes.len())
-            .filter(|&at| hangs[at].is_none())
-            .collect();
-        let mut block_of = vec![usize::MAX; shapes.len()];
+        let roots: Vec<usize> = (0..nodes.len()).filter(|&at| hangs[at].is_none()).collect();
+        let mut block_of = vec![usize::MAX; nodes.len()];
         for (block, &root) in roots.iter().enumerate() {
             block_of[root] = block;
             for &transfer in &below[root] {
@@ -135,7 +133,7 @@ impl<'a> Scene<'a> {
         }
         let blocks: Vec<Block> = roots
             .iter()
-            .map(|&root| block(&shapes, root, &below))
+            .map(|&root| block(&nodes, root, &below))
             .collect();
         // Away from what was asked for, since that is where levels are counted from.
         let away = |edge: &Edge<'_>| match trace.direction {
@@ -157,7 +155,7 @@ impl<'a> Scene<'a> {
                 }
             })
             .collect();
-        let starts: Vec<usize> = (0..shapes.len())
+        let starts: Vec<usize> = (0..nodes.len())
             .filter(|&at| known.asked[nearest[at]])
             .map(|at| block_of[at])
             .collect();
@@ -167,10 +165,10 @@ impl<'a> Scene<'a> {
         };
         let placed = place(&blocks, &ties, &starts, way);
         for (&root, corner) in roots.iter().zip(&placed.corners) {
-            shapes[root].at = *corner;
-            let mut y = corner.y + shapes[root].height + CHIP_GAP;
+            nodes[root].at = *corner;
+            let mut y = corner.y + nodes[root].height + CHIP_GAP;
             for &transfer in &below[root] {
-                shapes[transfer].at = Point {
+                nodes[transfer].at = Point {
                     x: corner.x + INDENT,
                     y,
                 };
@@ -186,12 +184,12 @@ impl<'a> Scene<'a> {
         }
         for edge in &mut edges {
             if form[edge.cause] == Form::Transfer && hangs[edge.cause] != Some(edge.effect) {
-                edge.points = across(&shapes[edge.cause], &shapes[edge.effect]);
+                edge.points = across(&nodes[edge.cause], &nodes[edge.effect]);
             }
         }
         Self {
-            nodes_left_out: trace.nodes.len() - shapes.len(),
-            shapes,
+            nodes_left_out: trace.nodes.len() - nodes.len(),
+            nodes,
             edges,
             width: placed.width,
             height: placed.height,
@@ -292,7 +290,7 @@ fn forms(known: &Known<'_>, nearest: &[usize], edges: &[Edge<'_>]) -> Vec<Form> 
 }
 
 /// What is written on a node, and how much room it needs.
-fn shape(trace: &Trace, known: &Known<'_>, at: usize, form: Form) -> Shape {
+fn drawn_node(trace: &Trace, known: &Known<'_>, at: usize, form: Form) -> DrawnNode {
     let node = &trace.nodes[at].node;
     let day = node
         .time
@@ -352,7 +350,7 @@ fn shape(trace: &Trace, known: &Known<'_>, at: usize, form: Form) -> Shape {
         _ => text::width(&name, size) + beside,
     };
     let width = BAND + 2.0 * PAD + written;
-    Shape {
+    DrawnNode {
         node: at,
         form,
         at: Point { x: 0.0, y: 0.0 },
@@ -371,9 +369,9 @@ fn shape(trace: &Trace, known: &Known<'_>, at: usize, form: Form) -> Shape {
 }
 
 /// A shape with the transfers below it.
-fn block(shapes: &[Shape], root: usize, below: &[Vec<usize>]) -> Block {
-    let own = &shapes[root];
-    let under = below[root].iter().map(|&one| INDENT + shapes[one].width);
+fn block(nodes: &[DrawnNode], root: usize, below: &[Vec<usize>]) -> Block {
+    let own = &nodes[root];
+    let under = below[root].iter().map(|&one| INDENT + nodes[one].width);
     Block {
         width: under.fold(own.width, f64::max),
         face: own.width,
@@ -383,11 +381,11 @@ fn block(shapes: &[Shape], root: usize, below: &[Vec<usize>]) -> Block {
 }
 
 /// From a transfer to another document that was part of it.
-fn across(transfer: &Shape, document: &Shape) -> Vec<Point> {
+fn across(transfer: &DrawnNode, document: &DrawnNode) -> Vec<Point> {
     let to_right = document.at.x >= transfer.at.x;
-    let middle = |shape: &Shape, right: bool| Point {
-        x: shape.at.x + if right { shape.width } else { 0.0 },
-        y: shape.at.y + shape.height / 2.0,
+    let middle = |node: &DrawnNode, right: bool| Point {
+        x: node.at.x + if right { node.width } else { 0.0 },
+        y: node.at.y + node.height / 2.0,
     };
     vec![middle(transfer, to_right), middle(document, !to_right)]
 }

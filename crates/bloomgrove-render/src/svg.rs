@@ -24,7 +24,7 @@ use std::collections::HashSet;
 use std::fmt::Write;
 
 use super::layout::Point;
-use super::scene::{BAND, CHIP, Edge, Form, INDENT, LARGE, SMALL, Scene, Shape, TINY};
+use super::scene::{BAND, CHIP, DrawnNode, Edge, Form, INDENT, LARGE, SMALL, Scene, TINY};
 use super::{Known, text};
 use bloomgrove_client::api::Trace;
 use heading::{heading, title};
@@ -60,7 +60,7 @@ pub fn svg(trace: &Trace) -> String {
     let top = heading(&mut head, trace, &scene, &known, width) + 14.0;
     let left = MARGIN + (width - 2.0 * MARGIN - scene.width) / 2.0;
     let height = top + scene.height + MARGIN;
-    let mut out = String::with_capacity(1024 + scene.shapes.len() * 900);
+    let mut out = String::with_capacity(1024 + scene.nodes.len() * 900);
     _ = write!(
         out,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"trace\" viewBox=\"0 0 {width:.0} \
@@ -78,8 +78,8 @@ pub fn svg(trace: &Trace) -> String {
         "<g class=\"graph\" transform=\"translate({left:.1} {top:.1})\">"
     );
     lines(&mut out, &scene, &known);
-    for shape in &scene.shapes {
-        node(&mut out, trace, &known, shape);
+    for drawn in &scene.nodes {
+        node(&mut out, trace, &known, drawn);
     }
     out.push_str("</g>\n</svg>\n");
     out
@@ -123,7 +123,7 @@ fn badge(out: &mut String, site: Option<usize>, x: f64, y: f64, r: f64) {
 fn lines(out: &mut String, scene: &Scene<'_>, known: &Known<'_>) {
     let mut tipped = HashSet::new();
     for edge in &scene.edges {
-        let (cause, effect) = (&scene.shapes[edge.cause], &scene.shapes[edge.effect]);
+        let (cause, effect) = (&scene.nodes[edge.cause], &scene.nodes[edge.effect]);
         let site = edge.links.first().and_then(|one| one.sites.first());
         let site = site.and_then(|site| known.sites.binary_search(&site.as_str()).ok());
         let path = match edge.cause == edge.effect {
@@ -218,7 +218,7 @@ fn curve(points: &[Point]) -> String {
 }
 
 /// From a document down and over to a transfer below it.
-fn hanging(transfer: &Shape, document: &Shape) -> String {
+fn hanging(transfer: &DrawnNode, document: &DrawnNode) -> String {
     format!(
         "M{:.1} {:.1}V{:.1}H{:.1}",
         document.at.x + INDENT / 2.0,
@@ -247,11 +247,11 @@ fn said(edge: &Edge<'_>) -> String {
     lines.join("\n")
 }
 
-fn node(out: &mut String, trace: &Trace, known: &Known<'_>, shape: &Shape) {
-    let one = &trace.nodes[shape.node];
-    let site = known.teller[shape.node].and_then(|site| known.sites.binary_search(&site).ok());
-    let asked = known.asked[shape.node];
-    let form = match shape.form {
+fn node(out: &mut String, trace: &Trace, known: &Known<'_>, drawn: &DrawnNode) {
+    let one = &trace.nodes[drawn.node];
+    let site = known.teller[drawn.node].and_then(|site| known.sites.binary_search(&site).ok());
+    let asked = known.asked[drawn.node];
+    let form = match drawn.form {
         Form::Document => "document",
         Form::Event => "event",
         Form::Transfer => "event transfer",
@@ -266,21 +266,21 @@ fn node(out: &mut String, trace: &Trace, known: &Known<'_>, shape: &Shape) {
     about.extend(fields.into_iter().flatten().map(|said| text::seen(said)));
     let sites: Vec<String> = one.sites.iter().map(|site| text::seen(site)).collect();
     about.push(format!("known to {}", sites.join(", ")));
-    let mut spoken = vec![shape.name.clone(), form.to_owned()];
-    spoken.extend(known.teller[shape.node].map(text::seen));
+    let mut spoken = vec![drawn.name.clone(), form.to_owned()];
+    spoken.extend(known.teller[drawn.node].map(text::seen));
     spoken.extend(asked.then(|| "asked for".to_owned()));
-    let (x, y, w, h) = (shape.at.x, shape.at.y, shape.width, shape.height);
+    let (x, y, w, h) = (drawn.at.x, drawn.at.y, drawn.width, drawn.height);
     _ = write!(
         out,
         "<g class=\"node {form}{}\" data-id=\"{}\" data-node=\"{}\" tabindex=\"0\" role=\"img\" \
          aria-label=\"{}\"><title>{}</title>",
         if asked { " start" } else { "" },
         text::xml(&one.node.id),
-        shape.node,
+        drawn.node,
         text::xml(&spoken.join(", ")),
         text::xml(&about.join("\n")),
     );
-    let round = if shape.form == Form::Document {
+    let round = if drawn.form == Form::Document {
         6.0
     } else {
         h / 2.0
@@ -297,7 +297,7 @@ fn node(out: &mut String, trace: &Trace, known: &Known<'_>, shape: &Shape) {
             round + 4.5,
         );
     }
-    let dashes = if shape.form == Form::Transfer {
+    let dashes = if drawn.form == Form::Transfer {
         " stroke-dasharray=\"4 3\""
     } else {
         ""
@@ -313,12 +313,12 @@ fn node(out: &mut String, trace: &Trace, known: &Known<'_>, shape: &Shape) {
             out,
             "<text class=\"ink\" x=\"{x:.1}\" y=\"{y:.1}\" font-size=\"{size}\" \
              fill=\"{INK}\"{}>{}</text>",
-            if shape.form == Form::Document {
+            if drawn.form == Form::Document {
                 " font-weight=\"500\""
             } else {
                 ""
             },
-            text::xml(&shape.name),
+            text::xml(&drawn.name),
         );
     };
     let note = |out: &mut String, x: f64, y: f64| {
@@ -326,10 +326,10 @@ fn node(out: &mut String, trace: &Trace, known: &Known<'_>, shape: &Shape) {
             out,
             "<text class=\"quiet\" x=\"{x:.1}\" y=\"{y:.1}\" font-size=\"{SMALL}\" \
              fill=\"{QUIET}\">{}</text>",
-            text::xml(&shape.note),
+            text::xml(&drawn.note),
         );
     };
-    match shape.form {
+    match drawn.form {
         Form::Document => {
             // The band, round where the box is.
             _ = write!(
@@ -355,15 +355,15 @@ fn node(out: &mut String, trace: &Trace, known: &Known<'_>, shape: &Shape) {
             note(out, x + BAND + 9.0, y + 34.5);
         }
         Form::Event | Form::Transfer => {
-            let (size, r) = if shape.form == Form::Event {
+            let (size, r) = if drawn.form == Form::Event {
                 (LARGE, 10.0)
             } else {
                 (SMALL, 7.5)
             };
             badge(out, site, x + h / 2.0, y + h / 2.0, r);
             letters(out, x + BAND + 6.0, y + h / 2.0 + size * 0.36, size);
-            if !shape.note.is_empty() {
-                let from = x + BAND + 6.0 + text::width(&shape.name, size) + 6.0;
+            if !drawn.note.is_empty() {
+                let from = x + BAND + 6.0 + text::width(&drawn.name, size) + 6.0;
                 note(out, from, y + h / 2.0 + SMALL * 0.36);
             }
         }

@@ -220,15 +220,15 @@ fn transfers_hang_below_their_document_and_lead_nowhere() {
 /// The pictures that the tests of the page use; `BLESS=1` writes them anew.
 #[test]
 fn the_golden_pictures_are_as_they_were() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/browser/");
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/browser/");
     for name in ["trace", "hostile"] {
-        let trace = std::fs::read(format!("{folder}{name}.json")).unwrap();
+        let trace = std::fs::read(format!("{directory}{name}.json")).unwrap();
         let trace: Trace = serde_json::from_slice(&trace).unwrap();
         check_svg(&trace);
         check_dot(&trace);
         check_turtle(&trace);
         let drawn = svg(&trace);
-        let file = format!("{folder}{name}.svg");
+        let file = format!("{directory}{name}.svg");
         if std::env::var_os("BLESS").is_some() {
             std::fs::write(&file, &drawn).unwrap();
         }

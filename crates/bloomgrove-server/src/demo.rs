@@ -79,7 +79,7 @@ pub fn sets() -> impl Iterator<Item = Result<DemoSet, Error>> {
     })
 }
 
-/// The name of the first set, by which a folder with the demo is known.
+/// The name of the first set, by which a directory with the demo is known.
 pub fn first_name() -> String {
     places()
         .next()

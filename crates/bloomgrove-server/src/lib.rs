@@ -16,9 +16,9 @@
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> anyhow::Result<()> {
-//! let folder = tempfile::tempdir()?;
+//! let directory = tempfile::tempdir()?;
 //! let config = Config {
-//!     data: folder.path().into(),
+//!     data: directory.path().into(),
 //!     listen: vec!["127.0.0.1:0".parse()?],
 //!     ..Config::default()
 //! };

@@ -33,7 +33,7 @@ const EXPIRE: Duration = Duration::from_secs(1);
 /// Serves until SIGTERM or SIGINT.
 ///
 /// # Errors
-/// A data folder that cannot be used.
+/// A data directory that cannot be used.
 pub async fn run(server: Server) -> Result<()> {
     until_signals(server.stopper(), server.run()).await
 }
@@ -82,7 +82,7 @@ impl Server {
     /// Serves until it is stopped. Whoever asks while the store is read is told so.
     ///
     /// # Errors
-    /// A data folder that cannot be used.
+    /// A data directory that cannot be used.
     pub async fn run(self) -> Result<()> {
         metrics::start();
         http::metrics::describe();
@@ -179,7 +179,7 @@ fn open(config: &Config) -> Result<Coordinator> {
     let coordinator = Coordinator::open(&config.data, config.restore.as_deref(), limits)?;
     if config.demo && !coordinator.is_empty() && coordinator.info(&demo::first_name()).is_err() {
         bail!(
-            "{}: holds sets already, which are not those of the demo; take another folder",
+            "{}: holds sets already, which are not those of the demo; take another directory",
             config.data.display()
         );
     }

@@ -14,9 +14,9 @@ mod support;
 use support::{Answer, PATIENCE, Running, key};
 
 /// Starts it, and waits until it is ready.
-async fn start(folder: &std::path::Path, keys: Vec<KeyEntry>, config: Config) -> Running {
+async fn start(directory: &std::path::Path, keys: Vec<KeyEntry>, config: Config) -> Running {
     let server = Server::bind(Config {
-        data: folder.into(),
+        data: directory.into(),
         listen: vec!["127.0.0.1:0".parse().unwrap()],
         keys: keys.into_iter().map(KeyEntry::into).collect(),
         ..config
@@ -65,8 +65,8 @@ fn keys() -> Vec<KeyEntry> {
 
 #[tokio::test]
 async fn every_command_asks_whether_the_key_allows_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let server = start(folder.path(), keys(), Config::default()).await;
+    let directory = tempfile::tempdir().unwrap();
+    let server = start(directory.path(), keys(), Config::default()).await;
     let inside = r#"{"name":"site/galway/1","items":1000,"fpr":0.01}"#;
     let outside = r#"{"name":"site/cork/1","items":1000,"fpr":0.01}"#;
     let add = r#"{"keys":["ada"]}"#;
@@ -125,7 +125,7 @@ async fn every_command_asks_whether_the_key_allows_it() {
 
 #[tokio::test]
 async fn limits_hold_for_every_command() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let limits = Limits {
         body: 2000,
         memory: 10_000,
@@ -136,7 +136,7 @@ async fn limits_hold_for_every_command() {
         max_keys: 3,
         ..Config::default()
     };
-    let server = start(folder.path(), keys(), config).await;
+    let server = start(directory.path(), keys(), config).await;
     let set = |name: &str| format!(r#"{{"name":"{name}","items":1000,"fpr":0.01}}"#);
     // 1,000 keys at one in a hundred take some 1,200 bytes.
     let first = send(&server, "boss", "POST", "/v1/sets", &set("a")).await;
@@ -176,15 +176,15 @@ async fn limits_hold_for_every_command() {
 
 #[tokio::test]
 async fn what_was_confirmed_is_there_after_a_restart() {
-    let folder = tempfile::tempdir().unwrap();
-    let server = start(folder.path(), Vec::new(), Config::default()).await;
+    let directory = tempfile::tempdir().unwrap();
+    let server = start(directory.path(), Vec::new(), Config::default()).await;
     let set = r#"{"name":"a","items":1000,"fpr":0.01}"#;
     assert_eq!(
         send(&server, "x", "POST", "/v1/sets", set).await.status,
         201
     );
     stop(server).await;
-    let server = start(folder.path(), Vec::new(), Config::default()).await;
+    let server = start(directory.path(), Vec::new(), Config::default()).await;
     assert_eq!(server.get("/v1/sets/a").await.status, 200);
     let text = server.get("/metrics").await.body;
     assert!(
@@ -196,9 +196,9 @@ async fn what_was_confirmed_is_there_after_a_restart() {
 
 #[tokio::test]
 async fn it_does_not_start_where_it_must_not() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let config = |listen: &str| Config {
-        data: folder.path().into(),
+        data: directory.path().into(),
         listen: vec![listen.parse().unwrap()],
         ..Config::default()
     };

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bloomgrove_client::{Client, Seal, host_of, is_loopback_host};
+use bloomgrove_client::{Client, IdCipher, host_of, is_loopback_host};
 use bloomgrove_http::access::{self, KeyEntry, Role};
 use bloomgrove_http::config::{Limits, LogOptions, TlsFiles};
 use bloomgrove_http::settings;
@@ -103,7 +103,7 @@ pub struct SiteConfig {
     pub fpr: f64,
     /// What keeps ids from the coordinator, if anything does.
     #[arg(skip)]
-    pub seal: Option<Seal>,
+    pub cipher: Option<IdCipher>,
     /// A key that is let in, by its hash (`bloomgrove serve key` makes one); may be repeated
     #[arg(
         id = "keys",
@@ -282,7 +282,7 @@ pub fn check_name(name: &str) -> Result<(), String> {
     } else if name.contains("/ids/") || name.starts_with("ids/") || name.ends_with("/ids") {
         "has /ids/ in it, which stands between a site and its sets".to_owned()
     } else if name == "." || name == ".." {
-        "means a folder in every address".to_owned()
+        "means a directory in every address".to_owned()
     } else {
         return Ok(());
     };

@@ -1,6 +1,6 @@
 //! A dozen sites to explore, beside a coordinator: `bloomgrove serve --demo` brings them up.
 //!
-//! Each is a site like any other, with its own folder, address and filter; only the process is shared, and what happened
+//! Each is a site like any other, with its own directory, address and filter; only the process is shared, and what happened
 //! there is made up ([`generate`](crate::generate)), the same on every machine.
 
 use std::path::Path;
@@ -11,11 +11,11 @@ use bloomgrove_client::api::Event;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::generate::Plan;
+use crate::generate::Workload;
 use crate::{CoordinatorConfig, MOST_AT_A_TIME, Site, SiteConfig};
 
 /// What happened.
-pub const PLAN: Plan = Plan {
+pub const WORKLOAD: Workload = Workload {
     sites: 12,
     events: 6000,
     seed: 8,
@@ -29,22 +29,22 @@ const EXPECT: u64 = 4000;
 pub struct Demo(Vec<Site>);
 
 impl Demo {
-    /// Makes the sites, each in a folder of its own in `folder`.
+    /// Makes the sites, each in a directory of its own in `directory`.
     ///
     /// # Errors
-    /// A folder that cannot be used.
-    pub async fn bind(coordinator: CoordinatorConfig, folder: &Path) -> Result<Self> {
-        let mut days: Vec<Vec<Event>> = vec![Vec::new(); PLAN.sites as usize];
-        for (site, event) in PLAN.events() {
+    /// A directory that cannot be used.
+    pub async fn bind(coordinator: CoordinatorConfig, directory: &Path) -> Result<Self> {
+        let mut days: Vec<Vec<Event>> = vec![Vec::new(); WORKLOAD.sites as usize];
+        for (site, event) in WORKLOAD.events() {
             if let Some(day) = days.get_mut(site as usize) {
                 day.push(event);
             }
         }
         let mut sites = Vec::new();
         for (number, mut day) in (0..).zip(days) {
-            let name = PLAN.site(number);
+            let name = WORKLOAD.site(number);
             let site = Site::bind(SiteConfig {
-                data: folder.join(&name),
+                data: directory.join(&name),
                 listen: vec![([127, 0, 0, 1], 0).into()],
                 coordinator: Some(coordinator.clone()),
                 period: Duration::from_secs(2),
@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn the_examples_have_a_long_and_a_short_history() {
         let mut made: HashMap<String, (u32, Vec<String>)> = HashMap::new();
-        for (site, event) in PLAN.events() {
+        for (site, event) in WORKLOAD.events() {
             for output in event.outputs {
                 made.insert(output, (site, event.inputs.clone()));
             }

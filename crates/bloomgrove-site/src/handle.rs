@@ -13,7 +13,7 @@ use bloomgrove_http::guard::Door;
 use bloomgrove_http::work::{Places, processors};
 
 use bloomgrove_client::api::{
-    Code, Event, Imported, Lineage, LineageRequest, MOST_LINKS, Recorded, SiteStatus,
+    Code, Event, Imported, Lineage, LineageQuery, MOST_LINKS, Recorded, SiteStatus,
 };
 use bloomgrove_client::clock::now;
 use bloomgrove_http::Error;
@@ -25,8 +25,8 @@ use crate::event;
 use crate::http;
 use crate::import::{self, Format};
 use crate::log;
-use crate::publish::plan::Plan;
 use crate::publish::push::{About, Publisher};
+use crate::publish::spec::FilterSpec;
 use crate::publish::timestamp;
 use crate::records::Records;
 use crate::sparql::{self, Wanted};
@@ -59,15 +59,15 @@ impl Handle {
     /// publishes yet: a [`Site`](crate::Site) does, or who simulates one.
     ///
     /// # Errors
-    /// A data folder that cannot be used.
+    /// A data directory that cannot be used.
     #[doc(hidden)]
     pub fn open(config: &SiteConfig, url: String, client: Option<Client>) -> Result<Self> {
-        let plan = Plan {
+        let spec = FilterSpec {
             site: config.name.clone(),
             window: config.window,
             expect: config.expect,
             fpr: config.fpr,
-            seal: config.seal.clone(),
+            cipher: config.cipher.clone(),
         };
         let (site, started) = (&config.name, Instant::now());
         if config.salvage {
@@ -75,7 +75,7 @@ impl Handle {
                 tracing::warn!("salvage: {line}");
             }
         }
-        let records = Arc::new(Records::open(&config.data, plan, config.triples, now())?);
+        let records = Arc::new(Records::open(&config.data, spec, config.triples, now())?);
         let (triples, seconds) = (records.store.len(), started.elapsed().as_secs_f64());
         tracing::info!(site, triples, seconds, "read the log");
         let publisher = client.map(|client| {
@@ -210,7 +210,7 @@ impl Handle {
     ///
     /// # Errors
     /// `too_large` for too many ids or links.
-    pub async fn lineage(&self, question: LineageRequest) -> Result<Lineage, Error> {
+    pub async fn lineage(&self, question: LineageQuery) -> Result<Lineage, Error> {
         at_most(question.ids.len(), "ids")?;
         if let Some(links) = question.links
             && !(1..=MOST_LINKS).contains(&links)
@@ -269,7 +269,7 @@ impl Handle {
             ids: sets.ids(),
             bytes_on_disk: records.log.bytes(),
             uptime: self.0.started.elapsed().as_secs_f64(),
-            sealed: records.is_sealed(),
+            encrypts_ids: records.encrypts_ids(),
             coordinator: self.0.publisher.as_ref().map(|own| own.status()),
             sets: sets.published(),
         }

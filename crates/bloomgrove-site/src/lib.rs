@@ -17,15 +17,15 @@
 //! | to record and ask from elsewhere | [`bloomgrove_client::Site`] |
 //!
 //! ```
-//! use bloomgrove_client::api::{Event, LineageRequest, Start};
+//! use bloomgrove_client::api::{Event, LineageQuery, Start};
 //! use bloomgrove_site::{Site, SiteConfig};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> anyhow::Result<()> {
-//! let folder = tempfile::tempdir()?;
+//! let directory = tempfile::tempdir()?;
 //! let config = SiteConfig {
 //!     name: "galway".into(),
-//!     data: folder.path().into(),
+//!     data: directory.path().into(),
 //!     listen: vec!["127.0.0.1:0".parse()?],
 //!     ..SiteConfig::default()
 //! };
@@ -36,7 +36,7 @@
 //! let outputs = vec!["invoice 4711".into()];
 //! handle.record(vec![Event { outputs, ..Event::default() }]).await?;
 //! let ids = vec![Start { id: "invoice 4711".into(), depth: None }];
-//! let lineage = handle.lineage(LineageRequest { ids, ..Default::default() }).await?;
+//! let lineage = handle.lineage(LineageQuery { ids, ..Default::default() }).await?;
 //! assert_eq!(lineage.links.len(), 1);
 //!
 //! stop.send_replace(true);

@@ -20,9 +20,9 @@
 use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet, VecDeque};
 use std::time::{Duration, Instant};
 
-use bloomgrove_client::Seal;
+use bloomgrove_client::IdCipher;
 use bloomgrove_client::api::{
-    Direction, Lineage, LineageRequest, Link, MOST_LINKS, Node, Relation, is_event_kind,
+    Direction, Lineage, LineageQuery, Link, MOST_LINKS, Node, Relation, is_event_kind,
 };
 use oxigraph::model::vocab::{rdf, rdfs};
 use oxigraph::model::{NamedNode, Quad, Term, Triple};
@@ -40,15 +40,19 @@ const BETWEEN_LOOKS: usize = 10_000;
 
 /// What the store knows of these ids. With a seal the ids that are asked for are opened (one that
 /// does not open is not known), and everything that is told is sealed.
-pub(crate) fn lineage(store: &Store, question: &LineageRequest, seal: Option<&Seal>) -> Lineage {
-    until(store, question, seal, Instant::now() + LONGEST_TIME)
+pub(crate) fn lineage(
+    store: &Store,
+    question: &LineageQuery,
+    cipher: Option<&IdCipher>,
+) -> Lineage {
+    until(store, question, cipher, Instant::now() + LONGEST_TIME)
 }
 
 /// As [`lineage`]; ids that are not taken up by then are `open`.
 fn until(
     store: &Store,
-    question: &LineageRequest,
-    seal: Option<&Seal>,
+    question: &LineageQuery,
+    cipher: Option<&IdCipher>,
     deadline: Instant,
 ) -> Lineage {
     let limit = question.links.unwrap_or(MOST_LINKS).min(MOST_LINKS) as usize;
@@ -57,8 +61,8 @@ fn until(
     let mut asked_for: HashMap<&str, Option<String>> = HashMap::new();
     for start in &question.ids {
         let id = asked_for.entry(&start.id).or_insert_with(|| {
-            let id = match seal {
-                Some(seal) => seal.open(&start.id).ok()?,
+            let id = match cipher {
+                Some(cipher) => cipher.decrypt(&start.id).ok()?,
                 None => start.id.clone(),
             };
             let is_known = asked(&id).is_some_and(|iri| store.knows(&iri));
@@ -69,7 +73,7 @@ fn until(
         }
     }
     walk.go(limit);
-    walk.tell(seal)
+    walk.tell(cipher)
 }
 
 /// The IRI of an id that somebody asks for, if there can be such an id.
@@ -206,11 +210,12 @@ impl<'a> Walk<'a> {
     }
 
     /// All that was found, in order.
-    fn tell(self, seal: Option<&Seal>) -> Lineage {
-        let say = |text: &str| seal.map_or_else(|| text.to_owned(), |seal| seal.seal(text));
+    fn tell(self, cipher: Option<&IdCipher>) -> Lineage {
+        let say =
+            |text: &str| cipher.map_or_else(|| text.to_owned(), |cipher| cipher.encrypt(text));
         let ids = self.reached.keys().filter_map(|id| Some((id, asked(id)?)));
         let mut nodes: Vec<Node> = ids
-            .map(|(id, iri)| describe(self.store, id, &iri, seal))
+            .map(|(id, iri)| describe(self.store, id, &iri, cipher))
             .collect();
         nodes.sort_by(|one, other| one.id.cmp(&other.id));
         let mut links = self.links;
@@ -244,13 +249,13 @@ fn to_link(quad: Quad) -> Option<Link> {
 
 /// What is said of an id. Of several texts the first as they are told: sealed, if there is a seal, so
 /// that it does not matter which site has which of them.
-fn describe(store: &Store, id: &str, iri: &NamedNode, seal: Option<&Seal>) -> Node {
+fn describe(store: &Store, id: &str, iri: &NamedNode, cipher: Option<&IdCipher>) -> Node {
     let say = |text: &str| {
         let text: String = text.chars().take(LONGEST_TEXT).collect();
-        seal.map_or(text.clone(), |seal| seal.seal(&text))
+        cipher.map_or(text.clone(), |cipher| cipher.encrypt(&text))
     };
     let mut node = Node {
-        id: seal.map_or_else(|| id.to_owned(), |seal| seal.seal(id)),
+        id: cipher.map_or_else(|| id.to_owned(), |cipher| cipher.encrypt(id)),
         ..Node::default()
     };
     for quad in store.of_subject(iri) {

@@ -25,7 +25,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, Result, bail};
 use bloomgrove_http::access::new_key;
-use bloomgrove_http::disk::{self, Damaged, Head, Kind, Ledger, Meta, unseal};
+use bloomgrove_http::disk::{self, Damaged, Head, Kind, Ledger, Meta, verified};
 use bloomgrove_http::private;
 use redb::{
     Database, Durability, ReadableDatabase, ReadableTable, TableDefinition, WriteTransaction,
@@ -75,14 +75,14 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    /// Opens the log in a data folder; both are made if they are not there.
+    /// Opens the log in a data directory; both are made if they are not there.
     ///
     /// # Errors
-    /// A folder of another site, a damaged file, one that another process has open.
-    pub(crate) fn open(folder: &Path, site: &str) -> Result<Self> {
-        let made = private::make_folder(folder);
-        made.with_context(|| format!("{}: making the data folder", folder.display()))?;
-        let path = folder.join(FILE);
+    /// A directory of another site, a damaged file, one that another process has open.
+    pub(crate) fn open(directory: &Path, site: &str) -> Result<Self> {
+        let made = private::make_directory(directory);
+        made.with_context(|| format!("{}: making the data directory", directory.display()))?;
+        let path = directory.join(FILE);
         private::make_database(&path, |database| {
             let key = new_key().map_err(anyhow::Error::msg)?;
             fill(database, site, &key)
@@ -92,9 +92,9 @@ impl Log {
                 true => error.context(DAMAGED),
                 false => error,
             })?;
-        private::warn_if_open(&[folder, &log.path]);
+        private::warn_if_open(&[directory, &log.path]);
         // Only who has the log may.
-        private::tidy(folder);
+        private::tidy(directory);
         Ok(log)
     }
 
@@ -220,7 +220,7 @@ impl Log {
             let (number, entry) = entry?;
             let number = number.value();
             let mut take = || -> Result<()> {
-                let payload = unseal(LOG, &number, entry.value())?;
+                let payload = verified(LOG, &number, entry.value())?;
                 let (seconds, triples) = split(payload).context("it is cut short")?;
                 each(number, seconds, triples)
             };
@@ -245,7 +245,7 @@ impl Log {
         let table = read.open_table(PUBLISHED)?;
         let entries = table.iter()?.map(|entry| {
             let (name, about) = entry?;
-            let about = unseal(PUBLISHED, &name.value(), about.value())?;
+            let about = verified(PUBLISHED, &name.value(), about.value())?;
             Ok((name.value().to_owned(), about.to_owned()))
         });
         entries.collect()

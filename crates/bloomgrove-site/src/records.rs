@@ -14,15 +14,15 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anyhow::Result;
-use bloomgrove_client::Seal;
-use bloomgrove_client::api::{Code, Lineage, LineageRequest};
+use bloomgrove_client::IdCipher;
+use bloomgrove_client::api::{Code, Lineage, LineageQuery};
 use bloomgrove_http::Error;
 use oxigraph::model::Triple;
 
 use crate::lineage::lineage;
 use crate::log::{AppendError, Log};
 use crate::publish::filters::Sets;
-use crate::publish::plan::{Plan, Regrown, Revived};
+use crate::publish::spec::{FilterSpec, Regrown, Revived};
 use crate::store::{self, Store};
 
 /// Triples that are taken into memory at a time when the log is read.
@@ -47,18 +47,18 @@ pub(crate) struct Records {
     pub(crate) store: Store,
     sets: Mutex<Sets>,
     writing: Mutex<()>,
-    seal: Option<Seal>,
+    cipher: Option<IdCipher>,
     /// Triples at most.
     most: u64,
 }
 
 impl Records {
-    /// Reads the log of a data folder.
+    /// Reads the log of a data directory.
     ///
     /// # Errors
-    /// A folder that cannot be used.
-    pub(crate) fn open(folder: &Path, plan: Plan, most: u64, now: u64) -> Result<Self> {
-        let log = Log::open(folder, &plan.site)?;
+    /// A directory that cannot be used.
+    pub(crate) fn open(directory: &Path, spec: FilterSpec, most: u64, now: u64) -> Result<Self> {
+        let log = Log::open(directory, &spec.site)?;
         let mut notes = BTreeMap::new();
         for (set, note) in log.published()? {
             // One that cannot be read costs a whole filter.
@@ -67,13 +67,13 @@ impl Records {
             }
         }
         let settled = log.settled()?;
-        let seal = plan.seal.clone();
+        let cipher = spec.cipher.clone();
         let records = Self {
             log,
             store: Store::new()?,
-            sets: Mutex::new(Sets::new(plan, notes, settled)),
+            sets: Mutex::new(Sets::new(spec, notes, settled)),
             writing: Mutex::new(()),
-            seal,
+            cipher,
             most,
         };
         records.catch_up(now)?;
@@ -139,9 +139,9 @@ impl Records {
     /// Records once more, now, what no coordinator has acknowledged and is in windows that are over: by
     /// a clock that was behind, or since the coordinator was away for that long.
     fn file_again(&self, now: u64) -> Result<()> {
-        let (plan, windows) = {
+        let (spec, windows) = {
             let sets = self.sets();
-            (sets.plan().clone(), sets.unpublished(now))
+            (sets.spec().clone(), sets.unpublished(now))
         };
         let Some(first) = windows.values().min() else {
             return Ok(());
@@ -152,7 +152,7 @@ impl Records {
         let mut waiting: Vec<Triple> = Vec::new();
         let add = |triples: Vec<Triple>| self.add(triples, now).map_err(anyhow::Error::from);
         self.log.scan(*first, |entry, second, text| {
-            let from = windows.get(&plan.begin(second));
+            let from = windows.get(&spec.begin(second));
             if from.is_some_and(|from| entry >= *from) {
                 waiting.extend(store::from_text(text)?);
                 if waiting.len() >= AT_A_TIME {
@@ -180,15 +180,15 @@ impl Records {
 
     /// Makes sets from the log that are kept and are not there; nobody may be writing.
     fn revive(&self, now: u64) -> Result<()> {
-        let (plan, lost) = {
+        let (spec, lost) = {
             let sets = self.sets();
-            (sets.plan().clone(), sets.lost(now))
+            (sets.spec().clone(), sets.lost(now))
         };
         if lost.is_empty() {
             return Ok(());
         }
         tracing::warn!("the clock went back: sets that were over are made anew from the log");
-        let mut revived = Revived::new(&plan, lost)?;
+        let mut revived = Revived::new(&spec, lost)?;
         let end = self.sets().position();
         self.log.scan(0, |entry, second, text| {
             // Others come as every entry does that memory has missed.
@@ -207,14 +207,14 @@ impl Records {
 
     /// Makes filters anew that have more ids than they were made for.
     fn grow(&self) -> Result<()> {
-        let (plan, overfull) = {
+        let (spec, overfull) = {
             let sets = self.sets();
-            (sets.plan().clone(), sets.overfull())
+            (sets.spec().clone(), sets.overfull())
         };
         if overfull.is_empty() {
             return Ok(());
         }
-        let mut grown = Regrown::new(&plan, overfull)?;
+        let mut grown = Regrown::new(&spec, overfull)?;
         self.log.scan(0, |_, second, text| {
             if grown.wants(second) {
                 for triple in store::from_text(text)? {
@@ -238,7 +238,7 @@ impl Records {
         self.revive(now).map_err(refused)?;
         let mut added = Added::default();
         let (mut batch, mut seen) = (Vec::new(), HashSet::new());
-        let windowed = self.sets().plan().window.is_some();
+        let windowed = self.sets().spec().window.is_some();
         let mut triples = triples.into_iter().peekable();
         while triples.peek().is_some() {
             let some = triples.by_ref().take(LOCKED);
@@ -300,13 +300,13 @@ impl Records {
     }
 
     /// What is known of some ids.
-    pub(crate) fn lineage(&self, question: &LineageRequest) -> Lineage {
-        lineage(&self.store, question, self.seal.as_ref())
+    pub(crate) fn lineage(&self, question: &LineageQuery) -> Lineage {
+        lineage(&self.store, question, self.cipher.as_ref())
     }
 
     /// Whether ids leave this site only sealed.
-    pub(crate) fn is_sealed(&self) -> bool {
-        self.seal.is_some()
+    pub(crate) fn encrypts_ids(&self) -> bool {
+        self.cipher.is_some()
     }
 }
 

@@ -39,7 +39,7 @@ impl Site {
     /// [`run`](Self::run).
     ///
     /// # Errors
-    /// What is wrong with the configuration; an address that cannot be had; a data folder that
+    /// What is wrong with the configuration; an address that cannot be had; a data directory that
     /// cannot be used.
     pub async fn bind(config: SiteConfig) -> Result<Self> {
         config.check().map_err(anyhow::Error::msg)?;

@@ -1,15 +1,15 @@
-//! Numbers as people write them, in settings and on the command line: 1e6, 10M, 64MiB, 30s, 1%.
+//! Numbers as people write them in settings and on the command line: 1e6, 10M, 64MiB, 30s, 1%.
 
 use std::time::Duration;
 
-/// A count: digits, underscores, an exponent, or k, M, G, T for thousands.
+/// A count: digits, with optional underscores, an exponent or one of k, M, G, T.
 ///
 /// # Errors
 ///
 /// What to write instead.
 pub fn count(text: &str) -> Result<u64, String> {
     let help = "write a whole number such as 1000000, 1_000_000, 1e6 or 1M";
-    // Names may be any number of 64 bits: those that are written out are taken exactly.
+    // Integers may use all 64 bits, so those without a unit or exponent are parsed exactly.
     let clean = text.trim().replace('_', "");
     if let Ok(number) = clean.parse()
         && clean.starts_with(|c: char| c.is_ascii_digit())
@@ -27,7 +27,7 @@ pub fn count(text: &str) -> Result<u64, String> {
     whole(scaled(text, "count", &units, help)?).ok_or_else(|| help.to_owned())
 }
 
-/// A count of things in memory, as [`count`].
+/// Like [`count`], for a number of things in memory.
 ///
 /// # Errors
 ///
@@ -63,7 +63,7 @@ pub fn bytes(text: &str) -> Result<u64, String> {
     whole(scaled(text, "size", &units, help)?).ok_or_else(|| help.to_owned())
 }
 
-/// A number of bits, said in bits (10M, 1e7, 4Gbit) or in bytes (32MB, 4GiB, 100B).
+/// A number of bits, given in bits (10M, 1e7, 4Gbit) or in bytes (32MB, 4GiB, 100B).
 ///
 /// # Errors
 ///
@@ -128,21 +128,21 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(scaled(text, "time", &units, help)?).map_err(|_| help.to_owned())
 }
 
-/// A number with one of `units` (each with what it multiplies by) behind it; `kind` says what
-/// the units measure. If not: `help`, and the unit if that is what is wrong.
+/// Parses a number followed by one of `units`, each with its factor; `kind` is what the units measure. The
+/// error is `help`, and names the unit if it is unknown.
 fn scaled(text: &str, kind: &str, units: &[(&str, f64)], help: &str) -> Result<f64, String> {
     let (number, unit) = split(text).ok_or(help)?;
     let scale = units.iter().find(|(name, _)| *name == unit);
     scale.map_or_else(
-        || Err(format!("{unit:?} is no unit of {kind}; {help}")),
+        || Err(format!("unknown unit {unit:?} for a {kind}; {help}")),
         |(_, scale)| Ok(number * scale),
     )
 }
 
-/// The number and what follows it.
+/// Splits a text into a number and the rest.
 fn split(text: &str) -> Option<(f64, &str)> {
     let clean = text.trim();
-    // The longest prefix that is a number: `1e6` is one, and so is the 1 of `1GiB`.
+    // The longest prefix that is a number: all of `1e6`, but only the 1 of `1GiB`.
     (1..=clean.len())
         .rev()
         .filter(|&end| clean.is_char_boundary(end))
@@ -154,7 +154,7 @@ fn split(text: &str) -> Option<(f64, &str)> {
         })
 }
 
-/// The value if it is whole and fits; beyond 2^53 every float is whole.
+/// The value, if it is an integer that fits; above 2^53 every float is one.
 fn whole(value: f64) -> Option<u64> {
     (value.fract() == 0.0 && (0.0..1.8e19).contains(&value)).then_some(value as u64)
 }

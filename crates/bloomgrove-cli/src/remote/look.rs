@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use bloomgrove::codec::Kind;
 use bloomgrove::format::Content;
-use bloomgrove_client::ListRequest;
+use bloomgrove_client::ListQuery;
 use bloomgrove_client::api::{Set, Status};
 
 use serde_json::json;
@@ -39,7 +39,7 @@ pub(super) struct List {
 const PAGE: u64 = 1000;
 
 pub(super) fn list(remote: &Remote, args: List) -> Result<Outcome> {
-    let mut listing = remote.client.list_all(ListRequest {
+    let mut listing = remote.client.list_all(ListQuery {
         prefix: args.prefix,
         tag: args.tag,
         after: None,
@@ -162,11 +162,11 @@ fn print_status(output: &mut Output, server: &str, status: &Status) -> Result<()
         ("version", status.version.to_string()),
         ("processor", format!("{:.1} s", status.cpu_seconds)),
         (
-            "asked",
+            "queried",
             format!(
                 "{}, {} listed",
-                units::counted(totals.keys_asked, "key"),
-                units::counted(totals.sets_named, "set")
+                units::counted(totals.keys_queried, "key"),
+                units::counted(totals.sets_listed, "set")
             ),
         ),
         (

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use bloomgrove_client::api::{self, Member, Names, ReconstructRequest, SampleRequest, Spelling};
+use bloomgrove_client::api::{self, Member, Names, ReconstructQuery, SampleQuery, Spelling};
 use serde_json::json;
 
 use crate::shared::connect::Remote;
@@ -140,7 +140,7 @@ pub(super) struct Sample {
 
 pub(super) fn sample(remote: &Remote, args: Sample) -> Result<Outcome> {
     let (names, spelling) = args.names.read()?;
-    let sample = remote.wait(remote.client.sample(&SampleRequest {
+    let sample = remote.wait(remote.client.sample(&SampleQuery {
         expression: args.sets.clone(),
         names,
         spelling,
@@ -230,7 +230,7 @@ pub(super) struct Reconstruct {
 
 pub(super) fn reconstruct(remote: &Remote, args: Reconstruct) -> Result<Outcome> {
     let (names, spelling) = args.names.read()?;
-    let answer = remote.wait(remote.client.reconstruct(&ReconstructRequest {
+    let answer = remote.wait(remote.client.reconstruct(&ReconstructQuery {
         expression: args.sets.clone(),
         names,
         spelling,

@@ -7,7 +7,7 @@ use crate::shared::connect::Remote;
 use crate::shared::output::Output;
 use crate::shared::{Outcome, units};
 
-/// List the sites that publish to the server, and whether they are in touch.
+/// List the sites that publish to the server, and whether each is online.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bloomgrove remote sites\n  \
@@ -28,28 +28,21 @@ pub(super) fn list(remote: &Remote, args: Sites) -> Result<Outcome> {
             .sites
             .iter()
             .map(|site| {
-                let heard = site
-                    .heard
+                let heartbeat = site
+                    .last_heartbeat
                     .map_or("not yet".into(), |seconds| format!("{seconds:.0} s ago"));
-                let touch = if site.in_touch { "yes" } else { "no" };
+                let online = if site.online { "yes" } else { "no" };
                 vec![
                     site.name.clone(),
-                    touch.into(),
-                    heard,
+                    online.into(),
+                    heartbeat,
                     units::grouped(site.pending),
                     units::grouped(site.sets),
                     site.url.clone(),
                 ]
             })
             .collect();
-        let head = [
-            "site",
-            "in touch",
-            "last seen",
-            "pending",
-            "sets",
-            "address",
-        ];
+        let head = ["site", "online", "heartbeat", "pending", "sets", "address"];
         output.table(&head, &rows)?;
     }
     output.finish()?;

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
-use bloomgrove_client::api::{self, WhichRequest};
+use bloomgrove_client::api::{self, WhichQuery};
 
 use crate::shared::answers::{Enough, Form, short};
 use crate::shared::connect::{Remote, key};
@@ -130,7 +130,7 @@ impl Task<'_> {
 
     fn ask_chunk(&mut self, lines: &[&[u8]]) -> Result<()> {
         let keys = lines.iter().map(|line| key(self.args.kind, line));
-        let question = WhichRequest {
+        let question = WhichQuery {
             keys: keys.collect::<Result<_>>()?,
             prefix: self.args.prefix.clone(),
             tag: self.args.tag.clone(),

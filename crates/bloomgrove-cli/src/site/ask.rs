@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
-use bloomgrove_client::api::{Direction, LineageRequest, SiteStatus, Start};
+use bloomgrove_client::api::{Direction, LineageQuery, SiteStatus, Start};
 
 use super::open;
 use crate::shared::output::{Output, complain};
@@ -41,7 +41,7 @@ pub(super) fn lineage(args: Lineage) -> Result<Outcome> {
         true => Direction::Descendants,
         false => Direction::Ancestors,
     };
-    let lineage = remote.wait(site.lineage(&LineageRequest {
+    let lineage = remote.wait(site.lineage(&LineageQuery {
         ids: ids.collect(),
         direction,
         links: None,
@@ -176,13 +176,13 @@ fn facts(status: &SiteStatus) -> Vec<(&'static str, String)> {
         ("on disk", units::size(status.bytes_on_disk)),
         ("up", format!("{:.0} s", status.uptime)),
     ];
-    if status.sealed {
-        facts.push(("ids leave", "sealed".into()));
+    if status.encrypts_ids {
+        facts.push(("ids leave the site", "encrypted".into()));
     }
     if let Some(coordinator) = &status.coordinator {
-        let touch = match (coordinator.in_touch, &coordinator.problem) {
-            (true, _) => "in touch".to_owned(),
-            (false, Some(problem)) => format!("out of touch: {problem}"),
+        let touch = match (coordinator.connected, &coordinator.problem) {
+            (true, _) => "connected".to_owned(),
+            (false, Some(problem)) => format!("not connected: {problem}"),
             (false, None) => "not reached yet".to_owned(),
         };
         facts.push(("coordinator", format!("{}, {touch}", coordinator.url)));

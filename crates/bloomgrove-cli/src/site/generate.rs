@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
-use bloomgrove_site::generate::Plan;
+use bloomgrove_site::generate::Workload;
 
 use serde_json::json;
 
@@ -46,24 +46,24 @@ pub(super) fn run(args: Generate) -> Result<Outcome> {
     if args.sites == 0 || args.sites > MOST_SITES {
         bail!("--sites is {}; it must be 1 to {MOST_SITES}", args.sites);
     }
-    let plan = Plan {
+    let workload = Workload {
         sites: args.sites as u32,
         events: args.events,
         seed: args.seed,
         labels: true,
-        ..Plan::default()
+        ..Workload::default()
     };
     let folder = &args.output;
     std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     let mut files = BTreeMap::new();
-    for (site, event) in plan.events() {
+    for (site, event) in workload.events() {
         if interrupt::was_asked() {
             bail!("interrupted; nothing was written");
         }
         let file = match files.entry(site) {
             std::collections::btree_map::Entry::Occupied(file) => file.into_mut(),
             std::collections::btree_map::Entry::Vacant(place) => {
-                let path = folder.join(format!("{}.jsonl", plan.site(site)));
+                let path = folder.join(format!("{}.jsonl", workload.site(site)));
                 place.insert(WholeFile::create(&path, Form::Events)?)
             }
         };

@@ -17,7 +17,7 @@ mod record;
 mod run;
 
 use anyhow::Result;
-use bloomgrove_client::{Seal, Site};
+use bloomgrove_client::{IdCipher, Site};
 
 use crate::shared::Outcome;
 use crate::shared::connect::{self, Remote};
@@ -93,7 +93,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
 fn secret() -> Result<Outcome> {
     let mut output = Output::new();
     // Alone on its line, so that it can go straight into a file.
-    output.line(Seal::new_secret()?)?;
+    output.line(IdCipher::new_secret()?)?;
     output.finish()?;
     Ok(Outcome::Yes)
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, ensure};
-use bloomgrove_client::Seal;
+use bloomgrove_client::IdCipher;
 use bloomgrove_http::access::KeyEntry;
 use bloomgrove_http::listen::runtime;
 use bloomgrove_http::observe::logs;
@@ -85,7 +85,7 @@ struct Publish {
     keep: Option<Duration>,
     /// Seal all ids that leave the site, by the secret in the first line of this file
     #[arg(
-        id = "seal.secret_file",
+        id = "cipher.secret_file",
         long = "secret-file",
         value_name = "FILE",
         env = "BLOOMGROVE_SECRET_FILE"
@@ -159,9 +159,9 @@ fn config(flags: Flags) -> Result<SiteConfig> {
             ca: publish.coordinator_ca.map(read).transpose()?,
         }),
     };
-    let seal = publish.secret_file.map(|path| {
+    let cipher = publish.secret_file.map(|path| {
         let secret = first_line(&path, "secret")?;
-        Seal::new(&secret).with_context(|| path.display().to_string())
+        IdCipher::new(&secret).with_context(|| path.display().to_string())
     });
     Ok(SiteConfig {
         coordinator,
@@ -169,7 +169,7 @@ fn config(flags: Flags) -> Result<SiteConfig> {
             .window
             .zip(publish.keep)
             .map(|(length, keep)| Window { length, keep }),
-        seal: seal.transpose()?,
+        cipher: cipher.transpose()?,
         salvage: flags.salvage,
         ..site
     })

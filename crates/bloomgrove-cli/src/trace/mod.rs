@@ -1,23 +1,23 @@
 //! `bloomgrove trace`: where documents come from, across all sites of a federation.
 //!
 //! ```text
-//!   mod.rs     query the coordinator, and retry while it is unreachable
-//!   sealed.rs  ids of a federation that keeps them to itself: sealed on the way out, opened on the way in
-//!   print.rs   the table
+//!   mod.rs        query the coordinator, and retry while it is unreachable
+//!   encrypted.rs  encrypts the ids of a query and decrypts those of a trace
+//!   print.rs      the table
 //! ```
 
+mod encrypted;
 mod print;
-mod sealed;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use bloomgrove_client::Error;
-use bloomgrove_client::api::{Code, Direction, Trace, TraceRequest};
+use bloomgrove_client::api::{Code, Direction, Trace, TraceQuery};
 use bloomgrove_render as render;
 
-use self::sealed::Sealed;
+use self::encrypted::EncryptedIds;
 use crate::shared::connect::{self, Remote, Server};
 use crate::shared::output::{Output, complain};
 use crate::shared::whole_file::{self, Form};
@@ -62,7 +62,7 @@ pub(crate) struct Args {
     /// Write the trace to this file
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// The secret of a federation that seals its ids, in the first line of a file
+    /// Read the federation's secret from the first line of this file, if its ids are encrypted
     #[arg(long, value_name = "FILE", env = "BLOOMGROVE_SECRET_FILE")]
     secret_file: Option<PathBuf>,
     #[command(flatten)]
@@ -82,12 +82,12 @@ enum Format {
 const AGAIN: Duration = Duration::from_millis(300);
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
-    let sealed = Sealed::new(args.secret_file.as_deref())?;
+    let ids = EncryptedIds::new(args.secret_file.as_deref())?;
     let direction = match args.descendants {
         true => Direction::Descendants,
         false => Direction::Ancestors,
     };
-    let mut request = TraceRequest {
+    let mut request = TraceQuery {
         ids: args.ids,
         direction,
         depth: args.depth,
@@ -96,10 +96,10 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         broadcast: args.broadcast,
         picture: false,
     };
-    sealed.seal(&mut request);
+    ids.encrypt(&mut request);
     let remote = args.server.open()?;
     let trace = ask(&remote, &request, args.time).map_err(connect::ask_for_key)?;
-    let trace = sealed.open(trace);
+    let trace = ids.decrypt(trace);
     let format = if args.json { Format::Json } else { args.format };
     let text = match format {
         Format::Table => None,
@@ -135,7 +135,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
 }
 
 /// A query changes nothing, so it can be repeated while the coordinator restarts.
-fn ask(remote: &Remote, request: &TraceRequest, time: Duration) -> Result<Trace> {
+fn ask(remote: &Remote, request: &TraceQuery, time: Duration) -> Result<Trace> {
     let begun = Instant::now();
     loop {
         let error = match remote.wait_for(remote.client.trace(request)) {

@@ -66,7 +66,7 @@ impl Site {
         until(&format!("{} has published", self.name), || {
             let status = self.status(shop);
             let sets = status["sets"].as_array().unwrap();
-            status["coordinator"]["in_touch"] == true
+            status["coordinator"]["connected"] == true
                 && !sets.is_empty()
                 && sets.iter().all(|set| set["pending"] == 0)
         });

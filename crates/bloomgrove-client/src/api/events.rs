@@ -11,18 +11,18 @@ use utoipa::ToSchema;
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
 pub enum EventKind {
-    /// `outputs` came to be of nothing that is known.
+    /// `outputs` were created from nothing that is recorded.
     #[default]
     Created,
-    /// `outputs` were made of `inputs`.
+    /// `outputs` were made from `inputs`.
     Derived,
-    /// One document was made that has all `inputs` in it.
+    /// One document was made that contains all `inputs`.
     Bundled,
-    /// One document was taken apart into `outputs`.
+    /// One document was split into `outputs`.
     Split,
     /// `inputs` were sent to the site `peer`.
     Sent,
-    /// `inputs` came from the site `peer`.
+    /// `inputs` were received from the site `peer`.
     Received,
 }
 
@@ -31,13 +31,13 @@ pub enum EventKind {
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct Event {
-    /// What it is known by; `urn:uuid:` and a random number if it is left out. Recording the same
-    /// event twice is the same as once.
+    /// The event's id; `urn:uuid:` and a random UUID if omitted. Recording the same event twice has no
+    /// further effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// What happened.
     pub kind: EventKind,
-    /// Documents that it began with, or that were transferred.
+    /// Documents that it used, or that were transferred.
     #[serde(
         default,
         skip_serializing_if = "Vec::is_empty",
@@ -51,26 +51,26 @@ pub struct Event {
         deserialize_with = "super::list::at_most::<{ super::list::SHORT }, _, _>"
     )]
     pub outputs: Vec<String>,
-    /// When, as `2026-11-16T09:30:00Z`; now if it is left out.
+    /// When it happened, such as `2026-11-16T09:30:00Z`; now if omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<String>,
-    /// A name for people.
+    /// A human-readable name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// Who did it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// Of a transfer: the site at the other end.
+    /// For a transfer: the site at the other end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer: Option<String>,
 }
 
-/// Records events at a site, all or none: `POST /v1/events`.
+/// Records events at a site, all of them or none: `POST /v1/events`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct RecordEvents {
-    /// The events: 10,000 at most.
+    /// The events, at most 10,000.
     #[serde(deserialize_with = "super::list::at_most::<{ super::list::SHORT }, _, _>")]
     pub events: Vec<Event>,
 }
@@ -79,25 +79,25 @@ pub struct RecordEvents {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct Recorded {
-    /// The ids of the events, in their order.
+    /// The ids of the events, in the order in which they were sent.
     pub ids: Vec<String>,
-    /// How many triples are new: none if all of it was known.
+    /// Number of new triples; 0 if everything was already known.
     pub triples: u64,
 }
 
-/// What an import brought; it is on disk.
+/// What an import added; it is on disk.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct Imported {
-    /// Triples that were read.
+    /// Triples read.
     pub read: u64,
-    /// Triples that are new.
+    /// New triples.
     pub triples: u64,
-    /// Links among the new ones.
+    /// Links among the new triples.
     pub links: u64,
 }
 
-/// How a site is: `GET /v1/status`.
+/// The status of a site: `GET /v1/status`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct SiteStatus {
@@ -111,38 +111,38 @@ pub struct SiteStatus {
     pub ids: u64,
     /// Bytes of the log on disk.
     pub bytes_on_disk: u64,
-    /// Seconds since it was started.
+    /// Seconds since the site started.
     pub uptime: f64,
-    /// Whether ids leave this site only sealed.
-    pub sealed: bool,
+    /// Whether ids leave this site only in encrypted form.
+    pub encrypts_ids: bool,
     /// The coordinator, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coordinator: Option<CoordinatorStatus>,
-    /// What is published, by name.
+    /// The sets that the site publishes, by name.
     pub sets: Vec<PublishedSet>,
 }
 
-/// How a site and its coordinator get on.
+/// The connection between a site and its coordinator.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct CoordinatorStatus {
-    /// Where it is.
+    /// The coordinator's URL.
     pub url: String,
-    /// Whether it took what was last sent.
-    pub in_touch: bool,
-    /// Seconds since it last took something.
+    /// Whether it accepted what was last sent.
+    pub connected: bool,
+    /// Seconds since it last accepted anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub heard: Option<f64>,
-    /// What went wrong last, if it is not in touch.
+    pub last_success: Option<f64>,
+    /// The last error, if the coordinator is not connected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
-    /// Whole filters that were sent since the start, and their bytes.
+    /// Whole filters sent since the site started.
     pub whole: u64,
-    /// Bytes of these.
+    /// Bytes of whole filters sent since the site started.
     pub whole_bytes: u64,
-    /// Deltas that were sent since the start.
+    /// Deltas sent since the site started.
     pub deltas: u64,
-    /// Bytes of these.
+    /// Bytes of deltas sent since the site started.
     pub delta_bytes: u64,
 }
 
@@ -152,13 +152,13 @@ pub struct CoordinatorStatus {
 pub struct PublishedSet {
     /// Its name at the coordinator.
     pub name: String,
-    /// Ids in it.
+    /// Number of ids in it.
     pub ids: u64,
     /// Bits of its filter.
     pub bits: u64,
     /// Ids that the coordinator does not have yet.
     pub pending: u64,
-    /// The version that the coordinator gave it.
+    /// The version that the coordinator assigned to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! How a key is written in JSON: text as it is, other keys with their kind.
+//! How a key is written in JSON: text as a string, other keys as an object that names their type.
 
 use std::fmt;
 
@@ -9,12 +9,12 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A key: `"text"`, `{"u64": 42}` or `{"base64": "AAH/"}`.
 ///
-/// The number 42 and the text `42` are different keys, so a plain number is refused.
+/// The number 42 and the text `42` are different keys, so a bare number is rejected.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Key {
-    /// Text: its bytes in UTF-8.
+    /// Text: its UTF-8 bytes.
     Text(String),
-    /// An integer: its eight bytes, least first.
+    /// An integer: its eight bytes, little-endian.
     U64(u64),
     /// Bytes.
     Bytes(Vec<u8>),
@@ -49,7 +49,7 @@ impl From<u64> for Key {
 }
 
 impl From<Vec<u8>> for Key {
-    /// Bytes that are text become text: the key is the same, and shorter to write.
+    /// Bytes that are valid UTF-8 become text: the key is the same, and its JSON is shorter.
     fn from(bytes: Vec<u8>) -> Self {
         match String::from_utf8(bytes) {
             Ok(text) => Key::Text(text),
@@ -68,15 +68,14 @@ impl Serialize for Key {
     }
 }
 
-// By hand: an untagged enum would copy every key once more, and its errors say nothing.
+// By hand: an untagged enum would copy every key once more, and its errors do not say what is wrong.
 impl<'de> Deserialize<'de> for Key {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         from.deserialize_any(KeyVisitor)
     }
 }
 
-/// Keys in one request at most, whatever a server is configured to take: a list is not read
-/// beyond.
+/// The most keys in one request, however a server is configured: reading stops there.
 pub const MOST_KEYS: usize = 1_000_000;
 
 struct KeyVisitor;
@@ -113,7 +112,9 @@ impl<'de> Visitor<'de> for KeyVisitor {
         };
         match map.next_key::<String>()? {
             None => Ok(key),
-            Some(_) => Err(de::Error::custom("a key has one kind")),
+            Some(_) => Err(de::Error::custom(
+                "a key has exactly one of \"u64\" and \"base64\"",
+            )),
         }
     }
 }

@@ -1,65 +1,65 @@
-//! Lineage: what hangs on what, as a site tells it of the ids that it is asked about.
+//! Lineage: which documents and events depend on which, as one site knows it.
 
 use serde::{Deserialize, Serialize};
 #[cfg(feature = "schema")]
 use utoipa::ToSchema;
 
-/// Bytes of an id at most.
+/// Maximum length of an id, in bytes.
 pub const LONGEST_ID: usize = 2048;
-/// Bytes of an id at most when it is sealed.
-pub const LONGEST_SEALED_ID: usize = 2816;
-/// Links in one answer of a site at most, and usually.
+/// Maximum length of an encrypted id, in bytes.
+pub const LONGEST_ENCRYPTED_ID: usize = 2816;
+/// Maximum number of links in one response of a site, and the default.
 pub const MOST_LINKS: u64 = 10_000;
 
-/// Which way to go.
+/// The direction of a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
 pub enum Direction {
-    /// Where it comes from.
+    /// Where a document comes from.
     #[default]
     Ancestors,
-    /// What has become of it.
+    /// What was made from it.
     Descendants,
 }
 
-/// How an effect hangs on its cause. Each is a property of PROV-O, whose subject is the effect,
-/// except `transferred_by`, which is ours.
+/// How an effect depends on its cause. Each relation is a property of PROV-O whose subject is the
+/// effect, except `transferred_by`, which is ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
 pub enum Relation {
     /// A document, and the event that made it.
     GeneratedBy,
-    /// An event, and a document that it began with.
+    /// An event, and a document that it used.
     Used,
-    /// A document, and one that it was made of.
+    /// A document, and one that it was made from.
     DerivedFrom,
-    /// A document, and an earlier state of it.
+    /// A document, and an earlier version of it.
     RevisionOf,
-    /// A document, and one that it repeats a part of.
+    /// A document, and one that it quotes.
     QuotedFrom,
-    /// A document, and the one that it goes back to.
+    /// A document, and its primary source.
     PrimarySource,
-    /// A document, and the more general one that it is a case of.
+    /// A document, and a more general one that it is a special case of.
     SpecializationOf,
     /// A bundle, and a document in it.
     Member,
     /// An event, and the event whose result it used.
     InformedBy,
-    /// An event, and what set it off.
+    /// An event, and what triggered it.
     StartedBy,
-    /// An event, and what brought it to its end.
+    /// An event, and what ended it.
     EndedBy,
-    /// Anything, and what had an influence on it.
+    /// Anything, and what influenced it.
     InfluencedBy,
-    /// A document, and the event of its being sent or received. It is told of a document whichever
-    /// way a trace goes, and leads no further.
+    /// A document, and the event of sending or receiving it. It is reported in both directions of a
+    /// trace, and is not followed any further.
     TransferredBy,
 }
 
 impl Relation {
-    /// All of them.
+    /// All relations.
     pub const ALL: [Self; 13] = [
         Self::GeneratedBy,
         Self::Used,
@@ -76,7 +76,7 @@ impl Relation {
         Self::TransferredBy,
     ];
 
-    /// The property that says it in RDF: its subject is the effect, its object the cause.
+    /// The RDF property: its subject is the effect, its object the cause.
     #[must_use]
     pub const fn iri(self) -> &'static str {
         match self {
@@ -96,7 +96,7 @@ impl Relation {
         }
     }
 
-    /// In words, between effect and cause.
+    /// The relation in words, to be read between effect and cause.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -123,14 +123,14 @@ impl Relation {
 pub struct Link {
     /// What came later.
     pub effect: String,
-    /// How it hangs on the cause.
+    /// How it depends on the cause.
     pub relation: Relation,
     /// What came before.
     pub cause: String,
 }
 
 impl Link {
-    /// Where a trace that stands at `id` goes by this link, if it does.
+    /// The id that this link leads to from `id` in this direction, if any.
     #[must_use]
     pub fn from(&self, id: &str, direction: Direction) -> Option<&str> {
         let up = direction == Direction::Ancestors || self.relation == Relation::TransferredBy;
@@ -142,7 +142,7 @@ impl Link {
     }
 }
 
-/// The kinds of events that sites record, as [`Node::kind`] has them.
+/// The kinds of events that sites record, as in [`Node::kind`].
 const EVENT_KINDS: [&str; 6] = ["created", "derived", "bundled", "split", "sent", "received"];
 
 /// Whether this is the kind of an event that sites record.
@@ -151,34 +151,34 @@ pub fn is_event_kind(kind: &str) -> bool {
     EVENT_KINDS.contains(&kind)
 }
 
-/// What is said of a document or an event. Where several are said, the first in the order of
-/// their bytes, so that it is the same whoever puts it together; of kinds, those of events come
-/// before all others.
+/// The description of a document or an event. If there are several values for a field, the first in
+/// byte order is used, so that the result does not depend on who merges them; kinds of events take
+/// precedence over other kinds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct Node {
-    /// What it is known by everywhere.
+    /// Its id, the same at every site.
     pub id: String,
-    /// Its type: `created`, `bundled` and so on of events recorded here, else the last part of
-    /// the type that the RDF states, such as `Entity`.
+    /// Its type: `created`, `bundled` and so on for events that a site recorded, otherwise the last part
+    /// of its RDF type, such as `Entity`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// Its name for people.
+    /// A human-readable name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// When it ended, or was generated, or began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<String>,
-    /// Who did it, or whose it is.
+    /// Who did it, or whom it is attributed to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// Of a transfer: the site at the other end.
+    /// For a transfer: the site at the other end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer: Option<String>,
 }
 
 impl Node {
-    /// Takes in what somebody else says of the same id.
+    /// Merges another description of the same id into this one.
     pub fn merge(&mut self, other: Self) {
         let first = |one: &mut Option<String>, other: Option<String>| {
             if let Some(other) = other
@@ -187,7 +187,7 @@ impl Node {
                 *one = Some(other);
             }
         };
-        // That an event is an `Activity` says less than what was done.
+        // That an event is an `Activity` says less than its kind.
         let is_event = |kind: &Option<String>| kind.as_deref().is_some_and(is_event_kind);
         match (is_event(&self.kind), is_event(&other.kind)) {
             (true, false) => {}
@@ -201,47 +201,46 @@ impl Node {
     }
 }
 
-/// Asks a site what it knows of these ids: `POST /v1/lineage`.
+/// Queries what a site knows about these ids: `POST /v1/lineage`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
-pub struct LineageRequest {
-    /// What to begin with: 10,000 at most.
+pub struct LineageQuery {
+    /// The ids to start from, at most 10,000.
     #[serde(deserialize_with = "super::list::at_most::<{ super::list::SHORT }, _, _>")]
     pub ids: Vec<Start>,
-    /// Which way to go.
+    /// The direction to follow.
     #[serde(default)]
     pub direction: Direction,
-    /// Links at most, 10,000 by default and at most. What would go beyond is named in `open`.
+    /// Maximum number of links; 10,000 by default and at most. Ids beyond it are listed in `open`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(maximum = 10_000))]
     pub links: Option<u64>,
 }
 
-/// An id to begin with, and how far to go from it.
+/// An id to start from, and how far to go.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct Start {
     /// The id.
     pub id: String,
-    /// Links to follow at most; without it, as far as it goes. With 0, only what is said of the id
-    /// itself.
+    /// Maximum number of links to follow; unlimited if omitted. With 0, only the id itself is described.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depth: Option<u32>,
 }
 
-/// What a site knows: everything that can be reached from the ids asked for by what it has itself.
+/// What a site knows: everything that can be reached from the ids in the query through its own links.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct Lineage {
-    /// All links from the ids asked for on, as far as was asked; in order, each once.
+    /// All links reached from the ids in the query, up to the requested depth; sorted, without duplicates.
     pub links: Vec<Link>,
-    /// What is said of all ids that were asked for or reached, and that the site knows; in order.
+    /// Descriptions of all ids that were queried or reached and that the site knows; sorted.
     pub nodes: Vec<Node>,
-    /// Ids that were reached, or asked for, and whose links are not (all) told, because there were
-    /// too many: ask again for these.
+    /// Ids that were queried or reached but whose links are not all included, because there were too many:
+    /// query these again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub open: Vec<String>,
 }

@@ -1,5 +1,4 @@
-//! Lists that are not read beyond what a request may have: whoever sends more is told so before they take
-//! memory.
+//! Lists that are read only up to their maximum length: a longer one is rejected before it takes memory.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -7,7 +6,8 @@ use std::marker::PhantomData;
 use serde::de::{self, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-/// Elements of lists that are short in earnest; how short, whoever is asked says in its own words.
+/// Maximum length of lists that are expected to be short; handlers check a stricter limit, with a better
+/// message.
 pub(super) const SHORT: usize = 100_000;
 
 /// Reads a list of at most `MOST` elements.
@@ -41,7 +41,7 @@ where
     from.deserialize_seq(List::<MOST, T>(PhantomData))
 }
 
-/// As [`at_most`], of a list that may be left out.
+/// Like [`at_most`], for a list that may be omitted.
 pub(super) fn at_most_if_any<'de, const MOST: usize, T, D>(
     from: D,
 ) -> Result<Option<Vec<T>>, D::Error>
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_end_where_they_must() {
+    fn lists_that_are_too_long_are_rejected() {
         let read = |text: &str| serde_json::from_str::<Request>(text);
         let (one, two) = (vec![1, 2, 3], Some(vec![4, 5]));
         assert_eq!(

@@ -1,29 +1,29 @@
-//! What is in the sets: estimates, samples, reconstruction. All of them take an expression: set
-//! names joined by `&` and `|`, with `(` and `)`; a name with one of these or a quote-worthy
-//! character stands in double quotes.
+//! What is in the sets: estimates, samples, reconstruction. Each takes an expression: set names joined
+//! by `&` and `|`, with parentheses. A name that contains one of these characters, a space or a
+//! quotation mark is written in double quotes.
 
 use serde::{Deserialize, Serialize};
 #[cfg(feature = "schema")]
 use utoipa::ToSchema;
 
-/// Names in one request at most.
+/// Maximum number of names in one request.
 pub const MOST_NAMES: usize = 1_000_000;
 
-/// Asks how many items an expression of sets holds.
+/// Estimates how many items are in a combination of sets.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
-pub struct EstimateRequest {
-    /// Such as `galway & (pune | quito)`.
+pub struct EstimateQuery {
+    /// An expression such as `galway & (pune | quito)`.
     #[cfg_attr(feature = "schema", schema(example = "galway & (pune | quito)"))]
     pub expression: String,
 }
 
-/// About how many items.
+/// An estimated number of items.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct Estimate {
-    /// About how many items, judged by the bits; none if all bits are set.
+    /// Estimated number of items, from the number of set bits; null if all bits are set.
     pub items: Option<f64>,
     /// The share of bits that are set.
     pub fill: f64,
@@ -34,70 +34,70 @@ pub struct Estimate {
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
 pub enum Names {
-    /// The integers from the first up to, but not with, the second.
+    /// The integers from the first up to, but excluding, the second.
     Range(u64, u64),
-    /// These integers, rising.
+    /// These integers, in ascending order.
     Integers(#[serde(deserialize_with = "super::list::at_most::<MOST_NAMES, _, _>")] Vec<u64>),
-    /// These texts, each once.
+    /// These texts, without duplicates.
     Texts(#[serde(deserialize_with = "super::list::at_most::<MOST_NAMES, _, _>")] Vec<String>),
 }
 
-/// How integers were spelled as keys.
+/// How integers are encoded as keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
 pub enum Spelling {
-    /// As text in decimal, as keys from lines are.
+    /// As decimal text, like keys read from lines.
     #[default]
     Decimal,
     /// As `{"u64": ...}`: eight bytes.
     U64,
 }
 
-/// Draws members at random, each with the same chance.
+/// Draws members at random, each with the same probability.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
-pub struct SampleRequest {
-    /// Such as `galway & (pune | quito)`.
+pub struct SampleQuery {
+    /// An expression such as `galway & (pune | quito)`.
     pub expression: String,
     /// The names that may be members.
     pub names: Names,
-    /// How integers are spelled.
+    /// How integers are encoded as keys.
     #[serde(default)]
     pub spelling: Spelling,
     /// How many to draw.
     #[cfg_attr(feature = "schema", schema(minimum = 1))]
     pub count: u64,
-    /// Each at most once.
+    /// Draw each member at most once.
     #[serde(default)]
     pub distinct: bool,
-    /// The same seed draws the same members; another one every time by default.
+    /// The same seed draws the same members; by default, each request uses a different one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(format = "uint64"))]
     pub seed: Option<u64>,
 }
 
-/// Members that were drawn.
+/// The members drawn.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct Sample {
-    /// The members; none if none of the names is one.
+    /// The members; empty if none of the names is in the set.
     pub members: Vec<Member>,
-    /// How they were drawn, and why so.
+    /// How they were drawn, and why this way.
     pub method: String,
-    /// How many names were tested.
+    /// Number of names tested.
     pub tests: u64,
 }
 
-/// A member: a number or a text, as the names were given.
+/// A member: a number or a text, like the names in the request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
 pub enum Member {
-    /// One of a range, or of integers.
+    /// A name from a range or a list of integers.
     Number(u64),
-    /// One of texts.
+    /// A name from a list of texts.
     Text(String),
 }
 
@@ -105,15 +105,15 @@ pub enum Member {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
-pub struct ReconstructRequest {
-    /// Such as `galway & (pune | quito)`.
+pub struct ReconstructQuery {
+    /// An expression such as `galway & (pune | quito)`.
     pub expression: String,
     /// The names that may be members.
     pub names: Names,
-    /// How integers are spelled.
+    /// How integers are encoded as keys.
     #[serde(default)]
     pub spelling: Spelling,
-    /// At most so many; 100,000 by default.
+    /// Maximum number of members to list; 100,000 by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
 }
@@ -124,13 +124,13 @@ pub struct ReconstructRequest {
 pub struct Reconstruction {
     /// The members, in the order of the names.
     pub members: Vec<Member>,
-    /// Whether these are all.
+    /// Whether these are all members.
     pub complete: bool,
-    /// Of these members, the share that is rightly there, judged by the bits; none if that
-    /// cannot be told.
+    /// Estimated share of these members that are really in the set, from the number of set bits; null if
+    /// it cannot be estimated.
     pub accuracy: Option<f64>,
-    /// How they were found, and why so.
+    /// How they were found, and why this way.
     pub method: String,
-    /// How many names were tested.
+    /// Number of names tested.
     pub tests: u64,
 }

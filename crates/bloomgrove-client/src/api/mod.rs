@@ -1,16 +1,16 @@
-//! What is said over HTTP: a type for every request and every answer.
+//! The HTTP bodies: one type per request and response.
 //!
-//! | file | says |
+//! | file | subject |
 //! |---|---|
-//! | `sets.rs` | what a set is, how it is made and changed |
-//! | `which.rs` | which sets hold a key, and what the answer cost |
+//! | `sets.rs` | sets: describing, creating and changing them |
+//! | `which.rs` | which sets contain a key, and what the answer cost |
 //! | `members.rs` | estimates, samples, reconstruction |
-//! | `server.rs` | the state of the server, snapshots |
-//! | `sites.rs`, `events.rs` | sites of a federation, what happens there |
-//! | `lineage.rs`, `trace.rs` | where documents come from: as one site knows it, and all |
+//! | `server.rs` | the status of the server, snapshots |
+//! | `sites.rs`, `events.rs` | the sites of a federation, and the events they record |
+//! | `lineage.rs`, `trace.rs` | where documents come from: according to one site, and across all sites |
 //! | `key.rs` | how a key is written |
-//! | `list.rs` | how long a list may be |
-//! | `problem.rs` | what went wrong |
+//! | `list.rs` | the maximum length of lists |
+//! | `problem.rs` | errors |
 
 mod events;
 mod key;
@@ -29,12 +29,12 @@ pub use events::{
 };
 pub use key::{Key, MOST_KEYS};
 pub use lineage::{
-    Direction, LONGEST_ID, LONGEST_SEALED_ID, Lineage, LineageRequest, Link, MOST_LINKS, Node,
+    Direction, LONGEST_ENCRYPTED_ID, LONGEST_ID, Lineage, LineageQuery, Link, MOST_LINKS, Node,
     Relation, Start, is_event_kind,
 };
 pub use members::{
-    Estimate, EstimateRequest, MOST_NAMES, Member, Names, ReconstructRequest, Reconstruction,
-    Sample, SampleRequest, Spelling,
+    Estimate, EstimateQuery, MOST_NAMES, Member, Names, ReconstructQuery, Reconstruction, Sample,
+    SampleQuery, Spelling,
 };
 pub use problem::{Code, Problem};
 pub use server::{Cell, Picture, Segment, Snapshot, Snapshots, Status, Totals};
@@ -45,6 +45,6 @@ pub use sites::{
     RegisterSite, Registered, SetVersion, SiteInfo, SiteList, sets_of_site, site_of_set,
 };
 pub use trace::{
-    BroadcastCost, Missing, SiteReport, Trace, TraceCost, TraceLink, TraceNode, TraceRequest,
+    BroadcastCost, Missing, SiteReport, Trace, TraceCost, TraceLink, TraceNode, TraceQuery,
 };
-pub use which::{Answer, Cost, Which, WhichRequest};
+pub use which::{Answer, Cost, Which, WhichQuery};

@@ -1,10 +1,10 @@
-//! The server itself: its state, its picture, its snapshots.
+//! The server itself: its status, its map of all sets, its snapshots.
 
 use serde::{Deserialize, Serialize};
 #[cfg(feature = "schema")]
 use utoipa::ToSchema;
 
-/// The state of the server.
+/// The status of the server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct Status {
@@ -12,104 +12,104 @@ pub struct Status {
     pub program: String,
     /// Seconds since it started.
     pub uptime: f64,
-    /// How many sets there are.
+    /// Number of sets.
     pub sets: u64,
     /// Bytes of all filters in memory.
     pub bytes: u64,
-    /// Bytes that filters may take.
+    /// Maximum number of bytes for filters.
     pub memory_limit: u64,
     /// Bytes of the store on disk.
     pub store_bytes: u64,
-    /// The version that was last given to a set.
+    /// The version most recently assigned to a set.
     pub version: u64,
-    /// How the filters lie in memory.
+    /// How the filters are laid out in memory.
     pub segments: Vec<Segment>,
-    /// What was done since it started.
+    /// Totals since the server started.
     pub totals: Totals,
-    /// Seconds of processor time since it started.
+    /// Seconds of CPU time since it started.
     pub cpu_seconds: f64,
-    /// Bytes of memory of the process, where that can be told.
+    /// Bytes of memory of the process, on systems that report it.
     pub resident_bytes: Option<u64>,
-    /// Keys to try, when the server shows demo data.
+    /// Keys to try, if the server runs with demo data.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub examples: Vec<String>,
-    /// Documents to trace, when there are sites of a demo.
+    /// Documents to trace, if the server runs a demo federation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub traces: Vec<String>,
 }
 
-/// Filters of equal parameters in one layout.
+/// Filters with equal parameters and the same layout.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct Segment {
     /// `loose`, `flat` or `sliced`.
     pub shape: String,
-    /// Why so.
+    /// Why this layout was chosen.
     pub reason: String,
-    /// How many filters.
+    /// Number of filters.
     pub sets: u64,
-    /// Bits of each.
+    /// Bits of each filter.
     pub bits: u64,
-    /// Hashes of each.
+    /// Hash functions of each filter.
     pub hashes: u32,
-    /// Bytes of all.
+    /// Bytes of all filters.
     pub bytes: u64,
     /// The share of bits that are set.
     pub density: f64,
 }
 
-/// What was done since the server started.
+/// Totals since the server started.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct Totals {
-    /// Keys that were asked for.
-    pub keys_asked: u64,
-    /// Sets that were named in answers.
-    pub sets_named: u64,
+    /// Keys queried.
+    pub keys_queried: u64,
+    /// Sets listed in answers.
+    pub sets_listed: u64,
     /// Changes that were made and are on disk.
     pub changes: u64,
-    /// Times that the disk was waited for; several changes can share one.
+    /// Commits to disk; several changes can share one.
     pub commits: u64,
-    /// Keys that were added.
+    /// Keys added.
     pub keys_added: u64,
 }
 
-/// All sets as a picture: at most so many cells, each of one set or of neighbours by name.
+/// All sets as a limited number of cells, each of one set or of several with neighbouring names.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct Picture {
-    /// How many sets there are.
+    /// Number of sets.
     pub sets: u64,
-    /// In the order of names.
+    /// The cells, in the order of names.
     pub cells: Vec<Cell>,
 }
 
-/// One set, or neighbours by name.
+/// One set, or several with neighbouring names.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct Cell {
-    /// The name of its first set: a name is in the last cell whose first name is not behind it,
-    /// by the bytes of UTF-8.
+    /// The name of its first set. A set belongs to the last cell whose first name does not come after its
+    /// own, compared by UTF-8 bytes.
     pub first: String,
-    /// How many sets.
+    /// Number of sets.
     pub sets: u64,
-    /// The largest share of bits set in one of them.
+    /// The largest share of set bits among them.
     pub fill: f64,
 }
 
-/// A copy of all that the server knows, as of one moment.
+/// A copy of everything that the server stores, at one point in time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct Snapshot {
-    /// Its file in the folder `snapshots` of the data folder.
+    /// Its file name in `snapshots`, in the data directory.
     pub file: String,
-    /// How large it is.
+    /// Its size.
     pub bytes: u64,
-    /// When it was made, in seconds since 1970.
+    /// When it was created, in seconds since 1970.
     pub created: u64,
 }
 
-/// All snapshots, the newest last.
+/// All snapshots, newest last.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct Snapshots {

@@ -1,52 +1,52 @@
-//! Sites: what a coordinator knows of them, and what a site says of itself.
+//! Sites: what a coordinator knows about them, and what a site reports about itself.
 
 use serde::{Deserialize, Serialize};
 #[cfg(feature = "schema")]
 use utoipa::ToSchema;
 
-/// How the names of all sets begin that hold the ids of a site: a set `galway/ids/...` is a set of
+/// The prefix of the names of all sets that contain the ids of a site: a set `galway/ids/...` belongs to
 /// the site `galway`.
 #[must_use]
 pub fn sets_of_site(site: &str) -> String {
     format!("{site}/ids/")
 }
 
-/// The site whose ids a set holds, if it is such a set.
+/// The site that a set belongs to, if it is a set of ids.
 #[must_use]
 pub fn site_of_set(set: &str) -> Option<&str> {
     set.split_once("/ids/").map(|(site, _)| site)
 }
 
-/// A site makes itself known: `PUT /v1/sites/{name}`, again in every period, so that the
-/// coordinator knows that it is in touch.
+/// Registers a site: `PUT /v1/sites/{name}`. Repeated every period as a heartbeat, so that the
+/// coordinator knows that the site is online.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct RegisterSite {
-    /// Where the coordinator reaches it.
+    /// The URL under which the coordinator reaches the site.
     #[cfg_attr(
         feature = "schema",
         schema(example = "https://galway.example.org:7118")
     )]
     pub url: String,
-    /// The key that the coordinator shows to it: of this site only, so that no site can ask another
-    /// in the coordinator's name.
+    /// The access key that the coordinator uses at this site. Each site issues its own, so that no site can
+    /// query another in the coordinator's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// Seconds until it will be heard of again. After three times as many it counts as out of
-    /// touch.
+    /// Seconds until the next heartbeat. After three times as long without one, the site counts as
+    /// offline.
     #[cfg_attr(feature = "schema", schema(minimum = 1, maximum = 86_400))]
     pub period: u64,
-    /// Ids that it could not publish; those recorded since the last round are not among them.
+    /// Ids that it could not publish, not counting those recorded since the last round.
     #[serde(default)]
     #[cfg_attr(feature = "schema", schema(maximum = 9_007_199_254_740_991_u64))]
     pub pending: u64,
-    /// The store that its versions are of, as it was last told; none if it was not told yet.
+    /// The coordinator's store that the versions in `sets` belong to, as last reported; omitted if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(maximum = 9_007_199_254_740_991_u64))]
     pub store: Option<u64>,
-    /// What it believes the coordinator to have of it. While that is not so, traces are not
-    /// complete.
+    /// The sets that it believes the coordinator to have. As long as that is not the case, traces are
+    /// incomplete.
     #[serde(
         default,
         skip_serializing_if = "Vec::is_empty",
@@ -54,28 +54,28 @@ pub struct RegisterSite {
     )]
     #[cfg_attr(feature = "schema", schema(max_items = 4000))]
     pub sets: Vec<SetVersion>,
-    /// Whether it has windows that have expired: ids that are only in these are in no set any more,
-    /// and no trace is complete that has not asked this site for all of its ids.
+    /// Whether windows of it have expired: ids that are only in these are in no set any more, so a trace is
+    /// complete only if it has queried this site for all of its ids.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub expired: bool,
-    /// How long its log was when this was true. It only grows, so a request with less than one before
-    /// it was overtaken on its way, and is no sign of life.
+    /// Length of its log when this was true. The log only grows, so a request with a smaller length than an
+    /// earlier one was delayed on its way, and does not count as a heartbeat.
     #[serde(default)]
     #[cfg_attr(feature = "schema", schema(maximum = 9_007_199_254_740_991_u64))]
     pub position: u64,
 }
 
-/// What a site gets to know when it registers: what the coordinator has of it.
+/// The response to a registration: what the coordinator has of the site.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct Registered {
-    /// The store of the coordinator: a number that no other has. Versions of another store say
-    /// nothing, and the site sends everything whole.
+    /// Identifies the coordinator's store. Versions of another store mean nothing, so the site sends all
+    /// filters whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(maximum = 9_007_199_254_740_991_u64))]
     pub store: Option<u64>,
-    /// Its sets; where one is missing or has another version than the site has seen, the site sends
-    /// it whole.
+    /// The site's sets. If one is missing or its version differs from the one that the site knows, the site
+    /// sends it whole.
     pub sets: Vec<SetVersion>,
 }
 
@@ -89,31 +89,31 @@ pub struct SetVersion {
     pub version: u64,
 }
 
-/// All sites that a coordinator knows.
+/// All sites registered at a coordinator.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct SiteList {
-    /// By name.
+    /// The sites, by name.
     pub sites: Vec<SiteInfo>,
 }
 
-/// What a coordinator knows of a site.
+/// What a coordinator knows about a site.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct SiteInfo {
     /// Its name.
     pub name: String,
-    /// Where it is reached.
+    /// The URL under which the coordinator reaches it.
     pub url: String,
-    /// Seconds since it was last heard of; none since the coordinator was started.
+    /// Seconds since its last heartbeat; omitted if there was none since the coordinator started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub heard: Option<f64>,
-    /// Seconds between two signs of life.
+    pub last_heartbeat: Option<f64>,
+    /// Seconds between two heartbeats.
     pub period: u64,
-    /// Ids that it had not published when it was last heard of.
+    /// Ids that it had not published at its last heartbeat.
     pub pending: u64,
-    /// Whether it is in touch: heard of within three periods.
-    pub in_touch: bool,
-    /// How many sets it has here.
+    /// Whether it is online: its last heartbeat was within three periods.
+    pub online: bool,
+    /// Number of its sets here.
     pub sets: u64,
 }

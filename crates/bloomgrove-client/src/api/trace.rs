@@ -1,4 +1,4 @@
-//! Traces: the lineage of a document across all sites, and what it took to find it.
+//! Traces: the lineage of a document across all sites, and what it cost to find.
 
 use serde::{Deserialize, Serialize};
 #[cfg(feature = "schema")]
@@ -6,34 +6,34 @@ use utoipa::ToSchema;
 
 use super::{Direction, Link, Node};
 
-/// Asks for the lineage of documents across all sites: `POST /v1/trace`.
+/// Traces the lineage of documents across all sites: `POST /v1/trace`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
-pub struct TraceRequest {
-    /// What to begin with: 1 to 1000 ids.
+pub struct TraceQuery {
+    /// The ids to start from, 1 to 1000.
     #[serde(deserialize_with = "super::list::at_most::<{ super::list::SHORT }, _, _>")]
     #[cfg_attr(feature = "schema", schema(min_items = 1, max_items = 1000))]
     pub ids: Vec<String>,
-    /// Which way to go.
+    /// The direction to follow.
     #[serde(default)]
     pub direction: Direction,
-    /// Links to follow from the nearest of the ids; without it, as far as it goes.
+    /// Maximum number of links to follow from the nearest of the ids; unlimited if omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depth: Option<u32>,
-    /// Seconds until the answer is given as far as it has come; 10 by default, and never more than
-    /// the server allows (20, unless it is configured otherwise).
+    /// Seconds after which the trace ends with what it has found; 10 by default, and at most what the
+    /// server allows (20 by default).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(exclusive_minimum = 0.0))]
     pub seconds: Option<f64>,
-    /// Links at which it ends as well; 100,000 by default and at most.
+    /// Number of links after which the trace ends; 100,000 by default and at most.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(minimum = 1, maximum = 100_000))]
     pub links: Option<u64>,
-    /// Ask all sites for everything, as if there were no index: to compare.
+    /// Query all sites for everything, as if there were no index, for comparison.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub broadcast: bool,
-    /// Draw it, too.
+    /// Include a drawing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub picture: bool,
 }
@@ -42,29 +42,27 @@ pub struct TraceRequest {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct Trace {
-    /// What was asked for.
+    /// The ids that were traced.
     pub ids: Vec<String>,
-    /// Which way it goes.
+    /// The direction that was followed.
     pub direction: Direction,
-    /// Whether this is all there is, as far as was asked: every site that may know more was asked
-    /// and has answered, no site is out of touch, and none has windows that have expired (unless all
-    /// sites were asked for everything). What a site has recorded since it was last heard of is not
-    /// meant: normally a period, and never more than three. Nor are sites that the coordinator does not
-    /// know.
+    /// Whether this is the entire lineage up to the requested depth: every site that may know more was queried
+    /// and has answered, no site is offline, and no site has expired windows (unless all sites were queried for
+    /// everything). It does not cover what a site has recorded since its last heartbeat, which is normally one
+    /// period ago and at most three, nor sites that the coordinator does not know.
     pub complete: bool,
-    /// What may be missing, and why: empty if it is complete.
+    /// What may be missing, and why; empty if the trace is complete.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<Missing>,
-    /// Documents and events, the nearest first, then by id. An id that no site knows is not among
-    /// them.
+    /// Documents and events, nearest first, then by id. Ids that no site knows are not included.
     pub nodes: Vec<TraceNode>,
-    /// Links, in order.
+    /// Links, sorted.
     pub links: Vec<TraceLink>,
-    /// Sites that were asked, by name.
+    /// Sites that were queried, by name.
     pub sites: Vec<SiteReport>,
-    /// What it took.
+    /// What the trace cost.
     pub cost: TraceCost,
-    /// As SVG, if it was asked for.
+    /// The drawing as SVG, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub picture: Option<String>,
 }
@@ -73,65 +71,66 @@ pub struct Trace {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct Missing {
-    /// The site that did not answer or is out of touch; none when a limit ended the trace.
+    /// The site that did not answer or is offline; omitted if a limit ended the trace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub site: Option<String>,
-    /// Why: for people.
+    /// The reason, for people.
     pub why: String,
 }
 
-/// A document or an event, and who knows it.
+/// A document or an event, and which sites know it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct TraceNode {
-    /// What is said of it.
+    /// Its description.
     #[serde(flatten)]
     pub node: Node,
-    /// Links from the nearest of the ids asked for.
+    /// Number of links from the nearest of the ids traced.
     pub distance: u32,
     /// The sites that know it, by name.
     pub sites: Vec<String>,
 }
 
-/// A link, and who says so.
+/// A link, and which sites report it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct TraceLink {
     /// The link.
     #[serde(flatten)]
     pub link: Link,
-    /// The sites that say so, by name.
+    /// The sites that report it, by name.
     pub sites: Vec<String>,
 }
 
-/// A site that was asked.
+/// A site that was queried.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct SiteReport {
     /// The site.
     pub name: String,
-    /// How often it was asked.
+    /// Number of requests sent to it.
     pub requests: u64,
-    /// For how many ids.
+    /// Number of ids it was queried for.
     pub ids: u64,
-    /// Some of these ids: why it was asked.
+    /// Some of these ids, as examples of why it was queried.
     pub why: Vec<String>,
-    /// How many documents and events it knew.
+    /// Number of documents and events it knew.
     pub nodes: u64,
-    /// How many links it told.
+    /// Number of links it returned.
     pub links: u64,
-    /// Answers of it that knew nothing: its set was named by chance, or is ahead of it.
-    pub in_vain: u64,
-    /// Bytes of the questions, without headers.
+    /// Number of its answers that were empty: one of its sets matched by a false positive, or contains ids
+    /// that the site does not have yet.
+    pub empty_answers: u64,
+    /// Bytes of the queries, without headers.
     pub bytes_sent: u64,
     /// Bytes of its answers, without headers.
     pub bytes_received: u64,
-    /// How long all its answers took together.
+    /// Total time of all its answers.
     pub milliseconds: f64,
-    /// Links that it told though nobody asked, and that were dropped.
+    /// Number of links that it returned without being queried for them, and that were dropped.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub dropped: u64,
-    /// Why it is not asked any more, if so.
+    /// Why it is not queried any more, if that is the case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
@@ -140,40 +139,40 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// What a trace took, beside what asking all sites takes.
+/// What a trace cost, compared with querying all sites.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct TraceCost {
-    /// Sites that are registered.
+    /// Number of registered sites.
     pub sites: u64,
-    /// How often the index, and then sites, were asked.
+    /// Number of rounds: lookups in the index, followed by queries to sites.
     pub rounds: u64,
-    /// Messages: each asks one site for all ids of a round that it may know.
+    /// Number of requests; each queries one site for all ids of a round that it may know.
     pub requests: u64,
-    /// The same, each id for itself.
-    pub questions: u64,
-    /// Requests that were answered with nothing.
-    pub in_vain: u64,
-    /// Bytes of all questions, without headers.
+    /// Number of ids queried, counted once per site.
+    pub lookups: u64,
+    /// Number of requests whose answer was empty.
+    pub empty_answers: u64,
+    /// Bytes of all queries, without headers.
     pub bytes_sent: u64,
     /// Bytes of all answers, without headers.
     pub bytes_received: u64,
-    /// How long it took.
+    /// Total time.
     pub milliseconds: f64,
-    /// How long of it the index took.
+    /// Time spent in the index.
     pub index_milliseconds: f64,
-    /// What asking all sites in every round would have taken.
+    /// What querying all sites in every round would have cost.
     pub broadcast: BroadcastCost,
 }
 
-/// What asking all sites in every round takes.
+/// The cost of querying all sites in every round.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct BroadcastCost {
-    /// Messages: rounds times sites.
+    /// Number of requests: rounds times sites.
     pub requests: u64,
-    /// The same, each id for itself, as in the Bloofi paper: ids times sites.
-    pub questions: u64,
-    /// Bytes of questions and answers, without headers.
+    /// Number of ids queried, counted once per site as in the Bloofi paper: ids times sites.
+    pub lookups: u64,
+    /// Bytes of queries and answers, without headers.
     pub bytes: u64,
 }

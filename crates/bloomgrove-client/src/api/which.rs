@@ -1,4 +1,4 @@
-//! Which sets hold a key?
+//! Which sets contain a key.
 
 use serde::{Deserialize, Serialize};
 #[cfg(feature = "schema")]
@@ -6,29 +6,29 @@ use utoipa::ToSchema;
 
 use super::Key;
 
-/// Asks which sets may hold each of the keys.
+/// Finds the sets that may contain each of the keys.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
-pub struct WhichRequest {
+pub struct WhichQuery {
     /// The keys.
     #[serde(deserialize_with = "super::list::at_most::<{ super::MOST_KEYS }, _, _>")]
     pub keys: Vec<Key>,
-    /// Only sets whose names begin so.
+    /// Only sets whose names start with this prefix.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefix: Option<String>,
     /// Only sets with this tag.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
-    /// List at most this many sets for each key, 1000 by default, and 16 MiB of names for all keys.
-    /// Counts are of all.
+    /// List at most this many sets per key, 1000 by default, and at most 16 MiB of names for all keys.
+    /// Counts include all sets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(maximum = 100_000))]
     pub limit: Option<u64>,
-    /// No names, only how many.
+    /// Return only counts, no names.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub count_only: bool,
-    /// Say what the answer cost.
+    /// Include what the answer cost.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub explain: bool,
 }
@@ -37,37 +37,37 @@ pub struct WhichRequest {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct Which {
-    /// One for each key.
+    /// One answer per key.
     pub answers: Vec<Answer>,
-    /// What all of them cost, if that was asked.
+    /// What the answers cost, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Cost>,
 }
 
-/// The sets that may hold one key. A set that is not among them does not hold it.
+/// The sets that may contain one key. Sets that are not listed do not contain it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct Answer {
-    /// How many.
+    /// Number of sets.
     pub count: u64,
-    /// Their names in order, or those of some of them if there are more than the limit; left out when
-    /// only the count was asked for.
+    /// Their names, sorted; only some of them if there are more than the limit. Omitted if only counts were
+    /// requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sets: Option<Vec<String>>,
 }
 
-/// What answers cost, and how far to trust them.
+/// What the answers cost, and how reliable they are.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct Cost {
-    /// How many sets were asked about, for each key.
+    /// Number of sets queried for each key.
     pub sets: u64,
-    /// Filters tested for all keys, 64 at a time where they lie so.
+    /// Filters tested for all keys; in some layouts, 64 are tested at once.
     pub filters_tested: u64,
-    /// Words of 64 bits read for all keys.
+    /// 64-bit words read for all keys.
     pub words_read: u64,
-    /// How many sets are named by mistake, on average, for a key that none holds.
+    /// Expected number of false positives for a key that is in none of the sets.
     pub expected_false: f64,
-    /// How long the search took, without reading the request and writing the answer.
+    /// How long the search took, without reading the request and writing the response.
     pub microseconds: f64,
 }

@@ -1,4 +1,4 @@
-//! Filters up and down, whole and as what changed; keys.
+//! Uploading and downloading filters, whole or as deltas; adding keys.
 
 use bloomgrove::{Filter, codec};
 use reqwest::header::CONTENT_TYPE;
@@ -8,27 +8,27 @@ use super::Client;
 use crate::Error;
 use crate::api::{AddItems, Key, MEDIA_MESSAGE, Updated};
 
-/// What is said of a set when its filter is sent.
+/// The properties of a set whose filter is uploaded.
 #[derive(Clone, Debug, Default)]
 pub struct PutOptions {
-    /// Its labels.
+    /// Its tags.
     pub tags: Vec<String>,
-    /// Seconds until it goes by itself.
+    /// Seconds until it expires.
     pub expires_in: Option<u64>,
-    /// The version of the set that the filter replaces, so that nothing that was added since is lost; 0
-    /// if there must be no such set. Any version by default.
+    /// The version of the set that the filter replaces, so that no later change is lost; 0 if the set must
+    /// not exist yet. Any version by default.
     pub base: Option<u64>,
 }
 
-/// Room for what a message has beside bits.
+/// The most bytes of a message apart from its bits.
 const AROUND: u64 = 1 << 20;
 
 impl Client {
-    /// Sends the whole filter of a set, which is made, or has its filter replaced.
+    /// Uploads the whole filter of a set, creating the set or replacing its filter.
     ///
     /// # Errors
-    /// As every method: [`Error::Transport`] if the server is not reached, [`Error::Problem`] if
-    /// it refuses, [`Error::Answer`] if it answers what no Bloomgrove server does.
+    /// Like every method: [`Error::Transport`] if the server cannot be reached, [`Error::Problem`] if
+    /// it refuses, [`Error::Answer`] if its response is not one of a Bloomgrove server.
     pub async fn put_filter<S: AsRef<[u64]>>(
         &self,
         name: &str,
@@ -40,8 +40,8 @@ impl Client {
         Ok(updated)
     }
 
-    /// As [`put_filter`](Self::put_filter), with tags and an end; says also whether the set was
-    /// made.
+    /// Like [`put_filter`](Self::put_filter), with tags and an expiry; also returns whether the set was
+    /// created.
     ///
     /// # Errors
     /// As [`put_filter`](Self::put_filter).
@@ -56,8 +56,7 @@ impl Client {
         self.put_bytes(name, MEDIA_MESSAGE, message, options).await
     }
 
-    /// As [`put_filter_with`](Self::put_filter_with), of bytes that are a message or a `.grove`
-    /// file.
+    /// Like [`put_filter_with`](Self::put_filter_with), for the bytes of a message or a `.grove` file.
     ///
     /// # Errors
     /// As [`put_filter`](Self::put_filter).
@@ -83,13 +82,13 @@ impl Client {
         Ok((self.read(response).await?, made))
     }
 
-    /// Adds all that a filter holds to a set of equal parameters.
+    /// Adds all items of a filter to a set with equal parameters.
     ///
-    /// With `base`, only if the set has not had its whole filter replaced since that version.
+    /// With `base`, only if the whole filter of the set has not been replaced since that version.
     ///
     /// # Errors
-    /// [`Error::Problem`] of the code `incompatible` for other parameters, `send_whole` if the
-    /// set is not what `base` says.
+    /// [`Error::Problem`] with the code `incompatible` if the parameters differ, `send_whole` if the set does
+    /// not match `base`.
     pub async fn merge<S: AsRef<[u64]>>(
         &self,
         name: &str,
@@ -101,11 +100,11 @@ impl Client {
         self.merge_bytes(name, message, base).await
     }
 
-    /// Sends only what turns `old`, which the server has, into `new`.
+    /// Sends only the changes from `old`, which the server has, to `new`.
     ///
     /// # Errors
-    /// [`Error::Problem`] of the code `send_whole` if the server has something else; then
-    /// [`put_filter`](Self::put_filter) helps.
+    /// [`Error::Problem`] with the code `send_whole` if the server has another version; then use
+    /// [`put_filter`](Self::put_filter).
     pub async fn send_delta<S: AsRef<[u64]>, T: AsRef<[u64]>>(
         &self,
         name: &str,
@@ -118,7 +117,7 @@ impl Client {
         self.merge_bytes(name, message, base).await
     }
 
-    /// As [`merge`](Self::merge) or [`send_delta`](Self::send_delta), of a message.
+    /// Like [`merge`](Self::merge) or [`send_delta`](Self::send_delta), for a message.
     ///
     /// # Errors
     /// As these.
@@ -136,7 +135,7 @@ impl Client {
     /// Adds keys to a set.
     ///
     /// # Errors
-    /// [`Error::Problem`] of the code `too_large` for more keys than the server takes at once.
+    /// [`Error::Problem`] with the code `too_large` if there are more keys than the server accepts at once.
     pub async fn insert(
         &self,
         name: &str,
@@ -147,17 +146,17 @@ impl Client {
         self.json(request.json(&AddItems { keys })).await
     }
 
-    /// The filter of a set, and its version: the `base` of the next update.
+    /// Downloads the filter of a set, with its version: the `base` of the next update.
     ///
     /// # Errors
-    /// [`Error::Filter`] if what comes is no whole filter, or a larger one than allowed.
+    /// [`Error::Filter`] if the response is not a whole filter, or one that is larger than allowed.
     pub async fn filter(&self, name: &str) -> Result<(Filter, u64), Error> {
         let (message, version) = self.filter_bytes(name).await?;
         let (filter, _) = codec::expand_within(&message[..], self.filter_limit)?;
         Ok((filter, version))
     }
 
-    /// As [`filter`](Self::filter), as a message. It is not looked into.
+    /// Like [`filter`](Self::filter), but returns the message without decoding it.
     ///
     /// # Errors
     /// [`Error::Answer`] if it is larger than allowed.
@@ -167,7 +166,7 @@ impl Client {
         let version = version.and_then(|value| value.to_str().ok()?.parse().ok());
         let version = version.ok_or_else(|| {
             let status = response.status().as_u16();
-            self.answer(status, "the filter comes without its version")
+            self.answer(status, "the filter was sent without its version")
         })?;
         let limit = self.filter_limit.saturating_add(AROUND);
         Ok((self.body(response, limit).await?, version))

@@ -1,17 +1,17 @@
-//! A server, from here: a method for everything that it does.
+//! The client: one method for each operation of a server.
 //!
 //! ```text
-//!   sets.rs     list, make, change, remove
-//!   filters.rs  filters up and down, whole and as what changed; keys
-//!   ask.rs      which sets hold a key, what is in them, how the server is
-//!   mod.rs      a request is sent, its answer read: up to the limit, and checked
+//!   sets.rs     listing, creating, changing and removing sets
+//!   filters.rs  uploading and downloading filters, whole or as deltas; adding keys
+//!   query.rs    which sets contain a key, what is in them, the status of the server
+//!   mod.rs      sending a request, and reading and checking its response
 //! ```
 //!
-//! Nothing is sent twice. The caller can repeat questions and updates; a whole filter sent again takes
-//! away what others have added since.
+//! Nothing is retried. The caller can repeat queries and updates, but uploading a whole filter again
+//! discards what others have added since.
 
-mod ask;
 mod filters;
+mod query;
 mod sets;
 
 use std::fmt;
@@ -23,37 +23,37 @@ use reqwest::{Method, RequestBuilder, Response};
 use serde::de::DeserializeOwned;
 
 pub use filters::PutOptions;
-pub use sets::{ListRequest, Listing};
+pub use sets::{ListQuery, Listing};
 
 use crate::api::Problem;
 use crate::{Carrier, ClientBuilder, Error, LONGEST_DETAIL, shorten};
 
-/// A server. Copies share their connections.
+/// A connection to a server. Clones share their connections.
 #[derive(Clone)]
 pub struct Client {
     pub(crate) http: reqwest::Client,
-    /// In place of the network, if there is one.
+    /// Replaces the network, if set.
     pub(crate) carrier: Option<Arc<dyn Carrier>>,
     pub(crate) server: Arc<str>,
-    /// What is shown to it. Not to every server of these connections: see `sibling`.
+    /// The access key, as a header. It differs between siblings: see `sibling`.
     pub(crate) key: Option<HeaderValue>,
     pub(crate) answer_limit: u64,
     pub(crate) filter_limit: u64,
 }
 
-/// So much of an answer that is no JSON is shown.
+/// How much of a response that is not JSON an error shows.
 const SHOWN: usize = 200;
 
 impl Client {
-    /// The server at this address, such as `http://127.0.0.1:7117`. Nothing is sent yet.
+    /// A client for the server at this address, such as `http://127.0.0.1:7117`. Nothing is sent yet.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if this is no address.
+    /// [`Error::Invalid`] if the address is invalid.
     pub fn new(url: impl Into<String>) -> Result<Self, Error> {
         Self::builder(url).build()
     }
 
-    /// The same, with a key, authorities, limits.
+    /// A builder, to set an access key, certificate authorities and limits.
     pub fn builder(url: impl Into<String>) -> ClientBuilder {
         ClientBuilder::new(url)
     }
@@ -71,12 +71,12 @@ impl Client {
         }
     }
 
-    /// A request about a set; `rest` is what follows its name.
+    /// A request for a set; `rest` is the path after its name.
     fn about(&self, method: Method, name: &str, rest: &str) -> Result<RequestBuilder, Error> {
         Ok(self.request(method, &format!("/v1/sets/{}{rest}", in_path(name)?)))
     }
 
-    /// Sends a request; an answer that is a problem is an error.
+    /// Sends a request; turns a problem into an error.
     pub(crate) async fn send(&self, request: RequestBuilder) -> Result<Response, Error> {
         let sent = match &self.carrier {
             None => request.send().await,
@@ -104,7 +104,7 @@ impl Client {
         }
     }
 
-    /// Sends a request whose answer is JSON.
+    /// Sends a request whose response is JSON.
     pub(crate) async fn json<T: DeserializeOwned>(
         &self,
         request: RequestBuilder,
@@ -120,14 +120,14 @@ impl Client {
             .map_err(|error| self.answer(status, format!("{error}, in: {}", start_of(&body))))
     }
 
-    /// The body, unless it is larger than allowed: whatever the server says of its length, no
-    /// more than that is held.
+    /// The body, unless it is larger than allowed. Memory use is limited, whatever length the server
+    /// declares.
     pub(crate) async fn body(&self, mut response: Response, limit: u64) -> Result<Vec<u8>, Error> {
         let status = response.status().as_u16();
         let too_large = || {
             self.answer(
                 status,
-                format!("it has more than the {limit} bytes that are allowed"),
+                format!("the response is larger than the allowed {limit} bytes"),
             )
         };
         let expected = response.content_length().unwrap_or(0);
@@ -172,25 +172,25 @@ impl fmt::Debug for Client {
     }
 }
 
-/// What is written as its bytes in a part of a path: all but letters, digits and `-_~.`.
+/// What is percent-encoded in a path segment: everything except letters, digits and `-_~.`.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
     .remove(b'~');
 
-/// A name as one part of a path.
+/// A name as one path segment.
 fn in_path(name: &str) -> Result<String, Error> {
     if matches!(name, "" | "." | "..") {
-        // What they are in every address: nothing, this folder, the one above.
+        // In a URL these mean nothing, this directory, and its parent.
         return Err(Error::invalid(format!(
-            "{name:?} is no name of a set; take another"
+            "{name:?} cannot be the name of a set; choose another"
         )));
     }
     Ok(utf8_percent_encode(name, ENCODED).to_string())
 }
 
-/// The start of an answer, fit to be shown.
+/// The start of a response, in printable form.
 fn start_of(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(&body[..body.len().min(SHOWN)]);
     let text: String = text
@@ -198,7 +198,7 @@ fn start_of(body: &[u8]) -> String {
         .map(|c| if c.is_control() { ' ' } else { c })
         .collect();
     match text.trim() {
-        "" => "it is empty".to_owned(),
+        "" => "an empty response".to_owned(),
         text => text.to_owned(),
     }
 }

@@ -1,4 +1,4 @@
-//! Sets: listed, made, changed, removed.
+//! Listing, creating, changing and removing sets.
 
 use std::vec;
 
@@ -10,14 +10,14 @@ use crate::api::{ChangeSet, CreateSet, Set, SetList};
 
 /// Which sets to list.
 #[derive(Clone, Debug, Default)]
-pub struct ListRequest {
-    /// Only sets whose names begin so.
+pub struct ListQuery {
+    /// Only sets whose names start with this prefix.
     pub prefix: Option<String>,
     /// Only sets with this tag.
     pub tag: Option<String>,
-    /// Only sets behind this name.
+    /// Only sets whose names come after this one.
     pub after: Option<String>,
-    /// At most so many at a time; the server has a default and a limit.
+    /// Maximum number of sets per page; the server has a default and an upper limit.
     pub limit: Option<u64>,
 }
 
@@ -25,9 +25,9 @@ impl Client {
     /// A page of the sets, by name.
     ///
     /// # Errors
-    /// As every method: [`Error::Transport`] if the server is not reached, [`Error::Problem`] if
-    /// it refuses, [`Error::Answer`] if it answers what no Bloomgrove server does.
-    pub async fn list(&self, wanted: &ListRequest) -> Result<SetList, Error> {
+    /// Like every method: [`Error::Transport`] if the server cannot be reached, [`Error::Problem`] if
+    /// it refuses, [`Error::Answer`] if its response is not one of a Bloomgrove server.
+    pub async fn list(&self, wanted: &ListQuery) -> Result<SetList, Error> {
         let mut query: Vec<(&str, String)> = Vec::new();
         let texts = [
             ("prefix", &wanted.prefix),
@@ -42,8 +42,8 @@ impl Client {
             .await
     }
 
-    /// All sets, by name, a page at a time.
-    pub fn list_all(&self, wanted: ListRequest) -> Listing<'_> {
+    /// All sets, by name, fetched page by page.
+    pub fn list_all(&self, wanted: ListQuery) -> Listing<'_> {
         Listing {
             client: self,
             wanted: Some(wanted),
@@ -51,27 +51,27 @@ impl Client {
         }
     }
 
-    /// Makes an empty set.
+    /// Creates an empty set.
     ///
     /// # Errors
-    /// [`Error::Problem`] of the code `exists` if there is one of this name.
+    /// [`Error::Problem`] with the code `exists` if there is already a set with this name.
     pub async fn create(&self, set: &CreateSet) -> Result<Set, Error> {
         self.json(self.request(Method::POST, "/v1/sets").json(set))
             .await
     }
 
-    /// A set as it is.
+    /// The properties of a set.
     ///
     /// # Errors
-    /// [`Error::Problem`] of the code `not_found` if there is none of this name.
+    /// [`Error::Problem`] with the code `not_found` if there is no set with this name.
     pub async fn set(&self, name: &str) -> Result<Set, Error> {
         self.json(self.about(Method::GET, name, "")?).await
     }
 
-    /// Gives a set another name, other tags, another end.
+    /// Changes the name, tags or expiry of a set.
     ///
     /// # Errors
-    /// [`Error::Problem`] of the code `not_found`, or `exists` for the new name.
+    /// [`Error::Problem`] with the code `not_found`, or `exists` if the new name is taken.
     pub async fn change(&self, name: &str, change: &ChangeSet) -> Result<Set, Error> {
         self.json(self.about(Method::PATCH, name, "")?.json(change))
             .await
@@ -80,27 +80,27 @@ impl Client {
     /// Removes a set.
     ///
     /// # Errors
-    /// [`Error::Problem`] of the code `not_found` if there is none of this name.
+    /// [`Error::Problem`] with the code `not_found` if there is no set with this name.
     pub async fn remove(&self, name: &str) -> Result<(), Error> {
         let response = self.send(self.about(Method::DELETE, name, "")?).await?;
         self.body(response, self.answer_limit).await.map(|_| ())
     }
 }
 
-/// All sets, one after the other: see [`Client::list_all`].
+/// All sets, one after another: see [`Client::list_all`].
 #[derive(Debug)]
 pub struct Listing<'c> {
     client: &'c Client,
-    /// What to ask for next; none after the last page.
-    wanted: Option<ListRequest>,
+    /// What to request next; none after the last page.
+    wanted: Option<ListQuery>,
     page: vec::IntoIter<Set>,
 }
 
 impl Listing<'_> {
     /// The next set; none after the last.
     ///
-    /// Sets that come and go meanwhile may be listed or not; each is listed at most once, unless
-    /// it is renamed.
+    /// Sets created or removed meanwhile may be listed or not. Each set is listed at most once, unless it is
+    /// renamed.
     ///
     /// # Errors
     /// As [`Client::list`].
@@ -114,9 +114,9 @@ impl Listing<'_> {
             };
             let list = self.client.list(wanted).await?;
             match list.next {
-                // A server that stands still would be asked for ever.
+                // Otherwise a server that repeats a page would be queried for ever.
                 Some(next) if Some(&next) <= wanted.after.as_ref() => {
-                    let what = format!("the page after {next:?} is said to be followed by itself");
+                    let what = format!("the page after {next:?} names itself as the next page");
                     return Err(self.client.answer(200, what));
                 }
                 Some(next) => wanted.after = Some(next),

@@ -1,48 +1,48 @@
-//! Everything in a file, looked through before anybody relies on it.
+//! Checking all contents of a file before it is used.
 
 use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
 
+use super::checksum::{self, Account};
 use super::layout::{Slot, Table};
 use super::pages::{Pages, Row};
-use super::seal::{self, Account};
 
-/// What a file of some kind must have.
+/// What a file of some kind must contain.
 #[derive(Debug)]
 pub struct Kind {
-    /// What it is called.
+    /// What it is called, for messages.
     pub what: &'static str,
-    /// Its tables, besides `meta`.
+    /// Its tables, apart from `meta`.
     pub tables: &'static [&'static str],
-    /// The number that `meta` must have as its format.
+    /// The format number that `meta` must contain.
     pub format: u64,
 }
 
-/// What the newest readable state of a file says, and what is wrong with it.
+/// The newest readable state of a file, and what is wrong with it.
 #[derive(Debug)]
 pub struct Examined {
     tables: BTreeMap<String, Table>,
     meta: BTreeMap<String, Vec<u8>>,
-    /// What is wrong, for people; nothing, if all is as it was written.
+    /// What is wrong, for people; empty if the file is intact.
     pub faults: Vec<String>,
-    /// Some pages cannot be read.
+    /// Whether some pages cannot be read.
     torn: bool,
 }
 
 impl Pages {
-    /// Reads all that is in use and checks it.
+    /// Reads and checks everything that is in use.
     ///
     /// # Errors
-    /// A file of another kind or format; a disk that cannot be read. What is damaged is not an error
-    /// here, but told.
+    /// If the file is of another kind or format, or the disk cannot be read. Damage is not an error here, but
+    /// reported.
     pub fn examine(&self, kind: &Kind) -> Result<Examined> {
         let mut newest: Option<Examined> = None;
         let mut fault = self.fault;
         for slot in &self.slots {
             let mut examined = self.examine_slot(*slot)?;
             if examined.torn {
-                // A commit that was never finished leaves this behind, and the one before it counts.
+                // An unfinished commit leaves this behind; the one before it counts.
                 newest.get_or_insert(examined);
                 fault = None;
                 continue;
@@ -53,7 +53,7 @@ impl Pages {
         }
         let mut newest = match newest {
             Some(newest) => newest,
-            None => bail!("without a commit slot"),
+            None => bail!("the file has no commit slot"),
         };
         newest.check(kind)?;
         Ok(newest)
@@ -76,7 +76,7 @@ impl Pages {
             self.rows(table, |row| {
                 match row {
                     Row::Lost(offset) => found.pages.push(offset),
-                    Row::Entry(key, value) => match seal::split(name, key, value) {
+                    Row::Entry(key, value) => match checksum::split(name, key, value) {
                         Some((payload, sum)) => {
                             found.account.add(sum);
                             if name == "meta" {
@@ -111,13 +111,13 @@ impl Pages {
     }
 }
 
-/// What was found of a table.
+/// What was found in a table.
 #[derive(Debug, Default)]
 struct Found {
     account: Account,
-    /// Entries whose checksum is wrong.
+    /// Entries with a wrong checksum.
     bad: u64,
-    /// Where pages are damaged.
+    /// Offsets of damaged pages.
     pages: Vec<u64>,
 }
 
@@ -125,7 +125,7 @@ impl Examined {
     fn compare(&mut self, table: &str, found: &Found) {
         let mut say = |what: String| self.faults.push(format!("`{table}`: {what}"));
         if found.bad > 0 {
-            say(format!("{} entries have a wrong checksum", found.bad));
+            say(format!("entries with a wrong checksum: {}", found.bad));
         }
         for page in &found.pages {
             say(format!("the page at byte {page} is damaged"));
@@ -139,16 +139,18 @@ impl Examined {
             Some(told) => {
                 let (is, was) = (found.account.entries, told.entries);
                 let what = match is == was {
-                    true => format!("{is} entries, but not those that were written"),
-                    false => format!("{is} entries, and {was} were written"),
+                    true => {
+                        format!("it has {is} entries, but they are not the ones that were written")
+                    }
+                    false => format!("it has {is} entries, but {was} were written"),
                 };
                 self.faults.push(format!("`{table}`: {what}"));
             }
-            None => say("`meta` does not say what is in it".into()),
+            None => say("`meta` has no totals for it".into()),
         }
     }
 
-    /// That it is of this kind.
+    /// Checks that the file is of this kind.
     fn check(&mut self, kind: &Kind) -> Result<()> {
         let Kind {
             what,
@@ -156,15 +158,15 @@ impl Examined {
             format,
         } = kind;
         if !self.torn && self.is_hopeless(kind) {
-            bail!("not a {what}: none of its tables is there");
+            bail!("not a {what}: it has none of the tables of one");
         }
         match self.number("format") {
             Some(found) if found == *format => {}
             Some(found) => bail!(
-                "written in format {found}, and this build reads format {format}; use another \
+                "written in format {found}, but this build reads format {format}; use another \
                  build of bloomgrove"
             ),
-            // The first had no checksums.
+            // Format 1 had no checksums.
             None if !self.torn
                 && self.meta.is_empty()
                 && self.faults.len() == self.tables.len() =>
@@ -174,7 +176,9 @@ impl Examined {
                      this build reads format {format}"
                 )
             }
-            None => self.faults.push("`meta` does not say its format".into()),
+            None => self
+                .faults
+                .push("`meta` does not contain the format".into()),
         }
         for table in *tables {
             if !self.tables.contains_key(*table) {
@@ -184,13 +188,13 @@ impl Examined {
         Ok(())
     }
 
-    /// Whether all is as it was written.
+    /// Whether the file is intact.
     #[must_use]
     pub fn is_sound(&self) -> bool {
         self.faults.is_empty()
     }
 
-    /// Whether not even the tables of this kind are found.
+    /// Whether not even the tables of this kind were found.
     #[must_use]
     pub fn is_hopeless(&self, kind: &Kind) -> bool {
         kind.tables
@@ -198,29 +202,29 @@ impl Examined {
             .all(|table| !self.tables.contains_key(*table))
     }
 
-    /// A number that it says of itself.
+    /// A number in `meta`.
     #[must_use]
     pub fn number(&self, key: &str) -> Option<u64> {
-        seal::number(self.meta.get(key)?)
+        checksum::number(self.meta.get(key)?)
     }
 
-    /// A text that it says of itself.
+    /// A text in `meta`.
     #[must_use]
     pub fn text(&self, key: &str) -> Option<&str> {
         std::str::from_utf8(self.meta.get(key)?).ok()
     }
 
-    /// How many entries a table should have.
+    /// The number of entries that a table should have.
     #[must_use]
     pub fn entries(&self, table: &str) -> Option<u64> {
         Some(Account::from_bytes(self.meta.get(table)?)?.entries)
     }
 
-    /// Calls `each` with all entries of a table, key and payload, and with none where some are lost.
-    /// Whether these are all that were written, if `meta` can tell.
+    /// Calls `each` with the key and payload of every entry of a table, and with none where some are lost.
+    /// Returns whether these are all entries that were written, if `meta` has totals.
     ///
     /// # Errors
-    /// A disk that cannot be read; what `each` says.
+    /// If the disk cannot be read; the errors of `each`.
     pub fn rows(
         &self,
         pages: &Pages,
@@ -233,7 +237,7 @@ impl Examined {
             return Ok(None);
         };
         pages.rows(place, |row| match row {
-            Row::Entry(key, value) => match seal::split(table, key, value) {
+            Row::Entry(key, value) => match checksum::split(table, key, value) {
                 Some((payload, sum)) => {
                     account.add(sum);
                     each(Some((key, payload)))

@@ -1,8 +1,8 @@
-//! The newest version of a file, noted beside it.
+//! The newest version of a file, recorded in a separate file.
 //!
-//! redb falls back to the commit before the last when the root of the last is damaged: what was
-//! acknowledged is gone, and nothing in the file tells. So the version is noted in a small file after
-//! every commit. It is not waited for, so after a power cut it may be behind; it is never ahead.
+//! redb falls back to the previous commit if the root of the last one is damaged: acknowledged changes are
+//! gone, and nothing in the file shows it. So the version is recorded in a small file after every commit. It
+//! is not synced, so after a power failure it may be behind; it is never ahead.
 
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
@@ -11,50 +11,50 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::seal::number;
+use super::checksum::number;
 
 const MAGIC: &[u8; 8] = b"bgrvhead";
 const BYTES: usize = 32;
 
-/// The note of one file.
+/// The recorded version of one file.
 #[derive(Debug)]
 pub struct Head {
     file: File,
-    /// Tells files apart.
+    /// Identifies the file.
     store: u64,
 }
 
 impl Head {
-    /// Where the note of a file is.
+    /// The path of the file with the version.
     fn path(of: &Path) -> PathBuf {
         of.with_extension("head")
     }
 
-    /// What is wrong with a file that says this, if anything is: a later version was noted.
+    /// What is wrong with a file that has this version, if a later one was recorded.
     pub fn missed(of: &Path, store: u64, version: u64) -> Option<String> {
         let noted = std::fs::read(Self::path(of)).ok()?;
         let Some((noted_store, noted)) = parse(&noted) else {
-            tracing::warn!(file = ?Self::path(of), "damaged; it is written anew");
+            tracing::warn!(file = ?Self::path(of), "damaged; it will be rewritten");
             return None;
         };
         (noted_store == store && noted > version).then(|| {
             format!(
-                "version {noted} was acknowledged, and the newest in the file is {version}: its \
+                "version {noted} was acknowledged, but the newest in the file is {version}: its \
                  last commits are lost, or it is an older copy"
             )
         })
     }
 
-    /// The version that was noted of a file, whichever it was.
+    /// The version recorded for a file, whatever its store.
     pub fn noted(of: &Path) -> Option<u64> {
         let noted = std::fs::read(Self::path(of)).ok()?;
         Some(parse(&noted)?.1)
     }
 
-    /// Removes the note of a file: before another, with a lower version, takes its place.
+    /// Removes the recorded version, before the file is replaced by one with a lower version.
     ///
     /// # Errors
-    /// When the disk refuses.
+    /// If writing fails.
     pub fn forget(of: &Path) -> std::io::Result<()> {
         match std::fs::remove_file(Self::path(of)) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
@@ -62,10 +62,10 @@ impl Head {
         }
     }
 
-    /// Notes the version of a file from now on.
+    /// Starts recording the version of a file.
     ///
     /// # Errors
-    /// When the disk refuses.
+    /// If writing fails.
     pub fn open(of: &Path, store: u64, version: u64) -> Result<Self> {
         let path = Self::path(of);
         let mut options = File::options();
@@ -82,10 +82,10 @@ impl Head {
         open().with_context(|| path.display().to_string())
     }
 
-    /// Notes a version that was committed.
+    /// Records a version that was committed.
     ///
     /// # Errors
-    /// When the disk refuses; then less is noticed later.
+    /// If writing fails; then less damage is detected later.
     pub fn note(&self, version: u64) -> std::io::Result<()> {
         let mut bytes = MAGIC.to_vec();
         bytes.extend_from_slice(&self.store.to_le_bytes());
@@ -103,7 +103,7 @@ impl Drop for Head {
     }
 }
 
-/// The number of the store, and the version.
+/// Decodes the id of the store and the version.
 fn parse(bytes: &[u8]) -> Option<(u64, u64)> {
     let (about, sum) = bytes.split_at_checked(BYTES - 8)?;
     let is_right = about.starts_with(MAGIC) && number(sum)? == xxh3_64(about);

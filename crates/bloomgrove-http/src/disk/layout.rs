@@ -1,9 +1,9 @@
-//! The bytes of redb's slots, tables and pages, each read as far as it is there.
+//! The bytes of redb's slots, tables and pages; all accesses are checked.
 
 use xxhash_rust::xxh3::xxh3_128;
 
 pub(super) const PAGE: u64 = 4096;
-/// Pages of a region: no other number is ever chosen.
+/// Pages of a region; redb never uses another number.
 pub(super) const REGION: u64 = 1 << 20;
 /// Bytes of a commit slot.
 pub(super) const SLOT: usize = 128;
@@ -28,11 +28,11 @@ pub(super) struct Root {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Table {
     pub(super) root: Option<Root>,
-    /// Bytes of each key and of each value, if all have the same.
+    /// Lengths of keys and of values, if they are fixed.
     pub(super) widths: [Option<usize>; 2],
 }
 
-/// A slot of the header, if it is as it was written.
+/// A slot of the header, if its checksum is right.
 pub(super) fn slot(bytes: &[u8]) -> Option<Slot> {
     let (about, checksum) = bytes.split_at_checked(SLOT - 16)?;
     if bytes[0] != FILE_FORMAT || u128_at(checksum, 0)? != xxh3_128(about) {
@@ -56,7 +56,7 @@ fn root(bytes: &[u8], at: usize) -> Option<Root> {
     })
 }
 
-/// Where the root of a table is, and how wide its entries are.
+/// The root of a table, and the lengths of its keys and values.
 pub(super) fn table(about: &[u8]) -> Option<Table> {
     const PLAIN: u8 = 3;
     let width = |at: usize| match about.get(at)? {
@@ -73,7 +73,7 @@ pub(super) fn table(about: &[u8]) -> Option<Table> {
     })
 }
 
-/// Offset and size of a page: its index in its region, the region, and the power of two of its size.
+/// Offset and size of a page, from its index in its region, the region, and the exponent of its size.
 pub(super) fn place(page: u64) -> (u64, usize) {
     let order = page >> 59;
     let bytes = PAGE << order.min(20);

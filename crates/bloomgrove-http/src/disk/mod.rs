@@ -1,23 +1,23 @@
-//! Files of redb that notice damage.
+//! redb files that detect damage.
 //!
 //! ```text
-//!   entry    payload, checksum of table, key and payload     a value that changed, or moved
-//!   meta     of each table: entries, sum of their checksums  entries that vanished or came back
-//!   pages    redb's checksums, from the root down            what to read at all, what is lost
-//!   head     a small file beside it: the newest version      commits that vanished with their root
+//!   entry    payload, checksum of table, key and payload     detects values that changed or moved
+//!   meta     per table: entries, sum of their checksums      detects entries that vanished or came back
+//!   pages    redb's checksums, from the root down            show what is readable and what is lost
+//!   head     a separate small file: the newest version       detects commits that vanished with their root
 //! ```
 //!
-//! redb has checksums, too, but looks at them only after a crash. Nor would they be enough: a page that
-//! is damaged while the file is open gets a new, right checksum when its neighbours are changed.
+//! redb has checksums, too, but verifies them only after a crash. Nor would they be enough: a page that is
+//! damaged while the file is open gets a new, valid checksum when its neighbours change.
 //!
-//! [`Pages::examine`] checks all of it without writing a byte, before redb opens the file. FORMAT.md
-//! sections 17 and 18 have the layouts.
+//! [`Pages::examine`] checks all of this without writing a byte, before redb opens the file. FORMAT.md
+//! describes the layouts in sections 17 and 18.
 
+mod checksum;
 mod examine;
 mod head;
 mod layout;
 mod pages;
-mod seal;
 
 use std::fmt;
 use std::fs::File;
@@ -30,26 +30,26 @@ use tempfile::NamedTempFile;
 
 use crate::private::{TEMPORARY, open_database};
 
+pub use checksum::{Account, Ledger, Meta, verified};
 pub use examine::{Examined, Kind};
 pub use head::Head;
 pub use pages::{Pages, has_table, is_redb};
-pub use seal::{Account, Ledger, Meta, unseal};
 
-/// The checksum of an entry, as it is stored: for tests, here and above.
+/// The checksum of an entry as it is stored, for tests here and in other crates.
 #[doc(hidden)]
 #[must_use]
 pub fn checksum(table: &str, key: &[u8], payload: &[u8]) -> [u8; 8] {
-    seal::checksum(table, key, payload).to_le_bytes()
+    checksum::checksum(table, key, payload).to_le_bytes()
 }
 
-/// A file is not as it was written.
+/// The contents of a file are not what was written.
 #[derive(Debug)]
 pub struct Damaged {
     what: Vec<String>,
 }
 
 impl Damaged {
-    /// For these reasons.
+    /// Damage for these reasons.
     #[must_use]
     pub fn of(what: Vec<String>) -> anyhow::Error {
         Self { what }.into()
@@ -74,15 +74,15 @@ impl fmt::Display for Damaged {
 
 impl std::error::Error for Damaged {}
 
-/// Opens a file with redb, which must be there already.
+/// Opens an existing file with redb.
 ///
 /// # Errors
-/// [`Damaged`], or what the system says.
+/// [`Damaged`], or an error of the system.
 pub fn open(path: &Path, cache: usize) -> Result<Database> {
     let told = || path.display().to_string();
     // redb would take an empty file for a new one.
     if std::fs::metadata(path).is_ok_and(|about| about.len() == 0) {
-        return Err(Damaged::one("it is empty".into())).with_context(told);
+        return Err(Damaged::one("the file is empty".into())).with_context(told);
     }
     let open = || open_database(path, cache);
     // Some damage makes redb panic.
@@ -102,22 +102,23 @@ pub fn open(path: &Path, cache: usize) -> Result<Database> {
         .with_context(told)
 }
 
-/// Whether an error is about what is in a file, not about the disk.
+/// Whether an error concerns the contents of a file, not the disk.
 fn is_content(error: &io::Error) -> bool {
     use io::ErrorKind::{InvalidData, UnexpectedEof};
     matches!(error.kind(), InvalidData | UnexpectedEof)
 }
 
-/// A new file beside a path, not yet there: for its owner only, filled, and on disk.
+/// Creates a temporary file in the directory of `path`, readable by its owner only, fills it, and syncs it to
+/// disk.
 ///
 /// # Errors
-/// When the disk refuses; what `fill` says.
+/// If writing fails; the errors of `fill`.
 pub fn new_beside(
     path: &Path,
     cache: usize,
     fill: impl FnOnce(&Database) -> Result<()>,
 ) -> Result<NamedTempFile> {
-    let directory = path.parent().context("a file is in a directory")?;
+    let directory = path.parent().context("the path has no parent directory")?;
     let file = tempfile::Builder::new()
         .prefix(TEMPORARY)
         .tempfile_in(directory)?;
@@ -130,24 +131,24 @@ pub fn new_beside(
     Ok(file)
 }
 
-/// Waits until the name of a new file is on disk.
+/// Syncs the directory, so that the name of a new file is on disk.
 ///
 /// # Errors
-/// When the disk refuses.
+/// If writing fails.
 pub fn sync_name(path: &Path) -> Result<()> {
-    let directory = path.parent().context("a file is in a directory")?;
+    let directory = path.parent().context("the path has no parent directory")?;
     Ok(File::open(directory)?.sync_all()?)
 }
 
-/// Puts a new file in the place of a damaged one, which is kept under another name; gives that.
+/// Replaces a damaged file by a new one, keeping the damaged file under another name, which is returned.
 ///
 /// # Errors
-/// When the disk refuses; then the damaged file is where it was.
+/// If writing fails; then the damaged file stays in place.
 pub fn replace_damaged(new: NamedTempFile, path: &Path) -> Result<PathBuf> {
     let kept = (1..)
         .map(|n| path.with_extension(format!("damaged-{n}")))
         .find(|kept| !kept.exists())
-        .context("too many damaged files are kept here")?;
+        .context("the directory contains too many damaged files")?;
     std::fs::hard_link(path, &kept)?;
     new.persist(path)?;
     sync_name(path)?;

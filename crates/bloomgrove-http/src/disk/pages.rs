@@ -2,19 +2,19 @@
 //!
 //! ```text
 //!   header     two commit slots, each with its checksum; the newer one counts
-//!     slot     root of the data, root of what redb keeps for itself: page and checksum
+//!     slot     root of the data, root of redb's internal tables: page and checksum
 //!       branch page and checksum of every child
 //!         leaf keys and values
 //! ```
 //!
-//! redb verifies these checksums only after a crash, and then falls back to the older slot without a
-//! word; on damaged pages it may panic. So a file is read here first: from the root down, no page
-//! is believed before its checksum was right, and none is written. What is lost is told where it
-//! would have been, so that everything around it can be kept.
+//! redb verifies these checksums only after a crash, and then silently falls back to the older slot; on
+//! damaged pages it may panic. So a file is read here first, from the root down: no page is used before its
+//! checksum is verified, and nothing is written. Lost pages are reported at their position, so that everything
+//! around them can be kept.
 //!
-//! Source: redb's `docs/design.md`, file format 3. Another version is refused.
+//! Source: redb's `docs/design.md`, file format 3. Other versions are rejected.
 //!
-//! Cost: every used page is read once and hashed (XXH3-128).
+//! Cost: every page in use is read and hashed (XXH3-128) once.
 
 use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};
@@ -34,13 +34,13 @@ const HEADER: usize = 320;
 const SLOTS: [usize; 2] = [64, 192];
 const LEAF: u8 = 1;
 const BRANCH: u8 = 2;
-/// No tree is deeper: each level has two children at least for each node.
+/// The maximum depth of a tree: each node has at least two children.
 const DEEPEST: usize = 64;
 
-/// Whether a file begins as those of redb do, or is at least called like one.
+/// Whether a file starts like a redb file, or at least has its extension.
 ///
 /// # Errors
-/// When it cannot be read.
+/// If it cannot be read.
 pub fn is_redb(path: &Path) -> io::Result<bool> {
     let mut start = Vec::new();
     File::open(path)?
@@ -52,10 +52,10 @@ pub fn is_redb(path: &Path) -> io::Result<bool> {
             .is_some_and(|extension| extension == "redb"))
 }
 
-/// Whether a file has a table of this name.
+/// Whether a file has a table with this name.
 ///
 /// # Errors
-/// [`Damaged`]; a file that another process has open.
+/// [`Damaged`]; or if another process has the file open.
 pub fn has_table(path: &Path, name: &str) -> Result<bool> {
     let pages = Pages::open(path)?;
     for slot in &pages.slots {
@@ -66,30 +66,30 @@ pub fn has_table(path: &Path, name: &str) -> Result<bool> {
     Ok(false)
 }
 
-/// A redb file, and the states that its commit slots name.
+/// A redb file, and the states in its commit slots.
 #[derive(Debug)]
 pub struct Pages {
     file: File,
     length: u64,
-    /// In the order in which redb would take them.
+    /// In the order in which redb would try them.
     pub(super) slots: Vec<Slot>,
-    /// What is wrong with the header, if the first state can be read.
+    /// What is wrong with the header, if the first state is readable.
     pub(super) fault: Option<&'static str>,
 }
 
-/// What is found on the way through a table, in the order of its keys.
+/// What is found while walking a table, in the order of its keys.
 #[derive(Debug)]
 pub(super) enum Row<'a> {
     Entry(&'a [u8], &'a [u8]),
-    /// Entries were here, in the page at this offset or below it.
+    /// Entries are lost here, in the page at this offset or below it.
     Lost(u64),
 }
 
 impl Pages {
-    /// Opens a file to be read. Nobody can open it for writing meanwhile.
+    /// Opens a file for reading; no process can open it for writing meanwhile.
     ///
     /// # Errors
-    /// [`Damaged`] if its header is; a file that another process has open.
+    /// [`Damaged`] if its header is; or if another process has the file open.
     pub fn open(path: &Path) -> Result<Self> {
         let file = File::open(path)?;
         match file.try_lock_shared() {
@@ -110,7 +110,9 @@ impl Pages {
             fault: None,
         };
         let Some(header) = pages.read(0, HEADER)? else {
-            return Err(Damaged::one(format!("it is cut short: {length} bytes")));
+            return Err(Damaged::one(format!(
+                "the file is truncated: {length} bytes"
+            )));
         };
         pages.read_header(&header)?;
         Ok(pages)
@@ -118,7 +120,7 @@ impl Pages {
 
     fn read_header(&mut self, header: &[u8]) -> Result<()> {
         if header[..MAGIC.len()] != *MAGIC {
-            return Err(Damaged::one("it does not begin as a redb file does".into()));
+            return Err(Damaged::one("it does not start like a redb file".into()));
         }
         let number = |at: usize| u64::from(u32_at(header, at).unwrap_or_default());
         if [number(12), number(16), number(20)] != [PAGE, 0, REGION] {
@@ -127,7 +129,7 @@ impl Pages {
         let wanted = PAGE * (1 + number(24) * REGION + number(28));
         if self.length < wanted {
             let length = self.length;
-            let what = format!("it is cut short: {length} of {wanted} bytes");
+            let what = format!("the file is truncated: {length} of {wanted} bytes");
             return Err(Damaged::one(what));
         }
         let slots = SLOTS.map(|at| slot(&header[at..at + SLOT]));
@@ -141,18 +143,17 @@ impl Pages {
             (Some(primary), Some(other)) if other.transaction > primary.transaction => Some(other),
             _ => None,
         };
-        // Both are in one sector, and written together.
+        // Both are in one sector, and are written together.
         if primary.is_none() || other.is_none() {
             self.fault = Some("one of the two commit slots in its header is damaged");
         }
-        // A file that was closed names the newer one, unless redb did not come to the end of its repair
-        // after a crash. Then the newer is torn, or the repair's own commit, with the same data. Else
-        // this is damage.
+        // A file that was closed names the newer slot, unless redb did not finish its repair after a crash. Then the
+        // newer one is torn, or is the repair's own commit with the same data. Otherwise this is damage.
         let was_repaired = newer.map(|newer| newer.data) == primary.map(|primary| primary.data);
         if !is_open && newer.is_some() && !was_repaired {
             self.fault = Some("its header names the older of the two commit slots");
         }
-        // After a crash the newer one is tried first, unless the disk was waited for in between.
+        // After a crash the newer one is tried first, unless the disk was synced in between.
         let is_settled = newer.is_none() || is_open && was_ordered || !is_open && was_repaired;
         let order = match primary.is_some() && is_settled {
             true => [primary, other],
@@ -162,14 +163,14 @@ impl Pages {
         if self.slots.is_empty() {
             return Err(Damaged::one("both commit slots are damaged".into()));
         }
-        // Only where redb falls back, too, or has.
+        // Only where redb falls back, too, or has done so.
         if is_settled && (!is_open || was_ordered) {
             self.slots.truncate(1);
         }
         Ok(())
     }
 
-    /// Bytes of the file; none if it ends before.
+    /// Reads bytes of the file; none if it ends before.
     fn read(&self, offset: u64, bytes: usize) -> Result<Option<Vec<u8>>> {
         let end = offset.checked_add(bytes as u64);
         if end.is_none_or(|end| end > self.length) {
@@ -179,9 +180,9 @@ impl Pages {
         let mut file = &self.file;
         file.seek(SeekFrom::Start(offset))?;
         match file.read_exact(&mut read) {
-            // As of a sector that the disk cannot read any more.
+            // For example a sector that the disk can no longer read.
             Err(error) if error.raw_os_error().is_some() => {
-                tracing::warn!(offset, "cannot be read: {error}");
+                tracing::warn!(offset, "cannot read a page: {error}");
                 Ok(None)
             }
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
@@ -189,8 +190,8 @@ impl Pages {
         }
     }
 
-    /// The tables of a state by name: ours, or those that redb keeps for itself. Whether all of the
-    /// list could be read, too.
+    /// The tables of a state by name: ours, or redb's internal ones. Also whether the whole list could be
+    /// read.
     pub(super) fn tables(
         &self,
         slot: &Slot,
@@ -217,10 +218,10 @@ impl Pages {
         Ok((tables, whole))
     }
 
-    /// Calls `each` with all entries of a table, and where some are lost.
+    /// Calls `each` with every entry of a table, and where entries are lost.
     ///
     /// # Errors
-    /// A disk that cannot be read; what `each` says.
+    /// If the disk cannot be read; the errors of `each`.
     pub(super) fn rows(
         &self,
         table: &Table,

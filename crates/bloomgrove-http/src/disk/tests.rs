@@ -89,8 +89,8 @@ fn by_redb<K: redb::Key + 'static>(
 #[test]
 fn pages_have_what_redb_finds() {
     for entries in [0, 4, 400, 4000] {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a.redb");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.redb");
         filled(&path, entries);
         let found = {
             let pages = Pages::open(&path).unwrap();
@@ -113,8 +113,8 @@ fn pages_have_what_redb_finds() {
 
 #[test]
 fn a_file_that_is_in_use_is_not_read() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.redb");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.redb");
     filled(&path, 10);
     let database = open(&path, 1 << 20).unwrap();
     let told = format!("{:#}", Pages::open(&path).unwrap_err());
@@ -126,8 +126,8 @@ fn a_file_that_is_in_use_is_not_read() {
 
 #[test]
 fn what_is_noted_beside_a_file_is_of_that_file_or_nothing() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.redb");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.redb");
     assert_eq!(Head::missed(&path, 1, 0), None);
     {
         let head = Head::open(&path, 1, 5).unwrap();
@@ -197,8 +197,11 @@ impl redb::StorageBackend for Failing {
 /// damaged. Its header may then name the older of two commits though it says that it was closed.
 #[test]
 fn a_repair_that_was_cut_off_is_no_damage() {
-    let folder = tempfile::tempdir().unwrap();
-    let (whole, open) = (folder.path().join("a.redb"), folder.path().join("b.redb"));
+    let directory = tempfile::tempdir().unwrap();
+    let (whole, open) = (
+        directory.path().join("a.redb"),
+        directory.path().join("b.redb"),
+    );
     filled(&whole, 100);
     {
         let database = Database::open(&whole).unwrap();
@@ -211,7 +214,7 @@ fn a_repair_that_was_cut_off_is_no_damage() {
         write.commit().unwrap();
         std::fs::copy(&whole, &open).unwrap();
     }
-    let path = folder.path().join("c.redb");
+    let path = directory.path().join("c.redb");
     for writes in 0.. {
         std::fs::copy(&open, &path).unwrap();
         let mut options = std::fs::File::options();

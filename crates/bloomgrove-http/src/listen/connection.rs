@@ -28,10 +28,10 @@ use super::pulse::{Phase, Pulse};
 use crate::observe::metrics::CONNECTIONS;
 use crate::observe::request::Peer;
 
-/// The longest head of a request: a key in the address may be long.
+/// The longest head of a request: a key in the URL may be long.
 const LONGEST_HEAD: usize = 64 << 10;
 
-/// How long the rest of a refused body is read, so that the client gets to see the refusal.
+/// How long the rest of a rejected body is read, so that the client receives the response.
 const LINGER: Duration = Duration::from_secs(2);
 
 pub(super) struct Connection {
@@ -41,7 +41,7 @@ pub(super) struct Connection {
 
 impl Connection {
     pub(super) fn new(stream: TcpStream, peer: SocketAddr, place: OwnedSemaphorePermit) -> Self {
-        // Answers are small and somebody waits for them. If it cannot be set: slower.
+        // Responses are small, and a client is waiting. If this fails, it is just slower.
         let _ = stream.set_nodelay(true);
         gauge!(CONNECTIONS).increment(1.0);
         let stream = Watched {
@@ -79,7 +79,7 @@ impl Connection {
     }
 }
 
-/// Requests and answers, until one side has enough.
+/// Handles requests until one side closes the connection.
 async fn converse<S>(stream: S, peer: SocketAddr, pulse: Arc<Pulse>, house: &House)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -89,7 +89,7 @@ where
         let mut router = house.router.clone();
         async move {
             pulse.enter(Phase::Busy);
-            // What the handler does not read is unread.
+            // Whatever the handler does not read is unread.
             pulse.set_unread(!request.body().is_end_stream());
             let mut request = request.map(|body| {
                 Body::new(Heard {
@@ -106,8 +106,8 @@ where
             Ok::<_, Infallible>(response.map(|body| Said { body, pulse }))
         }
     });
-    // The head's time is kept by the pulse: hyper's own limit would count idling, too. Not with
-    // `pipeline_flush`: it has hyper copy a whole answer into its own buffer, however large.
+    // `Pulse` limits the time for the head: hyper's own limit would include idle time. Without
+    // `pipeline_flush`, with which hyper copies a whole response into its own buffer, however large.
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(None)
@@ -132,12 +132,12 @@ where
         }
         if !stopping && stop.as_mut().poll(cx).is_ready() {
             stopping = true;
-            // Else hyper would wait for the first request.
+            // Otherwise hyper would wait for the first request.
             if pulse.phase() == Phase::Idle && !pulse.was_asked() {
                 return Poll::Ready(());
             }
             connection.as_mut().graceful_shutdown();
-            // It must look again by itself.
+            // Poll it again.
             cx.waker().wake_by_ref();
         }
         let deadline = pulse.deadline(&house.limits);
@@ -156,9 +156,9 @@ where
     .await;
 }
 
-/// The stream, which tells the pulse what moves. It keeps the connection's place.
+/// The stream, which reports progress to the pulse. It occupies the connection's place.
 struct Watched {
-    /// Taken when dropped.
+    /// None after it was dropped.
     inner: Option<(TcpStream, OwnedSemaphorePermit)>,
     pulse: Arc<Pulse>,
 }
@@ -172,7 +172,7 @@ impl Watched {
     }
 
     fn wrote(&self, written: &Poll<io::Result<usize>>) {
-        // Idle, too: the end of an answer may lie in buffers when its body is gone.
+        // Also when idle: the end of a response may still be in buffers when its body is gone.
         let answers = matches!(self.pulse.phase(), Phase::Answer | Phase::Idle);
         if answers && matches!(written, Poll::Ready(Ok(1..))) {
             self.pulse.touch();
@@ -235,7 +235,7 @@ impl Drop for Watched {
         let Some((stream, place)) = self.inner.take() else {
             return;
         };
-        // Outside of a runtime (it is being shut down) there is nobody to linger.
+        // Outside of a runtime (at shutdown) no task can linger.
         if self.pulse.is_unread()
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {
@@ -247,8 +247,8 @@ impl Drop for Watched {
     }
 }
 
-/// Closes a connection whose client is still sending. Closed at once, the system would tell the
-/// client only that it was cut off, and throw away the answer that says why.
+/// Closes a connection whose client is still sending. If it were closed immediately, the system would only
+/// report a reset to the client, and discard the response that says why.
 pub(super) async fn linger(mut stream: TcpStream, time: Duration) {
     let rest = async {
         stream.shutdown().await?;
@@ -256,11 +256,11 @@ pub(super) async fn linger(mut stream: TcpStream, time: Duration) {
         while stream.read(&mut buffer).await? > 0 {}
         io::Result::Ok(())
     };
-    // However it ends, the stream is closed.
+    // However this ends, the stream is closed.
     let _ = tokio::time::timeout(time, rest).await;
 }
 
-/// The body of a request, which tells the pulse when it is all there.
+/// The body of a request, which reports to the pulse when it is complete.
 struct Heard {
     body: Incoming,
     pulse: Arc<Pulse>,
@@ -290,7 +290,7 @@ impl hyper::body::Body for Heard {
     }
 }
 
-/// The body of an answer, which tells the pulse when it has gone.
+/// The body of a response, which reports to the pulse when it has been sent.
 struct Said {
     body: Body,
     pulse: Arc<Pulse>,

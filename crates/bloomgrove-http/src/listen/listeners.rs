@@ -1,4 +1,4 @@
-//! A server from its addresses to its end.
+//! Running a server, from binding its addresses to shutdown.
 
 use std::io;
 use std::net::SocketAddr;
@@ -14,7 +14,7 @@ use crate::config::{Limits, TlsFiles};
 use crate::observe::metrics;
 use crate::tls::{LOOK_EVERY, Tls};
 
-/// Addresses that a server has; connections wait there until [`serve`](Self::serve).
+/// The bound addresses of a server; connections wait there until [`serve`](Self::serve).
 pub struct Listeners {
     listeners: Vec<TcpListener>,
     addresses: Vec<SocketAddr>,
@@ -23,16 +23,18 @@ pub struct Listeners {
 }
 
 impl Listeners {
-    /// Takes these addresses, and loads the certificate.
+    /// Binds these addresses and loads the certificate.
     ///
     /// # Errors
-    /// An address that cannot be had; a certificate that is no good.
+    /// If an address is not available, or the certificate is invalid.
     pub fn bind(wanted: &[SocketAddr], tls: Option<&TlsFiles>) -> Result<Self> {
         let tls = tls.map(Tls::load).transpose().map_err(anyhow::Error::msg)?;
         let (mut listeners, mut addresses) = (Vec::new(), Vec::new());
         for address in wanted {
             let listener = bind(*address).with_context(|| {
-                format!("cannot listen on {address}; is another server there? take another port")
+                format!(
+                    "cannot listen on {address}; if another server uses this port, choose another"
+                )
             })?;
             addresses.push(listener.local_addr()?);
             listeners.push(listener);
@@ -45,13 +47,13 @@ impl Listeners {
         })
     }
 
-    /// Where it listens: the real ports, where 0 was asked for.
+    /// The addresses it listens on, with the actual ports where 0 was given.
     #[must_use]
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
 
-    /// Where to point a browser.
+    /// The URLs to open in a browser.
     #[must_use]
     pub fn urls(&self) -> Vec<String> {
         let scheme = if self.tls.is_some() { "https" } else { "http" };
@@ -59,33 +61,33 @@ impl Listeners {
         self.addresses.iter().map(url).collect()
     }
 
-    /// What ends it: send true.
+    /// Stops the server when true is sent.
     #[must_use]
     pub fn stopper(&self) -> watch::Sender<bool> {
         self.stop.clone()
     }
 
-    /// Serves until it is stopped, and finishes the requests under way.
+    /// Serves until it is stopped, and finishes the requests in progress.
     ///
     /// # Errors
-    /// None for now: what goes wrong with one connection does not end the server.
+    /// None at present: an error on one connection does not stop the server.
     pub async fn serve(self, router: Router, limits: &Limits) -> io::Result<()> {
         metrics::start();
         raise_file_limit();
         let is_remote = |address: &SocketAddr| !address.ip().is_loopback();
         if self.tls.is_none() && self.addresses.iter().any(is_remote) {
             tracing::warn!(
-                "keys travel unencrypted: configure TLS, or put a proxy with TLS before"
+                "access keys are sent unencrypted; configure TLS, or use a proxy with TLS"
             );
         }
-        let mut beside = JoinSet::new();
-        beside.spawn(metrics::sum_up());
+        let mut background = JoinSet::new();
+        background.spawn(metrics::aggregate());
         if let Some(tls) = &self.tls {
-            beside.spawn(tls.clone().keep_fresh(LOOK_EVERY));
+            background.spawn(tls.clone().keep_fresh(LOOK_EVERY));
         }
         let stop = self.stop.subscribe();
         let served = serve_all(self.listeners, router, self.tls, limits, stop).await;
-        beside.shutdown().await;
+        background.shutdown().await;
         served
     }
 }

@@ -1,9 +1,9 @@
-//! What a connection is doing, since when, and how long it may.
+//! What a connection is doing, since when, and for how long it may.
 //!
 //! ```text
-//! Idle ──first byte──▶ Head ──parsed──▶ Busy ──answer ready──▶ Answer ──written──▶ Idle
-//! idle_time            header_time      (limit.rs)             idle_time
-//!                                                              without progress
+//! Idle ──first byte──▶ Head ──parsed──▶ Busy ──response ready──▶ Answer ──written──▶ Idle
+//! idle_time            header_time      (limit.rs)               idle_time
+//!                                                                without progress
 //! ```
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
@@ -18,11 +18,11 @@ use crate::config::Limits;
 pub(super) enum Phase {
     /// Between requests.
     Idle,
-    /// A head is coming.
+    /// Receiving a head.
     Head,
-    /// A request is worked on; its body may still be coming.
+    /// Processing a request; its body may still be arriving.
     Busy,
-    /// An answer is being written.
+    /// Sending a response.
     Answer,
 }
 
@@ -37,15 +37,15 @@ impl Phase {
     }
 }
 
-/// All of it happens in the task of the connection; the atomics only share it between the
-/// stream, the bodies and the timer.
+/// Everything happens in the connection's task; the atomics only share it between the stream, the bodies and
+/// the timer.
 #[derive(Debug)]
 pub(super) struct Pulse {
     start: Instant,
     phase: AtomicU8,
     /// Microseconds after `start`.
     since: AtomicU64,
-    /// The answer came before the whole body had: see [`linger`](super::connection::linger).
+    /// The response was ready before the whole body had arrived: see [`linger`](super::connection::linger).
     unread: AtomicBool,
     asked: AtomicBool,
 }
@@ -73,14 +73,14 @@ impl Pulse {
         self.touch();
     }
 
-    /// The phase goes on, but something happened.
+    /// There was progress, but the phase is the same.
     pub(super) fn touch(&self) {
         let now = self.start.elapsed().as_micros();
         self.since
             .store(u64::try_from(now).unwrap_or(u64::MAX), Relaxed);
     }
 
-    /// Whether there was a request at all.
+    /// Whether there has been a request.
     pub(super) fn was_asked(&self) -> bool {
         self.asked.load(Relaxed)
     }
@@ -93,7 +93,7 @@ impl Pulse {
         self.unread.load(Relaxed)
     }
 
-    /// When the phase must be over.
+    /// When the phase must have ended.
     pub(super) fn deadline(&self, limits: &Limits) -> Option<Instant> {
         let time = match self.phase() {
             Phase::Idle | Phase::Answer => limits.idle_time,
@@ -101,7 +101,7 @@ impl Pulse {
             Phase::Busy => return None,
         };
         let since = Duration::from_micros(self.since.load(Relaxed));
-        // Later than time itself is never.
+        // A deadline that cannot be represented never comes.
         self.start.checked_add(since)?.checked_add(time)
     }
 }

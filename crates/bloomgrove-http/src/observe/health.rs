@@ -1,4 +1,4 @@
-//! `/livez`: the process answers. `/readyz`: it wants requests; not while it starts or stops.
+//! `/livez`: the process responds. `/readyz`: it accepts requests, which it does not while starting or stopping.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,14 +7,14 @@ use axum::Router;
 use axum::routing::get;
 use http::StatusCode;
 
-/// Whether the server wants requests; not before [`set_ready`](Self::set_ready).
+/// Whether the server accepts requests; not before [`set_ready`](Self::set_ready).
 #[derive(Clone, Debug, Default)]
 pub struct Health {
     ready: Arc<AtomicBool>,
 }
 
 impl Health {
-    /// From now on, or no longer.
+    /// Sets whether it does.
     pub fn set_ready(&self, ready: bool) {
         self.ready.store(ready, Ordering::Release);
     }
@@ -25,14 +25,14 @@ impl Health {
         self.ready.load(Ordering::Acquire)
     }
 
-    /// The two paths.
+    /// The routes of the two paths.
     pub fn router<S: Clone + Send + Sync + 'static>(&self) -> Router<S> {
         let health = self.clone();
         let readyz = move || async move {
             if health.is_ready() {
                 (StatusCode::OK, "ok")
             } else {
-                let why = "starting or stopping: ask another server, or later";
+                let why = "starting or shutting down; try another server, or try again later";
                 (StatusCode::SERVICE_UNAVAILABLE, why)
             }
         };

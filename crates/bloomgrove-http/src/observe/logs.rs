@@ -1,4 +1,4 @@
-//! Logs: one line for each event, to standard error.
+//! Logs: one line per event, to standard error.
 
 use std::io::IsTerminal;
 
@@ -6,11 +6,11 @@ use tracing_subscriber::filter::{EnvFilter, LevelFilter};
 
 use crate::config::{LogFormat, LogOptions};
 
-/// From now on events are written. For a program's `main`: it holds for the whole process.
+/// Starts writing logs. For a program's `main`: it applies to the whole process.
 ///
 /// # Errors
 ///
-/// When the level cannot be understood, or when somebody writes logs already.
+/// If the level is invalid, or logs are already being written.
 pub fn start(options: &LogOptions) -> Result<(), String> {
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter(&options.level)?)
@@ -31,18 +31,18 @@ pub fn start(options: &LogOptions) -> Result<(), String> {
 ///
 /// # Errors
 ///
-/// What was not understood.
+/// What is invalid.
 pub(crate) fn filter(level: &str) -> Result<EnvFilter, String> {
     let help = "write error, warn, info, debug, trace or off, or directives such as \
                 \"info,bloomgrove_http=debug\"";
-    // A word that is no level would be taken for the name of a part, and nothing be logged.
+    // A word that is not a level would be taken for the name of a module, and nothing would be logged.
     let is_word = !level.contains(['=', ',']);
     if level.is_empty() || is_word && level.parse::<LevelFilter>().is_err() {
-        return Err(format!("{level:?} is no level of logs; {help}"));
+        return Err(format!("unknown log level {level:?}; {help}"));
     }
     EnvFilter::builder()
         .parse(level)
-        .map_err(|error| format!("level of logs {level:?}: {error}; {help}"))
+        .map_err(|error| format!("invalid log level {level:?}: {error}; {help}"))
 }
 
 #[cfg(test)]

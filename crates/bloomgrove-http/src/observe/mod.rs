@@ -1,11 +1,11 @@
-//! What the server shows of itself: logs, metrics, whether it is well.
+//! What the server reports about itself: logs, metrics, health.
 //!
-//! | file | shows |
+//! | file | reports |
 //! |---|---|
-//! | `logs.rs` | a line for each event, as text or JSON |
-//! | `request.rs` | who asked what, how long it took, under which id |
-//! | `metrics.rs` | counts and times for Prometheus |
-//! | `process.rs` | what the process takes of the machine |
+//! | `logs.rs` | one line per event, as text or JSON |
+//! | `request.rs` | each request: the caller, the path, the duration, its id |
+//! | `metrics.rs` | counters and durations for Prometheus |
+//! | `process.rs` | the resources that the process uses |
 //! | `health.rs` | `/livez` and `/readyz` |
 
 pub mod health;

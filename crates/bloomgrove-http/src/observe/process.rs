@@ -1,17 +1,17 @@
-//! What the process takes of the machine; zero or nothing where that cannot be told.
+//! The resources that the process uses; zero or none where the system does not report them.
 
 use std::cell::Cell;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Seconds of processor time, of all threads.
+/// CPU time of all threads, in seconds.
 #[must_use]
 pub fn cpu_seconds() -> f64 {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
-/// Bytes of memory that are really there.
+/// Resident memory in bytes.
 #[must_use]
 pub fn resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
@@ -20,7 +20,7 @@ pub fn resident_bytes() -> Option<u64> {
     kib.checked_mul(1024)
 }
 
-/// The bytes of memory that this process can have: of the machine, or of its container.
+/// Memory available to this process in bytes: that of the machine or of its container.
 pub(crate) fn machine_memory() -> u64 {
     let text = |path: &str| std::fs::read_to_string(path).ok();
     let machine = text("/proc/meminfo").and_then(|text| {
@@ -30,7 +30,7 @@ pub(crate) fn machine_memory() -> u64 {
     });
     let container =
         text("/sys/fs/cgroup/memory.max").and_then(|text| text.trim().parse::<u64>().ok());
-    // Where neither can be told (another system): as small as machines are.
+    // If neither is known (another system), assume a small machine.
     machine
         .into_iter()
         .chain(container)
@@ -38,23 +38,23 @@ pub(crate) fn machine_memory() -> u64 {
         .unwrap_or(4 << 30)
 }
 
-/// How many files and connections are open.
+/// Number of open files and connections.
 #[must_use]
 pub fn open_files() -> Option<u64> {
-    // One of them is the folder that is being read.
+    // One of them is the directory being read.
     let entries = std::fs::read_dir("/proc/self/fd").ok()?.count() as u64;
     entries.checked_sub(1)
 }
 
-/// Lets others go first from now on, on this thread, where threads have priorities of their own: work
-/// that takes long must not keep those waiting whose questions take microseconds.
+/// Lowers the priority of this thread, on systems where threads have one: long tasks must not keep queries
+/// waiting that take microseconds.
 pub fn step_back() {
     thread_local! {
         static DONE: Cell<bool> = const { Cell::new(false) };
     }
     const PRIORITY: i32 = 10;
     if cfg!(target_os = "linux") && !DONE.replace(true) {
-        // If the system refuses, it is as it was.
+        // If the system refuses, the priority stays the same.
         let _ = rustix::process::setpriority_process(None, PRIORITY);
     }
 }

@@ -1,16 +1,15 @@
-//! Who asked what, how long it took, under which id.
+//! The log of requests: the caller, the path, the duration, and an id for each request.
 //!
-//! Every request has an id: the client's own `x-request-id` if it is a sensible one, else a new
-//! one. It is in the answer's header, in every refusal and in every line of the log that the
-//! request causes.
+//! Every request has an id: the client's `x-request-id` if it is suitable, otherwise a new one. It is in a
+//! header of the response, in every problem, and in every log line that the request causes.
 //!
 //! | level | requests |
 //! |---|---|
 //! | warn | that failed in the server (5xx), or were slow |
-//! | info | that were refused (4xx) |
+//! | info | that were rejected (4xx) |
 //! | debug | all |
 //!
-//! Of the address only the path is logged, since the query has keys that somebody asked for.
+//! Only the path of the URL is logged, since the query string may contain the keys that were looked up.
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
@@ -27,10 +26,10 @@ use http::{HeaderName, HeaderValue, Method};
 use metrics::{counter, gauge, histogram};
 use tracing::Instrument;
 
-use super::metrics::{REQUESTS, SECONDS, UNDER_WAY};
+use super::metrics::{IN_PROGRESS, REQUESTS, SECONDS};
 use crate::access::Caller;
 
-/// Bytes of a path in the log.
+/// Maximum length of a path in the log, in bytes.
 const LONGEST_PATH: usize = 500;
 const HEADER: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -38,17 +37,17 @@ tokio::task_local! {
     static ID: String;
 }
 
-/// The id of the request that this task works for; empty outside of one.
+/// The id of the request that this task serves; empty outside of one.
 #[must_use]
 pub fn current_id() -> String {
     ID.try_with(Clone::clone).unwrap_or_default()
 }
 
-/// Who is at the other end of the connection.
+/// The address at the other end of the connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Peer(pub SocketAddr);
 
-/// The middleware; the state says when a request is slow.
+/// The middleware; its state is the duration from which a request is slow.
 pub async fn watch(State(slow): State<Duration>, mut request: Request, next: Next) -> Response {
     let id = id_of(&request);
     let route = match request.extensions().get::<MatchedPath>() {
@@ -61,9 +60,9 @@ pub async fn watch(State(slow): State<Duration>, mut request: Request, next: Nex
         route,
         status: None,
     };
-    gauge!(UNDER_WAY).increment(1.0);
+    gauge!(IN_PROGRESS).increment(1.0);
     let peer = request.extensions().get::<Peer>();
-    // At the highest level, so that its fields are there whatever is logged.
+    // At the highest level, so that its fields are there at every log level.
     let span = tracing::error_span!(
         "request",
         id,
@@ -94,20 +93,20 @@ fn finish(mut measure: Measure, response: &mut Response, slow: Duration) {
     let reason = response.extensions().get::<Problem>();
     let reason = reason.map(|problem| problem.detail.as_str());
     let status = status.as_u16();
-    // That a server is not ready yet is an answer, and asked for every few seconds.
+    // A server that is not ready is normal, and is checked every few seconds.
     let failed = status >= 500 && measure.route != "/readyz";
     if failed {
         tracing::warn!(status, ms, key, reason, "failed");
     } else if time >= slow {
         tracing::warn!(status, ms, key, reason, "slow");
     } else if (400..500).contains(&status) {
-        tracing::info!(status, ms, key, reason, "refused");
+        tracing::info!(status, ms, key, reason, "rejected");
     } else {
-        tracing::debug!(status, ms, key, "answered");
+        tracing::debug!(status, ms, key, "done");
     }
 }
 
-/// Counted when it is dropped: also when the client went away before the answer.
+/// Counted when dropped, so also if the client disconnects before the response.
 struct Measure {
     start: Instant,
     method: &'static str,
@@ -122,7 +121,7 @@ impl Drop for Measure {
             Some(status) => status.to_string(),
             None => "gone".to_owned(),
         };
-        gauge!(UNDER_WAY).decrement(1.0);
+        gauge!(IN_PROGRESS).decrement(1.0);
         histogram!(SECONDS, "route" => route.clone(), "method" => self.method)
             .record(self.start.elapsed());
         counter!(REQUESTS, "route" => route, "method" => self.method, "status" => status)
@@ -130,7 +129,7 @@ impl Drop for Measure {
     }
 }
 
-/// One of a few words: a client must not be able to make up new ones, each a series of its own.
+/// One of a few words: a client must not be able to create new ones, each of which would be a time series.
 fn method_of(method: &Method) -> &'static str {
     match *method {
         Method::GET => "GET",
@@ -144,7 +143,7 @@ fn method_of(method: &Method) -> &'static str {
     }
 }
 
-/// The client's own id, if it can stand in a log; or a new one.
+/// The client's id, if it is suitable for a log; otherwise a new one.
 fn id_of(request: &Request) -> String {
     let own = request.headers().get(HEADER);
     let own = own.and_then(|value| value.to_str().ok()).filter(|id| {
@@ -154,7 +153,7 @@ fn id_of(request: &Request) -> String {
     own.map_or_else(new_id, str::to_owned)
 }
 
-/// Sixteen digits; no two of one process are equal, and of two processes hardly any.
+/// Sixteen digits, unique within a process and almost certainly across processes.
 fn new_id() -> String {
     static FIRST: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one("request"));
     static NEXT: AtomicU64 = AtomicU64::new(0);

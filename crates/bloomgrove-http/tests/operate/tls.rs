@@ -14,11 +14,11 @@ use tokio_rustls::TlsConnector;
 use crate::support::{Running, Wanted, closes, read_answer, start};
 
 /// Writes a new certificate and its key.
-fn renew(folder: &Path) -> (TlsFiles, CertificateDer<'static>) {
+fn renew(directory: &Path) -> (TlsFiles, CertificateDer<'static>) {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let files = TlsFiles {
-        cert: folder.join("cert.pem"),
-        key: folder.join("key.pem"),
+        cert: directory.join("cert.pem"),
+        key: directory.join("key.pem"),
     };
     std::fs::write(&files.cert, made.cert.pem()).unwrap();
     std::fs::write(&files.key, made.signing_key.serialize_pem()).unwrap();
@@ -46,8 +46,8 @@ async fn ask(server: &Running, trusted: &CertificateDer<'static>) -> Result<u16,
 
 #[tokio::test]
 async fn a_new_certificate_is_used_without_a_restart() {
-    let folder = tempfile::tempdir().unwrap();
-    let (files, first) = renew(folder.path());
+    let directory = tempfile::tempdir().unwrap();
+    let (files, first) = renew(directory.path());
     let tls = Tls::load(&files).unwrap();
     let fresh = tokio::spawn(tls.clone().keep_fresh(Duration::from_millis(50)));
     let server = start(Wanted {
@@ -62,7 +62,7 @@ async fn a_new_certificate_is_used_without_a_restart() {
     tokio::time::sleep(Duration::from_millis(300)).await;
     assert_eq!(ask(&server, &first).await, Ok(200));
 
-    let (_, second) = renew(folder.path());
+    let (_, second) = renew(directory.path());
     let start = Instant::now();
     while ask(&server, &second).await.is_err() {
         assert!(start.elapsed() < Duration::from_secs(15));
@@ -74,8 +74,8 @@ async fn a_new_certificate_is_used_without_a_restart() {
 
 #[tokio::test]
 async fn a_handshake_that_does_not_come_is_cut_off() {
-    let folder = tempfile::tempdir().unwrap();
-    let (files, trusted) = renew(folder.path());
+    let directory = tempfile::tempdir().unwrap();
+    let (files, trusted) = renew(directory.path());
     let server = start(Wanted {
         tls: Some(Tls::load(&files).unwrap()),
         limits: Limits {
@@ -129,8 +129,8 @@ fn a_key_that_others_can_read_is_warned_about() {
     use std::fs::{Permissions, set_permissions};
     use std::os::unix::fs::PermissionsExt;
 
-    let folder = tempfile::tempdir().unwrap();
-    let (files, _) = renew(folder.path());
+    let directory = tempfile::tempdir().unwrap();
+    let (files, _) = renew(directory.path());
     let allow = |mode: u32| set_permissions(&files.key, Permissions::from_mode(mode)).unwrap();
     for (mode, open) in [(0o600, false), (0o400, false), (0o640, true), (0o644, true)] {
         allow(mode);
@@ -140,7 +140,7 @@ fn a_key_that_others_can_read_is_warned_about() {
     }
     // Also when it is replaced.
     let tls = Tls::load(&files).unwrap();
-    renew(folder.path());
+    renew(directory.path());
     allow(0o644);
     let said = logged(|| assert_eq!(tls.reload(), Ok(true)));
     assert!(said.contains("key.pem is open to others"), "{said}");

@@ -64,7 +64,7 @@ pub(super) fn heading(
     };
     line(out, &told, 12.0, "quiet", 18.0);
     if scene.nodes_left_out > 0 {
-        let drawn = scene.shapes.len();
+        let drawn = scene.nodes.len();
         let rest = scene.nodes_left_out;
         let text = format!("The nearest {drawn} are drawn; {rest} further away are left out.");
         line(out, &text, 12.0, "ink", 18.0);

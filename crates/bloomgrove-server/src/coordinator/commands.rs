@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError};
 
 use bloomgrove::{Filter, Params, codec};
 use bloomgrove_client::api::{self, Code, Key};
-use bloomgrove_http::private::make_folder;
+use bloomgrove_http::private::make_directory;
 use bloomgrove_http::work::{Bulk, aside};
 use bytes::Bytes;
 use tokio::sync::oneshot;
@@ -262,7 +262,7 @@ impl Coordinator {
         Ok(Filter::from_bytes(&bytes)?.into())
     }
 
-    /// Writes everything to a new file in the folder `snapshots`, while serving.
+    /// Writes everything to a new file in the directory `snapshots`, while serving.
     ///
     /// # Errors
     /// When the disk refuses.
@@ -271,16 +271,16 @@ impl Coordinator {
             let detail = format!("the snapshot could not be written: {error:#}");
             Error::new(Code::Storage, detail)
         };
-        let folder = self.snapshots_folder();
+        let directory = self.snapshots_directory();
         let (created, version) = (now(), self.shared.version.load(Relaxed));
         let make = || {
-            make_folder(&folder)?;
+            make_directory(&directory)?;
             let mut file = format!("{created}-{version}.redb");
             // Two in the same second: the first is as good, and stays.
-            if folder.join(&file).exists() {
+            if directory.join(&file).exists() {
                 file = format!("{created}-{version}-{:08x}.redb", rand::random::<u32>());
             }
-            let bytes = self.shared.store.snapshot(&folder.join(&file))?;
+            let bytes = self.shared.store.snapshot(&directory.join(&file))?;
             Ok(api::Snapshot {
                 file,
                 bytes,
@@ -290,14 +290,14 @@ impl Coordinator {
         make().map_err(storage)
     }
 
-    /// The folder of snapshots.
-    pub fn snapshots_folder(&self) -> PathBuf {
-        self.shared.folder.join(SNAPSHOTS)
+    /// The directory of snapshots.
+    pub fn snapshots_directory(&self) -> PathBuf {
+        self.shared.directory.join(SNAPSHOTS)
     }
 
-    /// The data folder.
-    pub fn folder(&self) -> &Path {
-        &self.shared.folder
+    /// The data directory.
+    pub fn directory(&self) -> &Path {
+        &self.shared.directory
     }
 
     pub(super) async fn change(&self, change: Change) -> Result<Done, Error> {

@@ -110,7 +110,7 @@ fn expand(set: Loaded) -> Result<Ready> {
     } = set;
     let damaged = || {
         format!(
-            "the set {} cannot be read from the store, which is damaged; begin a new data folder \
+            "the set {} cannot be read from the store, which is damaged; begin a new data directory \
              with a snapshot (`--restore`)",
             record.name
         )

@@ -87,7 +87,7 @@ impl Coordinator {
     /// refuses.
     pub fn estimate(
         &self,
-        request: &api::EstimateRequest,
+        request: &api::EstimateQuery,
         take: impl Fn(u64) -> Result<(), Error>,
     ) -> Result<api::Estimate, Error> {
         let asked = self.asked(&request.expression, &take)?;
@@ -106,7 +106,7 @@ impl Coordinator {
     /// As [`estimate`](Self::estimate); names that cannot be; no member; too long.
     pub fn sample(
         &self,
-        request: &api::SampleRequest,
+        request: &api::SampleQuery,
         take: impl Fn(u64) -> Result<(), Error>,
     ) -> Result<api::Sample, Error> {
         let count = within(request.count, MOST_MEMBERS, "count")?;
@@ -142,7 +142,7 @@ impl Coordinator {
     /// As [`sample`](Self::sample).
     pub fn reconstruct(
         &self,
-        request: &api::ReconstructRequest,
+        request: &api::ReconstructQuery,
         take: impl Fn(u64) -> Result<(), Error>,
     ) -> Result<api::Reconstruction, Error> {
         let limit = request.limit.unwrap_or(MEMBERS);

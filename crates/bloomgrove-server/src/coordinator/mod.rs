@@ -26,7 +26,6 @@
 //!
 //! Cost: memory for all filters, and what is said of each set (`size_of_set` in `catalog.rs` charges for both); a start reads the whole store.
 
-mod ask;
 mod catalog;
 mod change;
 mod commands;
@@ -34,6 +33,7 @@ mod gaps;
 mod load;
 mod members;
 mod prepare;
+mod query;
 mod quota;
 mod sites;
 mod store;
@@ -59,7 +59,7 @@ use store::Store;
 pub use store::salvage;
 use writer::Job;
 
-use bloomgrove_http::private::{self, make_folder, tidy};
+use bloomgrove_http::private::{self, make_directory, tidy};
 
 /// Changes that wait for the writer at most; more clients wait with theirs.
 const QUEUE: usize = 1024;
@@ -92,7 +92,7 @@ impl Default for Limits {
     }
 }
 
-/// Named sets, kept in a folder and asked in memory.
+/// Named sets, kept in a directory and asked in memory.
 #[derive(Debug)]
 pub struct Coordinator {
     shared: Arc<Shared>,
@@ -105,7 +105,7 @@ pub struct Coordinator {
 /// What questions and the writer share.
 #[derive(Debug)]
 struct Shared {
-    folder: PathBuf,
+    directory: PathBuf,
     limits: Limits,
     store: Store,
     index: SharedIndex,
@@ -120,8 +120,8 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct Totals {
-    keys_asked: AtomicU64,
-    sets_named: AtomicU64,
+    keys_queried: AtomicU64,
+    sets_listed: AtomicU64,
     changes: AtomicU64,
     commits: AtomicU64,
     keys_added: AtomicU64,
@@ -150,27 +150,27 @@ impl Shared {
 }
 
 impl Coordinator {
-    /// Opens the coordinator of a data folder, which is made if there is none; from a snapshot,
+    /// Opens the coordinator of a data directory, which is made if there is none; from a snapshot,
     /// if one is given. Reads everything: seconds for a hundred thousand sets.
     ///
     /// # Errors
-    /// When the folder cannot be used, or its store is damaged or open elsewhere.
-    pub fn open(folder: &Path, restore: Option<&Path>, limits: Limits) -> anyhow::Result<Self> {
+    /// When the directory cannot be used, or its store is damaged or open elsewhere.
+    pub fn open(directory: &Path, restore: Option<&Path>, limits: Limits) -> anyhow::Result<Self> {
         let started = Instant::now();
-        make_folder(folder)
-            .with_context(|| format!("{}: making the data folder", folder.display()))?;
-        let store = Store::open(folder, restore)?;
-        private::warn_if_open(&[folder, &folder.join("store.redb")]);
+        make_directory(directory)
+            .with_context(|| format!("{}: making the data directory", directory.display()))?;
+        let store = Store::open(directory, restore)?;
+        private::warn_if_open(&[directory, &directory.join("store.redb")]);
         // Only who has the store may: another server may be at work here.
-        tidy(folder);
-        tidy(&folder.join(SNAPSHOTS));
+        tidy(directory);
+        tidy(&directory.join(SNAPSHOTS));
         let load::Memory {
             index,
             catalog,
             version,
         } = load::load(&store, &limits)?;
         let shared = Arc::new(Shared {
-            folder: folder.to_owned(),
+            directory: directory.to_owned(),
             limits,
             store,
             index: SharedIndex::new(index),

@@ -158,10 +158,10 @@ impl Coordinator {
         let sites = catalog.sites.iter().map(|(name, site)| api::SiteInfo {
             name: name.to_string(),
             url: site.record.url.clone(),
-            heard: site.life.heard().map(|heard| heard.as_secs_f64()),
+            last_heartbeat: site.life.heard().map(|heard| heard.as_secs_f64()),
             period: site.record.period,
             pending: site.life.pending(),
-            in_touch: site.is_in_touch(),
+            online: site.is_online(),
             sets: catalog.range(&sets_of_site(name), None).count() as u64,
         });
         api::SiteList {
@@ -236,8 +236,8 @@ impl Coordinator {
             found.sites.push(of_id);
         }
         let totals = &self.shared.totals;
-        totals.keys_asked.fetch_add(ids.len() as u64, Relaxed);
-        totals.sets_named.fetch_add(named, Relaxed);
+        totals.keys_queried.fetch_add(ids.len() as u64, Relaxed);
+        totals.sets_listed.fetch_add(named, Relaxed);
         found
     }
 }

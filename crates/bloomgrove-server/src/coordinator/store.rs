@@ -27,7 +27,7 @@ use redb::{
 };
 use serde::{Deserialize, Serialize};
 
-use bloomgrove_http::disk::{self, Damaged, Head, Kind, Meta, unseal};
+use bloomgrove_http::disk::{self, Damaged, Head, Kind, Meta, verified};
 use bloomgrove_http::private::make_database;
 
 pub use salvage::salvage;
@@ -133,13 +133,13 @@ pub(super) struct Store {
 }
 
 impl Store {
-    /// Opens the store of a data folder, which is made if there is none; of a snapshot, if one is
+    /// Opens the store of a data directory, which is made if there is none; of a snapshot, if one is
     /// given, and then there must be none.
     ///
     /// # Errors
     /// [`Damaged`]; then nothing was written to it.
-    pub(super) fn open(folder: &Path, restore: Option<&Path>) -> Result<Self> {
-        let path = folder.join(FILE);
+    pub(super) fn open(directory: &Path, restore: Option<&Path>) -> Result<Self> {
+        let path = directory.join(FILE);
         if let Some(snapshot) = restore {
             snapshot::restore(snapshot, &path)?;
         }
@@ -215,17 +215,17 @@ impl Store {
         for set in sets.iter()? {
             let (id, record) = set?;
             let id = id.value();
-            let record = unseal(SETS, &id, record.value())?;
+            let record = verified(SETS, &id, record.value())?;
             let record: Record = serde_json::from_slice(record)
                 .with_context(|| format!("what the store says of set {id} cannot be read"))?;
             let filter = filters.get(id)?;
             let filter =
                 filter.with_context(|| format!("the filter of {} is missing", record.name))?;
-            let filter = unseal(FILTERS, &id, filter.value())?.to_vec();
+            let filter = verified(FILTERS, &id, filter.value())?.to_vec();
             let own = deltas.range((id, 0)..=(id, u64::MAX))?;
             let own = own.map(|delta| {
                 let (key, bytes) = delta?;
-                let bytes = unseal(DELTAS, &key.value(), bytes.value())?;
+                let bytes = verified(DELTAS, &key.value(), bytes.value())?;
                 Ok((key.value().1, bytes.to_vec()))
             });
             each(Loaded {
@@ -245,7 +245,7 @@ impl Store {
         for site in read.open_table(SITES)?.iter()? {
             let (name, record) = site?;
             let name = name.value().to_owned();
-            let record = unseal(SITES, &name.as_str(), record.value())?;
+            let record = verified(SITES, &name.as_str(), record.value())?;
             let record = serde_json::from_slice(record)
                 .with_context(|| format!("what the store says of site {name} cannot be read"))?;
             sites.push((name, record));

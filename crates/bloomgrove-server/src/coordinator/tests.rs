@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use bloomgrove::format::Notes;
 use bloomgrove::{Filter, Params, codec};
 use bloomgrove_client::api::{
-    self, ChangeSet, Code, CreateSet, EstimateRequest, Key, Member, Names, ReconstructRequest,
-    SampleRequest, Spelling, WhichRequest,
+    self, ChangeSet, Code, CreateSet, EstimateQuery, Key, Member, Names, ReconstructQuery,
+    SampleQuery, Spelling, WhichQuery,
 };
 use bytes::Bytes;
 use tempfile::TempDir;
@@ -22,8 +22,8 @@ fn free(_: u64) -> Result<(), Error> {
     Ok(())
 }
 
-fn open(folder: &TempDir) -> Coordinator {
-    Coordinator::open(folder.path(), None, Limits::default()).unwrap()
+fn open(directory: &TempDir) -> Coordinator {
+    Coordinator::open(directory.path(), None, Limits::default()).unwrap()
 }
 
 /// All that is asked here is answered at once or by a thread: no runtime is needed.
@@ -49,9 +49,9 @@ fn keys(keys: &[&str]) -> Vec<Key> {
 }
 
 fn holders(coordinator: &Coordinator, key: &str) -> Vec<String> {
-    let request = WhichRequest {
+    let request = WhichQuery {
         keys: keys(&[key]),
-        ..WhichRequest::default()
+        ..WhichQuery::default()
     };
     let mut answers = coordinator.which(&request, free).unwrap().answers;
     let answer = answers.remove(0);
@@ -71,7 +71,7 @@ fn code<T: std::fmt::Debug>(result: Result<T, Error>) -> Code {
 
 #[test]
 fn an_upload_is_found_after_a_restart_whatever_it_came_as() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let (mut file, mut message, mut noted) = (Vec::new(), Vec::new(), Vec::new());
     filter(&["file"]).write_to(&mut file).unwrap();
     codec::compress(&filter(&["message"]), &mut message).unwrap();
@@ -88,7 +88,7 @@ fn an_upload_is_found_after_a_restart_whatever_it_came_as() {
         "longer than a plain one"
     );
     for _ in 0..2 {
-        let coordinator = open(&folder);
+        let coordinator = open(&directory);
         for (name, bytes) in [("file", &file), ("message", &message), ("noted", &noted)] {
             if coordinator.info(name).is_err() {
                 let upload = coordinator.read_upload(bytes.clone().into()).unwrap();
@@ -100,15 +100,15 @@ fn an_upload_is_found_after_a_restart_whatever_it_came_as() {
         coordinator.close();
     }
     for bytes in [&file[1..], &message[..message.len() - 1], b"x"] {
-        let upload = open(&folder).read_upload(bytes.to_vec().into());
+        let upload = open(&directory).read_upload(bytes.to_vec().into());
         assert_eq!(code(upload), Code::Invalid);
     }
 }
 
 #[test]
 fn sets_come_change_and_go() {
-    let folder = tempfile::tempdir().unwrap();
-    let coordinator = open(&folder);
+    let directory = tempfile::tempdir().unwrap();
+    let coordinator = open(&directory);
     let wanted = CreateSet {
         name: "a".into(),
         items: Some(100),
@@ -145,8 +145,8 @@ fn sets_come_change_and_go() {
 
 #[test]
 fn versions_say_what_an_update_builds_on() {
-    let folder = tempfile::tempdir().unwrap();
-    let coordinator = open(&folder);
+    let directory = tempfile::tempdir().unwrap();
+    let coordinator = open(&directory);
     let first = put(&coordinator, "a", &["one"]);
     let add = |key: &str, base| wait(coordinator.insert("a", keys(&[key]), base));
     let second = add("two", Some(first)).unwrap();
@@ -182,8 +182,8 @@ fn versions_say_what_an_update_builds_on() {
 
 #[test]
 fn a_name_that_changes_hands_does_not_take_its_versions_along() {
-    let folder = tempfile::tempdir().unwrap();
-    let coordinator = open(&folder);
+    let directory = tempfile::tempdir().unwrap();
+    let coordinator = open(&directory);
     let old = put(&coordinator, "a", &["one"]);
     put(&coordinator, "c", &["three"]);
     let rename = |from: &str, to: &str| {
@@ -203,8 +203,8 @@ fn a_name_that_changes_hands_does_not_take_its_versions_along() {
 
 #[test]
 fn deltas_are_applied_once_to_the_bits_they_were_made_from() {
-    let folder = tempfile::tempdir().unwrap();
-    let coordinator = open(&folder);
+    let directory = tempfile::tempdir().unwrap();
+    let coordinator = open(&directory);
     let delta = |old: &[&str], new: &[&str]| {
         let mut message = Vec::new();
         codec::delta(&filter(old), &filter(new), &mut message).unwrap();
@@ -233,8 +233,8 @@ fn deltas_are_applied_once_to_the_bits_they_were_made_from() {
 
 #[test]
 fn a_merge_wants_equal_parameters() {
-    let folder = tempfile::tempdir().unwrap();
-    let coordinator = open(&folder);
+    let directory = tempfile::tempdir().unwrap();
+    let coordinator = open(&directory);
     put(&coordinator, "a", &["one"]);
     wait(coordinator.merge("a", filter(&["two"]), None)).unwrap();
     assert_eq!(holders(&coordinator, "two"), ["a"]);
@@ -263,8 +263,8 @@ fn a_merge_wants_equal_parameters() {
 
 #[test]
 fn names_tags_and_sizes_that_cannot_be_are_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let coordinator = open(&folder);
+    let directory = tempfile::tempdir().unwrap();
+    let coordinator = open(&directory);
     let good = CreateSet {
         name: "good".into(),
         items: Some(10),
@@ -342,12 +342,12 @@ fn names_tags_and_sizes_that_cannot_be_are_refused() {
 
 #[test]
 fn memory_has_an_end() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let limits = Limits {
         memory: 20_000,
         ..Limits::default()
     };
-    let coordinator = Coordinator::open(folder.path(), None, limits).unwrap();
+    let coordinator = Coordinator::open(directory.path(), None, limits).unwrap();
     let mut sets = 0;
     let error = loop {
         match wait(coordinator.put(&format!("set-{sets}"), filter(&["one"]), None, None, None)) {
@@ -369,7 +369,7 @@ fn memory_has_an_end() {
         memory: 5000,
         ..Limits::default()
     };
-    let coordinator = Coordinator::open(folder.path(), None, limits).unwrap();
+    let coordinator = Coordinator::open(directory.path(), None, limits).unwrap();
     assert_eq!(holders(&coordinator, "one").len(), sets);
     let more = wait(coordinator.put("more", filter(&["one"]), None, None, None));
     assert_eq!(code(more), Code::Memory);
@@ -377,7 +377,7 @@ fn memory_has_an_end() {
 
 #[test]
 fn one_prefix_leaves_room_for_others() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let limits = Limits {
         quotas: vec![Quota {
             prefix: "a/".into(),
@@ -387,7 +387,7 @@ fn one_prefix_leaves_room_for_others() {
         }],
         ..Limits::default()
     };
-    let coordinator = Coordinator::open(folder.path(), None, limits.clone()).unwrap();
+    let coordinator = Coordinator::open(directory.path(), None, limits.clone()).unwrap();
     let create = |coordinator: &Coordinator, name: &str, bits: u64| {
         wait(coordinator.create(CreateSet {
             name: name.into(),
@@ -432,7 +432,7 @@ fn one_prefix_leaves_room_for_others() {
     // Deleting makes room, also after a restart.
     wait(coordinator.delete("a/4")).unwrap();
     drop(coordinator);
-    let coordinator = Coordinator::open(folder.path(), None, limits).unwrap();
+    let coordinator = Coordinator::open(directory.path(), None, limits).unwrap();
     create(&coordinator, "a/4", 64).unwrap();
     assert_eq!(code(create(&coordinator, "a/5", 64)), Code::Forbidden);
     wait(coordinator.delete("a/1")).unwrap();
@@ -441,8 +441,8 @@ fn one_prefix_leaves_room_for_others() {
 
 #[test]
 fn a_whole_filter_sent_again_drops_nothing_that_came_since() {
-    let folder = tempfile::tempdir().unwrap();
-    let coordinator = open(&folder);
+    let directory = tempfile::tempdir().unwrap();
+    let coordinator = open(&directory);
     let put = |base| wait(coordinator.put("set", filter(&["one"]), None, None, base));
     assert_eq!(code(put(Some(7))), Code::Changed, "there is none");
     let first = put(Some(0)).unwrap();
@@ -459,18 +459,18 @@ fn a_whole_filter_sent_again_drops_nothing_that_came_since() {
 
 #[test]
 fn a_key_in_every_set_is_counted_in_all_and_listed_in_some() {
-    let folder = tempfile::tempdir().unwrap();
-    let coordinator = open(&folder);
+    let directory = tempfile::tempdir().unwrap();
+    let coordinator = open(&directory);
     for set in 0..300 {
         let tags = (set % 3 == 0).then(|| vec!["third".to_owned()]);
         let name = format!("{}/{set:03}", set % 2);
         wait(coordinator.put(&name, filter(&["all"]), tags, None, None)).unwrap();
     }
-    let ask = |change: fn(&mut WhichRequest)| {
-        let mut request = WhichRequest {
+    let ask = |change: fn(&mut WhichQuery)| {
+        let mut request = WhichQuery {
             keys: vec![Key::from("all"); 40],
             limit: Some(7),
-            ..WhichRequest::default()
+            ..WhichQuery::default()
         };
         change(&mut request);
         let which = coordinator.which(&request, free).unwrap();
@@ -514,9 +514,9 @@ fn a_key_in_every_set_is_counted_in_all_and_listed_in_some() {
             .all(|answer| answer.count == 300 && answer.sets.is_none())
     );
     // Refused as soon as it is too much.
-    let request = WhichRequest {
+    let request = WhichQuery {
         keys: vec![Key::from("all"); 40],
-        ..WhichRequest::default()
+        ..WhichQuery::default()
     };
     let refuse = |_| Err(Error::new(Code::Busy, "no"));
     assert_eq!(code(coordinator.which(&request, refuse)), Code::Busy);
@@ -524,8 +524,8 @@ fn a_key_in_every_set_is_counted_in_all_and_listed_in_some() {
 
 #[test]
 fn sets_go_when_their_time_has_come() {
-    let folder = tempfile::tempdir().unwrap();
-    let coordinator = open(&folder);
+    let directory = tempfile::tempdir().unwrap();
+    let coordinator = open(&directory);
     wait(coordinator.put("short", filter(&["one"]), None, Some(1), None)).unwrap();
     wait(coordinator.put("saved", filter(&["one"]), None, Some(1), None)).unwrap();
     put(&coordinator, "long", &["one"]);
@@ -543,19 +543,19 @@ fn sets_go_when_their_time_has_come() {
     assert_eq!(wait(coordinator.expire()), 1);
     assert_eq!(holders(&coordinator, "one"), ["long", "saved"]);
     drop(coordinator);
-    assert_eq!(holders(&open(&folder), "one").len(), 2);
+    assert_eq!(holders(&open(&directory), "one").len(), 2);
 }
 
 #[test]
 fn questions_can_be_restricted_counted_and_explained() {
-    let folder = tempfile::tempdir().unwrap();
-    let coordinator = open(&folder);
+    let directory = tempfile::tempdir().unwrap();
+    let coordinator = open(&directory);
     for (name, tag) in [("a/1", "x"), ("a/2", "y"), ("b/1", "x")] {
         let tags = Some(vec![tag.to_owned()]);
         wait(coordinator.put(name, filter(&["key"]), tags, None, None)).unwrap();
     }
     let ask = |prefix: Option<&str>, tag: Option<&str>, limit, count_only| {
-        let request = WhichRequest {
+        let request = WhichQuery {
             keys: keys(&["key", "none"]),
             prefix: prefix.map(str::to_owned),
             tag: tag.map(str::to_owned),
@@ -581,8 +581,8 @@ fn questions_can_be_restricted_counted_and_explained() {
 
 #[test]
 fn lists_come_in_pages() {
-    let folder = tempfile::tempdir().unwrap();
-    let coordinator = open(&folder);
+    let directory = tempfile::tempdir().unwrap();
+    let coordinator = open(&directory);
     let names: Vec<String> = (0..25).map(|i| format!("set-{i:02}")).collect();
     for name in names.iter().rev() {
         put(&coordinator, name, &[]);
@@ -610,8 +610,8 @@ fn lists_come_in_pages() {
 
 #[test]
 fn members_come_back_out() {
-    let folder = tempfile::tempdir().unwrap();
-    let coordinator = open(&folder);
+    let directory = tempfile::tempdir().unwrap();
+    let coordinator = open(&directory);
     let large = CreateSet {
         name: "a".into(),
         items: Some(1000),
@@ -632,7 +632,7 @@ fn members_come_back_out() {
     let estimate = |expression: &str| {
         let expression = expression.to_owned();
         coordinator
-            .estimate(&EstimateRequest { expression }, free)
+            .estimate(&EstimateQuery { expression }, free)
             .map(|estimate| estimate.items.unwrap())
     };
     assert!((estimate("a").unwrap() - 300.0).abs() < 10.0);
@@ -640,7 +640,7 @@ fn members_come_back_out() {
     assert!((estimate("a | b").unwrap() - 500.0).abs() < 15.0);
     assert_eq!(code(estimate("a & c")), Code::NotFound);
     assert_eq!(code(estimate("a &")), Code::Invalid);
-    let request = ReconstructRequest {
+    let request = ReconstructQuery {
         expression: "a & b".into(),
         names: Names::Range(0, 100_000),
         spelling: Spelling::Decimal,
@@ -650,7 +650,7 @@ fn members_come_back_out() {
     let wanted: Vec<Member> = (200..300).map(Member::Number).collect();
     assert!(found.complete && found.members == wanted);
     let first = coordinator.reconstruct(
-        &ReconstructRequest {
+        &ReconstructQuery {
             limit: Some(10),
             ..request
         },
@@ -659,7 +659,7 @@ fn members_come_back_out() {
     let first = first.unwrap();
     assert!(!first.complete && first.members.len() == 10);
     let drawn = coordinator.sample(
-        &SampleRequest {
+        &SampleQuery {
             expression: "a & b".into(),
             names: Names::Texts((0..1000).map(|number| number.to_string()).collect()),
             spelling: Spelling::Decimal,
@@ -670,7 +670,7 @@ fn members_come_back_out() {
         free,
     );
     let none = coordinator.sample(
-        &SampleRequest {
+        &SampleQuery {
             expression: "a".into(),
             names: Names::Range(10_000, 10_100),
             spelling: Spelling::Decimal,
@@ -695,8 +695,8 @@ fn members_come_back_out() {
 
 #[test]
 fn a_snapshot_is_the_state_of_its_moment_and_versions_go_on_above_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let coordinator = open(&folder);
+    let directory = tempfile::tempdir().unwrap();
+    let coordinator = open(&directory);
     put(&coordinator, "a", &["one"]);
     let base = wait(coordinator.insert("a", keys(&["two"]), None))
         .unwrap()
@@ -707,7 +707,7 @@ fn a_snapshot_is_the_state_of_its_moment_and_versions_go_on_above_it() {
     let later = wait(coordinator.insert("a", keys(&["three"]), None))
         .unwrap()
         .version;
-    let file = coordinator.snapshots_folder().join(&snapshot.file);
+    let file = coordinator.snapshots_directory().join(&snapshot.file);
 
     let elsewhere = tempfile::tempdir().unwrap();
     let restored = Coordinator::open(elsewhere.path(), Some(&file), Limits::default()).unwrap();
@@ -737,23 +737,23 @@ fn a_snapshot_is_the_state_of_its_moment_and_versions_go_on_above_it() {
     let (one, other) = (restored.info("a").unwrap(), again.info("a").unwrap());
     assert_ne!(one.version, other.version);
 
-    let refused = Coordinator::open(folder.path(), Some(&file), Limits::default());
+    let refused = Coordinator::open(directory.path(), Some(&file), Limits::default());
     let told = refused.unwrap_err().to_string();
-    assert!(told.contains("empty data folder"), "{told}");
+    assert!(told.contains("empty data directory"), "{told}");
 }
 
 #[test]
 fn one_process_at_a_time() {
-    let folder = tempfile::tempdir().unwrap();
-    let _coordinator = open(&folder);
-    let told = Coordinator::open(folder.path(), None, Limits::default()).unwrap_err();
+    let directory = tempfile::tempdir().unwrap();
+    let _coordinator = open(&directory);
+    let told = Coordinator::open(directory.path(), None, Limits::default()).unwrap_err();
     assert!(format!("{told:#}").contains("another process"), "{told:#}");
 }
 
 #[test]
 fn a_filter_that_grows_by_single_keys_is_stored_anew_now_and_then() {
-    let folder = tempfile::tempdir().unwrap();
-    let coordinator = open(&folder);
+    let directory = tempfile::tempdir().unwrap();
+    let coordinator = open(&directory);
     let wanted = CreateSet {
         name: "a".into(),
         items: Some(10_000),
@@ -767,7 +767,7 @@ fn a_filter_that_grows_by_single_keys_is_stored_anew_now_and_then() {
     assert!(deltas < 1000, "{deltas} deltas");
     let (before, version) = coordinator.filter("a").unwrap();
     drop(coordinator);
-    let again = open(&folder);
+    let again = open(&directory);
     let (after, same) = again.filter("a").unwrap();
     assert!(before == after && version == same);
     assert_eq!(again.shared.read().get("a").unwrap().stored.deltas, deltas);

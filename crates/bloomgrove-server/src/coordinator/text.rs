@@ -30,7 +30,7 @@ pub(super) fn exists(name: &str) -> Error {
 /// The name of a new set.
 pub(super) fn name(name: &str) -> Result<Arc<str>, Error> {
     plain("a name", name, MOST_NAME)?;
-    // In a path they stand for folders, whoever reads it: clients and proxies take them away.
+    // In a path they stand for directories, whoever reads it: clients and proxies take them away.
     if name == "." || name == ".." {
         return Err(Error::invalid(format!(
             "{name:?} cannot be the name of a set"

@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use bloomgrove::codec;
 use bloomgrove_client::api::{Code, MEDIA_GROVE, MEDIA_MESSAGE, Updated};
 use bloomgrove_http::budget::Charge;
-use bloomgrove_http::extract::{Asked, Reader, utf8};
+use bloomgrove_http::extract::{QueryParams, Reader, utf8};
 use http::{StatusCode, header};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
@@ -15,7 +15,7 @@ use utoipa::{IntoParams, ToSchema};
 use super::App;
 use super::extract::{Binary, Name, Ready, Writable, to_the_end};
 use super::problems::Problems;
-use super::sets::{UpdateQuery, updated};
+use super::sets::{UpdateParams, updated};
 use crate::Error;
 
 /// The version of what was sent.
@@ -41,7 +41,7 @@ struct BytesOfFilter(Vec<u8>);
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(super) struct DownloadQuery {
+pub(super) struct DownloadParams {
     /// `message` (default) or `grove`.
     #[serde(default)]
     #[param(inline)]
@@ -50,7 +50,7 @@ pub(super) struct DownloadQuery {
 
 /// Sends the filter of a set
 #[utoipa::path(get, path = "/v1/sets/{name}/filter", tag = "sets",
-    params(("name" = String, Path), DownloadQuery),
+    params(("name" = String, Path), DownloadParams),
     responses(
         (status = 200, description = "The filter",
             content((BytesOfFilter = "application/vnd.bloomgrove.message"),
@@ -64,7 +64,7 @@ pub(super) async fn download(
     Ready(coordinator): Ready,
     Name(name): Name,
     charge: Charge,
-    Asked(query): Asked<DownloadQuery>,
+    QueryParams(query): QueryParams<DownloadParams>,
 ) -> Result<Response, Error> {
     let (media, ending) = match query.form {
         Form::Message => (MEDIA_MESSAGE, "msg"),
@@ -103,7 +103,7 @@ pub(super) async fn download(
     dead_code,
     reason = "described here, and read by hand: a tag may stand there more than once"
 )]
-pub(super) struct ReplaceQuery {
+pub(super) struct ReplaceParams {
     /// A label; may be given more than once. The labels of a set that is there stay if there is none.
     tag: Option<Vec<String>>,
     /// Seconds until the set goes by itself.
@@ -114,7 +114,7 @@ pub(super) struct ReplaceQuery {
     base: Option<u64>,
 }
 
-impl ReplaceQuery {
+impl ReplaceParams {
     fn read(query: Option<&str>) -> Result<Self, Error> {
         utf8(query)?;
         let mut read = Self::default();
@@ -144,7 +144,7 @@ impl ReplaceQuery {
 
 /// Gives a set a whole filter, and makes the set if there is none
 #[utoipa::path(put, path = "/v1/sets/{name}/filter", tag = "sets",
-    params(("name" = String, Path), ReplaceQuery),
+    params(("name" = String, Path), ReplaceParams),
     request_body(content = BytesOfFilter, content_type = "application/octet-stream",
         description = "A `.grove` file, or a coded filter (FORMAT.md section 15)"),
     responses(
@@ -160,10 +160,10 @@ pub(super) async fn replace(
     charge: Charge,
     Binary(bytes): Binary,
 ) -> Result<(StatusCode, Answer<Updated>), Error> {
-    let query = ReplaceQuery::read(query.as_deref())?;
+    let query = ReplaceParams::read(query.as_deref())?;
     let filter = app.filter(&coordinator, bytes, &charge).await?;
     let put = async move {
-        let ReplaceQuery {
+        let ReplaceParams {
             tag,
             expires_in,
             base,
@@ -180,7 +180,7 @@ pub(super) async fn replace(
 
 /// Adds all of a filter to a set, or applies a delta
 #[utoipa::path(post, path = "/v1/sets/{name}/filter", tag = "sets",
-    params(("name" = String, Path), UpdateQuery),
+    params(("name" = String, Path), UpdateParams),
     request_body(content = BytesOfFilter, content_type = "application/octet-stream",
         description = "A `.grove` file or a coded filter, to be added; or a delta (FORMAT.md section 15), \
             to be applied to the bits it was made from"),
@@ -189,7 +189,7 @@ pub(super) async fn merge(
     Writable(name): Writable,
     State(app): State<App>,
     Ready(coordinator): Ready,
-    Asked(query): Asked<UpdateQuery>,
+    QueryParams(query): QueryParams<UpdateParams>,
     charge: Charge,
     Binary(bytes): Binary,
 ) -> Result<Answer<Updated>, Error> {

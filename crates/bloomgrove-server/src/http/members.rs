@@ -4,7 +4,7 @@ use axum::Json as Answer;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use bloomgrove_client::api::{
-    Estimate, EstimateRequest, ReconstructRequest, Reconstruction, Sample, SampleRequest,
+    Estimate, EstimateQuery, ReconstructQuery, Reconstruction, Sample, SampleQuery,
 };
 use bloomgrove_http::budget::Charge;
 use bloomgrove_http::extract::{Json, Reader};
@@ -15,14 +15,14 @@ use super::problems::Problems;
 use crate::Error;
 
 /// Estimates how many items an expression of sets holds
-#[utoipa::path(post, path = "/v1/estimate", tag = "questions", request_body = EstimateRequest,
+#[utoipa::path(post, path = "/v1/estimate", tag = "questions", request_body = EstimateQuery,
     responses((status = 200, body = Estimate), Problems), security((), ("key" = [])))]
 pub(super) async fn estimate(
     _: Reader,
     State(app): State<App>,
     Ready(coordinator): Ready,
     charge: Charge,
-    Json(request): Json<EstimateRequest>,
+    Json(request): Json<EstimateQuery>,
 ) -> Result<Answer<Estimate>, Error> {
     let estimate = app.search(charge.clone(), move || {
         coordinator.estimate(&request, |bytes| charge.take(bytes))
@@ -31,14 +31,14 @@ pub(super) async fn estimate(
 }
 
 /// Draws members of an expression of sets at random, each with the same chance
-#[utoipa::path(post, path = "/v1/sample", tag = "questions", request_body = SampleRequest,
+#[utoipa::path(post, path = "/v1/sample", tag = "questions", request_body = SampleQuery,
     responses((status = 200, body = Sample), Problems), security((), ("key" = [])))]
 pub(super) async fn sample(
     _: Reader,
     State(app): State<App>,
     Ready(coordinator): Ready,
     charge: Charge,
-    Json(request): Json<SampleRequest>,
+    Json(request): Json<SampleQuery>,
 ) -> Result<Response, Error> {
     let sample = app.search(charge.clone(), move || -> Result<_, Error> {
         let sample = coordinator.sample(&request, |bytes| charge.take(bytes))?;
@@ -48,14 +48,14 @@ pub(super) async fn sample(
 }
 
 /// Lists all members of an expression of sets
-#[utoipa::path(post, path = "/v1/reconstruct", tag = "questions", request_body = ReconstructRequest,
+#[utoipa::path(post, path = "/v1/reconstruct", tag = "questions", request_body = ReconstructQuery,
     responses((status = 200, body = Reconstruction), Problems), security((), ("key" = [])))]
 pub(super) async fn reconstruct(
     _: Reader,
     State(app): State<App>,
     Ready(coordinator): Ready,
     charge: Charge,
-    Json(request): Json<ReconstructRequest>,
+    Json(request): Json<ReconstructQuery>,
 ) -> Result<Response, Error> {
     // Written there, too: a long list takes milliseconds to write, and to free.
     let members = app.search(charge.clone(), move || -> Result<_, Error> {

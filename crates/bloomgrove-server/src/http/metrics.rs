@@ -27,14 +27,14 @@ pub(crate) fn render(status: &Status) -> String {
     let totals = &status.totals;
     let counters = [
         (
-            "keys_asked_total",
+            "keys_queried_total",
             "Keys that were asked for.",
-            totals.keys_asked,
+            totals.keys_queried,
         ),
         (
-            "sets_named_total",
+            "sets_listed_total",
             "Sets that were named in answers.",
-            totals.sets_named,
+            totals.sets_listed,
         ),
         ("changes_total", "Changes that are on disk.", totals.changes),
         (
@@ -91,7 +91,7 @@ mod tests {
             version: 7,
             segments: Vec::new(),
             totals: Totals {
-                keys_asked: 11,
+                keys_queried: 11,
                 ..Totals::default()
             },
             cpu_seconds: 0.0,
@@ -100,7 +100,7 @@ mod tests {
             traces: Vec::new(),
         });
         for line in [
-            "bloomgrove_keys_asked_total 11",
+            "bloomgrove_keys_queried_total 11",
             "bloomgrove_sets 3",
             "bloomgrove_filter_bytes_limit 1073741824",
             "bloomgrove_uptime_seconds 1.5",

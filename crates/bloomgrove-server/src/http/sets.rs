@@ -4,7 +4,7 @@ use axum::Json as Answer;
 use axum::extract::State;
 use bloomgrove_client::api::{AddItems, ChangeSet, CreateSet, Key, Set, SetList, Updated};
 use bloomgrove_http::budget::Charge;
-use bloomgrove_http::extract::{Asked, Json, Reader, Who};
+use bloomgrove_http::extract::{Json, QueryParams, Reader, Who};
 use bloomgrove_http::work::Bulk;
 use http::StatusCode;
 use serde::Deserialize;
@@ -20,7 +20,7 @@ use crate::coordinator::Done;
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(super) struct ListQuery {
+pub(super) struct ListParams {
     /// Only sets whose names begin so.
     #[serde(default)]
     prefix: String,
@@ -33,14 +33,14 @@ pub(super) struct ListQuery {
 }
 
 /// Lists sets by name
-#[utoipa::path(get, path = "/v1/sets", tag = "sets", params(ListQuery),
+#[utoipa::path(get, path = "/v1/sets", tag = "sets", params(ListParams),
     responses((status = 200, body = SetList), Problems), security((), ("key" = [])))]
 pub(super) async fn list(
     _: Reader,
     State(app): State<App>,
     Ready(coordinator): Ready,
     charge: Charge,
-    Asked(query): Asked<ListQuery>,
+    QueryParams(query): QueryParams<ListParams>,
 ) -> Result<Answer<SetList>, Error> {
     let list = app.work(charge, move || {
         let (tag, after) = (query.tag.as_deref(), query.after.as_deref());
@@ -104,7 +104,7 @@ pub(super) async fn delete(
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(super) struct UpdateQuery {
+pub(super) struct UpdateParams {
     /// The version of the set that the update builds on. One that the set has passed is
     /// harmless; one that it has not reached, or that was replaced as a whole since, is refused
     /// with `send_whole`.
@@ -124,13 +124,13 @@ pub(super) struct AddItemsBody(AddItems);
 
 /// Adds keys to a set
 #[utoipa::path(post, path = "/v1/sets/{name}/items", tag = "sets",
-    params(("name" = String, Path), UpdateQuery),
+    params(("name" = String, Path), UpdateParams),
     request_body(content((AddItems = "application/json"), (String = "text/plain"))),
     responses((status = 200, body = Updated), Problems), security((), ("key" = [])))]
 pub(super) async fn add_items(
     Writable(name): Writable,
     Ready(coordinator): Ready,
-    Asked(query): Asked<UpdateQuery>,
+    QueryParams(query): QueryParams<UpdateParams>,
     charge: Charge,
     Keys(AddItemsBody(items)): Keys<AddItemsBody>,
 ) -> Result<Answer<Updated>, Error> {

@@ -4,7 +4,7 @@ use axum::Json as Answer;
 use axum::extract::State;
 use bloomgrove_client::api::{Picture, Snapshot, Snapshots, Status};
 use bloomgrove_http::budget::Charge;
-use bloomgrove_http::extract::{Asked, Reader, Who};
+use bloomgrove_http::extract::{QueryParams, Reader, Who};
 use http::StatusCode;
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -35,26 +35,26 @@ pub(super) async fn status(
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(super) struct PictureQuery {
+pub(super) struct PictureParams {
     /// At most so many cells: 2000 by default, and never more than 20000.
     cells: Option<usize>,
 }
 
 /// Shows all sets as cells, by name, with their fill
-#[utoipa::path(get, path = "/v1/picture", tag = "server", params(PictureQuery),
+#[utoipa::path(get, path = "/v1/picture", tag = "server", params(PictureParams),
     responses((status = 200, body = Picture), Problems), security((), ("key" = [])))]
 pub(super) async fn picture(
     _: Reader,
     State(app): State<App>,
     Ready(coordinator): Ready,
     charge: Charge,
-    Asked(query): Asked<PictureQuery>,
+    QueryParams(query): QueryParams<PictureParams>,
 ) -> Result<Answer<Picture>, Error> {
     let picture = app.work(charge, move || coordinator.picture(query.cells));
     Ok(Answer(picture.await?))
 }
 
-/// Writes a snapshot into the data folder, while serving
+/// Writes a snapshot into the data directory, while serving
 #[utoipa::path(post, path = "/v1/snapshots", tag = "server",
     responses((status = 201, body = Snapshot), Problems), security((), ("key" = [])))]
 pub(super) async fn make_snapshot(

@@ -3,9 +3,9 @@
 use axum::Json as Answer;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use bloomgrove_client::api::{Direction, Trace, TraceRequest};
+use bloomgrove_client::api::{Direction, Trace, TraceQuery};
 use bloomgrove_http::budget::Charge;
-use bloomgrove_http::extract::{Asked, Json, Reader};
+use bloomgrove_http::extract::{Json, QueryParams, Reader};
 use http::header;
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
@@ -20,14 +20,14 @@ use bloomgrove_render as render;
 ///
 /// Asks the sites that may know them, and then those that may know what was found, until there is
 /// nothing new. What may be missing is told in the answer.
-#[utoipa::path(post, path = "/v1/trace", tag = "sites", request_body = TraceRequest,
+#[utoipa::path(post, path = "/v1/trace", tag = "sites", request_body = TraceQuery,
     responses((status = 200, body = Trace), Problems), security((), ("key" = [])))]
 pub(super) async fn ask(
     _: Reader,
     State(app): State<App>,
     Ready(coordinator): Ready,
     charge: Charge,
-    Json(request): Json<TraceRequest>,
+    Json(request): Json<TraceQuery>,
 ) -> Result<Response, Error> {
     let trace = app.tracer().trace(&coordinator, &request, &charge).await?;
     answer(&app, trace, charge).await
@@ -43,7 +43,7 @@ async fn answer(app: &App, trace: Trace, charge: Charge) -> Result<Response, Err
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(super) struct TraceQuery {
+pub(super) struct TraceParams {
     /// The document.
     #[param(min_length = 1, max_length = 2816)]
     id: String,
@@ -78,7 +78,7 @@ enum Format {
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
 
 /// Traces one document across all sites
-#[utoipa::path(get, path = "/v1/trace", tag = "sites", params(TraceQuery),
+#[utoipa::path(get, path = "/v1/trace", tag = "sites", params(TraceParams),
     responses((status = 200, content((Trace = "application/json"), (String = "text/turtle"),
         (String = "text/vnd.graphviz"), (String = "image/svg+xml"))), Problems),
     security((), ("key" = [])))]
@@ -87,13 +87,13 @@ pub(super) async fn ask_one(
     State(app): State<App>,
     Ready(coordinator): Ready,
     charge: Charge,
-    Asked(query): Asked<TraceQuery>,
+    QueryParams(query): QueryParams<TraceParams>,
 ) -> Result<Response, Error> {
-    let request = TraceRequest {
+    let request = TraceQuery {
         ids: vec![query.id],
         direction: query.direction,
         depth: query.depth,
-        ..TraceRequest::default()
+        ..TraceQuery::default()
     };
     let trace = app.tracer().trace(&coordinator, &request, &charge).await?;
     let (media, draw): (_, fn(&Trace) -> String) = match query.format {

@@ -3,9 +3,9 @@
 use axum::Json as Answer;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use bloomgrove_client::api::{Key, Which, WhichRequest};
+use bloomgrove_client::api::{Key, Which, WhichQuery};
 use bloomgrove_http::budget::Charge;
-use bloomgrove_http::extract::{Asked, Reader};
+use bloomgrove_http::extract::{QueryParams, Reader};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -17,20 +17,20 @@ use crate::Error;
 /// A question in either form.
 #[derive(Deserialize)]
 #[serde(transparent)]
-pub(super) struct WhichBody(WhichRequest);
+pub(super) struct WhichBody(WhichQuery);
 
 impl From<Vec<Key>> for WhichBody {
     fn from(keys: Vec<Key>) -> Self {
-        Self(WhichRequest {
+        Self(WhichQuery {
             keys,
-            ..WhichRequest::default()
+            ..WhichQuery::default()
         })
     }
 }
 
 /// Tells which sets may hold each of the keys
 #[utoipa::path(post, path = "/v1/which", tag = "questions",
-    request_body(content((WhichRequest = "application/json"), (String = "text/plain"))),
+    request_body(content((WhichQuery = "application/json"), (String = "text/plain"))),
     responses((status = 200, body = Which), Problems), security((), ("key" = [])))]
 pub(super) async fn ask(
     _: Reader,
@@ -59,7 +59,7 @@ pub(super) async fn ask(
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(super) struct WhichQuery {
+pub(super) struct WhichParams {
     /// The key, as text.
     key: String,
     /// Only sets whose names begin so.
@@ -78,16 +78,16 @@ pub(super) struct WhichQuery {
 }
 
 /// Tells which sets may hold one key
-#[utoipa::path(get, path = "/v1/which", tag = "questions", params(WhichQuery),
+#[utoipa::path(get, path = "/v1/which", tag = "questions", params(WhichParams),
     responses((status = 200, body = Which), Problems), security((), ("key" = [])))]
 pub(super) async fn ask_one(
     reader: Reader,
     app: State<App>,
     ready: Ready,
     charge: Charge,
-    Asked(query): Asked<WhichQuery>,
+    QueryParams(query): QueryParams<WhichParams>,
 ) -> Result<Response, Error> {
-    let request = WhichRequest {
+    let request = WhichQuery {
         keys: vec![Key::Text(query.key)],
         prefix: query.prefix,
         tag: query.tag,

@@ -14,7 +14,7 @@ function rate(of) {
 
 // `least` is what the top of the chart stands for when all values are small: noise stays small.
 const FIGURES = [
-  { name: "Keys asked", unit: "per second", least: 1, value: rate((s) => s.totals.keys_asked), words: figure },
+  { name: "Keys asked", unit: "per second", least: 1, value: rate((s) => s.totals.keys_queried), words: figure },
   { name: "Changes", unit: "per second", least: 1, value: rate((s) => s.totals.changes), words: figure },
   { name: "Processor", unit: "of one core", least: 0.05, value: rate((s) => s.cpu_seconds), words: (core) => `${(core * 100).toFixed(1)} %` },
   { name: "Memory", unit: "in use", least: 1e6, value: (s) => s.resident_bytes ?? null, words: bytes },

@@ -1,7 +1,7 @@
 //! The page at `/`: sets, the index as a picture, a search box, live figures; traces across sites.
 //!
 //! Plain files without a build step, part of the program, so that nothing else is needed to show
-//! them: no folder, no internet. The page asks the server as any client does, by `/v1`; it is open
+//! them: no directory, no internet. The page asks the server as any client does, by `/v1`; it is open
 //! to all, what it asks for is not.
 //!
 //! | file | does |

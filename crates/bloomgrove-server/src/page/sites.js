@@ -15,7 +15,7 @@ export function makeSites({ body, table, says, report }) {
 
   function show(sites) {
     table.hidden = sites.length === 0;
-    const away = sites.filter((site) => !site.in_touch).length;
+    const away = sites.filter((site) => !site.online).length;
     const all = plural(sites.length, "site");
     if (sites.length === 0) says.textContent = "No site has registered yet. “bloomgrove site” starts one.";
     else says.textContent = away ? `${all}, ${count(away)} of them out of touch: what these recorded lately is not known here.` : `${all}, all in touch`;
@@ -23,13 +23,13 @@ export function makeSites({ body, table, says, report }) {
   }
 
   function row(site) {
-    const heard = site.heard === undefined || site.heard === null ? "not since the start" : `${duration(site.heard)} ago`;
+    const heard = site.last_heartbeat === undefined || site.last_heartbeat === null ? "not since the start" : `${duration(site.last_heartbeat)} ago`;
     const late = site.pending ? `${count(site.pending)} not yet published` : "all published";
     return element(
       "tr",
-      { class: site.in_touch ? null : "trouble" },
+      { class: site.online ? null : "trouble" },
       element("th", { scope: "row" }, nameOf(site.name)),
-      element("td", {}, element("span", { class: site.in_touch ? "touch" : "touch lost" }, site.in_touch ? "in touch" : "out of touch")),
+      element("td", {}, element("span", { class: site.online ? "touch" : "touch lost" }, site.online ? "in touch" : "out of touch")),
       element("td", {}, heard),
       element("td", { class: "wide" }, late),
       element("td", { class: "number" }, count(site.sets)),

@@ -122,9 +122,9 @@ export function makeTrace({ at, traceOf, searchFor, report }) {
     const sent = cost.bytes_sent + cost.bytes_received;
     at("trace-cost").replaceChildren(
       fact("Messages", count(cost.requests), against(cost.requests, all.requests)),
-      fact("Questions", count(cost.questions), against(cost.questions, all.questions)),
+      fact("Questions", count(cost.lookups), against(cost.lookups, all.lookups)),
       fact("Bytes", bytes(sent), all.bytes > sent ? `of ${bytes(all.bytes)} if everyone were asked` : `${bytes(all.bytes)} if everyone were asked`),
-      fact("In vain", count(cost.in_vain), "messages that found nothing"),
+      fact("In vain", count(cost.empty_answers), "messages that found nothing"),
       fact("Rounds", count(cost.rounds), `${plural(cost.sites, "site is", "sites are")} registered`),
       fact("Time", `${figure(cost.milliseconds)} ms`, `${figure(cost.index_milliseconds)} ms of it in the index`),
     );
@@ -142,7 +142,7 @@ export function makeTrace({ at, traceOf, searchFor, report }) {
         element("th", { scope: "row" }, ofSite(site.name)),
         element("td", { class: "why" }, ...asked),
         element("td", {}, told),
-        element("td", { class: "number" }, count(site.in_vain)),
+        element("td", { class: "number" }, count(site.empty_answers)),
         element("td", { class: "number wide" }, bytes(site.bytes_sent + site.bytes_received)),
         element("td", { class: "number wide" }, `${figure(site.milliseconds)} ms`),
         element("td", { class: "problem" }, trouble),

@@ -7,7 +7,7 @@ use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::fmt;
 use std::marker::PhantomData;
 
-use bloomgrove_client::api::{Direction, LONGEST_SEALED_ID, Link, MOST_LINKS, Node, Start};
+use bloomgrove_client::api::{Direction, LONGEST_ENCRYPTED_ID, Link, MOST_LINKS, Node, Start};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, SeqAccess, Visitor};
 
@@ -57,7 +57,7 @@ pub(super) struct Checked {
     /// Links that nobody asked for.
     pub(super) dropped: u64,
     /// Whether the site knew nothing of it.
-    pub(super) in_vain: bool,
+    pub(super) empty_answers: bool,
 }
 
 impl Checked {
@@ -96,9 +96,9 @@ pub(super) fn check(
         .chain(answer.nodes.iter().map(|node| &node.id))
         .chain(&answer.open);
     for id in ids {
-        if id.is_empty() || id.len() > LONGEST_SEALED_ID {
+        if id.is_empty() || id.len() > LONGEST_ENCRYPTED_ID {
             return Err(format!(
-                "it told an id of {} bytes, and an id has 1 to {LONGEST_SEALED_ID}",
+                "it told an id of {} bytes, and an id has 1 to {LONGEST_ENCRYPTED_ID}",
                 id.len()
             ));
         }
@@ -112,7 +112,7 @@ fn reach(depth: Option<u32>) -> u64 {
 }
 
 fn walk(answer: Answer, question: &[Start], direction: Direction) -> Result<Checked, String> {
-    let in_vain = answer.links.is_empty() && answer.nodes.is_empty();
+    let empty_answers = answer.links.is_empty() && answer.nodes.is_empty();
     let mut leaving: HashMap<&str, Vec<usize>> = HashMap::new();
     for (at, link) in answer.links.iter().enumerate() {
         let here = match link.from(&link.effect, direction) {
@@ -180,7 +180,7 @@ fn walk(answer: Answer, question: &[Start], direction: Direction) -> Result<Chec
         reached,
         cut,
         dropped,
-        in_vain,
+        empty_answers,
     })
 }
 

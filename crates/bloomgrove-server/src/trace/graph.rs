@@ -34,7 +34,7 @@ pub(super) const MOST_ASKED: usize = 10_000;
 const MOST_ASKED_BYTES: usize = 4 << 20;
 
 /// Ids to ask one site for.
-pub(super) type Question = Vec<Start>;
+pub(super) type Starts = Vec<Start>;
 
 #[derive(Debug)]
 struct Spot {
@@ -157,8 +157,8 @@ impl Graph {
         &mut self,
         gone: impl Fn(SiteNo) -> bool,
         most: impl Fn(SiteNo) -> usize,
-    ) -> BTreeMap<SiteNo, Question> {
-        let mut questions: BTreeMap<SiteNo, (Question, usize)> = BTreeMap::new();
+    ) -> BTreeMap<SiteNo, Starts> {
+        let mut questions: BTreeMap<SiteNo, (Starts, usize)> = BTreeMap::new();
         let mut later = BTreeSet::new();
         for place in std::mem::take(&mut self.open) {
             let spot = &self.spots[place];

@@ -18,7 +18,7 @@
 //! | `run.rs` | the rounds, and their limits |
 //! | `graph.rs` | what is known so far; who is to be asked for what |
 //! | `check.rs` | what an answer tells, as far as it was asked |
-//! | `ask.rs`, `pool.rs` | one question to one site; connections |
+//! | `site_query.rs`, `pool.rs` | one question to one site; connections |
 //! | `share.rs` | how much of it one site may take |
 //! | `report.rs` | what it took, and what may be missing |
 //!
@@ -31,19 +31,19 @@
 //! Invariant: however triples are spread over sites, the result is that of one store with all of
 //! them, or `missing` tells why it may not be.
 
-mod ask;
 mod check;
 mod graph;
 mod pool;
 mod report;
 mod run;
 mod share;
+mod site_query;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
-use bloomgrove_client::api::{Code, LONGEST_SEALED_ID, Trace, TraceRequest};
+use bloomgrove_client::api::{Code, LONGEST_ENCRYPTED_ID, Trace, TraceQuery};
 use bloomgrove_client::{Carrier, Site, host_of};
 use bloomgrove_http::budget::Charge;
 use tokio::sync::Semaphore;
@@ -128,7 +128,7 @@ impl Tracer {
     pub async fn trace(
         &self,
         coordinator: &Arc<Coordinator>,
-        request: &TraceRequest,
+        request: &TraceQuery,
         charge: &Charge,
     ) -> Result<Trace, Error> {
         check(request)?;
@@ -145,16 +145,16 @@ impl Tracer {
 }
 
 /// Whether this can be asked.
-fn check(request: &TraceRequest) -> Result<(), Error> {
+fn check(request: &TraceQuery) -> Result<(), Error> {
     let wrong = |detail: String| Err(Error::new(Code::Invalid, detail));
     let ids = request.ids.len();
     if !(1..=MOST_IDS).contains(&ids) {
         return wrong(format!("{ids} ids; a trace begins with 1 to {MOST_IDS}"));
     }
-    let is_id = |id: &&String| !(1..=LONGEST_SEALED_ID).contains(&id.len());
+    let is_id = |id: &&String| !(1..=LONGEST_ENCRYPTED_ID).contains(&id.len());
     if let Some(id) = request.ids.iter().find(is_id) {
         return wrong(format!(
-            "an id has {} bytes; it may have 1 to {LONGEST_SEALED_ID}",
+            "an id has {} bytes; it may have 1 to {LONGEST_ENCRYPTED_ID}",
             id.len()
         ));
     }

@@ -5,11 +5,11 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use bloomgrove_client::api::{
-    BroadcastCost, Direction, LineageRequest, Missing, SiteReport, Start, TraceCost,
+    BroadcastCost, Direction, LineageQuery, Missing, SiteReport, Start, TraceCost,
 };
 
-use super::ask::Asked;
 use super::graph::{SiteNo, Taken};
+use super::site_query::SiteAnswer;
 
 /// Ids that tell why a site was asked.
 const WHY: usize = 3;
@@ -126,7 +126,7 @@ impl Report {
                 ids.push(start.clone());
             }
         }
-        let question = LineageRequest {
+        let question = LineageQuery {
             ids,
             direction,
             links: None,
@@ -136,7 +136,7 @@ impl Report {
     }
 
     /// A site has answered, or has not.
-    pub(super) fn asked(&mut self, name: &str, asked: &Asked) {
+    pub(super) fn asked(&mut self, name: &str, asked: &SiteAnswer) {
         self.cost.bytes_received += asked.bytes_received;
         let site = self.site(asked.number, name);
         site.requests += asked.requests;
@@ -155,7 +155,7 @@ impl Report {
         match &asked.answer {
             Ok(answer) => {
                 site.dropped += answer.dropped;
-                site.in_vain += u64::from(answer.in_vain);
+                site.empty_answers += u64::from(answer.empty_answers);
                 // In place of the answer of one that knows nothing.
                 let bytes = asked.bytes_received.saturating_sub(NOTHING.len() as u64);
                 self.cost.broadcast.bytes += bytes;
@@ -201,13 +201,13 @@ impl Report {
         let cost = TraceCost {
             sites: self.sites,
             requests: sum(|site| site.requests),
-            questions: sum(|site| site.ids),
-            in_vain: sum(|site| site.in_vain),
+            lookups: sum(|site| site.ids),
+            empty_answers: sum(|site| site.empty_answers),
             bytes_sent: sum(|site| site.bytes_sent),
             milliseconds: milliseconds(self.started.elapsed()),
             broadcast: BroadcastCost {
                 requests: self.cost.rounds * self.sites,
-                questions: self.ids * self.sites,
+                lookups: self.ids * self.sites,
                 bytes: self.cost.broadcast.bytes,
             },
             ..self.cost
@@ -221,7 +221,7 @@ fn milliseconds(time: Duration) -> f64 {
 }
 
 /// How long it is as JSON.
-fn json_bytes(question: &LineageRequest) -> u64 {
+fn json_bytes(question: &LineageQuery) -> u64 {
     struct Count(u64);
 
     impl io::Write for Count {

@@ -5,16 +5,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use bloomgrove_client::api::{Start, Trace, TraceRequest};
+use bloomgrove_client::api::{Start, Trace, TraceQuery};
 use bloomgrove_http::budget::Charge;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::timeout_at;
 
-use super::ask::{Ask, Asked};
-use super::graph::{Graph, Place, Question, SiteNo};
+use super::graph::{Graph, Place, SiteNo, Starts};
 use super::report::Report;
 use super::share::Shares;
+use super::site_query::{SiteAnswer, SiteQuery};
 use super::{MOST_LINKS, Tracer};
 use crate::Error;
 use crate::coordinator::{Coordinator, KnownSite};
@@ -38,7 +38,7 @@ type Waiting = BTreeMap<SiteNo, Arc<AtomicBool>>;
 pub(super) struct Run<'a> {
     tracer: &'a Tracer,
     coordinator: &'a Arc<Coordinator>,
-    request: &'a TraceRequest,
+    request: &'a TraceQuery,
     charge: &'a Charge,
     sites: Vec<KnownSite>,
     /// The coordinator's, when it began.
@@ -59,7 +59,7 @@ impl<'a> Run<'a> {
     pub(super) fn new(
         tracer: &'a Tracer,
         coordinator: &'a Arc<Coordinator>,
-        request: &'a TraceRequest,
+        request: &'a TraceQuery,
         charge: &'a Charge,
     ) -> Self {
         let version = coordinator.version();
@@ -170,19 +170,19 @@ impl<'a> Run<'a> {
     }
 
     /// Asks all of them at the same time, and takes what they tell; says whether to go on.
-    async fn ask(&mut self, questions: BTreeMap<SiteNo, Question>) -> bool {
+    async fn ask(&mut self, questions: BTreeMap<SiteNo, Starts>) -> bool {
         let mut waiting: Waiting = questions
             .keys()
             .map(|number| (*number, Arc::default()))
             .collect();
         // Dropped with this, they end.
-        let mut asking: JoinSet<Asked> = JoinSet::new();
+        let mut asking: JoinSet<SiteAnswer> = JoinSet::new();
         for (number, question) in questions {
             let Some(site) = self.sites.get(number as usize) else {
                 continue;
             };
             let sent = waiting.get(&number).cloned().unwrap_or_default();
-            let ask = Ask {
+            let ask = SiteQuery {
                 number,
                 sent,
                 site: self.tracer.site(site),
@@ -216,7 +216,7 @@ impl<'a> Run<'a> {
     }
 
     /// Takes an answer; says whether to go on.
-    fn take(&mut self, mut asked: Asked) -> bool {
+    fn take(&mut self, mut asked: SiteAnswer) -> bool {
         let number = asked.number;
         let Some(site) = self.sites.get(number as usize) else {
             return true;

@@ -6,10 +6,10 @@ mod support;
 
 use bloomgrove::Filter;
 use bloomgrove_client::api::{
-    ChangeSet, Code, CreateSet, Key, MEDIA_GROVE, Names, ReconstructRequest, SampleRequest,
-    Spelling, WhichRequest,
+    ChangeSet, Code, CreateSet, Key, MEDIA_GROVE, Names, ReconstructQuery, SampleQuery, Spelling,
+    WhichQuery,
 };
-use bloomgrove_client::{ListRequest, PutOptions};
+use bloomgrove_client::{ListQuery, PutOptions};
 use bloomgrove_server::http;
 use reqwest::{Method, StatusCode};
 
@@ -85,7 +85,7 @@ async fn filters_go_up_and_down_in_every_form() {
     assert!(made);
     assert_eq!(client.set("coded").await.unwrap().tags, ["a b", "c&d"]);
 
-    let path = running.folder.path().join("f.grove");
+    let path = running.directory.path().join("f.grove");
     one.save(&path).unwrap();
     let bytes = std::fs::read(&path).unwrap();
     let (_, made) = client
@@ -134,9 +134,9 @@ async fn filters_go_up_and_down_in_every_form() {
         problem.version,
         Some(client.set("coded").await.unwrap().version)
     );
-    let folder = running.stop().await;
+    let directory = running.stop().await;
     // Nothing is left beside the store.
-    let mut left: Vec<_> = std::fs::read_dir(folder.path().join("data"))
+    let mut left: Vec<_> = std::fs::read_dir(directory.path().join("data"))
         .unwrap()
         .map(|file| file.unwrap().file_name())
         .collect();
@@ -160,11 +160,11 @@ async fn what_was_answered_is_there_after_a_restart() {
             .await
             .unwrap();
     }
-    let before = running.client.list(&ListRequest::default()).await.unwrap();
-    let folder = running.stop().await;
-    let again = Running::start_in(folder, |_| {}).await;
+    let before = running.client.list(&ListQuery::default()).await.unwrap();
+    let directory = running.stop().await;
+    let again = Running::start_in(directory, |_| {}).await;
     assert_eq!(
-        again.client.list(&ListRequest::default()).await.unwrap(),
+        again.client.list(&ListQuery::default()).await.unwrap(),
         before
     );
     assert_eq!(holders(&again.client, "more").await.len(), 50);
@@ -213,13 +213,13 @@ async fn questions_in_json_in_lines_and_in_the_path() {
         .unwrap();
     assert_eq!(one["answers"][0]["sets"], serde_json::json!(["a/1"]));
     assert_eq!(one["cost"]["sets"], 1);
-    let many = WhichRequest {
+    let many = WhichQuery {
         keys: (0..5000)
             .map(|i| Key::from(format!("k{i}")))
             .chain(["key".into()])
             .collect(),
         count_only: true,
-        ..WhichRequest::default()
+        ..WhichQuery::default()
     };
     let many = client.which(&many).await.unwrap();
     assert_eq!((many.answers.len(), many.answers[5000].count), (5001, 3));
@@ -236,7 +236,7 @@ async fn questions_in_json_in_lines_and_in_the_path() {
 
     let estimate = client.estimate("\"a/1\" & \"b/1\"").await.unwrap();
     assert!((estimate.items.unwrap() - 2.0).abs() < 0.2, "{estimate:?}");
-    let sample = SampleRequest {
+    let sample = SampleQuery {
         expression: "\"b/1\"".into(),
         names: Names::Texts(["key", "none", "other"].map(str::to_owned).to_vec()),
         spelling: Spelling::Decimal,
@@ -245,7 +245,7 @@ async fn questions_in_json_in_lines_and_in_the_path() {
         seed: Some(1),
     };
     assert_eq!(client.sample(&sample).await.unwrap().members.len(), 20);
-    let all = ReconstructRequest {
+    let all = ReconstructQuery {
         expression: sample.expression,
         names: sample.names,
         spelling: sample.spelling,
@@ -254,14 +254,14 @@ async fn questions_in_json_in_lines_and_in_the_path() {
     assert_eq!(client.reconstruct(&all).await.unwrap().members.len(), 2);
     let status = client.status().await.unwrap();
     assert_eq!(status.sets, 3);
-    assert!(status.totals.keys_asked >= 5001 && status.cpu_seconds > 0.0);
+    assert!(status.totals.keys_queried >= 5001 && status.cpu_seconds > 0.0);
     assert_eq!(client.picture(10).await.unwrap().cells.len(), 3);
     assert!(
         client
             .metrics()
             .await
             .unwrap()
-            .contains("bloomgrove_keys_asked_total")
+            .contains("bloomgrove_keys_queried_total")
     );
     running.stop().await;
 }
@@ -280,8 +280,8 @@ async fn snapshots_are_made_while_serving_and_restored_at_the_start() {
         std::slice::from_ref(&snapshot)
     );
     running.client.remove("a").await.unwrap();
-    let folder = running.stop().await;
-    let file = folder.path().join("data/snapshots").join(&snapshot.file);
+    let directory = running.stop().await;
+    let file = directory.path().join("data/snapshots").join(&snapshot.file);
     let restored = Running::start_with(|config| config.restore = Some(file)).await;
     assert_eq!(holders(&restored.client, "one").await, ["a"]);
     restored.stop().await;
@@ -312,7 +312,7 @@ async fn snapshots_do_not_wait_for_searches() {
             let client = client.clone();
             tokio::spawn(async move {
                 // More names than the server can try before its deadline.
-                let request = ReconstructRequest {
+                let request = ReconstructQuery {
                     expression: "a".into(),
                     names: Names::Range(0, 1 << 40),
                     spelling: Spelling::U64,

@@ -1,7 +1,7 @@
 //! Everything that can be asked wrong, by hand.
 
 use bloomgrove::{Filter, Params, codec};
-use bloomgrove_client::ListRequest;
+use bloomgrove_client::ListQuery;
 use bloomgrove_client::api::Code;
 use reqwest::Method;
 
@@ -197,7 +197,7 @@ async fn everything_wrong_is_refused_with_what_to_do() {
     assert_eq!(
         running
             .client
-            .list(&ListRequest::default())
+            .list(&ListQuery::default())
             .await
             .unwrap()
             .total,
@@ -213,7 +213,7 @@ async fn damaged_uploads_change_nothing() {
     let running = Running::start().await;
     let mut message = Vec::new();
     codec::compress(&filter(&["one", "two"]), &mut message).unwrap();
-    let path = running.folder.path().join("f.grove");
+    let path = running.directory.path().join("f.grove");
     filter(&["one", "two"]).save(&path).unwrap();
     let file = std::fs::read(&path).unwrap();
     for (whole, step) in [(&message, 1), (&file, 37)] {

@@ -17,7 +17,7 @@ pub(crate) struct Running {
     pub(crate) client: Client,
     stop: watch::Sender<bool>,
     server: JoinHandle<anyhow::Result<()>>,
-    pub(crate) folder: TempDir,
+    pub(crate) directory: TempDir,
 }
 
 impl Running {
@@ -29,9 +29,9 @@ impl Running {
         Self::start_in(tempfile::tempdir().unwrap(), change).await
     }
 
-    pub(crate) async fn start_in(folder: TempDir, change: impl FnOnce(&mut Config)) -> Self {
+    pub(crate) async fn start_in(directory: TempDir, change: impl FnOnce(&mut Config)) -> Self {
         let mut config = Config {
-            data: folder.path().join("data"),
+            data: directory.path().join("data"),
             listen: vec!["127.0.0.1:0".parse().unwrap()],
             ..Config::default()
         };
@@ -43,7 +43,7 @@ impl Running {
             stop: server.stopper(),
             server: tokio::spawn(server.run()),
             url,
-            folder,
+            directory,
         };
         let deadline = Instant::now() + Duration::from_secs(30);
         while !running.client.is_ready().await.unwrap_or(false) {
@@ -60,7 +60,7 @@ impl Running {
         self.stop.send_replace(true);
         drop(self.client);
         self.server.await.unwrap().unwrap();
-        self.folder
+        self.directory
     }
 
     pub(crate) fn url(&self) -> &str {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use bloomgrove_client::api::{
-    Direction, Link, Node, Relation, Trace, TraceLink, TraceNode, TraceRequest,
+    Direction, Link, Node, Relation, Trace, TraceLink, TraceNode, TraceQuery,
 };
 
 use crate::fake::{Fake, Holds};
@@ -92,7 +92,7 @@ fn spread(dice: &mut Dice, sites: usize) -> Vec<Holds> {
 fn naive(
     held: &[Holds],
     names: &[String],
-    request: &TraceRequest,
+    request: &TraceQuery,
 ) -> (Vec<TraceNode>, Vec<TraceLink>) {
     let mut all: BTreeMap<&Link, Vec<String>> = BTreeMap::new();
     for (holds, name) in held.iter().zip(names) {
@@ -157,7 +157,7 @@ fn check(trace: &Trace, wanted: &(Vec<TraceNode>, Vec<TraceLink>), told: &str) {
     let cost = &trace.cost;
     assert!(cost.requests <= cost.broadcast.requests, "{told}: {cost:?}");
     assert!(
-        cost.questions <= cost.broadcast.questions + cost.requests * 60,
+        cost.lookups <= cost.broadcast.lookups + cost.requests * 60,
         "{told}"
     );
     assert!(
@@ -181,7 +181,7 @@ async fn a_trace_finds_what_one_merged_graph_has() {
         fakes.push(fake);
     }
     let names: Vec<String> = fakes.iter().map(|fake| fake.name.clone()).collect();
-    let (mut in_vain, mut rounds, mut found) = (0, 0, 0);
+    let (mut empty_answers, mut rounds, mut found) = (0, 0, 0);
     for seed in 0..48 {
         let mut dice = Dice(seed);
         let sites = 1 + dice.below(fakes.len());
@@ -198,12 +198,12 @@ async fn a_trace_finds_what_one_merged_graph_has() {
         }
         for direction in [Direction::Ancestors, Direction::Descendants] {
             for depth in [None, Some(0), Some(1), Some(2), Some(5)] {
-                let request = TraceRequest {
+                let request = TraceQuery {
                     ids: ids.clone(),
                     direction,
                     depth,
                     broadcast: seed % 8 == 7,
-                    ..TraceRequest::default()
+                    ..TraceQuery::default()
                 };
                 let trace = client.trace(&request).await.unwrap();
                 let wanted = naive(&held, &names, &request);
@@ -212,7 +212,7 @@ async fn a_trace_finds_what_one_merged_graph_has() {
                     &wanted,
                     &format!("seed {seed}, {direction:?}, {depth:?}"),
                 );
-                in_vain += trace.cost.in_vain;
+                empty_answers += trace.cost.empty_answers;
                 rounds = rounds.max(trace.cost.rounds);
                 found += trace.nodes.len();
             }
@@ -220,8 +220,8 @@ async fn a_trace_finds_what_one_merged_graph_has() {
     }
     // The test tests something.
     assert!(
-        in_vain > 0 && rounds > 3 && found > 500,
-        "{in_vain} {rounds} {found}"
+        empty_answers > 0 && rounds > 3 && found > 500,
+        "{empty_answers} {rounds} {found}"
     );
     for fake in &fakes {
         let keys: Vec<String> = fake.keys().into_iter().collect();
@@ -250,9 +250,9 @@ async fn the_index_saves_what_it_says_against_asking_everybody() {
     for (number, links) in links.iter().enumerate() {
         sites.push(Fake::with(client, &format!("site {number}"), links).await);
     }
-    let mut request = TraceRequest {
+    let mut request = TraceQuery {
         ids: vec!["document 0".into()],
-        ..TraceRequest::default()
+        ..TraceQuery::default()
     };
     let by_index = client.trace(&request).await.unwrap();
     request.broadcast = true;
@@ -281,7 +281,7 @@ async fn the_index_saves_what_it_says_against_asking_everybody() {
     assert_eq!(told.requests, by_index.cost.rounds * SITES as u64);
     for (told, took) in [
         (told.requests, took.requests),
-        (told.questions, took.questions),
+        (told.lookups, took.lookups),
         (told.bytes, took.bytes_sent + took.bytes_received),
     ] {
         assert!(took <= told && took * 10 >= told * 9, "{took} of {told}");

@@ -11,7 +11,7 @@ use axum::routing::post;
 use axum::{Json, Router};
 use bloomgrove::{Filter, Params};
 use bloomgrove_client::Client;
-use bloomgrove_client::api::{Lineage, LineageRequest, Link, Node, RegisterSite};
+use bloomgrove_client::api::{Lineage, LineageQuery, Link, Node, RegisterSite};
 
 /// What a site has.
 #[derive(Clone, Debug, Default)]
@@ -44,7 +44,7 @@ impl Holds {
     }
 
     /// As a site answers.
-    pub(crate) fn lineage(&self, request: &LineageRequest) -> Lineage {
+    pub(crate) fn lineage(&self, request: &LineageQuery) -> Lineage {
         let limit = request
             .links
             .map_or(self.limit, |links| self.limit.min(links as usize));
@@ -102,7 +102,7 @@ pub(crate) struct Fake {
 async fn answer(
     State(inner): State<Arc<Inner>>,
     headers: HeaderMap,
-    Json(request): Json<LineageRequest>,
+    Json(request): Json<LineageQuery>,
 ) -> Json<Lineage> {
     let key = headers
         .get("authorization")

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use bloomgrove_client::api::{Code, LineageRequest, Link, Relation, Trace, TraceRequest};
+use bloomgrove_client::api::{Code, LineageQuery, Link, Relation, Trace, TraceQuery};
 
 use crate::fake::{Fake, publish, raw, register, write_json};
 use crate::support::Running;
@@ -18,16 +18,16 @@ pub(crate) fn used(effect: &str, cause: &str) -> Link {
     }
 }
 
-pub(crate) fn request(id: &str) -> TraceRequest {
-    TraceRequest {
+pub(crate) fn request(id: &str) -> TraceQuery {
+    TraceQuery {
         ids: vec![id.into()],
-        ..TraceRequest::default()
+        ..TraceQuery::default()
     }
 }
 
 /// A trace of `a`, of which an honest site knows `a -> b`, and a site that serves so knows `a`, too.
 async fn beside(
-    request: TraceRequest,
+    request: TraceQuery,
     serve: impl Fn(&mut TcpStream, &str) + Send + Sync + 'static,
 ) -> Trace {
     beside_within(Duration::from_secs(1), request, serve).await
@@ -36,7 +36,7 @@ async fn beside(
 /// As [`beside`], with so much time for an answer.
 async fn beside_within(
     time: Duration,
-    request: TraceRequest,
+    request: TraceQuery,
     serve: impl Fn(&mut TcpStream, &str) + Send + Sync + 'static,
 ) -> Trace {
     let running = Running::start_with(|config| config.trace.site_time = time).await;
@@ -236,7 +236,7 @@ async fn a_site_that_never_comes_to_an_end_is_left_in_time() {
     request.seconds = Some(1.0);
     let time = Duration::from_secs(10);
     let trace = beside_within(time, request, |stream, body| {
-        let question: LineageRequest = serde_json::from_str(body).unwrap();
+        let question: LineageQuery = serde_json::from_str(body).unwrap();
         let id = &question.ids[0].id;
         let next = format!("{id}.");
         let links = link_json(id, &next);

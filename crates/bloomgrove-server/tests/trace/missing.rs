@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use bloomgrove_client::api::{Code, Link, Node, RegisterSite, Relation, Trace, TraceRequest};
+use bloomgrove_client::api::{Code, Link, Node, RegisterSite, Relation, Trace, TraceQuery};
 
 use crate::fake::{Fake, Holds, publish, register};
 use crate::support::Running;
@@ -16,9 +16,9 @@ fn used(effect: &str, cause: &str) -> Link {
 }
 
 async fn trace(running: &Running, id: &str) -> Trace {
-    let request = TraceRequest {
+    let request = TraceQuery {
         ids: vec![id.into()],
-        ..TraceRequest::default()
+        ..TraceQuery::default()
     };
     running.client.trace(&request).await.unwrap()
 }
@@ -101,7 +101,7 @@ async fn a_silent_site_is_named_and_a_site_that_moves_is_found() {
         .unwrap()
         .sites
         .iter()
-        .all(|site| site.in_touch)
+        .all(|site| site.online)
     {
         assert!(Instant::now() < deadline, "it never falls silent");
         tokio::time::sleep(Duration::from_millis(50)).await;
@@ -305,9 +305,9 @@ async fn an_id_with_many_links_among_long_texts_is_asked_for_alone() {
 async fn what_cannot_be_traced_is_refused() {
     let running = Running::start().await;
     let client = &running.client;
-    let good = TraceRequest {
+    let good = TraceQuery {
         ids: vec!["a".into()],
-        ..TraceRequest::default()
+        ..TraceQuery::default()
     };
     let nothing = client.trace(&good).await.unwrap();
     assert!(nothing.complete && nothing.nodes.is_empty() && nothing.sites.is_empty());
@@ -321,11 +321,11 @@ async fn what_cannot_be_traced_is_refused() {
         (vec!["a".into()], None, Some(0)),
         (vec!["a".into()], None, Some(100_001)),
     ] {
-        let request = TraceRequest {
+        let request = TraceQuery {
             ids,
             seconds,
             links,
-            ..TraceRequest::default()
+            ..TraceQuery::default()
         };
         let refused = client.trace(&request).await.unwrap_err();
         assert_eq!(refused.code(), Some(Code::Invalid), "{refused}");
@@ -370,10 +370,10 @@ async fn a_trace_is_given_in_every_form() {
         let url = format!("{}/v1/trace{wrong}", running.url());
         assert_eq!(http.get(url).send().await.unwrap().status(), 400, "{wrong}");
     }
-    let request = TraceRequest {
+    let request = TraceQuery {
         ids: vec!["<a>".into()],
         picture: true,
-        ..TraceRequest::default()
+        ..TraceQuery::default()
     };
     let picture = running
         .client
@@ -422,10 +422,10 @@ async fn over_full_sets_are_named_and_their_sites_not_queried() {
     );
     assert!(found.sites.iter().all(|site| site.name != "full"));
     // Who wants to know it all the same asks everybody.
-    let request = TraceRequest {
+    let request = TraceQuery {
         ids: vec!["a".into()],
         broadcast: true,
-        ..TraceRequest::default()
+        ..TraceQuery::default()
     };
     let all = client.trace(&request).await.unwrap();
     assert!(all.sites.iter().any(|site| site.name == "full"), "{all:?}");

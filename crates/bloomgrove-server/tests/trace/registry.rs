@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use bloomgrove_client::Client;
-use bloomgrove_client::api::{Code, RegisterSite, SetVersion, TraceRequest};
+use bloomgrove_client::api::{Code, RegisterSite, SetVersion, TraceQuery};
 use bloomgrove_http::access::{KeyEntry, hash_of};
 
 use crate::support::{Running, filter};
@@ -47,7 +47,7 @@ async fn sites_register_are_listed_survive_and_go() {
         (info.name.as_str(), info.sets, info.pending),
         ("a/b ö", 1, 3)
     );
-    assert!(info.in_touch && info.heard.unwrap() < 60.0);
+    assert!(info.online && info.last_heartbeat.unwrap() < 60.0);
     // A sign of life is not written; another address is.
     client
         .register_site("a/b ö", &site("http://127.0.0.1:9"))
@@ -61,22 +61,22 @@ async fn sites_register_are_listed_survive_and_go() {
     assert_eq!(client.status().await.unwrap().totals.commits, before + 1);
     let snapshot = client.snapshot().await.unwrap();
 
-    let folder = running.stop().await;
-    let running = Running::start_in(folder, |_| {}).await;
+    let directory = running.stop().await;
+    let running = Running::start_in(directory, |_| {}).await;
     let listed = running.client.sites().await.unwrap().sites;
     assert_eq!(listed[0].url, "http://127.0.0.1:10");
     // What it did meanwhile nobody can tell.
-    assert_eq!((listed[0].heard, listed[0].in_touch), (None, false));
+    assert_eq!((listed[0].last_heartbeat, listed[0].online), (None, false));
     running.client.remove_site("a/b ö").await.unwrap();
     let gone = running.client.remove_site("a/b ö").await.unwrap_err();
     assert_eq!(gone.code(), Some(Code::NotFound));
-    let folder = running.stop().await;
-    let running = Running::start_in(folder, |_| {}).await;
+    let directory = running.stop().await;
+    let running = Running::start_in(directory, |_| {}).await;
     assert_eq!(running.client.sites().await.unwrap().sites, []);
     assert!(running.client.set("a/b ö/ids/all").await.is_ok());
 
     let file = running
-        .folder
+        .directory
         .path()
         .join("data/snapshots")
         .join(&snapshot.file);
@@ -245,9 +245,9 @@ async fn sets_that_are_not_what_a_site_sent_are_told() {
         version(other, also.version),
     ]);
     let behind = async || {
-        let question = TraceRequest {
+        let question = TraceQuery {
             ids: vec!["nobody".into()],
-            ..TraceRequest::default()
+            ..TraceQuery::default()
         };
         let found = client.trace(&question).await.unwrap();
         assert_eq!(found.complete, found.missing.is_empty());
@@ -336,7 +336,7 @@ async fn sets_that_are_not_what_a_site_sent_are_told() {
     let running = Running::start_in(running.stop().await, |_| {}).await;
     let again = running.client.register_site("a", &known).await.unwrap();
     assert_eq!(again.store, store);
-    let snapshots = running.folder.path().join("data/snapshots");
+    let snapshots = running.directory.path().join("data/snapshots");
     let file = snapshots.join(&snapshot.file);
     let restored = Running::start_with(|config| config.restore = Some(file)).await;
     let copy = restored.client.register_site("a", &known).await.unwrap();
@@ -411,9 +411,9 @@ async fn addresses_of_sites_have_one_spelling() {
     let before = client.status().await.unwrap().totals.commits;
     client.register_site("galway", &site(&loud)).await.unwrap();
     assert_eq!(client.status().await.unwrap().totals.commits, before);
-    let request = TraceRequest {
+    let request = TraceQuery {
         ids: vec!["a".into()],
-        ..TraceRequest::default()
+        ..TraceQuery::default()
     };
     let trace = client.trace(&request).await.unwrap();
     assert_eq!(trace.links.len(), 1, "{:?}", trace.missing);

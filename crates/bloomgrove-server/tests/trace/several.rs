@@ -3,7 +3,7 @@
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use bloomgrove_client::api::{LineageRequest, Trace};
+use bloomgrove_client::api::{LineageQuery, Trace};
 
 use crate::fake::{Fake, publish, raw, register, write_json};
 use crate::hostile::{link_json, request, used};
@@ -57,7 +57,7 @@ async fn three_sites_that_flood_end_no_trace() {
 #[tokio::test(flavor = "multi_thread")]
 async fn three_sites_that_pad_their_answers_end_no_trace() {
     let trace = chain_beside_three(|stream, body| {
-        let question: LineageRequest = serde_json::from_str(body).unwrap();
+        let question: LineageQuery = serde_json::from_str(body).unwrap();
         let id = &question.ids[0].id;
         let next = format!("{id}.");
         let (link, pad) = (link_json(id, &next), " ".repeat(7 << 20));

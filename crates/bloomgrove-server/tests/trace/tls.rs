@@ -1,6 +1,6 @@
 //! Sites behind TLS: trusted by the authority that the configuration names, and not otherwise.
 
-use bloomgrove_client::api::TraceRequest;
+use bloomgrove_client::api::TraceQuery;
 use bloomgrove_http::config::TlsFiles;
 use bloomgrove_server::{Config, Server};
 
@@ -9,17 +9,17 @@ use crate::support::Running;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sites_are_trusted_by_their_authority() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let files = TlsFiles {
-        cert: folder.path().join("cert.pem"),
-        key: folder.path().join("key.pem"),
+        cert: directory.path().join("cert.pem"),
+        key: directory.path().join("key.pem"),
     };
     std::fs::write(&files.cert, made.cert.pem()).unwrap();
     std::fs::write(&files.key, made.signing_key.serialize_pem()).unwrap();
     // No site, but it speaks TLS, and refuses as a site would.
     let config = Config {
-        data: folder.path().join("data"),
+        data: directory.path().join("data"),
         listen: vec!["127.0.0.1:0".parse().unwrap()],
         tls: Some(files.clone()),
         ..Config::default()
@@ -29,7 +29,7 @@ async fn sites_are_trusted_by_their_authority() {
     let (stop, site) = (site.stopper(), tokio::spawn(site.run()));
 
     let other = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
-    let other_file = folder.path().join("other.pem");
+    let other_file = directory.path().join("other.pem");
     std::fs::write(&other_file, other.cert.pem()).unwrap();
     for (ca, why) in [
         (
@@ -41,9 +41,9 @@ async fn sites_are_trusted_by_their_authority() {
         let running = Running::start_with(|config| config.sites.ca = Some(ca)).await;
         register(&running.client, "secure", &url, "k").await;
         publish(&running.client, "secure", &["a"], 1000).await;
-        let request = TraceRequest {
+        let request = TraceQuery {
             ids: vec!["a".into()],
-            ..TraceRequest::default()
+            ..TraceQuery::default()
         };
         let trace = running.client.trace(&request).await.unwrap();
         let told = &trace.missing[0].why;
@@ -54,13 +54,13 @@ async fn sites_are_trusted_by_their_authority() {
     site.await.unwrap().unwrap();
 
     let config = Config {
-        data: folder.path().join("more"),
+        data: directory.path().join("more"),
         listen: vec!["127.0.0.1:0".parse().unwrap()],
         ..Config::default()
     };
     for file in ["no/such.pem", "key.pem"] {
         let mut config = config.clone();
-        config.sites.ca = Some(folder.path().join(file));
+        config.sites.ca = Some(directory.path().join(file));
         let error = Server::bind(config).await.err().unwrap();
         let error = format!("{error:#}");
         assert!(

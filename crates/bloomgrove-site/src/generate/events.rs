@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use bloomgrove_client::api::{Event, EventKind};
 
-use super::Plan;
+use super::Workload;
 use super::draw::{Random, Sites};
 
 /// Milliseconds.
@@ -53,9 +53,9 @@ pub struct Step {
 /// What is on the way: when it comes, the number of its sending, to whom, from whom, what.
 type OnTheWay = Reverse<(u64, u64, u32, u32, Vec<u32>)>;
 
-/// Steps in the order of time: [`Plan::steps`].
+/// Steps in the order of time: [`Workload::steps`].
 pub struct Steps {
-    plan: Plan,
+    workload: Workload,
     random: Random,
     sites: Sites,
     /// What each site knows, the newest last.
@@ -66,19 +66,19 @@ pub struct Steps {
 }
 
 impl Steps {
-    pub(super) fn new(plan: Plan) -> Self {
-        let plan = Plan {
-            sites: plan.sites.clamp(1, 65_536),
-            ..plan
+    pub(super) fn new(workload: Workload) -> Self {
+        let workload = Workload {
+            sites: workload.sites.clamp(1, 65_536),
+            ..workload
         };
-        let mut random = Random::new(plan.seed);
+        let mut random = Random::new(workload.seed);
         Self {
-            sites: Sites::new(plan.sites, &mut random),
-            known: vec![Vec::new(); plan.sites as usize],
+            sites: Sites::new(workload.sites, &mut random),
+            known: vec![Vec::new(); workload.sites as usize],
             on_the_way: BinaryHeap::new(),
             documents: 0,
             next: 0,
-            plan,
+            workload,
             random,
         }
     }
@@ -142,7 +142,7 @@ impl Steps {
         };
         // A single site has nobody to send to.
         let kind = match kind {
-            EventKind::Sent if self.plan.sites == 1 => EventKind::Derived,
+            EventKind::Sent if self.workload.sites == 1 => EventKind::Derived,
             kind => kind,
         };
         let inputs = match kind {
@@ -183,10 +183,11 @@ impl Iterator for Steps {
     type Item = Step;
 
     fn next(&mut self) -> Option<Step> {
-        if self.next == self.plan.events {
+        if self.next == self.workload.events {
             return None;
         }
-        let time = (u128::from(self.next) * u128::from(DAY) / u128::from(self.plan.events)) as u64;
+        let time =
+            (u128::from(self.next) * u128::from(DAY) / u128::from(self.workload.events)) as u64;
         let step = match self.received(time) {
             Some(step) => step,
             None => self.done(time),
@@ -196,12 +197,12 @@ impl Iterator for Steps {
     }
 }
 
-/// Events in the order of time: [`Plan::events`].
+/// Events in the order of time: [`Workload::events`].
 pub struct Events(Steps);
 
 impl Events {
-    pub(super) fn new(plan: Plan) -> Self {
-        Self(Steps::new(plan))
+    pub(super) fn new(workload: Workload) -> Self {
+        Self(Steps::new(workload))
     }
 }
 
@@ -210,17 +211,19 @@ impl Iterator for Events {
 
     fn next(&mut self) -> Option<(u32, Event)> {
         let step = self.0.next()?;
-        let plan = &self.0.plan;
-        let ids = |documents: &[u32]| documents.iter().map(|&one| plan.id(one)).collect();
+        let workload = &self.0.workload;
+        let ids = |documents: &[u32]| documents.iter().map(|&one| workload.id(one)).collect();
         let event = Event {
-            id: Some(plan.event(step.number)),
+            id: Some(workload.event(step.number)),
             kind: step.kind,
             inputs: ids(&step.inputs),
             outputs: ids(&step.outputs),
-            time: Some(clock(plan.day, step.time)),
-            label: plan.labels.then(|| plan.label(&step)),
-            agent: plan.labels.then(|| plan.agent(step.number).to_owned()),
-            peer: step.peer.map(|peer| plan.site(peer)),
+            time: Some(clock(workload.day, step.time)),
+            label: workload.labels.then(|| workload.label(&step)),
+            agent: workload
+                .labels
+                .then(|| workload.agent(step.number).to_owned()),
+            peer: step.peer.map(|peer| workload.site(peer)),
         };
         Some((step.site, event))
     }

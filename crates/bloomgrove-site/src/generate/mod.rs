@@ -15,16 +15,16 @@
 //! * A new document has 0.9 inputs on average. Were it more than one, the history of nearly every
 //!   document would grow with the age of the federation and end up holding nearly everything; so
 //!   histories are like a family that dies out in the end: most are short, some go back tens of
-//!   steps, and a few have hundreds of ancestors. [`Shape`] measures it.
+//!   steps, and a few have hundreds of ancestors. [`Ancestry`] measures it.
 //!
 //! Only integers are drawn and compared, so that the events are the same on every machine.
 
+mod ancestry;
 mod draw;
 mod events;
-mod shape;
 
+pub use ancestry::{Ancestry, History};
 pub use events::{Events, Step, Steps};
-pub use shape::{History, Shape};
 
 use bloomgrove_client::api::EventKind;
 use xxhash_rust::xxh3::xxh3_128_with_seed;
@@ -52,7 +52,7 @@ const AGENTS: [&str; 6] = [
 
 /// What is to be made up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct Workload {
     /// How many sites there are: 1 at least, 65,536 at most.
     pub sites: u32,
     /// How many events there are in the day.
@@ -65,7 +65,7 @@ pub struct Plan {
     pub day: &'static str,
 }
 
-impl Default for Plan {
+impl Default for Workload {
     fn default() -> Self {
         Self {
             sites: 12,
@@ -77,7 +77,7 @@ impl Default for Plan {
     }
 }
 
-impl Plan {
+impl Workload {
     /// The name of a site, counted from 0.
     #[must_use]
     pub fn site(&self, number: u32) -> String {

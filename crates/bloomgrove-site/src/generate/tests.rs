@@ -4,7 +4,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::*;
 
-const SMALL: Plan = Plan {
+const SMALL: Workload = Workload {
     sites: 30,
     events: 20_000,
     seed: 8,
@@ -25,7 +25,7 @@ fn the_events_are_the_same_every_time() {
 
 #[test]
 fn another_seed_makes_other_events() {
-    let other = Plan { seed: 9, ..SMALL };
+    let other = Workload { seed: 9, ..SMALL };
     let same = SMALL
         .events()
         .zip(other.events())
@@ -100,7 +100,7 @@ fn names_are_cities_and_then_numbers() {
 
 #[test]
 fn one_site_and_no_events_are_fine() {
-    let alone = Plan {
+    let alone = Workload {
         sites: 1,
         events: 500,
         ..SMALL
@@ -111,9 +111,9 @@ fn one_site_and_no_events_are_fine() {
             .all(|step| step.site == 0 && step.peer.is_none())
     );
     assert_eq!(alone.steps().count(), 500);
-    let idle = Plan { events: 0, ..SMALL };
+    let idle = Workload { events: 0, ..SMALL };
     assert_eq!(idle.events().count(), 0);
-    let pair = Plan {
+    let pair = Workload {
         sites: 2,
         events: 500,
         ..SMALL
@@ -123,14 +123,14 @@ fn one_site_and_no_events_are_fine() {
 
 #[test]
 fn few_sites_are_busy_and_most_parcels_go_to_partners() {
-    let plan = Plan {
+    let workload = Workload {
         sites: 200,
         events: 100_000,
         ..SMALL
     };
     let mut work = vec![0u64; 200];
     let mut parcels: HashMap<(u32, u32), u64> = HashMap::new();
-    for step in plan.steps() {
+    for step in workload.steps() {
         work[step.site as usize] += 1;
         if let (EventKind::Sent, Some(peer)) = (step.kind, step.peer) {
             *parcels.entry((step.site, peer)).or_default() += 1;
@@ -153,15 +153,15 @@ fn few_sites_are_busy_and_most_parcels_go_to_partners() {
 /// Long enough to be worth tracing, and no document comes of nearly everything.
 #[test]
 fn histories_are_long_and_yet_bounded() {
-    let plan = Plan {
+    let workload = Workload {
         sites: 200,
         events: 200_000,
         ..SMALL
     };
-    let shape = Shape::new(plan.steps());
-    let documents = shape.documents();
+    let ancestry = Ancestry::new(workload.steps());
+    let documents = ancestry.documents();
     let sampled = (0..documents).step_by(20);
-    let mut all: Vec<History> = sampled.map(|document| shape.history(document)).collect();
+    let mut all: Vec<History> = sampled.map(|document| ancestry.history(document)).collect();
     let mut column = |of: fn(&History) -> u64| {
         all.sort_unstable_by_key(of);
         let values: Vec<u64> = all.iter().map(of).collect();

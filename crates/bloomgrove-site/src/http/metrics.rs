@@ -29,12 +29,12 @@ pub(super) fn render(status: &SiteStatus) -> String {
     let Some(coordinator) = &status.coordinator else {
         return text;
     };
-    let in_touch = (
-        "in_touch",
+    let connected = (
+        "connected",
         "Whether the coordinator took what was last sent.",
-        f64::from(u8::from(coordinator.in_touch)),
+        f64::from(u8::from(coordinator.connected)),
     );
-    add(&mut text, "bloomgrove_site_", "gauge", &[in_touch]);
+    add(&mut text, "bloomgrove_site_", "gauge", &[connected]);
     let (whole, bytes) = (coordinator.whole, coordinator.whole_bytes);
     let counters = [
         ("whole_total", "Whole filters that were sent.", whole),

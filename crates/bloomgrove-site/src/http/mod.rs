@@ -19,10 +19,10 @@ use axum::extract::{FromRequestParts, Request, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use bloomgrove_client::api::{
-    Code, Imported, Lineage, LineageRequest, RecordEvents, Recorded, SiteStatus,
+    Code, Imported, Lineage, LineageQuery, RecordEvents, Recorded, SiteStatus,
 };
 use bloomgrove_http::Error;
-use bloomgrove_http::extract::{Asked, Json, Reader, Who, media_type};
+use bloomgrove_http::extract::{Json, QueryParams, Reader, Who, media_type};
 use bloomgrove_http::limit::read_body;
 use bloomgrove_http::observe::metrics::MEDIA;
 use http::request::Parts;
@@ -71,9 +71,9 @@ impl FromRequestParts<Handle> for Writer {
 
 /// Who calls: somebody who may ask anything. The coordinator may only follow links, and see how the site
 /// is (status and metrics): what it does not know an id of, or only a sealed one, it does not get to know.
-struct Questioner;
+struct MayQuery;
 
-impl<S: Sync> FromRequestParts<S> for Questioner {
+impl<S: Sync> FromRequestParts<S> for MayQuery {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Error> {
@@ -101,7 +101,7 @@ async fn record(
 /// What stands behind `?` when a document is taken in.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ImportQuery {
+struct ImportParams {
     /// What relative IRIs are relative to.
     base: Option<String>,
 }
@@ -109,7 +109,7 @@ struct ImportQuery {
 async fn import(
     _: Writer,
     State(site): State<Handle>,
-    Asked(query): Asked<ImportQuery>,
+    QueryParams(query): QueryParams<ImportParams>,
     request: Request,
 ) -> Result<Answer<Imported>, Error> {
     let media = media_type(request.headers());
@@ -128,28 +128,28 @@ async fn import(
 async fn lineage(
     _: Reader,
     State(site): State<Handle>,
-    Json(question): Json<LineageRequest>,
+    Json(question): Json<LineageQuery>,
 ) -> Result<Answer<Lineage>, Error> {
     Ok(Answer(site.lineage(question).await?))
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Query {
+struct SparqlParams {
     query: String,
 }
 
 async fn ask(
-    _: Questioner,
+    _: MayQuery,
     State(site): State<Handle>,
-    Asked(asked): Asked<Query>,
+    QueryParams(asked): QueryParams<SparqlParams>,
     headers: HeaderMap,
 ) -> Result<Response, Error> {
     answer(site, asked.query, &headers).await
 }
 
 async fn ask_at_length(
-    _: Questioner,
+    _: MayQuery,
     State(site): State<Handle>,
     request: Request,
 ) -> Result<Response, Error> {

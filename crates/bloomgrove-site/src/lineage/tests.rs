@@ -57,7 +57,7 @@ fn ask(store: &Store, ids: &[(String, Option<u32>)], direction: Direction, links
         id: id.clone(),
         depth: *depth,
     };
-    let question = LineageRequest {
+    let question = LineageQuery {
         ids: ids.iter().map(start).collect(),
         direction,
         links: Some(links),
@@ -253,19 +253,19 @@ fn descriptions_are_the_first_of_what_is_said_whoever_has_it() {
     assert_eq!(whole[0].kind.as_deref(), Some("Entity"));
 
     // Each triple at a site of its own, in the open and sealed.
-    let seal = Seal::new(&Seal::new_secret().unwrap()).unwrap();
-    for seal in [None, Some(&seal)] {
-        let say = |id: &str| seal.map_or(id.to_owned(), |seal| seal.seal(id));
+    let cipher = IdCipher::new(&IdCipher::new_secret().unwrap()).unwrap();
+    for cipher in [None, Some(&cipher)] {
+        let say = |id: &str| cipher.map_or(id.to_owned(), |cipher| cipher.encrypt(id));
         let ask = |triples: Vec<Triple>| {
             let ids = vec![Start {
                 id: say("e"),
                 depth: None,
             }];
-            let question = LineageRequest {
+            let question = LineageQuery {
                 ids,
-                ..LineageRequest::default()
+                ..LineageQuery::default()
             };
-            lineage(&store_of(triples), &question, seal).nodes
+            lineage(&store_of(triples), &question, cipher).nodes
         };
         let whole = ask(all.clone()).remove(0);
         let mut merged = Node {
@@ -305,36 +305,43 @@ fn with_a_seal_nothing_but_kinds_is_plain() {
         said("secret doc", rdfs::LABEL, text("secret label")),
         said("secret doc", GENERATED, text("secret time")),
     ]);
-    let seal = Seal::new(&Seal::new_secret().unwrap()).unwrap();
+    let cipher = IdCipher::new(&IdCipher::new_secret().unwrap()).unwrap();
     let ask = |id: &str, links: u64| {
         let ids = vec![Start {
             id: id.into(),
             depth: None,
         }];
-        let question = LineageRequest {
+        let question = LineageQuery {
             ids,
             links: Some(links),
-            ..LineageRequest::default()
+            ..LineageQuery::default()
         };
-        lineage(&store, &question, Some(&seal))
+        lineage(&store, &question, Some(&cipher))
     };
-    let found = ask(&seal.seal("secret doc"), 10);
+    let found = ask(&cipher.encrypt("secret doc"), 10);
     assert_eq!((found.links.len(), found.nodes.len()), (1, 2));
     let told = serde_json::to_string(&found).unwrap();
     assert!(!told.contains("secret"), "{told}");
     assert!(told.contains("created") && !told.contains("2026-11-16"));
     let times = found.nodes.iter().filter_map(|node| node.time.as_deref());
-    let times: BTreeSet<String> = times.map(|time| seal.open(time).unwrap()).collect();
+    let times: BTreeSet<String> = times.map(|time| cipher.decrypt(time).unwrap()).collect();
     let wanted = ["2026-11-16T10:00:00Z", "secret time"].map(str::to_owned);
     assert_eq!(times, wanted.into());
-    assert_eq!(seal.open(&found.links[0].effect).unwrap(), "secret doc");
-    let other = Seal::new(&Seal::new_secret().unwrap()).unwrap();
-    for unknown in ["secret doc", &other.seal("secret doc"), &seal.seal("other")] {
+    assert_eq!(
+        cipher.decrypt(&found.links[0].effect).unwrap(),
+        "secret doc"
+    );
+    let other = IdCipher::new(&IdCipher::new_secret().unwrap()).unwrap();
+    for unknown in [
+        "secret doc",
+        &other.encrypt("secret doc"),
+        &cipher.encrypt("other"),
+    ] {
         assert_eq!(ask(unknown, 10), Lineage::default());
     }
     assert_eq!(
-        ask(&seal.seal("secret doc"), 0).open,
-        [seal.seal("secret doc")]
+        ask(&cipher.encrypt("secret doc"), 0).open,
+        [cipher.encrypt("secret doc")]
     );
 }
 
@@ -349,9 +356,9 @@ fn what_is_not_reached_in_time_is_open() {
             id: id.clone(),
             depth: None,
         };
-        let question = LineageRequest {
+        let question = LineageQuery {
             ids: asked.iter().map(start).collect(),
-            ..LineageRequest::default()
+            ..LineageQuery::default()
         };
         // The time is over before it begins: one id is taken up all the same.
         let found = until(&store, &question, None, Instant::now());

@@ -28,8 +28,8 @@ pub(super) fn check(path: &Path, site: Option<&str>) -> Result<(u64, String)> {
         && name != site
     {
         bail!(
-            "this is the data folder of the site {name:?}, and not of {site:?}; name the site so, \
-             or take another folder"
+            "this is the data directory of the site {name:?}, and not of {site:?}; name the site so, \
+             or take another directory"
         );
     }
     let mut faults = faults(path, &examined);
@@ -88,8 +88,8 @@ fn told(pages: &Pages, examined: &Examined) -> Result<Option<String>> {
 ///
 /// # Errors
 /// A log that is in use, or of which nothing can be read; a disk that refuses.
-pub(crate) fn salvage(folder: &Path, site: &str) -> Result<Vec<String>> {
-    let path = folder.join(FILE);
+pub(crate) fn salvage(directory: &Path, site: &str) -> Result<Vec<String>> {
+    let path = directory.join(FILE);
     if !path.exists() {
         return Ok(Vec::new());
     }
@@ -104,7 +104,7 @@ pub(crate) fn salvage(folder: &Path, site: &str) -> Result<Vec<String>> {
         if examined.is_hopeless(&KIND) {
             return Err(Damaged::of(said).context(nothing));
         }
-        tidy(folder);
+        tidy(directory);
         said.extend(told(&pages, &examined)?);
         let name = examined.text("name").unwrap_or(site);
         let key = match examined.text("key") {

@@ -16,8 +16,8 @@ fn entries(log: &Log, from: u64) -> Vec<(u64, u64, String)> {
 
 #[test]
 fn what_is_appended_is_there_after_a_restart() {
-    let folder = tempfile::tempdir().unwrap();
-    let data = folder.path().join("new/data");
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path().join("new/data");
     let key = {
         let log = Log::open(&data, "galway").unwrap();
         assert_eq!(log.next(), 0);
@@ -45,17 +45,17 @@ fn what_is_appended_is_there_after_a_restart() {
     assert_eq!(mode & 0o777, 0o700);
 }
 
-/// A folder that was there may be open to others; the log is not. What was left by a process that
+/// A directory that was there may be open to others; the log is not. What was left by a process that
 /// was killed while it made the log is no log.
 #[test]
 fn a_new_log_is_whole_and_for_its_owner_only() {
     use std::os::unix::fs::PermissionsExt;
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let open = std::fs::Permissions::from_mode(0o755);
-    std::fs::set_permissions(folder.path(), open).unwrap();
-    let left = folder.path().join(".temporary-x");
+    std::fs::set_permissions(directory.path(), open).unwrap();
+    let left = directory.path().join(".temporary-x");
     std::fs::write(&left, "").unwrap();
-    let log = Log::open(folder.path(), "galway").unwrap();
+    let log = Log::open(directory.path(), "galway").unwrap();
     let mode = std::fs::metadata(&log.path).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     assert!(!left.exists());
@@ -63,8 +63,8 @@ fn a_new_log_is_whole_and_for_its_owner_only() {
 
 #[test]
 fn what_is_no_log_of_this_site_is_refused_and_left_alone() {
-    let folder = tempfile::tempdir().unwrap();
-    let data = folder.path();
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path();
     let path = data.join("site.redb");
     let refusal = |site: &str| format!("{:#}", Log::open(data, site).unwrap_err());
     {
@@ -96,8 +96,8 @@ fn what_is_no_log_of_this_site_is_refused_and_left_alone() {
 /// After a write that seemed to have failed the log is closed; what opening it again shows decides.
 #[test]
 fn a_log_that_was_closed_goes_on_and_tells_what_was_missed() {
-    let folder = tempfile::tempdir().unwrap();
-    let log = Log::open(folder.path(), "galway").unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let log = Log::open(directory.path(), "galway").unwrap();
     log.append(1, b"one").unwrap();
     *log.slot() = None;
     assert_eq!(entries(&log, 0).len(), 1);
@@ -118,7 +118,7 @@ fn a_log_that_was_closed_goes_on_and_tells_what_was_missed() {
     assert!(matches!(log.append(3, b"three"), Err(AppendError::Behind)));
     // Not there while it cannot be opened.
     *log.slot() = None;
-    let (path, away) = (&log.path, folder.path().join("away"));
+    let (path, away) = (&log.path, directory.path().join("away"));
     std::fs::rename(path, &away).unwrap();
     assert!(matches!(
         log.append(4, b"four"),
@@ -130,7 +130,7 @@ fn a_log_that_was_closed_goes_on_and_tells_what_was_missed() {
     // Another file in its place is not written to.
     *log.slot() = None;
     std::fs::remove_file(path).unwrap();
-    drop(Log::open(folder.path(), "galway").unwrap());
+    drop(Log::open(directory.path(), "galway").unwrap());
     assert!(matches!(
         log.append(5, b"five"),
         Err(AppendError::Storage(_))
@@ -140,7 +140,7 @@ fn a_log_that_was_closed_goes_on_and_tells_what_was_missed() {
         log.append(5, b"five"),
         Err(AppendError::Storage(_))
     ));
-    Log::open(folder.path(), "galway").unwrap();
+    Log::open(directory.path(), "galway").unwrap();
 }
 
 /// All that a log says.
@@ -195,11 +195,11 @@ fn a_damaged_log_is_refused_or_says_all_and_what_is_salvaged_is_right() {
             for seed in first..first + trials(usual) {
                 let mut bytes = good.clone();
                 let what = damage(&mut bytes, seed);
-                let folder = tempfile::tempdir().unwrap();
-                copy(from.path(), folder.path());
-                let path = folder.path().join(FILE);
+                let directory = tempfile::tempdir().unwrap();
+                copy(from.path(), directory.path());
+                let path = directory.path().join(FILE);
                 std::fs::write(&path, &bytes).unwrap();
-                match Log::open(folder.path(), "galway") {
+                match Log::open(directory.path(), "galway") {
                     Ok(log) => {
                         let found = said(&log);
                         assert!(
@@ -222,13 +222,13 @@ fn a_damaged_log_is_refused_or_says_all_and_what_is_salvaged_is_right() {
                         refused += 1;
                     }
                 }
-                let Ok(told) = salvage(folder.path(), "galway") else {
+                let Ok(told) = salvage(directory.path(), "galway") else {
                     assert_eq!(std::fs::read(&path).unwrap(), bytes);
                     continue;
                 };
                 saved += 1;
                 let told = told.join("\n");
-                let log = Log::open(folder.path(), "galway").unwrap();
+                let log = Log::open(directory.path(), "galway").unwrap();
                 let (kept, published, _) = said(&log);
                 assert!(published.is_empty());
                 let mut all = wanted.0.iter();

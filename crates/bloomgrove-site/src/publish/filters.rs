@@ -21,8 +21,8 @@ use bloomgrove::Filter;
 use bloomgrove_client::api::{PublishedSet, SetVersion};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::plan::{Plan, Regrown, Revived};
 use super::set::{Acknowledged, Message, Note, Set, State};
+use super::spec::{FilterSpec, Regrown, Revived};
 use super::window::set_name;
 
 /// Sets that the coordinator is told of at most.
@@ -31,7 +31,7 @@ const MOST_BELIEVED: usize = 4000;
 /// All filters of a site.
 #[derive(Debug)]
 pub(crate) struct Sets {
-    plan: Plan,
+    spec: FilterSpec,
     sets: BTreeMap<u64, Set>,
     /// Windows with ids in the log, kept or not, by their beginnings.
     windows: BTreeMap<u64, Entries>,
@@ -57,25 +57,25 @@ struct Entries {
 
 impl Sets {
     /// None yet. `notes` are what the log says of sets; entries before `settled` were acknowledged.
-    pub(crate) fn new(plan: Plan, mut notes: BTreeMap<String, Note>, settled: u64) -> Self {
+    pub(crate) fn new(spec: FilterSpec, mut notes: BTreeMap<String, Note>, settled: u64) -> Self {
         // Without windows, what that one set has is all that was acknowledged.
-        let all = notes.get(&set_name(&plan.site, None, 0));
+        let all = notes.get(&set_name(&spec.site, None, 0));
         let settled = all.map_or(settled, |note| note.position.max(settled));
         // Made with another seal, for another rate or for other windows, it says nothing of the
         // filters here.
-        let of_others = |note: &Note| note.length != plan.length();
+        let of_others = |note: &Note| note.length != spec.length();
         let outdated = notes.iter().filter(|(_, note)| of_others(note));
         let outdated = outdated.map(|(name, _)| name.clone()).collect();
         notes.retain(|_, note| {
-            let params = plan.params(note.items);
-            (note.length, note.keep) == (plan.length(), plan.keep())
-                && note.seal == plan.seal_mark()
+            let params = spec.params(note.items);
+            (note.length, note.keep) == (spec.length(), spec.keep())
+                && note.cipher == spec.key_check()
                 && params.is_ok_and(|params| {
                     (params.bits(), params.hashes()) == (note.bits, note.hashes)
                 })
         });
         Self {
-            plan,
+            spec,
             sets: BTreeMap::new(),
             windows: BTreeMap::new(),
             position: 0,
@@ -86,8 +86,8 @@ impl Sets {
         }
     }
 
-    pub(crate) fn plan(&self) -> &Plan {
-        &self.plan
+    pub(crate) fn spec(&self) -> &FilterSpec {
+        &self.spec
     }
 
     pub(crate) fn position(&self) -> u64 {
@@ -96,7 +96,7 @@ impl Sets {
 
     /// How many ids there are in all.
     pub(crate) fn ids(&self) -> u64 {
-        let all = match self.plan.window {
+        let all = match self.spec.window {
             Some(_) => self.known.len(),
             None => self.sets.get(&0).map_or(0, |set| set.seen.len()),
         };
@@ -105,7 +105,7 @@ impl Sets {
 
     /// Whether an id is in the window of this second.
     pub(crate) fn has(&self, second: u64, id: &str) -> bool {
-        let set = self.sets.get(&self.plan.begin(second));
+        let set = self.sets.get(&self.spec.begin(second));
         set.is_some_and(|set| set.seen.contains(&xxh3_64(id.as_bytes())))
     }
 
@@ -121,11 +121,11 @@ impl Sets {
         now: u64,
         ids: impl IntoIterator<Item = T>,
     ) -> Result<()> {
-        let begin = self.plan.begin(second);
-        let live = self.plan.is_live(begin, now);
+        let begin = self.spec.begin(second);
+        let live = self.spec.is_live(begin, now);
         for id in ids {
             let id = id.as_ref();
-            if self.plan.window.is_some() {
+            if self.spec.window.is_some() {
                 self.known.insert(xxh3_64(id.as_bytes()));
             }
             let is_first = !self.windows.contains_key(&begin);
@@ -140,7 +140,7 @@ impl Sets {
             // One that was over meanwhile has more ids in the log: see `lost`.
             if let Some(set) = self.sets.get_mut(&begin) {
                 set.recall(entry);
-                set.insert(&self.plan, id)?;
+                set.insert(&self.spec, id)?;
             }
         }
         Ok(())
@@ -152,16 +152,16 @@ impl Sets {
     }
 
     fn make(&mut self, begin: u64) -> Result<Set> {
-        let name = set_name(&self.plan.site, self.plan.window.as_ref(), begin);
+        let name = set_name(&self.spec.site, self.spec.window.as_ref(), begin);
         let note = self.notes.remove(&name);
-        Set::new(&self.plan, begin, note)
+        Set::new(&self.spec, begin, note)
     }
 
     /// Windows of the log that are kept, and have no set here: by a clock that was ahead they were
     /// over.
     pub(crate) fn lost(&self, now: u64) -> Vec<u64> {
         let live = self.windows.keys().rev();
-        let live = live.take_while(|begin| self.plan.is_live(**begin, now));
+        let live = live.take_while(|begin| self.spec.is_live(**begin, now));
         live.filter(|begin| !self.sets.contains_key(begin))
             .copied()
             .collect()
@@ -171,7 +171,7 @@ impl Sets {
     /// entry on.
     pub(crate) fn unpublished(&self, now: u64) -> BTreeMap<u64, u64> {
         let over = self.windows.iter();
-        let over = over.take_while(|(begin, _)| !self.plan.is_live(**begin, now));
+        let over = over.take_while(|(begin, _)| !self.spec.is_live(**begin, now));
         let from = over.map(|(begin, entries)| (*begin, entries, entries.filed.max(self.settled)));
         let unpublished = from.filter(|(_, entries, from)| entries.last >= *from);
         unpublished.map(|(begin, _, from)| (begin, from)).collect()
@@ -190,7 +190,7 @@ impl Sets {
     /// is to be noted.
     pub(crate) fn settle(&mut self, position: u64) -> bool {
         // Without windows, the note of the only set tells as much.
-        let is_new = position > self.settled && self.plan.window.is_some();
+        let is_new = position > self.settled && self.spec.window.is_some();
         self.settled = self.settled.max(position);
         is_new
     }
@@ -198,7 +198,7 @@ impl Sets {
     /// Whether windows with ids are over: nobody comes here for what is only in there.
     pub(crate) fn has_expired(&self, now: u64) -> bool {
         let first = self.windows.keys().next();
-        first.is_some_and(|begin| !self.plan.is_live(*begin, now))
+        first.is_some_and(|begin| !self.spec.is_live(*begin, now))
     }
 
     /// Takes sets that were made from the log; nothing may have been recorded meanwhile.
@@ -243,9 +243,9 @@ impl Sets {
     /// Forgets windows whose time is over; gives the names of their sets.
     pub(crate) fn expire(&mut self, now: u64) -> Vec<String> {
         let mut gone = Vec::new();
-        let plan = &self.plan;
+        let spec = &self.spec;
         self.sets.retain(|begin, set| {
-            let live = plan.is_live(*begin, now);
+            let live = spec.is_live(*begin, now);
             if !live {
                 gone.push(set.name.clone());
             }
@@ -360,7 +360,7 @@ impl Sets {
         Some(Message {
             set: set.name.clone(),
             base,
-            expires_in: self.plan.expires_in(begin, now),
+            expires_in: self.spec.expires_in(begin, now),
             begin,
             items: set.items,
             state,
@@ -401,9 +401,9 @@ impl Sets {
             items: set.items,
             bits: message.state.filter.params().bits(),
             hashes: message.state.filter.params().hashes(),
-            seal: self.plan.seal_mark(),
-            length: self.plan.length(),
-            keep: self.plan.keep(),
+            cipher: self.spec.key_check(),
+            length: self.spec.length(),
+            keep: self.spec.keep(),
             store,
         })
     }

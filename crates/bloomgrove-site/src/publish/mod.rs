@@ -15,9 +15,9 @@
 //! it lacks.
 
 pub(crate) mod filters;
-pub(crate) mod plan;
 pub(crate) mod push;
 mod set;
+pub(crate) mod spec;
 mod window;
 
 pub use window::{Window, set_name, timestamp};

@@ -69,7 +69,7 @@ enum Form {
 /// How the last round went.
 #[derive(Debug, Default)]
 struct Last {
-    heard: Option<Instant>,
+    succeeded: Option<Instant>,
     problem: Option<String>,
     /// It was said once that the coordinator knows no sites.
     told_old: bool,
@@ -161,7 +161,7 @@ impl Publisher {
         let mut last = self.last();
         match &done {
             Ok(()) => {
-                last.heard = Some(Instant::now());
+                last.succeeded = Some(Instant::now());
                 last.problem = None;
             }
             Err(error) => last.problem = Some(format!("{error:#}")),
@@ -396,8 +396,8 @@ impl Publisher {
         let last = self.last();
         CoordinatorStatus {
             url: self.client.server().to_owned(),
-            in_touch: last.heard.is_some() && last.problem.is_none(),
-            heard: last.heard.map(|at| at.elapsed().as_secs_f64()),
+            connected: last.succeeded.is_some() && last.problem.is_none(),
+            last_success: last.succeeded.map(|at| at.elapsed().as_secs_f64()),
             problem: last.problem.clone(),
             whole: self.whole.load(Relaxed),
             whole_bytes: self.whole_bytes.load(Relaxed),

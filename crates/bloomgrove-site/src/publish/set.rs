@@ -16,7 +16,7 @@ use bloomgrove::{Filter, codec, tune};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::plan::Plan;
+use super::spec::FilterSpec;
 use super::window::set_name;
 
 /// What the coordinator has acknowledged of a set, as the log keeps it.
@@ -33,7 +33,7 @@ pub(crate) struct Note {
     pub(crate) bits: u64,
     pub(crate) hashes: u32,
     /// Of the seal; 0 without one.
-    pub(crate) seal: u64,
+    pub(crate) cipher: u64,
     /// Seconds of its window, and those that it is kept for; 0 without windows.
     #[serde(default)]
     pub(crate) length: u64,
@@ -83,14 +83,14 @@ pub(super) struct Set {
 
 impl Set {
     /// One without ids. What the log says of it counts if it is made for as many.
-    pub(super) fn new(plan: &Plan, begin: u64, note: Option<Note>) -> Result<Self> {
-        let least = tune::step(plan.expect);
+    pub(super) fn new(spec: &FilterSpec, begin: u64, note: Option<Note>) -> Result<Self> {
+        let least = tune::step(spec.expect);
         let items = note.as_ref().map_or(least, |note| note.items.max(least));
         Ok(Self {
-            name: set_name(&plan.site, plan.window.as_ref(), begin),
+            name: set_name(&spec.site, spec.window.as_ref(), begin),
             items,
             seen: HashSet::new(),
-            current: Arc::new(plan.filter(items)?),
+            current: Arc::new(spec.filter(items)?),
             sent: None,
             acknowledged: None,
             whole: false,
@@ -107,9 +107,9 @@ impl Set {
             .ok_or_else(|| anyhow::anyhow!("a filter that was just made is shared"))
     }
 
-    pub(super) fn insert(&mut self, plan: &Plan, id: &str) -> Result<()> {
+    pub(super) fn insert(&mut self, spec: &FilterSpec, id: &str) -> Result<()> {
         self.seen.insert(xxh3_64(id.as_bytes()));
-        let key = plan.key(id);
+        let key = spec.key(id);
         if !self.current.contains(&key) {
             self.change()?.insert(&key);
         }

@@ -10,9 +10,9 @@ const HOUR: u64 = 3600;
 /// 2026-11-16T09:00:00Z.
 const NINE: u64 = 1_794_819_600;
 
-fn plan(windows: bool) -> Plan {
+fn spec(windows: bool) -> FilterSpec {
     let hours = |hours| Duration::from_secs(hours * HOUR);
-    Plan {
+    FilterSpec {
         site: "galway".into(),
         window: windows.then(|| Window {
             length: hours(1),
@@ -20,12 +20,12 @@ fn plan(windows: bool) -> Plan {
         }),
         expect: 40,
         fpr: 0.001,
-        seal: None,
+        cipher: None,
     }
 }
 
-fn open(folder: &Path, windows: bool, now: u64) -> Records {
-    Records::open(folder, plan(windows), 1_000_000, now).unwrap()
+fn open(directory: &Path, windows: bool, now: u64) -> Records {
+    Records::open(directory, spec(windows), 1_000_000, now).unwrap()
 }
 
 fn made(document: &str) -> Vec<Triple> {
@@ -68,7 +68,7 @@ fn said(of: &[(&str, &[&str])]) -> Vec<(String, Vec<String>)> {
 
 #[test]
 fn ids_are_in_the_windows_in_which_they_were_recorded() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let all = ["a", "b", "c", "urn:event:a"];
     let wanted = said(&[
         ("2026-11-16T09", &["a", "b", "urn:event:a"]),
@@ -76,7 +76,7 @@ fn ids_are_in_the_windows_in_which_they_were_recorded() {
         ("2026-11-16T11", &["c"]),
     ]);
     {
-        let records = open(folder.path(), true, NINE);
+        let records = open(directory.path(), true, NINE);
         let new = records.add(made("a"), NINE).unwrap();
         assert_eq!(new.links, 1);
         records.add(made("b"), NINE + HOUR - 1).unwrap();
@@ -96,10 +96,10 @@ fn ids_are_in_the_windows_in_which_they_were_recorded() {
         assert_eq!(records.sets().ids(), 6);
     }
     let now = NINE + 2 * HOUR;
-    assert_eq!(found(&open(folder.path(), true, now), &all), wanted);
+    assert_eq!(found(&open(directory.path(), true, now), &all), wanted);
     // Three hours after its end a window is gone.
     let late = NINE + 4 * HOUR;
-    let records = open(folder.path(), true, late);
+    let records = open(directory.path(), true, late);
     assert_eq!(found(&records, &all), wanted[1..]);
     assert_eq!(records.sets().ids(), 6);
     assert!(records.sets().expire(late).is_empty());
@@ -109,20 +109,20 @@ fn ids_are_in_the_windows_in_which_they_were_recorded() {
     );
     assert_eq!(found(&records, &all), wanted[2..]);
     // The triples are not.
-    assert_eq!(records.store.len(), open_later(folder, records));
+    assert_eq!(records.store.len(), open_later(directory, records));
 }
 
-fn open_later(folder: tempfile::TempDir, records: Records) -> u64 {
+fn open_later(directory: tempfile::TempDir, records: Records) -> u64 {
     drop(records);
-    open(folder.path(), false, NINE).store.len()
+    open(directory.path(), false, NINE).store.len()
 }
 
 /// What was acknowledged is known again after a restart, with later ids on top of it as a delta.
 #[test]
 fn what_was_acknowledged_is_recalled() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let set = "galway/ids/all";
-    let records = open(folder.path(), false, NINE);
+    let records = open(directory.path(), false, NINE);
     records.add(made("a"), NINE).unwrap();
     let message = records.sets().next(set, NINE).unwrap();
     records.add(made("b"), NINE).unwrap();
@@ -134,7 +134,7 @@ fn what_was_acknowledged_is_recalled() {
     records.log.note_published(set, Some(&bytes)).unwrap();
     drop(records);
 
-    let records = open(folder.path(), false, NINE);
+    let records = open(directory.path(), false, NINE);
     assert_eq!(records.sets().version(set), Some((7, Some(1))));
     assert_eq!(records.sets().pending(), 2);
     let again = records.sets().next(set, NINE).unwrap();
@@ -145,31 +145,31 @@ fn what_was_acknowledged_is_recalled() {
     drop(records);
 
     // Of another rate or seal, or of a log that has gone back, it says nothing.
-    let mut other = plan(false);
+    let mut other = spec(false);
     other.fpr = 0.01;
-    let records = Records::open(folder.path(), other, 1000, NINE).unwrap();
+    let records = Records::open(directory.path(), other, 1000, NINE).unwrap();
     assert_eq!(records.sets().next(set, NINE).unwrap().base(), None);
     let mut ahead = note;
     ahead.position = 3;
     let bytes = serde_json::to_vec(&ahead).unwrap();
     records.log.note_published(set, Some(&bytes)).unwrap();
     drop(records);
-    let records = open(folder.path(), false, NINE);
+    let records = open(directory.path(), false, NINE);
     assert_eq!(records.sets().next(set, NINE).unwrap().base(), None);
 }
 
 #[test]
 fn a_filter_grows_with_its_ids_while_running_and_at_the_start() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let names: Vec<String> = (0..300).map(|n| format!("doc {n}")).collect();
     let bits = {
-        let records = open(folder.path(), false, NINE);
+        let records = open(directory.path(), false, NINE);
         for name in &names {
             records.add(made(name), NINE).unwrap();
         }
         records.sets().published()[0].bits
     };
-    let records = open(folder.path(), false, NINE);
+    let records = open(directory.path(), false, NINE);
     assert_eq!(records.sets().published()[0].bits, bits);
     assert!(bits > 600 * 14);
     let sets = records.sets();
@@ -182,8 +182,8 @@ fn a_filter_grows_with_its_ids_while_running_and_at_the_start() {
 /// A batch that was written though it seemed not to be is taken in with the next.
 #[test]
 fn what_memory_has_missed_is_taken_in() {
-    let folder = tempfile::tempdir().unwrap();
-    let records = open(folder.path(), false, NINE);
+    let directory = tempfile::tempdir().unwrap();
+    let records = open(directory.path(), false, NINE);
     records.add(made("a"), NINE).unwrap();
     records
         .log
@@ -197,14 +197,14 @@ fn what_memory_has_missed_is_taken_in() {
     );
     let triples = records.store.len();
     drop(records);
-    assert_eq!(open(folder.path(), false, NINE).store.len(), triples);
+    assert_eq!(open(directory.path(), false, NINE).store.len(), triples);
 }
 
 /// A set that was over by a clock ahead has all its ids when the clock is right again: with only
 /// those recorded since, it would take the place of the whole one.
 #[test]
 fn a_clock_that_was_ahead_leaves_no_id_out() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let (ahead, label) = (NINE + 1000 * HOUR, "2026-11-16T09");
     let names: Vec<String> = (0..100).map(|n| format!("doc {n}")).collect();
     let all: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -213,7 +213,7 @@ fn a_clock_that_was_ahead_leaves_no_id_out() {
         let mut found = found.into_iter().filter(|(name, _)| name == label);
         found.next().map_or(0, |(_, ids)| ids.len())
     };
-    let records = open(folder.path(), true, NINE);
+    let records = open(directory.path(), true, NINE);
     for name in &names[..50] {
         records.add(made(name), NINE).unwrap();
     }
@@ -239,7 +239,7 @@ fn a_clock_that_was_ahead_leaves_no_id_out() {
     drop(records);
 
     // From the start on; and over between two looks at the clock.
-    let records = open(folder.path(), true, ahead);
+    let records = open(directory.path(), true, ahead);
     assert_eq!(in_label(&records), 0);
     records.add(made(&names[52]), NINE + 3).unwrap();
     assert_eq!(in_label(&records), 52);
@@ -256,8 +256,8 @@ fn a_clock_that_was_ahead_leaves_no_id_out() {
 /// meanwhile is taken for the whole batch.
 #[test]
 fn a_large_batch_does_not_keep_others_from_the_filters() {
-    let folder = tempfile::tempdir().unwrap();
-    let records = open(folder.path(), false, NINE);
+    let directory = tempfile::tempdir().unwrap();
+    let records = open(directory.path(), false, NINE);
     let triples: Vec<Triple> = (0..30_000)
         .flat_map(|n| made(&format!("doc {n}")))
         .collect();
@@ -283,8 +283,8 @@ fn a_large_batch_does_not_keep_others_from_the_filters() {
 /// What is known of sets of other windows says nothing of those of now; they are not needed.
 #[test]
 fn sets_of_other_windows_are_outdated() {
-    let folder = tempfile::tempdir().unwrap();
-    let records = open(folder.path(), true, NINE);
+    let directory = tempfile::tempdir().unwrap();
+    let records = open(directory.path(), true, NINE);
     records.add(made("a"), NINE).unwrap();
     let set = records.sets().names().remove(0);
     let message = records.sets().next(&set, NINE).unwrap();
@@ -294,9 +294,9 @@ fn sets_of_other_windows_are_outdated() {
     drop(records);
 
     let with = |change: &dyn Fn(&mut Window)| {
-        let mut other = plan(true);
+        let mut other = spec(true);
         other.window.iter_mut().for_each(change);
-        Records::open(folder.path(), other, 1000, NINE).unwrap()
+        Records::open(directory.path(), other, 1000, NINE).unwrap()
     };
     let same = with(&|_| {});
     assert_eq!(same.sets().version(&set), Some((7, Some(1))));
@@ -324,9 +324,9 @@ fn sets_of_other_windows_are_outdated() {
 /// What was never published is in a window that is kept, whatever the clock said when it was recorded.
 #[test]
 fn what_was_recorded_by_a_clock_behind_is_published() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let (behind, late) = (NINE - 1000 * HOUR, NINE + 5 * HOUR);
-    let records = open(folder.path(), true, behind);
+    let records = open(directory.path(), true, behind);
     records.add(made("a"), behind).unwrap();
     records.add(made("b"), behind + HOUR).unwrap();
     assert!(!records.sets().has_expired(behind));
@@ -341,7 +341,7 @@ fn what_was_recorded_by_a_clock_behind_is_published() {
     assert_eq!(records.log.next(), entries);
     drop(records);
     // At the next start, too; and when the coordinator was away for as long as windows are kept.
-    let records = open(folder.path(), true, NINE + 2);
+    let records = open(directory.path(), true, NINE + 2);
     records.settle(NINE + 2).unwrap();
     assert_eq!(found(&records, &["a", "b"]), in_nine);
     records.settle(late).unwrap();
@@ -351,7 +351,7 @@ fn what_was_recorded_by_a_clock_behind_is_published() {
     let position = records.sets().position();
     records.settled(position).unwrap();
     drop(records);
-    let records = open(folder.path(), true, late + 10 * HOUR);
+    let records = open(directory.path(), true, late + 10 * HOUR);
     records.settle(late + 10 * HOUR).unwrap();
     assert_eq!(found(&records, &["a", "b"]), []);
     assert_eq!(records.log.next(), position);
@@ -361,8 +361,8 @@ fn what_was_recorded_by_a_clock_behind_is_published() {
 /// By a clock that was far ahead a set would have to stay for longer than a coordinator allows.
 #[test]
 fn a_set_of_a_window_to_come_is_not_kept_for_longer_than_others() {
-    let folder = tempfile::tempdir().unwrap();
-    let records = open(folder.path(), true, NINE);
+    let directory = tempfile::tempdir().unwrap();
+    let records = open(directory.path(), true, NINE);
     records.add(made("a"), NINE + 10_000_000 * HOUR).unwrap();
     let set = records.sets().names().remove(0);
     let message = records.sets().next(&set, NINE).unwrap();

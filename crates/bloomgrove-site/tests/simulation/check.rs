@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use bloomgrove_client::api::{Direction, Trace, TraceRequest};
+use bloomgrove_client::api::{Direction, Trace, TraceQuery};
 
 use crate::PERIOD;
 use crate::truth::{Fact, told};
@@ -14,11 +14,11 @@ const EXPIRED: &str = "windows have expired";
 
 impl World {
     async fn ask(self: &Arc<Self>, id: &str, direction: Direction, all: bool) -> Option<Trace> {
-        let question = TraceRequest {
+        let question = TraceQuery {
             ids: vec![id.to_owned()],
             direction,
             broadcast: all,
-            ..TraceRequest::default()
+            ..TraceQuery::default()
         };
         self.client().trace(&question).await.ok()
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bloomgrove::{Filter, tune};
-use bloomgrove_client::api::{CreateSet, Key, WhichRequest};
+use bloomgrove_client::api::{CreateSet, Key, WhichQuery};
 
 use crate::world::World;
 
@@ -79,9 +79,9 @@ impl World {
         if wanted.is_empty() {
             return;
         }
-        let question = WhichRequest {
+        let question = WhichQuery {
             keys: wanted.iter().map(|(_, key)| Key::from(&**key)).collect(),
-            ..WhichRequest::default()
+            ..WhichQuery::default()
         };
         let Ok(which) = self.client().which(&question).await else {
             return;

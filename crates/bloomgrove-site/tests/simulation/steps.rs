@@ -308,7 +308,7 @@ impl World {
                 Some(coordinator) => {
                     let made = coordinator.snapshot();
                     made.ok()
-                        .map(|made| (coordinator.snapshots_folder().join(made.file), true))
+                        .map(|made| (coordinator.snapshots_directory().join(made.file), true))
                 }
                 None => {
                     let copy = data.join(format!("copy-{copies}"));

@@ -4,12 +4,12 @@ use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use bloomgrove_client::api::{Code, LineageRequest, Start};
+use bloomgrove_client::api::{Code, LineageQuery, Start};
 use bloomgrove_site::{Handle, SiteConfig};
 
 use crate::support::*;
 
-/// Where the child finds its data folder; without it, it is no child.
+/// Where the child finds its data directory; without it, it is no child.
 const FOLDER: &str = "BLOOMGROVE_TEST_SITE";
 
 fn alone(data: PathBuf) -> SiteConfig {
@@ -20,12 +20,12 @@ fn alone(data: PathBuf) -> SiteConfig {
 }
 
 /// This program as a child that runs one of its tests, after some lines of shell.
-fn child(before: &str, test: &str, folder: &std::path::Path) -> Command {
+fn child(before: &str, test: &str, directory: &std::path::Path) -> Command {
     let mut command = Command::new("bash");
     let script = format!("{before} exec \"$0\" --exact {test} --ignored --nocapture");
     let program = std::env::current_exe().unwrap();
     command.args(["-c", &script]).arg(program);
-    command.env(FOLDER, folder);
+    command.env(FOLDER, directory);
     command
 }
 
@@ -34,9 +34,9 @@ async fn knows(site: &Handle, id: &str) -> bool {
         id: id.into(),
         depth: Some(0),
     }];
-    let question = LineageRequest {
+    let question = LineageQuery {
         ids,
-        ..LineageRequest::default()
+        ..LineageQuery::default()
     };
     !site.lineage(question).await.unwrap().nodes.is_empty()
 }
@@ -44,10 +44,12 @@ async fn knows(site: &Handle, id: &str) -> bool {
 /// A file that may not grow any more stands for a full disk.
 #[test]
 fn a_full_disk_refuses_and_the_site_goes_on() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     // Without the trap the system ends who writes more.
     let limit = "trap '' XFSZ; ulimit -S -f 8192;";
-    let child = child(limit, "disk::full", folder.path()).output().unwrap();
+    let child = child(limit, "disk::full", directory.path())
+        .output()
+        .unwrap();
     let said = String::from_utf8_lossy(&child.stdout);
     assert!(
         child.status.success() && said.contains("1 passed"),
@@ -58,10 +60,10 @@ fn a_full_disk_refuses_and_the_site_goes_on() {
 #[tokio::test]
 #[ignore = "a part of the test above"]
 async fn full() {
-    let Some(folder) = std::env::var_os(FOLDER) else {
+    let Some(directory) = std::env::var_os(FOLDER) else {
         return;
     };
-    let config = alone(folder.into());
+    let config = alone(directory.into());
     let (running, handle) = site(config.clone()).await;
     let large = |n: usize| derived(&["root"], &format!("{n} {}", "x".repeat(2000)));
     let mut count = 0;
@@ -102,10 +104,10 @@ async fn full() {
 /// What was acknowledged before the site was killed is there at the next start.
 #[tokio::test]
 async fn what_was_acknowledged_survives_a_kill() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let mut all = 0;
     for kill in 0..4 {
-        let mut child = child("", "disk::killed", folder.path());
+        let mut child = child("", "disk::killed", directory.path());
         let mut child = child.stdout(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut last: Option<u64> = None;
@@ -126,7 +128,7 @@ async fn what_was_acknowledged_survives_a_kill() {
         }
         child.wait().unwrap();
         all = last.unwrap() + 1;
-        let (running, handle) = site(alone(folder.path().into())).await;
+        let (running, handle) = site(alone(directory.path().into())).await;
         for n in 0..all {
             assert!(knows(&handle, &format!("doc {n}")).await, "{n} of {all}");
         }
@@ -137,10 +139,10 @@ async fn what_was_acknowledged_survives_a_kill() {
 #[tokio::test]
 #[ignore = "a part of the test above"]
 async fn killed() {
-    let Some(folder) = std::env::var_os(FOLDER) else {
+    let Some(directory) = std::env::var_os(FOLDER) else {
         return;
     };
-    let (_running, handle) = site(alone(folder.into())).await;
+    let (_running, handle) = site(alone(directory.into())).await;
     let mut n = 0;
     while knows(&handle, &format!("doc {n}")).await {
         n += 1;

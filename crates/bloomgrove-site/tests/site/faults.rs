@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
-use bloomgrove_client::api::{Code, TraceRequest};
+use bloomgrove_client::api::{Code, TraceQuery};
 use bloomgrove_server::Error;
 use bloomgrove_site::{Handle, Site, SiteConfig};
 use http::StatusCode;
@@ -233,9 +233,9 @@ async fn a_coordinator_that_lacks_something_knows_it() {
     let (running, site) = site(config(near.path(), &line.url)).await;
     let client = coordinator.client();
     let lacks = async || {
-        let question = TraceRequest {
+        let question = TraceQuery {
             ids: vec!["nobody".into()],
-            ..TraceRequest::default()
+            ..TraceQuery::default()
         };
         let mut missing = client.trace(&question).await.unwrap().missing;
         missing.pop().map_or(String::new(), |missing| missing.why)
@@ -272,9 +272,9 @@ async fn a_set_that_grew_and_is_gone_is_missed() {
     let (running, site) = site(config(near.path(), &line.url)).await;
     let client = coordinator.client();
     let trace = async || {
-        let question = TraceRequest {
+        let question = TraceQuery {
             ids: vec!["b".into()],
-            ..TraceRequest::default()
+            ..TraceQuery::default()
         };
         client.trace(&question).await.unwrap()
     };

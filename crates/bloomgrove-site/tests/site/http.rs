@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use bloomgrove_client::api::{
-    Code, Event, LONGEST_ID, Lineage, LineageRequest, Link, Relation, Start,
+    Code, Event, LONGEST_ID, Lineage, LineageQuery, Link, Relation, Start,
 };
-use bloomgrove_client::{Client, Error, Seal, Site as Remote};
+use bloomgrove_client::{Client, Error, IdCipher, Site as Remote};
 use bloomgrove_http::access::{KeyEntry, Role, hash_of};
 use bloomgrove_http::disk::Meta;
 use bloomgrove_site::{MOST_AT_A_TIME, SiteConfig};
@@ -21,14 +21,14 @@ fn alone(data: &Path) -> SiteConfig {
     }
 }
 
-fn from(ids: &[&str]) -> LineageRequest {
+fn from(ids: &[&str]) -> LineageQuery {
     let start = |&id: &&str| Start {
         id: id.into(),
         depth: None,
     };
-    LineageRequest {
+    LineageQuery {
         ids: ids.iter().map(start).collect(),
-        ..LineageRequest::default()
+        ..LineageQuery::default()
     }
 }
 
@@ -43,8 +43,8 @@ fn http() -> reqwest::Client {
 
 #[tokio::test]
 async fn what_is_recorded_is_told_also_after_a_restart() {
-    let folder = tempfile::tempdir().unwrap();
-    let (running, _) = site(alone(folder.path())).await;
+    let directory = tempfile::tempdir().unwrap();
+    let (running, _) = site(alone(directory.path())).await;
     let remote = running.remote();
     let events = vec![derived(&["a b", "urn:x:1"], "c"), derived(&["c"], "d")];
     let recorded = remote.record(events.clone()).await.unwrap();
@@ -84,12 +84,12 @@ async fn what_is_recorded_is_told_also_after_a_restart() {
     assert_eq!(lineage.nodes.len(), 7);
     let status = remote.status().await.unwrap();
     assert_eq!((status.name.as_str(), status.ids), ("galway", 7));
-    assert!(status.bytes_on_disk > 0 && status.coordinator.is_none() && !status.sealed);
+    assert!(status.bytes_on_disk > 0 && status.coordinator.is_none() && !status.encrypts_ids);
     let metrics = running.client().metrics().await.unwrap();
     assert!(metrics.contains("\nbloomgrove_site_ids 7\n"), "{metrics}");
     running.stop().await;
 
-    let (running, handle) = site(alone(folder.path())).await;
+    let (running, handle) = site(alone(directory.path())).await;
     let again = running.remote();
     assert_eq!(again.lineage(&from(&["d"])).await.unwrap(), lineage);
     assert_eq!(handle.lineage(from(&["d"])).await.unwrap(), lineage);
@@ -104,8 +104,8 @@ async fn what_is_recorded_is_told_also_after_a_restart() {
 
 #[tokio::test]
 async fn sparql_is_answered_and_changes_nothing() {
-    let folder = tempfile::tempdir().unwrap();
-    let (running, handle) = site(alone(folder.path())).await;
+    let directory = tempfile::tempdir().unwrap();
+    let (running, handle) = site(alone(directory.path())).await;
     let remote = running.remote();
     handle
         .record(vec![derived(&["urn:a"], "urn:b")])
@@ -137,8 +137,8 @@ async fn sparql_is_answered_and_changes_nothing() {
 
 #[tokio::test]
 async fn what_cannot_be_is_refused_as_a_whole() {
-    let folder = tempfile::tempdir().unwrap();
-    let (running, handle) = site(alone(folder.path())).await;
+    let directory = tempfile::tempdir().unwrap();
+    let (running, handle) = site(alone(directory.path())).await;
     let remote = running.remote();
     let wrong = Event {
         outputs: vec![String::new()],
@@ -198,11 +198,11 @@ async fn what_cannot_be_is_refused_as_a_whole() {
 
 #[tokio::test]
 async fn keys_say_who_may_do_what() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     // Made at the first start.
-    site(alone(folder.path())).await.0.stop().await;
+    site(alone(directory.path())).await.0.stop().await;
     let coordinators = {
-        let database = redb::Database::open(folder.path().join("site.redb")).unwrap();
+        let database = redb::Database::open(directory.path().join("site.redb")).unwrap();
         let read = database.begin_read().unwrap();
         String::from_utf8(Meta::read(&read, "key").unwrap()).unwrap()
     };
@@ -214,7 +214,7 @@ async fn keys_say_who_may_do_what() {
             entry("other", Role::Write, "pune/"),
             entry("reader", Role::Read, ""),
         ],
-        ..alone(folder.path())
+        ..alone(directory.path())
     };
     let (running, _) = site(config).await;
     let with = |key: &str| {
@@ -287,10 +287,10 @@ async fn keys_say_who_may_do_what() {
 
 #[tokio::test]
 async fn a_full_memory_refuses_and_goes_on_answering() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let config = SiteConfig {
         triples: 10,
-        ..alone(folder.path())
+        ..alone(directory.path())
     };
     let (running, handle) = site(config.clone()).await;
     let remote = running.remote();
@@ -310,20 +310,23 @@ async fn a_full_memory_refuses_and_goes_on_answering() {
 
 #[tokio::test]
 async fn sealed_ids_are_opened_and_answers_sealed() {
-    let folder = tempfile::tempdir().unwrap();
-    let seal = Seal::new(&Seal::new_secret().unwrap()).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let cipher = IdCipher::new(&IdCipher::new_secret().unwrap()).unwrap();
     let config = SiteConfig {
-        seal: Some(seal.clone()),
-        ..alone(folder.path())
+        cipher: Some(cipher.clone()),
+        ..alone(directory.path())
     };
     let (running, _) = site(config).await;
     let remote = running.remote();
     remote.record(vec![derived(&["a"], "b")]).await.unwrap();
-    let told = remote.lineage(&from(&[&seal.seal("b")])).await.unwrap();
+    let told = remote
+        .lineage(&from(&[&cipher.encrypt("b")]))
+        .await
+        .unwrap();
     let effects: Vec<_> = told
         .links
         .iter()
-        .map(|link| seal.open(&link.effect).unwrap())
+        .map(|link| cipher.decrypt(&link.effect).unwrap())
         .collect();
     assert_eq!(effects.len(), 2);
     assert!(effects.contains(&"b".to_owned()) && effects.contains(&"urn:event:b".to_owned()));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bloomgrove_client::Seal;
+use bloomgrove_client::IdCipher;
 use bloomgrove_client::api::{Event, SiteStatus};
 use bloomgrove_site::{SiteConfig, Window};
 
@@ -49,7 +49,7 @@ async fn whole_once_then_deltas_also_after_a_restart() {
         (status.ids, status.sets[0].ids, status.sets[0].pending),
         (6, 6, 0)
     );
-    assert!(status.coordinator.unwrap().in_touch);
+    assert!(status.coordinator.unwrap().connected);
     // Nothing new, nothing sent.
     site.publish().await.unwrap();
     assert_eq!(counts(&site.status()), (1, 1));
@@ -87,7 +87,7 @@ async fn more_ids_than_expected_make_a_larger_filter() {
     let (running, site) = site(config(near.path(), &coordinator.url)).await;
     // Else it might send something between a batch and the filter that grows with it.
     eventually("the first round", async || {
-        site.status().coordinator.is_some_and(|own| own.in_touch)
+        site.status().coordinator.is_some_and(|own| own.connected)
     })
     .await;
     let mut all = Vec::new();
@@ -131,7 +131,7 @@ async fn the_last_ids_go_out_when_the_site_stops_and_no_coordinator_keeps_it() {
     let config = config(near.path(), &coordinator.url);
     let (running, handle) = site(config.clone()).await;
     eventually("the first round", async || {
-        handle.status().coordinator.is_some_and(|own| own.in_touch)
+        handle.status().coordinator.is_some_and(|own| own.connected)
     })
     .await;
     handle.record(vec![derived(&["a"], "b")]).await.unwrap();
@@ -148,7 +148,7 @@ async fn the_last_ids_go_out_when_the_site_stops_and_no_coordinator_keeps_it() {
     handle.record(vec![derived(&["b"], "c")]).await.unwrap();
     assert!(handle.publish().await.is_err());
     let status = handle.status().coordinator.unwrap();
-    assert!(!status.in_touch && status.problem.is_some());
+    assert!(!status.connected && status.problem.is_some());
     running.stop().await;
     assert!(began.elapsed() < Duration::from_secs(10));
 }
@@ -172,13 +172,16 @@ async fn with_a_seal_only_sealed_ids_are_published_and_a_new_one_replaces_them()
     let (far, near) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let coordinator = coordinator(far.path(), 0).await;
     let client = coordinator.client();
-    let seal = Seal::new(&Seal::new_secret().unwrap()).unwrap();
+    let cipher = IdCipher::new(&IdCipher::new_secret().unwrap()).unwrap();
     let plain = config(near.path(), &coordinator.url);
-    let sealed = SiteConfig {
-        seal: Some(seal.clone()),
+    let encrypted = SiteConfig {
+        cipher: Some(cipher.clone()),
         ..plain.clone()
     };
-    let (ids, secret) = (strings(&["a", "b"]), [seal.seal("a"), seal.seal("b")]);
+    let (ids, secret) = (
+        strings(&["a", "b"]),
+        [cipher.encrypt("a"), cipher.encrypt("b")],
+    );
 
     let (running, site) = site(plain).await;
     site.record(vec![derived(&["a"], "b")]).await.unwrap();
@@ -186,8 +189,8 @@ async fn with_a_seal_only_sealed_ids_are_published_and_a_new_one_replaces_them()
     assert!(missing(&client, "galway", &ids).await.is_empty());
     running.stop().await;
 
-    let (running, site) = self::site(sealed).await;
-    assert!(site.status().sealed);
+    let (running, site) = self::site(encrypted).await;
+    assert!(site.status().encrypts_ids);
     site.publish().await.unwrap();
     assert!(missing(&client, "galway", &secret).await.is_empty());
     assert_eq!(missing(&client, "galway", &ids).await, ids);
@@ -268,7 +271,7 @@ async fn two_sites_of_one_name_do_not_replace_each_other() {
             .await
             .is_empty()
     );
-    // One that comes back elsewhere with its data folder is the same.
+    // One that comes back elsewhere with its data directory is the same.
     first.crash().await;
     drop(one);
     let mut again = None;

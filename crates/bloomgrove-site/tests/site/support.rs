@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use bloomgrove_client::api::{Event, EventKind, Key, WhichRequest, site_of_set};
+use bloomgrove_client::api::{Event, EventKind, Key, WhichQuery, site_of_set};
 use bloomgrove_client::{Client, Site as Remote};
 use bloomgrove_server::{Config, Server};
 use bloomgrove_site::{CoordinatorConfig, Handle, Site, SiteConfig};
@@ -98,9 +98,9 @@ pub(crate) async fn missing(client: &Client, site: &str, ids: &[String]) -> Vec<
         return Vec::new();
     }
     let keys: Vec<Key> = ids.iter().map(|id| Key::from(id.as_str())).collect();
-    let question = WhichRequest {
+    let question = WhichQuery {
         keys,
-        ..WhichRequest::default()
+        ..WhichQuery::default()
     };
     let which = client.which(&question).await.unwrap();
     let answers = ids.iter().zip(which.answers);

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use bloomgrove_client::Seal;
-use bloomgrove_client::api::{Event, EventKind, TraceRequest};
+use bloomgrove_client::IdCipher;
+use bloomgrove_client::api::{Event, EventKind, TraceQuery};
 use bloomgrove_http::access::{KeyEntry, Role, hash_of};
 use bloomgrove_site::SiteConfig;
 
@@ -20,13 +20,17 @@ async fn a_trace_goes_where_the_document_went() {
 /// their ids to themselves.
 #[tokio::test]
 async fn a_coordinator_that_knows_only_sealed_ids_finds_the_same() {
-    let seal = Seal::new(&Seal::new_secret().unwrap()).unwrap();
+    let cipher = IdCipher::new(&IdCipher::new_secret().unwrap()).unwrap();
     let entry = KeyEntry::new("people", Role::Write, hash_of("people"), "");
-    trace(Some(seal), vec![entry]).await;
+    trace(Some(cipher), vec![entry]).await;
 }
 
-async fn trace(seal: Option<Seal>, keys: Vec<KeyEntry>) {
-    let say = |id: &str| seal.as_ref().map_or(id.to_owned(), |seal| seal.seal(id));
+async fn trace(cipher: Option<IdCipher>, keys: Vec<KeyEntry>) {
+    let say = |id: &str| {
+        cipher
+            .as_ref()
+            .map_or(id.to_owned(), |cipher| cipher.encrypt(id))
+    };
     let far = tempfile::tempdir().unwrap();
     let coordinator = coordinator(far.path(), 0).await;
     let mut sites = Vec::new();
@@ -35,7 +39,7 @@ async fn trace(seal: Option<Seal>, keys: Vec<KeyEntry>) {
         let config = SiteConfig {
             name: name.into(),
             period: Duration::from_secs(1),
-            seal: seal.clone(),
+            cipher: cipher.clone(),
             keys: keys.clone(),
             ..config(near.path(), &coordinator.url)
         };
@@ -69,12 +73,12 @@ async fn trace(seal: Option<Seal>, keys: Vec<KeyEntry>) {
     assert!(
         known
             .iter()
-            .all(|site| site.in_touch && site.pending == 0 && site.sets == 1)
+            .all(|site| site.online && site.pending == 0 && site.sets == 1)
     );
 
-    let question = TraceRequest {
+    let question = TraceQuery {
         ids: vec![say("bundle")],
-        ..TraceRequest::default()
+        ..TraceQuery::default()
     };
     let trace = client.trace(&question).await.unwrap();
     assert!(trace.complete, "{:?}", trace.missing);

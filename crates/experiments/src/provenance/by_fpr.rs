@@ -1,17 +1,17 @@
 //! Requests in vain by the size of the filters.
 
 use anyhow::Result;
-use bloomgrove_site::generate::Plan;
+use bloomgrove_site::generate::Workload;
 
 use super::federation::{Federation, Sampled, Sums};
 use super::{Effort, figure, table};
 use crate::{Progress, Report};
 
 pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report> {
-    let plan = Plan {
+    let workload = Workload {
         sites: effort.sites,
         events: effort.fpr_events,
-        ..Plan::default()
+        ..Workload::default()
     };
     let head = [
         "false positives",
@@ -33,7 +33,7 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
         ("KB per site", false),
     );
     for &rate in effort.rates {
-        let federation = Federation::new(plan, rate, progress)?;
+        let federation = Federation::new(workload, rate, progress)?;
         let size = federation.filter_bytes() as f64 / 1e3 / f64::from(effort.sites);
         sizes.add("filters", rate, size);
         for sampled in Sampled::ALL {

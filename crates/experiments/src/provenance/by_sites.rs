@@ -1,7 +1,7 @@
 //! Cost of a trace by the number of sites, each with as many events.
 
 use anyhow::Result;
-use bloomgrove_site::generate::Plan;
+use bloomgrove_site::generate::Workload;
 
 use super::federation::{Federation, Sampled, Sums};
 use super::{Effort, figure, table};
@@ -26,12 +26,12 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
     let mut table = table("sites", &head);
     let mut figure = figure("sites-messages", ("sites", true), ("messages", true));
     for &sites in effort.site_counts {
-        let plan = Plan {
+        let workload = Workload {
             sites,
             events: effort.site_events * u64::from(sites),
-            ..Plan::default()
+            ..Workload::default()
         };
-        let federation = Federation::new(plan, effort.fpr, progress)?;
+        let federation = Federation::new(workload, effort.fpr, progress)?;
         for (color, sampled) in Sampled::ALL.into_iter().enumerate() {
             progress(&format!("{sites} sites: {}", sampled.name()))?;
             let mut sums = Sums::default();

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 
 use anyhow::Result;
 use bloomgrove::{Filter, codec, tune};
-use bloomgrove_site::generate::{Plan, Step};
+use bloomgrove_site::generate::{Step, Workload};
 
 use super::{Effort, figure, table};
 use crate::{Progress, Report};
@@ -32,12 +32,12 @@ struct Sent {
 
 pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report> {
     progress("a day's events")?;
-    let plan = Plan {
+    let workload = Workload {
         sites: effort.sites,
         events: effort.events,
-        ..Plan::default()
+        ..Workload::default()
     };
-    let days = days(&plan);
+    let days = days(&workload);
     let head = [
         "minutes between pushes",
         "pushes",
@@ -57,7 +57,7 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
         progress(&format!("a push every {period} minutes"))?;
         let mut all = Vec::new();
         for day in &days {
-            all.push(site_day(&plan, day, period)?);
+            all.push(site_day(&workload, day, period)?);
         }
         let sum = |of: fn(&Sent) -> u64| all.iter().map(of).sum::<u64>();
         let (raw, coded) = (sum(|sent| sent.raw), sum(|sent| sent.coded));
@@ -92,10 +92,10 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
 type Id = u64;
 
 /// By site: when it got to know which id, in the order of time.
-fn days(plan: &Plan) -> Vec<Vec<(u64, Id)>> {
-    let mut known = vec![HashSet::new(); plan.sites as usize];
-    let mut days = vec![Vec::new(); plan.sites as usize];
-    for step in plan.steps() {
+fn days(workload: &Workload) -> Vec<Vec<(u64, Id)>> {
+    let mut known = vec![HashSet::new(); workload.sites as usize];
+    let mut days = vec![Vec::new(); workload.sites as usize];
+    for step in workload.steps() {
         let Step {
             inputs, outputs, ..
         } = &step;
@@ -110,7 +110,7 @@ fn days(plan: &Plan) -> Vec<Vec<(u64, Id)>> {
     days
 }
 
-fn site_day(plan: &Plan, day: &[(u64, Id)], period: u64) -> Result<Sent> {
+fn site_day(workload: &Workload, day: &[(u64, Id)], period: u64) -> Result<Sent> {
     let mut sent = Sent::default();
     let params = tune::standard(day.len().max(1) as u64, FPR)?.params()?;
     let mut now = Filter::new(params)?;
@@ -125,8 +125,8 @@ fn site_day(plan: &Plan, day: &[(u64, Id)], period: u64) -> Result<Sent> {
         }
         for &(_, id) in new {
             let name = match id % 2 {
-                0 => plan.document((id / 2) as u32),
-                _ => plan.event(id / 2),
+                0 => workload.document((id / 2) as u32),
+                _ => workload.event(id / 2),
             };
             now.insert(name.as_str());
         }

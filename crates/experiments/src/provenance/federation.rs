@@ -4,11 +4,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use bloomgrove_client::Client;
-use bloomgrove_client::api::{Event, Trace, TraceRequest};
+use bloomgrove_client::api::{Event, Trace, TraceQuery};
 use bloomgrove_http::config::Limits;
 use bloomgrove_server::config::TraceOptions;
 use bloomgrove_server::{Config, Server};
-use bloomgrove_site::generate::{Plan, Shape};
+use bloomgrove_site::generate::{Ancestry, Workload};
 use bloomgrove_site::{CoordinatorConfig, Handle, Site, SiteConfig};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
@@ -67,19 +67,19 @@ pub(super) struct Federation {
 
 impl Federation {
     /// Starts all, records all events, and publishes.
-    pub(super) fn new(plan: Plan, fpr: f64, progress: &mut Progress<'_>) -> Result<Self> {
-        progress(&format!("{} sites: events", plan.sites))?;
-        let truth = Truth::new(plan);
-        let shape = Shape::new(plan.steps());
-        let documents = 0..shape.documents();
-        let ancestors = |document| (shape.history(document).ancestors, document);
+    pub(super) fn new(workload: Workload, fpr: f64, progress: &mut Progress<'_>) -> Result<Self> {
+        progress(&format!("{} sites: events", workload.sites))?;
+        let truth = Truth::new(workload);
+        let ancestry = Ancestry::new(workload.steps());
+        let documents = 0..ancestry.documents();
+        let ancestors = |document| (ancestry.history(document).ancestors, document);
         let mut by_ancestors: Vec<(u64, u32)> = documents.map(ancestors).collect();
         by_ancestors.sort_unstable_by(|one, other| other.cmp(one));
 
         let runtime = Runtime::new()?;
         let folder = tempfile::tempdir()?;
         let (mut running, mut stops) = (JoinSet::new(), Vec::new());
-        progress(&format!("{} sites: starting", plan.sites))?;
+        progress(&format!("{} sites: starting", workload.sites))?;
         let (client, sites) = runtime.block_on(async {
             let server = Server::bind(Config {
                 data: folder.path().join("coordinator"),
@@ -105,7 +105,7 @@ impl Federation {
             }
             let mut sites = Vec::new();
             for (number, ids) in (0..).zip(truth.ids()) {
-                let name = plan.site(number);
+                let name = workload.site(number);
                 let site = Site::bind(SiteConfig {
                     data: folder.path().join(&name),
                     name,
@@ -138,7 +138,7 @@ impl Federation {
     }
 
     fn fill(&self, progress: &mut Progress<'_>) -> Result<()> {
-        let plan = self.truth.plan;
+        let workload = self.truth.workload;
         let mut waiting: Vec<Vec<Event>> = vec![Vec::new(); self.sites.len()];
         let mut recording = JoinSet::new();
         let mut record = |site: usize, events: Vec<Event>| {
@@ -153,9 +153,9 @@ impl Federation {
                 anyhow::Ok(())
             })
         };
-        for (count, (site, event)) in plan.events().enumerate() {
+        for (count, (site, event)) in workload.events().enumerate() {
             if count % 50_000 == 0 {
-                progress(&format!("{} sites: {count} events", plan.sites))?;
+                progress(&format!("{} sites: {count} events", workload.sites))?;
             }
             let site = site as usize;
             waiting[site].push(event);
@@ -206,13 +206,13 @@ impl Federation {
         depth: Option<u32>,
         broadcast: bool,
     ) -> Result<Traced> {
-        let id = self.truth.plan.document(document);
-        let question = TraceRequest {
+        let id = self.truth.workload.document(document);
+        let question = TraceQuery {
             ids: vec![id.clone()],
             depth,
             seconds: Some(PATIENCE.as_secs_f64() / 2.0),
             broadcast,
-            ..TraceRequest::default()
+            ..TraceQuery::default()
         };
         let begun = Instant::now();
         let trace = self.runtime.block_on(self.client.trace(&question));
@@ -291,13 +291,13 @@ impl Sums {
         self.sites += telling.count() as f64;
         self.rounds += cost.rounds as f64;
         self.messages += cost.requests as f64;
-        self.questions += cost.questions as f64;
-        self.in_vain += cost.in_vain as f64;
+        self.questions += cost.lookups as f64;
+        self.in_vain += cost.empty_answers as f64;
         self.bytes += (cost.bytes_sent + cost.bytes_received) as f64;
         self.milliseconds += traced.milliseconds;
         self.index_milliseconds += cost.index_milliseconds;
         self.all_messages += cost.broadcast.requests as f64;
-        self.all_questions += cost.broadcast.questions as f64;
+        self.all_questions += cost.broadcast.lookups as f64;
         self.all_bytes += cost.broadcast.bytes as f64;
         let share = cost.requests as f64 / cost.broadcast.requests.max(1) as f64;
         self.shares.push(share);

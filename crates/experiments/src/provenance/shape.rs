@@ -1,21 +1,21 @@
 //! How far the histories of the made-up documents reach.
 
 use anyhow::Result;
-use bloomgrove_site::generate::{History, Plan, Shape};
+use bloomgrove_site::generate::{Ancestry, History, Workload};
 
 use super::{Effort, table};
 use crate::{Progress, Report};
 
 pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report> {
     progress("histories")?;
-    let plan = Plan {
+    let workload = Workload {
         sites: effort.sites,
         events: effort.events,
-        ..Plan::default()
+        ..Workload::default()
     };
-    let shape = Shape::new(plan.steps());
-    let all: Vec<History> = (0..shape.documents())
-        .map(|document| shape.history(document))
+    let ancestry = Ancestry::new(workload.steps());
+    let all: Vec<History> = (0..ancestry.documents())
+        .map(|document| ancestry.history(document))
         .collect();
     let head = [
         "of a document",

@@ -1,7 +1,7 @@
 //! Traces in a large federation: exact, and at what cost; and by depth.
 
 use anyhow::Result;
-use bloomgrove_site::generate::Plan;
+use bloomgrove_site::generate::Workload;
 
 use super::federation::{Federation, Sampled, Sums};
 use super::{Effort, figure, table};
@@ -12,12 +12,12 @@ const FIRST: [u64; 7] = [0, 1, 3, 10, 30, 100, 300];
 const DEPTHS: [Option<u32>; 5] = [Some(1), Some(2), Some(4), Some(8), None];
 
 pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report> {
-    let plan = Plan {
+    let workload = Workload {
         sites: effort.sites,
         events: effort.events,
-        ..Plan::default()
+        ..Workload::default()
     };
-    let federation = Federation::new(plan, effort.fpr, progress)?;
+    let federation = Federation::new(workload, effort.fpr, progress)?;
     let head = [
         "documents",
         "asked",
@@ -52,7 +52,7 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
             points.push(Point {
                 ancestors,
                 messages: cost.requests as f64,
-                in_vain: cost.in_vain as f64,
+                in_vain: cost.empty_answers as f64,
                 broadcast: cost.broadcast.requests as f64,
             });
         }

@@ -6,11 +6,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 
 use bloomgrove_client::api::{EventKind, Link, Node, Relation, Trace};
-use bloomgrove_site::generate::{Plan, Step};
+use bloomgrove_site::generate::{Step, Workload};
 
 /// All steps, and what is known of each document.
 pub(super) struct Truth {
-    pub(super) plan: Plan,
+    pub(super) workload: Workload,
     pub(super) steps: Vec<Step>,
     /// By document: the step that made it.
     made_by: Vec<u64>,
@@ -26,8 +26,8 @@ pub(super) struct Whole {
 }
 
 impl Truth {
-    pub(super) fn new(plan: Plan) -> Self {
-        let steps: Vec<Step> = plan.steps().collect();
+    pub(super) fn new(workload: Workload) -> Self {
+        let steps: Vec<Step> = workload.steps().collect();
         let (mut made_by, mut transfers) = (Vec::new(), Vec::<Vec<u64>>::new());
         for step in &steps {
             for _ in &step.outputs {
@@ -41,7 +41,7 @@ impl Truth {
             }
         }
         Self {
-            plan,
+            workload,
             steps,
             made_by,
             transfers,
@@ -50,8 +50,8 @@ impl Truth {
 
     /// How many ids each site gets to know.
     pub(super) fn ids(&self) -> Vec<u64> {
-        let mut known = vec![HashSet::<u32>::new(); self.plan.sites as usize];
-        let mut events = vec![0; self.plan.sites as usize];
+        let mut known = vec![HashSet::<u32>::new(); self.workload.sites as usize];
+        let mut events = vec![0; self.workload.sites as usize];
         for step in &self.steps {
             let site = step.site as usize;
             events[site] += 1;
@@ -71,7 +71,7 @@ impl Truth {
         while let Some((document, step, distance)) = waiting.pop_front() {
             let node = match (document, step) {
                 (Some(document), _) => Node {
-                    id: self.plan.document(document),
+                    id: self.workload.document(document),
                     ..Node::default()
                 },
                 (_, Some(step)) => self.event(step),
@@ -84,8 +84,8 @@ impl Truth {
             }
             let mut reach = |document: Option<u32>, step: Option<u64>, relation: Relation| {
                 let cause = match (document, step) {
-                    (Some(document), _) => self.plan.document(document),
-                    (_, step) => self.plan.event(step.unwrap_or_default()),
+                    (Some(document), _) => self.workload.document(document),
+                    (_, step) => self.workload.event(step.unwrap_or_default()),
                 };
                 whole.links.insert(Link {
                     effect: id.clone(),
@@ -125,12 +125,12 @@ impl Truth {
         };
         let seconds = step.time / 1000;
         let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-        let day = self.plan.day;
+        let day = self.workload.day;
         Node {
-            id: self.plan.event(number),
+            id: self.workload.event(number),
             kind: Some(kind.to_owned()),
             time: Some(format!("{day}T{hours:02}:{minutes:02}:{seconds:02}Z")),
-            peer: step.peer.map(|peer| self.plan.site(peer)),
+            peer: step.peer.map(|peer| self.workload.site(peer)),
             ..Node::default()
         }
     }
@@ -148,7 +148,7 @@ pub(super) fn of_trace(trace: &Trace) -> Whole {
 #[cfg(test)]
 mod tests {
     use anyhow::Result;
-    use bloomgrove_client::api::{LineageRequest, Start};
+    use bloomgrove_client::api::{LineageQuery, Start};
     use bloomgrove_site::{Site, SiteConfig};
 
     use super::*;
@@ -156,12 +156,12 @@ mod tests {
     /// One site that has recorded everything says the same as the steps do.
     #[tokio::test]
     async fn one_store_of_all_events_says_the_same() -> Result<()> {
-        let plan = Plan {
+        let workload = Workload {
             sites: 12,
             events: 3000,
-            ..Plan::default()
+            ..Workload::default()
         };
-        let truth = Truth::new(plan);
+        let truth = Truth::new(workload);
         let folder = tempfile::tempdir()?;
         let site = Site::bind(SiteConfig {
             data: folder.path().into(),
@@ -170,16 +170,16 @@ mod tests {
         })
         .await?;
         let handle = site.handle();
-        let events = plan.events().map(|(_, event)| event).collect();
+        let events = workload.events().map(|(_, event)| event).collect();
         let recorded = handle.record(events).await;
         recorded.map_err(|refusal| anyhow::anyhow!("{refusal:?}"))?;
         let mut longest = 0;
         for document in (0..truth.made_by.len() as u32).step_by(7) {
             for depth in [None, Some(0), Some(1), Some(3)] {
-                let id = plan.document(document);
-                let question = LineageRequest {
+                let id = workload.document(document);
+                let question = LineageQuery {
                     ids: vec![Start { id, depth }],
-                    ..LineageRequest::default()
+                    ..LineageQuery::default()
                 };
                 let told = handle.lineage(question).await;
                 let told = told.map_err(|refusal| anyhow::anyhow!("{refusal:?}"))?;

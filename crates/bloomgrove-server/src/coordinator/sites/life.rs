@@ -152,12 +152,12 @@ impl Registration {
     /// of touch every one is taken: its log may have been put back.
     pub(super) fn hear(&self, sign: &Sign) {
         let is_late = sign.position < self.life.position.load(Relaxed);
-        if !(is_late && self.is_in_touch()) {
+        if !(is_late && self.is_online()) {
             self.life.hear(sign);
         }
     }
 
-    pub(super) fn is_in_touch(&self) -> bool {
+    pub(super) fn is_online(&self) -> bool {
         let allowed = Duration::from_secs(self.record.period) * PERIODS;
         self.life.silent().is_some_and(|silent| silent <= allowed)
     }
@@ -180,7 +180,7 @@ impl Registration {
                 self.life.known_for().as_secs_f64()
             ));
         };
-        if !self.is_in_touch() {
+        if !self.is_online() {
             return Some(format!(
                 "out of touch for {:.0} s: anything it has recorded since then is not indexed",
                 silent.as_secs_f64()

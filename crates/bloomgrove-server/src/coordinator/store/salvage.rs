@@ -155,8 +155,8 @@ fn survey(pages: &Pages, examined: &Examined) -> Result<Survey> {
 ///
 /// # Errors
 /// A store that is in use, or of which nothing can be read; a disk that refuses.
-pub fn salvage(folder: &Path) -> Result<Vec<String>> {
-    let path = folder.join(FILE);
+pub fn salvage(directory: &Path) -> Result<Vec<String>> {
+    let path = directory.join(FILE);
     if !path.exists() {
         return Ok(Vec::new());
     }
@@ -168,7 +168,7 @@ pub fn salvage(folder: &Path) -> Result<Vec<String>> {
         if told.is_empty() {
             return Ok(told);
         }
-        tidy(folder);
+        tidy(directory);
         let survey = survey(&pages, &examined)?;
         if examined.is_hopeless(&STORE) {
             return Err(Damaged::of(told).context(nothing));

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use bloomgrove_http::disk::{Damaged, Examined, Meta, Pages, new_beside, sync_name, unseal};
+use bloomgrove_http::disk::{Damaged, Examined, Meta, Pages, new_beside, sync_name, verified};
 use redb::{Database, Durability, ReadTransaction, ReadableTable, TableDefinition, TableHandle};
 use tempfile::NamedTempFile;
 
@@ -53,7 +53,7 @@ fn copy_table<K: redb::Key + 'static>(
                 && let Some(row) = rows.next()
             {
                 let (key, value) = row?;
-                let payload = unseal(table, &key.value(), value.value())?;
+                let payload = verified(table, &key.value(), value.value())?;
                 bytes += payload.len() + 64;
                 into.insert(key.value(), payload)?;
             }
@@ -92,7 +92,7 @@ pub(super) fn restore(snapshot: &Path, to: &Path) -> Result<()> {
     if to.exists() {
         bail!(
             "{}: there is a store already, and restoring {} would lose it; restore into an \
-             empty data folder",
+             empty data directory",
             to.display(),
             snapshot.display()
         );

@@ -62,7 +62,9 @@ fn names(store: &Store) -> Vec<String> {
     let sets = read.open_table(SETS).unwrap();
     let names = sets.iter().unwrap().map(|set| {
         let (id, record) = set.unwrap();
-        let record = unseal(SETS, &id.value(), record.value()).unwrap().to_vec();
+        let record = verified(SETS, &id.value(), record.value())
+            .unwrap()
+            .to_vec();
         let record: Record = serde_json::from_slice(&record).unwrap();
         record.name
     });
@@ -73,8 +75,8 @@ fn names(store: &Store) -> Vec<String> {
 fn a_commit_that_failed_is_not_there_or_said_to_be() {
     let mut told = Vec::new();
     for fails in 0..4 {
-        let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(folder.path(), None).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(directory.path(), None).unwrap();
         store.commit(&[record("first", 1)], 1).unwrap();
         // The same file, on a disk that fails.
         *store.slot() = None;
@@ -106,7 +108,7 @@ fn a_commit_that_failed_is_not_there_or_said_to_be() {
             Err(CommitError::Diverged(_)) => {
                 told.push("diverged");
                 drop(store);
-                let again = Store::open(folder.path(), None).unwrap();
+                let again = Store::open(directory.path(), None).unwrap();
                 assert_eq!(names(&again), ["first", "second"]);
             }
             Err(CommitError::Unknown(error)) => panic!("{error:#}"),
@@ -121,17 +123,17 @@ fn a_commit_that_failed_is_not_there_or_said_to_be() {
 
 #[test]
 fn a_store_that_is_gone_is_not_made_anew() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(folder.path(), None).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(directory.path(), None).unwrap();
     store.commit(&[record("first", 1)], 1).unwrap();
     *store.slot() = None;
-    let away = folder.path().join("away");
+    let away = directory.path().join("away");
     std::fs::rename(&store.path, &away).unwrap();
     let lost = store.commit(&[record("second", 2)], 2);
     assert!(matches!(lost, Err(CommitError::Unknown(_))), "{lost:?}");
     assert!(!store.path.exists());
     // Another one in its place is not taken for it.
-    drop(Store::open(&folder.path().join("."), None).unwrap());
+    drop(Store::open(&directory.path().join("."), None).unwrap());
     let other = store.commit(&[record("second", 2)], 2);
     assert!(matches!(other, Err(CommitError::Diverged(_))), "{other:?}");
     std::fs::rename(&away, &store.path).unwrap();
@@ -157,14 +159,14 @@ fn a_set_is_stored_as_format_md_says() {
 #[test]
 fn damaged_stores_are_named_and_nothing_is_made_in_their_place() {
     for length in [0, 10, 5000, 100_000] {
-        let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(folder.path(), None).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(directory.path(), None).unwrap();
         store.commit(&[record("first", 1)], 1).unwrap();
         let path = store.path.clone();
         drop(store);
         let file = std::fs::File::options().write(true).open(&path).unwrap();
         file.set_len(length).unwrap();
-        let told = format!("{:#}", Store::open(folder.path(), None).unwrap_err());
+        let told = format!("{:#}", Store::open(directory.path(), None).unwrap_err());
         assert!(
             told.contains("damaged") && told.contains("--restore") && told.contains("--salvage"),
             "{length}: {told}"
@@ -175,8 +177,8 @@ fn damaged_stores_are_named_and_nothing_is_made_in_their_place() {
 
 #[test]
 fn sites_are_kept_and_their_keys_are_not_shown() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(folder.path(), None).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(directory.path(), None).unwrap();
     let site = SiteRecord {
         url: "http://a".into(),
         key: Some("s3cret".into()),
@@ -186,14 +188,14 @@ fn sites_are_kept_and_their_keys_are_not_shown() {
     let write = Write::Site("a".into(), Some(site.clone()));
     store.commit(&[write], 2).unwrap();
     drop(store);
-    let store = Store::open(folder.path(), None).unwrap();
+    let store = Store::open(directory.path(), None).unwrap();
     assert_eq!(store.sites().unwrap(), [("a".to_owned(), site)]);
 }
 
 #[test]
 fn a_store_has_a_number_of_its_own_that_stays() {
     let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let id = |folder: &Path| Store::open(folder, None).unwrap().id();
+    let id = |directory: &Path| Store::open(directory, None).unwrap().id();
     let first = id(one.path());
     assert_eq!(id(one.path()), first);
     assert_ne!(id(two.path()), first);
@@ -225,8 +227,8 @@ fn entries_that_changed_moved_or_vanished_behind_our_back_are_noticed() {
         }),
     ];
     for (word, change) in changes {
-        let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(folder.path(), None).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(directory.path(), None).unwrap();
         let mut writes = vec![record("first", 1), record("second", 2)];
         writes.extend([1, 2].map(|id| Write::Filter(id, vec![7])));
         writes.extend(
@@ -245,12 +247,14 @@ fn entries_that_changed_moved_or_vanished_behind_our_back_are_noticed() {
             change(&mut write.open_table(DELTAS).unwrap());
             write.commit().unwrap();
         }
-        let told = format!("{:#}", Store::open(folder.path(), None).unwrap_err());
+        let told = format!("{:#}", Store::open(directory.path(), None).unwrap_err());
         assert!(told.contains(word) && told.contains("`deltas`"), "{told}");
         // Nor is any of it kept that may lack something.
-        let said = salvage(folder.path()).unwrap().join("\n");
+        let said = salvage(directory.path()).unwrap().join("\n");
         assert!(said.contains("first"), "{said}");
-        assert!(!names(&Store::open(folder.path(), None).unwrap()).contains(&"first".to_owned()));
+        assert!(
+            !names(&Store::open(directory.path(), None).unwrap()).contains(&"first".to_owned())
+        );
     }
 }
 
@@ -260,8 +264,8 @@ fn key(id: u64, version: u64) -> Vec<u8> {
 
 #[test]
 fn stores_of_other_formats_are_refused_and_left_alone() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join(FILE);
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join(FILE);
     {
         // As it was before there were checksums.
         let database = Database::create(&path).unwrap();
@@ -275,9 +279,9 @@ fn stores_of_other_formats_are_refused_and_left_alone() {
         write.commit().unwrap();
     }
     let before = std::fs::read(&path).unwrap();
-    let told = format!("{:#}", Store::open(folder.path(), None).unwrap_err());
+    let told = format!("{:#}", Store::open(directory.path(), None).unwrap_err());
     assert!(told.contains("format"), "{told}");
-    assert!(salvage(folder.path()).is_err());
+    assert!(salvage(directory.path()).is_err());
     assert_eq!(std::fs::read(&path).unwrap(), before);
 }
 
@@ -289,8 +293,8 @@ fn stores_of_other_formats_are_refused_and_left_alone() {
 fn what_checks_cost() {
     use std::time::Instant;
     const SETS: u64 = 100_000;
-    let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(folder.path(), None).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(directory.path(), None).unwrap();
     for some in (0..SETS).step_by(1000) {
         let of = |n: u64| {
             let id = some + n + 1;
@@ -313,7 +317,7 @@ fn what_checks_cost() {
     }
     let ours = started.elapsed() / 2000;
     drop(store);
-    let path = folder.path().join(FILE);
+    let path = directory.path().join(FILE);
     let bytes = std::fs::metadata(&path).unwrap().len();
     let started = Instant::now();
     salvage::check(&path).unwrap();

@@ -76,7 +76,7 @@ fn fill(coordinator: &Coordinator, sets: usize, deltas: usize) -> Truth {
     Truth { sets: truth, sites }
 }
 
-/// Copies files of one folder to another.
+/// Copies files of one directory to another.
 fn copy(from: &Path, to: &Path) {
     for file in std::fs::read_dir(from).unwrap().flatten() {
         if file.path().is_file() {
@@ -136,13 +136,13 @@ fn many(usual: u64) -> u64 {
     said.and_then(|said| said.parse().ok()).unwrap_or(usual)
 }
 
-/// A folder with a store without pages that nobody uses any more, and its snapshot.
+/// A directory with a store without pages that nobody uses any more, and its snapshot.
 fn compact(sets: usize, deltas: usize) -> (TempDir, Truth, Vec<u8>) {
     let (first, second) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let coordinator = open(&first);
     let truth = fill(&coordinator, sets, deltas);
     let snapshot = coordinator.snapshot().unwrap().file;
-    let snapshot = coordinator.snapshots_folder().join(snapshot);
+    let snapshot = coordinator.snapshots_directory().join(snapshot);
     Coordinator::open(second.path(), Some(&snapshot), Limits::default()).unwrap();
     (second, truth, std::fs::read(snapshot).unwrap())
 }
@@ -165,16 +165,16 @@ fn clean_and_killed(sets: usize, deltas: usize) -> (TempDir, TempDir, Truth) {
     (clean, killed, truth)
 }
 
-/// The same folder with another store.
-fn with_store(folder: &TempDir, store: &[u8]) -> TempDir {
+/// The same directory with another store.
+fn with_store(directory: &TempDir, store: &[u8]) -> TempDir {
     let other = tempfile::tempdir().unwrap();
-    copy(folder.path(), other.path());
+    copy(directory.path(), other.path());
     std::fs::write(other.path().join("store.redb"), store).unwrap();
     other
 }
 
-fn store(folder: &TempDir) -> Vec<u8> {
-    std::fs::read(folder.path().join("store.redb")).unwrap()
+fn store(directory: &TempDir) -> Vec<u8> {
+    std::fs::read(directory.path().join("store.redb")).unwrap()
 }
 
 #[test]
@@ -184,15 +184,15 @@ fn a_damaged_store_is_refused_or_answers_right() {
         let (first, second) = (0..many(usual), 1 << 32..(1 << 32) + many(usual));
         for (from, seeds) in [(&clean, first), (&killed, second)] {
             let counts = trials(&truth, seeds, &store(from), |bytes| {
-                let folder = with_store(from, bytes);
-                let opened = Coordinator::open(folder.path(), None, Limits::default());
+                let directory = with_store(from, bytes);
+                let opened = Coordinator::open(directory.path(), None, Limits::default());
                 if let Err(error) = &opened {
                     let told = format!("{error:#}");
                     assert!(
                         told.contains("--restore") && told.contains("--salvage"),
                         "{told}"
                     );
-                    assert_eq!(store(&folder), bytes, "a damaged store was written to");
+                    assert_eq!(store(&directory), bytes, "a damaged store was written to");
                 }
                 opened
             });
@@ -205,14 +205,14 @@ fn a_damaged_store_is_refused_or_answers_right() {
 #[test]
 fn no_flags_of_the_header_bring_back_an_older_state() {
     let (clean, killed, truth) = clean_and_killed(6, 2);
-    for folder in [&clean, &killed] {
-        let good = store(folder);
+    for directory in [&clean, &killed] {
+        let good = store(directory);
         let mut opened = 0;
         for flags in 0..=255 {
             let mut bytes = good.clone();
             bytes[9] = flags;
-            let folder = with_store(folder, &bytes);
-            if let Ok(coordinator) = Coordinator::open(folder.path(), None, Limits::default()) {
+            let directory = with_store(directory, &bytes);
+            if let Ok(coordinator) = Coordinator::open(directory.path(), None, Limits::default()) {
                 assert!(truth.is_told_by(&coordinator), "{flags:#x}");
                 opened += 1;
             }
@@ -231,12 +231,12 @@ fn a_commit_that_vanished_is_missed() {
         let mut bytes = good.clone();
         bytes[slot + 8] ^= 1;
         // The version of the slot is damaged so that nobody takes it, and the other one is whole.
-        let folder = with_store(&killed, &bytes);
-        let told = Coordinator::open(folder.path(), None, Limits::default()).unwrap_err();
+        let directory = with_store(&killed, &bytes);
+        let told = Coordinator::open(directory.path(), None, Limits::default()).unwrap_err();
         let told = format!("{told:#}");
         missed += usize::from(told.contains("was acknowledged"));
-        let said = salvage(folder.path()).unwrap().join("\n");
-        let coordinator = open(&folder);
+        let said = salvage(directory.path()).unwrap().join("\n");
+        let coordinator = open(&directory);
         assert_eq!(coordinator.len(), truth.sets.len());
         assert_eq!(
             said.contains("was acknowledged"),
@@ -266,16 +266,16 @@ fn what_is_salvaged_is_right_and_what_is_dropped_is_named() {
         for seed in seeds {
             let mut bytes = good.clone();
             let what = damage(&mut bytes, seed);
-            let folder = with_store(from, &bytes);
-            let said = match salvage(folder.path()) {
+            let directory = with_store(from, &bytes);
+            let said = match salvage(directory.path()) {
                 Ok(said) => said,
                 Err(error) => {
-                    assert_eq!(store(&folder), bytes, "{error:#}");
+                    assert_eq!(store(&directory), bytes, "{error:#}");
                     nothing += 1;
                     continue;
                 }
             };
-            let coordinator = open(&folder);
+            let coordinator = open(&directory);
             if said.is_empty() {
                 assert!(truth.is_told_by(&coordinator), "seed {seed}: {what}");
                 whole += 1;
@@ -284,7 +284,7 @@ fn what_is_salvaged_is_right_and_what_is_dropped_is_named() {
             partly += 1;
             let said = said.join("\n");
             assert_ne!(coordinator.shared.store.id(), number, "seed {seed}: {what}");
-            let kept = std::fs::read(folder.path().join("store.damaged-1")).unwrap();
+            let kept = std::fs::read(directory.path().join("store.damaged-1")).unwrap();
             assert_eq!(kept, bytes);
             let is_older = said.contains("was acknowledged");
             let mut unnamed = 0;
@@ -309,12 +309,12 @@ fn what_is_salvaged_is_right_and_what_is_dropped_is_named() {
 #[test]
 fn a_damaged_snapshot_is_refused_or_answers_right() {
     for (sets, deltas, usual) in SIZES {
-        let (_folder, truth, good) = compact(sets, deltas);
+        let (_directory, truth, good) = compact(sets, deltas);
         let counts = trials(&truth, 0..many(usual), &good, |bytes| {
-            let folder = tempfile::tempdir().unwrap();
-            let snapshot = folder.path().join("snapshot.redb");
+            let directory = tempfile::tempdir().unwrap();
+            let snapshot = directory.path().join("snapshot.redb");
             std::fs::write(&snapshot, bytes).unwrap();
-            let data = folder.path().join("data");
+            let data = directory.path().join("data");
             Coordinator::open(&data, Some(&snapshot), Limits::default())
         });
         counts.assert_good();

@@ -38,8 +38,8 @@ proptest! {
     /// Against plain filters by name: the same sets with the same bits, before and after a restart.
     #[test]
     fn it_holds_what_a_list_of_filters_holds(steps in prop::collection::vec(step(), 1..60)) {
-        let folder = tempfile::tempdir().unwrap();
-        let mut coordinator = open(&folder);
+        let directory = tempfile::tempdir().unwrap();
+        let mut coordinator = open(&directory);
         let mut model: BTreeMap<String, Filter> = BTreeMap::new();
         let name = |set: u8| format!("set-{set}");
         let filled = |keys: &[u16]| {
@@ -83,7 +83,7 @@ proptest! {
                 }
                 Step::Reopen => {
                     drop(coordinator);
-                    coordinator = open(&folder);
+                    coordinator = open(&directory);
                 }
             }
         }
@@ -100,7 +100,7 @@ proptest! {
                 prop_assert_eq!(found, wanted);
             }
             drop(coordinator);
-            coordinator = open(&folder);
+            coordinator = open(&directory);
         }
     }
 }

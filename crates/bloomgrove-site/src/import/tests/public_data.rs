@@ -1,4 +1,4 @@
-//! Provenance that others have published, where it is at hand: the folder that
+//! Provenance that others have published, where it is at hand: the directory that
 //! `BLOOMGROVE_PROV_DATA` names. Documents that lie there both as Turtle (or TriG) and as PROV-JSON
 //! under the same name must give the same links; runs of workflows must give lineages.
 
@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use super::*;
 
-fn files(folder: &Path, found: &mut Vec<PathBuf>) {
-    let mut entries: Vec<PathBuf> = std::fs::read_dir(folder)
+fn files(directory: &Path, found: &mut Vec<PathBuf>) {
+    let mut entries: Vec<PathBuf> = std::fs::read_dir(directory)
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .collect();
@@ -22,12 +22,12 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 fn data() -> Option<Vec<PathBuf>> {
-    let Some(folder) = std::env::var_os("BLOOMGROVE_PROV_DATA") else {
-        println!("skipped: set BLOOMGROVE_PROV_DATA to a folder of PROV documents");
+    let Some(directory) = std::env::var_os("BLOOMGROVE_PROV_DATA") else {
+        println!("skipped: set BLOOMGROVE_PROV_DATA to a directory of PROV documents");
         return None;
     };
     let mut found = Vec::new();
-    files(Path::new(&folder), &mut found);
+    files(Path::new(&directory), &mut found);
     Some(found)
 }
 
@@ -129,10 +129,10 @@ fn published_documents_that_are_malformed_are_refused() {
     let Some(found) = data() else { return };
     let bad = found.iter().filter(|path| {
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
-        let folder = path
+        let directory = path
             .parent()
-            .is_some_and(|folder| folder.ends_with("malformed"));
-        folder && (name.starts_with("bad_") || name.starts_with("not_") || name == "empty")
+            .is_some_and(|directory| directory.ends_with("malformed"));
+        directory && (name.starts_with("bad_") || name.starts_with("not_") || name == "empty")
     });
     let mut count = 0;
     for path in bad {

@@ -1,80 +1,77 @@
-//! Questions: which sets hold a key, what is in sets, how the server is.
+//! Queries: which sets contain a key, what is in sets, the status of the server.
 
 use reqwest::Method;
 
 use super::{Client, in_path};
 use crate::Error;
 use crate::api::{
-    Answer, Estimate, EstimateRequest, Key, Picture, ReconstructRequest, Reconstruction,
-    RegisterSite, Registered, Sample, SampleRequest, SiteList, Snapshot, Snapshots, Status, Trace,
-    TraceRequest, Which, WhichRequest,
+    Answer, Estimate, EstimateQuery, Key, Picture, ReconstructQuery, Reconstruction, RegisterSite,
+    Registered, Sample, SampleQuery, SiteList, Snapshot, Snapshots, Status, Trace, TraceQuery,
+    Which, WhichQuery,
 };
 
 impl Client {
-    /// Which sets may hold each of the keys. There is an answer to every key.
+    /// Finds the sets that may contain each of the keys, and returns one answer per key.
     ///
     /// # Errors
-    /// As every method: [`Error::Transport`] if the server is not reached, [`Error::Problem`] if
-    /// it refuses, [`Error::Answer`] if it answers what no Bloomgrove server does.
-    pub async fn which(&self, question: &WhichRequest) -> Result<Which, Error> {
+    /// Like every method: [`Error::Transport`] if the server cannot be reached, [`Error::Problem`] if
+    /// it refuses, [`Error::Answer`] if its response is not one of a Bloomgrove server.
+    pub async fn which(&self, query: &WhichQuery) -> Result<Which, Error> {
         let which: Which = self
-            .json(self.request(Method::POST, "/v1/which").json(question))
+            .json(self.request(Method::POST, "/v1/which").json(query))
             .await?;
-        let (answers, keys) = (which.answers.len(), question.keys.len());
+        let (answers, keys) = (which.answers.len(), query.keys.len());
         if answers != keys {
             return Err(self.answer(200, format!("{answers} answers to {keys} keys")));
         }
         Ok(which)
     }
 
-    /// Which sets may hold this key.
+    /// Finds the sets that may contain this key.
     ///
     /// # Errors
     /// As [`which`](Self::which).
     pub async fn which_one(&self, key: impl Into<Key>) -> Result<Answer, Error> {
         let keys = vec![key.into()];
-        let question = WhichRequest {
+        let query = WhichQuery {
             keys,
-            ..WhichRequest::default()
+            ..WhichQuery::default()
         };
-        let mut which = self.which(&question).await?;
+        let mut which = self.which(&query).await?;
         Ok(which.answers.remove(0))
     }
 
-    /// About how many items an expression such as `galway & (pune | quito)` holds.
+    /// Estimates how many items are in an expression such as `galway & (pune | quito)`.
     ///
     /// # Errors
     /// As [`which`](Self::which).
     pub async fn estimate(&self, expression: impl Into<String>) -> Result<Estimate, Error> {
-        let question = EstimateRequest {
+        let query = EstimateQuery {
             expression: expression.into(),
         };
-        self.json(self.request(Method::POST, "/v1/estimate").json(&question))
+        self.json(self.request(Method::POST, "/v1/estimate").json(&query))
             .await
     }
 
-    /// Members of an expression at random.
+    /// Draws members of an expression at random.
     ///
     /// # Errors
     /// As [`which`](Self::which).
-    pub async fn sample(&self, question: &SampleRequest) -> Result<Sample, Error> {
-        self.json(self.request(Method::POST, "/v1/sample").json(question))
+    pub async fn sample(&self, query: &SampleQuery) -> Result<Sample, Error> {
+        self.json(self.request(Method::POST, "/v1/sample").json(query))
             .await
     }
 
-    /// All members of an expression.
+    /// Lists all members of an expression.
     ///
     /// # Errors
     /// As [`which`](Self::which).
-    pub async fn reconstruct(
-        &self,
-        question: &ReconstructRequest,
-    ) -> Result<Reconstruction, Error> {
-        self.json(self.request(Method::POST, "/v1/reconstruct").json(question))
+    pub async fn reconstruct(&self, query: &ReconstructQuery) -> Result<Reconstruction, Error> {
+        self.json(self.request(Method::POST, "/v1/reconstruct").json(query))
             .await
     }
 
-    /// How the server is.
+    /// The status of the server.
     ///
     /// # Errors
     /// As [`which`](Self::which).
@@ -82,7 +79,7 @@ impl Client {
         self.json(self.request(Method::GET, "/v1/status")).await
     }
 
-    /// All sets as a picture of at most so many cells.
+    /// All sets, as at most this many cells.
     ///
     /// # Errors
     /// As [`which`](Self::which).
@@ -91,16 +88,16 @@ impl Client {
         self.json(request.query(&[("cells", cells)])).await
     }
 
-    /// Where documents come from, or what has become of them, across all sites.
+    /// Traces where documents come from, or what was made from them, across all sites.
     ///
     /// # Errors
     /// As [`which`](Self::which).
-    pub async fn trace(&self, question: &TraceRequest) -> Result<Trace, Error> {
-        self.json(self.request(Method::POST, "/v1/trace").json(question))
+    pub async fn trace(&self, query: &TraceQuery) -> Result<Trace, Error> {
+        self.json(self.request(Method::POST, "/v1/trace").json(query))
             .await
     }
 
-    /// All sites that the coordinator knows.
+    /// All sites registered at the coordinator.
     ///
     /// # Errors
     /// As [`which`](Self::which).
@@ -108,7 +105,7 @@ impl Client {
         self.json(self.request(Method::GET, "/v1/sites")).await
     }
 
-    /// Makes a site known to the coordinator, or says that it is still there.
+    /// Registers a site at the coordinator, or repeats its heartbeat.
     ///
     /// # Errors
     /// As [`which`](Self::which).
@@ -121,7 +118,7 @@ impl Client {
         self.json(self.request(Method::PUT, &path).json(site)).await
     }
 
-    /// Has the coordinator forget a site; its sets stay.
+    /// Removes a site from the coordinator; its sets stay.
     ///
     /// # Errors
     /// As [`which`](Self::which).
@@ -131,7 +128,7 @@ impl Client {
         Ok(())
     }
 
-    /// Has the server write a copy of all that it knows.
+    /// Writes a snapshot of everything that the server stores.
     ///
     /// # Errors
     /// As [`which`](Self::which).
@@ -139,7 +136,7 @@ impl Client {
         self.json(self.request(Method::POST, "/v1/snapshots")).await
     }
 
-    /// The copies that the server has written.
+    /// The server's snapshots.
     ///
     /// # Errors
     /// As [`which`](Self::which).
@@ -147,17 +144,17 @@ impl Client {
         self.json(self.request(Method::GET, "/v1/snapshots")).await
     }
 
-    /// Whether the server is there and takes requests. While it starts or stops it is not.
+    /// Whether the server accepts requests; it does not while it starts or stops.
     ///
     /// # Errors
-    /// [`Error::Transport`] if it is not reached; then nobody knows.
+    /// [`Error::Transport`] if it cannot be reached, in which case its state is unknown.
     pub async fn is_ready(&self) -> Result<bool, Error> {
         let sent = self.request(Method::GET, "/readyz").send().await;
         let response = sent.map_err(|source| self.transport(source))?;
         Ok(response.status().is_success())
     }
 
-    /// What the server counts and measures, as Prometheus reads it.
+    /// The server's metrics, in the format of Prometheus.
     ///
     /// # Errors
     /// As [`which`](Self::which).
@@ -165,7 +162,7 @@ impl Client {
         self.text("/metrics").await
     }
 
-    /// All of this as an OpenAPI document.
+    /// The server's OpenAPI document.
     ///
     /// # Errors
     /// As [`which`](Self::which).
@@ -176,6 +173,6 @@ impl Client {
     async fn text(&self, path: &str) -> Result<String, Error> {
         let response = self.send(self.request(Method::GET, path)).await?;
         let body = self.body(response, self.answer_limit).await?;
-        String::from_utf8(body).map_err(|_| self.answer(200, "it is no text"))
+        String::from_utf8(body).map_err(|_| self.answer(200, "the response is not text"))
     }
 }

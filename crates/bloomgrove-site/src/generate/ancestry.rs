@@ -20,7 +20,7 @@ pub struct History {
 
 /// Who comes of whom, in numbers.
 #[derive(Debug, Default)]
-pub struct Shape {
+pub struct Ancestry {
     /// By document: the event that made it.
     made_by: Vec<u32>,
     /// By document: events in the longest way back.
@@ -31,15 +31,15 @@ pub struct Shape {
     sites: Vec<Vec<u16>>,
 }
 
-impl Shape {
+impl Ancestry {
     /// Of all these steps, which are in the order of time.
     #[must_use]
     pub fn new(steps: impl Iterator<Item = Step>) -> Self {
-        let mut shape = Self::default();
+        let mut ancestry = Self::default();
         for step in steps {
-            shape.add(&step);
+            ancestry.add(&step);
         }
-        shape
+        ancestry
     }
 
     fn add(&mut self, step: &Step) {

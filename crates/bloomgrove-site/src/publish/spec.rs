@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use bloomgrove::{Filter, Params, tune};
-use bloomgrove_client::Seal;
+use bloomgrove_client::IdCipher;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::set::Set;
@@ -12,17 +12,17 @@ use super::window::Window;
 
 /// What filters are made by.
 #[derive(Clone, Debug)]
-pub(crate) struct Plan {
+pub(crate) struct FilterSpec {
     /// The site.
     pub(crate) site: String,
     pub(crate) window: Option<Window>,
     /// Ids to expect in a window.
     pub(crate) expect: u64,
     pub(crate) fpr: f64,
-    pub(crate) seal: Option<Seal>,
+    pub(crate) cipher: Option<IdCipher>,
 }
 
-impl Plan {
+impl FilterSpec {
     /// The window of a second: its beginning.
     pub(crate) fn begin(&self, second: u64) -> u64 {
         self.window
@@ -67,23 +67,23 @@ impl Plan {
 
     /// An id as the coordinator gets to know it.
     pub(super) fn key(&self, id: &str) -> String {
-        match &self.seal {
-            Some(seal) => seal.seal(id),
+        match &self.cipher {
+            Some(cipher) => cipher.encrypt(id),
             None => id.to_owned(),
         }
     }
 
     /// Tells seals apart without telling them.
-    pub(super) fn seal_mark(&self) -> u64 {
-        let mark = |seal: &Seal| xxh3_64(seal.seal("").as_bytes());
-        self.seal.as_ref().map_or(0, mark)
+    pub(super) fn key_check(&self) -> u64 {
+        let mark = |cipher: &IdCipher| xxh3_64(cipher.encrypt("").as_bytes());
+        self.cipher.as_ref().map_or(0, mark)
     }
 }
 
 /// Filters that are made anew for more ids, from the log.
 #[derive(Debug)]
 pub(crate) struct Regrown {
-    plan: Plan,
+    spec: FilterSpec,
     pub(super) filters: BTreeMap<u64, (u64, Filter)>,
 }
 
@@ -92,23 +92,23 @@ impl Regrown {
     ///
     /// # Errors
     /// Not enough memory.
-    pub(crate) fn new(plan: &Plan, windows: BTreeMap<u64, u64>) -> Result<Self> {
-        let filter = |(begin, items)| Ok((begin, (items, plan.filter(items)?)));
+    pub(crate) fn new(spec: &FilterSpec, windows: BTreeMap<u64, u64>) -> Result<Self> {
+        let filter = |(begin, items)| Ok((begin, (items, spec.filter(items)?)));
         Ok(Self {
-            plan: plan.clone(),
+            spec: spec.clone(),
             filters: windows.into_iter().map(filter).collect::<Result<_>>()?,
         })
     }
 
     /// Whether the entries of this second are wanted.
     pub(crate) fn wants(&self, second: u64) -> bool {
-        self.filters.contains_key(&self.plan.begin(second))
+        self.filters.contains_key(&self.spec.begin(second))
     }
 
     /// Takes in an id of an entry.
     pub(crate) fn insert(&mut self, second: u64, id: &str) {
-        let key = self.plan.key(id);
-        if let Some((_, filter)) = self.filters.get_mut(&self.plan.begin(second)) {
+        let key = self.spec.key(id);
+        if let Some((_, filter)) = self.filters.get_mut(&self.spec.begin(second)) {
             filter.insert(&key);
         }
     }
@@ -117,7 +117,7 @@ impl Regrown {
 /// Sets of windows that were over and are kept again, from the log.
 #[derive(Debug)]
 pub(crate) struct Revived {
-    plan: Plan,
+    spec: FilterSpec,
     pub(super) sets: BTreeMap<u64, Set>,
 }
 
@@ -126,17 +126,17 @@ impl Revived {
     ///
     /// # Errors
     /// Not enough memory.
-    pub(crate) fn new(plan: &Plan, windows: Vec<u64>) -> Result<Self> {
-        let set = |begin| Ok((begin, Set::new(plan, begin, None)?));
+    pub(crate) fn new(spec: &FilterSpec, windows: Vec<u64>) -> Result<Self> {
+        let set = |begin| Ok((begin, Set::new(spec, begin, None)?));
         Ok(Self {
-            plan: plan.clone(),
+            spec: spec.clone(),
             sets: windows.into_iter().map(set).collect::<Result<_>>()?,
         })
     }
 
     /// Whether the entries of this second are wanted.
     pub(crate) fn wants(&self, second: u64) -> bool {
-        self.sets.contains_key(&self.plan.begin(second))
+        self.sets.contains_key(&self.spec.begin(second))
     }
 
     /// Takes in an id of an entry.
@@ -144,8 +144,8 @@ impl Revived {
     /// # Errors
     /// Not enough memory.
     pub(crate) fn insert(&mut self, second: u64, id: &str) -> Result<()> {
-        match self.sets.get_mut(&self.plan.begin(second)) {
-            Some(set) => set.insert(&self.plan, id),
+        match self.sets.get_mut(&self.spec.begin(second)) {
+            Some(set) => set.insert(&self.spec, id),
             None => Ok(()),
         }
     }

@@ -48,7 +48,7 @@ struct Only<'a> {
 }
 
 impl<'a> Only<'a> {
-    fn of(request: &'a api::WhichRequest) -> Self {
+    fn of(request: &'a api::WhichQuery) -> Self {
         Self {
             prefix: request.prefix.as_deref().unwrap_or_default(),
             tag: request.tag.as_deref(),
@@ -156,7 +156,7 @@ impl Coordinator {
     /// Too many keys; too long; what `take` refuses.
     pub fn which(
         &self,
-        request: &api::WhichRequest,
+        request: &api::WhichQuery,
         take: impl Fn(u64) -> Result<(), Error>,
     ) -> Result<api::Which, Error> {
         let limit = self.check_which(request)?;
@@ -195,7 +195,7 @@ impl Coordinator {
 
     /// As [`which`](Self::which), if that takes next to no time: few keys, few names, and nothing to
     /// wait for. For threads that must not be kept.
-    pub fn which_at_once(&self, request: &api::WhichRequest) -> Option<Result<api::Which, Error>> {
+    pub fn which_at_once(&self, request: &api::WhichQuery) -> Option<Result<api::Which, Error>> {
         if request.keys.len() > FEW || request.explain || !Only::of(request).is_all() {
             return None;
         }
@@ -253,7 +253,7 @@ impl Coordinator {
     }
 
     /// How many names each key gets.
-    fn check_which(&self, request: &api::WhichRequest) -> Result<usize, Error> {
+    fn check_which(&self, request: &api::WhichQuery) -> Result<usize, Error> {
         self.check_keys(request.keys.len())?;
         match request.limit.unwrap_or(NAMES) {
             _ if request.count_only => Ok(0),
@@ -274,8 +274,8 @@ impl Coordinator {
     fn count(&self, answers: &[api::Answer]) {
         let totals = &self.shared.totals;
         let named = answers.iter().map(|answer| answer.count).sum();
-        totals.keys_asked.fetch_add(answers.len() as u64, Relaxed);
-        totals.sets_named.fetch_add(named, Relaxed);
+        totals.keys_queried.fetch_add(answers.len() as u64, Relaxed);
+        totals.sets_listed.fetch_add(named, Relaxed);
     }
 
     /// What asking for these keys costs: by asking again, and looking at every set.
@@ -408,8 +408,8 @@ impl Coordinator {
     pub fn totals(&self) -> api::Totals {
         let totals = &self.shared.totals;
         api::Totals {
-            keys_asked: totals.keys_asked.load(Relaxed),
-            sets_named: totals.sets_named.load(Relaxed),
+            keys_queried: totals.keys_queried.load(Relaxed),
+            sets_listed: totals.sets_listed.load(Relaxed),
             changes: totals.changes.load(Relaxed),
             commits: totals.commits.load(Relaxed),
             keys_added: totals.keys_added.load(Relaxed),
@@ -449,7 +449,7 @@ impl Coordinator {
     /// The snapshots, the newest last.
     pub fn snapshots(&self) -> api::Snapshots {
         let mut snapshots = Vec::new();
-        for file in std::fs::read_dir(self.snapshots_folder())
+        for file in std::fs::read_dir(self.snapshots_directory())
             .into_iter()
             .flatten()
             .flatten()

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use bloomgrove_client::api::{Direction, LineageRequest};
+use bloomgrove_client::api::{Direction, LineageQuery};
 use bloomgrove_client::{Error, Site};
 use bloomgrove_http::budget::Charge;
 use tokio::sync::Semaphore;
 
 use super::check::{self, Checked};
-use super::graph::{Question, SiteNo};
+use super::graph::{SiteNo, Starts};
 use super::pool::ANSWER;
 use super::share::Size;
 
@@ -21,13 +21,13 @@ use super::share::Size;
 const REPEATED: usize = 200;
 
 /// What is to be asked.
-pub(super) struct Ask {
+pub(super) struct SiteQuery {
     pub(super) number: SiteNo,
     /// Set when it goes out.
     pub(super) sent: Arc<AtomicBool>,
     /// The site, or why it cannot be asked.
     pub(super) site: Result<Site, String>,
-    pub(super) question: Question,
+    pub(super) question: Starts,
     pub(super) direction: Direction,
     /// What to ask for at once.
     pub(super) size: Size,
@@ -39,11 +39,11 @@ pub(super) struct Ask {
 
 /// What came of it.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct SiteAnswer {
     pub(super) number: SiteNo,
-    pub(super) question: Question,
+    pub(super) question: Starts,
     /// Of the question, what was too much.
-    pub(super) left: Question,
+    pub(super) left: Starts,
     /// What fits into an answer of this site.
     pub(super) size: Size,
     /// Of the question, all times it was sent.
@@ -56,11 +56,11 @@ pub(super) struct Asked {
     pub(super) answer: Result<Checked, String>,
 }
 
-impl Ask {
+impl SiteQuery {
     /// Asks, once there is room in this trace and then among all; once more if the connection breaks, and for less if the answer is too
     /// large.
-    pub(super) async fn ask(self, own: Arc<Semaphore>, all: Arc<Semaphore>) -> Asked {
-        let mut asked = Asked {
+    pub(super) async fn ask(self, own: Arc<Semaphore>, all: Arc<Semaphore>) -> SiteAnswer {
+        let mut asked = SiteAnswer {
             number: self.number,
             question: Vec::new(),
             left: Vec::new(),
@@ -72,7 +72,7 @@ impl Ask {
             time: Duration::ZERO,
             answer: Err("the server is stopping".into()),
         };
-        let mut request = LineageRequest {
+        let mut request = LineageQuery {
             ids: self.question,
             direction: self.direction,
             links: links(self.size),
@@ -121,7 +121,7 @@ fn links(size: Size) -> Option<u64> {
     size.is_fewer_links().then_some(size.links)
 }
 
-impl Asked {
+impl SiteAnswer {
     /// Ids whose links did not fit because fewer were asked for, on behalf of others, are open.
     pub(super) fn leave_cut_open(&mut self) {
         let Ok(answer) = &mut self.answer else {
@@ -137,8 +137,8 @@ impl Asked {
 
 async fn send(
     site: &Site,
-    request: &mut LineageRequest,
-    asked: &mut Asked,
+    request: &mut LineageQuery,
+    asked: &mut SiteAnswer,
 ) -> Result<Vec<u8>, String> {
     let mut question = serde_json::to_vec(request).map_err(|error| error.to_string())?;
     let mut broke = false;

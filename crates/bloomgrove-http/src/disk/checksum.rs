@@ -1,4 +1,4 @@
-//! Entries with checksums, and what a table must have in all.
+//! Entries with checksums, and totals per table.
 
 use std::borrow::Borrow;
 use std::ops::RangeBounds;
@@ -13,10 +13,10 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 use super::Damaged;
 
 const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
-/// Bytes of a checksum.
+/// Length of a checksum in bytes.
 const SUM: usize = 8;
 
-/// How many entries a table has, and the sum of their checksums.
+/// The number of entries of a table, and the sum of their checksums.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Account {
     pub(super) entries: u64,
@@ -24,7 +24,7 @@ pub struct Account {
 }
 
 impl Account {
-    /// How many entries there are.
+    /// The number of entries.
     #[must_use]
     pub fn entries(self) -> u64 {
         self.entries
@@ -54,29 +54,29 @@ impl Account {
     }
 }
 
-/// A u64 as it is stored.
+/// Decodes a u64.
 pub(super) fn number(bytes: &[u8]) -> Option<u64> {
     Some(u64::from_le_bytes(bytes.try_into().ok()?))
 }
 
-/// Of an entry: wrong for another table, another key and another payload.
+/// The checksum of an entry, which covers the table, the key and the payload.
 pub(super) fn checksum(table: &str, key: &[u8], payload: &[u8]) -> u64 {
     let place = [table.as_bytes(), &[0], key].concat();
     xxh3_64_with_seed(payload, xxh3_64(&place))
 }
 
-/// The payload of an entry and its checksum, if that is right.
+/// Splits a value into payload and checksum, if the checksum is right.
 pub(super) fn split<'a>(table: &str, key: &[u8], value: &'a [u8]) -> Option<(&'a [u8], u64)> {
     let (payload, sum) = value.split_at_checked(value.len().checked_sub(SUM)?)?;
     let sum = number(sum)?;
     (checksum(table, key, payload) == sum).then_some((payload, sum))
 }
 
-/// The payload of an entry of a table; the key as redb stores it.
+/// The payload of an entry, if its checksum is right; the key as redb stores it.
 ///
 /// # Errors
-/// [`Damaged`]
-pub fn unseal<'a, K: Key>(
+/// [`Damaged`] if it is not.
+pub fn verified<'a, K: Key>(
     definition: TableDefinition<'_, K, &'static [u8]>,
     key: &K::SelfType<'_>,
     value: &'a [u8],
@@ -94,7 +94,7 @@ fn wrong(table: &str, key: impl std::fmt::Debug) -> anyhow::Error {
     ))
 }
 
-/// A table that is written to, and what it has in all.
+/// A table opened for writing, with its totals.
 #[derive(Debug)]
 pub struct Ledger<'t, K: Key + 'static> {
     table: Table<'t, K, &'static [u8]>,
@@ -103,16 +103,16 @@ pub struct Ledger<'t, K: Key + 'static> {
 }
 
 impl<K: Key + 'static> Ledger<'_, K> {
-    /// What it has in all.
+    /// The totals of the table.
     #[must_use]
     pub fn account(&self) -> Account {
         self.account
     }
 
-    /// Adds an entry, or replaces it.
+    /// Inserts an entry, or replaces it.
     ///
     /// # Errors
-    /// When the disk refuses; [`Damaged`], if the one that is replaced is.
+    /// If writing fails; [`Damaged`] if the replaced entry is.
     pub fn insert<'k>(&mut self, key: impl Borrow<K::SelfType<'k>>, payload: &[u8]) -> Result<()> {
         let key = key.borrow();
         let place = K::as_bytes(key).as_ref().to_vec();
@@ -127,10 +127,10 @@ impl<K: Key + 'static> Ledger<'_, K> {
         Ok(())
     }
 
-    /// Removes an entry, if it is there.
+    /// Removes an entry, if it exists.
     ///
     /// # Errors
-    /// When the disk refuses; [`Damaged`], if it is.
+    /// If writing fails; [`Damaged`] if the entry is.
     pub fn remove<'k>(&mut self, key: impl Borrow<K::SelfType<'k>>) -> Result<()> {
         let key = key.borrow();
         let place = K::as_bytes(key).as_ref().to_vec();
@@ -142,7 +142,7 @@ impl<K: Key + 'static> Ledger<'_, K> {
     /// Removes all entries of a range.
     ///
     /// # Errors
-    /// When the disk refuses; [`Damaged`], if one of them is.
+    /// If writing fails; [`Damaged`] if one of them is.
     pub fn remove_all<'k, Q>(&mut self, range: impl RangeBounds<Q> + 'k) -> Result<()>
     where
         Q: Borrow<K::SelfType<'k>> + 'k,
@@ -173,15 +173,15 @@ fn forget(
     Ok(())
 }
 
-/// The table `meta`: numbers and texts, and the accounts of all others.
+/// The table `meta`: numbers and texts, and the totals of all other tables.
 #[derive(Debug)]
 pub struct Meta<'t>(Ledger<'t, &'static str>);
 
 impl<'t> Meta<'t> {
-    /// To be written.
+    /// Opens it for writing.
     ///
     /// # Errors
-    /// When the disk refuses.
+    /// If writing fails.
     pub fn open(write: &'t WriteTransaction) -> Result<Self> {
         Ok(Self(Ledger {
             table: write.open_table(META)?,
@@ -190,45 +190,45 @@ impl<'t> Meta<'t> {
         }))
     }
 
-    /// What a state says.
+    /// Reads a value.
     ///
     /// # Errors
-    /// [`Damaged`]; without it, too.
+    /// [`Damaged`]; also if there is no such value.
     pub fn read(read: &ReadTransaction, key: &str) -> Result<Vec<u8>> {
         let value = read.open_table(META)?.get(key)?;
         let value = value.with_context(|| format!("`meta` has no {key}"))?;
-        Ok(unseal(META, &key, value.value())?.to_vec())
+        Ok(verified(META, &key, value.value())?.to_vec())
     }
 
-    /// A number that a state says.
+    /// Reads a number.
     ///
     /// # Errors
-    /// [`Damaged`]; without it, too.
+    /// [`Damaged`]; also if there is no such number.
     pub fn read_number(read: &ReadTransaction, key: &str) -> Result<u64> {
         number(&Self::read(read, key)?).with_context(|| format!("{key} is not a number"))
     }
 
-    /// What a state says of a table.
+    /// Reads the totals of a table.
     ///
     /// # Errors
-    /// [`Damaged`]; without it, too.
+    /// [`Damaged`]; also if there are none.
     pub fn read_account(read: &ReadTransaction, table: &str) -> Result<Account> {
         let account = Account::from_bytes(&Self::read(read, table)?);
-        account.with_context(|| format!("`meta` does not say what is in {table}"))
+        account.with_context(|| format!("`meta` has no totals for `{table}`"))
     }
 
-    /// Says something.
+    /// Sets a value.
     ///
     /// # Errors
-    /// When the disk refuses.
+    /// If writing fails.
     pub fn set(&mut self, key: &str, value: &[u8]) -> Result<()> {
         self.0.insert(key, value)
     }
 
-    /// Opens a table; [`close`](Self::close) it.
+    /// Opens a table, which must be [closed](Self::close).
     ///
     /// # Errors
-    /// When the disk refuses; [`Damaged`].
+    /// If reading fails; [`Damaged`].
     pub fn ledger<K: Key + 'static>(
         &self,
         write: &'t WriteTransaction,
@@ -237,7 +237,7 @@ impl<'t> Meta<'t> {
         let told = self.0.table.get(definition.name())?;
         let account = match told {
             Some(told) => {
-                let told = unseal(META, &definition.name(), told.value())?;
+                let told = verified(META, &definition.name(), told.value())?;
                 Account::from_bytes(told).ok_or_else(|| wrong("meta", definition.name()))?
             }
             // A new table.
@@ -250,12 +250,12 @@ impl<'t> Meta<'t> {
         })
     }
 
-    /// Notes what a table has now.
+    /// Closes a table and stores its totals.
     ///
     /// # Errors
-    /// When the disk refuses.
+    /// If writing fails.
     pub fn close<K: Key + 'static>(&mut self, ledger: Ledger<'t, K>) -> Result<()> {
-        // A new table has none yet.
+        // A new table has no totals yet.
         if ledger.account == ledger.before && ledger.account != Account::default() {
             return Ok(());
         }
