@@ -13,20 +13,20 @@ after(async () => {
   await close();
 });
 
-test("a newcomer clicks an example and sees which sets hold it", async () => {
+test("a newcomer clicks an example and sees which sets contain it", async () => {
   const page = await open(server.address);
   await page.ready();
   await page.says("#state", /^1,020 sets · \d\.\d+ MB of filters · up /);
   assert.deepEqual(await page.texts("#examples a"), ["doc-00042", "doc-09042", "doc-99999"]);
   await page.click("#examples a");
-  await page.says("#answer-summary", /^13 of 1,020 sets may hold doc-00042\. The other 1,007 certainly do not\.$/);
+  await page.says("#answer-summary", /^13 of 1,020 sets may contain doc-00042\. The other 1,007 do not\.$/);
   const names = await page.texts("#answer-names a");
   assert.equal(names.length, 13);
   assert.ok(names.includes("galway/orders/2026-11-06"));
   await page.marked(13);
-  await page.says("#picture-summary", /1,020 sets in 1,020 cells.* 13 cells answered the search\.$/);
+  await page.says("#picture-summary", /1,020 sets in 1,020 cells.* 13 cells found by the search\.$/);
   const cost = await page.texts("#answer-cost dt");
-  assert.deepEqual(cost, ["Filters tested", "Words read", "Time", "Named by mistake"]);
+  assert.deepEqual(cost, ["Filters tested", "Words read", "Time", "False positives"]);
   const [tested, words, time, wrong] = await page.texts("#answer-cost .value");
   // Those that lie 64 to a word are tested 64 at a time, so it can be more than there are.
   assert.ok(Number(tested.replace(",", "")) >= 1020, tested);
@@ -44,7 +44,7 @@ test("a search stands in the address, and back and forward work", async () => {
   await page.marked(13);
   await page.fill("#key-input", "doc-99999");
   await page.click("#search-form button");
-  await page.says("#answer-summary", /^No set holds doc-99999\. All 1,020 filters say so, and a no is certain\.$/);
+  await page.says("#answer-summary", /^No set contains doc-99999\. All 1,020 filters rule it out, and that is certain\.$/);
   await page.marked(0);
   assert.equal(new URL(page.url()).hash, "#key=doc-99999");
   await page.goBack();
@@ -55,9 +55,9 @@ test("a search stands in the address, and back and forward work", async () => {
   // Signs that mean something in an address come through.
   await page.fill("#key-input", "a+b & c=d #é%20");
   await page.keyboard.press("Enter");
-  await page.says("#answer-summary", /holds a\+b & c=d #é%20\./);
+  await page.says("#answer-summary", /contains a\+b & c=d #é%20\./);
   await page.reload();
-  await page.says("#answer-summary", /holds a\+b & c=d #é%20\./);
+  await page.says("#answer-summary", /contains a\+b & c=d #é%20\./);
   await page.done();
 });
 
@@ -84,7 +84,7 @@ test("everything can be done by keyboard", async () => {
   await page.keyboard.press("ArrowDown");
   await page.keyboard.press("Enter");
   await page.waitForSelector("#details[open]");
-  await page.says("#details-facts", /Says yes by mistake/);
+  await page.says("#details-facts", /False-positive rate/);
   await page.keyboard.press("Escape");
   await page.waitForSelector("#details:not([open])");
   await page.says("#answer-summary", /^\d+ of 1,020 sets/);
@@ -119,11 +119,11 @@ test("many keys are asked at once, among some of the sets", async () => {
   await page.type("#search-tag", "europe");
   await page.type("#search-prefix", "galway/");
   await page.click("#search-form button");
-  await page.says("#answer-summary", /^2 of 3 keys may be in one of 84 sets tagged europe and named galway\/…\. The others certainly are in none\.$/);
+  await page.says("#answer-summary", /^2 of 3 keys may be in one of 84 sets tagged europe and named galway\/…\. The others are in none of them\.$/);
   const keys = await page.texts("#answer-names .one-key");
   assert.equal(keys.length, 3);
-  assert.equal(keys[0], "doc-00042maybe in 8 sets");
-  assert.equal(keys[2], "doc-99999in none");
+  assert.equal(keys[0], "doc-00042possibly in 8 sets");
+  assert.equal(keys[2], "doc-99999in no set");
   await page.click("#answer-names summary");
   await page.waitForFunction(() => document.querySelectorAll("#answer-names a").length === 8);
   const shared = page.url();
@@ -134,13 +134,13 @@ test("many keys are asked at once, among some of the sets", async () => {
   await page.done();
 });
 
-test("the picture tells what each cell is", async () => {
+test("the map names each cell", async () => {
   const page = await open(`${server.address}/#key=doc-00042`);
   await page.ready();
   await page.marked(13);
   await page.focus("#picture");
   await page.keyboard.press("ArrowRight");
-  await page.says("#picture-says", /^bergen\/claims\/2026-11-01 · \d+ % full · does not hold the key$/);
+  await page.says("#picture-says", /^bergen\/claims\/2026-11-01 · \d+ % full · does not contain the key$/);
   await page.keyboard.press("ArrowRight");
   await page.says("#picture-says", /^bergen\/claims\/2026-11-02 /);
   await page.keyboard.press("End");
@@ -181,18 +181,18 @@ test("the table goes page by page and can be filtered", async () => {
   await page.says("#sets-says", /^1 to 20/);
   assert.deepEqual(await page.texts("#sets th a"), first);
   await page.type("#sets-prefix", "pune/offers/");
-  await page.says("#sets-says", /^1 to 14 of those; 1,020 sets in all$/);
+  await page.says("#sets-says", /^1 to 14 of the matching sets; 1,020 sets in total$/);
   assert.ok((await page.texts("#sets th a")).every((name) => name.startsWith("pune/offers/")));
   assert.ok(await page.$eval("#sets-next", (button) => button.disabled));
   await page.type("#sets-tag", "europe");
-  await page.says("#sets-says", /^No set is like that\.$/);
+  await page.says("#sets-says", /^No sets match\.$/);
   await page.keyboard.press("Escape");
   await page.says("#sets-says", /^1 to 14/);
   await page.fill("#sets-prefix", "");
   await page.says("#sets-says", /^1 to 20 of 1,020 sets$/);
   // A tag is a filter too.
   await page.click("#sets .tag");
-  await page.says("#sets-says", /of those/);
+  await page.says("#sets-says", /of the matching sets/);
   const tag = await page.$eval("#sets-tag", (input) => input.value);
   assert.ok((await page.$$eval("#sets tr", (rows, wanted) => rows.filter((row) => ![...row.querySelectorAll(".tag")].some((one) => one.textContent === wanted)), tag)).length === 0);
   await page.focus("#sets th a");
@@ -204,7 +204,7 @@ test("the table goes page by page and can be filtered", async () => {
 test("figures are drawn while the page is looked at, and only then", async () => {
   const page = await open(`${server.address}/#key=doc-00042`);
   await page.ready();
-  assert.deepEqual(await page.texts("#figures .label"), ["Keys asked", "Changes", "Processor", "Memory", "Sets"]);
+  assert.deepEqual(await page.texts("#figures .label"), ["Keys queried", "Changes", "CPU", "Memory", "Sets"]);
   await page.waitForFunction(() => [...document.querySelectorAll("#figures .curve")].every((curve) => curve.getAttribute("d").includes("L")));
   // Each search is one more key asked, until the next reading of the figures sees it.
   await page.waitForFunction(() => {
@@ -262,7 +262,7 @@ test("wide, narrow, light and dark: it fits, and axe finds nothing", async () =>
     const paper = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
     assert.equal(paper, options.dark ? "rgb(15, 21, 18)" : "rgb(246, 248, 245)");
     await page.click("#answer-names a");
-    await page.says("#details-facts", /Says yes by mistake/);
+    await page.says("#details-facts", /False-positive rate/);
     await page.fits();
     await page.accessible();
     if (name === "dark") await page.screenshot_as("set");

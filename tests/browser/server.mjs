@@ -1,4 +1,4 @@
-// Starts the real server in a folder of its own.
+// Starts the real server in its own directory.
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";

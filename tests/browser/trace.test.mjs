@@ -54,22 +54,22 @@ test("a newcomer follows an example and sees where a document comes from", async
   await page.click("#to-trace");
   assert.ok(await page.$eval("#search-view", (view) => view.hidden));
   await page.says("#trace-examples a", new RegExp(`^${REPORT}$`));
-  await page.says("#sites-says", /^14 sites, 1 of them out of touch/);
+  await page.says("#sites-says", /^14 sites, 1 of them offline/);
   await page.click("#trace-examples a");
-  await page.says("#trace-summary", /^Annual report 2026 goes back to 46 documents and events, told by 6 sites\.$/);
+  await page.says("#trace-summary", /^Annual report 2026 was made from 46 documents and events, reported by 6 sites\.$/);
   assert.deepEqual(page.asked, [{ ids: [REPORT], direction: "ancestors", picture: true }]);
   assert.equal(new URL(page.url()).hash, ADDRESS);
   // Who is missing stands there by name.
-  await page.says("#trace-missing", /^This may not be all\. tromso: no answer within 1 swindhoek: out of touch/);
+  await page.says("#trace-missing", /^This trace may be incomplete\. tromso: no answer within 1 swindhoek: offline/);
   assert.equal((await page.$$("#trace-graph .node")).length, 47);
   assert.deepEqual(await page.texts("#trace-legend .name"), ["bergen", "cadiz", "galway", "oslo", "pune", "quito"]);
   const cost = await page.texts("#trace-cost > div");
   const { requests, broadcast } = trace.cost;
   const saved = (100 * (1 - requests / broadcast.requests)).toPrecision(3);
-  assert.equal(cost[0], `Messages${requests}of ${broadcast.requests} if everyone were asked: ${saved} % saved`);
+  assert.equal(cost[0], `Requests${requests}of ${broadcast.requests} if all sites were queried: ${saved} % saved`);
   assert.match(cost[4], /^Rounds4/);
-  assert.equal((await page.texts("#trace-asked th")).length, trace.sites.length);
-  await page.says("#trace-asked .trouble", /^tromso.*no answer within 1 s$/);
+  assert.equal((await page.texts("#trace-queried th")).length, trace.sites.length);
+  await page.says("#trace-queried .trouble", /^tromso.*no answer within 1 s$/);
   assert.equal((await page.texts("#trace-nodes tr")).length, 20);
   assert.match((await page.texts("#trace-nodes tr"))[0], /^Annual report 2026urn:uuid:e6b84e1f.*document0.*galway.*oslo/);
   await page.done();
@@ -81,17 +81,17 @@ test("a trace stands in the address, and back works", async () => {
   await page.type("#trace-input", "a+b & c");
   await page.type("#trace-depth", "3");
   await page.keyboard.press("Enter");
-  await page.says("#trace-summary", /^a\+b & c goes back to/);
+  await page.says("#trace-summary", /^a\+b & c was made from/);
   assert.equal(new URL(page.url()).hash, "#trace=a%2Bb%20%26%20c&depth=3");
   await page.click("[name=direction][value=descendants]");
-  await page.says("#trace-summary", /^From a\+b & c came /);
-  await page.says("#trace-title", /^What has become of this document\?$/);
+  await page.says("#trace-summary", /^a\+b & c was used for /);
+  await page.says("#trace-title", /^What was made from this document\?$/);
   assert.equal(new URL(page.url()).hash, "#trace=a%2Bb%20%26%20c&way=descendants&depth=3");
   await page.goBack();
-  await page.says("#trace-summary", /goes back to/);
+  await page.says("#trace-summary", /was made from/);
   assert.equal(await page.$eval("#trace-form", (form) => form.elements.direction.value), "ancestors");
   await page.reload();
-  await page.says("#trace-summary", /^a\+b & c goes back to/);
+  await page.says("#trace-summary", /^a\+b & c was made from/);
   assert.equal(await page.$eval("#trace-depth", (input) => input.value), "3");
   assert.deepEqual(page.asked.at(-1), { ids: ["a+b & c"], direction: "ancestors", picture: true, depth: 3 });
   await page.click("#to-search");
@@ -121,11 +121,11 @@ test("a node tells who knows it, who says each link, and leads on", async () => 
   await page.click(page.node("Figures, pune"));
   await page.click("#trace-down");
   await page.waitForFunction((wanted) => location.hash === wanted, {}, `#trace=${encodeURIComponent(id)}&way=descendants`);
-  await page.says("#trace-summary", /^From Figures, pune came/);
+  await page.says("#trace-summary", /^Figures, pune was used for/);
   assert.deepEqual(page.asked.at(-1), { ids: [id], direction: "descendants", picture: true });
   await page.click(page.node("Figures, pune"));
   await page.click("#trace-which");
-  await page.says("#answer-summary", /^No set holds urn:uuid:/);
+  await page.says("#answer-summary", /^No set contains urn:uuid:/);
   await page.done();
 });
 
@@ -155,7 +155,7 @@ test("the picture is moved and zoomed by keys, pointer and buttons", async () =>
   assert.deepEqual(await page.view(), moved);
   await page.evaluate(() => scrollTo(0, 0));
   await page.$eval("#trace-graph [tabindex='0']", (node) => node.focus());
-  assert.match(await page.$eval(":focus", (node) => node.getAttribute("aria-label")), /^C Annual report 2026 galway \+1, document, asked for$/);
+  assert.match(await page.$eval(":focus", (node) => node.getAttribute("aria-label")), /^C Annual report 2026 galway \+1, document, traced$/);
   await page.mouse.move(x, y);
   await page.mouse.wheel({ deltaY: -200 });
   await page.waitForFunction((width) => Number(document.querySelector("#trace-graph svg").getAttribute("viewBox").split(" ")[2]) < width, {}, moved[2]);
@@ -224,7 +224,7 @@ test("a picture with more than a drawing in it is not shown, and the browser nev
   for (const [at, one] of pictures.entries()) {
     assert.notEqual(one, whole);
     await page.evaluate((hash) => { location.hash = hash; }, `#trace=x${at}`);
-    await page.says("#trace-summary", new RegExp(`^x${at} goes back to`));
+    await page.says("#trace-summary", new RegExp(`^x${at} was made from`));
     assert.equal((await page.$$("#trace-graph *")).length, 0, one);
     assert.equal((await page.texts("#trace-nodes tr")).length, hostile.nodes.length);
   }
@@ -252,12 +252,12 @@ test("what cannot be traced is said", async () => {
   await nobody.says("#trace-summary", /^No site knows nobody\.$/);
   assert.ok(await nobody.$eval("#trace-missing", (banner) => banner.hidden));
   assert.ok(await nobody.$eval("#trace-picture", (picture) => picture.hidden));
-  assert.ok(await nobody.$eval("#trace-asked-table", (table) => table.hidden));
+  assert.ok(await nobody.$eval("#trace-queried-table", (table) => table.hidden));
   await nobody.accessible();
   await nobody.done();
   const refused = await traced("#trace=x", { answer: () => ({ status: 503, body: { detail: "too many traces at once; try again" } }) });
   refused.allow(/503/);
-  await refused.says("#trace-summary", /^No answer: too many traces at once; try again$/);
+  await refused.says("#trace-summary", /^The trace failed: too many traces at once; try again$/);
   assert.ok(await refused.$eval("#trace-found", (found) => found.hidden));
   await refused.done();
 });
@@ -268,9 +268,9 @@ test("the demo: a dozen sites are asked for real, and a click leads on", async (
   const page = await open(`${server.address}/`, { width: 1240, height: 930 });
   await page.ready();
   await page.click("#to-trace");
-  await page.says("#sites-says", /^12 sites, all in touch/);
+  await page.says("#sites-says", /^12 sites, all online/);
   await page.click("#trace-examples a");
-  await page.says("#trace-summary", /^claim 2122 goes back to 45 documents and events, told by 6 sites\.$/);
+  await page.says("#trace-summary", /^claim 2122 was made from 45 documents and events, reported by 6 sites\.$/);
   await page.waitForSelector("#trace-graph .node.start");
   await page.fits();
   await page.accessible();

@@ -44,7 +44,7 @@ async function saved(file) {
 test("a set's filter is downloaded, and is the set's", async () => {
   const page = await open(`${server.address}/#set=galway%2Forders%2F2026-11-06`);
   await page.says("#details-title", /^galway\/orders\/2026-11-06$/);
-  await page.says("#details-facts", /38,528 bits \(4\.82 kB\), 12 for each key/);
+  await page.says("#details-facts", /38,528 bits \(4\.82 kB\), 12 per key/);
   assert.deepEqual(await page.texts("#details-tags li"), ["europe", "orders"]);
   await page.click("#details [data-form=grove]");
   await page.says("#details-says", /^Saved galway_orders_2026-11-06\.grove, [\d.]+ kB\.$/);
@@ -71,11 +71,11 @@ test("names and tags of others are text and nothing else", async () => {
     for (const width of [1280, 360]) {
       const page = await open(`${extra.address}/#key=bait`, { width, height: 740 });
       await page.ready();
-      await page.says("#answer-summary", new RegExp(`^${HOSTILE.length} of 1,030 sets may hold bait`));
+      await page.says("#answer-summary", new RegExp(`^${HOSTILE.length} of 1,030 sets may contain bait`));
       await page.marked(HOSTILE.length);
       assert.deepEqual((await page.texts("#answer-names a")).toSorted(), HOSTILE.toSorted());
       await page.type("#sets-tag", "hostile");
-      await page.says("#sets-says", /^1 to 10 of those/);
+      await page.says("#sets-says", /^1 to 10 of the matching sets/);
       assert.deepEqual((await page.texts("#sets th a")).toSorted(), HOSTILE.toSorted());
       await page.fits();
       for (const name of HOSTILE) {
@@ -114,7 +114,7 @@ test("a server without sets says so", async () => {
     await page.says("#state", /^0 sets/);
     await page.says("#sets-says", /^There are no sets yet\.$/);
     await page.says("#picture-summary", /^There are no sets yet\.$/);
-    await page.says("#answer-summary", /^There are no sets to ask/);
+    await page.says("#answer-summary", /^There are no sets to search/);
     assert.ok(await page.$eval("#examples", (examples) => examples.hidden));
     await page.accessible();
     // The first set appears by itself.
@@ -187,7 +187,7 @@ test("a server that goes away is missed, and found again", async () => {
   await page.ready();
   await page.says("#answer-summary", /^13 of/);
   await server.crash();
-  await page.says("#alarm", /^The server cannot be reached\. Trying again/);
+  await page.says("#alarm", /^The server cannot be reached\. Retrying/);
   await page.says("#state", /^not connected$/);
   await page.accessible();
   await page.fill("#key-input", "doc-09042");

@@ -209,12 +209,12 @@ fn a_site_that_hangs_is_cut_off_or_slow_costs_its_time_and_is_named() {
 
     // Gone for longer than three periods, a site is named even if nobody had to ask it.
     pune.signal("STOP");
-    until("pune is out of touch", || {
+    until("pune is offline", || {
         let said = trace(&shop, &server, "a --json");
         said.code == Some(2) && json(&said)["missing"][0]["site"] == "pune"
     });
     pune.signal("CONT");
-    until("pune is in touch", || {
+    until("pune is online", || {
         trace(&shop, &server, "a --json").code == Some(0)
     });
 }
@@ -251,7 +251,7 @@ fn a_coordinator_killed_in_the_middle_of_a_trace_answers_when_it_is_back() {
         assert_eq!(names(&found, "id"), BTreeSet::from(ANCESTORS));
         match said.code {
             Some(0) => assert_eq!(found["complete"], true),
-            _ => assert!(said.err.contains("not heard of since"), "{}", said.err),
+            _ => assert!(said.err.contains("no heartbeat since"), "{}", said.err),
         }
         whole(&shop, &server);
         pune.published(&shop);
@@ -382,13 +382,13 @@ fn a_site_writes_its_own_sets_only() {
 }
 
 #[test]
-fn sealed_ids_are_read_by_the_federation_only() {
+fn encrypted_ids_are_read_by_the_federation_only() {
     let shop = Shop::new();
     let server = Server::start(&shop, &[]);
     shop.write("secret", shop.run("site secret").ends(0).out);
-    let sealed = ["--secret-file", "secret"];
+    let encrypted = ["--secret-file", "secret"];
     let sites =
-        ["galway", "pune", "oslo"].map(|name| Site::start(&shop, name, &server.url, &sealed));
+        ["galway", "pune", "oslo"].map(|name| Site::start(&shop, name, &server.url, &encrypted));
     let [galway, pune, oslo] = &sites;
     history(&shop, galway, pune, oslo);
     let found = json(&trace(&shop, &server, "e --json --secret-file secret").ends(0));
@@ -493,7 +493,7 @@ fn what_is_wrong_is_said() {
     shop.run("site").fails_with(&["--name"]);
     shop.run("site --name a/ids/b").fails_with(&["/ids/"]);
     shop.run("site --name x --listen 0.0.0.0:0")
-        .fails_with(&["without keys"]);
+        .fails_with(&["without access keys"]);
     // One folder, one site.
     shop.run("site --name oslo --data site-galway --listen 127.0.0.1:0")
         .fails_with(&["site-galway"]);

@@ -143,7 +143,7 @@ fn a_key_that_was_made_opens_the_server() {
     assert!(!log.contains(key), "keys are not logged");
     assert!(
         data.exists(),
-        "the folder of the configuration file was used"
+        "the directory of the configuration file was used"
     );
 }
 
@@ -179,7 +179,10 @@ fn what_is_wrong_is_said_before_anything_is_done() {
     for (args, words) in [
         (
             &["--listen", "0.0.0.0:0"][..],
-            &["refusing to listen on 0.0.0.0:0 without keys", "serve key"][..],
+            &[
+                "refusing to listen on 0.0.0.0:0 without access keys",
+                "serve key",
+            ][..],
         ),
         (
             &["--config", text(&config)],

@@ -9,8 +9,8 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 /// The prefix of the IRIs of ids that are not IRIs themselves.
 pub const PLAIN: &str = "urn:x-bloomgrove:id:";
 
-/// The characters that RFC 3986 calls unreserved are not encoded.
-const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
+/// What is percent-encoded: everything except the characters that RFC 3986 calls unreserved.
+pub(crate) const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')

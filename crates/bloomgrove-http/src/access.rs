@@ -173,7 +173,7 @@ impl Access {
             if *role != Role::Write && !entry.prefix.is_empty() {
                 return wrong(format!(
                     "a prefix restricts what may be changed, so it is for write keys only; this key has \
-                     role {role}"
+                     the role {role}"
                 ));
             }
             for (other, caller) in &keys {
@@ -210,7 +210,7 @@ impl Access {
     /// If access keys are required and this is not one of them.
     pub fn who(&self, key: Option<&str>) -> Result<Caller, Error> {
         if self.is_open() {
-            return Ok(Caller::anybody());
+            return Ok(Caller::anonymous());
         }
         let hash: [u8; 32] = Sha256::digest(key.ok_or_else(no_key)?.as_bytes()).into();
         let mut found = u64::MAX;
@@ -276,9 +276,9 @@ pub struct Caller {
 impl Caller {
     /// The caller at a server without access keys.
     #[must_use]
-    pub fn anybody() -> Self {
+    pub fn anonymous() -> Self {
         Self {
-            name: "anybody".into(),
+            name: "anonymous".into(),
             role: Role::Admin,
             prefix: "".into(),
         }

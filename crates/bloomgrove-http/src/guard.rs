@@ -74,7 +74,7 @@ fn caller(door: &Door, request: &Request) -> Result<Option<Caller>, Error> {
     if access.is_open() {
         // No access key is required, whatever was sent.
         meant_for_us(door, request.uri(), request.headers())?;
-        return Ok(Some(Caller::anybody()));
+        return Ok(Some(Caller::anonymous()));
     }
     let path = request.uri().path();
     if is_health_path(path) || (door.is_page)(path) {

@@ -198,7 +198,7 @@ mod tests {
         std::fs::write(&files.cert, &cert).unwrap();
         std::fs::write(&files.key, "nothing").unwrap();
         let no_key = error(Tls::load(&files));
-        assert!(no_key.contains("key.pem") && no_key.contains("no private key"));
+        assert!(no_key.contains("key.pem") && no_key.contains("no unencrypted private key"));
         std::fs::write(&files.key, &key).unwrap();
         let tls = Tls::load(&files).unwrap();
         assert_eq!(tls.reload(), Ok(false));

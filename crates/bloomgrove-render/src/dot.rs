@@ -1,18 +1,18 @@
-//! Traces for Graphviz: `bloomgrove trace ID --dot | dot -Tsvg`.
+//! Traces for Graphviz: `bloomgrove trace ID --format dot | dot -Tsvg`.
 //!
-//! Nodes are called `n0`, `n1`, ... in the order of the trace, so that no id can be mistaken for
-//! anything else; ids and all that is said of them are labels and tooltips. Time goes from left to
-//! right: an edge goes from the cause to the effect.
+//! Nodes are called `n0`, `n1`, ... in the order of the trace, so that no id can be mistaken for anything else; ids and
+//! descriptions are in labels and tooltips. Time goes from left to right: an edge goes from the cause to the effect.
 
 use std::fmt::Write;
 
+use super::svg::title;
 use super::{Known, text};
-use bloomgrove_client::api::{Direction, Relation, Trace};
+use bloomgrove_client::api::{Relation, Trace};
 
-/// Widest label, in about as many letters.
+/// Maximum width of a label, in characters.
 const WIDEST: f64 = 28.0;
 
-/// The trace for Graphviz. Whatever is in ids, it is valid.
+/// The trace for Graphviz. It is valid whatever ids contain.
 #[must_use]
 pub fn dot(trace: &Trace) -> String {
     let known = Known::new(trace);
@@ -38,14 +38,14 @@ pub fn dot(trace: &Trace) -> String {
             _ = write!(tip, "\n{}", text::seen(said));
         }
         let shape = if known.event[at] { "ellipse" } else { "box" };
-        let asked = if known.asked[at] {
+        let traced = if known.traced[at] {
             ", penwidth=2.5"
         } else {
             ""
         };
         _ = writeln!(
             out,
-            "  n{at} [shape={shape}, label={}, tooltip={}{asked}];",
+            "  n{at} [shape={shape}, label={}, tooltip={}{traced}];",
             quoted(&label),
             quoted(&tip),
         );
@@ -60,7 +60,7 @@ pub fn dot(trace: &Trace) -> String {
         };
         let sites: Vec<String> = one.sites.iter().map(|site| text::seen(site)).collect();
         let style = match link.relation {
-            // A transfer comes after its document, though it is told of as a cause.
+            // A transfer comes after its document, though it is reported as a cause.
             Relation::TransferredBy => ", style=dashed, dir=none, constraint=false",
             _ => "",
         };
@@ -68,23 +68,18 @@ pub fn dot(trace: &Trace) -> String {
             out,
             "  n{cause} -> n{effect} [label={}, tooltip={}{style}];",
             quoted(link.relation.words()),
-            quoted(&format!("said by {}", sites.join(", "))),
+            quoted(&format!("reported by {}", sites.join(", "))),
         );
     }
-    let way = match trace.direction {
-        Direction::Ancestors => "comes from",
-        Direction::Descendants => "has become",
-    };
-    let asked: Vec<String> = trace.ids.iter().take(3).map(|id| text::seen(id)).collect();
-    let title = match trace.complete {
-        true => format!("What {} {way}", asked.join(", ")),
-        false => format!("What {} {way}: may be incomplete", asked.join(", ")),
-    };
+    let mut title = title(trace);
+    if !trace.complete {
+        title.push_str(" (may be incomplete)");
+    }
     _ = writeln!(out, "  label={};\n}}", quoted(&title));
     out
 }
 
-/// A string of Graphviz: backslashes begin escapes there, and `&` begins names of characters.
+/// A string for Graphviz, where a backslash starts an escape and `&` a character entity.
 fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');

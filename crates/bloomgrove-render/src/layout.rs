@@ -1,21 +1,19 @@
-//! Where the parts of a picture go: a layered drawing of a directed graph.
+//! A layered drawing of a directed graph.
 //!
 //! ```text
 //!   level 0     1        2          blocks in columns, every edge from left to right
-//!    [a] ---- [b] ---- [d]          (but one of each cycle), each as early as it can be
+//!    [a] ---- [b] ---- [d]          (except one per cycle), each as far left as possible
 //!       \               /
-//!        `---- . ------'            an edge past a column goes through a bend in it
+//!        `---- . ------'            an edge that skips a column has a bend in it
 //! ```
 //!
-//! Four steps, each as simple as it can be: edges that close a cycle are turned round (found by a
-//! walk from the starts on); levels are the longest way from a start; each column is ordered by
-//! the mean place of its neighbours, there and back some times, and the order with the fewest
-//! crossings is kept; in this order, each block goes as near to the mean height of its neighbours
-//! as the others let it, by least squares.
+//! Four steps, each as simple as possible. Edges that close a cycle are reversed (found by a walk from the starts); levels are
+//! the longest path from a start; each column is ordered by the mean position of its neighbours, back and forth several
+//! times, and the order with the fewest crossings is kept; in this order, each block is placed as near to the mean height of
+//! its neighbours as the others permit, by least squares.
 //!
-//! The same graph gives the same drawing. Cost: V + E and the bends, times the logarithm for
-//! sorting, times a fixed number of rounds. Edges that would need more than `MOST_BENDS` bends are
-//! drawn straight across, and no longer care what they cross.
+//! The same graph always yields the same drawing. Cost: V + E plus the number of bends, times a logarithm for sorting, times a
+//! fixed number of rounds. Edges beyond a total of `MOST_BENDS` bends are drawn straight, whatever they cross.
 
 #[cfg(test)]
 mod tests;
@@ -23,21 +21,20 @@ mod walk;
 
 use walk::{Walk, levels};
 
-/// Bends of all edges together at most.
+/// Maximum number of bends of all edges.
 const MOST_BENDS: usize = 20_000;
 /// How often columns are ordered, and then moved.
 const ORDER_ROUNDS: usize = 10;
 const MOVE_ROUNDS: usize = 24;
-/// Above and below each block, and each bend.
+/// Space above and below each block, and each bend.
 const BLOCK_ROOM: f64 = 9.0;
 const BEND_ROOM: f64 = 8.0;
-/// Between columns: as steep as the edges there need it.
+/// Space between columns, depending on how steep the edges are.
 const NARROWEST: f64 = 44.0;
 const WIDEST: f64 = 150.0;
 const STEEPNESS: f64 = 0.14;
 
-/// What takes up room. Edges meet it `port` below its top, on the left at its side, on the right at
-/// its `face`.
+/// A block of the drawing. Edges meet it `port` below its top: on the left at its side, on the right at its `face`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Block {
     pub(super) width: f64,
@@ -52,19 +49,19 @@ pub(super) struct Point {
     pub(super) y: f64,
 }
 
-/// Where everything is.
+/// The positions of everything.
 #[derive(Debug, Default)]
 pub(super) struct Placed {
     /// The upper left corner of each block.
     pub(super) corners: Vec<Point>,
-    /// The points that each edge passes, from its first to its second end; none for those that end
-    /// where they begin.
+    /// The points of each edge, from its first to its second end; none for edges that end
+    /// where they start.
     pub(super) routes: Vec<Vec<Point>>,
     pub(super) width: f64,
     pub(super) height: f64,
 }
 
-/// An edge, and how much room it needs between two columns if it goes from one to the next.
+/// An edge, and the space it needs between two columns if it connects neighbouring ones.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tie {
     pub(super) from: usize,
@@ -72,15 +69,14 @@ pub(super) struct Tie {
     pub(super) room: f64,
 }
 
-/// Which way edges go.
+/// The direction of edges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
     Right,
     Left,
 }
 
-/// Places blocks, with edges all one way as far as can be. Cycles are entered at the `starts`, in
-/// their order.
+/// Places blocks, with all edges in one direction as far as possible. Cycles are entered at the `starts`, in their order.
 pub(super) fn place(blocks: &[Block], ties: &[Tie], starts: &[usize], way: Way) -> Placed {
     if blocks.is_empty() {
         return Placed::default();
@@ -94,10 +90,10 @@ pub(super) fn place(blocks: &[Block], ties: &[Tie], starts: &[usize], way: Way) 
     grid.draw(blocks, ties, &level, way)
 }
 
-/// Blocks and bends in columns, from top to bottom. Those numbered beyond the blocks are bends.
+/// Blocks and bends in columns, from top to bottom. Numbers after those of the blocks are bends.
 struct Grid {
     columns: Vec<Vec<usize>>,
-    /// Above and below the port.
+    /// Space above and below the port.
     room: Vec<(f64, f64)>,
     before: Vec<Vec<usize>>,
     after: Vec<Vec<usize>>,
@@ -156,7 +152,7 @@ impl Grid {
         self.before[right].push(left);
     }
 
-    /// Orders each column by the mean place of the neighbours in the column beside it.
+    /// Orders each column by the mean position of the neighbours in the adjacent column.
     fn order(&mut self) {
         let mut place = vec![0; self.room.len()];
         number(&self.columns, &mut place);
@@ -198,8 +194,8 @@ impl Grid {
         self.columns = best.1;
     }
 
-    /// How many pairs of edges cross: pairs between two columns whose ends are in opposite orders,
-    /// counted by a tree of sums.
+    /// The number of crossings: pairs of edges between two columns whose ends are in opposite orders, counted with a tree of
+    /// sums.
     fn crossings(&self, place: &[usize]) -> u64 {
         let mut all = 0;
         for (column, next) in self.columns.iter().zip(self.columns.iter().skip(1)) {
@@ -230,7 +226,7 @@ impl Grid {
         all
     }
 
-    /// Moves everything up and down towards its neighbours, in the order that it has.
+    /// Moves everything up and down towards its neighbours, without changing the order.
     fn shift(&mut self) {
         self.y = vec![0.0; self.room.len()];
         for column in 0..self.columns.len() {
@@ -270,8 +266,8 @@ impl Grid {
         }
     }
 
-    /// Gives each of a column the height it wishes for, as far as they do not overlap: least
-    /// squares in a given order, by pooling neighbours that are in each other's way.
+    /// Gives each element of a column the desired height, as far as they do not overlap: least squares with a given order, by
+    /// pooling adjacent elements that collide.
     fn settle(&mut self, column: usize, wishes: &[(f64, f64)]) {
         struct Pool {
             sum: f64,
@@ -310,7 +306,7 @@ impl Grid {
         }
     }
 
-    /// Heights and columns as points.
+    /// Converts heights and columns to points.
     fn draw(&self, blocks: &[Block], ties: &[Tie], level: &[usize], way: Way) -> Placed {
         let tops = (0..self.blocks).map(|block| self.y[block] - blocks[block].port);
         let bends = self.y[self.blocks..].iter().copied();
@@ -369,7 +365,7 @@ impl Grid {
         }
     }
 
-    /// Where each column begins and ends, and the width of all.
+    /// The start and end of each column, and the total width.
     fn sides(
         &self,
         blocks: &[Block],

@@ -1,10 +1,9 @@
-//! Traces as pictures and as text for other tools: the page shows them, the command line prints
-//! them.
+//! Traces as drawings and as text for other tools: shown on the page, printed by the command line.
 //!
-//! | You want | Use |
+//! | For | use |
 //! |---|---|
-//! | a picture, for a browser or a report | [`svg`] |
-//! | to draw it yourself with Graphviz | [`dot`] |
+//! | a drawing, for a browser or a report | [`svg`] |
+//! | drawing it with Graphviz | [`dot`] |
 //! | triples, for any tool that knows RDF and PROV-O | [`turtle`] |
 //!
 //! ```
@@ -21,15 +20,15 @@
 //! assert!(render::turtle(&trace).contains("<urn:x-bloomgrove:id:report%20%3C1%3E>"));
 //! ```
 //!
-//! Ids, labels and names are written by others, and harmless in all three whatever they hold.
+//! Ids, labels and names come from others, and are harmless in all three formats whatever they contain.
 //!
-//! | file | contains |
+//! | file | contents |
 //! |---|---|
 //! | `layout.rs`, `layout/walk.rs` | a layered drawing of any directed graph: cycles, levels, crossings, heights |
 //! | `scene.rs` | what of a trace is drawn and where: documents, events, transfers below their documents |
-//! | `svg.rs`, `svg/heading.rs` | the picture, for files and for the page; the question, what is left out, the legend |
+//! | `svg.rs`, `svg/heading.rs` | the drawing, for files and for the page; the query, what is left out, the legend |
 //! | `dot.rs`, `turtle.rs` | for Graphviz; as PROV-O |
-//! | `text.rs` | texts of others: escaped, shortened, measured |
+//! | `text.rs` | texts from others: escaped, shortened, measured |
 
 mod dot;
 mod layout;
@@ -47,20 +46,17 @@ pub use dot::dot;
 pub use svg::svg;
 pub use turtle::turtle;
 
-use bloomgrove_client::api::{Relation, Trace, TraceNode};
+use bloomgrove_client::api::{Relation, Trace, TraceNode, is_event_kind};
 
-/// What the kinds of events begin with that sites record.
-const EVENTS: [&str; 6] = ["created", "derived", "bundled", "split", "sent", "received"];
-
-/// What can be told of the nodes of a trace only when all its links have been seen.
+/// What is known about the nodes of a trace once all its links have been read.
 struct Known<'a> {
-    /// Where each id is in the trace.
+    /// The index of each id in the trace.
     index: HashMap<&'a str, usize>,
     /// Which nodes are events; the others are documents.
     event: Vec<bool>,
-    /// Which were asked for.
-    asked: Vec<bool>,
-    /// The site that tells how each came to be, or else the first that knows it.
+    /// Which nodes were traced.
+    traced: Vec<bool>,
+    /// The site that reports how each was made, otherwise the first that knows it.
     teller: Vec<Option<&'a str>>,
     /// All sites, by name.
     sites: Vec<&'a str>,
@@ -73,9 +69,9 @@ impl<'a> Known<'a> {
             index.entry(one.node.id.as_str()).or_insert(at);
         }
         let mut event: Vec<bool> = trace.nodes.iter().map(named_event).collect();
-        let mut asked = vec![false; trace.nodes.len()];
+        let mut traced = vec![false; trace.nodes.len()];
         for id in &trace.ids {
-            mark(&mut asked, index.get(id.as_str()).copied());
+            mark(&mut traced, index.get(id.as_str()).copied());
         }
         let mut teller = vec![None; trace.nodes.len()];
         let mut sites: BTreeSet<&str> = BTreeSet::new();
@@ -107,7 +103,7 @@ impl<'a> Known<'a> {
         Self {
             index,
             event,
-            asked,
+            traced,
             teller,
             sites: sites.into_iter().collect(),
         }
@@ -122,5 +118,5 @@ fn mark(nodes: &mut [bool], at: Option<usize>) {
 
 fn named_event(one: &TraceNode) -> bool {
     let kind = one.node.kind.as_deref().unwrap_or("");
-    kind == "Activity" || EVENTS.contains(&kind)
+    kind == "Activity" || is_event_kind(kind)
 }

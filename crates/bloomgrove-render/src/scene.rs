@@ -1,13 +1,13 @@
-//! What is to be seen of a trace, and where: between the trace and the SVG.
+//! What of a trace is drawn, and where: between the trace and the SVG.
 //!
 //! ```text
 //!   (A created)----[A| offer 12      ]----(B bundled)      documents are boxes, events are pills
 //!                  [ | galway +1     ]
 //!                   |- (A ↗ sent to pune)                  transfers hang below their document:
-//!                   `- (B ↙ received from galway)          they lead no further
+//!                   `- (B ↙ received from galway)          they are not followed further
 //! ```
 //!
-//! Causes are on the left, effects on the right, whichever way the trace goes.
+//! Causes are on the left, effects on the right, in both directions of a trace.
 
 use std::collections::HashMap;
 
@@ -15,20 +15,20 @@ use super::layout::{Block, Point, Tie, Way, place};
 use super::{Known, text};
 use bloomgrove_client::api::{Direction, Relation, Trace, TraceLink};
 
-/// Nodes that are drawn at most: of a trace with more, the nearest.
+/// Maximum number of nodes drawn: of a larger trace, the nearest.
 pub(super) const MOST_NODES: usize = 400;
-/// Edges that are drawn at most.
+/// Maximum number of edges drawn.
 pub(super) const MOST_EDGES: usize = 2_000;
-/// Edges with which there is room to say what each is.
+/// Maximum number of edges up to which they are labelled.
 const MOST_LABELLED: usize = 100;
 
-/// Sizes of letters: what a thing is called, and what is said of it.
+/// Font sizes: for names, for notes, for labels.
 pub(super) const LARGE: f64 = 12.5;
 pub(super) const SMALL: f64 = 10.5;
 pub(super) const TINY: f64 = 9.5;
-/// The part of a document's box that shows its site.
+/// The width of the part of a document's box that shows its site.
 pub(super) const BAND: f64 = 24.0;
-/// How far a transfer is moved to the right from its document.
+/// How far a transfer is indented from its document.
 pub(super) const INDENT: f64 = 16.0;
 const PAD: f64 = 9.0;
 const DOCUMENT: f64 = 44.0;
@@ -43,37 +43,37 @@ const WIDEST_TRANSFER: f64 = 270.0;
 pub(super) enum Form {
     Document,
     Event,
-    /// The event of a document's being sent or received.
+    /// The event of sending or receiving a document.
     Transfer,
 }
 
 /// A document or an event as it is drawn.
 pub(super) struct DrawnNode {
-    /// Which of the trace.
+    /// Its index in the trace.
     pub(super) node: usize,
     pub(super) form: Form,
     /// The upper left corner.
     pub(super) at: Point,
     pub(super) width: f64,
     pub(super) height: f64,
-    /// What it is called, and what is said of it in smaller letters.
+    /// Its name, and a note in smaller letters.
     pub(super) name: String,
     pub(super) note: String,
 }
 
-/// Links between two nodes as they are drawn: in one line, however many.
+/// All links between two nodes, drawn as one line.
 pub(super) struct Edge<'a> {
     pub(super) cause: usize,
     pub(super) effect: usize,
     pub(super) links: Vec<&'a TraceLink>,
-    /// What it says, if it is not plain and there is room.
+    /// Its label, if it is not obvious and there is room.
     pub(super) label: String,
     /// From the cause to the effect.
     pub(super) points: Vec<Point>,
 }
 
 impl Edge<'_> {
-    /// Whether it is only about a transfer.
+    /// Whether all its links are transfers.
     pub(super) fn is_transfer(&self) -> bool {
         let mut links = self.links.iter();
         links.all(|one| one.link.relation == Relation::TransferredBy)
@@ -85,7 +85,7 @@ pub(super) struct Scene<'a> {
     pub(super) edges: Vec<Edge<'a>>,
     pub(super) width: f64,
     pub(super) height: f64,
-    /// Nodes, and lines between those drawn, that are left out.
+    /// Number of nodes, and of edges between drawn nodes, that are left out.
     pub(super) nodes_left_out: usize,
     pub(super) edges_left_out: usize,
 }
@@ -100,7 +100,7 @@ impl<'a> Scene<'a> {
             .collect();
         let (mut edges, edges_left_out) = edges(trace, known, &drawn);
         let form = forms(known, &nearest, &edges);
-        // What each transfer hangs below: the nearest document that it is about.
+        // The document that each transfer is drawn below: the nearest that it concerns.
         let mut hangs: Vec<Option<usize>> = vec![None; nearest.len()];
         let mut below: Vec<Vec<usize>> = vec![Vec::new(); nearest.len()];
         for edge in &edges {
@@ -114,7 +114,7 @@ impl<'a> Scene<'a> {
                 below[holder].push(transfer);
             }
         }
-        // As they happened.
+        // In chronological order.
         for transfers in &mut below {
             transfers.sort_by_key(|&one| trace.nodes[nearest[one]].node.time.as_deref());
         }
@@ -135,7 +135,7 @@ impl<'a> Scene<'a> {
             .iter()
             .map(|&root| block(&nodes, root, &below))
             .collect();
-        // Away from what was asked for, since that is where levels are counted from.
+        // Away from the ids traced, since levels are counted from there.
         let away = |edge: &Edge<'_>| match trace.direction {
             Direction::Ancestors => (edge.effect, edge.cause),
             Direction::Descendants if edge.is_transfer() => (edge.effect, edge.cause),
@@ -156,7 +156,7 @@ impl<'a> Scene<'a> {
             })
             .collect();
         let starts: Vec<usize> = (0..nodes.len())
-            .filter(|&at| known.asked[nearest[at]])
+            .filter(|&at| known.traced[nearest[at]])
             .map(|at| block_of[at])
             .collect();
         let way = match trace.direction {
@@ -198,18 +198,18 @@ impl<'a> Scene<'a> {
     }
 }
 
-/// The nodes that are drawn, the nearest first.
+/// The nodes to draw, nearest first.
 fn nearest(trace: &Trace, known: &Known<'_>) -> Vec<usize> {
     let mut all: Vec<usize> = (0..trace.nodes.len())
-        // Of two with one id, the first: no site says so, but this is no place to rely on it.
+        // Of two with the same id, the first: there should not be two, but this does not rely on it.
         .filter(|&at| known.index.get(trace.nodes[at].node.id.as_str()) == Some(&at))
         .collect();
-    all.sort_by_key(|&at| (!known.asked[at], trace.nodes[at].distance));
+    all.sort_by_key(|&at| (!known.traced[at], trace.nodes[at].distance));
     all.truncate(MOST_NODES);
     all
 }
 
-/// One edge for each pair of nodes with links between them, and how many more there would be.
+/// One edge for each pair of nodes with links between them, and the number of edges left out.
 fn edges<'a>(
     trace: &'a Trace,
     known: &Known<'_>,
@@ -252,7 +252,7 @@ fn edges<'a>(
     (edges, left_out)
 }
 
-/// How links are called that are not only those of events.
+/// The label of links that are not only those of events.
 fn label(links: &[&TraceLink]) -> String {
     use Relation::{GeneratedBy, TransferredBy, Used};
     let mut words: Vec<&str> = links
@@ -268,7 +268,7 @@ fn label(links: &[&TraceLink]) -> String {
     }
 }
 
-/// Documents, events, and events that do nothing but transfer.
+/// Documents, events, and events that only transfer.
 fn forms(known: &Known<'_>, nearest: &[usize], edges: &[Edge<'_>]) -> Vec<Form> {
     let mut transfers = vec![None; nearest.len()];
     for edge in edges {
@@ -281,15 +281,15 @@ fn forms(known: &Known<'_>, nearest: &[usize], edges: &[Edge<'_>]) -> Vec<Form> 
         .iter()
         .zip(transfers)
         .map(|(&node, transfer)| match (known.event[node], transfer) {
-            // What was asked for stands for itself.
-            (true, Some(true)) if !known.asked[node] => Form::Transfer,
+            // The ids traced are drawn separately.
+            (true, Some(true)) if !known.traced[node] => Form::Transfer,
             (true, _) => Form::Event,
             (false, _) => Form::Document,
         })
         .collect()
 }
 
-/// What is written on a node, and how much room it needs.
+/// The texts of a node, and its size.
 fn drawn_node(trace: &Trace, known: &Known<'_>, at: usize, form: Form) -> DrawnNode {
     let node = &trace.nodes[at].node;
     let day = node
@@ -368,7 +368,7 @@ fn drawn_node(trace: &Trace, known: &Known<'_>, at: usize, form: Form) -> DrawnN
     }
 }
 
-/// A shape with the transfers below it.
+/// A node with the transfers below it.
 fn block(nodes: &[DrawnNode], root: usize, below: &[Vec<usize>]) -> Block {
     let own = &nodes[root];
     let under = below[root].iter().map(|&one| INDENT + nodes[one].width);

@@ -1,22 +1,21 @@
-//! Traces as pictures that stand for themselves: no scripts, no fonts, nothing from elsewhere.
+//! Traces as self-contained drawings: no scripts, no fonts, nothing external.
 //!
 //! ```text
-//!   Where offer 12 comes from                       what was asked
-//!   14 documents and events, 17 links, 3 sites      what there is, and what is left out
-//!   (A) galway  (B) pune  (C) quito                 who says so
+//!   Where offer 12 comes from                       the query
+//!   14 documents and events, 17 links, 3 sites      what was found, and what is left out
+//!   (A) galway  (B) pune  (C) quito                 the sites
 //!
 //!   (created)----[ offer 11 ]----(derived)----[[ offer 12 ]]
 //! ```
 //!
-//! All colours are attributes, for light ground; a style for dark ground stands beside them. A page
-//! that takes the picture in drops the style and brings its own for the same classes: `paper`,
-//! `box`, `ink`, `quiet`, `asked`, `link`, `letter`. Each node has `data-id`, its place in the
-//! trace's `nodes` as `data-node`, and can be focused; each line the places of its ends as
-//! `data-cause` and `data-effect`. `data-graph` on the picture tells where the graph is in it
-//! without its heading, and `data-site` in the legend whose sign is whose.
+//! All colours are attributes, for a light background; a style element adapts them to a dark one. A page that embeds the
+//! drawing drops the style element and has its own styles for the same classes: `paper`, `box`, `ink`, `quiet`, `traced`,
+//! `link`, `letter`. Each node has `data-id`, its index in the trace's `nodes` as `data-node`, and can be focused; each line
+//! has the indices of its ends as `data-cause` and `data-effect`. `data-graph` on the drawing is the position of the graph
+//! without its heading, and `data-site` in the legend the name of a site.
 //!
-//! It is XML of the plainest kind (no comments, no declarations, values in double quotes), so that a
-//! page can read it element by element and need not give it to the parser of a browser.
+//! It is XML of the simplest kind (no comments, no declarations, values in double quotes), so that a page can read it element
+//! by element and need not pass it to a browser's parser.
 
 mod heading;
 
@@ -27,15 +26,16 @@ use super::layout::Point;
 use super::scene::{BAND, CHIP, DrawnNode, Edge, Form, INDENT, LARGE, SMALL, Scene, TINY};
 use super::{Known, text};
 use bloomgrove_client::api::Trace;
-use heading::{heading, title};
+use heading::heading;
+pub(super) use heading::title;
 
-/// One colour for each site, then again from the first. Each is dark enough for white letters on
-/// it, and bright enough to be seen on dark ground; neighbours differ in more than brightness.
+/// One colour per site, repeated after the last. Each is dark enough for white letters, and bright enough to be visible on a
+/// dark background; neighbours differ in more than brightness.
 pub(super) const COLOURS: [&str; 12] = [
     "#1f6fc4", "#b8501b", "#1f7d4f", "#8e48bd", "#bb3f79", "#0f7a86", "#80650a", "#c2393f",
     "#5a62cc", "#56791a", "#96583a", "#647079",
 ];
-/// Of those that no site tells of.
+/// For nodes that no site reports.
 const NOBODY: &str = "#6b6f6d";
 const INK: &str = "#17211b";
 const QUIET: &str = "#55635a";
@@ -45,12 +45,12 @@ const MARK: &str = "#d9730d";
 const FONT: &str = "system-ui, 'Segoe UI', Roboto, 'Noto Sans', 'DejaVu Sans', sans-serif";
 const DARK: &str = "@media (prefers-color-scheme:dark){.trace .paper{fill:#171f1b}\
     .trace .box{fill:#1e2823}.trace .ink{fill:#e7eee9}.trace .quiet{fill:#a0b0a6}\
-    .trace .asked{stroke:#ffa94d}}";
+    .trace .traced{stroke:#ffa94d}}";
 const MARGIN: f64 = 24.0;
 const NARROWEST: f64 = 560.0;
 
-/// The trace as a picture: SVG, complete and harmless whatever is in ids. Of more than 400 nodes
-/// the nearest are drawn, and it is said how many are not.
+/// The trace as a drawing: SVG, complete and harmless whatever ids contain. Of more than 400 nodes the nearest are drawn,
+/// and the number of the others is shown.
 #[must_use]
 pub fn svg(trace: &Trace) -> String {
     let known = Known::new(trace);
@@ -85,7 +85,7 @@ pub fn svg(trace: &Trace) -> String {
     out
 }
 
-/// The sign of a site: A to Z, then AA.
+/// The letter of a site: A to Z, then AA.
 fn letter(site: Option<usize>) -> String {
     let Some(mut site) = site else {
         return "?".to_owned();
@@ -160,7 +160,7 @@ fn lines(out: &mut String, scene: &Scene<'_>, known: &Known<'_>) {
                 edge.label,
             );
         }
-        // Time goes this way. One tip for all that end there.
+        // The direction of time. One tip for all lines that end there.
         if let [.., before, end] = edge.points[..]
             && !edge.is_transfer()
             && tipped.insert((edge.effect, end.x > before.x))
@@ -177,7 +177,7 @@ fn lines(out: &mut String, scene: &Scene<'_>, known: &Known<'_>) {
     }
 }
 
-/// Where an edge has room for words: in its longest level part, but not beside a block.
+/// Where an edge has room for a label: in its longest horizontal part, but not next to a block.
 fn label_place(points: &[Point]) -> Option<Point> {
     let middle = |pair: &[Point]| Point {
         x: (pair[0].x + pair[1].x) / 2.0,
@@ -195,7 +195,7 @@ fn label_place(points: &[Point]) -> Option<Point> {
         .map(middle)
 }
 
-/// Level at each end, so that lines leave and arrive straight on.
+/// Horizontal at both ends, so that lines leave and arrive straight.
 fn curve(points: &[Point]) -> String {
     let mut path = String::new();
     let mut last: Option<Point> = None;
@@ -250,7 +250,7 @@ fn said(edge: &Edge<'_>) -> String {
 fn node(out: &mut String, trace: &Trace, known: &Known<'_>, drawn: &DrawnNode) {
     let one = &trace.nodes[drawn.node];
     let site = known.teller[drawn.node].and_then(|site| known.sites.binary_search(&site).ok());
-    let asked = known.asked[drawn.node];
+    let traced = known.traced[drawn.node];
     let form = match drawn.form {
         Form::Document => "document",
         Form::Event => "event",
@@ -268,13 +268,13 @@ fn node(out: &mut String, trace: &Trace, known: &Known<'_>, drawn: &DrawnNode) {
     about.push(format!("known to {}", sites.join(", ")));
     let mut spoken = vec![drawn.name.clone(), form.to_owned()];
     spoken.extend(known.teller[drawn.node].map(text::seen));
-    spoken.extend(asked.then(|| "asked for".to_owned()));
+    spoken.extend(traced.then(|| "traced".to_owned()));
     let (x, y, w, h) = (drawn.at.x, drawn.at.y, drawn.width, drawn.height);
     _ = write!(
         out,
         "<g class=\"node {form}{}\" data-id=\"{}\" data-node=\"{}\" tabindex=\"0\" role=\"img\" \
          aria-label=\"{}\"><title>{}</title>",
-        if asked { " start" } else { "" },
+        if traced { " start" } else { "" },
         text::xml(&one.node.id),
         drawn.node,
         text::xml(&spoken.join(", ")),
@@ -285,10 +285,10 @@ fn node(out: &mut String, trace: &Trace, known: &Known<'_>, drawn: &DrawnNode) {
     } else {
         h / 2.0
     };
-    if asked {
+    if traced {
         _ = write!(
             out,
-            "<rect class=\"asked\" x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\" \
+            "<rect class=\"traced\" x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\" \
              rx=\"{}\" fill=\"none\" stroke=\"{MARK}\" stroke-width=\"2.5\"/>",
             x - 4.5,
             y - 4.5,

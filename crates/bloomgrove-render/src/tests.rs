@@ -182,7 +182,9 @@ fn of_thousands_the_nearest_are_drawn_and_the_rest_counted() {
             .iter()
             .all(|one| one["data-node"].parse::<usize>().unwrap() < 512)
     );
-    assert!(svg(&trace).contains("The nearest 400 are drawn; 2600 further away are left out."));
+    assert!(
+        svg(&trace).contains("The nearest 400 are drawn; 2600 more distant ones are left out.")
+    );
 }
 
 #[test]
@@ -214,7 +216,7 @@ fn transfers_hang_below_their_document_and_lead_nowhere() {
         );
     }
     // The box of a document shows the site that tells how it came to be.
-    assert!(svg(&trace).contains("aria-label=\"doc, document, galway, asked for\""));
+    assert!(svg(&trace).contains("aria-label=\"doc, document, galway, traced\""));
 }
 
 /// The pictures that the tests of the page use; `BLESS=1` writes them anew.
@@ -264,11 +266,11 @@ fn turtle_says_all_that_is_known() {
         "<urn:x-bloomgrove:id:invoice%204711> a prov:Entity ;\n    \
          rdfs:label \"Invoice\\n4711\" ;\n    \
          prov:generatedAtTime \"last year\" ;\n    \
-         bg:saidBy \"pune\" .\n\
+         bg:reportedBy \"pune\" .\n\
          <urn:e:1> a prov:Activity, bg:Bundled ;\n    \
          prov:endedAtTime \"2026-11-16T09:30:00Z\"^^xsd:dateTime ;\n    \
          bg:agent \"the \\\"books\\\"\" ;\n    \
-         bg:saidBy \"galway\" .\n\n\
+         bg:reportedBy \"galway\" .\n\n\
          <urn:x-bloomgrove:id:invoice%204711> prov:wasGeneratedBy <urn:e:1> . # galway\n\
          <urn:x-bloomgrove:id:invoice%204711> <urn:x-bloomgrove:transferredBy> <urn:e:2> . \
          # x\u{240a}y\n"

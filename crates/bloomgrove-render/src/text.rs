@@ -1,13 +1,13 @@
-//! Texts of others, made fit to be shown: escaped, shortened in the middle, measured.
+//! Makes texts from others presentable: escapes, shortens in the middle, measures them.
 
 use std::fmt::Write;
 
-/// Whether XML can hold the character, escaped or not.
+/// Whether XML can contain the character, escaped or not.
 fn in_xml(c: char) -> bool {
     !matches!(c, '\0'..='\x08' | '\x0b' | '\x0c' | '\x0e'..='\x1f' | '\u{fffe}' | '\u{ffff}')
 }
 
-/// Whether the character is not seen, or changes how others are seen.
+/// Whether the character is invisible, or changes how others are displayed.
 fn is_unseen(c: char) -> bool {
     c.is_control()
         || matches!(c,
@@ -16,8 +16,8 @@ fn is_unseen(c: char) -> bool {
             | '\u{e0000}'..='\u{e007f}')
 }
 
-/// The text as people may see it: what cannot be seen, or would turn its surroundings, has a mark
-/// in its place.
+/// The text for display, with a mark in place of characters that are invisible or would change the direction of the
+/// text around them.
 pub(super) fn seen(text: &str) -> String {
     text.chars()
         .map(|c| match c {
@@ -28,8 +28,8 @@ pub(super) fn seen(text: &str) -> String {
         .collect()
 }
 
-/// The text in XML, within an element or within quotes. All of it comes back when it is read,
-/// except characters that XML does not know.
+/// The text for XML, in an element or in quotation marks. A parser gets all of it back, except characters that XML does
+/// not allow.
 pub(super) fn xml(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -39,7 +39,7 @@ pub(super) fn xml(text: &str) -> String {
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
-            // As they are, a parser would make blanks of them.
+            // Unescaped, a parser would turn them into spaces.
             '\t' | '\n' | '\r' => _ = write!(out, "&#{};", u32::from(c)),
             c if !in_xml(c) => out.push('\u{fffd}'),
             c => out.push(c),
@@ -48,8 +48,8 @@ pub(super) fn xml(text: &str) -> String {
     out
 }
 
-/// About how wide a character is, as a share of the size of the font: rather too wide, as nobody
-/// knows which font it will be.
+/// The approximate width of a character relative to the font size: rather too wide, since the font is
+/// unknown.
 fn share(c: char) -> f64 {
     match c {
         '·' | 'i' | 'j' | 'l' | '.' | ',' | ':' | ';' | '\'' | '|' | '!' => 0.34,
@@ -63,14 +63,14 @@ fn share(c: char) -> f64 {
     }
 }
 
-/// About how wide the text is in a font of this size.
+/// The approximate width of the text in a font of this size.
 pub(super) fn width(text: &str, size: f64) -> f64 {
     text.chars().map(share).sum::<f64>() * size
 }
 
-/// The text if it is not wider than `most`, else its beginning and its end.
+/// The text if it is not wider than `most`, otherwise its start and its end.
 pub(super) fn shorten(text: &str, most: f64, size: f64) -> String {
-    // However long it is, no more than this can be seen of it.
+    // However long it is, no more than this can be visible.
     let reach = (most / (size * 0.3)) as usize + 2;
     if text.len() <= 4 * reach && width(text, size) <= most {
         return text.to_owned();
@@ -80,7 +80,7 @@ pub(super) fn shorten(text: &str, most: f64, size: f64) -> String {
     let mut last = Vec::new();
     let mut left = text.chars().take(reach);
     let mut right = text.chars().rev().take(reach);
-    // Ends differ where beginnings are alike, so both get the same.
+    // Texts with equal starts differ at the end, so both get the same width.
     loop {
         let taken = match width(&first, size) <= last.iter().copied().map(share).sum::<f64>() * size
         {

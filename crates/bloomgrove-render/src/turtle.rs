@@ -1,22 +1,22 @@
-//! Traces as RDF: all links as PROV-O has them, and what is said of their ends.
+//! Traces as RDF: all links as in PROV-O, and descriptions of their ends.
 //!
 //! ```text
-//! <urn:uuid:1> prov:wasGeneratedBy <urn:uuid:2> .   # galway, pune: who says so
+//! <urn:uuid:1> prov:wasGeneratedBy <urn:uuid:2> .   # galway, pune: the sites that report it
 //! <urn:uuid:2> a prov:Activity, bg:Bundled ;
 //!     prov:endedAtTime "2026-11-16T09:30:00Z"^^xsd:dateTime ;
-//!     bg:saidBy "galway" .                          who knows it
+//!     bg:reportedBy "galway" .                      the sites that know it
 //! ```
 //!
-//! Ids that are no IRIs are written as sites write them, so that what is taken from here into a
-//! site is about the same documents.
+//! Ids that are not IRIs are written like sites write them, so that a document imported from here into a site refers to the
+//! same documents.
 
 use std::fmt::Write;
 
-use super::{EVENTS, Known, text};
-use bloomgrove_client::api::{Trace, TraceNode};
+use super::{Known, text};
+use bloomgrove_client::api::{Trace, TraceNode, is_event_kind};
 use bloomgrove_client::iri::iri;
 
-/// Types of PROV-O that are known by the last part of their names.
+/// Types of PROV-O that are recognised by the last part of their names.
 const PROV_TYPES: [&str; 10] = [
     "Activity",
     "Agent",
@@ -30,7 +30,7 @@ const PROV_TYPES: [&str; 10] = [
     "SoftwareAgent",
 ];
 
-/// The trace as Turtle. Whatever is in ids, it is valid.
+/// The trace as Turtle. It is valid whatever ids contain.
 #[must_use]
 pub fn turtle(trace: &Trace) -> String {
     let known = Known::new(trace);
@@ -40,7 +40,7 @@ pub fn turtle(trace: &Trace) -> String {
     out.push_str("@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .\n");
     out.push_str("@prefix bg: <urn:x-bloomgrove:> .\n");
     if !trace.complete {
-        out.push_str("\n# Not complete:\n");
+        out.push_str("\n# Incomplete:\n");
         for one in &trace.missing {
             let site = one.site.as_deref().unwrap_or("the trace");
             _ = writeln!(out, "# {}: {}", text::seen(site), text::seen(&one.why));
@@ -76,7 +76,7 @@ fn describe(out: &mut String, one: &TraceNode, event: bool) {
     let node = &one.node;
     let mut said: Vec<String> = Vec::new();
     match node.kind.as_deref() {
-        Some(kind) if EVENTS.contains(&kind) => {
+        Some(kind) if is_event_kind(kind) => {
             let (first, rest) = kind.split_at(1);
             said.push(format!(
                 "a prov:Activity, bg:{}{rest}",
@@ -107,9 +107,9 @@ fn describe(out: &mut String, one: &TraceNode, event: bool) {
     }
     if !one.sites.is_empty() {
         let sites: Vec<String> = one.sites.iter().map(|site| literal(site)).collect();
-        said.push(format!("bg:saidBy {}", sites.join(", ")));
+        said.push(format!("bg:reportedBy {}", sites.join(", ")));
     }
-    // An id of which nothing is said has no triples.
+    // An id without a description has no triples.
     if !said.is_empty() {
         _ = writeln!(out, "<{}> {} .", iri(&node.id), said.join(" ;\n    "));
     }
@@ -134,7 +134,7 @@ fn literal(text: &str) -> String {
     out
 }
 
-/// Whether it looks like `2026-11-16T09:30:00`, with or without parts of seconds and a zone.
+/// Whether a text looks like `2026-11-16T09:30:00`, with or without fractional seconds and a time zone.
 fn is_time(text: &str) -> bool {
     const SHAPE: &[u8] = b"0000-00-00T00:00:00";
     let Some((first, rest)) = text.split_at_checked(SHAPE.len()) else {

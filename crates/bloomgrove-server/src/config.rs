@@ -1,11 +1,11 @@
-//! Configuration: what can be set, what it is when it is not set, and what is refused.
+//! Configuration: the settings of a server, their defaults, and checks.
 //!
 //! ```text
 //! flags  >  environment  >  file  >  defaults
 //! ```
 //!
-//! Each setting is declared once, as an option of [`Config`] or of what it contains
-//! ([`settings`]). `deploy/bloomgrove.toml` is a file with every setting.
+//! Each setting is declared once, as an option of [`Config`] or of one of its parts ([`settings`]).
+//! `deploy/bloomgrove.toml` is a file with every setting.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -22,12 +22,12 @@ mod key;
 
 pub use key::{Key, quotas};
 
-/// All that the server needs to know before it starts.
+/// The configuration of a server.
 #[derive(Args, Clone, Debug, PartialEq)]
 pub struct Config {
-    /// The directory with everything that is kept
+    /// Directory for the server's data
     ///
-    /// Nothing else is written.
+    /// Nothing is written elsewhere.
     #[arg(
         id = "data",
         long,
@@ -36,9 +36,9 @@ pub struct Config {
         default_value = "bloomgrove-data"
     )]
     pub data: PathBuf,
-    /// Where to listen; may be repeated
+    /// Address to listen on; may be repeated
     ///
-    /// Beyond loopback (127.0.0.1, ::1) only with keys.
+    /// Addresses other than loopback (127.0.0.1, ::1) require access keys.
     #[arg(
         id = "listen",
         long,
@@ -48,7 +48,7 @@ pub struct Config {
         default_value = "127.0.0.1:7117"
     )]
     pub listen: Vec<SocketAddr>,
-    /// Begin with data to explore, kept only if --data says where
+    /// Start with demo data, which is discarded at exit unless --data is given
     #[arg(
         id = "demo",
         long,
@@ -61,18 +61,18 @@ pub struct Config {
         action = clap::ArgAction::Set
     )]
     pub demo: bool,
-    /// Begin with what is in this snapshot.
+    /// A snapshot to start from.
     #[arg(skip)]
     pub restore: Option<PathBuf>,
-    /// If the store is damaged, keep what can be read of it.
+    /// If the store is damaged, keep what is readable.
     #[arg(skip)]
     pub salvage: bool,
-    /// How much is too much.
+    /// Limits.
     #[command(flatten)]
     pub limits: Limits,
-    /// Keys in one request
+    /// Maximum number of keys in one request
     ///
-    /// More are refused (413).
+    /// Requests with more are rejected (413).
     #[arg(
         id = "limits.keys",
         long = "max-keys",
@@ -82,9 +82,9 @@ pub struct Config {
         value_parser = units::many
     )]
     pub max_keys: usize,
-    /// Memory for one filter
+    /// Maximum size of a filter in memory
     ///
-    /// A few bytes on the wire can stand for many. Larger ones are refused (413).
+    /// A few bytes on the wire can expand to a large filter. Larger ones are rejected (413).
     #[arg(
         id = "limits.filter",
         long = "max-filter",
@@ -94,10 +94,10 @@ pub struct Config {
         value_parser = units::bytes
     )]
     pub max_filter: u64,
-    /// The certificate and its key; without them, plain HTTP.
+    /// The certificate and its private key; plain HTTP if omitted.
     #[command(flatten)]
     pub tls: Option<TlsFiles>,
-    /// A key that is let in, by its hash; may be repeated
+    /// Access key to accept, given by its hash; may be repeated
     #[arg(
         id = "keys",
         long = "key",
@@ -107,13 +107,13 @@ pub struct Config {
         help_heading = "Access"
     )]
     pub keys: Vec<Key>,
-    /// Which sites of a federation are asked, and how.
+    /// Which sites of a federation may be queried, and how.
     #[command(flatten)]
     pub sites: SiteOptions,
-    /// How far traces go.
+    /// Limits of traces.
     #[command(flatten)]
     pub trace: TraceOptions,
-    /// What is logged, and how.
+    /// What is logged, and in which format.
     #[command(flatten)]
     pub log: LogOptions,
 }
@@ -125,11 +125,11 @@ impl Default for Config {
 }
 
 impl Config {
-    /// What flags and environment say (`given`, by the options of this type), and the file where they say
-    /// nothing; and whether any of them names a data directory.
+    /// Flags and environment (`given`, parsed by the options of this type), and the file for what they do not set;
+    /// and whether any of them sets the data directory.
     ///
     /// # Errors
-    /// The file, the line and what is wrong there; what does not go together.
+    /// The file, the line and what is wrong there; settings that contradict each other.
     pub fn read(given: &ArgMatches, file: Option<&Path>) -> Result<(Self, bool), String> {
         Self::from_settings(Settings::read(given, file)?)
     }
@@ -144,16 +144,16 @@ impl Config {
         Ok((config, names_data))
     }
 
-    /// What does not go together.
+    /// Checks the settings, and that they do not contradict each other.
     ///
     /// # Errors
     ///
-    /// What is wrong, and the way out.
+    /// What is wrong, and what to do about it.
     pub fn check(&self) -> Result<(), String> {
         let could = "change everything";
         access::check(&self.listen, &self.entries(), could, Role::Admin)?;
         if self.demo && self.restore.is_some() {
-            return Err("begin with the demo or with a snapshot, not with both".into());
+            return Err("start with the demo data or with a snapshot, not with both".into());
         }
         self.sites.check()?;
         self.trace.check()?;
@@ -163,32 +163,31 @@ impl Config {
         ])?;
         if self.max_keys > MOST_KEYS {
             return Err(format!(
-                "the limit `keys` is {}, and no request takes more than {MOST_KEYS}",
+                "the limit `keys` is {}; the maximum is {MOST_KEYS}",
                 self.max_keys
             ));
         }
         self.limits.check()
     }
 
-    /// The keys, without what sets may take below their prefixes.
+    /// The access keys, without the quotas of their prefixes.
     #[must_use]
     pub fn entries(&self) -> Vec<KeyEntry> {
         self.keys.iter().map(|key| key.entry.clone()).collect()
     }
 }
 
-/// Which sites of a federation are asked, and how.
+/// Which sites of a federation may be queried, and how.
 ///
-/// Sites register themselves with their addresses, and traces ask them there.
+/// Sites register with their URLs, and traces query them there.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 #[command(next_help_heading = "Sites and traces")]
 pub struct SiteOptions {
-    /// Hosts that sites may be at, or ends of their names; may be repeated [default: any]
+    /// Host that sites may be at, or suffix of host names; may be repeated [default: any]
     ///
-    /// A name, or the end of one with its dot (".example.org" for all hosts below it). Set it where
-    /// whoever has a write key should not have this server send requests to hosts that only it can reach.
-    /// Holds for sites that are registered already, too; link-local addresses (169.254.0.0/16, fe80::/10)
-    /// are never asked.
+    /// A host name, or a suffix that starts with a dot (".example.org" for all hosts below it). Set it if clients with a
+    /// write key must not make this server send requests to hosts that only it can reach. It also applies to sites that
+    /// are already registered. Link-local addresses (169.254.0.0/16, fe80::/10) are never queried.
     #[arg(
         id = "sites.hosts",
         long = "site-host",
@@ -197,9 +196,9 @@ pub struct SiteOptions {
         value_delimiter = ','
     )]
     pub hosts: Vec<String>,
-    /// Trust this authority and no other for sites: its certificate, in PEM
+    /// File with the certificate of the only authority to trust for sites, in PEM
     ///
-    /// Without it, the authorities that the system trusts.
+    /// By default, the authorities that the system trusts.
     #[arg(
         id = "sites.ca",
         long = "site-ca",
@@ -217,11 +216,11 @@ impl SiteOptions {
         };
         match self.hosts.iter().find(|host| !is_host(host)) {
             Some(host) => Err(format!(
-                "`sites.hosts` has {host:?}, which is no name of a host; write galway.example.org, or \
-                 .example.org for all hosts whose names end so"
+                "`sites.hosts` contains {host:?}, which is not a host name; write galway.example.org, or \
+                 .example.org for all hosts below it"
             )),
             None => match self.hosts.iter().find(|host| is_link_local_host(host)) {
-                Some(host) => Err(format!("`sites.hosts` has {host:?}: {NO_LINK_LOCAL}")),
+                Some(host) => Err(format!("`sites.hosts` contains {host:?}: {NO_LINK_LOCAL}")),
                 None => Ok(()),
             },
         }
@@ -230,7 +229,7 @@ impl SiteOptions {
     /// Whether a site may be at this host.
     ///
     /// # Errors
-    /// Why not, and who can change it.
+    /// Why not, and who can change that.
     pub fn may_be_at(&self, host: &str) -> Result<(), String> {
         if is_link_local_host(host) {
             return Err(format!("{host}: {NO_LINK_LOCAL}"));
@@ -238,7 +237,7 @@ impl SiteOptions {
         match self.allows(host) {
             true => Ok(()),
             false => Err(format!(
-                "this server asks no sites at {host}; whoever runs it can allow that (`sites.hosts` in \
+                "this server does not query sites at {host}; its operator can allow that (`sites.hosts` in \
                  its configuration)"
             )),
         }
@@ -254,16 +253,17 @@ impl SiteOptions {
     }
 }
 
-const NO_LINK_LOCAL: &str = "no site is asked at a link-local address (169.254.0.0/16, fe80::/10)";
+const NO_LINK_LOCAL: &str =
+    "sites at link-local addresses (169.254.0.0/16, fe80::/10) are never queried";
 
-/// Whether this is the number of a link-local address.
+/// Whether a host is a link-local address in numeric form.
 fn is_link_local_host(host: &str) -> bool {
     let address: Result<IpAddr, _> = host.trim_matches(['[', ']']).parse();
     address.is_ok_and(is_link_local)
 }
 
-/// Whether this address is of the link that the machine is on, where no site is: clouds tell whoever
-/// asks there the secrets of the machine.
+/// Whether an address is link-local. No site is there, but cloud providers serve the secrets of a machine at such an
+/// address.
 pub(crate) fn is_link_local(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(address) => address.is_link_local(),
@@ -271,12 +271,12 @@ pub(crate) fn is_link_local(address: IpAddr) -> bool {
     }
 }
 
-/// How far traces go.
+/// Limits of traces.
 #[derive(Args, Clone, Debug, PartialEq)]
 pub struct TraceOptions {
-    /// The longest that a trace may take
+    /// Time limit for a trace
     ///
-    /// Never more than four fifths of the request time. What was found until then is the answer.
+    /// At most four fifths of the request time. The response contains what was found by then.
     #[arg(
         id = "trace.time",
         long = "trace-time",
@@ -286,7 +286,7 @@ pub struct TraceOptions {
         value_parser = units::duration
     )]
     pub time: Duration,
-    /// For one site to answer in a trace
+    /// Time limit for a response of one site in a trace
     #[arg(
         id = "trace.site_time",
         long = "site-time",
@@ -296,7 +296,7 @@ pub struct TraceOptions {
         value_parser = units::duration
     )]
     pub site_time: Duration,
-    /// Links at which a trace ends, 100000 at most
+    /// Number of links after which a trace ends, at most 100000
     #[arg(
         id = "trace.links",
         long = "trace-links",
@@ -323,13 +323,13 @@ impl TraceOptions {
         ] {
             if is_zero {
                 return Err(format!(
-                    "`trace.{name}` is 0, and no trace would find anything"
+                    "`trace.{name}` is 0, so no trace would find anything"
                 ));
             }
         }
         match self.links > 100_000 {
             true => Err(format!(
-                "`trace.links` is {}; a trace has 100000 at most",
+                "`trace.links` is {}; the maximum is 100000",
                 self.links
             )),
             false => Ok(()),

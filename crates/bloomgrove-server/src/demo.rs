@@ -1,16 +1,16 @@
-//! Data to explore: what twelve sites took in over a fortnight, the same on every machine.
+//! Demo data: what twelve sites received in two weeks, the same on every machine.
 //!
 //! ```text
 //! galway/orders/2026-11-03        site / kind / day: 12 x 6 x 14 = 1008 sets
-//! tags: europe, orders            where the site is, and the kind
+//! tags: europe, orders            the region of the site, and the kind
 //! keys: doc-00042 ...             60 to 2000 of 20,000 documents
 //! ```
 //!
-//! Few documents are known nearly everywhere and most of them hardly anywhere (Zipf's law), and
-//! every document has a site where it is seen more often than elsewhere: so there are keys whose
-//! answer is one set, a few neighbours, or a third of all.
+//! A few documents are known almost everywhere and most of them hardly anywhere (Zipf's law), and every document has a site
+//! where it occurs more often than elsewhere. So there are keys for which the answer is one set, a few neighbours, or a
+//! third of all sets.
 //!
-//! Only integers are drawn and compared, so that no machine's arithmetic makes other sets.
+//! Only integers are drawn and compared, so the sets are the same on every machine.
 
 use std::collections::HashSet;
 
@@ -32,7 +32,7 @@ const SITES: [(&str, &str); 12] = [
     ("pune", "asia"),
     ("quito", "americas"),
 ];
-/// Each with the number of items that its filters are made for.
+/// Each with the number of items that its filters are sized for.
 const KINDS: [(&str, u64); 6] = [
     ("claims", 125),
     ("invoices", 1000),
@@ -43,24 +43,24 @@ const KINDS: [(&str, u64); 6] = [
 ];
 const DAYS: std::ops::RangeInclusive<u32> = 1..=14;
 const DOCUMENTS: u64 = 20_000;
-/// Low enough that a search over all sets names a wrong one in one of ten cases.
+/// Low enough that a search over all sets lists a wrong one in one of ten cases.
 const FPR: f64 = 1e-4;
-/// The document of rank r is drawn in proportion to 1 / (r + this).
+/// The document of rank r is drawn with a probability proportional to 1 / (r + this).
 const FLATTENING: u64 = 150;
 const SEED: u64 = 10;
 
 /// A set of the demo.
 #[derive(Debug)]
 pub struct DemoSet {
-    /// Such as `galway/orders/2026-11-03`.
+    /// Its name, such as `galway/orders/2026-11-03`.
     pub name: String,
-    /// Where its site is, and its kind.
+    /// The region of its site, and its kind.
     pub tags: Vec<String>,
     /// Its keys.
     pub filter: Filter,
 }
 
-/// All sets of the demo, in the order of their names.
+/// All sets of the demo, by name.
 ///
 /// # Errors
 /// Each can fail for lack of memory.
@@ -79,7 +79,7 @@ pub fn sets() -> impl Iterator<Item = Result<DemoSet, Error>> {
     })
 }
 
-/// The name of the first set, by which a directory with the demo is known.
+/// The name of the first set, which identifies a directory with the demo.
 pub fn first_name() -> String {
     places()
         .next()
@@ -87,15 +87,14 @@ pub fn first_name() -> String {
         .unwrap_or_default()
 }
 
-/// Keys worth trying: one that a few sets hold, one that many hold, one that none does.
+/// Keys worth trying: one in a few sets, one in many, one in none.
 pub fn examples() -> Vec<String> {
     ["doc-00042", "doc-09042", "doc-99999"]
         .map(str::to_owned)
         .to_vec()
 }
 
-/// Documents of the sites that `bloomgrove serve --demo` brings up, worth tracing: one with a long
-/// history at several sites, and one whose history has just begun.
+/// Documents of the demo sites worth tracing: one with a long history at several sites, and one with a short history.
 pub fn traces() -> Vec<String> {
     ["claim 2122", "offer 1452"].map(str::to_owned).to_vec()
 }
@@ -104,7 +103,7 @@ fn key(document: u64) -> String {
     format!("doc-{document:05}")
 }
 
-/// What one site took in of one kind on one day.
+/// What one site received of one kind on one day.
 struct Place {
     number: u64,
     site: u64,
@@ -140,18 +139,18 @@ impl Place {
         format!("{}/{}/2026-11-{:02}", self.site_name, self.kind, self.day)
     }
 
-    /// Between half and all of what the filter was made for, and each document once.
+    /// Distinct documents: half to all of what the filter is sized for.
     fn documents(&self, popularity: &Popularity) -> HashSet<u64> {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(SEED << 32 | self.number);
         let count = random.random_range(self.capacity / 2..=self.capacity);
         let mut documents = HashSet::new();
         while (documents.len() as u64) < count {
             let mut rank = popularity.draw(&mut random);
-            // Two of three are documents that have their home here.
+            // Two of three are documents whose home is here.
             if random.random_range(0..3u32) > 0 {
                 rank = (rank - rank % SITES.len() as u64 + self.site) % DOCUMENTS;
             }
-            // 7919 has no divisor in common with 20,000: every rank has a number of its own.
+            // 7919 and 20,000 are coprime, so every rank has its own number.
             documents.insert((rank * 7919 + 5285) % DOCUMENTS);
         }
         documents
@@ -175,7 +174,7 @@ impl Popularity {
     }
 
     fn draw(&self, random: &mut Xoshiro256PlusPlus) -> u64 {
-        let total = *self.0.last().expect("there are documents");
+        let total = *self.0.last().expect("the demo has documents");
         let point = random.random_range(0..total);
         self.0.partition_point(|&sum| sum <= point) as u64
     }

@@ -1,15 +1,15 @@
-//! The coordinator: a server that knows which sets hold what.
+//! The coordinator: a server that knows which sets contain what.
 //!
 //! ```text
-//!   every request  bloomgrove_http: connections, TLS, keys, limits, ids and the log
+//!   every request  bloomgrove_http: connections, TLS, access keys, limits, ids and the log
 //!        |
 //!   paths          http: parse, call, render;  page: for people
 //!        |
-//!   commands       coordinator: sets, questions, changes; nothing in it knows HTTP
-//!                  trace: questions to the sites of a federation
+//!   commands       coordinator: sets, queries, changes, independent of HTTP
+//!                  trace: queries to the sites of a federation
 //! ```
 //!
-//! [`Server`] puts the parts together; `bloomgrove serve` runs one. In a program of one's own:
+//! [`Server`] combines the parts; `bloomgrove serve` runs one. To embed it in another program:
 //!
 //! ```
 //! use bloomgrove_server::{Config, Server};
@@ -26,7 +26,7 @@
 //! let address = server.addresses()[0];
 //! let stop = server.stopper();
 //! let running = tokio::spawn(server.run());
-//! // ... ask http://{address}/ ...
+//! // ... send requests to http://{address}/ ...
 //! # let _ = address;
 //! stop.send_replace(true);
 //! running.await??;
@@ -34,13 +34,13 @@
 //! # }
 //! ```
 //!
-//! | file | contains |
+//! | file | contents |
 //! |---|---|
-//! | `serve.rs` | `Server`: binds, reads the store, serves, ends in order |
-//! | `http/` | one file per group of paths; `extract.rs` what handlers get of the coordinator, `metrics.rs` its figures, `problems.rs` and `mod.rs` the OpenAPI document |
+//! | `serve.rs` | `Server`: binds, reads the store, serves, shuts down |
+//! | `http/` | one file per group of paths; `extract.rs` what handlers receive, `metrics.rs` metrics, `problems.rs` and `mod.rs` the OpenAPI document |
 //! | `trace/` | the lineage of documents across all sites, see below |
-//! | `page/`, `demo.rs` | the page at `/`: `search.js` and its neighbours ask which sets, `trace.js`, `graph.js` and `drawing.js` where a document comes from; data to explore |
-//! | `config.rs`, `config/` | what can be set, and what it is when it is not; `config/key.rs` keys and the quotas of their prefixes |
+//! | `page/`, `demo.rs` | the page at `/`: `search.js` and related files find the sets that contain a key, `trace.js`, `graph.js` and `drawing.js` show where a document comes from; demo data |
+//! | `config.rs`, `config/` | the settings and their defaults; `config/key.rs` access keys and the quotas of their prefixes |
 
 pub mod config;
 pub mod coordinator;

@@ -1,4 +1,4 @@
-//! The whole: binds, reads the store, serves, and ends in order.
+//! A whole server: binding, reading the store, serving, shutting down.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -27,18 +27,18 @@ use crate::http::App;
 use crate::trace::Tracer;
 use crate::{Error, demo, http, page};
 
-/// How often sets are looked at whose time has come.
+/// How often expired sets are removed.
 const EXPIRE: Duration = Duration::from_secs(1);
 
 /// Serves until SIGTERM or SIGINT.
 ///
 /// # Errors
-/// A data directory that cannot be used.
+/// If the data directory cannot be used.
 pub async fn run(server: Server) -> Result<()> {
     until_signals(server.stopper(), server.run()).await
 }
 
-/// A server that has its addresses.
+/// A server that has bound its addresses.
 pub struct Server {
     config: Config,
     access: Access,
@@ -47,10 +47,10 @@ pub struct Server {
 }
 
 impl Server {
-    /// Checks the configuration and takes the addresses; connections wait until [`run`](Self::run).
+    /// Checks the configuration and binds the addresses; connections wait until [`run`](Self::run).
     ///
     /// # Errors
-    /// What is wrong with the configuration; an address that cannot be had.
+    /// If the configuration is invalid, or an address is not available.
     pub async fn bind(config: Config) -> Result<Self> {
         config.check().map_err(anyhow::Error::msg)?;
         Ok(Self {
@@ -61,28 +61,28 @@ impl Server {
         })
     }
 
-    /// Where it listens: the real ports, where 0 was asked for.
+    /// The addresses it listens on, with the actual ports where 0 was given.
     #[must_use]
     pub fn addresses(&self) -> &[SocketAddr] {
         self.listeners.addresses()
     }
 
-    /// What ends it: send true.
+    /// Stops the server when true is sent.
     #[must_use]
     pub fn stopper(&self) -> watch::Sender<bool> {
         self.listeners.stopper()
     }
 
-    /// Where to point a browser.
+    /// The URLs to open in a browser.
     #[must_use]
     pub fn urls(&self) -> Vec<String> {
         self.listeners.urls()
     }
 
-    /// Serves until it is stopped. Whoever asks while the store is read is told so.
+    /// Serves until it is stopped. While the store is read, requests are answered with an error that says so.
     ///
     /// # Errors
-    /// A data directory that cannot be used.
+    /// If the data directory cannot be used.
     pub async fn run(self) -> Result<()> {
         metrics::start();
         http::metrics::describe();
@@ -121,14 +121,14 @@ impl Server {
         let (served, started) = tokio::join!(serving, started);
         if let Some(coordinator) = app.coordinator().cloned() {
             tokio::task::spawn_blocking(move || coordinator.close()).await?;
-            tracing::info!("stopped; everything is on disk");
+            tracing::info!("stopped; all data is on disk");
         }
         started?;
         Ok(served?)
     }
 }
 
-/// Reads the store, is ready then, and looks after expiry until the server is stopped.
+/// Reads the store, becomes ready, and removes expired sets until the server is stopped.
 async fn start(
     config: Arc<Config>,
     app: App,
@@ -155,19 +155,19 @@ async fn start(
             }
         }
     }
-    // From the first sign of the end on, while requests are finished.
+    // From the start of the shutdown, while requests are finished.
     health.set_ready(false);
     Ok(())
 }
 
-/// Reads the store; seconds, for a hundred thousand sets.
+/// Reads the store, which takes seconds for a hundred thousand sets.
 fn open(config: &Config) -> Result<Coordinator> {
     let started = Instant::now();
     let limits = Limits {
         keys: config.max_keys,
         memory: config.limits.memory,
         filter: config.max_filter,
-        // The rest is for sending it.
+        // The rest of the time is for sending the response.
         time: config.limits.request_time.mul_f64(0.8),
         quotas: quotas(&config.keys, config.limits.memory),
     };
@@ -179,16 +179,16 @@ fn open(config: &Config) -> Result<Coordinator> {
     let coordinator = Coordinator::open(&config.data, config.restore.as_deref(), limits)?;
     if config.demo && !coordinator.is_empty() && coordinator.info(&demo::first_name()).is_err() {
         bail!(
-            "{}: holds sets already, which are not those of the demo; take another directory",
+            "{}: contains sets that are not those of the demo; choose another directory",
             config.data.display()
         );
     }
     let seconds = started.elapsed().as_secs_f64();
-    tracing::info!(sets = coordinator.len(), seconds, "read the store");
+    tracing::info!(sets = coordinator.len(), seconds, "store loaded");
     Ok(coordinator)
 }
 
-/// Data to explore.
+/// Creates the demo data.
 async fn fill(coordinator: &Arc<Coordinator>) -> Result<()> {
     let mut puts = JoinSet::new();
     for set in demo::sets() {
@@ -203,11 +203,11 @@ async fn fill(coordinator: &Arc<Coordinator>) -> Result<()> {
     while let Some(put) = puts.join_next().await {
         put??;
     }
-    tracing::info!(sets = coordinator.len(), "made the sets of the demo");
+    tracing::info!(sets = coordinator.len(), "demo data created");
     Ok(())
 }
 
-/// All paths.
+/// All routes.
 fn router(app: App, health: &Health) -> Router {
     let metrics = Router::new()
         .route("/metrics", get(prometheus))

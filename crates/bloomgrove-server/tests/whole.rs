@@ -204,7 +204,7 @@ async fn it_does_not_start_where_it_must_not() {
     };
     let elsewhere = Server::bind(config("0.0.0.0:0")).await.err().unwrap();
     assert!(
-        elsewhere.to_string().contains("without keys"),
+        elsewhere.to_string().contains("without access keys"),
         "{elsewhere}"
     );
     let first = Server::bind(config("127.0.0.1:0")).await.unwrap();

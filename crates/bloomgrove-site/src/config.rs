@@ -1,4 +1,4 @@
-//! Configuration of a site: what can be set, what it is when it is not set, and what is refused.
+//! The configuration of a site: its settings, their defaults, and checks.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -13,17 +13,17 @@ use clap::Args;
 
 use crate::publish::Window;
 
-/// Where --help lists what is about publishing.
+/// The heading of the settings for publishing in --help.
 const PUBLISH: &str = "The coordinator";
-/// Bytes of the name of a site.
+/// Maximum length of a site's name, in bytes.
 const LONGEST_NAME: usize = 200;
-/// Ids that a window can be made for.
+/// Maximum number of expected ids per window.
 const MOST_EXPECTED: u64 = 1 << 32;
 
-/// All that a site needs to know before it starts.
+/// The configuration of a site.
 #[derive(Args, Clone, Debug)]
 pub struct SiteConfig {
-    /// What the site is called; its sets are NAME/ids/...
+    /// Name of the site; its sets are called NAME/ids/...
     #[arg(
         id = "name",
         long,
@@ -33,7 +33,7 @@ pub struct SiteConfig {
         hide_default_value = true
     )]
     pub name: String,
-    /// The directory with everything that is recorded
+    /// Directory for the site's data
     #[arg(
         id = "data",
         long,
@@ -42,9 +42,9 @@ pub struct SiteConfig {
         default_value = "NAME-data"
     )]
     pub data: PathBuf,
-    /// Where to listen; may be repeated
+    /// Address to listen on; may be repeated
     ///
-    /// Beyond loopback (127.0.0.1, ::1) only with keys.
+    /// Addresses other than loopback (127.0.0.1, ::1) require access keys.
     #[arg(
         id = "listen",
         long,
@@ -54,7 +54,7 @@ pub struct SiteConfig {
         default_value = "127.0.0.1:7118"
     )]
     pub listen: Vec<SocketAddr>,
-    /// Where the coordinator reaches this site [default: where it listens]
+    /// URL under which the coordinator reaches this site [default: the address it listens on]
     #[arg(
         id = "advertise",
         long,
@@ -62,7 +62,7 @@ pub struct SiteConfig {
         env = "BLOOMGROVE_ADVERTISE"
     )]
     pub advertise: Option<String>,
-    /// Who gets to know which ids are here; nobody, if it is left out.
+    /// The coordinator to publish to; none if omitted.
     #[arg(skip)]
     pub coordinator: Option<CoordinatorConfig>,
     /// How often new ids are published
@@ -76,10 +76,10 @@ pub struct SiteConfig {
         help_heading = PUBLISH
     )]
     pub period: Duration,
-    /// How ids are divided by time; not at all, if it is left out.
+    /// How ids are divided by time; not at all if omitted.
     #[arg(skip)]
     pub window: Option<Window>,
-    /// Ids to make room for at first, in a filter (of a window); it grows by itself
+    /// Expected number of ids per filter (per window, if there are windows); filters grow when needed
     #[arg(
         id = "publish.expect",
         long = "expect",
@@ -90,7 +90,7 @@ pub struct SiteConfig {
         help_heading = PUBLISH
     )]
     pub expect: u64,
-    /// How often an id that is not known here may bring the coordinator all the same
+    /// False-positive rate: how often the coordinator queries this site for an id that it does not know
     #[arg(
         id = "publish.fpr",
         long = "fpr",
@@ -101,10 +101,10 @@ pub struct SiteConfig {
         help_heading = PUBLISH
     )]
     pub fpr: f64,
-    /// What keeps ids from the coordinator, if anything does.
+    /// Encrypts ids, if the coordinator must not read them.
     #[arg(skip)]
     pub cipher: Option<IdCipher>,
-    /// A key that is let in, by its hash (`bloomgrove serve key` makes one); may be repeated
+    /// Access key to accept, given by its hash (create one with `bloomgrove serve key`); may be repeated
     #[arg(
         id = "keys",
         long = "key",
@@ -114,10 +114,10 @@ pub struct SiteConfig {
         help_heading = "Access"
     )]
     pub keys: Vec<KeyEntry>,
-    /// How much is too much.
+    /// Limits.
     #[command(flatten)]
     pub limits: Limits,
-    /// Triples at most: each takes some 400 bytes of memory
+    /// Maximum number of triples; each takes about 400 bytes of memory
     #[arg(
         id = "limits.triples",
         long = "max-triples",
@@ -127,30 +127,30 @@ pub struct SiteConfig {
         value_parser = units::count
     )]
     pub triples: u64,
-    /// The certificate and its key; without them, plain HTTP.
+    /// The certificate and its private key; plain HTTP if omitted.
     #[command(flatten)]
     pub tls: Option<TlsFiles>,
-    /// What is logged, and how.
+    /// What is logged, and in which format.
     #[command(flatten)]
     pub log: LogOptions,
-    /// If the log is damaged, keep what can be read of it.
+    /// If the log is damaged, keep what is readable.
     #[arg(skip)]
     pub salvage: bool,
 }
 
-/// Where the coordinator is.
+/// How to reach the coordinator.
 #[derive(Clone, PartialEq, Eq)]
 pub struct CoordinatorConfig {
-    /// Its address.
+    /// Its URL.
     pub url: String,
-    /// A write key with the prefix `NAME/`, if the coordinator wants keys.
+    /// A write key with the prefix `NAME/`, if the coordinator requires access keys.
     pub key: Option<String>,
-    /// The authority of its certificate, in PEM, if the machine does not know it.
+    /// The certificate authority of its certificate, in PEM, if the system does not trust it.
     pub ca: Option<Vec<u8>>,
 }
 
 impl CoordinatorConfig {
-    /// The one at this address, without a key.
+    /// The coordinator at this URL, without an access key.
     #[must_use]
     pub fn new(url: impl Into<String>) -> Self {
         Self {
@@ -160,10 +160,10 @@ impl CoordinatorConfig {
         }
     }
 
-    /// A client that talks to it.
+    /// A client for it.
     ///
     /// # Errors
-    /// What is wrong with the address, the key or the authority.
+    /// If the URL, the access key or the certificate authority is invalid.
     pub fn client(&self) -> Result<Client, bloomgrove_client::Error> {
         let mut builder = Client::builder(&*self.url).timeout(Duration::from_secs(30));
         if let Some(key) = &self.key {
@@ -178,7 +178,7 @@ impl CoordinatorConfig {
 
 impl std::fmt::Debug for CoordinatorConfig {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Without the key.
+        // Not the access key.
         f.debug_struct("CoordinatorConfig")
             .field("url", &self.url)
             .finish_non_exhaustive()
@@ -195,25 +195,25 @@ impl Default for SiteConfig {
 }
 
 impl SiteConfig {
-    /// What does not go together.
+    /// Checks the settings, and that they do not contradict each other.
     ///
     /// # Errors
-    /// What is wrong, and the way out.
+    /// What is wrong, and what to do about it.
     pub fn check(&self) -> Result<(), String> {
         check_name(&self.name)?;
         let could = "record events and read everything";
         access::check(&self.listen, &self.keys, could, Role::Write)?;
         if let Some(coordinator) = &self.coordinator {
             let client = coordinator.client();
-            client.map_err(|error| format!("the coordinator: {error}"))?;
+            client.map_err(|error| format!("invalid coordinator: {error}"))?;
             let unreachable = self
                 .listen
                 .first()
                 .is_some_and(|addr| addr.ip().is_unspecified());
             if unreachable && self.advertise.is_none() {
                 return Err(
-                    "the site listens on all addresses of this machine; say with `advertise` at \
-                     which one the coordinator reaches it, such as https://galway.example.org:7118"
+                    "the site listens on all addresses of this machine; set `advertise` to the URL \
+                     under which the coordinator reaches it, such as https://galway.example.org:7118"
                         .into(),
                 );
             }
@@ -224,8 +224,8 @@ impl SiteConfig {
                 && !is_here(&coordinator.url)
             {
                 return Err(format!(
-                    "the site listens on {addr}, where only this machine reaches it, and the \
-                     coordinator is elsewhere; say with `advertise` at which address it reaches the \
+                    "the site listens on {addr}, which can only be reached from this machine, but the \
+                     coordinator is elsewhere; set `advertise` to the URL under which it reaches the \
                      site, such as https://galway.example.org:7118"
                 ));
             }
@@ -238,35 +238,35 @@ impl SiteConfig {
         }
         if !(Duration::from_millis(10)..=Duration::from_secs(86_400)).contains(&self.period) {
             return Err(format!(
-                "a period of {:?}; it is at least 10 ms and at most a day",
+                "the period is {:?}; it must be from 10 ms to one day",
                 self.period
             ));
         }
         if self.expect == 0 || self.expect > MOST_EXPECTED {
             return Err(format!(
-                "`expect` is {}; it is a number of ids from 1 to {MOST_EXPECTED}",
+                "`expect` is {}; it must be a number of ids from 1 to {MOST_EXPECTED}",
                 self.expect
             ));
         }
         if !(self.fpr > 0.0 && self.fpr <= 0.5) {
             return Err(format!(
-                "`fpr` is {}; it is a rate above 0 and up to 0.5, such as 0.001",
+                "`fpr` is {}; it must be above 0 and at most 0.5, such as 0.001",
                 self.fpr
             ));
         }
         if self.triples == 0 {
-            return Err("`triples` is 0, so nothing could be recorded".into());
+            return Err("the limit `triples` is 0, so nothing could be recorded".into());
         }
         self.limits.check()
     }
 }
 
-/// Whether an address is one of this machine.
+/// Whether a URL refers to this machine.
 fn is_here(url: &str) -> bool {
     host_of(url).is_ok_and(|host| is_loopback_host(&host) || host.ends_with(".localhost"))
 }
 
-/// What can be the name of a site: the names of its sets begin with it.
+/// Checks the name of a site, with which the names of its sets start.
 ///
 /// # Errors
 /// What is wrong with it.
@@ -274,19 +274,22 @@ pub fn check_name(name: &str) -> Result<(), String> {
     let wrong = if name.is_empty() {
         "is empty".to_owned()
     } else if name.len() > LONGEST_NAME {
-        format!("has {} bytes, and {LONGEST_NAME} are the most", name.len())
+        format!(
+            "is {} bytes long; the maximum is {LONGEST_NAME}",
+            name.len()
+        )
     } else if let Some(control) = name.chars().find(|c| c.is_control()) {
-        format!("has the control character {control:?} in it")
+        format!("contains the control character {control:?}")
     } else if name.starts_with('/') || name.ends_with('/') {
-        "begins or ends with a slash".to_owned()
+        "starts or ends with a slash".to_owned()
     } else if name.contains("/ids/") || name.starts_with("ids/") || name.ends_with("/ids") {
-        "has /ids/ in it, which stands between a site and its sets".to_owned()
+        "contains /ids/, which separates a site from its sets".to_owned()
     } else if name == "." || name == ".." {
-        "means a directory in every address".to_owned()
+        "means a directory in URLs".to_owned()
     } else {
         return Ok(());
     };
-    Err(format!("the name of the site, {name:?}, {wrong}"))
+    Err(format!("the site name {name:?} {wrong}"))
 }
 
 #[cfg(test)]
@@ -315,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_go_together_is_refused() {
+    fn contradictory_settings_are_rejected() {
         let good = SiteConfig::default();
         assert_eq!(good.check(), Ok(()));
         let elsewhere = || vec!["0.0.0.0:7118".parse().unwrap()];
@@ -325,8 +328,11 @@ mod tests {
         let window = |length, keep| Some(Window { length, keep });
         type Change = Box<dyn Fn(&mut SiteConfig)>;
         let cases: [(&str, Change); 11] = [
-            ("no address", Box::new(|c| c.listen = Vec::new())),
-            ("without keys", Box::new(move |c| c.listen = elsewhere())),
+            ("at least one address", Box::new(|c| c.listen = Vec::new())),
+            (
+                "without access keys",
+                Box::new(move |c| c.listen = elsewhere()),
+            ),
             (
                 "advertise",
                 Box::new(move |c| {
@@ -335,7 +341,7 @@ mod tests {
                 }),
             ),
             (
-                "only this machine",
+                "only be reached from this machine",
                 Box::new(move |c| c.coordinator = coordinator("https://hub.example.org")),
             ),
             (
@@ -347,7 +353,7 @@ mod tests {
                 Box::new(|c| c.advertise = Some("nonsense".into())),
             ),
             (
-                "whole seconds",
+                "whole number of seconds",
                 Box::new(move |c| c.window = window(Duration::from_millis(1500), hours(1))),
             ),
             ("period", Box::new(|c| c.period = Duration::ZERO)),

@@ -1,7 +1,7 @@
-//! A dozen sites to explore, beside a coordinator: `bloomgrove serve --demo` brings them up.
+//! A dozen sites to explore with a coordinator: `bloomgrove serve --demo` starts them.
 //!
-//! Each is a site like any other, with its own directory, address and filter; only the process is shared, and what happened
-//! there is made up ([`generate`](crate::generate)), the same on every machine.
+//! Each is a site like any other, with its own directory, address and filter. Only the process is shared, and the events are made up
+//! ([`generate`](crate::generate)), the same on every machine.
 
 use std::path::Path;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use crate::generate::Workload;
 use crate::{CoordinatorConfig, MOST_AT_A_TIME, Site, SiteConfig};
 
-/// What happened.
+/// The events of the demo.
 pub const WORKLOAD: Workload = Workload {
     sites: 12,
     events: 6000,
@@ -22,17 +22,17 @@ pub const WORKLOAD: Workload = Workload {
     labels: true,
     day: "2026-11-16",
 };
-/// Ids that each filter is made for: more than the busiest site has, so that none is sent twice.
+/// Expected ids per filter: more than the busiest site has, so that none is sent twice.
 const EXPECT: u64 = 4000;
 
-/// Sites that have recorded what happened, and are not running yet.
+/// Sites that have recorded their events and are not running yet.
 pub struct Demo(Vec<Site>);
 
 impl Demo {
-    /// Makes the sites, each in a directory of its own in `directory`.
+    /// Creates the sites, each in a subdirectory of `directory`.
     ///
     /// # Errors
-    /// A directory that cannot be used.
+    /// If a directory cannot be used.
     pub async fn bind(coordinator: CoordinatorConfig, directory: &Path) -> Result<Self> {
         let mut days: Vec<Vec<Event>> = vec![Vec::new(); WORKLOAD.sites as usize];
         for (site, event) in WORKLOAD.events() {
@@ -53,7 +53,7 @@ impl Demo {
                 ..SiteConfig::default()
             });
             let site = site.await?;
-            // What was recorded before is known, and changes nothing.
+            // Recording the same events again changes nothing.
             while !day.is_empty() {
                 let rest = day.split_off(day.len().min(MOST_AT_A_TIME));
                 let batch = std::mem::replace(&mut day, rest);
@@ -65,10 +65,10 @@ impl Demo {
         Ok(Self(sites))
     }
 
-    /// Runs all of them until `stop` says true.
+    /// Runs all sites until `stop` is true.
     ///
     /// # Errors
-    /// None for now: what goes wrong with one connection does not end a site.
+    /// None at present: an error on one connection does not stop a site.
     pub async fn run(self, mut stop: watch::Receiver<bool>) -> Result<()> {
         let stoppers: Vec<_> = self.0.iter().map(Site::stopper).collect();
         let mut running: JoinSet<Result<()>> = self.0.into_iter().map(Site::run).collect();
@@ -78,7 +78,7 @@ impl Demo {
             stopper.send_replace(true);
         }
         while let Some(ended) = running.join_next().await {
-            ended.context("a site of the demo")??;
+            ended.context("a site of the demo failed")??;
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! An event as triples: what is checked before it is recorded, and what then stands in the store.
+//! Events as triples: what is checked before an event is recorded, and what is then in the store.
 //!
 //! ```text
 //!              inputs     outputs    peer
@@ -10,8 +10,8 @@
 //! received     some       none       yes
 //! ```
 //!
-//! How they are written is in [`vocabulary`](crate::vocabulary). What is said twice is one triple,
-//! so recording an event again changes nothing.
+//! [`vocabulary`](crate::vocabulary) has the terms. A triple that is stated twice is stored once, so recording
+//! an event again changes nothing.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -26,11 +26,11 @@ use rand::RngExt;
 use crate::id::{WrongId, iri};
 use crate::vocabulary::{ACTIVITY, AGENT, ENDED, PEER};
 
-/// Documents that an event begins with at most, and that it makes at most.
+/// Maximum number of inputs, and of outputs, of an event.
 pub const MOST_DOCUMENTS: usize = 1000;
-/// Bytes of a label, an agent or a peer at most.
+/// Maximum length of a label, an agent or a peer, in bytes.
 pub const LONGEST_TEXT: usize = 1000;
-/// Bytes of a time at most: enough for nanoseconds and a zone.
+/// Maximum length of a time, in bytes: enough for nanoseconds and a time zone.
 const LONGEST_TIME: usize = 64;
 
 const GENERATED_BY: NamedNodeRef<'_> =
@@ -42,33 +42,33 @@ const TRANSFERRED: NamedNodeRef<'_> = NamedNodeRef::new_unchecked("urn:x-bloomgr
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WrongEvent {
-    /// An id in it is none.
+    /// An id in it is invalid.
     Id(WrongId),
-    /// It has documents where its kind has none, or the other way round.
+    /// The number of its inputs or outputs does not match its kind.
     Documents {
-        /// What it says it is.
+        /// Its kind.
         kind: EventKind,
-        /// Documents that it begins with.
+        /// Number of inputs.
         inputs: usize,
-        /// Documents that it makes.
+        /// Number of outputs.
         outputs: usize,
     },
     /// A document is both an input and an output, or the event itself.
     Loop(String),
-    /// There are so many inputs or outputs.
+    /// It has this many inputs or outputs, which are too many.
     TooMany(usize),
-    /// A transfer does not say with whom.
+    /// A transfer has no peer.
     NoPeer(EventKind),
-    /// Something that is no transfer has a peer.
+    /// An event that is not a transfer has a peer.
     Peer(EventKind),
-    /// A text has so many bytes.
+    /// A text is too long.
     TooLong {
-        /// Which one.
+        /// The field.
         what: &'static str,
-        /// Its bytes.
+        /// Its length in bytes.
         bytes: usize,
     },
-    /// It is no time, or has no zone.
+    /// The time is invalid, or has no time zone.
     Time(String),
 }
 
@@ -82,7 +82,7 @@ impl fmt::Display for WrongEvent {
                 outputs,
             } => write!(
                 f,
-                "an event that is {} needs {}; this one has {inputs} input(s) and {outputs} \
+                "an event of the kind `{}` needs {}; this one has {inputs} input(s) and {outputs} \
                  output(s)",
                 name(*kind),
                 match kind {
@@ -95,31 +95,31 @@ impl fmt::Display for WrongEvent {
             ),
             Self::Loop(id) => write!(
                 f,
-                "{id} comes of itself: a document cannot be both an input and an output of an \
-                 event, nor be the event; give what was made an id of its own"
+                "{id} would be its own ancestor: a document cannot be both an input and an output of an \
+                 event, nor the event itself; use a new id for what was made"
             ),
             Self::TooMany(count) => write!(
                 f,
-                "an event has {count} inputs or outputs; {MOST_DOCUMENTS} are allowed: record \
+                "an event has {count} inputs or outputs; at most {MOST_DOCUMENTS} are allowed: record \
                  several events"
             ),
             Self::NoPeer(kind) => write!(
                 f,
-                "an event that is {} needs a peer: the site at the other end",
+                "an event of the kind `{}` needs a peer: the site at the other end",
                 name(*kind)
             ),
             Self::Peer(kind) => write!(
                 f,
-                "an event that is {} has no peer: leave it out, or say sent or received",
+                "an event of the kind `{}` cannot have a peer; remove it, or use the kind `sent` or `received`",
                 name(*kind)
             ),
             Self::TooLong { what, bytes } => write!(
                 f,
-                "the {what} has {bytes} bytes; {LONGEST_TEXT} are allowed"
+                "the {what} is {bytes} bytes long; the maximum is {LONGEST_TEXT}"
             ),
             Self::Time(time) => write!(
                 f,
-                "{} is no time with a zone, such as 2026-11-16T09:30:00Z or \
+                "{} is not a time with a time zone, such as 2026-11-16T09:30:00Z or \
                  2026-11-16T10:30:00.5+01:00",
                 quote(time)
             ),
@@ -142,7 +142,7 @@ impl From<WrongId> for WrongEvent {
     }
 }
 
-/// A kind as it is written on the wire.
+/// The name of a kind on the wire.
 #[must_use]
 pub const fn name(kind: EventKind) -> &'static str {
     match kind {
@@ -155,7 +155,7 @@ pub const fn name(kind: EventKind) -> &'static str {
     }
 }
 
-/// The type of our own that an event of this kind has in RDF.
+/// Our RDF type for events of this kind.
 #[must_use]
 pub const fn class(kind: EventKind) -> NamedNodeRef<'static> {
     NamedNodeRef::new_unchecked(match kind {
@@ -168,7 +168,7 @@ pub const fn class(kind: EventKind) -> NamedNodeRef<'static> {
     })
 }
 
-/// The id of an event, made up if it has none, and its triples; `now` is its time if it has none.
+/// The id of an event (a new one if it has none) and its triples; its time is `now` if it has none.
 ///
 /// # Errors
 /// What is wrong with the event.
@@ -212,7 +212,7 @@ pub fn triples(event: &Event, now: &str) -> Result<(String, Vec<Triple>), WrongE
     Ok((id, triples))
 }
 
-/// All but the ids themselves, which are checked where they are written.
+/// Checks everything but the ids, which are checked when they are converted.
 fn check(event: &Event) -> Result<(), WrongEvent> {
     let kind = event.kind;
     let (inputs, outputs) = (event.inputs.len(), event.outputs.len());
@@ -268,12 +268,12 @@ fn check(event: &Event) -> Result<(), WrongEvent> {
     Ok(())
 }
 
-/// `urn:uuid:` and a number that nobody else draws: version 4 of RFC 9562.
+/// `urn:uuid:` and a random UUID: version 4 of RFC 9562.
 fn random_id() -> String {
     uuid(rand::rng().random())
 }
 
-/// A number as `urn:uuid:` of version 4: six of its bits are those of the version.
+/// A number as a `urn:uuid:` of version 4, which fixes six of its bits.
 pub(crate) fn uuid(number: u128) -> String {
     let number = number & !(0xf << 76) & !(0x3 << 62) | 0x4 << 76 | 0x2 << 62;
     let hex = format!("{number:032x}");
@@ -287,7 +287,7 @@ pub(crate) fn uuid(number: u128) -> String {
     )
 }
 
-/// Whether it is an `xsd:dateTime` with a zone. Midnight is `00:00:00`, not `24:00:00` as well.
+/// Whether a text is an `xsd:dateTime` with a time zone. Midnight is `00:00:00`, not `24:00:00`.
 #[must_use]
 pub fn is_time(text: &str) -> bool {
     text.len() <= LONGEST_TIME && read_time(text).is_some()
@@ -297,13 +297,13 @@ fn read_time(text: &str) -> Option<()> {
     let (date, rest) = text.split_once('T')?;
     let mut parts = date.strip_prefix('-').unwrap_or(date).splitn(3, '-');
     let (year, month, day) = (parts.next()?, parts.next()?, parts.next()?);
-    // Longer than four digits must not begin with 0, so that a year is written in one way.
+    // A year of more than four digits must not start with 0, so that each year has one spelling.
     if year.len() < 4 || year.len() > 9 || (year.len() > 4 && year.starts_with('0')) {
         return None;
     }
     let year = digits(year)?;
     let (month, day) = (two(month, 1..=12)?, two(day, 1..=31)?);
-    // The calendar repeats every 400 years, before year 0 too.
+    // The calendar repeats every 400 years, also before year 0.
     Date::new((2000 + year % 400) as i16, month as i8, day as i8).ok()?;
     let zone = rest.find(['Z', '+', '-'])?;
     let (clock, zone) = rest.split_at(zone);

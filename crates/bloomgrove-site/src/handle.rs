@@ -1,4 +1,4 @@
-//! A site from inside the program: what can be done over HTTP can be done here without.
+//! A site within the same process: everything that HTTP offers, without HTTP.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -31,10 +31,10 @@ use crate::publish::timestamp;
 use crate::records::Records;
 use crate::sparql::{self, Wanted};
 
-/// Events, and ids to begin with, in one request.
+/// Maximum number of events, or of ids to start from, in one request.
 pub const MOST_AT_A_TIME: usize = 10_000;
 
-/// A site that is running, or about to. Copies are the same site.
+/// A running site, or one about to run. Clones refer to the same site.
 #[derive(Clone, Debug)]
 pub struct Handle(Arc<Inner>);
 
@@ -44,22 +44,22 @@ struct Inner {
     records: Arc<Records>,
     publisher: Option<Arc<Publisher>>,
     started: Instant,
-    /// Each waits for its like only: a query that cannot be broken off keeps nobody from recording,
-    /// and a slow disk nobody from asking.
+    /// Separate places for each kind of work: a query that cannot be aborted does not delay recording, and a
+    /// slow disk does not delay queries.
     queries: Places,
     imports: Places,
     lineages: Places,
     writes: Places,
-    /// How long a query may take.
+    /// Time limit for a query.
     time: Duration,
 }
 
 impl Handle {
-    /// Reads the log of a site that is reached at `url`, and publishes by `client`. Nobody serves or
-    /// publishes yet: a [`Site`](crate::Site) does, or who simulates one.
+    /// Reads the log of a site whose URL is `url`, and publishes through `client`. It does not serve or
+    /// publish yet: a [`Site`](crate::Site) does, or a simulation of one.
     ///
     /// # Errors
-    /// A data directory that cannot be used.
+    /// If the data directory cannot be used.
     #[doc(hidden)]
     pub fn open(config: &SiteConfig, url: String, client: Option<Client>) -> Result<Self> {
         let spec = FilterSpec {
@@ -77,7 +77,7 @@ impl Handle {
         }
         let records = Arc::new(Records::open(&config.data, spec, config.triples, now())?);
         let (triples, seconds) = (records.store.len(), started.elapsed().as_secs_f64());
-        tracing::info!(site, triples, seconds, "read the log");
+        tracing::info!(site, triples, seconds, "log loaded");
         let publisher = client.map(|client| {
             let about = About {
                 name: config.name.clone(),
@@ -87,12 +87,12 @@ impl Handle {
             };
             Arc::new(Publisher::new(records.clone(), client, about))
         });
-        // The rest is for sending it.
+        // The rest of the time is for sending the response.
         let time = config.limits.request_time.mul_f64(0.8);
         Ok(Self::new(site.clone(), records, publisher, time))
     }
 
-    /// What answers for it over HTTP, without keys.
+    /// Its HTTP routes, without access keys.
     #[doc(hidden)]
     pub fn router(&self, config: &SiteConfig) -> Router {
         front::before(
@@ -119,24 +119,24 @@ impl Handle {
             queries: Places::new(threads),
             imports: Places::new(threads),
             lineages: Places::new(2 * threads),
-            // One is written, the next is made ready.
+            // While one is written, the next is prepared.
             writes: Places::new(2),
             time,
         }))
     }
 
-    /// Its name.
+    /// The name of the site.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// Closes the log; nothing is recorded any more.
+    /// Closes the log; nothing can be recorded any more.
     pub(crate) fn close(&self) {
         self.0.records.log.close();
     }
 
-    /// The key that the coordinator shows.
+    /// The access key for the coordinator.
     pub(crate) fn key(&self) -> &str {
         self.0.records.log.key()
     }
@@ -145,11 +145,11 @@ impl Handle {
         self.0.publisher.as_ref()
     }
 
-    /// Records events, all or none; they are on disk when this returns.
+    /// Records events, all of them or none; when this returns, they are on disk.
     ///
     /// # Errors
-    /// `invalid` for events that cannot be, `too_large` for too many, `storage` and `memory` when
-    /// there is no room.
+    /// `invalid` for invalid events, `too_large` for too many, `storage` and `memory` if there is no
+    /// space.
     pub async fn record(&self, events: Vec<Event>) -> Result<Recorded, Error> {
         at_most(events.len(), "events")?;
         let records = self.0.records.clone();
@@ -176,11 +176,11 @@ impl Handle {
             .await?
     }
 
-    /// Takes in a document, all or nothing; it is on disk when this returns. Relative IRIs are
-    /// relative to `base`.
+    /// Imports a document, all of it or nothing; when this returns, it is on disk. Relative IRIs are resolved
+    /// against `base`.
     ///
     /// # Errors
-    /// `invalid` for what is no such document, `storage` and `memory` when there is no room.
+    /// `invalid` if the document is invalid, `storage` and `memory` if there is no space.
     pub async fn import(
         &self,
         format: Format,
@@ -206,29 +206,26 @@ impl Handle {
             .await?
     }
 
-    /// What the site knows of some ids.
+    /// What the site knows about some ids.
     ///
     /// # Errors
-    /// `too_large` for too many ids or links.
-    pub async fn lineage(&self, question: LineageQuery) -> Result<Lineage, Error> {
-        at_most(question.ids.len(), "ids")?;
-        if let Some(links) = question.links
+    /// `too_large` if there are too many ids or links.
+    pub async fn lineage(&self, query: LineageQuery) -> Result<Lineage, Error> {
+        at_most(query.ids.len(), "ids")?;
+        if let Some(links) = query.links
             && !(1..=MOST_LINKS).contains(&links)
         {
-            let detail = format!("`links` is {links}; it is a number from 1 to {MOST_LINKS}");
+            let detail = format!("`links` is {links}; it must be from 1 to {MOST_LINKS}");
             return Err(Error::new(Code::Invalid, detail));
         }
         let records = self.0.records.clone();
-        self.0
-            .lineages
-            .run(move || records.lineage(&question))
-            .await
+        self.0.lineages.run(move || records.lineage(&query)).await
     }
 
-    /// The answer to a SPARQL query, in what `accept` prefers, and its media type.
+    /// The answer to a SPARQL query in the format that `accept` prefers, and its media type.
     ///
     /// # Errors
-    /// `invalid` for what is no query that reads, `timeout` and `too_large` for what is too much.
+    /// `invalid` if it is not a read-only query, `timeout` and `too_large` if it exceeds a limit.
     pub async fn sparql(
         &self,
         query: String,
@@ -237,7 +234,7 @@ impl Handle {
         let wanted = Wanted::of(accept)?;
         let (records, deadline) = (self.0.records.clone(), Instant::now() + self.0.time);
         let cancel = CancellationToken::new();
-        // Also when nobody waits for it any more.
+        // Also if the client has disconnected.
         let ended = CancelOnDrop(cancel.clone());
         let work = self.0.queries.run(move || {
             sparql::query(
@@ -252,12 +249,12 @@ impl Handle {
         let in_time = tokio::time::timeout_at(deadline.into(), work).await;
         drop(ended);
         in_time.map_err(|_| {
-            let detail = "the query took too long; ask for less, or with LIMIT";
+            let detail = "the query took too long; make it more specific, or use LIMIT";
             Error::new(Code::Timeout, detail)
         })??
     }
 
-    /// How the site is.
+    /// The status of the site.
     #[must_use]
     pub fn status(&self) -> SiteStatus {
         let Inner { name, records, .. } = &*self.0;
@@ -275,11 +272,11 @@ impl Handle {
         }
     }
 
-    /// Publishes now what is new, without waiting for the period to end; nothing without a
+    /// Publishes immediately what is new, without waiting for the period to end; does nothing without a
     /// coordinator.
     ///
     /// # Errors
-    /// `busy`, if the coordinator did not take all of it.
+    /// `busy` if the coordinator did not accept all of it.
     pub async fn publish(&self) -> Result<(), Error> {
         let Some(publisher) = &self.0.publisher else {
             return Ok(());
@@ -302,7 +299,7 @@ fn at_most(count: usize, what: &str) -> Result<(), Error> {
         true => Err(Error::new(
             Code::TooLarge,
             format!(
-                "{count} {what}, and a request takes {MOST_AT_A_TIME} at most; send them in parts"
+                "the request has {count} {what}; the maximum is {MOST_AT_A_TIME}: send them in several requests"
             ),
         )),
         false => Ok(()),

@@ -1,8 +1,8 @@
-//! Ids of documents and events, and how they stand in RDF.
+//! Ids of documents and events, and their form in RDF.
 //!
-//! Whoever records a document calls it what they like: `urn:uuid:...`, a web address, `invoice
-//! 4711`. An id that is an absolute IRI stands in RDF as it is; any other as
-//! `urn:x-bloomgrove:id:` with its bytes percent-encoded. Each id has one IRI and each IRI one id.
+//! Documents can have any id: `urn:uuid:...`, a URL, `invoice 4711`. In RDF, an id that is an absolute IRI is used
+//! unchanged; any other becomes `urn:x-bloomgrove:id:` followed by its percent-encoded bytes. Each id has one IRI and
+//! each IRI one id.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,14 +12,14 @@ use bloomgrove_client::iri::{self, PLAIN};
 use oxigraph::model::{NamedNode, NamedNodeRef};
 use percent_encoding::percent_decode_str;
 
-/// Why a text is no id.
+/// Why a text is not a valid id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WrongId {
     /// It is empty.
     Empty,
-    /// It has so many bytes.
+    /// It is too long: this many bytes.
     TooLong(usize),
-    /// It begins as only ids do that are written in RDF.
+    /// It starts with the prefix reserved for ids in RDF.
     Reserved,
 }
 
@@ -28,12 +28,15 @@ impl fmt::Display for WrongId {
         match self {
             Self::Empty => write!(f, "an id is empty"),
             Self::TooLong(bytes) => {
-                write!(f, "an id has {bytes} bytes; {LONGEST_ID} are allowed")
+                write!(
+                    f,
+                    "an id is {bytes} bytes long; the maximum is {LONGEST_ID}"
+                )
             }
             Self::Reserved => write!(
                 f,
-                "an id begins with {PLAIN}, which is how other ids are written in RDF; take \
-                 what follows, decoded"
+                "an id starts with {PLAIN}, which is reserved for ids in RDF; use \
+                 the part after it, percent-decoded"
             ),
         }
     }
@@ -63,7 +66,7 @@ pub fn iri(id: &str) -> Result<NamedNode, WrongId> {
 pub fn id(iri: NamedNodeRef<'_>) -> Cow<'_, str> {
     let text = iri.as_str();
     match text.strip_prefix(PLAIN) {
-        // What nobody here has written is an IRI like others.
+        // An IRI with this prefix that was not written here is used unchanged.
         Some(encoded) => percent_decode_str(encoded)
             .decode_utf8()
             .ok()

@@ -1,8 +1,8 @@
-//! A site of a federation: it records what happens to documents, and lets a coordinator know which
-//! documents it knows, without telling more.
+//! A site of a federation: it records what happens to documents, and lets a coordinator know which documents it knows,
+//! without revealing more.
 //!
 //! ```text
-//!   events, RDF, PROV-JSON            questions: lineage, SPARQL
+//!   events, RDF, PROV-JSON            queries: lineage, SPARQL
 //!        |  event, import                   ^
 //!        v                                  |
 //!      triples --> log (disk) --> store (memory)
@@ -10,11 +10,11 @@
 //!                     ids --> publish: filters, by window --> the coordinator
 //! ```
 //!
-//! | You want | Use |
+//! | To | use |
 //! |---|---|
-//! | to run a site | [`Site`], [`SiteConfig`]; `bloomgrove site serve` does |
-//! | to record and ask in the same program | [`Handle`], from [`Site::handle`] |
-//! | to record and ask from elsewhere | [`bloomgrove_client::Site`] |
+//! | run a site | [`Site`], [`SiteConfig`], as `bloomgrove site serve` does |
+//! | record and query in the same process | [`Handle`], from [`Site::handle`] |
+//! | record and query from elsewhere | [`bloomgrove_client::Site`] |
 //!
 //! ```
 //! use bloomgrove_client::api::{Event, LineageQuery, Start};
@@ -45,20 +45,20 @@
 //! # }
 //! ```
 //!
-//! | file | contains |
+//! | file | contents |
 //! |---|---|
-//! | `site.rs`, `config.rs` | `Site`: binds, serves, publishes, ends in order; what can be set |
-//! | `handle.rs` | `Handle`: every command and question, in the process |
+//! | `site.rs`, `config.rs` | `Site`: binds, serves, publishes, shuts down; its settings |
+//! | `handle.rs` | `Handle`: every command and query, in the same process |
 //! | `http/` | the same over HTTP |
-//! | `id.rs`, `vocabulary.rs` | ids as IRIs; terms of PROV-O and ours |
-//! | `event.rs` | events as triples, and which cannot be |
-//! | `import/` | documents of others as triples: `rdf.rs` what oxigraph reads, `prov_json.rs`, `qualified.rs` links said in other ways, `blank.rs` nodes without names, `guard.rs` what is too much, `wrong.rs` what is said then |
-//! | `records.rs` | disk, memory and filters, in this order; `log.rs` the disk (redb), `log/salvage.rs` what of a damaged log can be kept, `store.rs` the memory (oxigraph) |
-//! | `lineage.rs` | what can be reached from ids by the site's own links |
-//! | `sparql.rs` | read-only queries, within time, memory and size |
-//! | `sparql/meter.rs`, `dataset.rs`, `rewrite.rs` | what a query holds, counted; the triples it sees; what makes the rest count |
-//! | `publish/` | `window.rs` sets by time, `plan.rs` and `filters.rs` what each holds and what of it is acknowledged, `push.rs` the loop that keeps the coordinator current |
-//! | `generate/` | made-up events: `events.rs` what happens, `draw.rs` how it is drawn, `shape.rs` how far histories reach |
+//! | `id.rs`, `vocabulary.rs` | ids as IRIs; terms of PROV-O and our own |
+//! | `event.rs` | events as triples, and which ones are invalid |
+//! | `import/` | documents as triples: `rdf.rs` what oxigraph parses, `prov_json.rs`, `qualified.rs` links stated in other forms, `blank.rs` nodes without names, `guard.rs` limits, `wrong.rs` errors |
+//! | `records.rs` | disk, memory and filters, in this order; `log.rs` the disk (redb), `log/salvage.rs` recovery of a damaged log, `store.rs` the memory (oxigraph) |
+//! | `lineage.rs` | what can be reached from ids through the site's own links |
+//! | `sparql.rs` | read-only queries with limits on time, memory and size |
+//! | `sparql/meter.rs`, `dataset.rs`, `rewrite.rs` | counting the memory of a query; the triples it sees; rewriting it so that all memory is counted |
+//! | `publish/` | `window.rs` sets by time, `spec.rs` and `filters.rs` the filters and what is acknowledged, `push.rs` the loop that keeps the coordinator up to date |
+//! | `generate/` | made-up events: `events.rs` what happens, `draw.rs` random choices, `ancestry.rs` the length of histories |
 //! | `demo.rs` | a dozen sites for `serve --demo` |
 
 pub mod config;

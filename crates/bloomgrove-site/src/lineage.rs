@@ -1,21 +1,21 @@
-//! Lineage: everything that can be reached from some ids by the links of this site alone.
+//! Lineage: everything that can be reached from some ids through the links of this site alone.
 //!
 //! ```text
 //!   ancestors of x      all links with the effect x
 //!   descendants of x    all links with the cause x, but transferred_by with the effect x
 //! ```
 //!
-//! Ids are taken up one after the other, those first from which it may go furthest, else in the
-//! order in which they were reached. The links of an id are told all or none; the first id whose
-//! links do not fit ends it, and that id and all that wait behind it are `open`. Only if the very
-//! first has more links than are allowed, the first of them in order are told, and it is `open` as
-//! well: whoever asks for it again gets no further. The same holds when the time is over.
+//! Ids are processed one after another: those with the greatest remaining depth first, otherwise in the order in which
+//! they were reached. All links of an id are returned, or none: the first id whose links do not fit ends the walk, and
+//! that id and all ids still waiting are `open`. Only if the very first id has more links than are allowed, the first of
+//! them in order are returned, and it is `open` as well: querying it again returns no more. The same applies when the
+//! time limit is reached.
 //!
-//! Every link is told of exactly one id, so each comes once, and whoever asks again for what is
-//! open puts together what one large answer would have told.
+//! Every link belongs to exactly one id, so each is returned once, and repeating the query for what is open yields what
+//! one large answer would have contained.
 //!
-//! Cost: a look at the triples of each id. No SPARQL: a path query would find the same (the tests
-//! ask one), without depths, limits and what is open.
+//! Cost: reading the triples of each id. SPARQL is not used: a path query finds the same (the tests compare), but has no
+//! depth, limits or open ids.
 
 use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet, VecDeque};
 use std::time::{Duration, Instant};
@@ -31,41 +31,37 @@ use crate::id;
 use crate::store::{Store, link};
 use crate::vocabulary::{AGENT, ASSOCIATED, ATTRIBUTED, ENDED, GENERATED, OURS, PEER, STARTED};
 
-/// Characters of a text that are told at most.
+/// Maximum length of a text in the answer, in characters.
 const LONGEST_TEXT: usize = 1000;
-/// How long it is followed at most; the rest is open.
+/// Time limit; what is left is open.
 const LONGEST_TIME: Duration = Duration::from_secs(10);
-/// Triples of one id between two looks at the clock.
+/// Triples of one id between two checks of the time limit.
 const BETWEEN_LOOKS: usize = 10_000;
 
-/// What the store knows of these ids. With a seal the ids that are asked for are opened (one that
-/// does not open is not known), and everything that is told is sealed.
-pub(crate) fn lineage(
-    store: &Store,
-    question: &LineageQuery,
-    cipher: Option<&IdCipher>,
-) -> Lineage {
-    until(store, question, cipher, Instant::now() + LONGEST_TIME)
+/// What the store knows about these ids. With a cipher, the ids of the query are decrypted (one that cannot be decrypted
+/// is unknown), and the answer is encrypted.
+pub(crate) fn lineage(store: &Store, query: &LineageQuery, cipher: Option<&IdCipher>) -> Lineage {
+    until(store, query, cipher, Instant::now() + LONGEST_TIME)
 }
 
-/// As [`lineage`]; ids that are not taken up by then are `open`.
+/// Like [`lineage`]; ids that are not processed by then are `open`.
 fn until(
     store: &Store,
-    question: &LineageQuery,
+    query: &LineageQuery,
     cipher: Option<&IdCipher>,
     deadline: Instant,
 ) -> Lineage {
-    let limit = question.links.unwrap_or(MOST_LINKS).min(MOST_LINKS) as usize;
-    let mut walk = Walk::new(store, question.direction, deadline);
-    // One that is asked for twice is looked up once.
-    let mut asked_for: HashMap<&str, Option<String>> = HashMap::new();
-    for start in &question.ids {
-        let id = asked_for.entry(&start.id).or_insert_with(|| {
+    let limit = query.links.unwrap_or(MOST_LINKS).min(MOST_LINKS) as usize;
+    let mut walk = Walk::new(store, query.direction, deadline);
+    // An id that is given twice is looked up once.
+    let mut looked_up: HashMap<&str, Option<String>> = HashMap::new();
+    for start in &query.ids {
+        let id = looked_up.entry(&start.id).or_insert_with(|| {
             let id = match cipher {
                 Some(cipher) => cipher.decrypt(&start.id).ok()?,
                 None => start.id.clone(),
             };
-            let is_known = asked(&id).is_some_and(|iri| store.knows(&iri));
+            let is_known = queried_iri(&id).is_some_and(|iri| store.knows(&iri));
             is_known.then_some(id)
         });
         if let Some(id) = id {
@@ -76,11 +72,11 @@ fn until(
     walk.tell(cipher)
 }
 
-/// The IRI of an id that somebody asks for, if there can be such an id.
-fn asked(text: &str) -> Option<NamedNode> {
+/// The IRI of an id in the query, if it can be an id.
+fn queried_iri(text: &str) -> Option<NamedNode> {
     match id::iri(text) {
         Ok(iri) => Some(iri),
-        // In an imported document it may stand for itself.
+        // In an imported document it may be used as it is.
         Err(id::WrongId::Reserved) => NamedNode::new(text)
             .ok()
             .filter(|iri| id::id(iri.as_ref()) == text),
@@ -88,16 +84,16 @@ fn asked(text: &str) -> Option<NamedNode> {
     }
 }
 
-/// How far it may go from each id, and what was found.
+/// The remaining depth of each id, and what was found.
 struct Walk<'a> {
     store: &'a Store,
     direction: Direction,
     deadline: Instant,
-    /// Of all ids that were reached: how many links further.
+    /// The remaining depth of all ids that were reached.
     reached: HashMap<String, u64>,
-    /// Ids to be taken up, by how far it may go from them.
+    /// Ids to process, by remaining depth.
     waiting: BTreeMap<u64, VecDeque<String>>,
-    /// Ids that were taken up.
+    /// Ids that were processed.
     done: HashSet<String>,
     links: Vec<Link>,
     open: Vec<String>,
@@ -128,7 +124,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The next id to take up, and how far it may go from it.
+    /// The next id to process, and its remaining depth.
     fn next(&mut self) -> Option<(String, u64)> {
         loop {
             let mut furthest = self.waiting.last_entry()?;
@@ -137,7 +133,7 @@ impl<'a> Walk<'a> {
                 furthest.remove();
                 continue;
             };
-            // Whoever was reached again from nearer by waits twice.
+            // An id that was reached again on a shorter path waits twice.
             if !self.done.contains(&id) {
                 return Some((id, further));
             }
@@ -176,10 +172,10 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The links from an id, in order, and `most` of them if there are more: the first in order if
-    /// `all` are looked at, else any. And whether there was time to look at its triples.
+    /// The links from an id, in order, and at most `most` of them: the first in order if `all` are read, otherwise any.
+    /// Also returns whether there was time to read all of its triples.
     fn links(&self, id: &str, most: usize, all: bool) -> (Vec<Link>, bool) {
-        let Some(iri) = asked(id) else {
+        let Some(iri) = queried_iri(id) else {
             return (Vec::new(), true);
         };
         let up = self.store.of_subject(&iri).map(to_link);
@@ -192,7 +188,7 @@ impl<'a> Walk<'a> {
                     .chain(up.map(move |link| link.filter(is_transfer))),
             ),
         };
-        // No more are held than are wanted: an id may have millions.
+        // Keeps no more than needed: an id may have millions of links.
         let mut first = BinaryHeap::new();
         for (place, link) in links.enumerate() {
             if place % BETWEEN_LOOKS == BETWEEN_LOOKS - 1 && Instant::now() > self.deadline {
@@ -209,11 +205,14 @@ impl<'a> Walk<'a> {
         (first.into_sorted_vec(), true)
     }
 
-    /// All that was found, in order.
+    /// Everything that was found, in order.
     fn tell(self, cipher: Option<&IdCipher>) -> Lineage {
         let say =
             |text: &str| cipher.map_or_else(|| text.to_owned(), |cipher| cipher.encrypt(text));
-        let ids = self.reached.keys().filter_map(|id| Some((id, asked(id)?)));
+        let ids = self
+            .reached
+            .keys()
+            .filter_map(|id| Some((id, queried_iri(id)?)));
         let mut nodes: Vec<Node> = ids
             .map(|(id, iri)| describe(self.store, id, &iri, cipher))
             .collect();
@@ -229,7 +228,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// How far it may go from the next id; as far as it goes stays that.
+/// The remaining depth of the next id; unlimited stays unlimited.
 fn one_less(further: u64) -> u64 {
     match further {
         u64::MAX => u64::MAX,
@@ -247,8 +246,8 @@ fn to_link(quad: Quad) -> Option<Link> {
     })
 }
 
-/// What is said of an id. Of several texts the first as they are told: sealed, if there is a seal, so
-/// that it does not matter which site has which of them.
+/// The description of an id. Of several texts, the first in the order of the answer, so encrypted if there is a cipher:
+/// then it does not matter which site has which of them.
 fn describe(store: &Store, id: &str, iri: &NamedNode, cipher: Option<&IdCipher>) -> Node {
     let say = |text: &str| {
         let text: String = text.chars().take(LONGEST_TEXT).collect();
@@ -268,7 +267,7 @@ fn describe(store: &Store, id: &str, iri: &NamedNode, cipher: Option<&IdCipher>)
         let mut said = Node::default();
         if property == rdf::TYPE {
             let kind = kind(&text);
-            // The kinds of events are the same everywhere, and tell nothing of documents.
+            // The kinds of events are the same everywhere, and reveal nothing about documents.
             said.kind = Some(match is_event_kind(&kind) {
                 true => kind,
                 false => say(&kind),
@@ -276,8 +275,8 @@ fn describe(store: &Store, id: &str, iri: &NamedNode, cipher: Option<&IdCipher>)
         } else if property == rdfs::LABEL {
             said.label = Some(say(&text));
         } else if [ENDED, STARTED, GENERATED].contains(&property) {
-            // Whether it is the time of an event may be known only elsewhere: sealed in any case, so
-            // that all sites tell it in the same way.
+            // Whether it is the time of an event may be known only elsewhere: always encrypted, so that all sites return it in
+            // the same form.
             said.time = Some(say(&text));
         } else if [AGENT, ATTRIBUTED, ASSOCIATED].contains(&property) {
             said.agent = Some(say(&text));
@@ -289,7 +288,7 @@ fn describe(store: &Store, id: &str, iri: &NamedNode, cipher: Option<&IdCipher>)
     node
 }
 
-/// A type in one word: of ours as events have it, else the last part.
+/// A type in one word: the kind of an event if it is ours, otherwise the last part.
 fn kind(iri: &str) -> String {
     if let Some(name) = iri.strip_prefix(OURS) {
         let name = name.to_ascii_lowercase();

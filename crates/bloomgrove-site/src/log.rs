@@ -1,20 +1,20 @@
-//! The log: every triple that a site was told, in the order of its coming, in one redb file.
+//! The log: all triples recorded by a site, in the order in which they came, in one redb file.
 //!
 //! ```text
-//!   log        0, 1, 2, ...   -> when, and the new triples of one batch, as N-Triples
+//!   log        0, 1, 2, ...   -> time and new triples of one batch, as N-Triples
 //!   published  name of a set  -> what the coordinator has acknowledged of it, as JSON
-//!   meta       "format", "name", "key", "settled"; what is in each table
+//!   meta       "format", "name", "key", "settled"; totals of each table
 //! ```
 //!
 //! Every entry has a checksum, and all are checked before the log is opened: see
 //! [`disk`](bloomgrove_http::disk).
 //!
-//! A batch is on disk when [`append`](Log::append) returns; what is in memory is made from the log
-//! at every start. FORMAT.md section 18 tells every byte.
+//! A batch is on disk when [`append`](Log::append) returns. At every start, the contents of memory are rebuilt from the
+//! log. FORMAT.md section 18 describes every byte.
 //!
-//! After a write that failed (a full disk, a broken one) the file is opened anew, which tells
-//! whether the batch is there all the same. If that cannot be told yet, the next batch finds out,
-//! and memory takes in what it has missed ([`AppendError::Behind`]).
+//! After a failed write (a full or failing disk) the file is reopened, which shows whether the batch was written
+//! nevertheless. If that is not possible yet, the next batch finds out, and memory catches up
+//! ([`AppendError::Behind`]).
 
 mod salvage;
 
@@ -45,18 +45,18 @@ const KIND: Kind = Kind {
     format: 2,
 };
 const FILE: &str = "site.redb";
-/// What redb may keep in memory. The log is read once, at the start.
+/// The cache size of redb. The log is read once, at the start.
 const CACHE: usize = 4 << 20;
 /// Bytes of an entry before its triples.
 const HEAD: usize = 8;
 
-/// Why a batch is not in the log.
+/// Why a batch was not appended.
 #[derive(Debug)]
 pub(crate) enum AppendError {
-    /// The disk refuses.
+    /// Writing failed.
     Storage(anyhow::Error),
-    /// The log has more than memory: a batch whose write seemed to have failed. Take in what is
-    /// missing, and append again.
+    /// The log contains more than memory: a batch whose write seemed to have failed. Read what is missing, and append
+    /// again.
     Behind,
 }
 
@@ -65,23 +65,23 @@ pub(crate) enum AppendError {
 pub(crate) struct Log {
     path: PathBuf,
     key: String,
-    /// None after a failure, until it can be opened again.
+    /// None after a failure, until it can be reopened.
     database: Mutex<Option<Arc<Database>>>,
     /// The number of the next entry.
     next: AtomicU64,
-    /// For good.
+    /// Closed for good.
     closed: AtomicBool,
     head: Head,
 }
 
 impl Log {
-    /// Opens the log in a data directory; both are made if they are not there.
+    /// Opens the log in a data directory, creating both if they do not exist.
     ///
     /// # Errors
-    /// A directory of another site, a damaged file, one that another process has open.
+    /// If the directory belongs to another site, or the file is damaged or open in another process.
     pub(crate) fn open(directory: &Path, site: &str) -> Result<Self> {
         let made = private::make_directory(directory);
-        made.with_context(|| format!("{}: making the data directory", directory.display()))?;
+        made.with_context(|| format!("cannot create the data directory {}", directory.display()))?;
         let path = directory.join(FILE);
         private::make_database(&path, |database| {
             let key = new_key().map_err(anyhow::Error::msg)?;
@@ -93,7 +93,7 @@ impl Log {
                 false => error,
             })?;
         private::warn_if_open(&[directory, &log.path]);
-        // Only who has the log may.
+        // Only after the log is locked.
         private::tidy(directory);
         Ok(log)
     }
@@ -104,7 +104,7 @@ impl Log {
         let database = disk::open(&path, CACHE)?;
         let opened = next_of(&database).with_context(told)?;
         if opened != next {
-            let what = format!("it has {next} entries, and redb finds {opened}");
+            let what = format!("it has {next} entries, but redb finds {opened}");
             return Err(Damaged::of(vec![what])).with_context(told);
         }
         Ok(Self {
@@ -117,12 +117,12 @@ impl Log {
         })
     }
 
-    /// The key that the coordinator shows to this site.
+    /// The access key that the coordinator uses at this site.
     pub(crate) fn key(&self) -> &str {
         &self.key
     }
 
-    /// The number that the next entry gets.
+    /// The number of the next entry.
     pub(crate) fn next(&self) -> u64 {
         self.next.load(Relaxed)
     }
@@ -131,22 +131,22 @@ impl Log {
         self.database.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The database, opened again if it was closed after a failure. It may have more than memory:
-    /// only who appends compares, and nobody else's opening hides it.
+    /// The database, reopened if it was closed after a failure. It may contain more than memory: only appending compares
+    /// them, so reopening it elsewhere does not hide that.
     fn opened(&self) -> Result<Arc<Database>> {
         let mut slot = self.slot();
         if let Some(database) = &*slot {
             return Ok(database.clone());
         }
         if self.closed.load(Relaxed) {
-            bail!("the site has stopped");
+            bail!("the site is shutting down");
         }
-        // Not made anew: an empty log in its place would lose everything.
-        let database = disk::open(&self.path, CACHE).context("opening the log again")?;
+        // Must exist: creating an empty log in its place would lose everything.
+        let database = disk::open(&self.path, CACHE).context("cannot reopen the log")?;
         let (next, wanted) = (next_of(&database)?, self.next());
         if next < wanted {
             bail!(
-                "{}: it has {next} entries, and {wanted} were left; start the site again",
+                "{}: the file has {next} entries, but {wanted} are expected; restart the site",
                 self.path.display()
             );
         }
@@ -157,11 +157,11 @@ impl Log {
         Ok(self.opened()?.begin_read()?)
     }
 
-    /// Adds a batch; says its number. When this returns, it is on disk.
+    /// Appends a batch and returns its number. When this returns, it is on disk.
     ///
     /// # Errors
-    /// When the disk refuses: then it is not there, or [`AppendError::Behind`] will tell. Calls
-    /// must not overlap.
+    /// If writing fails; then the batch is not in the log, or [`AppendError::Behind`] will report it. Calls must not
+    /// overlap.
     pub(crate) fn append(&self, seconds: u64, triples: &[u8]) -> Result<u64, AppendError> {
         let database = self.opened().map_err(AppendError::Storage)?;
         let number = next_of(&database).map_err(AppendError::Storage)?;
@@ -182,11 +182,11 @@ impl Log {
             self.appended(number + 1);
             return Ok(number);
         };
-        // After a failed write redb refuses all others; opening it again tells what is there.
+        // After a failed write redb rejects all others; reopening shows what was written.
         drop(database);
         *self.slot() = None;
         match self.opened().and_then(|database| next_of(&database)) {
-            // It is on disk all the same.
+            // It is on disk nevertheless.
             Ok(next) if next > number => {
                 self.appended(next);
                 Ok(number)
@@ -196,18 +196,18 @@ impl Log {
         }
     }
 
-    /// So many entries are on disk.
+    /// This many entries are on disk.
     fn appended(&self, next: u64) {
         self.next.store(next, Relaxed);
         if let Err(error) = self.head.note(next) {
-            tracing::warn!("the newest entry is not noted beside the log: {error}");
+            tracing::warn!("cannot record the newest version of the log: {error}");
         }
     }
 
     /// Calls `each` with all entries from this number on: number, seconds since 1970, N-Triples.
     ///
     /// # Errors
-    /// A log that cannot be read; what `each` says.
+    /// If the log cannot be read; the errors of `each`.
     pub(crate) fn scan(
         &self,
         from: u64,
@@ -221,7 +221,7 @@ impl Log {
             let number = number.value();
             let mut take = || -> Result<()> {
                 let payload = verified(LOG, &number, entry.value())?;
-                let (seconds, triples) = split(payload).context("it is cut short")?;
+                let (seconds, triples) = split(payload).context("the entry is truncated")?;
                 each(number, seconds, triples)
             };
             if number != next {
@@ -236,10 +236,10 @@ impl Log {
         Ok(())
     }
 
-    /// What the coordinator has acknowledged, by the names of sets.
+    /// What the coordinator has acknowledged, by set name.
     ///
     /// # Errors
-    /// A log that cannot be read.
+    /// If the log cannot be read.
     pub(crate) fn published(&self) -> Result<BTreeMap<String, Vec<u8>>> {
         let read = self.reading()?;
         let table = read.open_table(PUBLISHED)?;
@@ -251,11 +251,11 @@ impl Log {
         entries.collect()
     }
 
-    /// Notes what the coordinator has acknowledged of a set, or that nothing is known any more. It
-    /// need not survive: a note that is lost costs one whole filter.
+    /// Records what the coordinator has acknowledged of a set, or that this is no longer known. It is not synced: if it
+    /// is lost, a whole filter is sent.
     ///
     /// # Errors
-    /// When the disk refuses.
+    /// If writing fails.
     pub(crate) fn note_published(&self, set: &str, about: Option<&[u8]>) -> Result<()> {
         self.note(|write| {
             put(write, PUBLISHED, |table| match about {
@@ -265,7 +265,7 @@ impl Log {
         })
     }
 
-    /// Writes something beside the entries.
+    /// Writes to a table other than the log.
     fn note(&self, what: impl FnOnce(&WriteTransaction) -> Result<()>) -> Result<()> {
         let database = self.opened()?;
         let write = || -> Result<()> {
@@ -276,7 +276,7 @@ impl Log {
         };
         let written = write();
         if written.is_err() {
-            // As after a batch: else the next one would be refused for what happened here.
+            // As after a failed batch: otherwise the next one would fail because of this.
             drop(database);
             *self.slot() = None;
         }
@@ -286,34 +286,34 @@ impl Log {
     /// Entries before this one were acknowledged by a coordinator, in their windows or in later ones.
     ///
     /// # Errors
-    /// A log that cannot be read.
+    /// If the log cannot be read.
     pub(crate) fn settled(&self) -> Result<u64> {
         let settled = Meta::read_number(&self.reading()?, "settled");
         settled.with_context(|| self.path.display().to_string())
     }
 
-    /// Notes that entries before this one were acknowledged.
+    /// Records that entries before this one were acknowledged.
     ///
     /// # Errors
-    /// When the disk refuses.
+    /// If writing fails.
     pub(crate) fn settle(&self, position: u64) -> Result<()> {
         self.note(|write| Meta::open(write)?.set("settled", &position.to_le_bytes()))
     }
 
-    /// Closes it for good, so that another process can open it, whoever still holds this one.
+    /// Closes it for good, even if clones exist, so that another process can open it.
     pub(crate) fn close(&self) {
         let mut slot = self.slot();
         self.closed.store(true, Relaxed);
         *slot = None;
     }
 
-    /// Bytes on disk.
+    /// Size on disk.
     pub(crate) fn bytes(&self) -> u64 {
         std::fs::metadata(&self.path).map_or(0, |about| about.len())
     }
 }
 
-const DAMAGED: &str = "the log of the site is damaged; put back a copy of the data directory, or \
+const DAMAGED: &str = "the log of the site is damaged; restore a backup of the data directory, or \
                        start with `--salvage`, which keeps the damaged file and drops what cannot \
                        be read";
 
@@ -327,7 +327,7 @@ fn missing(entry: u64) -> anyhow::Error {
     Damaged::of(vec![format!("entry {entry} is missing")])
 }
 
-/// Tells logs apart.
+/// Identifies a log.
 fn mark(key: &str) -> u64 {
     xxh3_64(key.as_bytes())
 }
@@ -344,7 +344,7 @@ fn put<K: redb::Key + 'static>(
     meta.close(ledger)
 }
 
-/// Makes the tables of a new log, without entries.
+/// Creates the tables of a new, empty log.
 fn fill(database: &Database, site: &str, key: &str) -> Result<()> {
     let write = database.begin_write()?;
     put(&write, LOG, |_| Ok(()))?;

@@ -1,4 +1,4 @@
-//! What a site has recorded: on disk, in memory, and as filters, always in this order.
+//! What a site has recorded: on disk, in memory, and in filters, always in this order.
 //!
 //! ```text
 //!   triples --> log (disk) --> store (memory) --> filters
@@ -6,8 +6,8 @@
 //!                    +--------> store, filters
 //! ```
 //!
-//! One batch is written at a time. A batch that the disk refuses changes nothing; questions never
-//! wait for the disk.
+//! One batch is written at a time. A batch that cannot be written changes nothing, and queries never wait for the
+//! disk.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
@@ -25,22 +25,22 @@ use crate::publish::filters::Sets;
 use crate::publish::spec::{FilterSpec, Regrown, Revived};
 use crate::store::{self, Store};
 
-/// Triples that are taken into memory at a time when the log is read.
+/// Triples added to memory at a time while the log is read.
 const AT_A_TIME: usize = 10_000;
 
-/// Triples whose ids are looked at while the filters are locked.
+/// Triples whose ids are inserted while the filters are locked.
 const LOCKED: usize = 1000;
 
-/// What a batch brought.
+/// What a batch added.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Added {
-    /// Triples that are new.
+    /// New triples.
     pub(crate) triples: u64,
     /// Links among them.
     pub(crate) links: u64,
 }
 
-/// All that a site has recorded.
+/// Everything that a site has recorded.
 #[derive(Debug)]
 pub(crate) struct Records {
     pub(crate) log: Log,
@@ -48,7 +48,7 @@ pub(crate) struct Records {
     sets: Mutex<Sets>,
     writing: Mutex<()>,
     cipher: Option<IdCipher>,
-    /// Triples at most.
+    /// Maximum number of triples.
     most: u64,
 }
 
@@ -56,12 +56,12 @@ impl Records {
     /// Reads the log of a data directory.
     ///
     /// # Errors
-    /// A directory that cannot be used.
+    /// If the directory cannot be used.
     pub(crate) fn open(directory: &Path, spec: FilterSpec, most: u64, now: u64) -> Result<Self> {
         let log = Log::open(directory, &spec.site)?;
         let mut notes = BTreeMap::new();
         for (set, note) in log.published()? {
-            // One that cannot be read costs a whole filter.
+            // One that cannot be read costs sending a whole filter.
             if let Ok(note) = serde_json::from_slice(&note) {
                 notes.insert(set, note);
             }
@@ -91,7 +91,7 @@ impl Records {
         self.writing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes in what the log has and memory has not.
+    /// Adds to memory what is only in the log.
     fn catch_up(&self, now: u64) -> Result<()> {
         let mut waiting: Vec<Triple> = Vec::new();
         let from = self.sets().position();
@@ -104,12 +104,12 @@ impl Records {
             }
             Ok(())
         });
-        // Also what came before a failure: the filters have it.
+        // Also what came before a failure: the filters contain it.
         self.store.add(waiting)?;
         scanned
     }
 
-    /// Takes the ids of an entry into the filters, some at a time: others look at them meanwhile.
+    /// Inserts the ids of an entry into the filters, some at a time, so that the filters are not locked for long.
     fn take_ids(&self, entry: u64, second: u64, now: u64, triples: &[Triple]) -> Result<()> {
         for triples in triples.chunks(LOCKED) {
             let ids: Vec<_> = triples.iter().flat_map(store::ids).flatten().collect();
@@ -119,15 +119,14 @@ impl Records {
         Ok(())
     }
 
-    /// Forgets windows whose time is over, takes back those that were only over by a clock that was
-    /// ahead, and files what was never published in the current one; gives the names of the sets that
-    /// went.
+    /// Removes expired windows, restores those that only seemed expired because the clock was ahead, and adds what was
+    /// never published to the current one; returns the names of the removed sets.
     ///
     /// # Errors
-    /// A log that cannot be read.
+    /// If the log cannot be read.
     pub(crate) fn settle(&self, now: u64) -> Result<Vec<String>> {
         let gone = self.sets().expire(now);
-        // Hardly ever, so that no round waits for a slow disk.
+        // Rarely needed, so that rounds do not wait for a slow disk.
         if !self.sets().lost(now).is_empty() {
             let _one_at_a_time = self.writing();
             self.revive(now)?;
@@ -136,8 +135,8 @@ impl Records {
         Ok(gone)
     }
 
-    /// Records once more, now, what no coordinator has acknowledged and is in windows that are over: by
-    /// a clock that was behind, or since the coordinator was away for that long.
+    /// Records again, in the current window, what no coordinator has acknowledged and is in expired windows: because the
+    /// clock was behind, or the coordinator could not be reached for that long.
     fn file_again(&self, now: u64) -> Result<()> {
         let (spec, windows) = {
             let sets = self.sets();
@@ -147,7 +146,7 @@ impl Records {
             return Ok(());
         };
         tracing::warn!(
-            "windows were over before they were published: filing their ids in this one"
+            "windows expired before they were published; adding their ids to the current one"
         );
         let mut waiting: Vec<Triple> = Vec::new();
         let add = |triples: Vec<Triple>| self.add(triples, now).map_err(anyhow::Error::from);
@@ -166,10 +165,10 @@ impl Records {
         Ok(())
     }
 
-    /// All entries before this one were acknowledged, and are not filed again.
+    /// All entries before this one were acknowledged, and are not recorded again.
     ///
     /// # Errors
-    /// When the disk refuses; then they may be.
+    /// If writing fails; then they may be.
     pub(crate) fn settled(&self, position: u64) -> Result<()> {
         let is_new = self.sets().settle(position);
         if is_new {
@@ -178,7 +177,7 @@ impl Records {
         Ok(())
     }
 
-    /// Makes sets from the log that are kept and are not there; nobody may be writing.
+    /// Rebuilds from the log sets that are kept but missing; nothing may be written meanwhile.
     fn revive(&self, now: u64) -> Result<()> {
         let (spec, lost) = {
             let sets = self.sets();
@@ -187,11 +186,11 @@ impl Records {
         if lost.is_empty() {
             return Ok(());
         }
-        tracing::warn!("the clock went back: sets that were over are made anew from the log");
+        tracing::warn!("the clock was set back; rebuilding expired sets from the log");
         let mut revived = Revived::new(&spec, lost)?;
         let end = self.sets().position();
         self.log.scan(0, |entry, second, text| {
-            // Others come as every entry does that memory has missed.
+            // Entries that memory has missed are read like all others.
             if entry < end && revived.wants(second) {
                 for triple in store::from_text(text)? {
                     for id in store::ids(&triple).into_iter().flatten() {
@@ -205,7 +204,7 @@ impl Records {
         self.grow()
     }
 
-    /// Makes filters anew that have more ids than they were made for.
+    /// Rebuilds filters that contain more ids than they were sized for.
     fn grow(&self) -> Result<()> {
         let (spec, overfull) = {
             let sets = self.sets();
@@ -229,10 +228,10 @@ impl Records {
         Ok(())
     }
 
-    /// Records a batch, all or nothing; it is on disk when this returns.
+    /// Records a batch, all of it or nothing; when this returns, it is on disk.
     ///
     /// # Errors
-    /// `storage` when the disk refuses, `memory` when there are too many triples.
+    /// `storage` if writing fails, `memory` if there are too many triples.
     pub(crate) fn add(&self, triples: Vec<Triple>, now: u64) -> Result<Added, Error> {
         let _one_at_a_time = self.writing();
         self.revive(now).map_err(refused)?;
@@ -266,7 +265,7 @@ impl Records {
         }
         if self.store.len() + added.triples > self.most {
             let detail = format!(
-                "the site has {} triples and takes {} at most (`triples` in its configuration); \
+                "the site has {} triples, and its limit is {} (`limits.triples` in its configuration); \
                  nothing was recorded",
                 self.store.len(),
                 self.most
@@ -283,7 +282,7 @@ impl Records {
         };
         let take = || -> Result<()> {
             if self.sets().position() < entry {
-                // Memory had missed something, and could not take it in when it was found.
+                // Memory was behind, and could not catch up when that was found.
                 return self.catch_up(now);
             }
             self.take_ids(entry, now, now, &batch)?;
@@ -292,27 +291,27 @@ impl Records {
         };
         take().map_err(|error| {
             let detail =
-                format!("it is on disk, but not in memory; start the site again: {error:#}");
+                format!("recorded on disk, but not in memory; restart the site: {error:#}");
             tracing::error!("{detail}");
             Error::new(Code::Internal, detail)
         })?;
         Ok(added)
     }
 
-    /// What is known of some ids.
-    pub(crate) fn lineage(&self, question: &LineageQuery) -> Lineage {
-        lineage(&self.store, question, self.cipher.as_ref())
+    /// What is known about some ids.
+    pub(crate) fn lineage(&self, query: &LineageQuery) -> Lineage {
+        lineage(&self.store, query, self.cipher.as_ref())
     }
 
-    /// Whether ids leave this site only sealed.
+    /// Whether ids leave this site only in encrypted form.
     pub(crate) fn encrypts_ids(&self) -> bool {
         self.cipher.is_some()
     }
 }
 
 fn refused(error: anyhow::Error) -> Error {
-    tracing::error!("the log cannot be written: {error:#}");
-    let detail = format!("the disk of the site refuses: {error:#}; nothing was recorded");
+    tracing::error!("cannot write to the log: {error:#}");
+    let detail = format!("the site cannot write to its disk: {error:#}; nothing was recorded");
     Error::new(Code::Storage, detail)
 }
 

@@ -1,4 +1,4 @@
-//! The whole: binds, reads the log, serves, publishes, and ends in order.
+//! A whole site: binding, reading the log, serving, publishing, shutting down.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -20,12 +20,12 @@ use crate::http::{self, COORDINATOR};
 /// Serves until SIGTERM or SIGINT.
 ///
 /// # Errors
-/// None for now; see [`Site::run`].
+/// None at present; see [`Site::run`].
 pub async fn run(site: Site) -> Result<()> {
     until_signals(site.stopper(), site.run()).await
 }
 
-/// A site that has its addresses and has read its log.
+/// A site that has bound its addresses and read its log.
 pub struct Site {
     handle: Handle,
     access: Access,
@@ -35,12 +35,10 @@ pub struct Site {
 }
 
 impl Site {
-    /// Checks the configuration, takes the addresses and reads the log; connections wait until
-    /// [`run`](Self::run).
+    /// Checks the configuration, binds the addresses and reads the log; connections wait until [`run`](Self::run).
     ///
     /// # Errors
-    /// What is wrong with the configuration; an address that cannot be had; a data directory that
-    /// cannot be used.
+    /// If the configuration is invalid, an address is not available, or the data directory cannot be used.
     pub async fn bind(config: SiteConfig) -> Result<Self> {
         config.check().map_err(anyhow::Error::msg)?;
         let listeners = Listeners::bind(&config.listen, config.tls.as_ref())?;
@@ -61,25 +59,25 @@ impl Site {
         })
     }
 
-    /// Where it listens: the real ports, where 0 was asked for.
+    /// The addresses it listens on, with the actual ports where 0 was given.
     #[must_use]
     pub fn addresses(&self) -> &[SocketAddr] {
         self.listeners.addresses()
     }
 
-    /// Where to reach it.
+    /// The URLs under which it can be reached.
     #[must_use]
     pub fn urls(&self) -> Vec<String> {
         self.listeners.urls()
     }
 
-    /// What ends it: send true.
+    /// Stops the site when true is sent.
     #[must_use]
     pub fn stopper(&self) -> watch::Sender<bool> {
         self.listeners.stopper()
     }
 
-    /// To record and ask without HTTP.
+    /// For recording and querying without HTTP.
     #[must_use]
     pub fn handle(&self) -> Handle {
         self.handle.clone()
@@ -88,7 +86,7 @@ impl Site {
     /// Serves and publishes until it is stopped.
     ///
     /// # Errors
-    /// None for now: what goes wrong with one connection does not end the site.
+    /// None at present: an error on one connection does not stop the site.
     pub async fn run(self) -> Result<()> {
         for url in self.urls() {
             tracing::info!(site = self.handle.name(), url, "listening");
@@ -104,7 +102,7 @@ impl Site {
         health.set_ready(true);
         let not_ready = async {
             drop(stopped.wait_for(|stop| *stop).await);
-            // From the first sign of the end on, while requests are finished.
+            // From the start of the shutdown, while requests are finished.
             health.set_ready(false);
         };
         let publishing = async {
@@ -116,13 +114,13 @@ impl Site {
         let (served, (), ()) = tokio::join!(serving, not_ready, publishing);
         let handle = self.handle.clone();
         tokio::task::spawn_blocking(move || handle.close()).await?;
-        tracing::info!(site = self.handle.name(), "stopped; everything is on disk");
+        tracing::info!(site = self.handle.name(), "stopped; all data is on disk");
         Ok(served?)
     }
 }
 
-/// The keys of the configuration, and that of the coordinator; without any in the configuration,
-/// everybody may do everything.
+/// The access keys of the configuration, and that of the coordinator. Without any in the configuration, every
+/// client may do everything.
 fn access(keys: &[KeyEntry], coordinator: &str) -> Result<Access, String> {
     if keys.is_empty() {
         return Ok(Access::open());

@@ -1,7 +1,7 @@
-//! SPARQL: questions of any shape over the triples of this site, and no changes.
+//! SPARQL: read-only queries over the triples of this site.
 //!
-//! A query runs until a deadline, may use a bounded amount of memory ([`meter`]), and its answer has a
-//! bounded size; it can reach no other server. It sees the triples of one moment.
+//! A query runs until a deadline, may use a limited amount of memory ([`meter`]), and its answer has a limited size. It
+//! cannot reach other servers, and sees the triples of one point in time.
 //!
 //! ```text
 //!   text -> guard -> parser -> rewrite -> evaluator -> answer
@@ -9,8 +9,8 @@
 //!                              dataset: every triple and every copy of a term is counted
 //! ```
 //!
-//! How deep a query nests is bounded ([`guard`]), and it is parsed and answered on a large stack: what
-//! recurses in the parser and behind it must not end the program.
+//! The nesting of a query is limited ([`guard`]), and it is parsed and evaluated on a large stack, so that recursion in
+//! the parser and the evaluator cannot crash the process.
 
 mod dataset;
 mod guard;
@@ -33,25 +33,25 @@ use self::meter::{Meter, Stop, bytes};
 use crate::stack::on_a_large_stack;
 use crate::store::Store;
 
-/// Bytes of a query at most.
+/// Maximum length of a query, in bytes.
 pub(crate) const LONGEST_QUERY: usize = 100_000;
-/// Bytes of an answer at most.
+/// Maximum size of an answer, in bytes.
 pub(crate) const LARGEST_ANSWER: usize = 64 << 20;
 
-/// What the asker takes, the best first.
+/// The formats that the client accepts, best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Wanted {
-    /// Of SELECT and ASK.
+    /// For SELECT and ASK.
     pub(crate) table: QueryResultsFormat,
-    /// Of CONSTRUCT and DESCRIBE.
+    /// For CONSTRUCT and DESCRIBE.
     pub(crate) graph: RdfFormat,
 }
 
 impl Wanted {
-    /// What `Accept` says: the first that is known counts, and JSON and Turtle if there is none.
+    /// Parses `Accept`: the first known format counts; JSON and Turtle if it is empty.
     ///
     /// # Errors
-    /// When nothing of it is known.
+    /// If no format is known.
     pub(crate) fn of(accept: &str) -> Result<Self, Error> {
         let mut parts: Vec<(f32, &str)> = accept.split(',').filter_map(weighed).collect();
         parts.sort_by(|one, other| other.0.total_cmp(&one.0));
@@ -73,8 +73,8 @@ impl Wanted {
         if !any && table.is_none() && graph.is_none() {
             return Err(Error::new(
                 Code::Invalid,
-                "the answer can be application/sparql-results+json, application/sparql-results+xml, \
-                 text/csv or text/tab-separated-values; of CONSTRUCT and DESCRIBE, text/turtle or \
+                "the supported formats are application/sparql-results+json, application/sparql-results+xml, \
+                 text/csv and text/tab-separated-values; for CONSTRUCT and DESCRIBE, text/turtle and \
                  application/n-triples",
             ));
         }
@@ -85,7 +85,7 @@ impl Wanted {
     }
 }
 
-/// A part of `Accept`, and how much it is liked.
+/// A part of `Accept`, and its weight.
 fn weighed(part: &str) -> Option<(f32, &str)> {
     let mut parts = part.split(';').map(str::trim);
     let media = parts.next().filter(|media| !media.is_empty())?;
@@ -93,10 +93,10 @@ fn weighed(part: &str) -> Option<(f32, &str)> {
     Some((weight.unwrap_or(1.0), media))
 }
 
-/// The answer to a query in `most` bytes, and its media type. It takes long: not for a thread that others wait for.
+/// The answer to a query in at most `most` bytes, and its media type. May take long: not for a thread that serves requests.
 ///
 /// # Errors
-/// What is no query, or too much.
+/// If the query is invalid, or exceeds a limit.
 pub(crate) fn query(
     store: &Store,
     text: &str,
@@ -107,13 +107,13 @@ pub(crate) fn query(
 ) -> Result<(Vec<u8>, &'static str), Error> {
     let invalid = |detail: String| Error::new(Code::Invalid, detail);
     if text.len() > LONGEST_QUERY {
-        let detail = format!("a query has {LONGEST_QUERY} bytes at most");
+        let detail = format!("the query is too long; the maximum is {LONGEST_QUERY} bytes");
         return Err(Error::new(Code::TooLarge, detail));
     }
     let clean = guard::check(text).map_err(invalid)?;
     let work = || answer(store, &clean, wanted, cancel, deadline, most);
     on_a_large_stack(work).unwrap_or_else(|error| {
-        let detail = format!("the query cannot be answered: {error}");
+        let detail = format!("cannot answer the query: {error}");
         Err(Error::new(Code::Internal, detail))
     })
 }
@@ -162,7 +162,7 @@ fn answer(
                 let mut to = RdfSerializer::from_format(wanted.graph).for_writer(&mut out);
                 for triple in triples {
                     let triple = triple?;
-                    // The evaluator remembers each, to tell it once.
+                    // The evaluator remembers each triple, to return it once.
                     meter.hold(2 * triple_bytes(&triple));
                     meter.check_time();
                     to.serialize_triple(&triple)?;
@@ -174,20 +174,22 @@ fn answer(
     });
     let error = match done {
         Ok(Ok(media)) => return Ok((out.bytes, media)),
-        Ok(Err(Failure::Query(error))) => invalid(format!("the query cannot be answered: {error}")),
+        Ok(Err(Failure::Query(error))) => invalid(format!("cannot answer the query: {error}")),
         Ok(Err(Failure::Output)) => Error::new(
             Code::TooLarge,
-            format!("the answer has more than {most} bytes; ask for less, or with LIMIT"),
+            format!(
+                "the answer is larger than {most} bytes; make the query more specific, or use LIMIT"
+            ),
         ),
         Err(Stop::Late) => Error::new(
             Code::Timeout,
-            "the query took too long; ask for less, or with LIMIT",
+            "the query took too long; make it more specific, or use LIMIT",
         ),
         Err(Stop::Memory) => Error::new(
             Code::TooLarge,
             format!(
-                "the query needs more than {} MiB of memory; sort, group or join fewer rows: put the \
-                 conditions that exclude most into the innermost group, and join patterns by a \
+                "the query needs more than {} MiB of memory; sort, group or join fewer rows: put the most \
+                 selective conditions into the innermost group, and join patterns on a \
                  variable that they share",
                 meter::MEMORY >> 20
             ),
@@ -195,14 +197,14 @@ fn answer(
         Err(Stop::Text) => Error::new(
             Code::TooLarge,
             format!(
-                "an expression of the query has a text of more than {} bytes; shorten it with SUBSTR, \
-                 or leave such texts out",
+                "an expression in the query has a text of more than {} bytes; shorten it with SUBSTR, \
+                 or exclude such texts",
                 meter::LONGEST_TEXT
             ),
         ),
         Err(Stop::Pattern) => Error::new(
             Code::TooLarge,
-            "a regular expression of the query takes too long for the texts it is matched with; use a \
+            "a regular expression in the query is too expensive for the texts it is matched against; use a \
              shorter one, with fewer repetitions",
         ),
     };
@@ -226,28 +228,29 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// What a triple takes when it is remembered.
+/// The size of a remembered triple.
 fn triple_bytes(triple: &Triple) -> usize {
     let subject = bytes(&triple.subject.clone().into());
     subject + triple.predicate.as_str().len() + bytes(&triple.object) + 200
 }
 
-/// The query, if it is one that only reads, and only here; and how many variables it has.
+/// The query, if it only reads and only from this site; and the number of its variables.
 fn parse(text: &str) -> Result<(Query, usize), String> {
     let mut query =
         SparqlParser::new().parse_query(text).map_err(|error| {
             match SparqlParser::new().parse_update(text) {
                 Ok(_) if !text.trim().is_empty() => {
-                    "this is an update; triples come here only as events and imports".to_owned()
+                    "SPARQL updates are not supported; record events or import documents instead"
+                        .to_owned()
                 }
-                _ => format!("this is no SPARQL query: {error}"),
+                _ => format!("not a valid SPARQL query: {error}"),
             }
         })?;
     let variables = rewrite::rewrite(&mut query)?;
     Ok((query, variables))
 }
 
-/// Bytes, up to the limit.
+/// A writer with a limit.
 struct Limited {
     bytes: Vec<u8>,
     most: usize,

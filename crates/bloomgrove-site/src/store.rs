@@ -1,10 +1,10 @@
 //! The triples of a site in memory, and which ids are in them.
 //!
-//! They stand in the default graph of an oxigraph store, which keeps them in order from each of
-//! their sides: what leads to an id and what leads away from it is found without looking at others.
+//! They are in the default graph of an oxigraph store, which has them sorted by subject, property and object: links to
+//! and from an id are found without reading others.
 //!
-//! An id may stand in millions of triples that do not make it known, such as a type; so the hashes of
-//! those that are known are kept besides, in some 30 bytes each.
+//! An id may be in millions of triples that do not make it known, such as a type. So the hashes of known ids are kept
+//! separately, in about 30 bytes each.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -24,7 +24,7 @@ use xxhash_rust::xxh3::xxh3_128;
 use crate::id;
 use crate::vocabulary::{AGENT, ASSOCIATED, ATTRIBUTED, ENDED, GENERATED, PEER, STARTED};
 
-/// Properties that say something of an id.
+/// Properties that describe an id.
 const DESCRIBING: [NamedNodeRef<'_>; 9] = [
     rdf::TYPE,
     rdfs::LABEL,
@@ -41,24 +41,24 @@ const DESCRIBING: [NamedNodeRef<'_>; 9] = [
 pub(crate) struct Store {
     pub(crate) triples: oxigraph::store::Store,
     count: AtomicU64,
-    /// Hashes of all ids that are in a triple that counts.
+    /// Hashes of all ids in triples that make them known.
     known: RwLock<HashSet<u128>>,
-    /// Held while triples are added, and while a snapshot begins.
+    /// Locked while triples are added, and while a snapshot starts.
     changes: Mutex<Changes>,
-    /// Triples that were added while there was a snapshot, and in which change.
+    /// Triples that were added while there was a snapshot, with the number of the change.
     fresh: RwLock<HashMap<Triple, u64>>,
 }
 
 #[derive(Default)]
 struct Changes {
-    /// How often triples were added.
+    /// Number of changes.
     count: u64,
-    /// The snapshots that there are: after which change, and how many.
+    /// Existing snapshots: after which change, and how many.
     snapshots: BTreeMap<u64, usize>,
 }
 
 impl Store {
-    /// Without any.
+    /// An empty store.
     pub(crate) fn new() -> Result<Self> {
         Ok(Self {
             triples: oxigraph::store::Store::new()?,
@@ -69,19 +69,19 @@ impl Store {
         })
     }
 
-    /// How many there are.
+    /// The number of triples.
     pub(crate) fn len(&self) -> u64 {
         self.count.load(Relaxed)
     }
 
-    /// Whether it is there.
+    /// Whether it contains this triple.
     pub(crate) fn contains(&self, triple: &Triple) -> bool {
         let quad = triple.as_ref().in_graph(GraphNameRef::DefaultGraph);
-        // In memory it does not fail.
+        // Cannot fail in memory.
         self.triples.contains(quad).unwrap_or(false)
     }
 
-    /// Adds triples, all at once; says how many are new. Calls must not overlap.
+    /// Adds triples, all at once; returns how many are new. Calls must not overlap.
     ///
     /// # Errors
     /// None in practice: the store is in memory.
@@ -114,7 +114,7 @@ impl Store {
         Ok(new)
     }
 
-    /// The triples that there are now, whatever is added later.
+    /// The triples that exist now, whatever is added later.
     pub(crate) fn snapshot(&self) -> Snapshot<'_> {
         let mut changes = self.changes();
         let after = changes.count;
@@ -142,7 +142,7 @@ impl Store {
             .filter_map(Result::ok)
     }
 
-    /// Whether the id is in any triple that counts.
+    /// Whether the id is in a triple that makes it known.
     pub(crate) fn knows(&self, id: &NamedNode) -> bool {
         let hash = xxh3_128(id::id(id.as_ref()).as_bytes());
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
@@ -150,15 +150,15 @@ impl Store {
     }
 }
 
-/// The triples of a store at one moment. Each look into an oxigraph store is a snapshot of its own; between
-/// two of them triples may be added, and these are left out.
+/// The triples of a store at one point in time. Each read from an oxigraph store is a snapshot of its own; triples that
+/// are added between two reads are left out.
 pub(crate) struct Snapshot<'a> {
     store: &'a Store,
     after: u64,
 }
 
 impl<'a> Snapshot<'a> {
-    /// Those with this subject, property and object, where one is given.
+    /// The triples with this subject, property and object, as far as given.
     pub(crate) fn matching(
         &self,
         subject: Option<NamedOrBlankNodeRef<'_>>,
@@ -168,7 +168,7 @@ impl<'a> Snapshot<'a> {
         let (fresh, after) = (&self.store.fresh, self.after);
         let graph = Some(GraphNameRef::DefaultGraph);
         let quads = (self.store.triples).quads_for_pattern(subject, predicate, object, graph);
-        // In memory it does not fail.
+        // Cannot fail in memory.
         quads.filter_map(Result::ok).filter_map(move |quad| {
             let fresh = fresh.read().unwrap_or_else(PoisonError::into_inner);
             if fresh.is_empty() {
@@ -224,7 +224,7 @@ pub(crate) fn link(triple: &Triple) -> Option<(&NamedNode, Relation, &NamedNode)
     }
 }
 
-/// The ids that a triple makes known: both ends of a link; the subject of what is said of it.
+/// The ids that a triple makes known: both ends of a link, or the subject of a description.
 pub(crate) fn ids(triple: &Triple) -> [Option<Cow<'_, str>>; 2] {
     if let Some((effect, _, cause)) = link(triple) {
         return [Some(id::id(effect.as_ref())), Some(id::id(cause.as_ref()))];
@@ -247,7 +247,7 @@ pub(crate) fn to_text(triples: &[Triple]) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// Triples from N-Triples that were written here.
+/// Triples from N-Triples that were written by `to_text`.
 ///
 /// # Errors
 /// What is wrong with them.

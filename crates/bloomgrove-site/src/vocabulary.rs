@@ -1,7 +1,7 @@
-//! Terms of RDF: those of PROV-O that are read and written here, and ours.
+//! RDF terms: those of PROV-O that are used here, and our own.
 //!
-//! An event that is recorded here stands in the store like this; what begins with `bg:` is ours
-//! (`urn:x-bloomgrove:`), and any tool that knows PROV-O can do without it:
+//! An event recorded here is stored like this. Terms that start with `bg:` are ours (`urn:x-bloomgrove:`), and tools that
+//! know PROV-O can ignore them:
 //!
 //! ```text
 //! <event>   a prov:Activity, bg:Bundled ;        bg:Created, bg:Derived, bg:Split, bg:Sent, bg:Received
@@ -11,18 +11,18 @@
 //!           prov:used <part one>, <part two> .
 //! <bundle>  prov:wasGeneratedBy <event> .
 //!
-//! <document> bg:transferredBy <event> .          of Sent and Received, in place of prov:used
+//! <document> bg:transferredBy <event> .          for Sent and Received, instead of prov:used
 //! ```
 //!
-//! What links an effect to its cause is in [`Relation`](bloomgrove_client::api::Relation).
+//! [`Relation`](bloomgrove_client::api::Relation) has the properties that link an effect to its cause.
 
 use oxigraph::model::NamedNodeRef;
 
-/// Where PROV-O is.
+/// The namespace of PROV-O.
 pub const PROV: &str = "http://www.w3.org/ns/prov#";
-/// How all of ours begin.
+/// Our namespace.
 pub const OURS: &str = "urn:x-bloomgrove:";
-/// How nodes are called that had no name in the document they came from.
+/// The prefix of nodes that had no name in the document they came from.
 pub const BLANK: &str = "urn:x-bloomgrove:blank:";
 
 /// `prov:Activity`.

@@ -19,17 +19,17 @@ use crate::shared::{Outcome, units};
 
 #[derive(clap::Args)]
 pub(super) struct Flags {
-    /// A configuration file (TOML); deploy/site.toml has every setting
+    /// Read settings from this TOML file; deploy/site.toml lists them all
     #[arg(long, value_name = "FILE", env = "BLOOMGROVE_SITE_CONFIG")]
     config: Option<PathBuf>,
-    /// If the log is damaged, keep a copy, drop the entries that cannot be read, and list them
+    /// If the log is damaged, keep a copy, drop unreadable entries, and list them
     #[arg(long)]
     salvage: bool,
     #[command(flatten)]
     settings: Given<SiteSettings>,
 }
 
-/// The settings of a site: some of them name files, which are read here.
+/// The settings of a site; files that some of them name are read here.
 #[derive(clap::Args)]
 struct SiteSettings {
     #[command(flatten)]
@@ -41,7 +41,7 @@ struct SiteSettings {
 #[derive(clap::Args)]
 #[command(next_help_heading = "The coordinator")]
 struct Publish {
-    /// The coordinator to publish to; without one, the site publishes nothing
+    /// URL of the coordinator to publish to; without it, nothing is published
     #[arg(
         id = "coordinator.url",
         long = "coordinator",
@@ -49,7 +49,7 @@ struct Publish {
         env = "BLOOMGROVE_COORDINATOR"
     )]
     coordinator: Option<String>,
-    /// A file whose first line is the access key for the coordinator (a write key with the prefix NAME/)
+    /// File whose first line is the access key for the coordinator (a write key with the prefix NAME/)
     #[arg(
         id = "coordinator.key_file",
         long = "coordinator-key-file",
@@ -57,7 +57,7 @@ struct Publish {
         env = "BLOOMGROVE_COORDINATOR_KEY_FILE"
     )]
     coordinator_key_file: Option<PathBuf>,
-    /// Trust only this certificate authority (a PEM file) for the coordinator
+    /// File with the certificate of the only authority to trust for the coordinator, in PEM
     #[arg(
         id = "coordinator.ca",
         long = "coordinator-ca",
@@ -65,7 +65,7 @@ struct Publish {
         env = "BLOOMGROVE_COORDINATOR_CA"
     )]
     coordinator_ca: Option<PathBuf>,
-    /// Publish ids by the period they were recorded in, such as 1h or 24h; old ones expire
+    /// Publish ids in windows of this length, such as 1h or 24h; old windows expire
     #[arg(
         id = "window.length",
         long = "window",
@@ -74,7 +74,7 @@ struct Publish {
         value_parser = units::duration
     )]
     window: Option<Duration>,
-    /// How long the coordinator keeps the ids of a window after its end
+    /// How long the coordinator keeps the ids of a window after the window has ended
     #[arg(
         id = "window.keep",
         long = "keep",
@@ -83,9 +83,9 @@ struct Publish {
         value_parser = units::duration
     )]
     keep: Option<Duration>,
-    /// Seal all ids that leave the site, by the secret in the first line of this file
+    /// Encrypt all ids that leave the site, with the secret in the first line of this file
     #[arg(
-        id = "cipher.secret_file",
+        id = "encryption.secret_file",
         long = "secret-file",
         value_name = "FILE",
         env = "BLOOMGROVE_SECRET_FILE"
@@ -98,7 +98,7 @@ pub(super) fn run(flags: Flags) -> Result<Outcome> {
     let coordinator = config.coordinator.as_ref().map(|one| one.url.clone());
     let period = config.period;
     logs::start(&config.log).map_err(|error| anyhow!(error))?;
-    let runtime = runtime().context("starting the site's threads")?;
+    let runtime = runtime().context("cannot start the threads of the site")?;
     let result = runtime.block_on(async {
         let site = Site::bind(config).await?;
         let mut output = Output::new();
@@ -107,7 +107,7 @@ pub(super) fn run(flags: Flags) -> Result<Outcome> {
         }
         match &coordinator {
             Some(url) => output.line(format_args!("publishing to {url} every {period:?}"))?,
-            None => output.line("not publishing, as there is no --coordinator")?,
+            None => output.line("not publishing: there is no --coordinator")?,
         }
         output.finish()?;
         serve(site).await
@@ -122,7 +122,7 @@ fn config(flags: Flags) -> Result<SiteConfig> {
         Settings::read(given, flags.config.as_deref()).map_err(anyhow::Error::msg)?;
     ensure!(
         settings.says("name"),
-        "a site needs a name, as in `bloomgrove site --name galway`; `bloomgrove site --help` lists the verbs",
+        "a site needs a name, for example `bloomgrove site --name galway`; for the commands, see `bloomgrove site --help`",
     );
     let names_data = settings.says("data");
     let SiteSettings { mut site, publish } = settings.value;
@@ -146,7 +146,7 @@ fn config(flags: Flags) -> Result<SiteConfig> {
     );
     ensure!(
         publish.window.is_some() == publish.keep.is_some(),
-        "--window and --keep require each other: the length of a window, and how long its ids are kept"
+        "--window and --keep must be given together: the length of a window, and how long its ids are kept"
     );
     let coordinator = match publish.coordinator {
         None => None,

@@ -10,8 +10,14 @@ use serde::{Deserialize, Deserializer};
 /// message.
 pub(super) const SHORT: usize = 100_000;
 
+/// The start of the error about a longer list.
+pub const TOO_LONG: &str = "a list of more than";
+
 /// Reads a list of at most `MOST` elements.
-pub(super) fn at_most<'de, const MOST: usize, T, D>(from: D) -> Result<Vec<T>, D::Error>
+///
+/// # Errors
+/// If it is longer, with a message that starts with [`TOO_LONG`].
+pub fn at_most<'de, const MOST: usize, T, D>(from: D) -> Result<Vec<T>, D::Error>
 where
     T: Deserialize<'de>,
     D: Deserializer<'de>,
@@ -29,7 +35,7 @@ where
             let mut elements = Vec::new();
             while let Some(element) = list.next_element()? {
                 if elements.len() == MOST {
-                    let what = format!("a list of more than {MOST} elements; send them in parts");
+                    let what = format!("{TOO_LONG} {MOST} elements; send them in parts");
                     return Err(de::Error::custom(what));
                 }
                 elements.push(element);

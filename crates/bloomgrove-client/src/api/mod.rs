@@ -15,7 +15,8 @@
 mod events;
 mod key;
 mod lineage;
-mod list;
+#[doc(hidden)]
+pub mod list;
 mod members;
 mod problem;
 mod server;

@@ -17,7 +17,7 @@ mod sets;
 use std::fmt;
 use std::sync::Arc;
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::utf8_percent_encode;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use reqwest::{Method, RequestBuilder, Response};
 use serde::de::DeserializeOwned;
@@ -26,6 +26,7 @@ pub use filters::PutOptions;
 pub use sets::{ListQuery, Listing};
 
 use crate::api::Problem;
+use crate::iri::ENCODED;
 use crate::{Carrier, ClientBuilder, Error, LONGEST_DETAIL, shorten};
 
 /// A connection to a server. Clones share their connections.
@@ -171,13 +172,6 @@ impl fmt::Debug for Client {
             .finish_non_exhaustive()
     }
 }
-
-/// What is percent-encoded in a path segment: everything except letters, digits and `-_~.`.
-const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'-')
-    .remove(b'.')
-    .remove(b'_')
-    .remove(b'~');
 
 /// A name as one path segment.
 fn in_path(name: &str) -> Result<String, Error> {

@@ -41,9 +41,12 @@ fn wrong_entries_are_named() {
     let good = entry("one", Role::Read, "1", "");
     for (bad, word) in [
         (entry("", Role::Read, "2", ""), "needs a name"),
-        (entry("one", Role::Read, "2", ""), "two keys"),
-        (entry("two", Role::Read, "1", ""), "same key"),
-        (entry("two", Role::Read, "2", "site/"), "only a write key"),
+        (entry("one", Role::Read, "2", ""), "same name"),
+        (entry("two", Role::Read, "1", ""), "same hash"),
+        (
+            entry("two", Role::Read, "2", "site/"),
+            "for write keys only",
+        ),
         (
             KeyEntry {
                 sha256: "zz".repeat(32),

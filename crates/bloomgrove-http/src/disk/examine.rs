@@ -164,7 +164,7 @@ impl Examined {
             Some(found) if found == *format => {}
             Some(found) => bail!(
                 "written in format {found}, but this build reads format {format}; use another \
-                 build of bloomgrove"
+                 version of bloomgrove"
             ),
             // Format 1 had no checksums.
             None if !self.torn

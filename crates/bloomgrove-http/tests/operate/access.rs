@@ -33,7 +33,7 @@ async fn without_a_key_only_open_paths_answer() {
         .ask("GET", "/read", &["authorization: Bearer key of nobody"])
         .await;
     assert_eq!(wrong.status, 401);
-    assert!(wrong.problem().detail.contains("does not know the key"));
+    assert!(wrong.problem().detail.contains("unknown access key"));
     assert!(!wrong.body.contains("nobody"), "keys are not repeated");
     // What does not exist is not told to strangers, either.
     assert_eq!(server.get("/no/such/path").await.status, 401);
@@ -108,7 +108,7 @@ async fn without_keys_foreign_pages_are_refused() {
         assert_eq!(answer.status, status, "{headers:?}: {answer:?}");
         if status == 403 {
             assert_eq!(answer.problem().code, Code::Forbidden);
-            assert!(answer.problem().detail.contains("no keys"));
+            assert!(answer.problem().detail.contains("no access keys"));
         }
     }
 }

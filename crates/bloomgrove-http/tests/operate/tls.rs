@@ -143,6 +143,9 @@ fn a_key_that_others_can_read_is_warned_about() {
     renew(directory.path());
     allow(0o644);
     let said = logged(|| assert_eq!(tls.reload(), Ok(true)));
-    assert!(said.contains("key.pem is open to others"), "{said}");
+    assert!(
+        said.contains("key.pem is accessible to other users"),
+        "{said}"
+    );
     assert_eq!(logged(|| assert_eq!(tls.reload(), Ok(false))), "");
 }

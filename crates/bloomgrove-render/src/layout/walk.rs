@@ -1,11 +1,11 @@
-//! Which edges close a cycle, and how far each block is from the start.
+//! Which edges close a cycle, and the distance of each block from the start.
 
-/// A walk along all edges: which of them close a cycle, and an order in which all others go
+/// A walk along all edges: finds those that close a cycle, and an order in which all others go
 /// forward.
 pub(super) struct Walk {
     pub(super) turned: Vec<bool>,
     pub(super) order: Vec<usize>,
-    /// When each block was come upon.
+    /// When each block was reached.
     pub(super) seen: Vec<usize>,
 }
 
@@ -56,7 +56,7 @@ impl Walk {
     }
 }
 
-/// The longest way to each block from where none leads to.
+/// The longest path to each block from a block without incoming edges.
 pub(super) fn levels(walk: &Walk, edges: &[(usize, usize)]) -> Vec<usize> {
     let mut from = vec![Vec::new(); walk.order.len()];
     for (&(a, b), &turned) in edges.iter().zip(&walk.turned) {

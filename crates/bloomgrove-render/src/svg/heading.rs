@@ -1,4 +1,4 @@
-//! What stands above the graph: the question, what there is and what is not, whose sign is whose.
+//! The heading of the drawing: the query, what was found and what is missing, the legend.
 
 use std::fmt::Write;
 
@@ -7,8 +7,8 @@ use super::super::{Known, text};
 use super::{INK, MARGIN, QUIET, badge};
 use bloomgrove_client::api::{Direction, Trace};
 
-/// The question in words.
-pub(super) fn title(trace: &Trace) -> String {
+/// The query in words.
+pub(in crate::render) fn title(trace: &Trace) -> String {
     let first = trace.ids.first().map_or("nothing", String::as_str);
     let label = trace.nodes.iter().find(|one| one.node.id == first);
     let label = label
@@ -22,11 +22,11 @@ pub(super) fn title(trace: &Trace) -> String {
     match trace.direction {
         Direction::Ancestors if plural => format!("Where {name} come from"),
         Direction::Ancestors => format!("Where {name} comes from"),
-        Direction::Descendants => format!("What has become of {name}"),
+        Direction::Descendants => format!("What was made from {name}"),
     }
 }
 
-/// Writes what stands above the graph, and gives its height.
+/// Writes the heading, and returns its height.
 pub(super) fn heading(
     out: &mut String,
     trace: &Trace,
@@ -56,7 +56,7 @@ pub(super) fn heading(
     let told = match trace.nodes.len() {
         0 => "No site knows it.".to_owned(),
         nodes => format!(
-            "{}, {}, told by {}",
+            "{}, {}, reported by {}",
             many(nodes, "document or event", "documents and events"),
             many(trace.links.len(), "link", "links"),
             many(known.sites.len(), "site", "sites"),
@@ -66,14 +66,11 @@ pub(super) fn heading(
     if scene.nodes_left_out > 0 {
         let drawn = scene.nodes.len();
         let rest = scene.nodes_left_out;
-        let text = format!("The nearest {drawn} are drawn; {rest} further away are left out.");
+        let text = format!("The nearest {drawn} are drawn; {rest} more distant ones are left out.");
         line(out, &text, 12.0, "ink", 18.0);
     }
     if scene.edges_left_out > 0 {
-        let text = format!(
-            "{} more lines would be too many to see.",
-            scene.edges_left_out
-        );
+        let text = format!("{} more lines are left out.", scene.edges_left_out);
         line(out, &text, 12.0, "ink", 18.0);
     }
     if !trace.complete {
@@ -81,9 +78,9 @@ pub(super) fn heading(
         let sites: Vec<String> = sites.map(text::seen).collect();
         let who = match sites.is_empty() {
             true => "a limit was reached".to_owned(),
-            false => format!("no word from {}", sites.join(", ")),
+            false => format!("no answer from {}", sites.join(", ")),
         };
-        line(out, &format!("Not complete: {who}."), 12.0, "ink", 18.0);
+        line(out, &format!("Incomplete: {who}."), 12.0, "ink", 18.0);
     }
     let mut x = MARGIN;
     y += 6.0;

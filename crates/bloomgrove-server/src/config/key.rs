@@ -1,4 +1,4 @@
-//! Keys of the configuration, and what sets may take below their prefixes.
+//! The access keys of the configuration, and the quotas of their prefixes.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,26 +10,26 @@ use serde::de::{self, Deserializer, Visitor};
 
 use crate::coordinator::Quota;
 
-/// Different parameters of sets below a prefix, unless its key says otherwise.
+/// Different parameters of sets below a prefix, unless configured.
 const KINDS: usize = 64;
 
-/// One key of the configuration.
+/// One access key of the configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(from = "Table")]
 pub struct Key {
-    /// Whose it is, and what for.
+    /// Its name, role, hash and prefix.
     pub entry: KeyEntry,
-    /// Of a key with a prefix: how many sets there may be below it. As many as there is room for, unless
-    /// it is set.
+    /// For a key with a prefix: the maximum number of sets below it. Unlimited unless
+    /// set.
     pub sets: Option<u64>,
-    /// Of a key with a prefix: bytes of memory that these sets may take. Half of what all may, unless it
-    /// is set.
+    /// For a key with a prefix: the memory that these sets may take, in bytes. Half of the memory limit unless
+    /// set.
     pub memory: Option<u64>,
-    /// Of a key with a prefix: how many different parameters they may have; 64 unless it is set.
+    /// For a key with a prefix: how many different parameters they may have; 64 unless set.
     pub kinds: Option<usize>,
 }
 
-/// A key as it stands in the file: flattened by hand, since serde would lose the line of an error.
+/// An entry in the file: flattened by hand, since serde would lose the line of an error.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table {
@@ -94,14 +94,14 @@ impl From<KeyEntry> for Key {
 impl FromStr for Key {
     type Err = String;
 
-    /// As [`KeyEntry`]: on the command line nothing is said of quotas.
+    /// Like [`KeyEntry`]: the command line has no quotas.
     fn from_str(text: &str) -> Result<Self, String> {
         text.parse().map(KeyEntry::into)
     }
 }
 
-/// What sets may take below the prefixes of these keys, on a server whose sets may take `memory`: of keys
-/// with the same prefix, what the most generous allows.
+/// The quotas of the prefixes of these keys, at a server whose sets may take `memory`. If several keys have the same
+/// prefix, the most generous quota applies.
 #[must_use]
 pub fn quotas(keys: &[Key], memory: u64) -> Vec<Quota> {
     let mut quotas: Vec<Quota> = Vec::new();

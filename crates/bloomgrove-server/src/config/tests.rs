@@ -122,7 +122,7 @@ fn flags_win_over_the_file_and_the_file_over_defaults() {
 #[test]
 fn what_is_wrong_in_a_file_is_named_with_its_line() {
     for (text, line, word) in [
-        ("data = 'x'\nfolder = 'y'", 2, "directory"),
+        ("data = 'x'\ndirectory = 'y'", 2, "directory"),
         ("[limits]\nbody = '64 gigs'", 2, "gigs"),
         ("[limits]\n\nmemory = '150%'", 3, "50%"),
         ("[limits]\nbodies = 1", 2, "bodies"),

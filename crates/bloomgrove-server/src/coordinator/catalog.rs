@@ -1,14 +1,14 @@
-//! What is in memory: the index of all filters, and what is known of each set besides its bits.
+//! What is in memory: the index of all filters, and the properties of each set.
 //!
 //! ```text
-//!   catalog   name -> version, tags, times, what the store holds      sorted by name
-//!   sites     name -> where it is, when it was heard of               sorted by name
+//!   catalog   name -> version, tags, times, what is in the store      sorted by name
+//!   sites     name -> URL, last heartbeat                             sorted by name
 //!   index     name -> bits                                            queried all at once
 //! ```
 //!
-//! Only the writer changes them, and only after the store has the change: the bits first, so that a
-//! set never has a version whose bits are not there. The catalog's lock is held for a look at some
-//! entries; the index has its own ([`SharedIndex`]).
+//! Only the writer changes them, and only after the change is in the store: the bits first, so that a set never has a
+//! version whose bits are missing. The catalog's lock is held only for reading a few entries; the index has its own
+//! ([`SharedIndex`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -23,18 +23,18 @@ use super::quota::Quota;
 use super::sites::{Life, Registration};
 use super::store::SiteRecord;
 
-/// What is known of a set besides its bits.
+/// The properties of a set, apart from its bits.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
-    /// By which the store knows it; stays when it is renamed.
+    /// Its key in the store; does not change when it is renamed.
     pub(super) id: u64,
     pub(super) params: Arc<Params>,
-    /// How many of its bits are set.
+    /// Number of set bits.
     pub(super) ones: u64,
     pub(super) tags: Vec<String>,
     pub(super) version: u64,
-    /// The version at which its filter last came as a whole: updates that were made for an
-    /// earlier one must not be mixed in.
+    /// The version at which its whole filter was last replaced: updates that were made for an
+    /// earlier one must not be applied.
     pub(super) whole: u64,
     pub(super) created: u64,
     pub(super) changed: u64,
@@ -42,7 +42,7 @@ pub(super) struct Entry {
     pub(super) stored: Stored,
 }
 
-/// How a set's bits lie in the store: a filter, and the bits that were set since.
+/// How a set's bits are stored: a filter, and the bits that were set since.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Stored {
     pub(super) filter_bytes: u64,
@@ -50,22 +50,21 @@ pub(super) struct Stored {
     pub(super) delta_bytes: u64,
 }
 
-/// A change to what is in memory, which the store has already.
+/// A change to memory, which is already in the store.
 #[derive(Debug)]
 pub(super) enum Effect {
     Add(Arc<str>, Filter, Entry),
     Replace(Arc<str>, Filter, Entry),
     SetBits(Arc<str>, Vec<u64>, Entry),
-    /// Another name, or the same.
+    /// New properties, possibly a new name.
     Describe(Arc<str>, Arc<str>, Entry),
     Remove(Arc<str>),
-    /// A site is as told, or forgotten.
+    /// A site is registered or removed.
     Site(Arc<str>, Option<SiteRecord>),
 }
 
 impl Effect {
-    /// Makes the change to the bits. It cannot fail for want of anything but memory. What is to be
-    /// noted in the catalog then is returned.
+    /// Changes the bits. It can only fail for lack of memory. Returns what is to be recorded in the catalog.
     pub(super) fn apply(self, index: &SharedIndex) -> Result<Noted, Error> {
         Ok(match self {
             Effect::Add(name, filter, entry) => {
@@ -95,10 +94,10 @@ impl Effect {
     }
 }
 
-/// What a change leaves to be noted once the index has it.
+/// What is to be recorded in the catalog once the index has changed.
 #[derive(Debug)]
 pub(super) enum Noted {
-    /// A set, by the name that it had and by the one that it has.
+    /// A set, with its old and its new name.
     Set(Arc<str>, Arc<str>, Entry),
     Gone(Arc<str>),
     Site(Arc<str>, Option<SiteRecord>),
@@ -108,16 +107,16 @@ pub(super) enum Noted {
 pub(super) struct Catalog {
     entries: BTreeMap<Arc<str>, Entry>,
     pub(super) sites: BTreeMap<Arc<str>, Registration>,
-    /// By time, those that will go by themselves.
+    /// Sets that expire, by time.
     expiring: BTreeSet<(u64, Arc<str>)>,
-    /// What all sets take, by [`size_of_set`].
+    /// Memory of all sets, by [`size_of_set`].
     bytes: u64,
     kinds: Kinds,
-    /// What sets take below prefixes that have a quota.
+    /// Memory of sets below prefixes with a quota.
     tallies: Vec<Tally>,
 }
 
-/// Parameters in use, and by how many sets: most share theirs.
+/// Parameters in use, and the number of sets that use them: most sets share theirs.
 #[derive(Debug, Default)]
 struct Kinds(Vec<(Arc<Params>, usize)>);
 
@@ -142,7 +141,7 @@ impl Kinds {
     }
 }
 
-/// A quota, and what is used of it.
+/// A quota, and how much of it is used.
 #[derive(Debug)]
 pub(super) struct Tally {
     pub(super) quota: Quota,
@@ -152,7 +151,7 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// How many different parameters there would be with these.
+    /// The number of different parameters if these are added.
     pub(super) fn kinds_with(&self, params: &Params) -> usize {
         self.kinds.0.len() + usize::from(self.kinds.find(params).is_none())
     }
@@ -184,7 +183,7 @@ impl Catalog {
         self.entries.get(name)
     }
 
-    /// Sets by name, from the first behind `after`, or from the first of this prefix.
+    /// Sets by name, from the first after `after`, or from the first with this prefix.
     pub(super) fn range<'a>(
         &'a self,
         prefix: &'a str,
@@ -198,23 +197,23 @@ impl Catalog {
         range.take_while(move |(name, _)| name.starts_with(prefix))
     }
 
-    /// Sets whose time has come.
+    /// Sets that have expired.
     pub(super) fn due(&self, now: u64) -> Vec<Arc<str>> {
         let due = self.expiring.iter().take_while(|(at, _)| *at <= now);
         due.map(|(_, name)| name.clone()).collect()
     }
 
-    /// What all sets take, by [`size_of_set`].
+    /// Memory of all sets, by [`size_of_set`].
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// How many different parameters there are.
+    /// The number of different parameters.
     pub(super) fn kinds(&self) -> usize {
         self.kinds.0.len()
     }
 
-    /// The quotas that a set of this name falls under.
+    /// The quotas that apply to a set with this name.
     pub(super) fn tallies(&self, name: &str) -> impl Iterator<Item = &Tally> {
         let tallies = self.tallies.iter();
         tallies.filter(move |tally| name.starts_with(&tally.quota.prefix))
@@ -226,8 +225,8 @@ impl Catalog {
         known.unwrap_or_else(|| Arc::new(params.clone()))
     }
 
-    /// Notes of a change that bits will go: a set that is removed is gone, and one that is replaced has
-    /// no version any more that anybody knows, until it has its new one.
+    /// Announces that bits will go: a removed set is gone, and a replaced one has no known version until it gets its new
+    /// one.
     pub(super) fn announce(&mut self, effect: &Effect) {
         match effect {
             Effect::Remove(name) => self.forget(name),
@@ -240,7 +239,7 @@ impl Catalog {
         }
     }
 
-    /// Notes a change that the index has.
+    /// Records a change that the index has made.
     pub(super) fn note(&mut self, noted: Noted) {
         match noted {
             Noted::Set(old, new, entry) => {
@@ -295,7 +294,7 @@ impl Catalog {
 }
 
 impl Entry {
-    /// A set as it is shown.
+    /// The description of a set.
     pub(super) fn describe(&self, name: &str) -> api::Set {
         let (entry, ones) = (self, self.ones);
         let params = &entry.params;
@@ -318,15 +317,15 @@ impl Entry {
     }
 }
 
-/// The bytes that a set is charged with: its bits, its texts, and what is kept of it. How the bits of
-/// all sets lie takes somewhat more or less, and does not change with every set.
+/// The memory that a set is charged for: its bits, its texts, and its entry. The layout of all sets takes somewhat more or
+/// less, and does not change with every set.
 pub(super) fn size_of_set(name: &str, params: &Params, tags: &[String]) -> u64 {
     const AROUND: usize = 400;
     let texts = name.len() + tags.iter().map(|tag| tag.len() + 24).sum::<usize>();
     params.words() as u64 * 8 + (texts + AROUND) as u64
 }
 
-/// Parameters as they are written in JSON. Keys of keyed hashes are left out.
+/// Parameters for JSON. The keys of keyed hashes are omitted.
 pub(super) fn spell(params: &Params) -> api::Params {
     api::Params {
         bits: params.bits(),
@@ -338,7 +337,7 @@ pub(super) fn spell(params: &Params) -> api::Params {
     }
 }
 
-/// JSON knows no infinity.
+/// JSON has no infinity.
 pub(super) fn finite(value: f64) -> Option<f64> {
     value.is_finite().then_some(value)
 }

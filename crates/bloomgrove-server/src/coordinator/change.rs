@@ -1,4 +1,4 @@
-//! What changes: commands on their way to the writer, and what becomes of them.
+//! Changes: commands for the writer, and their results.
 
 use std::sync::Arc;
 
@@ -8,25 +8,25 @@ use super::catalog::{Catalog, Effect, Entry, size_of_set};
 use super::store::{SiteRecord, Write};
 use crate::Error;
 
-/// Of a filter with more bits set than this share, the union is stored instead of what changed.
+/// If more than one in this many bits is set, the union is stored instead of the change.
 pub(super) const DENSE: u64 = 64;
-/// A change that somebody wants.
+/// A requested change.
 #[derive(Debug)]
 pub(super) enum Change {
-    /// A new set, empty.
+    /// A new, empty set.
     Create {
         name: Arc<str>,
         params: Params,
         about: About,
     },
-    /// A whole filter, for a new set or one that is there.
+    /// A whole filter, for a new or an existing set.
     Put {
         name: Arc<str>,
         filter: Filter,
-        /// The same, as it is stored.
+        /// The same, as stored.
         message: Vec<u8>,
         about: About,
-        /// The version that the set must have; 0 if there must be none.
+        /// The version that the set must have; 0 if it must not exist.
         base: Option<u64>,
     },
     /// Bits to set.
@@ -36,13 +36,13 @@ pub(super) enum Change {
         bits: Bits,
         base: Option<u64>,
     },
-    /// A delta that turns one version of the bits into another.
+    /// A delta between two versions of the bits.
     Delta {
         name: Arc<str>,
         message: bytes::Bytes,
         base: Option<u64>,
     },
-    /// Another name, other labels, another end.
+    /// Another name, other tags, another expiry.
     Describe {
         name: Arc<str>,
         new_name: Option<Arc<str>>,
@@ -51,18 +51,18 @@ pub(super) enum Change {
     Delete {
         name: Arc<str>,
     },
-    /// A site is as told, or forgotten.
+    /// A site is registered or removed.
     Site {
         name: Arc<str>,
         site: Option<SiteRecord>,
     },
-    /// Deletes a set if its time has come.
+    /// Deletes a set if it has expired.
     Expire {
         name: Arc<str>,
     },
 }
 
-/// A whole filter for a set, and its message if it came as one: the store keeps that as it is.
+/// A whole filter for a set, and its message if it was uploaded as one: the store keeps it unchanged.
 #[derive(Debug)]
 pub struct Upload {
     pub(super) filter: Filter,
@@ -79,9 +79,9 @@ impl From<Filter> for Upload {
 }
 
 impl Upload {
-    /// A filter that came as these bytes.
+    /// A filter that was uploaded as these bytes.
     pub(super) fn of_message(filter: Filter, message: bytes::Bytes) -> Self {
-        // One that was coded badly is coded anew.
+        // If it is badly compressed, it is compressed again.
         let most = filter.params().words() * 8 + 1024;
         let message = Some(message).filter(|message| message.len() <= most);
         Self { filter, message }
@@ -91,7 +91,7 @@ impl Upload {
         self.message.is_some()
     }
 
-    /// The filter, and what the store gets: coded here unless it came so.
+    /// The filter, and what is stored: compressed here unless it was uploaded so.
     pub(super) fn into_parts(self) -> Result<(Filter, Vec<u8>), Error> {
         let message = match self.message {
             Some(message) => message.into(),
@@ -101,14 +101,14 @@ impl Upload {
     }
 }
 
-/// A filter as it is stored.
+/// A filter as stored.
 pub(super) fn message_of(filter: &Filter) -> Result<Vec<u8>, Error> {
     let mut message = Vec::new();
     codec::compress(filter, &mut message)?;
     Ok(message)
 }
 
-/// What is said of a set; None leaves it as it is.
+/// Properties of a set; None leaves them unchanged.
 #[derive(Clone, Debug, Default)]
 pub(super) struct About {
     pub(super) tags: Option<Vec<String>>,
@@ -132,20 +132,20 @@ impl Bits {
     }
 }
 
-/// What a change did.
+/// The result of a change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Done {
-    /// The version of the set now.
+    /// The new version of the set.
     pub version: u64,
-    /// How many bits were changed.
+    /// Number of bits changed.
     pub changed_bits: u64,
-    /// Whether the set was made.
+    /// Whether the set was created.
     pub made: bool,
-    /// Whether it was removed.
+    /// Whether the set was removed.
     pub removed: bool,
 }
 
-/// A change that can be made.
+/// A change that was checked and can be made.
 #[derive(Debug)]
 pub(super) struct Prepared {
     pub(super) writes: Vec<Write>,
@@ -167,7 +167,7 @@ impl Prepared {
 }
 
 impl Change {
-    /// The sets that it is about.
+    /// The sets that it concerns.
     pub(super) fn names(&self) -> impl Iterator<Item = &Arc<str>> {
         let (name, other) = match self {
             Change::Describe { name, new_name, .. } => (name, new_name.as_ref()),
@@ -176,14 +176,14 @@ impl Change {
             | Change::Or { name, .. }
             | Change::Delta { name, .. }
             | Change::Delete { name }
-            // Of a site, not of a set; should a set have the same, one of them waits.
+            // The name of a site, not of a set; if a set has the same name, one of them waits.
             | Change::Site { name, .. }
             | Change::Expire { name } => (name, None),
         };
         [Some(name), other].into_iter().flatten()
     }
 
-    /// The set that it makes or makes larger, if any, as far as memory is concerned.
+    /// The set that it creates or enlarges, if any, as far as memory is concerned.
     pub(super) fn grown<'a>(&'a self, catalog: &'a Catalog) -> Option<Grown<'a>> {
         let (name, new_name, params, about) = match self {
             Change::Create {
@@ -220,19 +220,19 @@ impl Change {
     }
 }
 
-/// A set as it will be.
+/// A set after the change.
 #[derive(Debug)]
 pub(super) struct Grown<'a> {
     pub(super) name: &'a Arc<str>,
     pub(super) params: &'a Params,
-    /// What it will take, by [`size_of_set`].
+    /// Its memory after the change, by [`size_of_set`].
     pub(super) bytes: u64,
-    /// What it is called now, and what it takes.
+    /// Its current name and memory.
     old: Option<(&'a Arc<str>, u64)>,
 }
 
 impl Grown<'_> {
-    /// What it takes more than now, below a prefix: whether it is new there, and how many bytes.
+    /// The difference to now, below a prefix: whether it is new there, and how many bytes more.
     pub(super) fn below(&self, prefix: &str) -> (bool, u64) {
         let old = self.old.filter(|(name, _)| name.starts_with(prefix));
         let bytes = self.bytes.saturating_sub(old.map_or(0, |(_, bytes)| bytes));

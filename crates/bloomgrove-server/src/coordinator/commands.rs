@@ -1,5 +1,5 @@
-//! Every change, as callers see it: checked here as far as that needs no look at the sets, made by the
-//! writer, and answered when it is on disk. Also filters as bytes, and snapshots.
+//! The changes that callers can make: checked here as far as that is possible without the sets, made by the writer, and
+//! acknowledged once they are on disk. Also filters as bytes, and snapshots.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
@@ -18,14 +18,14 @@ use super::writer::Job;
 use super::{Coordinator, SNAPSHOTS, now, text};
 use crate::Error;
 
-/// Keys whose bits are found at once.
+/// Up to this many keys are hashed immediately.
 const FEW_KEYS: usize = 64;
 
 impl Coordinator {
-    /// Makes an empty set.
+    /// Creates an empty set.
     ///
     /// # Errors
-    /// A name that is taken or impossible, parameters that are impossible or too large.
+    /// If the name is taken or invalid, or the parameters are invalid or too large.
     pub async fn create(&self, wanted: api::CreateSet) -> Result<api::Set, Error> {
         let params = text::params(&wanted)?;
         self.check_filter(params.words() as u64 * 8)?;
@@ -43,11 +43,11 @@ impl Coordinator {
         self.info(&name)
     }
 
-    /// Gives a set a whole filter; makes the set if there is none. With `base`, only if the set has
-    /// this version, or for 0 if there is none.
+    /// Sets the whole filter of a set, which is created if it does not exist. With `base`, only if the set has this version,
+    /// or does not exist if it is 0.
     ///
     /// # Errors
-    /// An impossible name, too much memory, another version.
+    /// If the name is invalid, there is not enough memory, or the set has another version.
     pub async fn put(
         &self,
         name: &str,
@@ -63,7 +63,7 @@ impl Coordinator {
             expires: expires_in.map(text::expiry).transpose()?,
         };
         let name = text::name(name)?;
-        // What is not coded yet is coded aside, and not by the writer, for whom all others wait.
+        // Compressed on another thread, not by the writer, for which all others wait.
         let (filter, message) = match upload.is_coded() {
             true => upload.into_parts()?,
             false => aside(move || upload.into_parts()).await??,
@@ -78,10 +78,10 @@ impl Coordinator {
         self.change(change).await
     }
 
-    /// Adds all of a filter to a set.
+    /// Adds all items of a filter to a set.
     ///
     /// # Errors
-    /// No such set, other parameters, or a `base` that does not fit.
+    /// If there is no such set, the parameters differ, or `base` does not match.
     pub async fn merge(
         &self,
         name: &str,
@@ -102,7 +102,7 @@ impl Coordinator {
     /// Applies a delta, a message of [`codec::delta`], to a set.
     ///
     /// # Errors
-    /// No such set, or other bits than it was made from.
+    /// If there is no such set, or its bits are not those that the delta was made from.
     pub async fn delta(
         &self,
         name: &str,
@@ -118,10 +118,10 @@ impl Coordinator {
         self.change(change).await
     }
 
-    /// The memory that it takes to add this many keys to a set.
+    /// The memory needed to add this many keys to a set.
     ///
     /// # Errors
-    /// No such set, too many keys.
+    /// If there is no such set, or there are too many keys.
     pub fn bytes_of_keys(&self, name: &str, keys: usize) -> Result<u64, Error> {
         self.check_keys(keys)?;
         let catalog = self.shared.read();
@@ -133,7 +133,7 @@ impl Coordinator {
     /// Adds keys to a set.
     ///
     /// # Errors
-    /// No such set, too many keys, or a `base` that does not fit.
+    /// If there is no such set, there are too many keys, or `base` does not match.
     pub async fn insert(
         &self,
         name: &str,
@@ -157,7 +157,7 @@ impl Coordinator {
                 base,
             };
             match self.change(change).await {
-                // Its filter was replaced by one of other parameters in between.
+                // Its filter was replaced meanwhile by one with other parameters.
                 Err(error) if error.code == Code::Incompatible => continue,
                 Ok(done) => {
                     let added = &self.shared.totals.keys_added;
@@ -169,10 +169,10 @@ impl Coordinator {
         }
     }
 
-    /// Renames, tags, or sets the end of a set.
+    /// Changes the name, tags or expiry of a set.
     ///
     /// # Errors
-    /// No such set, or a name that is taken or impossible.
+    /// If there is no such set, or the new name is taken or invalid.
     pub async fn describe(&self, name: &str, wanted: api::ChangeSet) -> Result<api::Set, Error> {
         let new_name = wanted.name.as_deref().map(text::name).transpose()?;
         let expires = match wanted.expires_in {
@@ -195,18 +195,18 @@ impl Coordinator {
     /// Deletes a set.
     ///
     /// # Errors
-    /// No such set.
+    /// If there is no such set.
     pub async fn delete(&self, name: &str) -> Result<(), Error> {
         self.change(Change::Delete { name: name.into() }).await?;
         Ok(())
     }
 
-    /// Deletes the sets whose time has come; says how many.
+    /// Deletes expired sets; returns how many.
     pub async fn expire(&self) -> usize {
         let due = self.shared.read().due(now());
         let mut answers = Vec::new();
         for name in due {
-            // All are sent before any is waited for, so that they share commits.
+            // All are sent before waiting for any, so that they share commits.
             answers.push(self.submit(Change::Expire { name }).await);
         }
         let mut gone = 0;
@@ -217,9 +217,9 @@ impl Coordinator {
             };
             match done {
                 Ok(done) => gone += usize::from(done.removed),
-                // Somebody was faster.
+                // It was already deleted.
                 Err(error) if error.code == Code::NotFound => {}
-                Err(error) => tracing::warn!("a set could not be expired: {error}"),
+                Err(error) => tracing::warn!("cannot delete an expired set: {error}"),
             }
         }
         gone
@@ -228,32 +228,32 @@ impl Coordinator {
     /// The filter of a set, and its version.
     ///
     /// # Errors
-    /// No such set; not enough memory.
+    /// If there is no such set, or there is not enough memory.
     pub fn filter(&self, name: &str) -> Result<(Filter, u64), Error> {
-        // The version first: the bits are then at least as new.
+        // Read the version first: the bits are then at least as new.
         let entry = self.shared.read().get(name).map(|entry| entry.version);
         let version = entry.ok_or_else(|| not_found(name))?;
         Ok((self.shared.index.filter(name)?, version))
     }
 
-    /// The memory that a filter from these bytes takes, without making it.
+    /// The memory that a filter in these bytes takes, without decoding it.
     ///
     /// # Errors
-    /// What is no filter, or too large.
+    /// If it is not a filter, or too large.
     pub fn filter_bytes(&self, bytes: &[u8]) -> Result<u64, Error> {
         let size = match codec::Kind::of_start(bytes) {
             Some(_) => codec::params_of(bytes)?.words() as u64 * 8,
-            // The bits of a file are all there.
+            // A file is not compressed.
             None => bytes.len() as u64,
         };
         self.check_filter(size)?;
         Ok(size)
     }
 
-    /// A filter from bytes: those of a `.grove` file, or of a message.
+    /// Decodes a filter: a `.grove` file, or a message.
     ///
     /// # Errors
-    /// What is neither, or too large.
+    /// If it is neither, or too large.
     pub fn read_upload(&self, bytes: Bytes) -> Result<Upload, Error> {
         if codec::Kind::of_start(&bytes).is_some() {
             let (filter, _) = codec::expand_within(&bytes[..], self.shared.limits.filter)?;
@@ -265,10 +265,10 @@ impl Coordinator {
     /// Writes everything to a new file in the directory `snapshots`, while serving.
     ///
     /// # Errors
-    /// When the disk refuses.
+    /// If writing fails.
     pub fn snapshot(&self) -> Result<api::Snapshot, Error> {
         let storage = |error: anyhow::Error| {
-            let detail = format!("the snapshot could not be written: {error:#}");
+            let detail = format!("cannot write the snapshot: {error:#}");
             Error::new(Code::Storage, detail)
         };
         let directory = self.snapshots_directory();
@@ -276,7 +276,7 @@ impl Coordinator {
         let make = || {
             make_directory(&directory)?;
             let mut file = format!("{created}-{version}.redb");
-            // Two in the same second: the first is as good, and stays.
+            // If there are two in the same second, keep both.
             if directory.join(&file).exists() {
                 file = format!("{created}-{version}-{:08x}.redb", rand::random::<u32>());
             }
@@ -305,7 +305,7 @@ impl Coordinator {
         answer.await.unwrap_or_else(|_| Err(stopping()))
     }
 
-    /// Sends a change to the writer; its answer comes when it is on disk.
+    /// Sends a change to the writer; it is acknowledged once it is on disk.
     async fn submit(
         &self,
         change: Change,
@@ -326,7 +326,9 @@ impl Coordinator {
         match keys > limit {
             true => Err(Error::new(
                 Code::TooLarge,
-                format!("{keys} keys, and a request takes {limit} at most; send them in parts"),
+                format!(
+                    "the request has {keys} keys; the maximum is {limit}: send them in several requests"
+                ),
             )),
             false => Ok(()),
         }
@@ -338,8 +340,8 @@ impl Coordinator {
             true => Err(Error::new(
                 Code::TooLarge,
                 format!(
-                    "the filter takes {bytes} bytes once it is expanded, and this server takes filters \
-                     of {limit} at most (`limits.filter` in its configuration)"
+                    "the filter expands to {bytes} bytes; the maximum of this server is \
+                     {limit} (`limits.filter` in its configuration)"
                 ),
             )),
             false => Ok(()),
@@ -347,7 +349,7 @@ impl Coordinator {
     }
 }
 
-/// The bits of these keys: one by one, or as a filter where that is smaller.
+/// The bits of these keys: one by one, or as a filter if that is smaller.
 async fn bits_of(keys: Arc<Bulk<Vec<Key>>>, params: Arc<Params>) -> Result<Bits, Error> {
     let is_long = keys.len() > FEW_KEYS;
     let work = move || {
@@ -370,5 +372,5 @@ async fn bits_of(keys: Arc<Bulk<Vec<Key>>>, params: Arc<Params>) -> Result<Bits,
 }
 
 fn stopping() -> Error {
-    Error::new(Code::Busy, "the server is stopping; try again later")
+    Error::new(Code::Busy, "the server is shutting down; try again later")
 }

@@ -1,10 +1,10 @@
-//! Bits that were set, in few bytes: rising positions, each as its distance to the one before in
-//! LEB128. FORMAT.md section 17.
+//! A compact encoding of set bits: ascending positions, each as its distance to the previous one in LEB128. FORMAT.md
+//! section 17.
 
 use anyhow::{Result, bail};
 use bloomgrove::raw::codec::varint;
 
-/// Appends rising positions.
+/// Appends ascending positions.
 pub(super) fn put(out: &mut Vec<u8>, positions: &[u64]) {
     let mut before = 0;
     for &position in positions {
@@ -13,7 +13,7 @@ pub(super) fn put(out: &mut Vec<u8>, positions: &[u64]) {
     }
 }
 
-/// The positions, which must rise and be below `bits`.
+/// The positions, which must be ascending and below `bits`.
 pub(super) fn take(mut bytes: &[u8], bits: u64) -> Result<Vec<u64>> {
     let mut positions: Vec<u64> = Vec::new();
     while !bytes.is_empty() {
@@ -24,7 +24,7 @@ pub(super) fn take(mut bytes: &[u8], bits: u64) -> Result<Vec<u64>> {
             Some(position) if before.is_none_or(|before| before < position) => {
                 positions.push(position);
             }
-            _ => bail!("a bit is out of order, or beyond the {bits} that there are"),
+            _ => bail!("a bit position is out of order, or not below {bits}"),
         }
     }
     Ok(positions)

@@ -1,4 +1,4 @@
-//! Reading the store at the start: one thread reads, the others expand filters, one lays them out.
+//! Reading the store at the start: one thread reads, others expand filters, one lays them out.
 
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,21 +13,21 @@ use super::gaps;
 use super::prepare::set_all;
 use super::store::{Loaded, Store};
 
-/// Sets on their way from one thread to the next at most: few, since each can be large.
+/// Maximum number of sets in each queue between threads: few, since each can be large.
 const AHEAD: usize = 8;
 
-/// A set that can be put into the catalog.
+/// A set that is ready for the catalog.
 struct Ready {
     name: Arc<str>,
     filter: Filter,
     entry: Entry,
 }
 
-/// Everything that the store has.
+/// The contents of the store.
 pub(super) struct Memory {
     pub(super) index: Index,
     pub(super) catalog: Catalog,
-    /// The version that was last given.
+    /// The version most recently assigned.
     pub(super) version: u64,
 }
 
@@ -36,13 +36,13 @@ pub(super) fn load(store: &Store, limits: &Limits) -> Result<Memory> {
     let (mut index, mut catalog) = (Index::mixed(), Catalog::new(&limits.quotas));
     let (found, to_expand) = mpsc::sync_channel::<Loaded>(AHEAD);
     let (expanded, ready) = mpsc::sync_channel::<Result<Ready>>(AHEAD);
-    // Gone with the last of those who take from it, so that the reader notices.
+    // Dropped with the last receiver, so that the reader notices.
     let to_expand = Arc::new(Mutex::new(to_expand));
     let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get());
     let version = std::thread::scope(|scope| {
         let reader = scope.spawn(move || {
             store.load(|set| {
-                // If nobody takes it any more, who was to take it tells why.
+                // If there is no receiver any more, the receiver reports why.
                 found.send(set).ok().context("stopped")
             })
         });
@@ -75,18 +75,18 @@ pub(super) fn load(store: &Store, limits: &Limits) -> Result<Memory> {
         drop(ready);
         reader
             .join()
-            .map_err(|_| anyhow::anyhow!("reading the store panicked"))?
+            .map_err(|_| anyhow::anyhow!("internal error while reading the store"))?
     })?;
-    // Last, since the times of signs of life are counted from now on.
+    // Last, since the times of heartbeats are counted from here.
     for (name, site) in store.sites()? {
         catalog.note(Noted::Site(name.into(), Some(site)));
     }
     if catalog.bytes() > limits.memory {
-        // They were taken in under another limit. Nobody is helped by a server that does not start.
+        // They were accepted under another limit, and a server that does not start helps no one.
         tracing::warn!(
             bytes = catalog.bytes(),
             limit = limits.memory,
-            "the sets take more memory than is allowed: new ones are refused"
+            "the sets take more memory than is allowed; new ones will be rejected"
         );
     }
     Ok(Memory {
@@ -110,12 +110,12 @@ fn expand(set: Loaded) -> Result<Ready> {
     } = set;
     let damaged = || {
         format!(
-            "the set {} cannot be read from the store, which is damaged; begin a new data directory \
-             with a snapshot (`--restore`)",
+            "cannot read the set {} from the store, which is damaged; start a new data directory \
+             from a snapshot (`--restore`)",
             record.name
         )
     };
-    // What is in the store was within the limits when it came.
+    // What is in the store was within the limits when it was written.
     let (mut filter, _) = codec::expand_within(&message[..], u64::MAX).with_context(damaged)?;
     let mut entry = Entry {
         id,

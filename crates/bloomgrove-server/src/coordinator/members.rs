@@ -1,6 +1,6 @@
-//! What is in the sets: estimates, samples, reconstruction, of expressions such as `a & (b | c)`.
+//! What is in the sets: estimates, samples and reconstruction of expressions such as `a & (b | c)`.
 //!
-//! The filters are copied out of the index first, so that changes do not wait for the search.
+//! The filters are copied from the index first, so that changes do not wait for the search.
 
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -14,37 +14,37 @@ use super::catalog::finite;
 use super::text::not_found;
 use crate::Error;
 
-/// Members in an answer.
+/// Members per answer.
 const MEMBERS: u64 = 100_000;
 const MOST_MEMBERS: u64 = 1_000_000;
-/// Bytes that a search may use beside the filters, and the least.
+/// Memory that a search may use in addition to the filters, and the minimum.
 const MEMORY: u64 = 256 << 20;
 const LEAST_MEMORY: u64 = 16 << 20;
-/// Bytes of a member in an answer, beside its text.
+/// Bytes of a member in an answer, in addition to its text.
 const MEMBER: u64 = 48;
-/// Filters of one expression may take so many times the largest filter allowed.
+/// Filters of one expression may take this many times the maximum size of a filter.
 const FILTERS: u64 = 4;
 
-/// Members that are charged together.
+/// Members that are charged at a time.
 const CHARGED: usize = 1000;
 
-/// Is told how many bytes something takes, before it does.
+/// Called with the number of bytes before something is allocated.
 type Take<'a> = dyn Fn(u64) -> Result<(), Error> + 'a;
 
-/// An expression, and copies of the filters that it names.
-struct Asked {
+/// An expression, and copies of the filters in it.
+struct Operands {
     expression: Expression,
     filters: Vec<Filter>,
 }
 
-impl Asked {
+impl Operands {
     fn query(&self) -> Result<Query<'_>, bloomgrove::Error> {
         self.expression.query(&self.filters)
     }
 }
 
 impl Coordinator {
-    fn asked(&self, expression: &str, take: &Take<'_>) -> Result<Asked, Error> {
+    fn operands(&self, expression: &str, take: &Take<'_>) -> Result<Operands, Error> {
         let expression = Expression::parse(expression)?;
         let (mut bytes, operations) = (0, expression.operations() as u64);
         let most = self.shared.limits.filter.saturating_mul(FILTERS);
@@ -58,41 +58,40 @@ impl Coordinator {
             let params = entry.ok_or_else(|| not_found(name))?;
             let own = params.words() as u64 * 8;
             bytes += own;
-            // Each operation holds as much as a filter.
+            // Each operation needs as much memory as a filter.
             if bytes.saturating_add(own.saturating_mul(operations)) > most {
                 let detail = format!(
-                    "working out this expression takes more than {most} bytes; name fewer sets"
+                    "evaluating this expression takes more than {most} bytes; use fewer sets"
                 );
                 return Err(Error::new(Code::TooLarge, detail));
             }
             take(own.saturating_mul(1 + operations))?;
             filters.push(self.shared.index.filter(name.as_bytes())?);
         }
-        Ok(Asked {
+        Ok(Operands {
             expression,
             filters,
         })
     }
 
-    /// Bytes that a search may use beside the filters: no more than an eighth of what sets may.
+    /// Memory that a search may use in addition to the filters: at most an eighth of the limit for sets.
     fn search_memory(&self) -> u64 {
         MEMORY.min(self.shared.limits.memory / 8).max(LEAST_MEMORY)
     }
 
-    /// About how many items an expression of sets holds. `take` is told, here and below, how many
-    /// bytes that takes, before it does, and may refuse.
+    /// Estimates how many items are in an expression. Here and below, `take` is called with the number of bytes before they
+    /// are allocated, and may refuse.
     ///
     /// # Errors
-    /// An expression that cannot be read, sets that are not there or differ in parameters; what `take`
-    /// refuses.
+    /// If the expression is invalid, or sets do not exist or differ in parameters; the errors of `take`.
     pub fn estimate(
         &self,
         request: &api::EstimateQuery,
         take: impl Fn(u64) -> Result<(), Error>,
     ) -> Result<api::Estimate, Error> {
-        let asked = self.asked(&request.expression, &take)?;
-        let query = asked.query()?;
-        // Judged by the bits alone, not by how many names there are.
+        let operands = self.operands(&request.expression, &take)?;
+        let query = operands.query()?;
+        // From the bits alone, not from the number of names.
         let items = query.estimate(u64::MAX).items;
         Ok(api::Estimate {
             items: finite(items).filter(|&items| items < u64::MAX as f64),
@@ -103,7 +102,7 @@ impl Coordinator {
     /// Draws members at random.
     ///
     /// # Errors
-    /// As [`estimate`](Self::estimate); names that cannot be; no member; too long.
+    /// Like [`estimate`](Self::estimate); also if the names are invalid, or it takes too long.
     pub fn sample(
         &self,
         request: &api::SampleQuery,
@@ -112,19 +111,19 @@ impl Coordinator {
         let count = within(request.count, MOST_MEMBERS, "count")?;
         let memory = self.search_memory();
         take(memory + MEMBER * count)?;
-        let asked = self.asked(&request.expression, &take)?;
+        let operands = self.operands(&request.expression, &take)?;
         let names = namespace(&request.names, request.spelling, &take)?;
         let seed = request.seed.unwrap_or_else(rand::random);
         let options = Options::new().draws(count).memory(memory).seed(seed);
         let deadline = Instant::now() + self.shared.limits.time;
-        let mut sampler = Sampler::with(asked.query()?, &names, &options)?;
+        let mut sampler = Sampler::with(operands.query()?, &names, &options)?;
         sampler.watch(|_, _| until(deadline));
         let drawn = match request.distinct {
             true => sampler.draw_distinct(count as usize),
             false => sampler.draw(count as usize),
         };
         let drawn = match drawn {
-            // There is none to draw: an answer, as an empty list of members is.
+            // No member to draw is an answer: an empty list.
             Err(bloomgrove::Error::NoMember { .. }) => Vec::new(),
             drawn => drawn.map_err(late)?,
         };
@@ -139,7 +138,7 @@ impl Coordinator {
     /// Lists all members.
     ///
     /// # Errors
-    /// As [`sample`](Self::sample).
+    /// Like [`sample`](Self::sample).
     pub fn reconstruct(
         &self,
         request: &api::ReconstructQuery,
@@ -149,10 +148,10 @@ impl Coordinator {
         let limit = within(limit, MOST_MEMBERS, "limit")? as usize;
         let memory = self.search_memory();
         take(memory)?;
-        let asked = self.asked(&request.expression, &take)?;
+        let operands = self.operands(&request.expression, &take)?;
         let names = namespace(&request.names, request.spelling, &take)?;
         let options = Options::new().memory(memory);
-        let reconstruction = Reconstruction::with(asked.query()?, &names, &options)?;
+        let reconstruction = Reconstruction::with(operands.query()?, &names, &options)?;
         let deadline = Instant::now() + self.shared.limits.time;
         let (mut members, mut complete, mut in_time) = (Vec::new(), true, true);
         let mut refused = Ok(());
@@ -196,7 +195,7 @@ fn within(value: u64, most: u64, what: &str) -> Result<u64, Error> {
     match value {
         1.. if value <= most => Ok(value),
         _ => Err(Error::invalid(format!(
-            "{what} is {value}; it may be 1 to {most}"
+            "{what} is {value}; it must be from 1 to {most}"
         ))),
     }
 }
@@ -212,8 +211,8 @@ fn late(error: bloomgrove::Error) -> Error {
     match error {
         bloomgrove::Error::Interrupted => Error::new(
             Code::Timeout,
-            "it took longer than the server allows; give fewer names, or download the filter and \
-             do it with `bloomgrove sample` and `bloomgrove reconstruct`",
+            "this took longer than the server allows; use fewer names, or download the filter and \
+             use `bloomgrove sample` and `bloomgrove reconstruct`",
         ),
         error => error.into(),
     }
@@ -231,7 +230,7 @@ fn namespace(
             Namespace::integers(integers.iter().copied())?
         }
         api::Names::Texts(texts) => {
-            // Sorted, as lines, and where these begin.
+            // Sorted as lines, and the start of each.
             take(texts.iter().map(|text| text.len() as u64 + 24).sum())?;
             return lines(texts);
         }
@@ -242,7 +241,7 @@ fn namespace(
     }
 }
 
-/// Texts as the sorted lines that a namespace is made of.
+/// Texts as the sorted lines of a namespace.
 fn lines(texts: &[String]) -> Result<Namespace, Error> {
     let mut sorted: Vec<&str> = texts.iter().map(String::as_str).collect();
     sorted.sort_unstable();
@@ -251,7 +250,7 @@ fn lines(texts: &[String]) -> Result<Namespace, Error> {
     for line in sorted {
         if line.contains(['\n', '\r']) || line.is_empty() {
             return Err(Error::invalid(
-                "a text among the names is empty or has a line break in it",
+                "one of the names is empty or contains a line break",
             ));
         }
         text.extend_from_slice(line.as_bytes());

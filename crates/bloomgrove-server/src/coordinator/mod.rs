@@ -1,30 +1,30 @@
-//! The coordinator: named sets, kept and asked, whatever protocol the commands come by.
+//! The coordinator: stores named sets and answers queries, independent of the protocol.
 //!
 //! ```text
 //!   http, later RESP
-//!        | commands                          | questions
+//!        | commands                          | queries
 //!        v                                   v
 //!      writer --commit--> store (redb)     catalog (index in memory)
 //!        `------ then --------------------->
 //! ```
 //!
-//! Everything is in memory, to be asked; the store is read at the start and written to by every
-//! change. A change is answered when it is on disk.
+//! Everything is in memory for queries; the store is read at the start and written by every change. A change is
+//! acknowledged once it is on disk.
 //!
-//! | file | holds |
+//! | file | contents |
 //! |---|---|
-//! | `commands.rs` | every change, as callers see it |
-//! | `change.rs`, `prepare.rs` | what each does, and when an update fits |
-//! | `writer.rs` | the thread that makes them, many at a time |
+//! | `commands.rs` | the changes that callers can make |
+//! | `change.rs`, `prepare.rs` | what each change does, and which updates are accepted |
+//! | `writer.rs` | the thread that makes the changes, many at a time |
 //! | `store.rs`, `gaps.rs` | what is on disk |
 //! | `catalog.rs` | what is in memory |
-//! | `ask.rs` | which, list, info, picture |
+//! | `query.rs` | which, list, info, picture |
 //! | `members.rs` | estimate, sample, reconstruct |
-//! | `sites.rs` | sites of a federation: where they are, when they were heard of |
-//! | `quota.rs` | what one key may take of what all share |
-//! | `text.rs` | what may be a name, a tag, parameters |
+//! | `sites.rs` | the sites of a federation: their URLs and heartbeats |
+//! | `quota.rs` | quotas of access keys |
+//! | `text.rs` | checks of names, tags, parameters |
 //!
-//! Cost: memory for all filters, and what is said of each set (`size_of_set` in `catalog.rs` charges for both); a start reads the whole store.
+//! Cost: memory for all filters and the properties of each set (`size_of_set` in `catalog.rs` charges for both); a start reads the whole store.
 
 mod catalog;
 mod change;
@@ -61,22 +61,22 @@ use writer::Job;
 
 use bloomgrove_http::private::{self, make_directory, tidy};
 
-/// Changes that wait for the writer at most; more clients wait with theirs.
+/// Maximum number of changes that wait for the writer; further clients wait with theirs.
 const QUEUE: usize = 1024;
 const SNAPSHOTS: &str = "snapshots";
 
-/// How much the coordinator takes on.
+/// The limits of a coordinator.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Keys in one request.
+    /// Maximum number of keys in one request.
     pub keys: usize,
-    /// Bytes that all filters may take.
+    /// Maximum number of bytes of all filters.
     pub memory: u64,
-    /// Bytes that one filter may take.
+    /// Maximum number of bytes of one filter.
     pub filter: u64,
-    /// How long one estimate, sample or reconstruction may take.
+    /// Time limit for an estimate, sample or reconstruction.
     pub time: Duration,
-    /// What sets below prefixes may take.
+    /// Quotas for sets below prefixes.
     pub quotas: Vec<Quota>,
 }
 
@@ -92,17 +92,17 @@ impl Default for Limits {
     }
 }
 
-/// Named sets, kept in a directory and asked in memory.
+/// Named sets, stored in a directory and queried in memory.
 #[derive(Debug)]
 pub struct Coordinator {
     shared: Arc<Shared>,
     jobs: Mutex<Option<mpsc::Sender<Job>>>,
     writer: Mutex<Option<JoinHandle<()>>>,
-    /// Held while a site is registered that counts against a key.
+    /// Locked while a site is registered that counts against a key's limit.
     newcomers: tokio::sync::Mutex<()>,
 }
 
-/// What questions and the writer share.
+/// What queries and the writer share.
 #[derive(Debug)]
 struct Shared {
     directory: PathBuf,
@@ -110,9 +110,9 @@ struct Shared {
     store: Store,
     index: SharedIndex,
     catalog: RwLock<Catalog>,
-    /// What all sets take, as the catalog says.
+    /// Memory of all sets, as in the catalog.
     bytes: Arc<AtomicU64>,
-    /// The version that was last given. Only the writer changes it.
+    /// The version most recently assigned. Only the writer changes it.
     version: AtomicU64,
     totals: Totals,
     started: Instant,
@@ -128,8 +128,8 @@ struct Totals {
 }
 
 impl Shared {
-    /// Makes a change in memory, which the store has already. What is going to be missing is noted
-    /// before it is, so that whoever did not find it sees why.
+    /// Makes a change in memory that is already in the store. What will be missing is announced first, so that a reader that
+    /// does not find it can see why.
     fn apply(&self, effect: Effect) -> Result<(), bloomgrove::Error> {
         self.write().announce(&effect);
         let noted = effect.apply(&self.index)?;
@@ -139,7 +139,7 @@ impl Shared {
         Ok(())
     }
 
-    // Nothing panics while it holds the lock for writing; should it, the process ends there.
+    // No thread panics while it holds the lock for writing; if one did, the process would abort.
     fn read(&self) -> RwLockReadGuard<'_, Catalog> {
         self.catalog.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -150,18 +150,18 @@ impl Shared {
 }
 
 impl Coordinator {
-    /// Opens the coordinator of a data directory, which is made if there is none; from a snapshot,
-    /// if one is given. Reads everything: seconds for a hundred thousand sets.
+    /// Opens the coordinator of a data directory, which is created if it does not exist; from a snapshot, if one is given.
+    /// Reads everything: this takes seconds for a hundred thousand sets.
     ///
     /// # Errors
-    /// When the directory cannot be used, or its store is damaged or open elsewhere.
+    /// If the directory cannot be used, or its store is damaged or open elsewhere.
     pub fn open(directory: &Path, restore: Option<&Path>, limits: Limits) -> anyhow::Result<Self> {
         let started = Instant::now();
         make_directory(directory)
-            .with_context(|| format!("{}: making the data directory", directory.display()))?;
+            .with_context(|| format!("cannot create the data directory {}", directory.display()))?;
         let store = Store::open(directory, restore)?;
         private::warn_if_open(&[directory, &directory.join("store.redb")]);
-        // Only who has the store may: another server may be at work here.
+        // Only after the store is locked: another server may be using this directory.
         tidy(directory);
         tidy(&directory.join(SNAPSHOTS));
         let load::Memory {
@@ -196,7 +196,7 @@ impl Coordinator {
         })
     }
 
-    /// Ends after all changes that were sent are made. Later ones are refused; questions are not.
+    /// Stops after all changes sent so far are made. Later ones are rejected; queries still work.
     pub fn close(&self) {
         drop(
             self.jobs
@@ -210,7 +210,7 @@ impl Coordinator {
             .unwrap_or_else(PoisonError::into_inner)
             .take();
         if let Some(writer) = writer {
-            // It ends the process rather than panic.
+            // The writer aborts the process rather than panic.
             let _ = writer.join();
         }
     }
@@ -222,8 +222,8 @@ impl Drop for Coordinator {
     }
 }
 
-/// Without a writer nothing could be changed any more, and what it left half done nobody knows:
-/// starting anew is quick and right.
+/// Without the writer nothing could be changed any more, and the state it left behind would be unknown: restarting is quick
+/// and safe.
 struct AbortOnPanic;
 
 impl Drop for AbortOnPanic {
@@ -234,10 +234,10 @@ impl Drop for AbortOnPanic {
     }
 }
 
-/// Checks a store or a snapshot, without writing to it: says how many sets and sites it has.
+/// Checks a store or a snapshot without writing to it; returns the number of its sets and sites.
 ///
 /// # Errors
-/// What is damaged, by name; what is not a store, or in use by a server.
+/// What is damaged, by name; or if it is not a store, or in use by a server.
 pub fn verify(path: &Path) -> anyhow::Result<(u64, u64)> {
     store::verify(path)
 }

@@ -1,23 +1,23 @@
-//! What each change does: checked against what is there, as what to write and what to do in memory.
+//! What each change does: checked against the current state, and turned into writes and a change in memory.
 //!
 //! ```text
-//!   command --prepare--> writes for the store, an effect on the catalog, an answer
+//!   command --prepare--> writes for the store, an effect on memory, an answer
 //! ```
 //!
-//! A version is given to every change of bits, from one counter for all sets, so that no two
-//! states ever have the same. An update names the version it builds on:
+//! Every change of bits gets a new version, from one counter for all sets, so that no two states ever have the same. An
+//! update names the version it builds on:
 //!
 //! ```text
-//!   base        the set is           then
+//!   base        the set was          then
 //!   none        anything             applied
 //!   = version                        applied
-//!   < version   of the same whole    applied: setting bits twice is harmless, so repeats and
-//!                                    updates of several writers are
-//!   < version   replaced since       refused: it was made for other bits
-//!   > version                        refused: something between is missing
+//!   < version   not replaced since   applied: setting bits twice is harmless, and so are repeated
+//!                                    updates and updates of several writers
+//!   < version   replaced since       rejected: it was made for other bits
+//!   > version                        rejected: something in between is missing
 //! ```
 //!
-//! A whole filter that names a base replaces that version and no other.
+//! A whole filter with a base replaces that version and no other.
 
 use std::sync::Arc;
 
@@ -33,20 +33,20 @@ use super::store::{Record, SiteRecord, Write};
 use super::text::{exists, not_found};
 use crate::Error;
 
-/// Bits that were set since the whole filter was stored may take so many bytes, or as many as
-/// that filter, before it is stored anew.
+/// Bits that were set since the whole filter was stored may take this many bytes, or as many as that filter, before it is
+/// stored again.
 const MOST_DELTA_BYTES: u64 = 4096;
 const MOST_DELTAS: u64 = 1000;
-/// Different parameters: each costs every question.
+/// Maximum number of different parameters: each makes every query slower.
 const MOST_KINDS: usize = 1000;
 
-/// What a change is checked against.
+/// The state that a change is checked against.
 pub(super) struct Present<'a> {
     pub(super) catalog: &'a Catalog,
     pub(super) index: &'a Index,
     /// Seconds since 1970.
     pub(super) now: u64,
-    /// The version that a change of bits gets.
+    /// The version for a change of bits.
     pub(super) version: u64,
 }
 
@@ -115,13 +115,13 @@ impl Present<'_> {
         let sites = &self.catalog.sites;
         let known = sites.get(&name).map(|known| &known.record);
         if site.is_none() && known.is_none() {
-            let detail = format!("there is no site called {name}");
+            let detail = format!("there is no site {name}");
             return Err(Error::new(Code::NotFound, detail));
         }
         if known.is_none() && sites.len() >= MOST_SITES {
             return Err(too_many());
         }
-        // One that moved shows the key that it had.
+        // A site that moved keeps its access key.
         if let (Some(new), Some(old)) = (&site, sites.get(&name))
             && new.key != old.record.key
             && old.holds_its_name()
@@ -150,8 +150,8 @@ impl Present<'_> {
         entry.ok_or_else(|| not_found(name))
     }
 
-    /// Whether a whole filter may take the place of what is there: what was acknowledged since the
-    /// version that the client knows would be lost.
+    /// Whether a whole filter may replace the current one: what was acknowledged since the version that the client knows would
+    /// be lost.
     fn check_whole(&self, name: &str, base: Option<u64>) -> Result<(), Error> {
         let now = self.catalog.get(name).map(|entry| entry.version);
         match (base, now) {
@@ -190,8 +190,8 @@ impl Present<'_> {
         let is_new_kind = Arc::strong_count(&params) == 1;
         if is_new_kind && self.catalog.kinds() >= MOST_KINDS {
             return Err(Error::invalid(format!(
-                "the server already holds sets with {MOST_KINDS} different parameters, the most that it \
-                 allows; reuse those of an existing set"
+                "the sets of this server already have {MOST_KINDS} different parameters, the maximum; \
+                 use those of an existing set"
             )));
         }
         let mut entry = Entry {
@@ -285,7 +285,7 @@ impl Present<'_> {
         })
     }
 
-    /// A filter that has all bits of the old one: not a new whole, so other updates still fit.
+    /// A filter with all bits of the old one: it does not count as replaced, so other updates still apply.
     fn whole(
         &self,
         name: Arc<str>,
@@ -308,7 +308,7 @@ impl Present<'_> {
         Ok(prepared)
     }
 
-    /// A delta: of the bits it was made from, or refused; nothing, if it was applied before.
+    /// A delta: rejected unless it was made from these bits; no change if it was applied before.
     fn delta(&self, name: Arc<str>, message: &[u8], base: Option<u64>) -> Result<Prepared, Error> {
         let entry = self.entry(&name)?;
         check_base(&name, entry, base)?;
@@ -329,7 +329,7 @@ impl Present<'_> {
         let mut union = old.to_owned()?;
         union.union_with(&new)?;
         if union == new {
-            // It only sets bits, as deltas of growing sets do.
+            // It only sets bits, like the deltas of growing sets.
             let (before, after) = (old.count_ones(), new.count_ones());
             if after - before < new.params().bits() / DENSE {
                 let words = old.words().iter().zip(new.words());
@@ -360,7 +360,7 @@ impl Present<'_> {
         about.tell(&mut entry);
         entry.changed = self.now;
         if new != name {
-            // Under this name there may have been another set, to whose versions clients hold.
+            // There may have been another set with this name, whose versions clients know.
             (entry.version, entry.whole) = (self.version, self.version);
         }
         Ok(Prepared {
@@ -390,11 +390,11 @@ fn check_base(name: &str, entry: &Entry, base: Option<u64>) -> Result<(), Error>
     let now = entry.version;
     let detail = match base {
         Some(base) if base > now => format!(
-            "the update builds on version {base} of {name}, and the server has {now}: something \
-             between is missing; send the whole filter"
+            "the update builds on version {base} of {name}, but the server has version {now}: something \
+             in between is missing; send the whole filter"
         ),
         Some(base) if base < entry.whole => format!(
-            "the update builds on version {base} of {name}, whose filter was replaced in version \
+            "the update builds on version {base} of {name}, but the filter was replaced in version \
              {}; send the whole filter",
             entry.whole
         ),

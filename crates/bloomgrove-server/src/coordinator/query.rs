@@ -1,10 +1,10 @@
-//! Questions: which sets hold a key, what sets are there, how they lie.
+//! Queries: which sets contain a key, which sets exist, and how they are laid out.
 //!
-//! A question restricted by prefix or tag asks all sets and drops the others from the answer: asking
-//! a hundred thousand takes microseconds, and choosing among them first would take longer.
+//! A query that is restricted by prefix or tag searches all sets and drops the others from the answer: searching a hundred
+//! thousand takes microseconds, and selecting them first would take longer.
 //!
-//! No question holds the index for longer than [`KEYS`] keys or [`NAMES_AT_ONCE`] names take, and the
-//! answer to a key in every set costs its count and the names that are listed, not all names.
+//! No query locks the index for longer than [`KEYS`] keys or [`NAMES_AT_ONCE`] names take, and the answer to a key in every
+//! set costs its count and the names that are listed, not all names.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -19,28 +19,28 @@ use super::catalog::{Catalog, Entry};
 use super::text::not_found;
 use crate::Error;
 
-/// Keys asked for while the index is held, and names copied: a change waits for these at most.
+/// Keys looked up, and names copied, while the index is locked: a change waits for these at most.
 const KEYS: usize = 32;
 const NAMES_AT_ONCE: usize = 4096;
-/// Names in the answer to one key, usually and at most.
+/// Names in the answer to one key: default and maximum.
 const NAMES: u64 = 1000;
 const MOST_NAMES: u64 = 100_000;
-/// Bytes of all names in one answer.
+/// Maximum size of all names in one answer.
 const MOST_TEXT: usize = 16 << 20;
-/// What a name takes in an answer beside its bytes: in a list, and in JSON.
+/// What a name takes in an answer in addition to its bytes: in a list, and in JSON.
 const AROUND_NAME: usize = 40;
-/// Keys and names of an answer that is found at once, without a thread of its own.
+/// Keys and names of an answer that is found immediately, without a separate thread.
 const FEW: usize = 32;
 const FEW_NAMES: usize = 1000;
-/// Sets in a list.
+/// Sets in a list: default and maximum.
 const LIST: usize = 100;
 const MOST_LIST: usize = 1000;
 const CELLS: usize = 2000;
 const MOST_CELLS: usize = 20_000;
-/// Sets looked at for a list or a picture while the catalog is held.
+/// Sets read for a list or a picture while the catalog is locked.
 const LOOKED_AT: usize = 1000;
 
-/// Which sets a question is about.
+/// Which sets a query is restricted to.
 #[derive(Clone, Copy, Debug, Default)]
 struct Only<'a> {
     prefix: &'a str,
@@ -64,8 +64,8 @@ impl<'a> Only<'a> {
             .is_none_or(|tag| entry.tags.iter().any(|own| own == tag))
     }
 
-    /// Whether a set that the index has is meant. One that the catalog does not know under this name
-    /// is being made or renamed, and may be.
+    /// Whether a set in the index matches. One that the catalog does not know by this name is being created or renamed, and
+    /// may match.
     fn takes(&self, catalog: &Catalog, name: &str) -> bool {
         let entry = catalog.get(name);
         name.starts_with(self.prefix) && entry.is_none_or(|entry| self.has_tag(entry))
@@ -77,27 +77,27 @@ fn in_time(deadline: Instant) -> Result<(), Error> {
         true => Ok(()),
         false => Err(Error::new(
             Code::Timeout,
-            "it took longer than the server allows; ask for fewer keys at a time",
+            "this took longer than the server allows; query fewer keys at a time",
         )),
     }
 }
 
-/// A set's name, which was text when it came.
+/// A set's name, which is always text.
 pub(super) fn text<'a>(set: &index::Set<'a>) -> &'a str {
     std::str::from_utf8(set.name()).unwrap_or_default()
 }
 
-/// The names for some keys, copied in one go while the index is held.
+/// The names for some keys, copied at once while the index is locked.
 #[derive(Default)]
 struct Found {
     text: String,
-    /// For each key how many sets there are, and where each of its names ends in the text.
+    /// For each key the number of sets, and where each of its names ends in the text.
     keys: Vec<(usize, Vec<usize>)>,
 }
 
 impl Found {
-    /// What the index has for these keys, below the prefix: names of up to `limit` sets for each, and of
-    /// `room` bytes for all.
+    /// What the index finds for these keys, below the prefix: names of at most `limit` sets for each, and at most `room` bytes
+    /// for all.
     fn of(index: &Index, keys: &[api::Key], only: Only<'_>, limit: usize, room: usize) -> Self {
         let below = |set: &index::Set<'_>| text(set).starts_with(only.prefix);
         match only.prefix {
@@ -149,11 +149,11 @@ impl Found {
 }
 
 impl Coordinator {
-    /// Which sets may hold each of the keys. `take` is told how many bytes the answer takes, as it
-    /// grows, and may refuse.
+    /// Finds the sets that may contain each of the keys. `take` is called with the number of bytes of the answer as it grows,
+    /// and may refuse.
     ///
     /// # Errors
-    /// Too many keys; too long; what `take` refuses.
+    /// If there are too many keys, or it takes too long; the errors of `take`.
     pub fn which(
         &self,
         request: &api::WhichQuery,
@@ -167,7 +167,7 @@ impl Coordinator {
         let only = Only::of(request);
         let at_once = match only.is_all() {
             true => (NAMES_AT_ONCE / limit.max(1)).clamp(1, KEYS),
-            // All names that a key has are looked at.
+            // All names for a key are read.
             false => 1,
         };
         for keys in request.keys.chunks(at_once) {
@@ -193,8 +193,8 @@ impl Coordinator {
         Ok(api::Which { answers, cost })
     }
 
-    /// As [`which`](Self::which), if that takes next to no time: few keys, few names, and nothing to
-    /// wait for. For threads that must not be kept.
+    /// Like [`which`](Self::which), if that takes almost no time: few keys, few names, and no waiting. For threads that must
+    /// not block.
     pub fn which_at_once(&self, request: &api::WhichQuery) -> Option<Result<api::Which, Error>> {
         if request.keys.len() > FEW || request.explain || !Only::of(request).is_all() {
             return None;
@@ -204,7 +204,7 @@ impl Coordinator {
             Err(error) => return Some(Err(error)),
         };
         let index = self.shared.index.try_read()?;
-        // One more than few are too many.
+        // Finding one more than few shows that there are too many.
         let listed = limit.min(FEW_NAMES / request.keys.len().max(1) + 1);
         let found = Found::of(&index, &request.keys, Only::default(), listed, MOST_TEXT);
         drop(index);
@@ -218,7 +218,7 @@ impl Coordinator {
         Some(Ok(api::Which { answers, cost }))
     }
 
-    /// As [`Found::of`], of sets with a tag: these are looked up when the index is no longer held.
+    /// Like [`Found::of`], for sets with a tag, which are looked up after the index is unlocked.
     fn find_tagged(
         &self,
         keys: &[api::Key],
@@ -252,19 +252,19 @@ impl Coordinator {
         found
     }
 
-    /// How many names each key gets.
+    /// The maximum number of names per key.
     fn check_which(&self, request: &api::WhichQuery) -> Result<usize, Error> {
         self.check_keys(request.keys.len())?;
         match request.limit.unwrap_or(NAMES) {
             _ if request.count_only => Ok(0),
             limit if limit > MOST_NAMES => Err(Error::invalid(format!(
-                "limit is {limit}; it may be {MOST_NAMES} at most"
+                "limit is {limit}; the maximum is {MOST_NAMES}"
             ))),
             limit => Ok(limit as usize),
         }
     }
 
-    /// The names of all sets that may hold one key.
+    /// The names of all sets that may contain one key.
     pub(super) fn names_of(&self, key: &str) -> Vec<String> {
         let index = self.shared.index.read();
         let sets = index.which_some(&[key], usize::MAX, |_| true);
@@ -278,7 +278,7 @@ impl Coordinator {
         totals.sets_listed.fetch_add(named, Relaxed);
     }
 
-    /// What asking for these keys costs: by asking again, and looking at every set.
+    /// The cost of querying these keys, found by repeating the query on every set.
     fn cost(
         &self,
         keys: &[api::Key],
@@ -296,14 +296,14 @@ impl Coordinator {
         let (index, catalog) = (self.shared.index.read(), self.shared.read());
         let scope = index.scope(|set| only.is_all() || only.takes(&catalog, text(&set)));
         cost.sets = scope.len() as u64;
-        // The index is held, so the scope is of it.
+        // The index is locked, so the scope matches it.
         if let Ok(view) = index.within(&scope) {
             cost.expected_false = view.expected_false();
         }
         Ok(cost)
     }
 
-    /// Sets by name: those behind `after`, of this prefix, with this tag.
+    /// Sets by name: those after `after`, with this prefix, with this tag.
     pub fn list(
         &self,
         prefix: &str,
@@ -315,7 +315,7 @@ impl Coordinator {
         let only = Only { prefix, tag };
         let (mut sets, mut next): (Vec<api::Set>, _) = (Vec::new(), None);
         let mut after = after.map(str::to_owned);
-        // In parts, so that changes come between.
+        // In parts, so that changes can be made in between.
         'all: loop {
             let catalog = self.shared.read();
             let mut last = None;
@@ -345,29 +345,29 @@ impl Coordinator {
     /// One set.
     ///
     /// # Errors
-    /// No such set.
+    /// If there is no such set.
     pub fn info(&self, name: &str) -> Result<api::Set, Error> {
         let entry = self.shared.read().get(name).cloned();
         let entry = entry.ok_or_else(|| not_found(name))?;
         Ok(entry.describe(name))
     }
 
-    /// What all sets take, now and from now on.
+    /// A counter of the memory of all sets.
     pub fn bytes(&self) -> Arc<AtomicU64> {
         self.shared.bytes.clone()
     }
 
-    /// How many sets there are.
+    /// Number of sets.
     pub fn len(&self) -> usize {
         self.shared.read().len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no sets.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// All sets as at most so many cells, neighbours by name together.
+    /// All sets as at most this many cells, with neighbouring names together.
     pub fn picture(&self, cells: Option<usize>) -> api::Picture {
         let most = cells.unwrap_or(CELLS).clamp(1, MOST_CELLS);
         let sets = self.len();
@@ -404,7 +404,7 @@ impl Coordinator {
         }
     }
 
-    /// What was done since the start.
+    /// Totals since the start.
     pub fn totals(&self) -> api::Totals {
         let totals = &self.shared.totals;
         api::Totals {
@@ -416,7 +416,7 @@ impl Coordinator {
         }
     }
 
-    /// The state of it all.
+    /// The status of the coordinator.
     pub fn status(&self) -> api::Status {
         let index = self.shared.index.read();
         let segments = index.segments_info().into_iter();
@@ -446,7 +446,7 @@ impl Coordinator {
         }
     }
 
-    /// The snapshots, the newest last.
+    /// The snapshots, newest last.
     pub fn snapshots(&self) -> api::Snapshots {
         let mut snapshots = Vec::new();
         for file in std::fs::read_dir(self.snapshots_directory())

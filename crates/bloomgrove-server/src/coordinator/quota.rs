@@ -1,12 +1,11 @@
-//! What one key may take of what all share: sets and their memory, sizes, sites.
+//! Quotas of access keys: sets and their memory, parameters, sites.
 //!
-//! A key with a prefix may fill what is below it, and no more: without bounds, one of them could take the
-//! memory for all sets, or all [kinds](super::prepare) of parameters that a server takes, and lock
-//! others out. Keys without a prefix are for who runs all of it.
+//! A key with a prefix may only create so much below it: otherwise one of them could use up the memory for all sets, or all
+//! [kinds](super::prepare) of parameters that a server allows, and lock out others. Keys without a prefix are for the
+//! operator.
 //!
-//! Every trace names the sites that are silent, and asks those whose sets are named: who could register
-//! sites without end would make every trace incomplete, and slow. So below the prefix of a key there
-//! are few; keys without a prefix are for who runs all of it.
+//! Every trace lists sites that are offline, and queries those whose sets match: a client that could register any number of
+//! sites could make every trace incomplete and slow. So there are few below the prefix of a key.
 
 use std::sync::Arc;
 
@@ -18,26 +17,26 @@ use super::catalog::Catalog;
 use super::change::Grown;
 use crate::Error;
 
-/// Sites whose sets begin with the prefix of one key.
+/// Maximum number of sites below the prefix of one key.
 const MOST_BELOW: usize = 16;
 
-/// What sets below a prefix may take together.
+/// What all sets below a prefix together may take.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quota {
-    /// How the names of the sets begin.
+    /// The prefix of their names.
     pub prefix: String,
-    /// How many sets.
+    /// Maximum number of sets.
     pub sets: u64,
-    /// Bytes of memory.
+    /// Maximum number of bytes.
     pub bytes: u64,
-    /// How many different parameters.
+    /// Maximum number of different parameters.
     pub kinds: usize,
 }
 
-/// Changes of a batch that are not in the catalog yet: names, and what each adds.
+/// Changes of a batch that are not in the catalog yet: names, and the memory that each adds.
 pub(super) type Pending = [(Arc<str>, u64)];
 
-/// Whether a set fits into the quotas that it falls under.
+/// Whether a set fits into the quotas that apply to it.
 pub(super) fn check(grown: &Grown<'_>, catalog: &Catalog, pending: &Pending) -> Result<(), Error> {
     for tally in catalog.tallies(grown.name) {
         let Quota {
@@ -61,7 +60,7 @@ pub(super) fn check(grown: &Grown<'_>, catalog: &Catalog, pending: &Pending) -> 
         return Err(Error::new(
             Code::Forbidden,
             format!(
-                "the quota of sets below {prefix:?} is {what}; delete some, reuse the parameters of an \
+                "the quota for sets below {prefix:?} is {what}; delete some, use the parameters of an \
                  existing set, or raise the quota of the key in the server's configuration"
             ),
         ));
@@ -70,12 +69,11 @@ pub(super) fn check(grown: &Grown<'_>, catalog: &Catalog, pending: &Pending) -> 
 }
 
 impl Coordinator {
-    /// Whether a key of this prefix may register this site. What is returned is to be kept until it is
-    /// registered: new sites are let in one after the other, since the next would not be counted
-    /// before the last is on disk.
+    /// Whether a key with this prefix may register this site. Keep what is returned until the site is registered: new sites are
+    /// admitted one after another, since the next one would not be counted before the last is on disk.
     ///
     /// # Errors
-    /// There are too many below the prefix already, and this is none of them.
+    /// If there are already too many sites below the prefix, and this is not one of them.
     pub async fn room_for_site(
         &self,
         name: &str,
@@ -90,9 +88,9 @@ impl Coordinator {
         let below = sites.filter(|site| sets_of_site(site).starts_with(prefix));
         if below.take(MOST_BELOW).count() == MOST_BELOW && !catalog.sites.contains_key(name) {
             let detail = format!(
-                "there are {MOST_BELOW} sites below {prefix:?} already, which is as many as a key of \
-                 this prefix may have; remove those that are gone (DELETE /v1/sites/NAME), or \
-                 register {name:?} with a key of its own"
+                "there are already {MOST_BELOW} sites below {prefix:?}, the maximum for a key with \
+                 this prefix; remove obsolete ones (DELETE /v1/sites/NAME), or \
+                 register {name:?} with its own key"
             );
             return Err(Error::new(Code::Forbidden, detail));
         }

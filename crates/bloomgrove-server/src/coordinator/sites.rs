@@ -1,19 +1,18 @@
-//! Sites of a federation: where each is reached, with which key, and when it was last heard of.
+//! The sites of a federation: their URLs, access keys and heartbeats.
 //!
 //! ```text
 //!   on disk     name -> url, key, period     written when one of them changes
-//!   in memory   name -> heard, pending,      at every sign of life
-//!                       versions it believes
+//!   in memory   name -> last heartbeat,      at every heartbeat
+//!                       pending, versions
 //! ```
 //!
-//! A site registers again in every period, which is its sign of life: a registration that says
-//! nothing new costs no disk. A site counts as out of touch when it was not heard of for three of its
-//! periods; after a start of the coordinator, from then on, since nobody can tell what was before.
-//! While it is in touch, and for three periods after such a start, nobody with another key can be the
-//! site of its name: two sites would replace each other's sets.
+//! A site registers again in every period, which is its heartbeat; a registration without news is not written to disk. A
+//! site counts as offline if there was no heartbeat for three of its periods; after a start of the coordinator, counted
+//! from then, since what happened before is unknown. While it is online, and for three periods after such a start, no one
+//! with another access key can register under its name: the two sites would replace each other's sets.
 //!
-//! The sets of the site `galway` are those whose names begin with `galway/ids/`
-//! ([`sets_of_site`]), whether it is registered or not.
+//! The sets of the site `galway` are those whose names start with `galway/ids/` ([`sets_of_site`]), whether it is
+//! registered or not.
 
 mod life;
 
@@ -33,57 +32,57 @@ use crate::Error;
 use life::Sign;
 pub(super) use life::{Life, Registration};
 
-/// Sites at most; a batch of the writer may go a few beyond.
+/// Maximum number of sites; a batch of the writer may exceed it slightly.
 pub(super) const MOST_SITES: usize = 10_000;
 const MOST_NAME: usize = 200;
 const MOST_URL: usize = 2048;
 const MOST_KEY: usize = 512;
 /// Seconds: a day.
 const MOST_PERIOD: u64 = 86_400;
-/// What every reader of JSON takes as a whole number.
+/// The largest integer that every JSON parser reads exactly.
 const MOST_NUMBER: u64 = (1 << 53) - 1;
-/// Sets that a site is told of when it registers.
+/// Maximum number of sets reported to a site when it registers.
 const MOST_SETS: usize = 10_000;
 /// Ids looked up while the lock is held.
 const CHUNK: usize = 4096;
-/// Names of sites that are not registered, in one answer.
+/// Maximum number of names of unregistered sites in one answer.
 const MOST_OTHERS: usize = 1000;
-/// Sets that a site may name when it registers, and bytes of their names.
+/// Maximum number of sets that a site may list when it registers, and of the bytes of their names.
 const MOST_BELIEVED: usize = 4000;
 const MOST_SET_NAME: usize = 500;
 
-/// A set that accepts more than this share of all ids says nothing about any of them, and is left out: its site
-/// would be queried in every trace. A set made for a rate of 1 % gets there with 3.5 times as many ids; those that
-/// are less full cost a query in vain now and then, and nothing is lost.
+/// A set that accepts more than this share of all ids says nothing about any of them, and is ignored: its site would be
+/// queried in every trace. A set sized for a rate of 1 % reaches this with 3.5 times as many ids. Sets that are less full
+/// cause a needless query now and then, and nothing is lost.
 const OVERFULL: f64 = 0.5;
 
-/// Who may know ids, by the index.
+/// Which sites may know ids, according to the index.
 #[derive(Debug, Default)]
 pub struct Named {
-    /// Of each id, the sites whose sets may hold it, in order.
+    /// For each id, the sites whose sets may contain it, in order.
     pub sites: Vec<Vec<u32>>,
-    /// Sites of such sets that are not registered.
+    /// Unregistered sites with such sets.
     pub unregistered: BTreeSet<String>,
-    /// Sites that only an over-full set has named, and the share of all ids that it accepts.
+    /// Sites for which only an over-full set matches, and the share of all ids that it accepts.
     pub overfull: BTreeMap<u32, f64>,
 }
 
-/// A site, for who is about to ask it.
+/// What is needed to query a site.
 #[derive(Clone)]
 pub struct KnownSite {
     /// Its name.
     pub name: Arc<str>,
-    /// Where it is reached.
+    /// Its URL.
     pub url: String,
-    /// What is shown to it.
+    /// The access key for it.
     pub key: Option<String>,
-    /// Why what it has recorded may not be in the index, if so.
+    /// Why the index may lack some of its ids, if it may.
     pub behind: Option<String>,
 }
 
 impl std::fmt::Debug for KnownSite {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Without the key.
+        // Not the access key.
         f.debug_struct("KnownSite")
             .field("name", &self.name)
             .field("url", &self.url)
@@ -93,11 +92,11 @@ impl std::fmt::Debug for KnownSite {
 }
 
 impl Coordinator {
-    /// Takes a site in, or its sign of life; tells what there is of it.
+    /// Registers a site, or records its heartbeat; returns the versions of its sets.
     ///
     /// # Errors
-    /// A name, an address, a key or a period that cannot be; too many sites; another site of this
-    /// name that is in touch.
+    /// If the name, URL, key or period is invalid, there are too many sites, or another site with this name is
+    /// online.
     pub async fn register(
         &self,
         name: &str,
@@ -122,7 +121,7 @@ impl Coordinator {
         })
     }
 
-    /// Notes a sign of life of a site, if there is one (of this record, if that is given).
+    /// Records a heartbeat of a site, if it is registered (with this record, if given).
     fn hear(&self, name: &str, record: Option<&SiteRecord>, sign: &Sign) -> bool {
         let catalog = self.shared.read();
         let known = catalog.sites.get(name);
@@ -141,17 +140,17 @@ impl Coordinator {
         sets.collect()
     }
 
-    /// Forgets a site; its sets stay.
+    /// Removes a site; its sets stay.
     ///
     /// # Errors
-    /// No such site.
+    /// If there is no such site.
     pub async fn forget_site(&self, name: &str) -> Result<(), Error> {
         let name = name.into();
         self.change(Change::Site { name, site: None }).await?;
         Ok(())
     }
 
-    /// All sites, by name. Their keys are not told.
+    /// All sites, by name, without their access keys.
     #[must_use]
     pub fn sites(&self) -> api::SiteList {
         let catalog = self.shared.read();
@@ -169,7 +168,7 @@ impl Coordinator {
         }
     }
 
-    /// All sites, by name, as they are asked.
+    /// All sites, by name, with what is needed to query them.
     #[must_use]
     pub fn known_sites(&self) -> Vec<KnownSite> {
         let catalog = self.shared.read();
@@ -182,14 +181,13 @@ impl Coordinator {
         sites.collect()
     }
 
-    /// The version that was last given, for [`behind_since`](Self::behind_since).
+    /// The version most recently assigned, for [`behind_since`](Self::behind_since).
     #[must_use]
     pub fn version(&self) -> u64 {
         self.shared.version.load(Relaxed)
     }
 
-    /// Sites of which something may not be in the index now, or was not at some time since this
-    /// version, and why.
+    /// Sites of which the index may lack something now, or may have lacked something at some time since this version, and why.
     #[must_use]
     pub fn behind_since(&self, version: u64) -> Vec<(Arc<str>, String)> {
         let catalog = self.shared.read();
@@ -200,14 +198,14 @@ impl Coordinator {
         behind.collect()
     }
 
-    /// Of each id, the sites whose sets may hold it, by the numbers that they have in `known`.
+    /// For each id the sites whose sets may contain it, by their numbers in `known`.
     #[must_use]
     pub fn sites_of(&self, ids: &[Arc<str>], known: &HashMap<Arc<str>, u32>) -> Named {
         let mut found = Named::default();
         let mut named = 0;
         for id in ids {
             let (mut of_id, mut full) = (Vec::new(), Vec::new());
-            // Names first, and then what they mean: the index is held for the names only.
+            // First the names, then what they mean: the index is locked for the names only.
             let names = self.names_of(id);
             for names in names.chunks(CHUNK) {
                 let catalog = self.shared.read();
@@ -242,7 +240,7 @@ impl Coordinator {
     }
 }
 
-/// What is kept of a registration, if it can be one.
+/// What is stored of a registration, if it is valid.
 fn record(site: api::RegisterSite) -> Result<SiteRecord, Error> {
     let api::RegisterSite {
         url,
@@ -254,7 +252,10 @@ fn record(site: api::RegisterSite) -> Result<SiteRecord, Error> {
         ..
     } = site;
     if url.len() > MOST_URL {
-        let detail = format!("the url has {} bytes; {MOST_URL} are the most", url.len());
+        let detail = format!(
+            "the url is {} bytes long; the maximum is {MOST_URL}",
+            url.len()
+        );
         return Err(Error::invalid(detail));
     }
     let url = normalize(&url).map_err(|error| Error::invalid(error.to_string()))?;
@@ -263,13 +264,13 @@ fn record(site: api::RegisterSite) -> Result<SiteRecord, Error> {
     };
     if !key.as_ref().is_none_or(is_key) {
         return Err(Error::invalid(format!(
-            "the key that the coordinator is to show must be 1 to {MOST_KEY} visible ASCII \
+            "the access key for the coordinator must be 1 to {MOST_KEY} visible ASCII \
              characters"
         )));
     }
     if !(1..=MOST_PERIOD).contains(&period) {
         return Err(Error::invalid(format!(
-            "period is {period}; it is a number of seconds from 1 to {MOST_PERIOD}"
+            "period is {period}; it must be a number of seconds from 1 to {MOST_PERIOD}"
         )));
     }
     let numbers = [
@@ -279,18 +280,18 @@ fn record(site: api::RegisterSite) -> Result<SiteRecord, Error> {
     ];
     for (name, number) in numbers {
         if number > MOST_NUMBER {
-            let detail = format!("{name} is {number}; it may be {MOST_NUMBER} at most");
+            let detail = format!("{name} is {number}; the maximum is {MOST_NUMBER}");
             return Err(Error::invalid(detail));
         }
     }
     Ok(SiteRecord { url, key, period })
 }
 
-/// What a site believes of its sets must be of its own.
+/// Checks the sets that a site lists: they must be its own.
 fn check_sets(site: &str, sets: &[api::SetVersion]) -> Result<(), Error> {
     if sets.len() > MOST_BELIEVED {
         let detail = format!(
-            "the site names {} of its sets; {MOST_BELIEVED} are the most",
+            "the site lists {} sets; the maximum is {MOST_BELIEVED}",
             sets.len()
         );
         return Err(Error::new(Code::TooLarge, detail));
@@ -301,18 +302,18 @@ fn check_sets(site: &str, sets: &[api::SetVersion]) -> Result<(), Error> {
     match sets.iter().all(is_own) {
         true => Ok(()),
         false => Err(Error::invalid(format!(
-            "a set that is not of this site: names of its sets begin with {prefix}, and have \
-             {MOST_SET_NAME} bytes at most"
+            "a set does not belong to this site: names of its sets start with {prefix}, and have \
+             at most {MOST_SET_NAME} bytes"
         ))),
     }
 }
 
-/// Why nobody else can be a site of this name now.
+/// Why no other site can have this name now.
 pub(super) fn taken(name: &str) -> Error {
     let detail = format!(
-        "another site called {name} is in touch or was lately, with another key: two of one name would replace \
-         each other's sets. Give this one another name; if the other is gone for good, wait until it \
-         counts as out of touch, or have the coordinator forget it (DELETE /v1/sites/NAME)"
+        "another site named {name} is online, or was recently, with another key: two sites with one name would replace \
+         each other's sets. Choose another name for this site. If the other one is gone for good, wait until it \
+         counts as offline, or remove it from the coordinator (DELETE /v1/sites/NAME)"
     );
     Error::new(Code::Exists, detail)
 }
@@ -324,8 +325,8 @@ fn check_name(name: &str) -> Result<(), Error> {
     let is_ambiguous = site_of_set(&set) != Some(name);
     if is_ambiguous || name.starts_with('/') || name.ends_with('/') || matches!(name, "." | "..") {
         return Err(Error::invalid(format!(
-            "{name:?} cannot be the name of a site: one neither begins nor ends with a slash, and \
-             has no part \"ids\" behind a slash"
+            "{name:?} cannot be the name of a site: it must not start or end with a slash, nor \
+             contain \"ids\" after a slash"
         )));
     }
     Ok(())
@@ -333,7 +334,7 @@ fn check_name(name: &str) -> Result<(), Error> {
 
 pub(super) fn too_many() -> Error {
     let detail = format!(
-        "there are {MOST_SITES} sites already; remove some that are gone (DELETE /v1/sites/NAME)"
+        "there are already {MOST_SITES} sites, the maximum; remove obsolete ones (DELETE /v1/sites/NAME)"
     );
     Error::new(Code::Memory, detail)
 }

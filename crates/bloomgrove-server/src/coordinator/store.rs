@@ -1,18 +1,18 @@
-//! The store: everything that survives, in one redb file.
+//! The store: everything that is persistent, in one redb file.
 //!
 //! ```text
-//!   sets      id              -> what is known of the set, as JSON
+//!   sets      id              -> the properties of the set, as JSON
 //!   filters   id              -> its bits, as a message of FORMAT.md section 15
 //!   deltas    id, version     -> time, and the bits that were set then, as gaps
-//!   sites     name            -> where a site is, and with which key, as JSON
-//!   meta      "version", "format", "store"; what is in each table
+//!   sites     name            -> the URL and the access key of a site, as JSON
+//!   meta      "version", "format", "store"; totals of each table
 //! ```
 //!
 //! Every entry has a checksum, and all are checked before the store is opened: see [`disk`](bloomgrove_http::disk).
 //!
-//! A commit is on disk when it returns. After one that failed (a full disk, a broken one) the file is opened
-//! anew, and its version tells whether the commit is there all the same: then memory, which has
-//! not got it, must not go on ([`CommitError::Diverged`]).
+//! A commit is on disk when it returns. After one that failed (a full or failing disk) the file is reopened, and its version
+//! shows whether the commit was written nevertheless: then memory, which does not have it, must not be used any further
+//! ([`CommitError::Diverged`]).
 
 mod salvage;
 mod snapshot;
@@ -46,16 +46,16 @@ const STORE: Kind = Kind {
 };
 const FILE: &str = "store.redb";
 const WAY_OUT: &str = "restore a snapshot into a new data directory (`--restore SNAPSHOT`), or start \
-                       with `--salvage`, which keeps the damaged file and drops what cannot be read";
-/// What redb may keep in memory. The state is in memory anyway; this is for writing.
+                       with `--salvage`, which keeps the damaged file and drops what is unreadable";
+/// The cache size of redb. The state is in memory anyway; this is for writing.
 const CACHE: usize = 64 << 20;
-/// What is kept of a set besides its bits.
+/// What is stored of a set in addition to its bits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Record {
     pub(super) name: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) tags: Vec<String>,
-    /// Of its last description; deltas have their own.
+    /// Of its last change of properties; deltas have their own.
     pub(super) version: u64,
     pub(super) whole: u64,
     pub(super) created: u64,
@@ -64,7 +64,7 @@ pub(super) struct Record {
     pub(super) expires: Option<u64>,
 }
 
-/// What is kept of a site of a federation.
+/// What is stored of a site of a federation.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct SiteRecord {
     pub(super) url: String,
@@ -75,7 +75,7 @@ pub(super) struct SiteRecord {
 
 impl std::fmt::Debug for SiteRecord {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Without the key.
+        // Not the access key.
         f.debug_struct("SiteRecord")
             .field("url", &self.url)
             .field("period", &self.period)
@@ -83,11 +83,11 @@ impl std::fmt::Debug for SiteRecord {
     }
 }
 
-/// One thing to write.
+/// A single write.
 #[derive(Debug)]
 pub(super) enum Write {
     Set(u64, Record),
-    /// The whole filter: deltas before it go.
+    /// The whole filter, which replaces earlier deltas.
     Filter(u64, Vec<u8>),
     Delta {
         id: u64,
@@ -95,11 +95,11 @@ pub(super) enum Write {
         bytes: Vec<u8>,
     },
     Remove(u64),
-    /// A site, or that there is none of this name.
+    /// A site, or its removal.
     Site(Arc<str>, Option<SiteRecord>),
 }
 
-/// A set as the store has it.
+/// A set as stored.
 #[derive(Debug)]
 pub(super) struct Loaded {
     pub(super) id: u64,
@@ -109,32 +109,32 @@ pub(super) struct Loaded {
     pub(super) deltas: Vec<(u64, Vec<u8>)>,
 }
 
-/// Why a commit is not known to be on disk.
+/// Why a commit may not be on disk.
 #[derive(Debug)]
 pub(super) enum CommitError {
     /// It was not made.
     NotMade(anyhow::Error),
-    /// Nobody can tell yet: the store cannot be opened.
+    /// It is unknown yet: the store cannot be opened.
     Unknown(anyhow::Error),
-    /// The store has another state than it was left in: the commit that failed, or another file.
+    /// The store is not in the expected state: it has the commit that failed, or is another file.
     Diverged(anyhow::Error),
 }
 
 #[derive(Debug)]
 pub(super) struct Store {
     path: PathBuf,
-    /// None after a failure, until it can be opened again.
+    /// None after a failure, until it can be reopened.
     database: Mutex<Option<Arc<Database>>>,
     /// The version of the last commit.
     committed: AtomicU64,
-    /// Tells stores apart.
+    /// Identifies the store.
     id: u64,
     head: Head,
 }
 
 impl Store {
-    /// Opens the store of a data directory, which is made if there is none; of a snapshot, if one is
-    /// given, and then there must be none.
+    /// Opens the store of a data directory, which is created if it does not exist; from a snapshot, if one is given, in which
+    /// case it must not exist.
     ///
     /// # Errors
     /// [`Damaged`]; then nothing was written to it.
@@ -156,7 +156,7 @@ impl Store {
         let database = disk::open(&path, CACHE)?;
         let opened = version_of(&database).with_context(told)?;
         if opened != version {
-            let what = format!("its newest version is {version}, and redb finds {opened}");
+            let what = format!("its newest version is {version}, but redb finds {opened}");
             return Err(Damaged::of(vec![what])).with_context(told);
         }
         Ok(Self {
@@ -168,7 +168,7 @@ impl Store {
         })
     }
 
-    /// A number that no other store has: versions are worth nothing elsewhere.
+    /// A number that no other store has: versions mean nothing elsewhere.
     pub(super) fn id(&self) -> u64 {
         self.id
     }
@@ -177,27 +177,27 @@ impl Store {
         self.database.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The database, opened again if it was closed after a failure: then it must be as it was left.
+    /// The database, reopened if it was closed after a failure: then it must be in the expected state.
     fn opened(&self) -> Result<Arc<Database>, CommitError> {
         let mut slot = self.slot();
         if let Some(database) = &*slot {
             return Ok(database.clone());
         }
-        // Not made anew: an empty store in its place would lose everything.
+        // Must exist: creating an empty store in its place would lose everything.
         let database = disk::open(&self.path, CACHE)
-            .map_err(|error| CommitError::Unknown(error.context("opening the store again")))?;
+            .map_err(|error| CommitError::Unknown(error.context("cannot reopen the store")))?;
         let version = version_of(&database).map_err(CommitError::Unknown)?;
         let wanted = self.committed.load(Relaxed);
         if version != wanted {
             return Err(CommitError::Diverged(anyhow::anyhow!(
-                "{}: its last version is {version}, and {wanted} was left",
+                "{}: its last version is {version}, but {wanted} is expected",
                 self.path.display()
             )));
         }
         Ok(slot.insert(Arc::new(database)).clone())
     }
 
-    /// To read from.
+    /// A transaction for reading.
     fn reading(&self) -> Result<redb::ReadTransaction> {
         let database = self.opened().map_err(|error| match error {
             CommitError::NotMade(error)
@@ -207,7 +207,7 @@ impl Store {
         Ok(database.begin_read()?)
     }
 
-    /// Calls `each` with every set; says which version was given last.
+    /// Calls `each` with every set; returns the version most recently assigned.
     pub(super) fn load(&self, mut each: impl FnMut(Loaded) -> Result<()>) -> Result<u64> {
         let read = self.reading()?;
         let (sets, filters) = (read.open_table(SETS)?, read.open_table(FILTERS)?);
@@ -217,7 +217,7 @@ impl Store {
             let id = id.value();
             let record = verified(SETS, &id, record.value())?;
             let record: Record = serde_json::from_slice(record)
-                .with_context(|| format!("what the store says of set {id} cannot be read"))?;
+                .with_context(|| format!("cannot read the properties of set {id} in the store"))?;
             let filter = filters.get(id)?;
             let filter =
                 filter.with_context(|| format!("the filter of {} is missing", record.name))?;
@@ -246,8 +246,9 @@ impl Store {
             let (name, record) = site?;
             let name = name.value().to_owned();
             let record = verified(SITES, &name.as_str(), record.value())?;
-            let record = serde_json::from_slice(record)
-                .with_context(|| format!("what the store says of site {name} cannot be read"))?;
+            let record = serde_json::from_slice(record).with_context(|| {
+                format!("cannot read the registration of site {name} in the store")
+            })?;
             sites.push((name, record));
         }
         Ok(sites)
@@ -265,11 +266,11 @@ impl Store {
         let Err(error) = write() else {
             self.committed.store(version, Relaxed);
             if let Err(error) = self.head.note(version) {
-                tracing::warn!("the newest version is not noted beside the store: {error}");
+                tracing::warn!("cannot record the newest version of the store: {error}");
             }
             return Ok(());
         };
-        // After a failed write redb refuses all others; opening it again tells what is there.
+        // After a failed write redb rejects all others; reopening shows what was written.
         drop(database);
         *self.slot() = None;
         match self.opened() {
@@ -281,7 +282,7 @@ impl Store {
         }
     }
 
-    /// Bytes on disk.
+    /// Size on disk.
     pub(super) fn bytes(&self) -> u64 {
         std::fs::metadata(&self.path).map_or(0, |about| about.len())
     }
@@ -325,7 +326,7 @@ fn put(write: &WriteTransaction, writes: &[Write], version: u64) -> Result<()> {
     meta.set("version", &version.to_le_bytes())
 }
 
-/// Makes the tables of a new store, without entries, and gives it a number.
+/// Creates the tables of a new, empty store, and gives it a number.
 fn fill(database: &Database, version: u64) -> Result<()> {
     let write = database.begin_write()?;
     put(&write, &[], version)?;
@@ -337,12 +338,12 @@ fn fill(database: &Database, version: u64) -> Result<()> {
     Ok(write.commit()?)
 }
 
-/// By chance, and such that every reader of JSON takes it as a whole number.
+/// A random number that every JSON parser reads exactly.
 fn new_id() -> u64 {
     rand::random::<u64>() >> 11
 }
 
-/// The version that was given last.
+/// The version most recently assigned.
 fn version_of(database: &Database) -> Result<u64> {
     Meta::read_number(&database.begin_read()?, "version")
 }

@@ -1,4 +1,4 @@
-//! What may be a name, a tag, parameters, a time; and that there is a set of a name, or none.
+//! Checks of names, tags, parameters and times; errors about existing and missing sets.
 
 use std::sync::Arc;
 
@@ -14,23 +14,22 @@ const MOST_TAGS: usize = 32;
 /// A hundred years.
 const LATEST: u64 = 100 * 366 * 24 * 3600;
 
-/// That there is no such set.
+/// There is no such set.
 pub(super) fn not_found(name: &str) -> Error {
-    Error::new(Code::NotFound, format!("there is no set called {name}"))
+    Error::new(Code::NotFound, format!("there is no set {name}"))
 }
 
-/// That there is such a set already.
+/// There is already such a set.
 pub(super) fn exists(name: &str) -> Error {
-    let detail = format!(
-        "there is a set called {name} already; update or replace that, or take another name"
-    );
+    let detail =
+        format!("the set {name} already exists; update or replace it, or choose another name");
     Error::new(Code::Exists, detail)
 }
 
 /// The name of a new set.
 pub(super) fn name(name: &str) -> Result<Arc<str>, Error> {
     plain("a name", name, MOST_NAME)?;
-    // In a path they stand for directories, whoever reads it: clients and proxies take them away.
+    // In a path they mean directories: clients and proxies remove them.
     if name == "." || name == ".." {
         return Err(Error::invalid(format!(
             "{name:?} cannot be the name of a set"
@@ -39,12 +38,12 @@ pub(super) fn name(name: &str) -> Result<Arc<str>, Error> {
     Ok(name.into())
 }
 
-/// Labels, sorted, each once.
+/// Tags, sorted, without duplicates.
 pub(super) fn tags(mut tags: Vec<String>) -> Result<Vec<String>, Error> {
     tags.sort_unstable();
     tags.dedup();
     if tags.len() > MOST_TAGS {
-        let detail = format!("{} tags, and a set has {MOST_TAGS} at most", tags.len());
+        let detail = format!("there are {} tags; the maximum is {MOST_TAGS}", tags.len());
         return Err(Error::invalid(detail));
     }
     for tag in &tags {
@@ -57,38 +56,38 @@ pub(super) fn plain(what: &str, text: &str, most: usize) -> Result<(), Error> {
     let wrong = if text.is_empty() {
         "is empty".to_owned()
     } else if text.len() > most {
-        format!("has {} bytes, and {most} are the most", text.len())
+        format!("is {} bytes long; the maximum is {most}", text.len())
     } else if let Some(control) = text.chars().find(|c| c.is_control()) {
-        format!("has the control character {control:?} in it")
+        format!("contains the control character {control:?}")
     } else {
         return Ok(());
     };
     Err(Error::invalid(format!("{what} {wrong}")))
 }
 
-/// When a set goes, in seconds since 1970.
+/// When a set expires, in seconds since 1970.
 pub(super) fn expiry(seconds: u64) -> Result<u64, Error> {
     match seconds {
         1..=LATEST => Ok(now() + seconds),
         _ => Err(Error::invalid(format!(
-            "expires_in is {seconds}; it is a number of seconds from 1 to {LATEST}"
+            "expires_in is {seconds}; it must be a number of seconds from 1 to {LATEST}"
         ))),
     }
 }
 
-/// Parameters as wanted, or for the items wanted.
+/// The requested parameters, or those for the requested number of items.
 pub(super) fn params(wanted: &api::CreateSet) -> Result<Params, Error> {
     match (&wanted.params, wanted.items, wanted.fpr) {
         (Some(params), None, None) => written(params),
-        (None, Some(0), _) => Err(Error::invalid("a set is made for 1 item at least")),
+        (None, Some(0), _) => Err(Error::invalid("`items` must be at least 1")),
         (None, Some(items), fpr) => {
-            // Steps, so that sets share parameters. Blocked filters of one size lie as well
-            // as standard ones, but are less exact: there is no single filter to be fast here.
+            // In steps, so that sets share parameters. Blocked filters of one size can be laid out like standard ones, but are less
+            // accurate, and there is no single filter here that has to be fast.
             let plan = tune::standard(tune::step(items), fpr.unwrap_or(0.01))?;
             Ok(plan.params()?)
         }
         _ => Err(Error::invalid(
-            "say how large the set is: either `items` (and `fpr`), or `params` with `bits` and \
+            "specify the size of the set: either `items` (and `fpr`), or `params` with `bits` and \
              `hashes`",
         )),
     }
@@ -107,7 +106,7 @@ fn written(params: &api::Params) -> Result<Params, Error> {
         Some("murmur3") => builder.family(Family::Murmur3),
         Some("md5") => builder.family(Family::Md5),
         Some(other) => {
-            let known = "xxh3, xxh3-128, murmur3 or md5; upload a filter to have another";
+            let known = "xxh3, xxh3-128, murmur3 or md5; for another one, upload a filter";
             return Err(unknown("family", other, known));
         }
     };
@@ -127,5 +126,5 @@ fn written(params: &api::Params) -> Result<Params, Error> {
 
 fn unknown(what: &str, found: &str, known: &str) -> Error {
     let found = quote(found);
-    Error::invalid(format!("there is no {what} {found}; it is {known}"))
+    Error::invalid(format!("unknown {what} {found}; use {known}"))
 }

@@ -1,14 +1,13 @@
-//! The writer: one thread through which all changes go.
+//! The writer: the thread that makes all changes.
 //!
 //! ```text
-//!   changes --> check against what is there --> commit together --> memory --> answers
-//!               (a batch has each set once)     (waits for disk)
+//!   changes --> check against the state --> commit together --> memory --> answers
+//!               (a batch has each set once)   (waits for disk)
 //! ```
 //!
-//! Changes that come while the disk is waited for go together in the next commit, so that many
-//! clients do not wait for each other. Memory is changed after the disk: what anybody is told or
-//! finds is never lost. When the disk refuses, nothing of the batch has happened; when it cannot be told
-//! whether it has, the process ends, and the next one reads what is there.
+//! Changes that arrive during a commit share the next one, so that many clients do not wait for each other. Memory is
+//! changed after the disk: nothing that was acknowledged or found is ever lost. If writing fails, nothing of the batch has
+//! happened; if it is unknown whether it has, the process exits, and the next one reads what is there.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -25,29 +24,29 @@ use super::store::CommitError;
 use super::{Shared, now};
 use crate::Error;
 
-/// Changes in one commit at most: a reader waits for one of them, the disk for all.
+/// Maximum number of changes per commit: a reader waits for one of them, the disk for all.
 const BATCH: usize = 64;
 
-/// A change, and who waits for it.
+/// A change, and where to send its result.
 #[derive(Debug)]
 pub(super) struct Job {
     pub(super) change: Change,
     pub(super) reply: oneshot::Sender<Result<Done, Error>>,
 }
 
-/// Changes that can be made, and who waits for them.
+/// Changes that can be made, and where to send their results.
 struct Batch {
     version: u64,
     prepared: Vec<(Prepared, oneshot::Sender<Result<Done, Error>>)>,
     names: HashSet<Arc<str>>,
-    /// Memory that they add, and to which sets.
+    /// The memory that they add, and to which sets.
     bytes: u64,
     grown: Vec<(Arc<str>, u64)>,
 }
 
-/// Takes changes until nobody can send any more.
+/// Processes changes until all senders are gone.
 pub(super) fn run(shared: &Shared, mut jobs: mpsc::Receiver<Job>) {
-    // Large filters are coded and joined here: queries come first.
+    // Large filters are compressed and merged here: queries come first.
     process::step_back();
     let mut waiting: Option<Job> = None;
     while let Some(first) = waiting.take().or_else(|| jobs.blocking_recv()) {
@@ -78,7 +77,7 @@ pub(super) fn run(shared: &Shared, mut jobs: mpsc::Receiver<Job>) {
 }
 
 impl Batch {
-    /// Prepares a change, or tells why it cannot be made.
+    /// Prepares a change, or reports why it cannot be made.
     fn take(&mut self, shared: &Shared, Job { change, reply }: Job) {
         let names: Vec<Arc<str>> = change.names().cloned().collect();
         let catalog = shared.read();
@@ -87,8 +86,8 @@ impl Batch {
         let (used, limit) = (catalog.bytes() + self.bytes, shared.limits.memory);
         if bytes > 0 && used.saturating_add(bytes) > limit {
             let detail = format!(
-                "sets take {used} bytes, and with {bytes} more they would take more than the \
-                 {limit} that are allowed; delete sets, or allow more (`limits.memory`)"
+                "the sets take {used} bytes, and {bytes} more would exceed the limit of \
+                 {limit}; delete sets, or raise `limits.memory`"
             );
             let _ = reply.send(Err(Error::new(Code::Memory, detail)));
             return;
@@ -99,7 +98,7 @@ impl Batch {
             return drop(reply.send(Err(error)));
         }
         let grown = grown.map(|grown| (grown.name.clone(), bytes));
-        // Nobody else changes it, so nobody waits for this to be let go.
+        // No other thread changes it, so none waits for this lock.
         let index = shared.index.read();
         let present = Present {
             catalog: &catalog,
@@ -115,13 +114,13 @@ impl Batch {
                 self.names.extend(names);
                 self.prepared.push((prepared, reply));
             }
-            // Nothing to write: it was so before. Who is gone needs no answer, here and below.
+            // Nothing to write. If the client is gone, no answer is needed, here and below.
             Ok(prepared) => drop(reply.send(Ok(prepared.done))),
             Err(error) => drop(reply.send(Err(error))),
         }
     }
 
-    /// Writes all, and then does all in memory, and then answers.
+    /// Writes all changes, then makes them in memory, then acknowledges them.
     fn commit(mut self, shared: &Shared) {
         if self.prepared.is_empty() {
             return;
@@ -153,12 +152,12 @@ impl Batch {
     fn refuse(self, error: CommitError) {
         let detail = match error {
             CommitError::NotMade(error) => format!(
-                "the change could not be written, and was not made: {error:#}; see to the disk of \
+                "the change could not be written, and was not made: {error:#}; check the disk of \
                  the server, and send it again"
             ),
             CommitError::Unknown(error) => format!(
-                "the change could not be written, and nobody can tell whether it was made: \
-                 {error:#}; see to the disk of the server, and send it again"
+                "the change could not be written, and it is unknown whether it was made: \
+                 {error:#}; check the disk of the server, and send it again"
             ),
             CommitError::Diverged(error) => diverged(error),
         };
@@ -169,8 +168,8 @@ impl Batch {
     }
 }
 
-/// The store has what memory has not: answers would lack it. Starting anew brings both together.
+/// The store has something that memory does not, so answers would lack it. Restarting makes both equal again.
 fn diverged(error: impl std::fmt::Display) -> ! {
-    tracing::error!("memory cannot follow the store: {error:#}; stopping");
+    tracing::error!("memory is behind the store: {error:#}; exiting");
     std::process::abort();
 }

@@ -1,4 +1,4 @@
-//! What handlers get of the coordinator: itself, its threads, sets by their names, keys, filters.
+//! What handlers receive: the coordinator, its threads, set names, keys, filters.
 
 use std::sync::Arc;
 
@@ -23,14 +23,14 @@ impl FromRequestParts<App> for Ready {
 
     async fn from_request_parts(_: &mut Parts, app: &App) -> Result<Self, Error> {
         let coordinator = app.coordinator().cloned().map(Ready);
-        let starting = "the server is starting and still reads its sets; try again in a moment";
+        let starting = "the server is starting and still reading its sets; try again in a moment";
         coordinator.ok_or_else(|| Error::new(Code::Busy, starting))
     }
 }
 
 impl App {
-    /// Does what may take seconds on a thread of its own: not too many at a time, and not all of them
-    /// for one caller.
+    /// Runs what may take seconds on a separate thread: a limited number at a time, in total and per
+    /// caller.
     pub(super) async fn search<T: Send + 'static>(
         &self,
         charge: Charge,
@@ -39,7 +39,7 @@ impl App {
         self.0.searches.run_for(charge, work).await
     }
 
-    /// As [`search`](Self::search), of what takes milliseconds.
+    /// Like [`search`](Self::search), for what takes milliseconds.
     pub(super) async fn work<T: Send + 'static>(
         &self,
         charge: Charge,
@@ -48,7 +48,7 @@ impl App {
         self.0.work.run_for(charge, work).await
     }
 
-    /// Does what takes next to no time once what it waits for is free.
+    /// Runs what takes almost no time once the locks it waits for are free.
     pub(crate) async fn look<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
@@ -56,7 +56,7 @@ impl App {
         self.0.looks.run(work).await
     }
 
-    /// Makes a snapshot: one at a time, whatever else is under way.
+    /// Makes a snapshot: one at a time, whatever else is running.
     pub(super) async fn snapshot<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
@@ -64,8 +64,8 @@ impl App {
         self.0.snapshots.run(work).await
     }
 
-    /// The filter in these bytes. A few bytes can stand for many, which are charged before the filter
-    /// is made; and as many again, for what the store gets.
+    /// Decodes a filter. A few bytes can expand to many, which are charged before the filter is allocated; and as many again for
+    /// what is stored.
     pub(super) async fn filter(
         &self,
         coordinator: &Arc<Coordinator>,
@@ -84,8 +84,8 @@ impl App {
     }
 }
 
-/// Goes on with a change when nobody waits for it any more, so that what it holds is paid for until the
-/// writer is done with it.
+/// Finishes a change even if the client disconnects, so that its memory stays charged until the writer is done with
+/// it.
 pub(super) async fn to_the_end<T: Send + 'static>(
     charge: Charge,
     change: impl Future<Output = Result<T, Error>> + Send + 'static,
@@ -97,7 +97,7 @@ pub(super) async fn to_the_end<T: Send + 'static>(
     change.await.map_err(|_| Error::broken_off())?
 }
 
-/// The set that a path names.
+/// The set in a path.
 pub(super) struct Name(pub(super) String);
 
 impl<S: Send + Sync> FromRequestParts<S> for Name {
@@ -110,7 +110,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Name {
     }
 }
 
-/// The set that a path names, which the caller may change: seen before any body is read.
+/// The set in a path, if the caller may change it; checked before any body is read.
 pub(super) struct Writable(pub(super) String);
 
 impl<S: Send + Sync> FromRequestParts<S> for Writable {
@@ -123,7 +123,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Writable {
     }
 }
 
-/// A body of keys: JSON of some type that has them, or plain text, a key to a line.
+/// A body of keys: JSON of a type that contains them, or plain text with one key per line.
 pub(super) struct Keys<T>(pub(super) T);
 
 impl<T, S> FromRequest<S> for Keys<T>
@@ -138,7 +138,7 @@ where
             "application/json" => false,
             "text/plain" => true,
             _ => {
-                let detail = "keys come as JSON (`Content-Type: application/json`) or one to a line \
+                let detail = "send keys as JSON (`Content-Type: application/json`) or one per line \
                               (`Content-Type: text/plain`)";
                 return Err(Error::new(Code::MediaType, detail));
             }
@@ -151,24 +151,25 @@ where
     }
 }
 
-/// A key to a line; the line ends are no part of it.
+/// One key per line, without the line ending.
 fn lines(body: &[u8]) -> Result<Vec<Key>, Error> {
     if body.is_empty() {
         return Ok(Vec::new());
     }
-    // The end of the last line begins no other.
+    // The end of the last line does not start another.
     let body = body.strip_suffix(b"\n").unwrap_or(body);
     let lines = body.split(|&byte| byte == b'\n');
     // Counted first: a key takes more memory than a short line.
     if lines.clone().count() > MOST_KEYS {
-        let detail = format!("more than {MOST_KEYS} keys; send them in parts");
+        let detail =
+            format!("the request has more than {MOST_KEYS} keys; send them in several requests");
         return Err(Error::new(Code::TooLarge, detail));
     }
     let lines = lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line));
     Ok(lines.map(|line| Key::from(line.to_vec())).collect())
 }
 
-/// A body of bytes.
+/// A binary body.
 pub(super) struct Binary(pub(super) Bytes);
 
 impl<S: Send + Sync> FromRequest<S> for Binary {
@@ -179,7 +180,7 @@ impl<S: Send + Sync> FromRequest<S> for Binary {
         let ours = media.starts_with("application/vnd.bloomgrove.");
         if !ours && media != "application/octet-stream" && !media.is_empty() {
             let detail = format!(
-                "a filter comes as bytes, with `Content-Type: application/octet-stream`, and not \
+                "send a filter as bytes, with `Content-Type: application/octet-stream`, not \
                  as {media}"
             );
             return Err(Error::new(Code::MediaType, detail));

@@ -1,4 +1,4 @@
-//! Filters as bytes: up and down, whole and in part.
+//! Uploading and downloading filters, whole or as updates.
 
 use axum::Json as Answer;
 use axum::extract::{RawQuery, State};
@@ -18,26 +18,26 @@ use super::problems::Problems;
 use super::sets::{UpdateParams, updated};
 use crate::Error;
 
-/// The version of what was sent.
+/// The version of the filter in the response.
 const VERSION: HeaderName = HeaderName::from_static("x-bloomgrove-version");
 
 #[derive(Clone, Copy, Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Form {
-    /// Coded: few bytes.
+    /// Compressed.
     #[default]
     Message,
-    /// A file that `bloomgrove filter` opens as it is.
+    /// A file that `bloomgrove filter` can open.
     Grove,
 }
 
-/// Bytes, as the document says them.
+/// Bytes, for the OpenAPI document.
 #[derive(ToSchema)]
 #[schema(value_type = String, format = Binary)]
 #[allow(dead_code, reason = "only described, never made")]
 struct BytesOfFilter(Vec<u8>);
 
-/// In which form.
+/// The format of a download.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -48,7 +48,7 @@ pub(super) struct DownloadParams {
     form: Form,
 }
 
-/// Sends the filter of a set
+/// Downloads the filter of a set
 #[utoipa::path(get, path = "/v1/sets/{name}/filter", tag = "sets",
     params(("name" = String, Path), DownloadParams),
     responses(
@@ -70,7 +70,7 @@ pub(super) async fn download(
         Form::Message => (MEDIA_MESSAGE, "msg"),
         Form::Grove => (MEDIA_GROVE, "grove"),
     };
-    // What a browser calls the file: plain letters, whatever the set is called.
+    // The file name for browsers: plain letters, whatever the set is called.
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
     let file: String = name.chars().map(plain).take(100).collect();
     let file = format!("attachment; filename=\"{file}.{ending}\"");
@@ -96,21 +96,21 @@ pub(super) async fn download(
     Ok((headers, bytes).into_response())
 }
 
-/// What is said of a set with its filter.
+/// The properties of a set that is uploaded.
 #[derive(Debug, Default, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[allow(
     dead_code,
-    reason = "described here, and read by hand: a tag may stand there more than once"
+    reason = "described here, but parsed by hand: a tag may occur more than once"
 )]
 pub(super) struct ReplaceParams {
-    /// A label; may be given more than once. The labels of a set that is there stay if there is none.
+    /// A tag; may be repeated. If there is none, an existing set keeps its tags.
     tag: Option<Vec<String>>,
-    /// Seconds until the set goes by itself.
+    /// Seconds until the set expires.
     #[param(minimum = 1)]
     expires_in: Option<u64>,
-    /// Replace this version of the set and no other, so that nothing that was added since is lost; 0:
-    /// only make the set. Another version is refused with `changed`.
+    /// Replace only this version of the set, so that no later change is lost; 0: only
+    /// create the set. If the set has another version, the request is rejected with `changed`.
     base: Option<u64>,
 }
 
@@ -133,7 +133,7 @@ impl ReplaceParams {
                 }
                 other => {
                     let detail =
-                        format!("there is no {other:?} here; there are tag, expires_in and base");
+                        format!("unknown parameter {other:?}; use tag, expires_in or base");
                     return Err(Error::new(Code::Invalid, detail));
                 }
             }
@@ -142,14 +142,14 @@ impl ReplaceParams {
     }
 }
 
-/// Gives a set a whole filter, and makes the set if there is none
+/// Uploads the whole filter of a set, creating the set or replacing its filter
 #[utoipa::path(put, path = "/v1/sets/{name}/filter", tag = "sets",
     params(("name" = String, Path), ReplaceParams),
     request_body(content = BytesOfFilter, content_type = "application/octet-stream",
-        description = "A `.grove` file, or a coded filter (FORMAT.md section 15)"),
+        description = "A `.grove` file, or a compressed filter (FORMAT.md section 15)"),
     responses(
         (status = 200, description = "Replaced", body = Updated),
-        (status = 201, description = "Made", body = Updated),
+        (status = 201, description = "Created", body = Updated),
         Problems),
     security((), ("key" = [])))]
 pub(super) async fn replace(
@@ -178,12 +178,12 @@ pub(super) async fn replace(
     Ok((status, Answer(updated(done))))
 }
 
-/// Adds all of a filter to a set, or applies a delta
+/// Adds all items of a filter to a set, or applies a delta
 #[utoipa::path(post, path = "/v1/sets/{name}/filter", tag = "sets",
     params(("name" = String, Path), UpdateParams),
     request_body(content = BytesOfFilter, content_type = "application/octet-stream",
-        description = "A `.grove` file or a coded filter, to be added; or a delta (FORMAT.md section 15), \
-            to be applied to the bits it was made from"),
+        description = "A `.grove` file or a compressed filter, to be added; or a delta (FORMAT.md section 15), \
+            which is applied to the bits it was made from"),
     responses((status = 200, body = Updated), Problems), security((), ("key" = [])))]
 pub(super) async fn merge(
     Writable(name): Writable,
@@ -194,7 +194,7 @@ pub(super) async fn merge(
     Binary(bytes): Binary,
 ) -> Result<Answer<Updated>, Error> {
     let done = if codec::Kind::of_start(&bytes) == Some(codec::Kind::Delta) {
-        // What it is applied to, twice what comes of it, and what the store gets.
+        // What it is applied to, twice the result, and what is stored.
         let size = coordinator.info(&name)?.bytes;
         charge.wait(size.saturating_mul(4)).await?;
         let delta = async move { coordinator.delta(&name, bytes, query.base).await };

@@ -1,4 +1,4 @@
-//! What is in the sets?
+//! What is in the sets.
 
 use axum::Json as Answer;
 use axum::extract::State;
@@ -14,8 +14,8 @@ use super::extract::Ready;
 use super::problems::Problems;
 use crate::Error;
 
-/// Estimates how many items an expression of sets holds
-#[utoipa::path(post, path = "/v1/estimate", tag = "questions", request_body = EstimateQuery,
+/// Estimates how many items are in a combination of sets
+#[utoipa::path(post, path = "/v1/estimate", tag = "queries", request_body = EstimateQuery,
     responses((status = 200, body = Estimate), Problems), security((), ("key" = [])))]
 pub(super) async fn estimate(
     _: Reader,
@@ -30,8 +30,8 @@ pub(super) async fn estimate(
     Ok(Answer(estimate.await??))
 }
 
-/// Draws members of an expression of sets at random, each with the same chance
-#[utoipa::path(post, path = "/v1/sample", tag = "questions", request_body = SampleQuery,
+/// Draws members of a combination of sets at random, each with the same probability
+#[utoipa::path(post, path = "/v1/sample", tag = "queries", request_body = SampleQuery,
     responses((status = 200, body = Sample), Problems), security((), ("key" = [])))]
 pub(super) async fn sample(
     _: Reader,
@@ -47,8 +47,8 @@ pub(super) async fn sample(
     sample.await?
 }
 
-/// Lists all members of an expression of sets
-#[utoipa::path(post, path = "/v1/reconstruct", tag = "questions", request_body = ReconstructQuery,
+/// Lists all members of a combination of sets
+#[utoipa::path(post, path = "/v1/reconstruct", tag = "queries", request_body = ReconstructQuery,
     responses((status = 200, body = Reconstruction), Problems), security((), ("key" = [])))]
 pub(super) async fn reconstruct(
     _: Reader,
@@ -57,7 +57,7 @@ pub(super) async fn reconstruct(
     charge: Charge,
     Json(request): Json<ReconstructQuery>,
 ) -> Result<Response, Error> {
-    // Written there, too: a long list takes milliseconds to write, and to free.
+    // Encoded there, too: a long list takes milliseconds to encode and to free.
     let members = app.search(charge.clone(), move || -> Result<_, Error> {
         let members = coordinator.reconstruct(&request, |bytes| charge.take(bytes))?;
         Ok(Answer(members).into_response())

@@ -1,52 +1,40 @@
-//! Figures for Prometheus: what the process counts as it runs, and what the coordinator knows of itself.
+//! Metrics for Prometheus: those of the process, and those of the coordinator.
 
 use bloomgrove_client::api::Status;
 use bloomgrove_http::observe::metrics::{add, of_process};
 use metrics::describe_counter;
 
-/// Traces, by whether they found everything.
+/// Traces, by whether they are complete.
 pub(crate) const TRACES: &str = "bloomgrove_traces_total";
-/// Questions of traces to sites.
+/// Requests sent to sites by traces.
 pub(crate) const SITE_REQUESTS: &str = "bloomgrove_site_requests_total";
-/// Those after which a site was not asked any more.
+/// Requests after which a site was not queried any more.
 pub(crate) const SITE_FAILURES: &str = "bloomgrove_site_failures_total";
 
-/// Says what these are, once the process counts.
+/// Describes these metrics once they are recorded.
 pub(crate) fn describe() {
-    describe_counter!(TRACES, "Traces, by whether they found everything.");
-    describe_counter!(SITE_REQUESTS, "Questions of traces to sites.");
+    describe_counter!(TRACES, "Traces, by whether they are complete.");
+    describe_counter!(SITE_REQUESTS, "Requests sent to sites by traces.");
     describe_counter!(
         SITE_FAILURES,
-        "Questions of traces after which a site was not asked any more."
+        "Requests of traces after which a site was not queried any more."
     );
 }
 
-/// The answer to `GET /metrics`.
+/// The response to `GET /metrics`.
 pub(crate) fn render(status: &Status) -> String {
     let mut text = of_process();
     let totals = &status.totals;
     let counters = [
-        (
-            "keys_queried_total",
-            "Keys that were asked for.",
-            totals.keys_queried,
-        ),
+        ("keys_queried_total", "Keys queried.", totals.keys_queried),
         (
             "sets_listed_total",
-            "Sets that were named in answers.",
+            "Sets listed in answers.",
             totals.sets_listed,
         ),
-        ("changes_total", "Changes that are on disk.", totals.changes),
-        (
-            "commits_total",
-            "Times that the disk was waited for.",
-            totals.commits,
-        ),
-        (
-            "keys_added_total",
-            "Keys that were added.",
-            totals.keys_added,
-        ),
+        ("changes_total", "Changes made and on disk.", totals.changes),
+        ("commits_total", "Commits to disk.", totals.commits),
+        ("keys_added_total", "Keys added.", totals.keys_added),
     ];
     let counters = counters.map(|(name, help, value)| (name, help, value as f64));
     add(&mut text, "bloomgrove_", "counter", &counters);
@@ -54,13 +42,17 @@ pub(crate) fn render(status: &Status) -> String {
     let limit = status.memory_limit as f64;
     let store = status.store_bytes as f64;
     let gauges = [
-        ("sets", "Sets.", status.sets as f64),
+        ("sets", "Number of sets.", status.sets as f64),
         ("filter_bytes", "Bytes of all filters in memory.", bytes),
-        ("filter_bytes_limit", "Bytes that filters may take.", limit),
+        (
+            "filter_bytes_limit",
+            "Maximum number of bytes of all filters.",
+            limit,
+        ),
         ("store_bytes", "Bytes of the store on disk.", store),
         (
             "version",
-            "The version that was last given to a set.",
+            "The version most recently assigned to a set.",
             status.version as f64,
         ),
         (

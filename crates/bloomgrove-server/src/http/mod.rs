@@ -1,4 +1,4 @@
-//! HTTP: handlers that parse, call the coordinator and render, and the document that describes them.
+//! HTTP: handlers that parse, call the coordinator and render, and the OpenAPI document that describes them.
 //!
 //! | file | paths |
 //! |---|---|
@@ -10,10 +10,10 @@
 //! | `trace.rs` | `/v1/trace` |
 //! | `state.rs` | `/v1/status`, `/v1/picture`, `/v1/snapshots` |
 //! | `metrics.rs` | `/metrics` |
-//! | `extract.rs` | what handlers get: the coordinator, its threads, names, keys, filters |
-//! | `problems.rs` | the problems that they may answer with, for the document |
+//! | `extract.rs` | what handlers receive: the coordinator, its threads, names, keys, filters |
+//! | `problems.rs` | the problems in the OpenAPI document |
 //!
-//! What stands before every handler (keys, limits, ids, the log) is in [`bloomgrove_http::front`].
+//! The middleware in front of every handler (access keys, limits, ids, the log) is in [`bloomgrove_http::front`].
 
 mod extract;
 mod filters;
@@ -47,22 +47,22 @@ pub struct App(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    /// Set when everything has been read.
+    /// Set once everything has been read.
     coordinator: OnceLock<Arc<Coordinator>>,
-    /// What takes long (samples) waits for its like here, and each caller for its own; what takes
-    /// milliseconds (batches, filters) waits for others of its kind, and so do snapshots.
+    /// Separate places for what takes long (samples), with a limit per caller; for what takes
+    /// milliseconds (batches, filters); and for snapshots.
     searches: Places,
     work: Places,
-    /// What would only have to wait for the index.
+    /// For what only has to wait for the index.
     looks: Places,
     snapshots: Places,
     tracer: Tracer,
-    /// Keys to try.
+    /// Keys to try in the demo.
     examples: Vec<String>,
 }
 
 impl App {
-    /// Without a coordinator yet: everything is answered with "starting" until there is one.
+    /// Without a coordinator yet: until there is one, all requests are answered with "starting".
     #[must_use]
     pub fn new(examples: Vec<String>, tracer: Tracer) -> Self {
         let threads = processors();
@@ -77,21 +77,21 @@ impl App {
         }))
     }
 
-    /// Whether it shows data to explore.
+    /// Whether it serves demo data.
     #[must_use]
     pub fn is_demo(&self) -> bool {
         !self.0.examples.is_empty()
     }
 
-    /// Who asks sites.
+    /// What runs traces.
     #[must_use]
     pub fn tracer(&self) -> &Tracer {
         &self.0.tracer
     }
 
-    /// Begins to answer.
+    /// Starts answering requests.
     pub fn start(&self, coordinator: Arc<Coordinator>) {
-        // There is only one start.
+        // Set only once.
         let _ = self.0.coordinator.set(coordinator);
     }
 
@@ -106,16 +106,16 @@ impl App {
 #[openapi(
     info(
         title = "Bloomgrove",
-        description = "Which of my sets contain this item? Sets are kept as Bloom filters, so a set \
-            that is not named certainly does not hold the key, and one that is named may.\n\n\
-            A change is answered when it is on disk. Refusals are `application/problem+json`.",
+        description = "Which of my sets contain this item? Sets are stored as Bloom filters: a set \
+            that is not listed does not contain the key; one that is listed may.\n\n\
+            A change is acknowledged once it is on disk. Errors are `application/problem+json`.",
         license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0")
     ),
     components(schemas(Problem)),
     tags(
-        (name = "sets", description = "What sets there are, and what they hold"),
-        (name = "questions", description = "Which sets hold a key, and what is in them"),
-        (name = "sites", description = "Sites of a federation, and traces across all of them"),
+        (name = "sets", description = "Sets, and the items in them"),
+        (name = "queries", description = "Which sets contain a key, and what is in them"),
+        (name = "sites", description = "The sites of a federation, and traces across all of them"),
         (name = "server", description = "The server itself")
     )
 )]
@@ -127,13 +127,13 @@ fn routes() -> OpenApiRouter<App> {
         .routes(routes!(sets::info, sets::change, sets::delete))
         .routes(routes!(sets::add_items))
         .routes(routes!(filters::download, filters::replace, filters::merge))
-        .routes(routes!(which::ask, which::ask_one))
+        .routes(routes!(which::which, which::which_one))
         .routes(routes!(members::estimate))
         .routes(routes!(members::sample))
         .routes(routes!(members::reconstruct))
         .routes(routes!(sites::list))
         .routes(routes!(sites::register, sites::forget))
-        .routes(routes!(trace::ask, trace::ask_one))
+        .routes(routes!(trace::trace, trace::trace_one))
         .routes(routes!(state::status))
         .routes(routes!(state::picture))
         .routes(routes!(state::make_snapshot, state::snapshots))
@@ -152,12 +152,12 @@ pub fn document() -> utoipa::openapi::OpenApi {
 /// The document as it is served and stored: `docs/openapi.json`.
 ///
 /// # Errors
-/// None in practice: it is made of texts and numbers.
+/// None in practice: it consists of texts and numbers.
 pub fn document_text() -> Result<String, serde_json::Error> {
     Ok(serde_json::to_string_pretty(&document())? + "\n")
 }
 
-/// All paths of the API.
+/// All routes of the API.
 pub fn router(app: App) -> Router {
     let (router, _) = routes().split_for_parts();
     // The same for every server of a process.
@@ -166,12 +166,12 @@ pub fn router(app: App) -> Router {
     router
         .route("/openapi.json", get(document))
         .fallback(async || {
-            let detail = "there is nothing at this path; /openapi.json tells what there is, and a / in \
+            let detail = "no such path; /openapi.json lists all of them. A / in \
                           the name of a set is written %2F";
             Error::new(Code::NotFound, detail)
         })
         .method_not_allowed_fallback(async || {
-            let detail = "this path does not take this method; /openapi.json tells which it takes";
+            let detail = "this path does not support this method; see /openapi.json";
             Error::new(Code::Method, detail)
         })
         .with_state(app)

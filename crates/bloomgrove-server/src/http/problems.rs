@@ -1,4 +1,4 @@
-//! What handlers may answer instead of what was asked for: for the document.
+//! The problems that handlers may respond with, for the OpenAPI document.
 
 use bloomgrove_client::api::Problem;
 use utoipa::IntoResponses;
@@ -7,34 +7,34 @@ use utoipa::IntoResponses;
 #[derive(IntoResponses)]
 #[allow(dead_code, reason = "only described, never made")]
 pub(super) enum Problems {
-    /// The request cannot be understood, or asks for what cannot be
+    /// The request is malformed, or what it requests is impossible
     #[response(status = 400, content_type = "application/problem+json")]
     Invalid(Problem),
-    /// No key, or none that is known
+    /// No access key was given, or an unknown one
     #[response(status = 401, content_type = "application/problem+json")]
     Unauthorized(Problem),
-    /// The key does not allow this
+    /// The access key does not permit this
     #[response(status = 403, content_type = "application/problem+json")]
     Forbidden(Problem),
     /// There is no such set, or site
     #[response(status = 404, content_type = "application/problem+json")]
     NotFound(Problem),
-    /// The body did not come in time
+    /// The body did not arrive in time
     #[response(status = 408, content_type = "application/problem+json")]
     Slow(Problem),
-    /// The name is taken, or the update does not fit what is there
+    /// The name is taken, or the update does not match the current version
     #[response(status = 409, content_type = "application/problem+json")]
     Conflict(Problem),
-    /// Larger than the server takes
+    /// The request is larger than the server allows
     #[response(status = 413, content_type = "application/problem+json")]
     TooLarge(Problem),
-    /// A body of another type than is understood here
+    /// The media type of the body is not supported here
     #[response(status = 415, content_type = "application/problem+json")]
     MediaType(Problem),
-    /// Starting, stopping, or too much to do
+    /// The server is starting, shutting down or overloaded
     #[response(status = 503, content_type = "application/problem+json")]
     Busy(Problem),
-    /// No room in memory or on disk
+    /// There is not enough memory or disk space
     #[response(status = 507, content_type = "application/problem+json")]
     Storage(Problem),
 }

@@ -1,4 +1,4 @@
-//! Sets: what there are, how they are made, changed and filled.
+//! Listing, creating, changing and filling sets.
 
 use axum::Json as Answer;
 use axum::extract::State;
@@ -21,14 +21,14 @@ use crate::coordinator::Done;
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct ListParams {
-    /// Only sets whose names begin so.
+    /// Only sets whose names start with this prefix.
     #[serde(default)]
     prefix: String,
     /// Only sets with this tag.
     tag: Option<String>,
-    /// Only sets whose names come behind this one: the `next` of the list before.
+    /// Only sets whose names come after this one: the `next` of the previous page.
     after: Option<String>,
-    /// At most so many: 100 by default, and never more than 1000.
+    /// Maximum number of sets; 100 by default, at most 1000.
     limit: Option<usize>,
 }
 
@@ -49,7 +49,7 @@ pub(super) async fn list(
     Ok(Answer(list.await?))
 }
 
-/// Makes an empty set
+/// Creates an empty set
 #[utoipa::path(post, path = "/v1/sets", tag = "sets", request_body = CreateSet,
     responses((status = 201, body = Set), Problems), security((), ("key" = [])))]
 pub(super) async fn create(
@@ -62,7 +62,7 @@ pub(super) async fn create(
     Ok((StatusCode::CREATED, Answer(set)))
 }
 
-/// Tells what is known of a set
+/// Returns the properties of a set
 #[utoipa::path(get, path = "/v1/sets/{name}", tag = "sets", params(("name" = String, Path)),
     responses((status = 200, body = Set), Problems), security((), ("key" = [])))]
 pub(super) async fn info(
@@ -73,7 +73,7 @@ pub(super) async fn info(
     Ok(Answer(coordinator.info(&name)?))
 }
 
-/// Renames a set, gives it other tags, or another end
+/// Changes the name, tags or expiry of a set
 #[utoipa::path(patch, path = "/v1/sets/{name}", tag = "sets", params(("name" = String, Path)),
     request_body = ChangeSet, responses((status = 200, body = Set), Problems),
     security((), ("key" = [])))]
@@ -105,9 +105,8 @@ pub(super) async fn delete(
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct UpdateParams {
-    /// The version of the set that the update builds on. One that the set has passed is
-    /// harmless; one that it has not reached, or that was replaced as a whole since, is refused
-    /// with `send_whole`.
+    /// The version of the set that the update builds on. An earlier version than the current one is accepted. The update is
+    /// rejected with `send_whole` if the set has not reached this version, or if its whole filter was replaced since.
     pub(super) base: Option<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! Sites of a federation: they register, and are listed.
+//! The sites of a federation: registering and listing them.
 
 use axum::Json as Answer;
 use axum::extract::{FromRequestParts, State};
@@ -13,7 +13,7 @@ use super::extract::{Name, Ready};
 use super::problems::Problems;
 use crate::Error;
 
-/// The site that a path names, whose sets the caller may change: seen before any body is read.
+/// The site in a path, if the caller may change its sets; checked before any body is read.
 pub(super) struct OwnSite(String);
 
 impl<S: Send + Sync> FromRequestParts<S> for OwnSite {
@@ -27,10 +27,10 @@ impl<S: Send + Sync> FromRequestParts<S> for OwnSite {
     }
 }
 
-/// Makes a site known, or takes its sign of life
+/// Registers a site, or records its heartbeat
 ///
-/// Needs a key that may change the sets of the site, which are those whose names begin with
-/// `NAME/ids/`. The answer tells their versions.
+/// Requires an access key that may change the sets of the site, whose names start with `NAME/ids/`. The response contains
+/// their versions.
 #[utoipa::path(put, path = "/v1/sites/{name}", tag = "sites", params(("name" = String, Path)),
     request_body = RegisterSite, responses((status = 200, body = Registered), Problems),
     security((), ("key" = [])))]
@@ -41,10 +41,10 @@ pub(super) async fn register(
     Ready(coordinator): Ready,
     Json(site): Json<RegisterSite>,
 ) -> Result<Answer<Registered>, Error> {
-    // An address that is none is refused by the coordinator.
+    // An invalid URL is rejected by the coordinator.
     if let Ok(host) = host_of(&site.url) {
-        let may_ask = app.tracer().may_ask(&host);
-        may_ask.map_err(|why| Error::new(Code::Forbidden, why))?;
+        let may_query = app.tracer().may_query(&host);
+        may_query.map_err(|why| Error::new(Code::Forbidden, why))?;
     }
     let _room = coordinator.room_for_site(&name, who.prefix()).await?;
     Ok(Answer(coordinator.register(&name, site).await?))
@@ -61,7 +61,7 @@ pub(super) async fn list(
     Ok(Answer(app.look(move || coordinator.sites()).await?))
 }
 
-/// Forgets a site; its sets stay
+/// Removes a site; its sets stay
 #[utoipa::path(delete, path = "/v1/sites/{name}", tag = "sites", params(("name" = String, Path)),
     responses((status = 204), Problems), security((), ("key" = [])))]
 pub(super) async fn forget(

@@ -1,4 +1,4 @@
-//! The server itself: its state, its picture, its snapshots.
+//! The server itself: its status, its map of all sets, its snapshots.
 
 use axum::Json as Answer;
 use axum::extract::State;
@@ -15,7 +15,7 @@ use super::problems::Problems;
 use crate::Error;
 use crate::demo;
 
-/// Tells the state of the server
+/// Returns the status of the server
 #[utoipa::path(get, path = "/v1/status", tag = "server",
     responses((status = 200, body = Status), Problems), security((), ("key" = [])))]
 pub(super) async fn status(
@@ -31,16 +31,16 @@ pub(super) async fn status(
     Ok(Answer(status))
 }
 
-/// How fine a picture.
+/// The resolution of a picture.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct PictureParams {
-    /// At most so many cells: 2000 by default, and never more than 20000.
+    /// Maximum number of cells; 2000 by default, at most 20000.
     cells: Option<usize>,
 }
 
-/// Shows all sets as cells, by name, with their fill
+/// Returns all sets as cells, by name, with their fill
 #[utoipa::path(get, path = "/v1/picture", tag = "server", params(PictureParams),
     responses((status = 200, body = Picture), Problems), security((), ("key" = [])))]
 pub(super) async fn picture(
@@ -54,7 +54,7 @@ pub(super) async fn picture(
     Ok(Answer(picture.await?))
 }
 
-/// Writes a snapshot into the data directory, while serving
+/// Writes a snapshot to the data directory, while serving
 #[utoipa::path(post, path = "/v1/snapshots", tag = "server",
     responses((status = 201, body = Snapshot), Problems), security((), ("key" = [])))]
 pub(super) async fn make_snapshot(

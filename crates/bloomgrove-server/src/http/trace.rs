@@ -1,4 +1,4 @@
-//! Where documents come from, and what has become of them, across all sites.
+//! Where documents come from, and what was made from them, across all sites.
 
 use axum::Json as Answer;
 use axum::extract::State;
@@ -18,11 +18,11 @@ use bloomgrove_render as render;
 
 /// Traces documents across all sites
 ///
-/// Asks the sites that may know them, and then those that may know what was found, until there is
-/// nothing new. What may be missing is told in the answer.
+/// Queries the sites that may know the documents, then those that may know what was found, until there is nothing new. The
+/// response says what may be missing.
 #[utoipa::path(post, path = "/v1/trace", tag = "sites", request_body = TraceQuery,
     responses((status = 200, body = Trace), Problems), security((), ("key" = [])))]
-pub(super) async fn ask(
+pub(super) async fn trace(
     _: Reader,
     State(app): State<App>,
     Ready(coordinator): Ready,
@@ -33,7 +33,7 @@ pub(super) async fn ask(
     answer(&app, trace, charge).await
 }
 
-/// A trace as JSON, written on a thread of its own: it may be long.
+/// A trace as JSON, encoded on a separate thread because it may be long.
 async fn answer(app: &App, trace: Trace, charge: Charge) -> Result<Response, Error> {
     app.work(charge, move || Answer(trace).into_response())
         .await
@@ -44,37 +44,37 @@ async fn answer(app: &App, trace: Trace, charge: Charge) -> Result<Response, Err
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct TraceParams {
-    /// The document.
+    /// The id of the document.
     #[param(min_length = 1, max_length = 2816)]
     id: String,
-    /// Which way to go: to ancestors by default.
+    /// The direction to follow; ancestors by default.
     #[serde(default)]
     #[param(inline)]
     direction: Direction,
-    /// Links to follow; without it, as far as it goes.
+    /// Maximum number of links to follow; unlimited if omitted.
     depth: Option<u32>,
-    /// As what: JSON by default.
+    /// The format of the response; JSON by default.
     #[serde(default)]
     #[param(inline)]
     format: Format,
 }
 
-/// As what a trace is given.
+/// The format of a trace.
 #[derive(Clone, Copy, Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum Format {
-    /// All of it.
+    /// The complete trace.
     #[default]
     Json,
-    /// The links and what is said, as RDF.
+    /// Links and descriptions as RDF.
     Turtle,
     /// For Graphviz.
     Dot,
-    /// A picture.
+    /// A drawing.
     Svg,
 }
 
-/// A picture is drawn of what others have said: it loads nothing and runs nothing.
+/// A drawing contains texts from others: it may load nothing and run nothing.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
 
 /// Traces one document across all sites
@@ -82,7 +82,7 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
     responses((status = 200, content((Trace = "application/json"), (String = "text/turtle"),
         (String = "text/vnd.graphviz"), (String = "image/svg+xml"))), Problems),
     security((), ("key" = [])))]
-pub(super) async fn ask_one(
+pub(super) async fn trace_one(
     _: Reader,
     State(app): State<App>,
     Ready(coordinator): Ready,

@@ -1,4 +1,4 @@
-//! Which sets hold a key?
+//! Which sets contain a key.
 
 use axum::Json as Answer;
 use axum::extract::State;
@@ -14,7 +14,7 @@ use super::extract::{Keys, Ready};
 use super::problems::Problems;
 use crate::Error;
 
-/// A question in either form.
+/// A query in either form.
 #[derive(Deserialize)]
 #[serde(transparent)]
 pub(super) struct WhichBody(WhichQuery);
@@ -28,11 +28,11 @@ impl From<Vec<Key>> for WhichBody {
     }
 }
 
-/// Tells which sets may hold each of the keys
-#[utoipa::path(post, path = "/v1/which", tag = "questions",
+/// Finds the sets that may contain each of the keys
+#[utoipa::path(post, path = "/v1/which", tag = "queries",
     request_body(content((WhichQuery = "application/json"), (String = "text/plain"))),
     responses((status = 200, body = Which), Problems), security((), ("key" = [])))]
-pub(super) async fn ask(
+pub(super) async fn which(
     _: Reader,
     State(app): State<App>,
     Ready(coordinator): Ready,
@@ -42,12 +42,12 @@ pub(super) async fn ask(
     if let Some(which) = coordinator.which_at_once(&request) {
         return Ok(Answer(which?).into_response());
     }
-    // A single key that only has to wait its turn at the index does not stand behind long ones.
+    // A single key that only has to wait for the index does not queue behind long ones.
     if request.keys.len() == 1 && !request.explain && request.tag.is_none() {
         let which = move || coordinator.which(&request, |bytes| charge.take(bytes));
         return Ok(Answer(app.look(which).await??).into_response());
     }
-    // Written there, too: a long answer takes as long to write as to find.
+    // Encoded there, too: a long answer takes as long to encode as to find.
     let answer = app.work(charge.clone(), move || -> Result<_, Error> {
         let which = coordinator.which(&request, |bytes| charge.take(bytes))?;
         Ok(Answer(which).into_response())
@@ -55,32 +55,32 @@ pub(super) async fn ask(
     answer.await?
 }
 
-/// One key, and which sets to ask about.
+/// One key, and which sets to search.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct WhichParams {
     /// The key, as text.
     key: String,
-    /// Only sets whose names begin so.
+    /// Only sets whose names start with this prefix.
     prefix: Option<String>,
     /// Only sets with this tag.
     tag: Option<String>,
-    /// List at most this many sets; 1000 by default. The count is of all.
+    /// List at most this many sets; 1000 by default. The count includes all.
     #[param(maximum = 100_000)]
     limit: Option<u64>,
-    /// No names, only how many.
+    /// Return only the count, no names.
     #[serde(default)]
     count_only: bool,
-    /// Say what the answer cost.
+    /// Include what the answer cost.
     #[serde(default)]
     explain: bool,
 }
 
-/// Tells which sets may hold one key
-#[utoipa::path(get, path = "/v1/which", tag = "questions", params(WhichParams),
+/// Finds the sets that may contain one key
+#[utoipa::path(get, path = "/v1/which", tag = "queries", params(WhichParams),
     responses((status = 200, body = Which), Problems), security((), ("key" = [])))]
-pub(super) async fn ask_one(
+pub(super) async fn which_one(
     reader: Reader,
     app: State<App>,
     ready: Ready,
@@ -95,5 +95,5 @@ pub(super) async fn ask_one(
         count_only: query.count_only,
         explain: query.explain,
     };
-    ask(reader, app, ready, charge, Keys(WhichBody(request))).await
+    which(reader, app, ready, charge, Keys(WhichBody(request))).await
 }

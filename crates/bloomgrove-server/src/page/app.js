@@ -1,5 +1,5 @@
-// Puts the parts of the page together. What is asked and which set is open stand in the address, so
-// that "back" works and a search can be sent to somebody:
+// Combines the parts of the page. The query and the open set are in the address, so
+// that "back" works and a search can be shared:
 //
 //   #key=doc-00042                          one key
 //   #key=a&key=b&prefix=galway&tag=orders   two keys, some of the sets
@@ -17,7 +17,7 @@ import { makeTrace } from "./page/trace.js";
 import { bytes, count, duration, element, plural, share } from "./page/words.js";
 
 const EVERY = 2000;
-// Picture and table follow changes, but not each of a thousand a second.
+// The map and the table follow changes, but not each of a thousand per second.
 const REDRAW_EVERY = 4000;
 const CELLS = 2000;
 
@@ -58,20 +58,20 @@ function withSet(set) {
   return address({ ...addressState(), set });
 }
 
-let askedFor = null;
+let current = null;
 
 function follow() {
   const state = addressState();
   if (state.set) details.open(state.set);
   else details.hide();
-  const question = address({ ...state, set: "" });
-  if (question === askedFor) return;
-  askedFor = question;
+  const query = address({ ...state, set: "" });
+  if (query === current) return;
+  current = query;
   show(state.trace ? "trace" : "search");
   if (state.trace) return followTrace(state.trace);
   fillIn(state);
   at("answer-none").hidden = state.keys.length > 0;
-  if (state.keys.length) search.ask(state);
+  if (state.keys.length) search.run(state);
   else search.clear();
 }
 
@@ -85,19 +85,19 @@ function show(view) {
   }
 }
 
-function followTrace(question) {
+function followTrace(query) {
   sites.load();
-  traceInput.value = question.ids[0] ?? "";
-  traceForm.elements.direction.value = question.direction;
-  traceForm.elements.depth.value = question.depth ?? "";
+  traceInput.value = query.ids[0] ?? "";
+  traceForm.elements.direction.value = query.direction;
+  traceForm.elements.depth.value = query.depth ?? "";
   titleTrace();
-  if (question.ids.length) trace.ask(question);
+  if (query.ids.length) trace.run(query);
   else trace.clear();
 }
 
 function titleTrace() {
   const up = traceForm.elements.direction.value === WAYS[0];
-  at("trace-title").textContent = up ? "Where does this document come from?" : "What has become of this document?";
+  at("trace-title").textContent = up ? "Where does this document come from?" : "What was made from this document?";
 }
 
 function fillIn({ keys, prefix, tag }) {
@@ -157,8 +157,8 @@ const figures = makeFigures(at("figures"));
 searchForm.addEventListener("submit", (event) => {
   event.preventDefault();
   const { keys, prefix, tag } = searchForm.elements;
-  const asked = [...keysOf(keys.value), ...(input.value === "" ? [] : [input.value])];
-  const hash = address({ keys: asked, prefix: prefix.value, tag: tag.value, set: "" });
+  const wanted = [...keysOf(keys.value), ...(input.value === "" ? [] : [input.value])];
+  const hash = address({ keys: wanted, prefix: prefix.value, tag: tag.value, set: "" });
   goTo(hash);
 });
 
@@ -177,8 +177,8 @@ traceForm.addEventListener("change", (event) => {
 });
 
 function goTo(hash) {
-  // Asked once more, the same may have another answer.
-  askedFor = null;
+  // The same query may have another answer now.
+  current = null;
   if (location.hash === hash || (location.hash === "" && hash === "#")) follow();
   else location.hash = hash;
 }
@@ -233,9 +233,9 @@ function step(event, by) {
 let timer = 0;
 let seen = "";
 let seenAt = 0;
-let lost = false; // whether what was asked may have found no answer
+let lost = false; // whether a query may not have been answered
 
-/** What went wrong anywhere: a missing key and a missing server concern the whole page. */
+/** An error anywhere: a missing access key or server concerns the whole page. */
 function report(error) {
   if (error.status === 401) wantKey(error.message);
   else if (error.status === 0) lose();
@@ -243,7 +243,7 @@ function report(error) {
 
 function lose() {
   lost = true;
-  at("alarm").textContent = "The server cannot be reached. Trying again every two seconds; what you see is from before.";
+  at("alarm").textContent = "The server cannot be reached. Retrying every two seconds; what you see may be out of date.";
   at("alarm").hidden = false;
   at("state").textContent = "not connected";
   document.body.dataset.state = "lost";
@@ -301,7 +301,7 @@ async function reload(askAgain) {
     report(error);
   }
   if (!askAgain) return;
-  askedFor = null;
+  current = null;
   follow();
 }
 
@@ -357,7 +357,7 @@ at("key-form").addEventListener("submit", (event) => {
 
 at("forget-key").addEventListener("click", () => {
   key.forget();
-  // All that the key opened goes with it.
+  // Everything that the access key gave access to is removed with it.
   location.reload();
 });
 
@@ -377,7 +377,7 @@ function start() {
   at("forget-key").hidden = key.get() === null;
   document.body.dataset.state = "live";
   seen = "";
-  askedFor = null;
+  current = null;
   follow();
   poll();
 }

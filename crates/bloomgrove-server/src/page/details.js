@@ -1,4 +1,4 @@
-// One set: what its filter is like, how far to trust it, and how to take it along.
+// One set: its filter, its false-positive rate, and how to download it.
 
 import { download, get, key, setPath } from "./server.js";
 import { bytes, count, element, fillBar, figure, items, moment, nameOf } from "./words.js";
@@ -35,8 +35,8 @@ export function makeDetails({ dialog, title, facts, tags, commands, says, button
     const kind = [params.layout ?? "standard", params.derivation ?? "independent", params.family ?? "xxh3", `seed ${params.seed ?? 0}`];
     const rows = [
       ["Items", `about ${items(set.items)}`],
-      ["Says yes by mistake", set.expected_fpr > 0 ? `${figure(set.expected_fpr)} (one in ${count(1 / set.expected_fpr)})` : "never: it is empty"],
-      ["Filter", `${count(params.bits)} bits (${bytes(set.bytes)}), ${params.hashes} for each key`],
+      ["False-positive rate", set.expected_fpr > 0 ? `${figure(set.expected_fpr)} (one in ${count(1 / set.expected_fpr)})` : "0: the set is empty"],
+      ["Filter", `${count(params.bits)} bits (${bytes(set.bytes)}), ${params.hashes} per key`],
       ["Kind", kind.join(", ")],
       ["Bits set", fillBar(set.fill)],
       ["Version", count(set.version)],
@@ -51,11 +51,11 @@ export function makeDetails({ dialog, title, facts, tags, commands, says, button
 
   function showCommands(name) {
     const address = `'${location.origin}${setPath(name)}`;
-    // The key itself is never written out: lines get pasted into other places.
+    // The access key itself is never written out: commands get pasted elsewhere.
     const header = key.get() ? ' -H "Authorization: Bearer $BLOOMGROVE_KEY"' : "";
     const lines = [
-      ["Look at it", `curl${header} ${address}'`],
-      ["Take its filter along", `curl${header} -o ${file(name, "grove")} ${address}/filter?form=grove'`],
+      ["Show its properties", `curl${header} ${address}'`],
+      ["Download its filter", `curl${header} -o ${file(name, "grove")} ${address}/filter?form=grove'`],
       ["Add two keys", `printf 'one-key\\nanother-key\\n' | curl${header} -H 'Content-Type: text/plain' --data-binary @- ${address}/items'`],
     ];
     commands.replaceChildren(...lines.map(([about, line]) => command(about, line)));
@@ -68,7 +68,7 @@ export function makeDetails({ dialog, title, facts, tags, commands, says, button
         await navigator.clipboard.writeText(line);
         says.textContent = "Copied.";
       } catch {
-        // Not on plain http from elsewhere: then the line is selected, ready for Ctrl+C.
+        // Not possible over plain HTTP from elsewhere: then the line is selected for Ctrl+C.
         getSelection().selectAllChildren(code);
         says.textContent = "Selected: copy it with Ctrl+C.";
       }
@@ -77,7 +77,7 @@ export function makeDetails({ dialog, title, facts, tags, commands, says, button
     return element("li", {}, element("span", { class: "label" }, about), element("span", { class: "line" }, code, copy));
   }
 
-  /** A name for the file: of the set's, what every system takes. */
+  /** A file name: the characters of the set's name that every system accepts. */
   function file(name, ending) {
     const plain = name.replace(/[^A-Za-z0-9._-]+/g, "_").replace(/^[._-]+/, "").slice(0, 80);
     return `${plain || "set"}.${ending}`;
@@ -87,7 +87,7 @@ export function makeDetails({ dialog, title, facts, tags, commands, says, button
     const { form, ending } = button.dataset;
     button.addEventListener("click", async () => {
       const name = shown;
-      says.textContent = "Fetching …";
+      says.textContent = "Downloading …";
       try {
         const size = await download(`${setPath(name)}/filter?form=${form}`, file(name, ending));
         says.textContent = `Saved ${file(name, ending)}, ${bytes(size)}.`;
@@ -97,7 +97,7 @@ export function makeDetails({ dialog, title, facts, tags, commands, says, button
       }
     });
   }
-  // Esc and the button close it; the address bar is told, so that "back" opens it again.
+  // Esc and the button close it and change the address, so that "back" opens it again.
   dialog.addEventListener("close", () => shown !== null && close());
   dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
   return { open, hide };

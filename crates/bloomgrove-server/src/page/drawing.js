@@ -1,9 +1,9 @@
-// Reads the pictures of the server without the browser's parser. That one builds whatever it is
-// given, event handlers included, and some browsers act on them before anything can be taken out
-// again. Here only the elements and attributes listed below are created, and text stays text.
+// Reads the drawings of the server without the browser's parser, which builds whatever it is given, event
+// handlers included; some browsers run these before anything can be removed. Here only the elements and
+// attributes listed below are created, and text stays text.
 //
-// It reads the XML that the server writes and nothing else: values in double quotes, no comments,
-// no declarations. A picture with anything else in it is not one of the server's, and is not shown.
+// It reads the XML that the server writes and nothing else: values in double quotes, no comments, no
+// declarations. A drawing with anything else in it does not come from the server, and is not shown.
 
 import { drawn } from "./words.js";
 
@@ -16,7 +16,7 @@ const ATTRIBUTES = new Set([
   "font-family", "font-size", "font-weight", "text-anchor",
 ]);
 const ESCAPES = { amp: "&", lt: "<", gt: ">", quot: '"', "#39": "'", "#9": "\t", "#10": "\n", "#13": "\r" };
-// Its own style is for files: the page has one for the same classes, and a policy against others.
+// Its own style is for files: the page styles the same classes, and its policy forbids others.
 const OTHERS = / xmlns="http:\/\/www\.w3\.org\/2000\/svg"|<style>[^<]*<\/style>/g;
 const PART = /<(\/?)([a-z]+)((?: [A-Za-z-]+="[^"<]*")*)(\/?)>|[^<]+/gy;
 const ATTRIBUTE = / ([A-Za-z-]+)="([^"]*)"/g;
@@ -25,7 +25,7 @@ function unescaped(text) {
   return text.replace(/&(amp|lt|gt|quot|#39|#9|#10|#13);/g, (_, name) => ESCAPES[name]);
 }
 
-/** The picture as elements of this page; null if it is not a picture of the server. */
+/** The drawing as elements of this page; null if it is not a drawing of the server. */
 export function readDrawing(text) {
   const plain = text.replace(OTHERS, "");
   const open = [document.createDocumentFragment()];

@@ -1,24 +1,24 @@
-// Small charts of the last two minutes, from the state of the server every two seconds.
+// Small charts of the last two minutes, from the status of the server every two seconds.
 
 import { bytes, count, drawn, element, figure } from "./words.js";
 
 const KEEP_SECONDS = 120;
-const FIRST_SECONDS = 20; // so that a chart is not a dot at its end for long
+const FIRST_SECONDS = 20; // so that a chart does not start as a dot at its end
 const WIDTH = 160;
 const HEIGHT = 40;
 
-/** Of two states and the seconds between them: how much was added in a second. */
+/** The increase per second between two states. */
 function rate(of) {
   return (now, before, seconds) => (before ? Math.max(0, of(now) - of(before)) / seconds : null);
 }
 
-// `least` is what the top of the chart stands for when all values are small: noise stays small.
+// `least` is the top of the chart when all values are small, so that noise stays small.
 const FIGURES = [
-  { name: "Keys asked", unit: "per second", least: 1, value: rate((s) => s.totals.keys_queried), words: figure },
+  { name: "Keys queried", unit: "per second", least: 1, value: rate((s) => s.totals.keys_queried), words: figure },
   { name: "Changes", unit: "per second", least: 1, value: rate((s) => s.totals.changes), words: figure },
-  { name: "Processor", unit: "of one core", least: 0.05, value: rate((s) => s.cpu_seconds), words: (core) => `${(core * 100).toFixed(1)} %` },
+  { name: "CPU", unit: "of one core", least: 0.05, value: rate((s) => s.cpu_seconds), words: (core) => `${(core * 100).toFixed(1)} %` },
   { name: "Memory", unit: "in use", least: 1e6, value: (s) => s.resident_bytes ?? null, words: bytes },
-  { name: "Sets", unit: "in all", least: 1, value: (s) => s.sets, words: count },
+  { name: "Sets", unit: "total", least: 1, value: (s) => s.sets, words: count },
 ];
 
 export function makeFigures(place) {
@@ -49,9 +49,9 @@ export function makeFigures(place) {
   let before = null;
   let beforeAt = 0;
 
-  /** A new state, as of `at` seconds; none breaks the line, as when the server was away. */
+  /** A new state at `at` seconds; none interrupts the line, as when the server was unreachable. */
   function add(state, at) {
-    // A server that started anew counts anew.
+    // A restarted server starts counting from zero.
     if (state && before && state.uptime < before.uptime) before = null;
     for (const chart of charts) {
       const value = state ? chart.about.value(state, before, Math.max(0.1, at - beforeAt)) : null;
@@ -70,7 +70,7 @@ function draw({ about, points, area, line, value, most }, now) {
   const last = points.at(-1).value;
   value.textContent = last === null ? "–" : about.words(last);
   const highest = Math.max(0, ...known.map((point) => point.value));
-  most.textContent = known.length > 1 ? `most ${about.words(highest)}` : "";
+  most.textContent = known.length > 1 ? `max. ${about.words(highest)}` : "";
   const top = Math.max(about.least, highest) * 1.15;
   const span = Math.max(FIRST_SECONDS, now - points[0].at);
   const x = (at) => (WIDTH * (1 - (now - at) / span)).toFixed(1);
@@ -86,7 +86,7 @@ function draw({ about, points, area, line, value, most }, now) {
   area.setAttribute("d", fills);
 }
 
-/** The stretches without a gap. */
+/** The sections without a gap. */
 function runs(points) {
   const all = [[]];
   for (const point of points) {

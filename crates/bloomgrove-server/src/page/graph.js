@@ -1,34 +1,34 @@
-// The picture of a trace: read from the server's SVG, moved and zoomed by wheel, pointer,
-// keys and buttons. One node at a time can be reached by Tab; arrows go from node to node.
+// The graph of a trace: read from the server's SVG, moved and zoomed with wheel, pointer, keys and
+// buttons. One node at a time can be reached by Tab; arrows go from node to node.
 //
-//   wheel         zooms, once the picture has the focus or with Ctrl; else the page scrolls
+//   wheel         zooms, if the graph has the focus or with Ctrl; otherwise the page scrolls
 //   drag          moves
-//   arrows        to the next node that way; with Shift they move the picture
-//   + - 0         nearer, further, all of it
-//   Enter, click  picks a node
+//   arrows        go to the next node in that direction; with Shift they move the graph
+//   + - 0         zoom in, zoom out, show all
+//   Enter, click  select a node
 
 import { readDrawing } from "./drawing.js";
 
 const NEAREST = 3;
-// Smaller than this, letters cannot be read: then only a part is shown at first.
+// Below this scale text is illegible: then only a part is shown at first.
 const READABLE = 0.55;
 const STEP = 1.25;
 const DRAGGED = 4;
 
-/** A button is called what is written on it, for those who speak to their browser. */
+/** The label of a node is what is written on it, for speech input. */
 function nameAsSeen(node) {
   const texts = [...node.querySelectorAll("text")];
   for (const text of texts) text.before(" ");
   const kind = ["transfer", "event", "document"].find((one) => node.classList.contains(one));
-  const start = node.classList.contains("start") ? ", asked for" : "";
+  const start = node.classList.contains("start") ? ", traced" : "";
   node.setAttribute("aria-label", `${texts.map((one) => one.textContent).join(" ")}, ${kind}${start}`);
 }
 
 export function makeGraph({ place, buttons, pick }) {
   let drawing = null;
   let nodes = [];
-  let frame = null; // where the graph is in the drawing
-  let view = null; // what is seen of it: the left upper corner, and pixels for each of its units
+  let frame = null; // the position of the graph in the drawing
+  let view = null; // the visible part: the upper left corner, and pixels per unit
 
   function clear() {
     place.replaceChildren();
@@ -37,7 +37,7 @@ export function makeGraph({ place, buttons, pick }) {
     buttons.hidden = true;
   }
 
-  /** Shows a picture; what it says of sites, as `[{ site, letter, colour }]`. */
+  /** Shows a drawing; returns its legend as `[{ site, letter, colour }]`. */
   function show(text) {
     clear();
     drawing = readDrawing(text);
@@ -68,7 +68,7 @@ export function makeGraph({ place, buttons, pick }) {
     return signs;
   }
 
-  // ---- what is seen
+  // ---- the visible part
 
   function size() {
     return { width: place.clientWidth || 600, height: place.clientHeight || 400 };
@@ -76,7 +76,7 @@ export function makeGraph({ place, buttons, pick }) {
 
   function apply() {
     const { width, height } = size();
-    // Some of it stays in sight, however far one drags.
+    // Some of it stays visible, however far it is dragged.
     const keep = 60 / view.scale;
     view.x = Math.min(frame.x + frame.width - keep, Math.max(frame.x - width / view.scale + keep, view.x));
     view.y = Math.min(frame.y + frame.height - keep, Math.max(frame.y - height / view.scale + keep, view.y));
@@ -102,7 +102,7 @@ export function makeGraph({ place, buttons, pick }) {
     apply();
   }
 
-  /** All of it, if it can be read then; else what was asked for, and its surroundings. */
+  /** All of it, if it is legible then; otherwise the traced node and its surroundings. */
   function first() {
     const wide = Math.max(READABLE, Math.min(1.15, (place.clientWidth || 600) / frame.width));
     place.style.height = `${Math.round(Math.min(innerHeight * 0.7, Math.max(220, frame.height * wide)))}px`;
@@ -112,18 +112,18 @@ export function makeGraph({ place, buttons, pick }) {
     const start = drawing.querySelector(".node.start") ?? nodes[0];
     const box = boxOf(start);
     const { width, height } = size();
-    // At the side that time comes from or goes to, with what hangs below it.
+    // At the side where time starts or ends, with what is below it.
     const left = box.x - frame.x < frame.width / 2;
     const end = Math.min(frame.x + frame.width, box.x + 300);
     view.x = left ? Math.max(frame.x, box.x - 30) : end - width / view.scale;
-    // In the middle, but with no more empty ground than there must be.
+    // Centred, but with no more empty space than necessary.
     const slack = frame.height - height / view.scale;
     const middle = box.y + box.height / 2 - height / view.scale / 2;
     view.y = slack < 0 ? frame.y + slack / 2 : Math.max(frame.y, Math.min(frame.y + slack, middle));
     apply();
   }
 
-  /** Nearer or further, with the point at `x`, `y` of the place staying where it is. */
+  /** Zooms in or out around the point at `x`, `y`. */
   function zoom(by, x = size().width / 2, y = size().height / 2) {
     const scale = Math.min(NEAREST, Math.max(Math.min(0.05, whole()), view.scale * by));
     view.x += x / view.scale - x / scale;
@@ -167,7 +167,7 @@ export function makeGraph({ place, buttons, pick }) {
     node.focus({ preventScroll: true });
   }
 
-  /** Marks the node with this place in the trace, and what is linked to it. */
+  /** Highlights the node with this index in the trace, and what is linked to it. */
   function mark(index) {
     if (!drawing) return;
     const sought = String(index);
@@ -185,7 +185,7 @@ export function makeGraph({ place, buttons, pick }) {
     if (found) bringIntoSight(found);
   }
 
-  /** The nearest node in a direction: what is off the straight way counts double. */
+  /** The nearest node in a direction; the distance across it counts double. */
   function beside(node, x, y) {
     const middle = (one) => {
       const box = boxOf(one);
@@ -254,7 +254,7 @@ export function makeGraph({ place, buttons, pick }) {
     pointers.set(event.pointerId, [event.clientX, event.clientY]);
     dragged += Math.abs(x) + Math.abs(y);
     if (dragged < DRAGGED) return;
-    // Not before it is clear that this is no click, which would else go to the place itself.
+    // Not before it is clear that this is not a click, which would otherwise go to the container.
     if (!place.hasPointerCapture(event.pointerId)) place.setPointerCapture(event.pointerId);
     if (pointers.size === 2 && before > 0) zoom(spread() / before);
     else move(-x, -y);

@@ -1,25 +1,24 @@
-//! The page at `/`: sets, the index as a picture, a search box, live figures; traces across sites.
+//! The page at `/`: sets, a map of the index, a search box, live charts; traces across sites.
 //!
-//! Plain files without a build step, part of the program, so that nothing else is needed to show
-//! them: no directory, no internet. The page asks the server as any client does, by `/v1`; it is open
-//! to all, what it asks for is not.
+//! Plain files without a build step that are part of the binary, so that nothing else is needed to serve them: no directory, no
+//! internet. The page uses the API under `/v1` like any client. The page itself is open to everyone; the API is not.
 //!
-//! | file | does |
+//! | file | purpose |
 //! |---|---|
 //! | `index.html`, `style.css` | the frame, light and dark, wide and narrow |
-//! | `app.js` | puts the parts together; address bar, keyboard, the form for the key |
-//! | `server.js` | asks the server |
-//! | `search.js` | which sets hold a key, and the cost |
+//! | `app.js` | combines the parts; address bar, keyboard, the form for the access key |
+//! | `server.js` | sends requests to the server |
+//! | `search.js` | which sets contain a key, and the cost |
 //! | `picture.js` | all sets as cells |
 //! | `sets.js`, `details.js` | the table of sets, and one set |
-//! | `trace.js`, `graph.js` | where a document comes from, who said so and what it took; its picture |
-//! | `drawing.js` | reads a picture, as data and not as markup |
+//! | `trace.js`, `graph.js` | where a document comes from, which sites report it and what the trace cost; its drawing |
+//! | `drawing.js` | reads a drawing as data, not as markup |
 //! | `sites.js` | the table of sites |
 //! | `figures.js` | small charts of the last two minutes |
-//! | `words.js` | numbers in words, elements from text |
+//! | `words.js` | formats numbers, creates elements from text |
 //!
-//! Names and tags are written by others, so they only ever become text: the scripts never give
-//! markup to the browser, and the policy sent along forbids whatever would slip through.
+//! Names and tags come from others, so they only ever become text: the scripts never pass markup to the browser, and the
+//! content security policy blocks anything that would slip through.
 
 use axum::Router;
 use axum::response::{IntoResponse, Response};
@@ -39,7 +38,7 @@ const HTML: &str = "text/html; charset=utf-8";
 const CSS: &str = "text/css; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
-/// Where each file is, its media type and its text.
+/// The path, media type and text of each file.
 const FILES: [(&str, &str, &str); 14] = [
     ("/", HTML, include_str!("index.html")),
     ("/style.css", CSS, include_str!("style.css")),
@@ -76,9 +75,9 @@ pub fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
         })
 }
 
-/// The file, or word that the browser has it: it asks every time, so that a new server never meets
-/// an old page.
-fn file(media_type: &'static str, text: &'static str, tag: &str, asked: &HeaderMap) -> Response {
+/// The file, or that the browser's copy is current: the browser checks every time, so that a new server is never used with an
+/// old page.
+fn file(media_type: &'static str, text: &'static str, tag: &str, request: &HeaderMap) -> Response {
     let headers = [
         (CONTENT_TYPE, media_type),
         (CACHE_CONTROL, "no-cache"),
@@ -87,7 +86,7 @@ fn file(media_type: &'static str, text: &'static str, tag: &str, asked: &HeaderM
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (REFERRER_POLICY, "no-referrer"),
     ];
-    let known = asked.get_all(IF_NONE_MATCH).iter().any(|value| {
+    let known = request.get_all(IF_NONE_MATCH).iter().any(|value| {
         let value = value.to_str().unwrap_or_default();
         let mut tags = value.split(',').map(|one| one.trim());
         tags.any(|one| one == "*" || one.trim_start_matches("W/") == tag)

@@ -1,7 +1,7 @@
-// All sets as cells, coloured by how full their filters are; those that answered a search stand out.
+// All sets as cells, coloured by how full their filters are; those found by a search are highlighted.
 //
-//   bergen  ▪▪▪▪▪▪▪▪▪▪▪▪▪▪▪▪     cells in the order of names, in a band for each first part of the
-//           ▪▪▪▪▪▪▪▪▪▪▪▪▪▪▪▪     names, if there are a few of these; else in one band
+//   bergen  ▪▪▪▪▪▪▪▪▪▪▪▪▪▪▪▪     cells in the order of names, in one band per first part of the
+//           ▪▪▪▪▪▪▪▪▪▪▪▪▪▪▪▪     names if there are only a few of these, otherwise in one band
 //   cadiz   ▪▪▪▪▪▪▪▪▪▪▪▪▪▪▪▪
 
 import { nameOf, plural, share } from "./words.js";
@@ -14,13 +14,13 @@ const HEIGHT = { wide: 400, narrow: 420 };
 const LARGEST_CELL = 22;
 const SMALLEST_CELL = 4;
 
-/** Where UTF-16 units stand in the order of UTF-8: surrogates behind all others. */
+/** The rank of UTF-16 units in the order of UTF-8: surrogates after all others. */
 function unit(code) {
   if (code >= 0xe000) return code - 0x800;
   return code >= 0xd800 ? code + 0x2000 : code;
 }
 
-/** Compares as the server does: by the bytes of UTF-8. */
+/** Compares like the server: by UTF-8 bytes. */
 export function compareNames(a, b) {
   const length = Math.min(a.length, b.length);
   for (let at = 0; at < length; at += 1) {
@@ -30,7 +30,7 @@ export function compareNames(a, b) {
   return a.length - b.length;
 }
 
-/** Which cell a name is in: the last whose first name is not behind it. */
+/** The cell of a name: the last one whose first name does not come after it. */
 export function cellOf(cells, name) {
   let low = 0;
   let high = cells.length;
@@ -42,7 +42,7 @@ export function cellOf(cells, name) {
   return low - 1;
 }
 
-/** Bands of neighbours whose names begin alike up to `/`; one without a label if that tells little. */
+/** Bands of neighbours whose names are equal up to `/`; one without a label if that is not useful. */
 function bandsOf(cells) {
   const bands = [];
   cells.forEach((cell, index) => {
@@ -68,7 +68,7 @@ function arrange(cells, width, most, measure) {
     let y = 1;
     const placed = bands.map((band) => {
       const rows = Math.ceil(band.count / columns);
-      // A label needs its height, even beside cells that are lower.
+      // A label needs its height, even next to smaller cells.
       const height = Math.max(rows * size, left ? 12 : 0);
       const here = { ...band, y, height };
       y += height + gap;
@@ -81,7 +81,7 @@ function arrange(cells, width, most, measure) {
 export function makePicture({ canvas, says, summary, open }) {
   let cells = [];
   let total = 0;
-  let answered = null; // names of sets that answered, none without a search
+  let answered = null; // names of sets that were found; null without a search
   let marked = new Set(); // their cells
   let plan = null;
   let cursor = -1;
@@ -128,7 +128,7 @@ export function makePicture({ canvas, says, summary, open }) {
     const inner = plan.size - (plan.size > 6 ? 2 : 1);
     cells.forEach((cell, index) => {
       const { x, y } = rectangle(index);
-      // The best filters are half full: the ramp ends there, and what is far beyond warns.
+      // The best filters are half full: the colour scale ends there, and far beyond it is a warning.
       const step = Math.min(5, Math.floor(cell.fill * 11));
       context.globalAlpha = answered && !marked.has(index) ? 0.38 : 1;
       context.fillStyle = cell.fill > 0.6 ? palette.full : palette.ramp[step];
@@ -137,7 +137,7 @@ export function makePicture({ canvas, says, summary, open }) {
       context.fill();
     });
     context.globalAlpha = 1;
-    // Marks differ by more than colour: they have a rim.
+    // Highlighted cells differ by more than colour: they have a border.
     context.strokeStyle = palette.ink;
     context.lineWidth = plan.size > 8 ? 1.5 : 1;
     for (const index of marked) {
@@ -191,12 +191,12 @@ export function makePicture({ canvas, says, summary, open }) {
 
   function tell() {
     if (cursor < 0 || cursor >= cells.length) {
-      says.textContent = cells.length ? "Point at a cell, or move with the arrow keys: it tells its name." : "";
+      says.textContent = cells.length ? "Point at a cell, or use the arrow keys, to see its name." : "";
       return;
     }
     const cell = cells[cursor];
     const more = cell.sets > 1 ? ` and ${plural(cell.sets - 1, "neighbour")}` : "";
-    const answer = answered ? (marked.has(cursor) ? " · may hold the key" : " · does not hold the key") : "";
+    const answer = answered ? (marked.has(cursor) ? " · may contain the key" : " · does not contain the key") : "";
     says.replaceChildren(nameOf(cell.first), `${more} · ${share(cell.fill)} full${answer}`);
   }
 
@@ -207,8 +207,8 @@ export function makePicture({ canvas, says, summary, open }) {
       return;
     }
     const middle = fills[fills.length >> 1];
-    let text = `${plural(total, "set")} in ${plural(cells.length, "cell")}, by name. From ${share(fills[0])} to ${share(fills.at(-1))} of bits set, ${share(middle)} in the middle.`;
-    if (answered) text += ` ${plural(marked.size, "cell")} answered the search.`;
+    let text = `${plural(total, "set")} in ${plural(cells.length, "cell")}, by name. From ${share(fills[0])} to ${share(fills.at(-1))} of bits set, ${share(middle)} at the median.`;
+    if (answered) text += ` ${plural(marked.size, "cell")} found by the search.`;
     summary.textContent = text;
   }
 
@@ -243,7 +243,7 @@ export function makePicture({ canvas, says, summary, open }) {
     mark,
   };
 
-  /** Marks the cells of these sets; none forgets the search. */
+  /** Highlights the cells of these sets; null clears the search. */
   function mark(names) {
     answered = names;
     marked = new Set((names ?? []).map((name) => cellOf(cells, name)).filter((index) => index >= 0));

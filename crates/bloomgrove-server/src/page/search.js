@@ -1,13 +1,13 @@
-// The search: which sets may hold these keys, and what the answer cost.
+// The search: which sets may contain these keys, and what the answer cost.
 
 import { post } from "./server.js";
 import { count, element, figure, nameOf, plural } from "./words.js";
 
-// As many names as the server is asked for, and as are shown before "show more".
+// The number of names that are requested, and shown before "Show all".
 const NAMES = 5000;
 const SHOWN = 60;
 
-/** One key a line; empty lines are nothing. */
+/** One key per line; empty lines are ignored. */
 export function keysOf(text) {
   return text.split(/\r?\n/).filter((line) => line !== "");
 }
@@ -24,11 +24,11 @@ export function makeSearch({ place, summary, cost, mark, link, report }) {
     mark(null);
   }
 
-  async function ask({ keys, prefix, tag }) {
+  async function run({ keys, prefix, tag }) {
     running?.abort();
     const mine = new AbortController();
     running = mine;
-    summary.textContent = "Asking …";
+    summary.textContent = "Searching …";
     place.setAttribute("aria-busy", "true");
     const request = { keys, limit: NAMES, explain: true };
     if (prefix) request.prefix = prefix;
@@ -39,7 +39,7 @@ export function makeSearch({ place, summary, cost, mark, link, report }) {
     } catch (error) {
       if (mine.signal.aborted) return;
       clear();
-      summary.textContent = `No answer: ${error.message}`;
+      summary.textContent = `The search failed: ${error.message}`;
       report(error);
     } finally {
       if (running === mine) place.removeAttribute("aria-busy");
@@ -58,7 +58,7 @@ export function makeSearch({ place, summary, cost, mark, link, report }) {
       const found = answers.filter((answer) => answer.count > 0).length;
       summary.replaceChildren(
         element("strong", {}, `${count(found)} of ${plural(keys.length, "key")}`),
-        " may be in one of ", plural(all, "set"), ...among, ". The others certainly are in none.",
+        " may be in one of ", plural(all, "set"), ...among, ". The others are in none of them.",
       );
       place.replaceChildren(...keys.map((key, at) => ofOne(key, answers[at])));
     }
@@ -67,14 +67,14 @@ export function makeSearch({ place, summary, cost, mark, link, report }) {
 
   function sentence(key, found, all, among) {
     const rest = Math.max(0, all - found);
-    if (all === 0) return ["There are no sets to ask", ...among, "."];
+    if (all === 0) return ["There are no sets to search", ...among, "."];
     if (found === 0) {
-      return [element("strong", {}, "No set"), ...among, " holds ", nameOf(key), `. All ${plural(all, "filter")} say so, and a no is certain.`];
+      return [element("strong", {}, "No set"), ...among, " contains ", nameOf(key), `. ${all === 1 ? "The only filter" : `All ${count(all)} filters`} rule it out, and that is certain.`];
     }
-    const others = rest === 1 ? "The other one certainly does not." : `The other ${count(rest)} certainly do not.`;
+    const others = rest === 1 ? "The other one does not." : `The other ${count(rest)} do not.`;
     return [
       element("strong", {}, `${count(found)} of ${plural(all, "set")}`),
-      ...among, " may hold ", nameOf(key), ". ", rest ? others : "",
+      ...among, " may contain ", nameOf(key), ". ", rest ? others : "",
     ];
   }
 
@@ -102,10 +102,10 @@ export function makeSearch({ place, summary, cost, mark, link, report }) {
   }
 
   function ofOne(key, answer) {
-    const words = answer.count === 0 ? "in none" : `maybe in ${plural(answer.count, "set")}`;
+    const words = answer.count === 0 ? "in no set" : `possibly in ${plural(answer.count, "set")}`;
     if (answer.count === 0) return element("p", { class: "one-key none" }, nameOf(key), element("span", { class: "note" }, words));
     const names = element("details", { class: "one-key" }, element("summary", {}, nameOf(key), element("span", { class: "note" }, words)));
-    // Thousands of keys with thousands of names: made when they are looked at.
+    // Thousands of keys with thousands of names: created when opened.
     names.addEventListener("toggle", () => names.children.length === 1 && names.append(list(answer)));
     return names;
   }
@@ -115,10 +115,10 @@ export function makeSearch({ place, summary, cost, mark, link, report }) {
     if (!spent) return;
     const wrong = spent.expected_false;
     const facts = [
-      ["Filters tested", count(spent.filters_tested), keys > 1 ? `for ${plural(keys, "key")}` : "64 at a time where they lie so"],
+      ["Filters tested", count(spent.filters_tested), keys > 1 ? `for ${plural(keys, "key")}` : "in some layouts 64 at a time"],
       ["Words read", count(spent.words_read), "of 64 bits"],
-      ["Time", `${figure(spent.microseconds)} µs`, "to search, in the server"],
-      ["Named by mistake", figure(wrong), "sets, on average, for a key that none holds"],
+      ["Time", `${figure(spent.microseconds)} µs`, "for the search in the server"],
+      ["False positives", figure(wrong), "expected for a key that is in none of the sets"],
     ];
     cost.replaceChildren(
       ...facts.map(([name, value, note]) =>
@@ -127,5 +127,5 @@ export function makeSearch({ place, summary, cost, mark, link, report }) {
     );
   }
 
-  return { ask, clear };
+  return { run, clear };
 }

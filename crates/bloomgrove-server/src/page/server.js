@@ -1,10 +1,10 @@
-// Asks the server. The key, if one is needed, lives as long as the tab and is sent only as a header.
+// Sends requests to the server. The access key, if required, is kept as long as the tab and is sent only as a header.
 
 const KEPT_AS = "bloomgrove-key";
-// A server that says nothing for so long is as good as gone.
+// A server that does not respond for this long counts as unreachable.
 const PATIENCE = 15000;
 
-/** What went wrong: `status` 0 when the server cannot be reached, else as HTTP has it. */
+/** An error: `status` is 0 if the server cannot be reached, otherwise the HTTP status. */
 export class Trouble extends Error {
   constructor(status, message) {
     super(message);
@@ -18,7 +18,7 @@ export const key = {
   forget: () => sessionStorage.removeItem(KEPT_AS),
 };
 
-/** Text as part of an address. Quotes too: such addresses also stand in lines for the shell. */
+/** Text as part of a URL. Encodes quotes, too: such URLs also appear in shell commands. */
 export function encode(text) {
   return encodeURIComponent(text.toWellFormed?.() ?? text).replace(
     /[!'()*]/g,
@@ -30,7 +30,7 @@ export function setPath(name) {
   return `/v1/sets/${encode(name)}`;
 }
 
-async function ask(path, options = {}) {
+async function send(path, options = {}) {
   const headers = new Headers(options.headers);
   if (key.get()) headers.set("Authorization", `Bearer ${key.get()}`);
   const signals = [AbortSignal.timeout(PATIENCE)];
@@ -44,41 +44,41 @@ async function ask(path, options = {}) {
   }
   if (answer.ok) return answer;
   const problem = await answer.json().catch(() => ({}));
-  throw new Trouble(answer.status, problem.detail || `The server answers ${answer.status}.`);
+  throw new Trouble(answer.status, problem.detail || `The server responded with status ${answer.status}.`);
 }
 
 async function read(answer, as) {
   try {
     return await answer[as]();
   } catch {
-    throw new Trouble(0, "The server went away while it answered.");
+    throw new Trouble(0, "The connection was lost during the response.");
   }
 }
 
 export async function get(path, options) {
-  return read(await ask(path, options), "json");
+  return read(await send(path, options), "json");
 }
 
 export async function post(path, body, options = {}) {
   const headers = { "Content-Type": "application/json" };
-  const answer = await ask(path, { ...options, method: "POST", headers, body: JSON.stringify(body) });
+  const answer = await send(path, { ...options, method: "POST", headers, body: JSON.stringify(body) });
   return read(answer, "json");
 }
 
-/** Fetches a file and hands it to the browser to keep. */
+/** Downloads a file. */
 export async function download(path, file) {
-  const blob = await read(await ask(path), "blob");
+  const blob = await read(await send(path), "blob");
   const address = URL.createObjectURL(blob);
   const link = document.createElement("a");
   link.href = address;
   link.download = file;
   link.click();
-  // The browser needs it until it has begun to save.
+  // The browser needs it until it starts saving.
   setTimeout(() => URL.revokeObjectURL(address), 60000);
   return blob.size;
 }
 
-/** Query parameters that are not empty, with the question mark. */
+/** The query string of all parameters that are not empty, with the question mark. */
 export function query(parameters) {
   const given = Object.entries(parameters).filter(([, value]) => value !== "" && value !== undefined && value !== null);
   return given.length ? `?${given.map(([name, value]) => `${name}=${encode(String(value))}`).join("&")}` : "";

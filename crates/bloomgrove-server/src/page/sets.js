@@ -1,4 +1,4 @@
-// The table of sets: filtered by how names begin and by tag, page by page.
+// The table of sets: filtered by prefix and by tag, page by page.
 
 import { get, query } from "./server.js";
 import { ago, bytes, count, element, fillBar, items, nameOf, plural } from "./words.js";
@@ -6,7 +6,7 @@ import { ago, bytes, count, element, fillBar, items, nameOf, plural } from "./wo
 const PAGE = 20;
 
 export function makeSets({ form, body, says, before, next, link, report }) {
-  // What `after` was on each page up to this one: the server only knows the way on.
+  // The `after` of each page up to this one: the server only supports going forward.
   let pages = [""];
   let following = null;
   let running = null;
@@ -22,7 +22,7 @@ export function makeSets({ form, body, says, before, next, link, report }) {
     try {
       const path = `/v1/sets${query({ ...filters(), after: pages.at(-1), limit: PAGE })}`;
       const list = await get(path, { signal: mine.signal });
-      // The page may have emptied since, as sets go.
+      // The page may be empty by now, if sets were removed.
       if (!list.sets.length && pages.length > 1) {
         pages.pop();
         return await load();
@@ -43,8 +43,8 @@ export function makeSets({ form, body, says, before, next, link, report }) {
     const { prefix, tag } = filters();
     const first = (pages.length - 1) * PAGE + 1;
     const range = `${count(first)} to ${count(first + list.sets.length - 1)}`;
-    if (!list.sets.length) says.textContent = prefix || tag ? "No set is like that." : "There are no sets yet.";
-    else if (prefix || tag) says.textContent = `${range} of those; ${plural(list.total, "set")} in all`;
+    if (!list.sets.length) says.textContent = prefix || tag ? "No sets match." : "There are no sets yet.";
+    else if (prefix || tag) says.textContent = `${range} of the matching sets; ${plural(list.total, "set")} in total`;
     else says.textContent = `${range} of ${plural(list.total, "set")}`;
   }
 

@@ -1,4 +1,4 @@
-// The table of sites: who takes part, and how fresh what is known of them is.
+// The table of sites: which are registered, and how current their data is.
 
 import { get } from "./server.js";
 import { count, duration, element, nameOf, plural } from "./words.js";
@@ -17,20 +17,20 @@ export function makeSites({ body, table, says, report }) {
     table.hidden = sites.length === 0;
     const away = sites.filter((site) => !site.online).length;
     const all = plural(sites.length, "site");
-    if (sites.length === 0) says.textContent = "No site has registered yet. “bloomgrove site” starts one.";
-    else says.textContent = away ? `${all}, ${count(away)} of them out of touch: what these recorded lately is not known here.` : `${all}, all in touch`;
+    if (sites.length === 0) says.textContent = "No sites are registered yet. “bloomgrove site” starts one.";
+    else says.textContent = away ? `${all}, ${count(away)} of them offline: what these have recorded recently is not known here.` : `${all}, all online`;
     body.replaceChildren(...sites.map(row));
   }
 
   function row(site) {
-    const heard = site.last_heartbeat === undefined || site.last_heartbeat === null ? "not since the start" : `${duration(site.last_heartbeat)} ago`;
+    const heartbeat = site.last_heartbeat === undefined || site.last_heartbeat === null ? "none since the start" : `${duration(site.last_heartbeat)} ago`;
     const late = site.pending ? `${count(site.pending)} not yet published` : "all published";
     return element(
       "tr",
       { class: site.online ? null : "trouble" },
       element("th", { scope: "row" }, nameOf(site.name)),
-      element("td", {}, element("span", { class: site.online ? "touch" : "touch lost" }, site.online ? "in touch" : "out of touch")),
-      element("td", {}, heard),
+      element("td", {}, element("span", { class: site.online ? "status" : "status lost" }, site.online ? "online" : "offline")),
+      element("td", {}, heartbeat),
       element("td", { class: "wide" }, late),
       element("td", { class: "number" }, count(site.sets)),
     );

@@ -1,5 +1,4 @@
-// Traces: where a document comes from or what has become of it, across all sites, and what it took
-// to find out.
+// Traces: where a document comes from or what was made from it, across all sites, and what that cost.
 
 import { makeGraph } from "./graph.js";
 import { post } from "./server.js";
@@ -41,7 +40,7 @@ export function makeTrace({ at, traceOf, searchFor, report }) {
     at("trace-found").hidden = true;
   }
 
-  async function ask({ ids, direction, depth }) {
+  async function run({ ids, direction, depth }) {
     running?.abort();
     const mine = new AbortController();
     running = mine;
@@ -54,7 +53,7 @@ export function makeTrace({ at, traceOf, searchFor, report }) {
     } catch (error) {
       if (mine.signal.aborted) return;
       clear();
-      at("trace-summary").textContent = `No answer: ${error.message}`;
+      at("trace-summary").textContent = `The trace failed: ${error.message}`;
       report(error);
     } finally {
       if (running === mine) at("trace-found").removeAttribute("aria-busy");
@@ -76,7 +75,7 @@ export function makeTrace({ at, traceOf, searchFor, report }) {
     at("trace-legend").replaceChildren(...found.map((one) => element("li", {}, ofSite(one.site))));
     const drawn = document.querySelectorAll("#trace-graph .node").length;
     const more = trace.nodes.length - drawn;
-    at("trace-left-out").textContent = more > 0 ? `The nearest ${count(drawn)} are drawn; ${count(more)} further away are in the list only.` : "";
+    at("trace-left-out").textContent = more > 0 ? `The nearest ${count(drawn)} are drawn; ${count(more)} more distant ones are only in the list.` : "";
     showCost();
     showSites();
     showNodes();
@@ -89,31 +88,31 @@ export function makeTrace({ at, traceOf, searchFor, report }) {
     if (nodes.length === 0) return [element("strong", {}, "No site"), " knows ", name, others, "."];
     const rest = Math.max(0, nodes.length - ids.length);
     const tellers = new Set(nodes.flatMap((node) => node.sites)).size;
-    const words = direction === "ancestors" ? [name, others, " goes back to "] : ["From ", name, others, " came "];
-    if (rest === 0) return [name, others, direction === "ancestors" ? " goes back to nothing else that is known." : " has led to nothing else that is known."];
-    return [...words, element("strong", {}, plural(rest, "document or event", "documents and events")), `, told by ${plural(tellers, "site")}.`];
+    const words = direction === "ancestors" ? [name, others, " was made from "] : [name, others, " was used for "];
+    if (rest === 0) return [name, others, direction === "ancestors" ? " was made from nothing else that is recorded." : " was not used for anything else that is recorded."];
+    return [...words, element("strong", {}, plural(rest, "document or event", "documents and events")), `, reported by ${plural(tellers, "site")}.`];
   }
 
-  /** What may be missing, by name: an answer that is not complete must not pass for one. */
+  /** What may be missing, by name: an incomplete answer must not look complete. */
   function showMissing() {
     const place = at("trace-missing");
     place.hidden = trace.complete;
     const all = trace.missing ?? [];
     place.replaceChildren(
-      element("strong", {}, "This may not be all. "),
+      element("strong", {}, "This trace may be incomplete. "),
       element("ul", {}, ...all.map((one) => element("li", {}, ...(one.site ? [nameOf(one.site), ": "] : []), one.why))),
     );
   }
 
-  // ---- what it took
+  // ---- the cost
 
   function fact(name, value, note) {
     return element("div", {}, element("dt", {}, name), element("dd", {}, element("span", { class: "value" }, value), element("span", { class: "note" }, note)));
   }
 
   function against(own, all) {
-    if (!(all > own)) return `asking everyone takes ${count(all)}`;
-    return `of ${count(all)} if everyone were asked: ${figure(100 * (1 - own / all))} % saved`;
+    if (!(all > own)) return `${count(all)} if all sites were queried`;
+    return `of ${count(all)} if all sites were queried: ${figure(100 * (1 - own / all))} % saved`;
   }
 
   function showCost() {
@@ -121,38 +120,38 @@ export function makeTrace({ at, traceOf, searchFor, report }) {
     const all = cost.broadcast;
     const sent = cost.bytes_sent + cost.bytes_received;
     at("trace-cost").replaceChildren(
-      fact("Messages", count(cost.requests), against(cost.requests, all.requests)),
-      fact("Questions", count(cost.lookups), against(cost.lookups, all.lookups)),
-      fact("Bytes", bytes(sent), all.bytes > sent ? `of ${bytes(all.bytes)} if everyone were asked` : `${bytes(all.bytes)} if everyone were asked`),
-      fact("In vain", count(cost.empty_answers), "messages that found nothing"),
+      fact("Requests", count(cost.requests), against(cost.requests, all.requests)),
+      fact("Ids queried", count(cost.lookups), against(cost.lookups, all.lookups)),
+      fact("Bytes", bytes(sent), all.bytes > sent ? `of ${bytes(all.bytes)} if all sites were queried` : `${bytes(all.bytes)} if all sites were queried`),
+      fact("Empty answers", count(cost.empty_answers), "requests that found nothing"),
       fact("Rounds", count(cost.rounds), `${plural(cost.sites, "site is", "sites are")} registered`),
-      fact("Time", `${figure(cost.milliseconds)} ms`, `${figure(cost.index_milliseconds)} ms of it in the index`),
+      fact("Time", `${figure(cost.milliseconds)} ms`, `${figure(cost.index_milliseconds)} ms of this in the index`),
     );
   }
 
   function showSites() {
-    at("trace-asked").replaceChildren(...trace.sites.map((site) => {
+    at("trace-queried").replaceChildren(...trace.sites.map((site) => {
       const why = site.why.map((id, place) => [place ? ", " : "", nodeLink(id)]).flat();
-      const asked = [`${plural(site.ids, "id")}: `, ...why, site.ids > site.why.length ? " …" : ""];
-      const told = site.nodes || site.links ? `${count(site.nodes)} known, ${plural(site.links, "link")}` : "nothing";
-      const trouble = [site.problem, site.dropped ? `${plural(site.dropped, "link")} nobody asked for` : null].filter(Boolean).join("; ");
+      const ids = [`${plural(site.ids, "id")}: `, ...why, site.ids > site.why.length ? " …" : ""];
+      const found = site.nodes || site.links ? `${count(site.nodes)} known, ${plural(site.links, "link")}` : "nothing";
+      const trouble = [site.problem, site.dropped ? `${plural(site.dropped, "unrequested link")}` : null].filter(Boolean).join("; ");
       return element(
         "tr",
         { class: site.problem ? "trouble" : null },
         element("th", { scope: "row" }, ofSite(site.name)),
-        element("td", { class: "why" }, ...asked),
-        element("td", {}, told),
+        element("td", { class: "why" }, ...ids),
+        element("td", {}, found),
         element("td", { class: "number" }, count(site.empty_answers)),
         element("td", { class: "number wide" }, bytes(site.bytes_sent + site.bytes_received)),
         element("td", { class: "number wide" }, `${figure(site.milliseconds)} ms`),
         element("td", { class: "problem" }, trouble),
       );
     }));
-    at("trace-asked-none").hidden = trace.sites.length > 0;
-    at("trace-asked-table").hidden = trace.sites.length === 0;
+    at("trace-queried-none").hidden = trace.sites.length > 0;
+    at("trace-queried-table").hidden = trace.sites.length === 0;
   }
 
-  /** A site's name behind its sign in the picture, if it has one there. */
+  /** A site's name after its letter in the graph, if it has one. */
   function ofSite(site) {
     const sign = signs.get(site);
     if (!sign) return nameOf(site);
@@ -168,12 +167,12 @@ export function makeTrace({ at, traceOf, searchFor, report }) {
     return letters.length > 40 ? `${letters.slice(0, 19).join("")}…${letters.slice(-19).join("")}` : text;
   }
 
-  /** What people call it: its label, of events what happened and when, else its id. */
+  /** The title of a node: its label, or for events their kind and time, otherwise its id. */
   function title({ id, label, kind, time }) {
     return label ?? (kind && time ? `${kind} ${time.split("T")[0]}` : short(id));
   }
 
-  /** A button that picks a node; only its name if the trace does not have it. */
+  /** A button that selects a node; only its name if the trace does not contain it. */
   function nodeLink(id) {
     if (!index.has(id)) return nameOf(short(id));
     const name = title(trace.nodes[index.get(id)]);
@@ -205,7 +204,7 @@ export function makeTrace({ at, traceOf, searchFor, report }) {
   function pick(place) {
     const node = trace?.nodes[place];
     if (!node) return;
-    // First, as it takes room from the picture.
+    // First, because it takes space from the graph.
     at("trace-node").hidden = false;
     graph.mark(place);
     at("trace-node-title").replaceChildren(nameOf(title(node)));
@@ -228,7 +227,7 @@ export function makeTrace({ at, traceOf, searchFor, report }) {
     showLinks(node);
   }
 
-  /** Each link of a node in words, and who says so. */
+  /** Each link of a node in words, and the sites that report it. */
   function showLinks(node) {
     const own = trace.links.filter((link) => link.effect === node.id || link.cause === node.id);
     const rows = own.slice(0, LINKS).map((link) => {
@@ -258,5 +257,5 @@ export function makeTrace({ at, traceOf, searchFor, report }) {
   });
   at("trace-node-close").addEventListener("click", unpick);
 
-  return { ask, clear, unpick, picked: () => !at("trace-node").hidden };
+  return { run, clear, unpick, picked: () => !at("trace-node").hidden };
 }

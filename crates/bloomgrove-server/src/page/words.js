@@ -1,5 +1,5 @@
-// Numbers in words, elements from text. All that is written by others passes through `element`,
-// which only ever makes text of it.
+// Formats numbers, and creates elements from text. All texts from others pass through `element`, which never
+// interprets them as markup.
 
 /** An element with attributes and children; strings become text. */
 export function element(name, attributes = {}, ...children) {
@@ -18,7 +18,7 @@ export function drawn(name, attributes = {}) {
   return made;
 }
 
-/** A name of others: kept apart, so that its direction of writing does not turn its surroundings. */
+/** A name from others, isolated so that its writing direction does not affect its surroundings. */
 export function nameOf(text) {
   return element("bdi", { class: "name" }, text);
 }
@@ -33,7 +33,7 @@ export function plural(number, one, many = `${one}s`) {
   return `${count(number)} ${number === 1 ? one : many}`;
 }
 
-/** Three digits at most: 0.0012, 1.25, 48.1, 1,250. */
+/** At most three significant digits: 0.0012, 1.25, 48.1, 1,250. */
 export function figure(number) {
   if (number === 0) return "0";
   if (Math.abs(number) >= 100) return count(number);
@@ -56,12 +56,12 @@ export function share(number) {
   return `${(number * 100).toFixed(number < 0.1 ? 1 : 0)} %`;
 }
 
-/** About how many items; none can be told of a filter whose bits are all set. */
+/** The estimated number of items; unknown for a filter whose bits are all set. */
 export function items(number) {
-  return number === null || number === undefined ? "cannot be told" : count(number);
+  return number === null || number === undefined ? "unknown" : count(number);
 }
 
-/** How long: in the two largest units. */
+/** A duration in its two largest units. */
 export function duration(seconds) {
   const units = [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]];
   let rest = Math.max(0, Math.floor(seconds));
@@ -74,20 +74,20 @@ export function duration(seconds) {
   return words.join(" ") || "0 s";
 }
 
-/** When, by the clock of whoever looks. */
+/** A time in the viewer's time zone. */
 export function moment(seconds) {
   const when = new Date(seconds * 1000);
   return new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" }).format(when);
 }
 
-/** How long ago, with the moment itself for those who point at it. */
+/** How long ago, with the exact time as a tooltip. */
 export function ago(seconds) {
   const past = Date.now() / 1000 - seconds;
   const text = past < 5 ? "just now" : `${duration(past).split(" ").slice(0, 2).join(" ")} ago`;
   return element("time", { datetime: new Date(seconds * 1000).toISOString(), title: moment(seconds) }, text);
 }
 
-/** A bar of how full a filter is, with the share in words beside it. */
+/** A bar for the fill of a filter, followed by the percentage. */
 export function fillBar(fill) {
   const inner = element("span", { class: fill > 0.6 ? "bar-inner full" : "bar-inner" });
   inner.style.width = `${Math.min(100, fill * 100)}%`;

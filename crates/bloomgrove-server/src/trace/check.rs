@@ -1,31 +1,29 @@
-//! What a site has told, as far as it was asked: read within bounds, and walked from the ids asked for.
+//! Checks the answer of a site: parses it within limits, and walks it from the ids in the query.
 //!
-//! A site is not trusted further than that it speaks of what it was asked about. What its links do not lead to
-//! is dropped and counted; what is longer, or more, than a site may tell makes the whole answer bad.
+//! A site is trusted only for what it was queried about. Links that cannot be reached are dropped and counted; an answer that
+//! contains more or longer values than allowed is rejected as a whole.
 
 use std::collections::{BinaryHeap, HashMap, HashSet};
-use std::fmt;
-use std::marker::PhantomData;
 
+use bloomgrove_client::api::list::{TOO_LONG, at_most};
 use bloomgrove_client::api::{Direction, LONGEST_ENCRYPTED_ID, Link, MOST_LINKS, Node, Start};
 use serde::Deserialize;
-use serde::de::{Deserializer, Error as _, SeqAccess, Visitor};
 
-/// All ends of all links, and all ids asked for.
+/// All ends of all links, and all ids in the query.
 const MOST_NODES: usize = 3 * MOST_LINKS as usize;
 
-/// What a site has told of an id; each includes those before it.
+/// What a site has returned about an id; each includes those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Told {
     Nothing,
-    /// What is said of the id itself.
+    /// Its description.
     Itself,
-    /// And all its links.
+    /// Also all its links.
     Links,
 }
 
 impl Told {
-    /// What must be told of an id from which there are so many links to go.
+    /// What is needed of an id with this many links to go.
     pub(super) fn needed(to_go: Option<u32>) -> Self {
         match to_go {
             Some(0) => Self::Itself,
@@ -34,34 +32,34 @@ impl Told {
     }
 }
 
-/// An answer that was read.
+/// A parsed answer.
 #[derive(Debug, Deserialize)]
 pub(super) struct Answer {
-    #[serde(deserialize_with = "up_to::<_, _, { MOST_LINKS as usize }>")]
+    #[serde(deserialize_with = "at_most::<{ MOST_LINKS as usize }, _, _>")]
     links: Vec<Link>,
-    #[serde(deserialize_with = "up_to::<_, _, MOST_NODES>")]
+    #[serde(deserialize_with = "at_most::<MOST_NODES, _, _>")]
     nodes: Vec<Node>,
-    #[serde(default, deserialize_with = "up_to::<_, _, MOST_NODES>")]
+    #[serde(default, deserialize_with = "at_most::<MOST_NODES, _, _>")]
     open: Vec<String>,
 }
 
-/// An answer, as far as it was asked for.
+/// The part of an answer that was queried.
 #[derive(Debug, Default)]
 pub(super) struct Checked {
     pub(super) links: Vec<Link>,
     pub(super) nodes: Vec<Node>,
-    /// All ids asked for and reached, and what is told of each.
+    /// All ids that were queried or reached, and what was returned about each.
     pub(super) reached: Vec<(String, Told)>,
     /// Ids with more links than fit into an answer.
     pub(super) cut: Vec<String>,
-    /// Links that nobody asked for.
+    /// Number of links that were not queried.
     pub(super) dropped: u64,
-    /// Whether the site knew nothing of it.
-    pub(super) empty_answers: bool,
+    /// Whether the answer was empty.
+    pub(super) is_empty: bool,
 }
 
 impl Checked {
-    /// Ids with more links than fit are to be asked for again.
+    /// Ids with more links than fit have to be queried again.
     pub(super) fn leave_cut_open(&mut self) {
         let cut: HashSet<String> = self.cut.drain(..).collect();
         for (id, told) in &mut self.reached {
@@ -72,20 +70,20 @@ impl Checked {
     }
 }
 
-/// The answer in these bytes to this question.
+/// The answer in these bytes to a query for these ids.
 ///
 /// # Errors
 /// What is wrong with it.
 pub(super) fn check(
     bytes: &[u8],
-    question: &[Start],
+    starts: &[Start],
     direction: Direction,
 ) -> Result<Checked, String> {
     let answer: Answer = serde_json::from_slice(bytes).map_err(|error| {
-        // Not what it says: that may be of a server that is no site at all.
-        match error.to_string().contains(TOO_MANY) {
-            true => format!("it told more links than it was asked for ({MOST_LINKS} at most)"),
-            false => "its answer is none that a site gives".to_owned(),
+        // Without quoting it: it may come from a server that is not a site.
+        match error.to_string().starts_with(TOO_LONG) {
+            true => format!("it returned more links than requested (the maximum is {MOST_LINKS})"),
+            false => "its answer is not that of a site".to_owned(),
         }
     })?;
     let ends = answer
@@ -98,21 +96,21 @@ pub(super) fn check(
     for id in ids {
         if id.is_empty() || id.len() > LONGEST_ENCRYPTED_ID {
             return Err(format!(
-                "it told an id of {} bytes, and an id has 1 to {LONGEST_ENCRYPTED_ID}",
+                "it returned an id of {} bytes; an id has 1 to {LONGEST_ENCRYPTED_ID} bytes",
                 id.len()
             ));
         }
     }
-    walk(answer, question, direction)
+    walk(answer, starts, direction)
 }
 
-/// Links to go, so that more is further.
+/// Links to go as a number, so that unlimited is the largest.
 fn reach(depth: Option<u32>) -> u64 {
     depth.map_or(u64::MAX, u64::from)
 }
 
-fn walk(answer: Answer, question: &[Start], direction: Direction) -> Result<Checked, String> {
-    let empty_answers = answer.links.is_empty() && answer.nodes.is_empty();
+fn walk(answer: Answer, starts: &[Start], direction: Direction) -> Result<Checked, String> {
+    let is_empty = answer.links.is_empty() && answer.nodes.is_empty();
     let mut leaving: HashMap<&str, Vec<usize>> = HashMap::new();
     for (at, link) in answer.links.iter().enumerate() {
         let here = match link.from(&link.effect, direction) {
@@ -122,14 +120,14 @@ fn walk(answer: Answer, question: &[Start], direction: Direction) -> Result<Chec
         leaving.entry(here).or_default().push(at);
     }
     let mut to_go: HashMap<&str, u64> = HashMap::new();
-    let mut asked: HashSet<&str> = HashSet::new();
+    let mut queried: HashSet<&str> = HashSet::new();
     let mut ahead: BinaryHeap<(u64, &str)> = BinaryHeap::new();
-    for start in question {
-        asked.insert(&start.id);
+    for start in starts {
+        queried.insert(&start.id);
         ahead.push((reach(start.depth), &start.id));
     }
     let mut told = vec![false; answer.links.len()];
-    // The furthest first, so that each id is left once.
+    // Those with most links to go first, so that each id is left once.
     while let Some((left, id)) = ahead.pop() {
         if to_go.contains_key(id) {
             continue;
@@ -150,9 +148,9 @@ fn walk(answer: Answer, question: &[Start], direction: Direction) -> Result<Chec
     let (mut reached, mut cut) = (Vec::with_capacity(to_go.len()), Vec::new());
     let mut is_progress = false;
     for (&id, &left) in &to_go {
-        let was_asked = asked.contains(id);
+        let was_queried = queried.contains(id);
         let is_open = left > 0 && open.contains(id);
-        let is_cut = is_open && was_asked && leaving.contains_key(id);
+        let is_cut = is_open && was_queried && leaving.contains_key(id);
         if is_cut {
             cut.push(id.to_owned());
         }
@@ -160,11 +158,11 @@ fn walk(answer: Answer, question: &[Start], direction: Direction) -> Result<Chec
             (0, _) | (_, true) => Told::Itself,
             _ => Told::Links,
         };
-        is_progress |= was_asked && (left == 0 || is_told == Told::Links);
+        is_progress |= was_queried && (left == 0 || is_told == Told::Links);
         reached.push((id.to_owned(), is_told));
     }
     if !is_progress {
-        return Err("it leaves open all that it was asked for".into());
+        return Err("it left all ids of the query open".into());
     }
     let nodes = answer.nodes.iter();
     let nodes = nodes.filter(|node| to_go.contains_key(node.id.as_str()));
@@ -180,36 +178,6 @@ fn walk(answer: Answer, question: &[Start], direction: Direction) -> Result<Chec
         reached,
         cut,
         dropped,
-        empty_answers,
+        is_empty,
     })
-}
-
-const TOO_MANY: &str = "too many";
-
-/// A list of at most so many: few bytes of JSON can stand for much memory.
-fn up_to<'de, D: Deserializer<'de>, T: Deserialize<'de>, const MOST: usize>(
-    from: D,
-) -> Result<Vec<T>, D::Error> {
-    struct UpTo<T, const MOST: usize>(PhantomData<T>);
-
-    impl<'de, T: Deserialize<'de>, const MOST: usize> Visitor<'de> for UpTo<T, MOST> {
-        type Value = Vec<T>;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            write!(f, "a list of at most {MOST}")
-        }
-
-        fn visit_seq<A: SeqAccess<'de>>(self, mut from: A) -> Result<Vec<T>, A::Error> {
-            let mut list = Vec::new();
-            while let Some(next) = from.next_element()? {
-                if list.len() == MOST {
-                    return Err(A::Error::custom(TOO_MANY));
-                }
-                list.push(next);
-            }
-            Ok(list)
-        }
-    }
-
-    from.deserialize_seq(UpTo::<T, MOST>(PhantomData))
 }

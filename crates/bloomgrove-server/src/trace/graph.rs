@@ -1,18 +1,18 @@
-//! What is known so far: the graph that the answers of all sites make together.
+//! The graph of a trace, merged from the answers of all sites.
 //!
 //! ```text
-//!   id -> distance          links from the nearest of the ids asked for
-//!         node, who knows   what is said of it, by whom
+//!   id -> distance          links from the nearest of the ids traced
+//!         node, sites       its description, and which sites know it
 //!         told by a site    nothing yet < itself < its links, too
-//!   link -> who says so
+//!   link -> sites that report it
 //! ```
 //!
-//! An id `d` links away, of a trace of depth `D`, has `D - d` links to go. Each site that may know it
-//! must tell what it says of the id, and its links if there is one to go. That alone makes the result
-//! exact, whatever the sites told on the way: when nobody is to be asked any more, everything within
-//! the depth was told by everybody. An id that is found nearer than before is looked at again.
+//! An id at distance `d` in a trace of depth `D` has `D - d` links to go. Each site that may know it must return its
+//! description, and its links if there is at least one to go. That alone makes the result exact, whatever the sites returned
+//! on the way: when there is nothing left to query, every site has returned everything within the depth. An id that is
+//! found nearer than before is processed again.
 //!
-//! Cost: every answer is merged in time about linear in its size, and in what it brings nearer.
+//! Cost: merging an answer takes time about linear in its size, plus what it brings nearer.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
@@ -22,18 +22,18 @@ use bloomgrove_client::api::{Direction, Link, Node, Relation, Start, TraceLink, 
 
 use super::check::{Checked, Told};
 
-/// The place of an id in the graph.
+/// The index of an id in the graph.
 pub(super) type Place = usize;
-/// The place of a site in the list of sites, which is by name.
+/// The index of a site in the list of sites, which is sorted by name.
 pub(super) type SiteNo = u32;
 
-/// Who may have to be asked for what at most: a few bytes each.
+/// Maximum number of pairs of an id and a site that may know it, of a few bytes each.
 const MOST_NAMED: usize = 4_000_000;
-/// Of one question: ids, as sites take them, and their bytes.
-pub(super) const MOST_ASKED: usize = 10_000;
-const MOST_ASKED_BYTES: usize = 4 << 20;
+/// Maximum number of ids of one query, as sites accept them, and of their bytes.
+pub(super) const MOST_QUERIED: usize = 10_000;
+const MOST_QUERIED_BYTES: usize = 4 << 20;
 
-/// Ids to ask one site for.
+/// The ids to query one site for.
 pub(super) type Starts = Vec<Start>;
 
 #[derive(Debug)]
@@ -44,7 +44,7 @@ struct Spot {
     node: Option<Node>,
     /// Sites that know it, in order.
     known_to: Vec<SiteNo>,
-    /// Sites that may know it, in order, and what each has told.
+    /// Sites that may know it, in order, and what each has returned.
     told: Vec<(SiteNo, Told)>,
     /// Where its links lead.
     next: Vec<Place>,
@@ -54,21 +54,21 @@ struct Spot {
 pub(super) struct Graph {
     direction: Direction,
     depth: Option<u32>,
-    /// Links at most.
+    /// Maximum number of links.
     limit: usize,
     places: HashMap<Arc<str>, Place>,
     spots: Vec<Spot>,
     links: HashMap<(Place, Relation, Place), Vec<SiteNo>>,
-    /// Reached, and the index was not asked yet.
+    /// Ids that were reached but not yet looked up in the index.
     fresh: BTreeSet<Place>,
-    /// To be looked at: somebody may have to be asked.
+    /// Ids to process: sites may have to be queried for them.
     open: BTreeSet<Place>,
     named: usize,
-    /// Why it takes no more.
+    /// Why the graph is full.
     full: Option<String>,
 }
 
-/// What an answer brought.
+/// What an answer added.
 #[derive(Debug, Default)]
 pub(super) struct Taken {
     pub(super) nodes: u64,
@@ -120,7 +120,7 @@ impl Graph {
         place
     }
 
-    /// Links to go from an id: none if it is too far, `Some(None)` for as far as it goes.
+    /// Links to go from an id: none if it is too far away, `Some(None)` if unlimited.
     pub(super) fn to_go(&self, place: Place) -> Option<Option<u32>> {
         let distance = self.spots[place].distance?;
         match self.depth {
@@ -129,7 +129,7 @@ impl Graph {
         }
     }
 
-    /// Ids that the index was not asked for yet; they count as asked for.
+    /// Ids that were not looked up in the index yet; from now on they count as looked up.
     pub(super) fn take_fresh(&mut self) -> Vec<(Place, Arc<str>)> {
         let fresh = std::mem::take(&mut self.fresh);
         fresh
@@ -141,8 +141,9 @@ impl Graph {
     /// This site may know the id.
     pub(super) fn name(&mut self, place: Place, site: SiteNo) {
         if self.named >= MOST_NAMED {
-            self.full
-                .get_or_insert_with(|| format!("more than {MOST_NAMED} questions would be asked"));
+            self.full.get_or_insert_with(|| {
+                format!("more than {MOST_NAMED} ids would have to be queried")
+            });
             return;
         }
         let told = &mut self.spots[place].told;
@@ -152,13 +153,13 @@ impl Graph {
         }
     }
 
-    /// Whom to ask for what now, without those who are `gone`, and for `most` ids at once.
-    pub(super) fn questions(
+    /// Which sites to query for what now, except those that are `gone`, with at most `most` ids each.
+    pub(super) fn queries(
         &mut self,
         gone: impl Fn(SiteNo) -> bool,
         most: impl Fn(SiteNo) -> usize,
     ) -> BTreeMap<SiteNo, Starts> {
-        let mut questions: BTreeMap<SiteNo, (Starts, usize)> = BTreeMap::new();
+        let mut queries: BTreeMap<SiteNo, (Starts, usize)> = BTreeMap::new();
         let mut later = BTreeSet::new();
         for place in std::mem::take(&mut self.open) {
             let spot = &self.spots[place];
@@ -168,30 +169,30 @@ impl Graph {
             let needed = Told::needed(to_go);
             let lacking = spot.told.iter().filter(|(_, told)| *told < needed);
             for (site, _) in lacking.filter(|(site, _)| !gone(*site)) {
-                let (question, bytes) = questions.entry(*site).or_default();
-                if question.len() >= most(*site) || *bytes + spot.id.len() > MOST_ASKED_BYTES {
+                let (starts, bytes) = queries.entry(*site).or_default();
+                if starts.len() >= most(*site) || *bytes + spot.id.len() > MOST_QUERIED_BYTES {
                     later.insert(place);
                     continue;
                 }
                 *bytes += spot.id.len();
-                question.push(Start {
+                starts.push(Start {
                     id: spot.id.to_string(),
                     depth: to_go,
                 });
             }
         }
         self.open = later;
-        let questions = questions.into_iter();
-        questions.map(|(site, (ids, _))| (site, ids)).collect()
+        let queries = queries.into_iter();
+        queries.map(|(site, (ids, _))| (site, ids)).collect()
     }
 
-    /// These were not asked for in the end: somebody still has to be.
-    pub(super) fn ask_again(&mut self, left: &[Start]) {
+    /// These ids were not queried after all, and still have to be.
+    pub(super) fn query_again(&mut self, left: &[Start]) {
         let places = left.iter().filter_map(|start| self.places.get(&*start.id));
         self.open.extend(places);
     }
 
-    /// Takes an answer in.
+    /// Merges an answer.
     pub(super) fn take(&mut self, site: SiteNo, answer: Checked) -> Taken {
         let mut taken = Taken::default();
         let mut nearer = BinaryHeap::new();
@@ -206,7 +207,7 @@ impl Graph {
                 continue;
             }
             taken.links += u64::from(insert(self.links.entry(key).or_default(), site));
-            // Whoever says so knows both.
+            // A site that reports a link knows both of its ends.
             for place in [effect, cause] {
                 taken.nodes += u64::from(self.know(place, site, None));
             }
@@ -236,13 +237,13 @@ impl Graph {
                     self.named += 1;
                 }
             }
-            // What it has left open it is asked for again.
+            // What it has left open is queried again.
             self.open.insert(place);
         }
         taken
     }
 
-    /// A site knows this id; says whether that is new.
+    /// A site knows this id; returns whether that is new.
     fn know(&mut self, place: Place, site: SiteNo, said: Option<Node>) -> bool {
         let spot = &mut self.spots[place];
         let node = spot.node.get_or_insert_with(|| Node {
@@ -255,7 +256,7 @@ impl Graph {
         insert(&mut spot.known_to, site)
     }
 
-    /// Ids that are reached by a shorter way than before, and all behind them.
+    /// Updates ids that are reached on a shorter path than before, and all after them.
     fn bring_nearer(&mut self, mut nearer: BinaryHeap<Reverse<(u32, Place)>>) {
         while let Some(Reverse((distance, place))) = nearer.pop() {
             let spot = &mut self.spots[place];
@@ -272,12 +273,12 @@ impl Graph {
         }
     }
 
-    /// Why it takes no more, if so.
+    /// Why the graph is full, if it is.
     pub(super) fn full(&self) -> Option<&str> {
         self.full.as_deref()
     }
 
-    /// Documents and events, the nearest first, and links, in order; with the names of sites.
+    /// Documents and events, nearest first, and links, sorted; with the names of sites.
     pub(super) fn finish(self, names: &[Arc<str>]) -> (Vec<TraceNode>, Vec<TraceLink>) {
         let told_by = |sites: &[SiteNo]| -> Vec<String> {
             let names = sites.iter().filter_map(|site| names.get(*site as usize));
@@ -295,7 +296,7 @@ impl Graph {
                 true => *effect,
                 false => *cause,
             };
-            // Only a link that was taken from beyond the depth would be none of these.
+            // Only a link from beyond the depth would be missing here.
             let to_go = self.to_go(here);
             if to_go.is_some_and(|to_go| to_go != Some(0)) {
                 links.push(TraceLink {
@@ -324,7 +325,7 @@ impl Graph {
     }
 }
 
-/// Puts a site in its place; says whether it was not there.
+/// Inserts a site in order; returns whether it was new.
 fn insert(sites: &mut Vec<SiteNo>, site: SiteNo) -> bool {
     let place = sites.binary_search(&site);
     if let Err(at) = place {

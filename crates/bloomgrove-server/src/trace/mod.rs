@@ -1,35 +1,35 @@
 //! Traces: the lineage of documents across all sites, found in rounds.
 //!
 //! ```text
-//!   ids asked for
+//!   ids to trace
 //!        |
 //!        v
-//!   new ids --> index: whose sets may hold them? --> one question to each such site
+//!   new ids --> index: whose sets may contain them? --> one query to each such site
 //!        ^                                                 | all at the same time
-//!        `--- merge: links, nodes, what is nearer now <----' checked
+//!        `--- merge: links, nodes, shorter distances <-----' checked
 //! ```
 //!
-//! Each site follows its own links as far as they go, so a round takes a trace to the next
-//! sites, not to the next link. A site is asked only for what it may know and has not told.
+//! Each site follows its own links as far as they go, so a round takes a trace to the next sites, not to the next link. A
+//! site is queried only for what it may know and has not returned yet.
 //!
-//! | file | holds |
+//! | file | contents |
 //! |---|---|
-//! | `mod.rs` | `Tracer`: what can be asked, and how many at a time |
+//! | `mod.rs` | `Tracer`: checks queries, and limits how many run at a time |
 //! | `run.rs` | the rounds, and their limits |
-//! | `graph.rs` | what is known so far; who is to be asked for what |
-//! | `check.rs` | what an answer tells, as far as it was asked |
-//! | `site_query.rs`, `pool.rs` | one question to one site; connections |
-//! | `share.rs` | how much of it one site may take |
-//! | `report.rs` | what it took, and what may be missing |
+//! | `graph.rs` | what is known so far; which sites to query for what |
+//! | `check.rs` | checks an answer against its query |
+//! | `site_query.rs`, `pool.rs` | one query to one site; connections |
+//! | `share.rs` | how much of a trace one site may take |
+//! | `report.rs` | what a trace cost, and what may be missing |
 //!
-//! Source: section 4 of the Bloofi paper (Crainiceanu), which sends one query for each id.
-//! We differ in that all ids of a round go to a site in one message, that a site tells all it can reach, and
-//! in that what may be missing is told.
+//! Source: section 4 of the Bloofi paper (Crainiceanu), which sends one query for each id. We differ in that all ids of a
+//! round are sent to a site in one request, that a site returns all it can reach, and that the result says what may be
+//! missing.
 //!
-//! Cost: as many rounds as the longest way has changes of sites; memory for the links found and the
-//! answers on their way ([`TraceOptions`](crate::config::TraceOptions) and the constants of these files).
-//! Invariant: however triples are spread over sites, the result is that of one store with all of
-//! them, or `missing` tells why it may not be.
+//! Cost: as many rounds as the longest path has changes of sites; memory for the links found and the answers in progress
+//! ([`TraceOptions`](crate::config::TraceOptions) and the constants in these files).
+//! Invariant: however triples are distributed over sites, the result is that of one store with all of them, or `missing`
+//! says why it may not be.
 
 mod check;
 mod graph;
@@ -55,15 +55,15 @@ use crate::http::metrics as names;
 use pool::Pool;
 use run::Run;
 
-/// Traces at a time, and their questions that are on their way.
+/// Maximum number of traces at a time, and of their requests in progress.
 const TRACES: usize = 16;
 const REQUESTS: usize = 64;
-/// Ids to begin with.
+/// Maximum number of ids to start from.
 const MOST_IDS: usize = 1000;
-/// Links of one trace.
+/// Maximum number of links of one trace.
 const MOST_LINKS: u64 = 100_000;
 
-/// Asks sites on behalf of who traces.
+/// Queries sites for traces.
 #[derive(Debug)]
 pub struct Tracer {
     sites: SiteOptions,
@@ -79,9 +79,9 @@ impl Tracer {
     /// With the settings of a server.
     ///
     /// # Errors
-    /// Certificates that cannot be read.
+    /// If certificates cannot be read.
     pub fn new(config: &Config) -> Result<Self> {
-        // The rest is for sending it.
+        // The rest of the time is for sending the response.
         let most = config.limits.request_time.mul_f64(0.8);
         Ok(Self {
             sites: config.sites.clone(),
@@ -94,10 +94,10 @@ impl Tracer {
         })
     }
 
-    /// As [`new`](Self::new), with sites that are reached by `carrier`.
+    /// Like [`new`](Self::new), with sites that are reached through `carrier`.
     ///
     /// # Errors
-    /// As [`new`](Self::new).
+    /// Like [`new`](Self::new).
     pub fn carried(config: &Config, carrier: Arc<dyn Carrier>) -> Result<Self> {
         let tracer = Self::new(config)?;
         let pool = Pool::carried(config, carrier)?;
@@ -108,23 +108,23 @@ impl Tracer {
     ///
     /// # Errors
     /// Why not.
-    pub fn may_ask(&self, host: &str) -> Result<(), String> {
+    pub fn may_query(&self, host: &str) -> Result<(), String> {
         self.sites.may_be_at(host)
     }
 
-    /// The site, to be asked. Where sites may be is looked at again: it may have been registered when
-    /// other settings were in force.
+    /// A client for the site. Whether it may be at its host is checked again: it may have been registered under other
+    /// settings.
     fn site(&self, site: &KnownSite) -> Result<Site, String> {
         let host = host_of(&site.url).map_err(|error| error.to_string())?;
-        self.may_ask(&host)?;
+        self.may_query(&host)?;
         self.pool.site(site)
     }
 
-    /// The lineage of documents across all sites. Ends when it is dropped. Answers of sites are charged
-    /// while they come, and as long as the trace keeps them.
+    /// The lineage of documents across all sites. Aborted when dropped. Answers of sites are charged while they arrive, and as
+    /// long as the trace keeps them.
     ///
     /// # Errors
-    /// What cannot be asked; too many traces at a time.
+    /// If the query is invalid, or there are too many traces at a time.
     pub async fn trace(
         &self,
         coordinator: &Arc<Coordinator>,
@@ -133,7 +133,7 @@ impl Tracer {
     ) -> Result<Trace, Error> {
         check(request)?;
         let _permit = self.traces.try_acquire().map_err(|_| {
-            let detail = format!("{TRACES} traces are under way; try again in a moment");
+            let detail = format!("{TRACES} traces are already running; try again in a moment");
             Error::new(Code::Busy, detail)
         })?;
         let mut run = Run::new(self, coordinator, request, charge);
@@ -144,29 +144,31 @@ impl Tracer {
     }
 }
 
-/// Whether this can be asked.
+/// Checks a query.
 fn check(request: &TraceQuery) -> Result<(), Error> {
     let wrong = |detail: String| Err(Error::new(Code::Invalid, detail));
     let ids = request.ids.len();
     if !(1..=MOST_IDS).contains(&ids) {
-        return wrong(format!("{ids} ids; a trace begins with 1 to {MOST_IDS}"));
+        return wrong(format!(
+            "the query has {ids} ids; a trace starts from 1 to {MOST_IDS}"
+        ));
     }
     let is_id = |id: &&String| !(1..=LONGEST_ENCRYPTED_ID).contains(&id.len());
     if let Some(id) = request.ids.iter().find(is_id) {
         return wrong(format!(
-            "an id has {} bytes; it may have 1 to {LONGEST_ENCRYPTED_ID}",
+            "an id is {} bytes long; it must have 1 to {LONGEST_ENCRYPTED_ID} bytes",
             id.len()
         ));
     }
     if let Some(seconds) = request.seconds
         && (seconds <= 0.0 || seconds.is_nan())
     {
-        return wrong(format!("seconds is {seconds}; a trace needs some time"));
+        return wrong(format!("seconds is {seconds}; it must be above 0"));
     }
     match request.links {
-        Some(links) if !(1..=MOST_LINKS).contains(&links) => {
-            wrong(format!("links is {links}; it may be 1 to {MOST_LINKS}"))
-        }
+        Some(links) if !(1..=MOST_LINKS).contains(&links) => wrong(format!(
+            "links is {links}; it must be from 1 to {MOST_LINKS}"
+        )),
         _ => Ok(()),
     }
 }

@@ -1,8 +1,7 @@
-//! Connections to sites: one client for all that speak HTTP, one for all that speak TLS.
+//! Connections to sites: one client for all with HTTP, one for all with HTTPS.
 //!
-//! Each site is shown its own key and no other. Nothing goes through a proxy, and nobody is followed to where he
-//! points. A name that leads to a link-local address leads nowhere: whether it does is seen when it is looked up, since
-//! it may lead elsewhere by the next time.
+//! Each site only gets its own access key. Proxies are not used, and redirects are not followed. A host name that resolves to
+//! a link-local address is not reachable: this is checked on every lookup, since the address may change.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -14,14 +13,14 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use crate::config::{Config, is_link_local};
 use crate::coordinator::KnownSite;
 
-/// Bytes of one answer at most.
+/// Maximum size of one answer.
 pub(super) const ANSWER: u64 = 8 << 20;
 
 #[derive(Debug)]
 pub(super) struct Pool {
     plain: Client,
-    /// Made when it is first needed, unless it has an authority of its own: a machine without any
-    /// authorities may well have sites without TLS.
+    /// Created when first needed, unless it has its own certificate authority: a machine without any authorities may well have
+    /// sites without TLS.
     secure: OnceLock<Result<Client, String>>,
     time: Duration,
 }
@@ -31,10 +30,15 @@ impl Pool {
         let time = config.trace.time;
         let secure = OnceLock::new();
         if let Some(path) = &config.sites.ca {
-            let told = || format!("{}: the authority of the sites", path.display());
+            let told = || {
+                format!(
+                    "{}: invalid certificate authority for sites",
+                    path.display()
+                )
+            };
             let pem = std::fs::read(path).with_context(told)?;
             let client = client("https://localhost", time, Some(&pem)).with_context(told)?;
-            // It is empty.
+            // It is still empty.
             let _ = secure.set(Ok(client));
         }
         Ok(Self {
@@ -44,7 +48,7 @@ impl Pool {
         })
     }
 
-    /// One whose sites are reached by `carrier`, without TLS.
+    /// A pool whose sites are reached through `carrier`, without TLS.
     pub(super) fn carried(config: &Config, carrier: Arc<dyn Carrier>) -> Result<Self> {
         let plain = Client::builder("http://localhost").carrier(carrier);
         Ok(Self {
@@ -54,7 +58,7 @@ impl Pool {
         })
     }
 
-    /// The site, to be asked.
+    /// A client for the site.
     pub(super) fn site(&self, site: &KnownSite) -> Result<Site, String> {
         let client = match site.url.starts_with("https:") {
             false => &self.plain,
@@ -86,7 +90,7 @@ fn client(
     }
 }
 
-/// Looks names up as the system does, and leaves out what no site has.
+/// Resolves names like the system does, without addresses that no site has.
 struct Resolver;
 
 impl Resolve for Resolver {

@@ -1,4 +1,4 @@
-//! What a trace took, who was asked, and what may be missing.
+//! What a trace cost, which sites were queried, and what may be missing.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io;
@@ -11,24 +11,24 @@ use bloomgrove_client::api::{
 use super::graph::{SiteNo, Taken};
 use super::site_query::SiteAnswer;
 
-/// Ids that tell why a site was asked.
+/// Number of ids reported as the reason for querying a site.
 const WHY: usize = 3;
-/// What may be missing is told so often for one cause.
+/// Maximum number of reports of what may be missing for one cause.
 const TOLD: usize = 100;
-/// What a site answers that knows nothing.
+/// The answer of a site that knows nothing.
 const NOTHING: &str = "{\"links\":[],\"nodes\":[]}";
 
 #[derive(Debug)]
 pub(super) struct Report {
     started: Instant,
     sites: u64,
-    asked: BTreeMap<SiteNo, SiteReport>,
+    queried: BTreeMap<SiteNo, SiteReport>,
     missing: Vec<Missing>,
     unregistered: BTreeSet<String>,
     overfull: BTreeSet<SiteNo>,
     cut: u64,
     cost: TraceCost,
-    /// Different ids that were asked about.
+    /// Different ids that were queried.
     ids: u64,
 }
 
@@ -37,7 +37,7 @@ impl Report {
         Self {
             started: Instant::now(),
             sites: sites as u64,
-            asked: BTreeMap::new(),
+            queried: BTreeMap::new(),
             missing: Vec::new(),
             unregistered: BTreeSet::new(),
             overfull: BTreeSet::new(),
@@ -54,7 +54,7 @@ impl Report {
         });
     }
 
-    /// Of these sites, those that the index may lack something of: some are named, the others counted.
+    /// Sites of which the index may lack something: some are listed, the others counted.
     pub(super) fn miss_behind<'a>(&mut self, sites: impl Iterator<Item = (&'a str, String)>) {
         let (told, mut more) = (self.missing.len(), 0u64);
         for (name, why) in sites {
@@ -65,13 +65,13 @@ impl Report {
         }
         if more > 0 {
             let why = format!(
-                "{more} more sites are out of touch or could not publish; the list of sites names them"
+                "{more} more sites are offline or could not publish; see the list of sites"
             );
             self.miss(None, why);
         }
     }
 
-    /// The index named sets of sites that are not registered.
+    /// Sets of unregistered sites matched.
     pub(super) fn miss_unregistered(&mut self, names: BTreeSet<String>) {
         for name in names {
             if self.unregistered.len() > TOLD || self.unregistered.contains(&name) {
@@ -79,7 +79,7 @@ impl Report {
             }
             self.unregistered.insert(name.clone());
             if self.unregistered.len() > TOLD {
-                let why = "more sites than these have sets here and are not registered";
+                let why = "further sites have sets here but are not registered";
                 self.miss(None, why);
             } else {
                 let why = format!("{name} has sets here but is not registered");
@@ -88,13 +88,13 @@ impl Report {
         }
     }
 
-    /// Only an over-full set of this site named an id: the site is not queried for it.
+    /// For an id, only an over-full set of this site matched: the site is not queried for it.
     pub(super) fn miss_overfull(&mut self, number: SiteNo, name: &str, rate: f64) {
         if self.overfull.len() > TOLD || !self.overfull.insert(number) {
             return;
         }
         if self.overfull.len() > TOLD {
-            self.miss(None, "more sites than these have over-full sets");
+            self.miss(None, "further sites have over-full sets");
             return;
         }
         let why = format!(
@@ -109,39 +109,39 @@ impl Report {
         self.cost.index_milliseconds += milliseconds(time);
     }
 
-    /// A round begins: ids that are new in it, and what sites will be asked.
+    /// A round starts: the ids that are new in it, and the queries to be sent.
     pub(super) fn round<'a>(
         &mut self,
         new: Vec<Start>,
-        questions: impl Iterator<Item = &'a Vec<Start>>,
+        queries: impl Iterator<Item = &'a Vec<Start>>,
         direction: Direction,
     ) {
         self.cost.rounds += 1;
         self.ids += new.len() as u64;
-        // Everybody would be asked for all of these.
+        // Without the index, all sites would be queried for all of these.
         let mut ids = new;
         let mut seen: HashSet<String> = ids.iter().map(|start| start.id.clone()).collect();
-        for start in questions.flatten() {
+        for start in queries.flatten() {
             if seen.insert(start.id.clone()) {
                 ids.push(start.clone());
             }
         }
-        let question = LineageQuery {
+        let query = LineageQuery {
             ids,
             direction,
             links: None,
         };
-        self.cost.broadcast.bytes += self.sites * json_bytes(&question);
+        self.cost.broadcast.bytes += self.sites * json_bytes(&query);
         self.cost.broadcast.bytes += self.sites * NOTHING.len() as u64;
     }
 
-    /// A site has answered, or has not.
-    pub(super) fn asked(&mut self, name: &str, asked: &SiteAnswer) {
-        self.cost.bytes_received += asked.bytes_received;
-        let site = self.site(asked.number, name);
-        site.requests += asked.requests;
-        site.ids += asked.question.len() as u64;
-        for start in &asked.question {
+    /// A site has answered, or failed to.
+    pub(super) fn answered(&mut self, name: &str, outcome: &SiteAnswer) {
+        self.cost.bytes_received += outcome.bytes_received;
+        let site = self.site(outcome.number, name);
+        site.requests += outcome.requests;
+        site.ids += outcome.starts.len() as u64;
+        for start in &outcome.starts {
             if site.why.len() == WHY {
                 break;
             }
@@ -149,20 +149,21 @@ impl Report {
                 site.why.push(start.id.clone());
             }
         }
-        site.bytes_sent += asked.bytes_sent;
-        site.bytes_received += asked.bytes_received;
-        site.milliseconds += milliseconds(asked.time);
-        match &asked.answer {
+        site.bytes_sent += outcome.bytes_sent;
+        site.bytes_received += outcome.bytes_received;
+        site.milliseconds += milliseconds(outcome.time);
+        match &outcome.answer {
             Ok(answer) => {
                 site.dropped += answer.dropped;
-                site.empty_answers += u64::from(answer.empty_answers);
-                // In place of the answer of one that knows nothing.
-                let bytes = asked.bytes_received.saturating_sub(NOTHING.len() as u64);
+                site.empty_answers += u64::from(answer.is_empty);
+                // Instead of the answer of a site that knows nothing.
+                let bytes = outcome.bytes_received.saturating_sub(NOTHING.len() as u64);
                 self.cost.broadcast.bytes += bytes;
                 for id in &answer.cut {
                     self.cut += 1;
                     if self.cut <= TOLD as u64 {
-                        let why = format!("{id} has more links there than fit into an answer");
+                        let why =
+                            format!("{id} has more links at this site than fit into an answer");
                         self.miss(Some(name), why);
                     }
                 }
@@ -182,21 +183,21 @@ impl Report {
     }
 
     fn site(&mut self, number: SiteNo, name: &str) -> &mut SiteReport {
-        self.asked.entry(number).or_insert_with(|| SiteReport {
+        self.queried.entry(number).or_insert_with(|| SiteReport {
             name: name.to_owned(),
             ..SiteReport::default()
         })
     }
 
     pub(super) fn took(&mut self, number: SiteNo, taken: &Taken) {
-        if let Some(site) = self.asked.get_mut(&number) {
+        if let Some(site) = self.queried.get_mut(&number) {
             site.nodes += taken.nodes;
             site.links += taken.links;
         }
     }
 
     pub(super) fn finish(self) -> (Vec<SiteReport>, Vec<Missing>, TraceCost) {
-        let sites: Vec<SiteReport> = self.asked.into_values().collect();
+        let sites: Vec<SiteReport> = self.queried.into_values().collect();
         let sum = |of: fn(&SiteReport) -> u64| sites.iter().map(of).sum();
         let cost = TraceCost {
             sites: self.sites,
@@ -220,8 +221,8 @@ fn milliseconds(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
-/// How long it is as JSON.
-fn json_bytes(question: &LineageQuery) -> u64 {
+/// The length of a query as JSON.
+fn json_bytes(query: &LineageQuery) -> u64 {
     struct Count(u64);
 
     impl io::Write for Count {
@@ -236,7 +237,7 @@ fn json_bytes(question: &LineageQuery) -> u64 {
     }
 
     let mut count = Count(0);
-    // Counting does not fail.
-    let _ = serde_json::to_writer(&mut count, question);
+    // Counting cannot fail.
+    let _ = serde_json::to_writer(&mut count, query);
     count.0
 }

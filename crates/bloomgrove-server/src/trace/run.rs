@@ -1,4 +1,4 @@
-//! A trace under way: rounds of looking up, asking and merging, until nothing is new or a limit is reached.
+//! A running trace: rounds of looking up, querying and merging, until nothing is new or a limit is reached.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -21,33 +21,33 @@ use crate::coordinator::{Coordinator, KnownSite};
 use crate::http::metrics as names;
 use bloomgrove_render as render;
 
-/// Seconds, unless others are asked for.
+/// The default time limit in seconds.
 const SECONDS: f64 = 10.0;
-/// Questions of one trace that are on their way: half of all, so that sites that stall cannot hold up
-/// every other trace.
+/// Maximum number of queries of one trace in progress: half of the total, so that sites that stall cannot hold up
+/// all other traces.
 const AT_A_TIME: usize = 32;
-/// What an answer takes while the trace keeps it, for each of its bytes.
+/// Memory of an answer while the trace keeps it, per byte.
 const KEPT: u64 = 3;
-/// Ids that are looked up together: a site's number for each that may know one is kept.
+/// Ids that are looked up together: for each, the numbers of the sites that may know it are kept.
 const LOOKED_UP: usize = 256;
 
-/// Sites that are to answer, and whether the question has gone out.
+/// Sites whose answers are pending, and whether the query has been sent.
 type Waiting = BTreeMap<SiteNo, Arc<AtomicBool>>;
 
-/// A trace under way.
+/// A running trace.
 pub(super) struct Run<'a> {
     tracer: &'a Tracer,
     coordinator: &'a Arc<Coordinator>,
     request: &'a TraceQuery,
     charge: &'a Charge,
     sites: Vec<KnownSite>,
-    /// The coordinator's, when it began.
+    /// The coordinator's version when the trace started.
     version: u64,
     numbers: Arc<HashMap<Arc<str>, SiteNo>>,
     shares: Shares,
-    /// Sites that are not asked any more.
+    /// Sites that are not queried any more.
     gone: HashSet<SiteNo>,
-    /// For questions of this trace that are on their way.
+    /// Limits the queries of this trace in progress.
     room: Arc<Semaphore>,
     graph: Graph,
     report: Report,
@@ -98,7 +98,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Until nobody is to be asked any more, or a limit is reached.
+    /// Runs rounds until there is nothing left to query, or a limit is reached.
     pub(super) async fn rounds(&mut self) -> Result<(), Error> {
         loop {
             let fresh = self.graph.take_fresh();
@@ -107,8 +107,8 @@ impl<'a> Run<'a> {
             }
             let (gone, shares) = (&self.gone, &self.shares);
             let most = |site| shares.size(site).ids;
-            let questions = self.graph.questions(|site| gone.contains(&site), most);
-            if fresh.is_empty() && questions.is_empty() {
+            let queries = self.graph.queries(|site| gone.contains(&site), most);
+            if fresh.is_empty() && queries.is_empty() {
                 return Ok(());
             }
             let new = fresh.iter().map(|(place, id)| Start {
@@ -117,7 +117,7 @@ impl<'a> Run<'a> {
             });
             let direction = self.request.direction;
             self.report
-                .round(new.collect(), questions.values(), direction);
+                .round(new.collect(), queries.values(), direction);
             if Instant::now() >= self.deadline {
                 self.late(Waiting::new());
                 return Ok(());
@@ -126,20 +126,20 @@ impl<'a> Run<'a> {
                 self.report.miss(None, format!("ended early: {why}"));
                 return Ok(());
             }
-            if !questions.is_empty() && !self.ask(questions).await {
+            if !queries.is_empty() && !self.query(queries).await {
                 return Ok(());
             }
         }
     }
 
-    /// Finds out who may know these ids.
+    /// Finds the sites that may know these ids.
     async fn name(&mut self, fresh: &[(Place, Arc<str>)]) -> Result<(), Error> {
         let started = Instant::now();
         if self.graph.full().is_some() || started >= self.deadline {
-            // It ends before anybody is asked.
+            // It ends before any site is queried.
             return Ok(());
         }
-        // Not instead: sites that are not registered are only found by their sets.
+        // In addition: unregistered sites are only found by their sets.
         if self.request.broadcast {
             for (place, _) in fresh {
                 for site in 0..self.sites.len() {
@@ -150,7 +150,7 @@ impl<'a> Run<'a> {
         let ids: Vec<Arc<str>> = fresh.iter().map(|(_, id)| id.clone()).collect();
         let (coordinator, numbers) = (self.coordinator.clone(), self.numbers.clone());
         let look = move || coordinator.sites_of(&ids, &numbers);
-        // On a thread of its own: an id may be in every set.
+        // On a separate thread: an id may be in every set.
         let named = tokio::task::spawn_blocking(look)
             .await
             .map_err(|_| Error::broken_off())?;
@@ -169,44 +169,44 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Asks all of them at the same time, and takes what they tell; says whether to go on.
-    async fn ask(&mut self, questions: BTreeMap<SiteNo, Starts>) -> bool {
-        let mut waiting: Waiting = questions
+    /// Queries all of these sites at the same time, and merges their answers; returns whether to continue.
+    async fn query(&mut self, queries: BTreeMap<SiteNo, Starts>) -> bool {
+        let mut waiting: Waiting = queries
             .keys()
             .map(|number| (*number, Arc::default()))
             .collect();
-        // Dropped with this, they end.
-        let mut asking: JoinSet<SiteAnswer> = JoinSet::new();
-        for (number, question) in questions {
+        // Aborted when dropped.
+        let mut sending: JoinSet<SiteAnswer> = JoinSet::new();
+        for (number, starts) in queries {
             let Some(site) = self.sites.get(number as usize) else {
                 continue;
             };
             let sent = waiting.get(&number).cloned().unwrap_or_default();
-            let ask = SiteQuery {
+            let query = SiteQuery {
                 number,
                 sent,
                 site: self.tracer.site(site),
-                question,
+                starts,
                 direction: self.request.direction,
                 size: self.shares.size(number),
-                // Not what is left of the trace: its end is not the site's fault.
+                // Not what is left of the trace's time: its end is not the site's fault.
                 time: self.tracer.site_time,
                 charge: self.charge.part(),
             };
-            asking.spawn(ask.ask(self.room.clone(), self.tracer.requests.clone()));
+            sending.spawn(query.send(self.room.clone(), self.tracer.requests.clone()));
         }
         let deadline = self.deadline.into();
         loop {
-            match timeout_at(deadline, asking.join_next()).await {
+            match timeout_at(deadline, sending.join_next()).await {
                 Ok(None) => {
-                    self.unanswered(waiting, "could not be asked; the server's log tells more");
+                    self.unanswered(waiting, "could not be queried; see the server's log");
                     return true;
                 }
-                // It panicked, and stays among those who are waited for.
-                Ok(Some(Err(error))) => tracing::error!(%error, "asking a site"),
-                Ok(Some(Ok(asked))) => {
-                    waiting.remove(&asked.number);
-                    if !self.take(asked) {
+                // It panicked, and its site stays among the pending ones.
+                Ok(Some(Err(error))) => tracing::error!(%error, "querying a site failed"),
+                Ok(Some(Ok(outcome))) => {
+                    waiting.remove(&outcome.number);
+                    if !self.take(outcome) {
                         return false;
                     }
                 }
@@ -215,32 +215,32 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Takes an answer; says whether to go on.
-    fn take(&mut self, mut asked: SiteAnswer) -> bool {
-        let number = asked.number;
+    /// Merges an answer; returns whether to continue.
+    fn take(&mut self, mut outcome: SiteAnswer) -> bool {
+        let number = outcome.number;
         let Some(site) = self.sites.get(number as usize) else {
             return true;
         };
-        metrics::counter!(names::SITE_REQUESTS).increment(asked.requests);
-        asked.leave_cut_open();
-        if asked.answer.is_ok()
-            && let Err(why) = self.shares.take(number, asked.size, asked.bytes)
+        metrics::counter!(names::SITE_REQUESTS).increment(outcome.requests);
+        outcome.leave_cut_open();
+        if outcome.answer.is_ok()
+            && let Err(why) = self.shares.take(number, outcome.size, outcome.bytes)
         {
-            asked.answer = Err(why);
+            outcome.answer = Err(why);
         }
-        if asked.answer.is_ok() && self.charge.take(asked.bytes * KEPT).is_err() {
-            asked.answer = Err("this server has no memory left for its answer".into());
+        if outcome.answer.is_ok() && self.charge.take(outcome.bytes * KEPT).is_err() {
+            outcome.answer = Err("the coordinator has no memory left for its answer".into());
         }
-        self.report.asked(&site.name, &asked);
-        match asked.answer {
+        self.report.answered(&site.name, &outcome);
+        match outcome.answer {
             Ok(answer) => {
                 let taken = self.graph.take(number, answer);
-                self.graph.ask_again(&asked.left);
+                self.graph.query_again(&outcome.left);
                 self.report.took(number, &taken);
             }
             Err(why) => {
                 metrics::counter!(names::SITE_FAILURES).increment(1);
-                tracing::warn!(site = %site.name, why, "a site did not answer a trace");
+                tracing::warn!(site = %site.name, why, "a site failed to answer a trace");
                 self.gone.insert(number);
             }
         }
@@ -251,24 +251,28 @@ impl<'a> Run<'a> {
         false
     }
 
-    /// The time is over.
+    /// The time limit is reached.
     fn late(&mut self, waiting: Waiting) -> bool {
-        let why = format!("ended early: {} s were over", self.seconds);
+        let why = format!(
+            "ended early: the time limit of {} s was reached",
+            self.seconds
+        );
         self.report.miss(None, why);
-        let (asked, unasked): (Waiting, Waiting) = waiting
+        let (sent, unsent): (Waiting, Waiting) = waiting
             .into_iter()
             .partition(|(_, sent)| sent.load(Relaxed));
-        self.unanswered(asked, "had not answered when the time was over");
-        // Others took all the time, which is not their fault.
-        for number in unasked.into_keys() {
+        self.unanswered(sent, "had not answered by the time limit");
+        // Others took all the time, which is not the fault of these.
+        for number in unsent.into_keys() {
             if let Some(site) = self.sites.get(number as usize) {
-                self.report.miss(Some(&site.name), "was not asked in time");
+                self.report
+                    .miss(Some(&site.name), "was not queried in time");
             }
         }
         false
     }
 
-    /// These sites have not answered, and are not asked any more.
+    /// These sites have not answered, and are not queried any more.
     fn unanswered(&mut self, sites: Waiting, why: &str) {
         for number in sites.into_keys() {
             if let Some(site) = self.sites.get(number as usize) {
@@ -279,7 +283,7 @@ impl<'a> Run<'a> {
     }
 
     pub(super) async fn finish(mut self) -> Result<Trace, Error> {
-        // Sets may have gone while it looked for them.
+        // Sets may have been removed during the trace.
         if !self.request.broadcast {
             let behind = self.coordinator.behind_since(self.version);
             let behind = behind.into_iter().filter(|(name, _)| {

@@ -1,33 +1,32 @@
-//! How much a site is asked for at once, and how much it may tell, so that none takes the room of others.
+//! How much a site is queried for at once, and how much it may return, so that no site takes the share of others.
 //!
 //! ```text
-//!   answer too large   an eighth of the links, a sixteenth of the ids; the rest is asked for later
+//!   answer too large   an eighth of the links, a sixteenth of the ids; the rest is queried later
 //!   answer small       more again, by as much as would surely fit
-//!   too few links      of an id with many, when fewer were asked for: once more, the id alone
+//!   too few links      for an id with many, when fewer were requested: again, for this id alone
 //! ```
 //!
-//! A site may take half of what the others have left of a trace's bytes: one alone half of all, and
-//! however many flood, those that come after have some. Answers that are too large are not kept, so
-//! they are only counted.
+//! A site may use half of what the others have left of a trace's bytes: a single one half of all, and however many flood,
+//! there is something left for those that come later. Answers that are too large are not kept, only counted.
 
 use std::collections::HashMap;
 
 use bloomgrove_client::api::MOST_LINKS;
 
-use super::graph::{MOST_ASKED, SiteNo};
+use super::graph::{MOST_QUERIED, SiteNo};
 use super::pool::ANSWER;
 
-/// Bytes of all answers that one trace keeps.
+/// Maximum size of all answers that one trace keeps.
 const MOST_BYTES: u64 = 64 << 20;
-/// When an answer is too large, so many times fewer links are asked for, down to about so many; and so
-/// many times fewer ids, down to one.
+/// If an answer is too large, the number of links requested is divided by this, down to about this many; and the number of
+/// ids, down to one.
 const FEWER_LINKS: u64 = 8;
 const FEWEST_LINKS: u64 = 64;
 const FEWER_IDS: usize = 16;
-/// Answers that are too large, less those that are not, until a site is given up.
+/// A site is given up when this many more of its answers were too large than were not.
 const TOO_LARGE: u32 = 8;
 
-/// What to ask a site for at once.
+/// How much to query a site for at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Size {
     pub(super) links: u64,
@@ -39,14 +38,14 @@ impl Default for Size {
     fn default() -> Self {
         Self {
             links: MOST_LINKS,
-            ids: MOST_ASKED,
+            ids: MOST_QUERIED,
             too_large: 0,
         }
     }
 }
 
 impl Size {
-    /// The answer to so many ids was too large: says whether there is a smaller question.
+    /// The answer to this many ids was too large: returns whether a smaller query is possible.
     pub(super) fn shrink(&mut self, ids: usize) -> bool {
         self.too_large += 1;
         if self.too_large > TOO_LARGE || (self.links < FEWEST_LINKS && ids <= 1) {
@@ -59,7 +58,7 @@ impl Size {
         true
     }
 
-    /// Whether fewer links are asked for than a site could tell.
+    /// Whether fewer links are requested than a site could return.
     pub(super) fn is_fewer_links(&self) -> bool {
         self.links < MOST_LINKS
     }
@@ -73,16 +72,16 @@ impl Size {
         }
     }
 
-    /// An answer had so many bytes.
+    /// An answer had this many bytes.
     fn grow(&mut self, bytes: u64) {
         let times = (ANSWER / 2 / bytes.max(1)).clamp(1, FEWER_LINKS);
         self.links = (self.links * times).min(MOST_LINKS);
-        self.ids = (self.ids * times as usize).min(MOST_ASKED);
+        self.ids = (self.ids * times as usize).min(MOST_QUERIED);
         self.too_large = self.too_large.saturating_sub(1);
     }
 }
 
-/// What each site has told so far.
+/// What each site has returned so far.
 #[derive(Debug, Default)]
 pub(super) struct Shares {
     sites: HashMap<SiteNo, (Size, u64)>,
@@ -90,16 +89,16 @@ pub(super) struct Shares {
 }
 
 impl Shares {
-    /// What to ask this site for.
+    /// How much to query this site for.
     pub(super) fn size(&self, site: SiteNo) -> Size {
         let known = self.sites.get(&site);
         known.map(|(size, _)| *size).unwrap_or_default()
     }
 
-    /// A site has told so many bytes, asked for so much.
+    /// A site has returned this many bytes to a query of this size.
     ///
     /// # Errors
-    /// That is more than its share: the answer is not to be kept.
+    /// If that is more than its share: the answer must not be kept.
     pub(super) fn take(&mut self, site: SiteNo, mut size: Size, bytes: u64) -> Result<(), String> {
         size.grow(bytes);
         let (known, own) = self.sites.entry(site).or_default();
@@ -108,7 +107,7 @@ impl Shares {
         let share = MOST_BYTES.saturating_sub(of_others) / 2;
         if *own + bytes > share {
             return Err(format!(
-                "it told more than {:.1} MiB, half of what others left of the {} MiB of a trace",
+                "it returned more than {:.1} MiB, half of what other sites have left of the {} MiB for a trace",
                 share as f64 / f64::from(1 << 20),
                 MOST_BYTES >> 20
             ));
@@ -126,7 +125,7 @@ mod tests {
     #[test]
     fn questions_shrink_to_one_id_and_grow_again() {
         let mut size = Size::default();
-        let mut ids = MOST_ASKED;
+        let mut ids = MOST_QUERIED;
         let mut tries = 0;
         while size.shrink(ids) {
             ids = ids.min(size.ids);
@@ -151,10 +150,10 @@ mod tests {
     fn a_site_that_is_too_large_again_and_again_is_given_up() {
         let mut size = Size::default();
         for _ in 0..TOO_LARGE {
-            assert!(size.shrink(MOST_ASKED));
+            assert!(size.shrink(MOST_QUERIED));
             size.links = MOST_LINKS;
         }
-        assert!(!size.shrink(MOST_ASKED));
+        assert!(!size.shrink(MOST_QUERIED));
     }
 
     #[test]

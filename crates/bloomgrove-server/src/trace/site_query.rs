@@ -1,7 +1,7 @@
-//! One question to one site: sent when there is room, answered in time, checked.
+//! One query to one site: sent when there is capacity, answered in time, checked.
 //!
-//! What goes wrong is told to who traces in words of ours. What a server says that is no site is not repeated: whoever
-//! registers a site could otherwise read through the coordinator what only it can reach.
+//! Errors are reported to the client in our own words. What a server that is not a site responds is not repeated: otherwise,
+//! by registering a site, one could read through the coordinator what only it can reach.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -17,39 +17,39 @@ use super::graph::{SiteNo, Starts};
 use super::pool::ANSWER;
 use super::share::Size;
 
-/// Of what a site says for people, so many characters are repeated.
+/// Maximum number of characters repeated from the message of a site.
 const REPEATED: usize = 200;
 
-/// What is to be asked.
+/// A query to one site.
 pub(super) struct SiteQuery {
     pub(super) number: SiteNo,
-    /// Set when it goes out.
+    /// Set when it is sent.
     pub(super) sent: Arc<AtomicBool>,
-    /// The site, or why it cannot be asked.
+    /// The site, or why it cannot be queried.
     pub(super) site: Result<Site, String>,
-    pub(super) question: Starts,
+    pub(super) starts: Starts,
     pub(super) direction: Direction,
-    /// What to ask for at once.
+    /// How much to query at once.
     pub(super) size: Size,
-    /// How long one answer may take.
+    /// Time limit for one answer.
     pub(super) time: Duration,
-    /// For its answer.
+    /// For the memory of its answer.
     pub(super) charge: Charge,
 }
 
-/// What came of it.
+/// The outcome of a query.
 #[derive(Debug)]
 pub(super) struct SiteAnswer {
     pub(super) number: SiteNo,
-    pub(super) question: Starts,
-    /// Of the question, what was too much.
+    pub(super) starts: Starts,
+    /// The ids that were too many for one query.
     pub(super) left: Starts,
     /// What fits into an answer of this site.
     pub(super) size: Size,
-    /// Of the question, all times it was sent.
+    /// Bytes of the query, each time it was sent.
     pub(super) bytes_sent: u64,
     pub(super) bytes_received: u64,
-    /// Those of the answer that is kept.
+    /// Bytes of the answer that is kept.
     pub(super) bytes: u64,
     pub(super) requests: u64,
     pub(super) time: Duration,
@@ -57,12 +57,12 @@ pub(super) struct SiteAnswer {
 }
 
 impl SiteQuery {
-    /// Asks, once there is room in this trace and then among all; once more if the connection breaks, and for less if the answer is too
-    /// large.
-    pub(super) async fn ask(self, own: Arc<Semaphore>, all: Arc<Semaphore>) -> SiteAnswer {
-        let mut asked = SiteAnswer {
+    /// Sends the query once there is capacity in this trace and then in total; again if the connection breaks, and for less if
+    /// the answer is too large.
+    pub(super) async fn send(self, own: Arc<Semaphore>, all: Arc<Semaphore>) -> SiteAnswer {
+        let mut outcome = SiteAnswer {
             number: self.number,
-            question: Vec::new(),
+            starts: Vec::new(),
             left: Vec::new(),
             size: self.size,
             bytes_sent: 0,
@@ -70,14 +70,14 @@ impl SiteQuery {
             bytes: 0,
             requests: 0,
             time: Duration::ZERO,
-            answer: Err("the server is stopping".into()),
+            answer: Err("the server is shutting down".into()),
         };
         let mut request = LineageQuery {
-            ids: self.question,
+            ids: self.starts,
             direction: self.direction,
             links: links(self.size),
         };
-        // For its answer, too, however large it is.
+        // Also for its answer, however large it is.
         let room = async {
             let permits = (own.acquire().await.ok()?, all.acquire().await.ok()?);
             self.charge.wait(ANSWER).await.ok()?;
@@ -88,46 +88,48 @@ impl SiteQuery {
                 self.sent.store(true, Relaxed);
                 let started = Instant::now();
                 let sent =
-                    tokio::time::timeout(self.time, send(&site, &mut request, &mut asked)).await;
+                    tokio::time::timeout(self.time, send(&site, &mut request, &mut outcome)).await;
                 let limit = self.time.as_secs_f64();
                 let bytes = sent.unwrap_or_else(|_| Err(format!("no answer within {limit:.1} s")));
-                asked.time = started.elapsed();
+                outcome.time = started.elapsed();
                 match bytes {
                     Ok(bytes) => {
-                        asked.bytes = bytes.len() as u64;
-                        asked.bytes_received += asked.bytes;
-                        // Milliseconds, for the largest.
+                        outcome.bytes = bytes.len() as u64;
+                        outcome.bytes_received += outcome.bytes;
+                        // Takes milliseconds for the largest.
                         let work = tokio::task::spawn_blocking(move || {
                             let checked = check::check(&bytes, &request.ids, request.direction);
                             (checked, request.ids)
                         });
                         match work.await {
-                            Ok((checked, ids)) => (asked.answer, asked.question) = (checked, ids),
-                            Err(_) => asked.answer = Err("its answer could not be read".into()),
+                            Ok((checked, ids)) => (outcome.answer, outcome.starts) = (checked, ids),
+                            Err(_) => {
+                                outcome.answer = Err("its answer could not be checked".into())
+                            }
                         }
                     }
-                    Err(why) => (asked.answer, asked.question) = (Err(why), request.ids),
+                    Err(why) => (outcome.answer, outcome.starts) = (Err(why), request.ids),
                 }
             }
-            (Err(why), _) => (asked.answer, asked.question) = (Err(why), request.ids),
-            (_, None) => asked.question = request.ids,
+            (Err(why), _) => (outcome.answer, outcome.starts) = (Err(why), request.ids),
+            (_, None) => outcome.starts = request.ids,
         }
-        asked
+        outcome
     }
 }
 
-/// How many are asked for, unless it is as many as sites tell.
+/// The number of links to request, unless it is the maximum.
 fn links(size: Size) -> Option<u64> {
     size.is_fewer_links().then_some(size.links)
 }
 
 impl SiteAnswer {
-    /// Ids whose links did not fit because fewer were asked for, on behalf of others, are open.
+    /// Ids whose links did not fit because fewer were requested, on account of others, have to be queried again.
     pub(super) fn leave_cut_open(&mut self) {
         let Ok(answer) = &mut self.answer else {
             return;
         };
-        if answer.cut.is_empty() || self.question.len() == 1 || !self.size.is_fewer_links() {
+        if answer.cut.is_empty() || self.starts.len() == 1 || !self.size.is_fewer_links() {
             return;
         }
         answer.leave_cut_open();
@@ -138,29 +140,29 @@ impl SiteAnswer {
 async fn send(
     site: &Site,
     request: &mut LineageQuery,
-    asked: &mut SiteAnswer,
+    outcome: &mut SiteAnswer,
 ) -> Result<Vec<u8>, String> {
-    let mut question = serde_json::to_vec(request).map_err(|error| error.to_string())?;
+    let mut starts = serde_json::to_vec(request).map_err(|error| error.to_string())?;
     let mut broke = false;
     loop {
-        asked.requests += 1;
-        asked.bytes_sent += question.len() as u64;
-        match site.lineage_bytes(question.clone()).await {
+        outcome.requests += 1;
+        outcome.bytes_sent += starts.len() as u64;
+        match site.lineage_bytes(starts.clone()).await {
             Ok(answer) => return Ok(answer),
             Err(Error::Transport { source, .. }) if !broke && !source.is_timeout() => {
                 broke = true;
-                tracing::debug!(error = %source, "a site is asked once more");
+                tracing::debug!(error = %source, "retrying a query to a site");
             }
             Err(error @ Error::Answer { status: 200, .. }) => {
-                asked.bytes_received += ANSWER;
-                // Long ids and texts: the same in smaller parts, and the rest another time.
-                if !asked.size.shrink(request.ids.len()) {
+                outcome.bytes_received += ANSWER;
+                // Long ids and texts: send the query in smaller parts, and the rest another time.
+                if !outcome.size.shrink(request.ids.len()) {
                     return Err(told(&error));
                 }
-                request.links = links(asked.size);
-                let kept = asked.size.ids.min(request.ids.len());
-                asked.left.extend(request.ids.drain(kept..));
-                question = serde_json::to_vec(request).map_err(|error| error.to_string())?;
+                request.links = links(outcome.size);
+                let kept = outcome.size.ids.min(request.ids.len());
+                outcome.left.extend(request.ids.drain(kept..));
+                starts = serde_json::to_vec(request).map_err(|error| error.to_string())?;
             }
             Err(error) => {
                 tracing::debug!(%error, "a site does not answer");
@@ -170,7 +172,7 @@ async fn send(
     }
 }
 
-/// What went wrong, as it is told to who traces.
+/// An error as reported to the client.
 fn told(error: &Error) -> String {
     match error {
         Error::Problem(problem) => {
@@ -180,17 +182,17 @@ fn told(error: &Error) -> String {
         }
         Error::Transport { source, .. } if source.is_timeout() => "no answer in time".into(),
         Error::Transport { .. } if error.to_string().contains("certificate") => {
-            "its certificate is not trusted here (`sites.ca` in the server's configuration names an \
+            "its certificate is not trusted (`sites.ca` in the server's configuration sets the certificate \
              authority)"
                 .into()
         }
         Error::Transport { source, .. } if source.is_connect() => "it cannot be reached".into(),
         Error::Transport { .. } => "the connection broke".into(),
         Error::Answer { status: 200, .. } => {
-            format!("its answer has more than {} MiB", ANSWER >> 20)
+            format!("its answer is larger than {} MiB", ANSWER >> 20)
         }
         Error::Answer { status, .. } => {
-            format!("it answered with status {status}, as no site does")
+            format!("it answered with status {status}, unlike a site")
         }
         error => error.to_string(),
     }

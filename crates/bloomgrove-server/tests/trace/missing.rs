@@ -108,7 +108,7 @@ async fn a_silent_site_is_named_and_a_site_that_moves_is_found() {
     }
     let found = trace(&running, "a").await;
     let told = why(&found, "silent");
-    assert!(told[0].starts_with("out of touch"), "{told:?}");
+    assert!(told[0].starts_with("offline"), "{told:?}");
     assert_eq!(found.missing.len(), 1);
     client.register_site("silent", &silent).await.unwrap();
     assert!(trace(&running, "a").await.complete);
@@ -126,7 +126,7 @@ async fn a_silent_site_is_named_and_a_site_that_moves_is_found() {
     // After a start nobody knows what a site did meanwhile, until it is heard of.
     let running = Running::start_in(running.stop().await, |_| {}).await;
     let found = trace(&running, "a").await;
-    assert!(why(&found, "silent")[0].starts_with("not heard of since"));
+    assert!(why(&found, "silent")[0].starts_with("no heartbeat since"));
     running
         .client
         .register_site("silent", &silent)
@@ -179,7 +179,7 @@ async fn a_site_at_a_host_that_is_not_allowed_any_more_is_not_asked() {
     let told = why(&found, "site");
     let is_told = told
         .iter()
-        .any(|why| why.contains("asks no sites at localhost"));
+        .any(|why| why.contains("does not query sites at localhost"));
     assert!(is_told, "{told:?}");
     assert_eq!((asked.len(), site.keys().len()), (1, 0));
     running.stop().await;
@@ -200,7 +200,7 @@ async fn an_id_with_too_many_links_is_named() {
     let found = trace(&running, "a").await;
     assert_eq!(
         why(&found, "site"),
-        ["wide has more links there than fit into an answer"]
+        ["wide has more links at this site than fit into an answer"]
     );
     assert_eq!((found.links.len(), found.missing.len()), (5, 1));
     running.stop().await;

@@ -166,7 +166,7 @@ async fn what_cannot_be_registered_is_refused() {
 
 /// Two sites of one name would replace each other's sets. One that moved has its key still.
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_takes_the_name_of_a_site_that_is_in_touch() {
+async fn no_one_can_take_the_name_of_a_site_that_is_online() {
     let running = Running::start().await;
     let client = &running.client;
     let first = RegisterSite {
@@ -190,13 +190,13 @@ async fn nobody_takes_the_name_of_a_site_that_is_in_touch() {
     for other in [&other, &keyless] {
         let refused = client.register_site("a", other).await.unwrap_err();
         assert_eq!(refused.code(), Some(Code::Exists), "{refused}");
-        assert!(refused.to_string().contains("in touch"), "{refused}");
+        assert!(refused.to_string().contains("is online"), "{refused}");
     }
     assert_eq!(client.sites().await.unwrap().sites[0].url, moved.url);
     // When it is out of touch, somebody else may come in its place.
     let deadline = Instant::now() + Duration::from_secs(20);
     while client.register_site("a", &other).await.is_err() {
-        assert!(Instant::now() < deadline, "never out of touch");
+        assert!(Instant::now() < deadline, "never offline");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     let refused = client.register_site("a", &moved).await.unwrap_err();
@@ -312,7 +312,12 @@ async fn sets_that_are_not_what_a_site_sent_are_told() {
     };
     client.register_site("a", &later).await.unwrap();
     client.register_site("a", &earlier).await.unwrap();
-    assert!(behind().await.unwrap().starts_with("could not publish 5"));
+    assert!(
+        behind()
+            .await
+            .unwrap()
+            .starts_with("5 of its ids could not be published")
+    );
     let last = RegisterSite {
         position: 9,
         ..both.clone()

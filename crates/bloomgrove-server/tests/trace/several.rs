@@ -70,7 +70,7 @@ async fn three_sites_that_pad_their_answers_end_no_trace() {
         trace
             .missing
             .iter()
-            .all(|missing| missing.why.contains("half of what others left"))
+            .all(|missing| missing.why.contains("half of what other sites have left"))
     );
 }
 
@@ -103,8 +103,8 @@ async fn sites_that_stall_hold_up_one_trace_and_not_the_others() {
     }
     let found = stalled.await.unwrap();
     let told = |why: &str| found.missing.iter().filter(|m| m.why.contains(why)).count();
-    assert_eq!(told("had not answered when the time was over"), 32);
-    assert_eq!(told("was not asked in time"), 38);
+    assert_eq!(told("had not answered by the time limit"), 32);
+    assert_eq!(told("was not queried in time"), 38);
     assert_eq!((found.missing.len(), found.cost.requests), (71, 32));
     assert_eq!(found.sites.len(), 32);
     running.stop().await;

@@ -32,10 +32,7 @@ async fn sites_are_trusted_by_their_authority() {
     let other_file = directory.path().join("other.pem");
     std::fs::write(&other_file, other.cert.pem()).unwrap();
     for (ca, why) in [
-        (
-            files.cert.clone(),
-            "it refused: there is nothing at this path",
-        ),
+        (files.cert.clone(), "it refused: no such path"),
         (other_file, "its certificate is not trusted"),
     ] {
         let running = Running::start_with(|config| config.sites.ca = Some(ca)).await;

@@ -1,38 +1,38 @@
-//! How far histories reach: the ancestors of documents, counted.
+//! The length of histories: counts the ancestors of documents.
 
 use bloomgrove_client::api::EventKind;
 
 use super::Step;
 
-/// No document was made of it yet.
+/// The document was not made by an event.
 const NONE: u32 = u32::MAX;
 
 /// The history of one document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct History {
-    /// Documents that it comes of, without itself.
+    /// Number of documents that it was made from, directly or indirectly.
     pub ancestors: u64,
-    /// The longest way back, counted in events.
+    /// Length of the longest path back, in events.
     pub steps: u64,
-    /// Sites that know of it or of its ancestors: they made, used, sent or received them.
+    /// Number of sites that made, used, sent or received it or its ancestors.
     pub sites: u64,
 }
 
-/// Who comes of whom, in numbers.
+/// Which documents were made from which.
 #[derive(Debug, Default)]
 pub struct Ancestry {
-    /// By document: the event that made it.
+    /// Per document: the event that made it.
     made_by: Vec<u32>,
-    /// By document: events in the longest way back.
+    /// Per document: the length of the longest path back, in events.
     steps: Vec<u32>,
-    /// By event, in the order of `made_by`: its inputs.
+    /// Per event, numbered as in `made_by`: its inputs.
     inputs: Vec<Vec<u32>>,
-    /// By document: sites that know it.
+    /// Per document: the sites that know it.
     sites: Vec<Vec<u16>>,
 }
 
 impl Ancestry {
-    /// Of all these steps, which are in the order of time.
+    /// The ancestry of all these steps, which are in chronological order.
     #[must_use]
     pub fn new(steps: impl Iterator<Item = Step>) -> Self {
         let mut ancestry = Self::default();
@@ -65,13 +65,13 @@ impl Ancestry {
         self.inputs.push(step.inputs.clone());
     }
 
-    /// How many documents there are.
+    /// Number of documents.
     #[must_use]
     pub fn documents(&self) -> u32 {
         self.made_by.len() as u32
     }
 
-    /// Events in the longest way back from a document, its own making counted.
+    /// Length of the longest path back from a document in events, including the one that made it.
     #[must_use]
     pub fn steps(&self, document: u32) -> u32 {
         self.steps[document as usize]

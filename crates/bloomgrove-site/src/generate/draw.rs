@@ -1,14 +1,14 @@
-//! What is drawn: which site, which partner, which document, how many.
+//! Random choices: which site, which partner, which document, how many.
 
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
-/// Sites that lie together.
+/// Sites per region.
 const REGION: u32 = 8;
-/// Sites that a site mostly sends to.
+/// Partners of a site, to which it mostly sends.
 const PARTNERS: u64 = 4;
 
-/// The source of chance.
+/// The random number generator.
 pub(super) struct Random(Xoshiro256PlusPlus);
 
 impl Random {
@@ -16,12 +16,12 @@ impl Random {
         Self(Xoshiro256PlusPlus::seed_from_u64(seed))
     }
 
-    /// A number from 0 on and below `end`, which is not 0.
+    /// A number from 0 up to, but excluding, `end`, which is not 0.
     pub(super) fn below(&mut self, end: u64) -> u64 {
         self.0.random_range(0..end)
     }
 
-    /// The number of one of these weights.
+    /// An index, drawn with these weights.
     pub(super) fn weighted(&mut self, weights: &[u64]) -> usize {
         let mut point = self.below(weights.iter().sum());
         weights
@@ -36,8 +36,8 @@ impl Random {
             .unwrap_or(0)
     }
 
-    /// How far back from the newest of `len`, which is not 0: any power of two is as likely as any
-    /// other as the farthest it can be, from 8 on, as people have several things on their desk.
+    /// How far back to go from the newest of `len`, which is not 0: each power of two from 8 on is equally likely as the limit,
+    /// as if people had several things on their desks.
     pub(super) fn back(&mut self, len: u64) -> u64 {
         let powers = u64::from(len.ilog2()) + 1;
         let power = 3 + self.below(powers.saturating_sub(3).max(1));
@@ -45,7 +45,7 @@ impl Random {
     }
 }
 
-/// Who is how busy, and who sends to whom.
+/// How busy each site is, and which sites it sends to.
 pub(super) struct Sites {
     /// Running sums of how busy they are.
     busy: Vec<u64>,
@@ -59,8 +59,8 @@ impl Sites {
             let other = random.below(last as u64 + 1);
             ranks.swap(last, other as usize);
         }
-        // The rank r in proportion to 1 / (r + a tenth of all): the busiest site has ten times as
-        // much to do as the quietest.
+        // The rank r has a weight proportional to 1 / (r + a tenth of all): the busiest site does ten times as much as the
+        // quietest.
         let flattening = u64::from(count) / 10 + 1;
         let mut sum = 0;
         let busy = ranks
@@ -76,14 +76,14 @@ impl Sites {
         Self { busy, partners }
     }
 
-    /// The site where something happens next.
+    /// The site where the next event happens.
     pub(super) fn draw(&self, random: &mut Random) -> u32 {
         let point = random.below(self.busy.last().copied().unwrap_or(1));
         self.busy.partition_point(|&sum| sum <= point) as u32
     }
 
-    /// Whom a site sends to: in 90 of 100 cases a partner, in 8 a neighbour, else anyone. There are
-    /// two sites at least.
+    /// The site that a site sends to: a partner in 90 of 100 cases, a neighbour in 8, otherwise any site. There are at least
+    /// two sites.
     pub(super) fn peer(&self, site: u32, random: &mut Random) -> u32 {
         let count = self.partners.len() as u32;
         let way = random.below(100);
@@ -104,7 +104,7 @@ impl Sites {
     }
 }
 
-/// Three of the same region, if it is that large, and one from anywhere.
+/// Three from the same region, if it is large enough, and one from anywhere.
 fn partners(site: u32, count: u32, random: &mut Random) -> Vec<u32> {
     let mut partners = Vec::new();
     for number in 0..PARTNERS {

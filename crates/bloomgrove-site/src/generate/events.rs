@@ -10,7 +10,7 @@ use super::draw::{Random, Sites};
 
 /// Milliseconds.
 const DAY: u64 = 86_400_000;
-/// What a site does next, in thousandths, if it knows documents; what is sent is received, too.
+/// What a site does next, in thousandths, if it knows documents; what is sent is also received.
 const SHARES: [(EventKind, u64); 5] = [
     (EventKind::Created, 250),
     (EventKind::Derived, 370),
@@ -18,49 +18,49 @@ const SHARES: [(EventKind, u64); 5] = [
     (EventKind::Split, 60),
     (EventKind::Sent, 280),
 ];
-/// How many inputs something derived has, by weight, from 1 on.
+/// Weights for the number of inputs of a derivation, from 1 on.
 const DERIVED_OF: [u64; 3] = [75, 20, 5];
-/// How many documents are created at once, by weight, from 1 on.
+/// Weights for the number of documents created at once, from 1 on.
 const CREATED: [u64; 3] = [75, 20, 5];
-/// How many documents are sent at once, by weight, from 1 on.
+/// Weights for the number of documents sent at once, from 1 on.
 const SENT: [u64; 4] = [80, 12, 5, 3];
-/// Bundles have so many inputs.
+/// Number of inputs of a bundle.
 const BUNDLED: std::ops::Range<u64> = 3..7;
-/// Documents are split into so many.
+/// Number of parts that a document is split into.
 const SPLIT: std::ops::Range<u64> = 2..5;
-/// Milliseconds on the way: half a minute to a quarter of an hour.
+/// Milliseconds in transit: half a minute to a quarter of an hour.
 const TRANSIT: std::ops::Range<u64> = 30_000..900_000;
 
-/// An event in numbers.
+/// An event, with sites and documents as numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// Its number, in the order of time.
+    /// Its number, in chronological order.
     pub number: u64,
     /// The site that records it.
     pub site: u32,
     /// What happened.
     pub kind: EventKind,
-    /// Documents that it began with, or that were transferred.
+    /// Documents that it used, or that were transferred.
     pub inputs: Vec<u32>,
     /// Documents that it made.
     pub outputs: Vec<u32>,
-    /// Milliseconds since the day began.
+    /// Milliseconds since the start of the day.
     pub time: u64,
-    /// Of a transfer: the site at the other end.
+    /// For a transfer: the site at the other end.
     pub peer: Option<u32>,
 }
 
-/// What is on the way: when it comes, the number of its sending, to whom, from whom, what.
-type OnTheWay = Reverse<(u64, u64, u32, u32, Vec<u32>)>;
+/// Documents in transit: time of arrival, number of the sending event, receiver, sender, documents.
+type InTransit = Reverse<(u64, u64, u32, u32, Vec<u32>)>;
 
-/// Steps in the order of time: [`Workload::steps`].
+/// Steps in chronological order: [`Workload::steps`].
 pub struct Steps {
     workload: Workload,
     random: Random,
     sites: Sites,
-    /// What each site knows, the newest last.
+    /// The documents that each site knows, newest last.
     known: Vec<Vec<u32>>,
-    on_the_way: BinaryHeap<OnTheWay>,
+    on_the_way: BinaryHeap<InTransit>,
     documents: u32,
     next: u64,
 }
@@ -92,7 +92,7 @@ impl Steps {
         made
     }
 
-    /// Documents that this site knows, each once: as many as asked for, or nearly.
+    /// Distinct documents that this site knows: as many as requested, or almost.
     fn take(&mut self, site: u32, count: u64) -> Vec<u32> {
         let known = &self.known[site as usize];
         let mut taken = Vec::new();
@@ -140,7 +140,7 @@ impl Steps {
                 SHARES[self.random.weighted(&weights)].0
             }
         };
-        // A single site has nobody to send to.
+        // A single site cannot send to anyone.
         let kind = match kind {
             EventKind::Sent if self.workload.sites == 1 => EventKind::Derived,
             kind => kind,
@@ -197,7 +197,7 @@ impl Iterator for Steps {
     }
 }
 
-/// Events in the order of time: [`Workload::events`].
+/// Events in chronological order: [`Workload::events`].
 pub struct Events(Steps);
 
 impl Events {
@@ -229,7 +229,7 @@ impl Iterator for Events {
     }
 }
 
-/// Whole seconds: the store would write others without their last zeros.
+/// Whole seconds: the store would strip trailing zeros from fractions.
 fn clock(day: &str, time: u64) -> String {
     let (hours, minutes, seconds) = (time / 3_600_000, time / 60_000 % 60, time / 1000 % 60);
     format!("{day}T{hours:02}:{minutes:02}:{seconds:02}Z")

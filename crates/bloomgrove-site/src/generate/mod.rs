@@ -1,23 +1,21 @@
-//! Made-up provenance of a federation, to try and to measure: a day in which sites create, send,
-//! derive, bundle and split documents.
+//! Made-up provenance of a federation, for trying and measuring: a day in which sites create, send, derive, bundle and
+//! split documents.
 //!
 //! ```text
-//!   oslo     created a ---- derived b of a ---- sent b to pune
+//!   oslo     created a ---- derived b from a ---- sent b to pune
 //!                                                      \  minutes later
-//!   pune                                      received b ---- bundled d of b, c
+//!   pune                                      received b ---- bundled d from b, c
 //! ```
 //!
-//! * Few sites are busy and many quiet (Zipf's law).
-//! * A site sends mostly to a few partners, most of them in its own region of eight; few documents
-//!   go anywhere else.
-//! * What is worked on, or sent, is mostly what lately came to the site, from wherever: how far back
-//!   it lies is spread evenly over the powers of two.
-//! * A new document has 0.9 inputs on average. Were it more than one, the history of nearly every
-//!   document would grow with the age of the federation and end up holding nearly everything; so
-//!   histories are like a family that dies out in the end: most are short, some go back tens of
-//!   steps, and a few have hundreds of ancestors. [`Ancestry`] measures it.
+//! * A few sites are busy and many are quiet (Zipf's law).
+//! * A site sends mostly to a few partners, most of them in its own region of eight; few documents go anywhere else.
+//! * A site mostly uses or sends documents that it got recently, wherever they come from: how far back they are is
+//!   distributed evenly over the powers of two.
+//! * A new document has 0.9 inputs on average. With more than one, the history of nearly every document would grow with the
+//!   age of the federation and in the end contain nearly everything. As it is, histories are like families that die out
+//!   eventually: most are short, some go back tens of steps, and a few have hundreds of ancestors. [`Ancestry`] measures it.
 //!
-//! Only integers are drawn and compared, so that the events are the same on every machine.
+//! Only integers are drawn and compared, so the events are the same on every machine.
 
 mod ancestry;
 mod draw;
@@ -29,18 +27,18 @@ pub use events::{Events, Step, Steps};
 use bloomgrove_client::api::EventKind;
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
-/// The first sites are called like this; further ones `site-013` and so on.
+/// Names of the first sites; further ones are `site-013` and so on.
 const CITIES: [&str; 12] = [
     "bergen", "cadiz", "dakar", "galway", "hobart", "izmir", "kyoto", "lagos", "lima", "oslo",
     "pune", "quito",
 ];
 
-/// What documents are, for people.
+/// Kinds of documents, for names.
 const DOCUMENTS: [&str; 8] = [
     "invoice", "order", "offer", "letter", "claim", "permit", "report", "contract",
 ];
 
-/// Who does it, for people.
+/// Names of agents.
 const AGENTS: [&str; 6] = [
     "books",
     "claims desk",
@@ -50,18 +48,18 @@ const AGENTS: [&str; 6] = [
     "sales",
 ];
 
-/// What is to be made up.
+/// What to generate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Workload {
-    /// How many sites there are: 1 at least, 65,536 at most.
+    /// Number of sites, from 1 to 65,536.
     pub sites: u32,
-    /// How many events there are in the day.
+    /// Number of events in the day.
     pub events: u64,
-    /// Other seeds make other events.
+    /// The seed: other seeds generate other events.
     pub seed: u64,
-    /// Whether events have labels and agents for people, and documents are known by their names.
+    /// Whether events have human-readable labels and agents, and documents have names as ids.
     pub labels: bool,
-    /// The day, as `2026-11-16`.
+    /// The day, such as `2026-11-16`.
     pub day: &'static str,
 }
 
@@ -87,7 +85,7 @@ impl Workload {
         }
     }
 
-    /// The id of a document, counted from 0 in the order in which they come to be.
+    /// The id of a document, counted from 0 in the order of creation.
     #[must_use]
     pub fn document(&self, number: u32) -> String {
         crate::event::uuid(self.hash(number.into(), 1))
@@ -99,14 +97,14 @@ impl Workload {
         crate::event::uuid(self.hash(number, 2))
     }
 
-    /// What people call a document, such as `invoice 0042`.
+    /// The human-readable name of a document, such as `invoice 0042`.
     #[must_use]
     pub fn document_name(&self, number: u32) -> String {
         let kind = (self.hash(number.into(), 3) % DOCUMENTS.len() as u128) as usize;
         format!("{} {number:04}", DOCUMENTS[kind])
     }
 
-    /// What a document is known by: what people call it, if they shall read it.
+    /// The id of a document, which is its name if there are labels.
     fn id(&self, number: u32) -> String {
         match self.labels {
             true => self.document_name(number),
@@ -114,7 +112,7 @@ impl Workload {
         }
     }
 
-    /// Who records the event of this number.
+    /// The agent of the event with this number.
     fn agent(&self, number: u64) -> &'static str {
         AGENTS[(self.hash(number, 4) % AGENTS.len() as u128) as usize]
     }
@@ -126,7 +124,7 @@ impl Workload {
         xxh3_128_with_seed(&bytes, self.seed)
     }
 
-    /// What a step is called for people.
+    /// A human-readable label for a step.
     fn label(&self, step: &Step) -> String {
         let first = |documents: &[u32]| match documents {
             [] => String::new(),
@@ -145,13 +143,13 @@ impl Workload {
         }
     }
 
-    /// The events in the order of time, each with the number of its site.
+    /// The events in chronological order, each with the number of its site.
     #[must_use]
     pub fn events(self) -> Events {
         Events::new(self)
     }
 
-    /// The same in numbers, without texts: for those who count.
+    /// The same as numbers, without texts, for counting.
     #[must_use]
     pub fn steps(self) -> Steps {
         Steps::new(self)

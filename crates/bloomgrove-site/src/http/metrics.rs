@@ -1,9 +1,9 @@
-//! Figures for Prometheus: what the process counts as it runs, and what the site knows of itself.
+//! Metrics for Prometheus: those of the process, and those of the site.
 
 use bloomgrove_client::api::SiteStatus;
 use bloomgrove_http::observe::metrics::{add, of_process};
 
-/// The answer to `GET /metrics`.
+/// The response to `GET /metrics`.
 pub(super) fn render(status: &SiteStatus) -> String {
     let mut text = of_process();
     let pending: u64 = status.sets.iter().map(|set| set.pending).sum();
@@ -13,7 +13,7 @@ pub(super) fn render(status: &SiteStatus) -> String {
         ("triples", "Triples in memory.", status.triples as f64),
         ("ids", "Ids of documents and events.", status.ids as f64),
         ("log_bytes", "Bytes of the log on disk.", disk),
-        ("sets", "Sets that are published.", sets),
+        ("sets", "Published sets.", sets),
         (
             "pending_ids",
             "Ids that the coordinator does not have yet.",
@@ -31,18 +31,18 @@ pub(super) fn render(status: &SiteStatus) -> String {
     };
     let connected = (
         "connected",
-        "Whether the coordinator took what was last sent.",
+        "Whether the coordinator accepted what was last sent.",
         f64::from(u8::from(coordinator.connected)),
     );
     add(&mut text, "bloomgrove_site_", "gauge", &[connected]);
     let (whole, bytes) = (coordinator.whole, coordinator.whole_bytes);
     let counters = [
-        ("whole_total", "Whole filters that were sent.", whole),
-        ("whole_bytes_total", "Bytes of whole filters.", bytes),
-        ("deltas_total", "Deltas that were sent.", coordinator.deltas),
+        ("whole_total", "Whole filters sent.", whole),
+        ("whole_bytes_total", "Bytes of whole filters sent.", bytes),
+        ("deltas_total", "Deltas sent.", coordinator.deltas),
         (
             "delta_bytes_total",
-            "Bytes of deltas.",
+            "Bytes of deltas sent.",
             coordinator.delta_bytes,
         ),
     ];

@@ -3,13 +3,13 @@
 //! | path | needs | does |
 //! |---|---|---|
 //! | `POST /v1/events` | write | records events |
-//! | `POST /v1/import` | write | takes in a document of RDF or PROV-JSON |
-//! | `POST /v1/lineage` | read | what the site knows of some ids |
-//! | `GET`, `POST /v1/sparql` | read, but not the coordinator's key | queries of any shape |
-//! | `GET /v1/status`, `/metrics` | read | how the site is |
-//! | `GET /livez`, `/readyz` | | whether it is well |
+//! | `POST /v1/import` | write | imports a document in RDF or PROV-JSON |
+//! | `POST /v1/lineage` | read | returns what the site knows about some ids |
+//! | `GET`, `POST /v1/sparql` | read, but not the coordinator's key | answers SPARQL queries |
+//! | `GET /v1/status`, `/metrics` | read | returns the status of the site |
+//! | `GET /livez`, `/readyz` | | health checks |
 //!
-//! What stands before every handler (keys, limits, ids, the log) is in [`bloomgrove_http::front`].
+//! The middleware in front of every handler (access keys, limits, ids, the log) is in [`bloomgrove_http::front`].
 
 mod metrics;
 
@@ -32,30 +32,30 @@ use serde::Deserialize;
 use crate::handle::Handle;
 use crate::import::Format;
 
-/// The name of the coordinator's key: it may ask for lineage, status and metrics.
+/// The name of the coordinator's access key, which permits lineage, status and metrics.
 pub(crate) const COORDINATOR: &str = "(the coordinator)";
 
-/// All paths but those that tell whether it is well.
+/// All routes except the health checks.
 pub(crate) fn router(site: Handle) -> Router {
     Router::new()
         .route("/v1/events", post(record))
         .route("/v1/import", post(import))
         .route("/v1/lineage", post(lineage))
-        .route("/v1/sparql", get(ask).post(ask_at_length))
+        .route("/v1/sparql", get(sparql).post(sparql_body))
         .route("/v1/status", get(status))
         .route("/metrics", get(prometheus))
         .fallback(async || {
-            let detail = "there is nothing at this path of a site; there are /v1/events, \
+            let detail = "no such path; a site has /v1/events, \
                           /v1/import, /v1/lineage, /v1/sparql and /v1/status";
             Error::new(Code::NotFound, detail)
         })
         .method_not_allowed_fallback(async || {
-            Error::new(Code::Method, "this path does not take this method")
+            Error::new(Code::Method, "this path does not support this method")
         })
         .with_state(site)
 }
 
-/// Who calls: somebody who may record, which is seen before any body is read.
+/// A caller that may record; checked before any body is read.
 struct Writer;
 
 impl FromRequestParts<Handle> for Writer {
@@ -63,14 +63,14 @@ impl FromRequestParts<Handle> for Writer {
 
     async fn from_request_parts(parts: &mut Parts, site: &Handle) -> Result<Self, Error> {
         let Who(who) = Who::from_request_parts(parts, site).await?;
-        // A key for what is of this site, as the coordinator has them, is good for the site itself.
+        // A key for the sets of this site, as at the coordinator, is also valid for the site itself.
         who.may_write(&format!("{}/", site.name()))?;
         Ok(Self)
     }
 }
 
-/// Who calls: somebody who may ask anything. The coordinator may only follow links, and see how the site
-/// is (status and metrics): what it does not know an id of, or only a sealed one, it does not get to know.
+/// A caller that may run any query. The coordinator may only follow links and see the status and metrics: it must not
+/// learn about documents whose ids it does not know, or knows only in encrypted form.
 struct MayQuery;
 
 impl<S: Sync> FromRequestParts<S> for MayQuery {
@@ -82,8 +82,8 @@ impl<S: Sync> FromRequestParts<S> for MayQuery {
         match who.name() == COORDINATOR {
             true => Err(Error::new(
                 Code::Forbidden,
-                "this is the key of the coordinator, which may ask for lineage, status and metrics, and for \
-                 nothing else",
+                "the coordinator's access key only permits queries for lineage, status and \
+                 metrics",
             )),
             false => Ok(Self),
         }
@@ -98,11 +98,11 @@ async fn record(
     Ok(Answer(site.record(wanted.events).await?))
 }
 
-/// What stands behind `?` when a document is taken in.
+/// The query string of an import.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ImportParams {
-    /// What relative IRIs are relative to.
+    /// The base of relative IRIs.
     base: Option<String>,
 }
 
@@ -115,9 +115,8 @@ async fn import(
     let media = media_type(request.headers());
     let format = Format::from_media(&media).ok_or_else(|| {
         let detail = format!(
-            "a document comes as text/turtle, application/n-triples, application/n-quads, \
-             application/trig, application/rdf+xml, application/ld+json or application/json (PROV-JSON), \
-             and not as {media:?}"
+            "unsupported media type {media:?}; send a document as text/turtle, application/n-triples, application/n-quads, \
+             application/trig, application/rdf+xml, application/ld+json or application/json (PROV-JSON)"
         );
         Error::new(Code::MediaType, detail)
     })?;
@@ -139,7 +138,7 @@ struct SparqlParams {
     query: String,
 }
 
-async fn ask(
+async fn sparql(
     _: MayQuery,
     State(site): State<Handle>,
     QueryParams(asked): QueryParams<SparqlParams>,
@@ -148,7 +147,7 @@ async fn ask(
     answer(site, asked.query, &headers).await
 }
 
-async fn ask_at_length(
+async fn sparql_body(
     _: MayQuery,
     State(site): State<Handle>,
     request: Request,
@@ -157,11 +156,12 @@ async fn ask_at_length(
     let body = match media_type(&parts.headers).as_str() {
         "application/sparql-query" => read_body(body).await?,
         "application/sparql-update" => {
-            let detail = "this is an update; triples come here only as events and imports";
+            let detail =
+                "SPARQL updates are not supported; record events or import documents instead";
             return Err(Error::new(Code::Invalid, detail));
         }
         _ => {
-            let detail = "a query comes with `Content-Type: application/sparql-query`";
+            let detail = "send the query with `Content-Type: application/sparql-query`";
             return Err(Error::new(Code::MediaType, detail));
         }
     };
@@ -186,7 +186,7 @@ async fn prometheus(_: Reader, State(site): State<Handle>) -> Result<Response, E
     Ok(([(header::CONTENT_TYPE, MEDIA)], text).into_response())
 }
 
-/// It may have to wait for who records.
+/// On a separate thread: it may have to wait while events are recorded.
 async fn status_of(site: Handle) -> Result<SiteStatus, Error> {
     let status = tokio::task::spawn_blocking(move || site.status()).await;
     status.map_err(|_| Error::broken_off())

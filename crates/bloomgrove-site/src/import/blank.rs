@@ -1,4 +1,4 @@
-//! Names for nodes that have none.
+//! Names for blank nodes.
 
 use std::collections::HashMap;
 
@@ -7,8 +7,8 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::vocabulary::BLANK;
 
-/// The blank nodes of one document, by the label that they have in it or got from the parser. The
-/// parser draws labels by chance for those that have none, so the label cannot be the name.
+/// The blank nodes of one document, by their labels in it or from the parser. The parser uses random labels for nodes
+/// without one, so the label cannot be the name.
 pub(super) struct Blanks {
     hash: u128,
     numbers: HashMap<String, usize>,

@@ -1,17 +1,17 @@
-//! What is looked at before a parser sees the document: whatever could make it need time or memory
-//! out of proportion.
+//! Checks before a document is parsed, for anything that could make the parser need a disproportionate amount of time or
+//! memory.
 //!
-//! | format | what could be done with it |
+//! | format | possible attack |
 //! |---|---|
-//! | Turtle, TriG, RDF/XML | a long prefix, held once for each of a million open brackets |
-//! | RDF/XML | a long language, held once for each text |
-//! | RDF/XML | entities made of entities, each ten times as long as the one before: no `DOCTYPE` is taken |
-//! | RDF/XML | an XML literal, each of whose elements gets all the namespaces around it |
+//! | Turtle, TriG, RDF/XML | a long prefix, kept once for each of a million open brackets |
+//! | RDF/XML | a long language tag, kept once for each text |
+//! | RDF/XML | entities made of entities, each ten times as long as the one before: `DOCTYPE` is not accepted |
+//! | RDF/XML | an XML literal in which every element gets all namespaces around it |
 //! | JSON-LD | a context of terms that are each defined by the next: recursion, and IRIs that grow |
-//! | JSON-LD | many contexts, or one that a term brings with it: each copies all around it |
+//! | JSON-LD | many contexts, or one that belongs to a term: each copies all contexts around it |
 //!
-//! The scans here know just enough of each grammar to tell brackets from text. Where a document is
-//! malformed they may lose their way; then the parser stops at the same place.
+//! These scans know just enough of each grammar to distinguish brackets from text. In a malformed document they may lose
+//! track; then the parser stops at the same place.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -21,26 +21,26 @@ use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use super::{Allowance, DEEPEST, Format, WrongDocument};
 
-/// Terms that a JSON-LD context may define.
+/// Maximum number of terms in a JSON-LD context.
 const MOST_TERMS: usize = 2000;
-/// Terms that all contexts of a document may define.
+/// Maximum number of terms in all contexts of a document.
 const MOST_TERMS_IN_ALL: usize = 5000;
-/// Contexts in a document: each may be put on top of a copy of all those around it.
+/// Maximum number of contexts in a document: each may start with a copy of all those around it.
 const MOST_CONTEXTS: usize = 500;
-/// Terms of all contexts of a document, times their bytes: each may be the beginning of the next.
+/// Maximum number of terms in all contexts of a document, times their bytes: each may be a prefix of the next.
 const MOST_TERMS_TIMES_BYTES: usize = 256 << 20;
-/// Bytes of a language.
+/// Maximum length of a language tag, in bytes.
 const LONGEST_LANGUAGE: usize = 100;
 
-/// Whether it is safe to parse it.
+/// Checks whether a document is safe to parse.
 pub(super) fn check(document: &[u8], format: Format) -> Result<(), WrongDocument> {
     match format {
-        // No nesting, nothing abbreviated.
+        // No nesting, no abbreviations.
         Format::NTriples | Format::NQuads => Ok(()),
         Format::Turtle | Format::TriG => turtle(document, format),
         Format::RdfXml => xml(document),
         Format::JsonLd => json_ld(document),
-        // Read by serde_json, which has a limit of its own.
+        // Parsed by serde_json, which has its own limit.
         Format::ProvJson => Ok(()),
     }
 }
@@ -78,7 +78,7 @@ fn turtle(document: &[u8], format: Format) -> Result<(), WrongDocument> {
     Ok(())
 }
 
-/// Bytes until one is found, or all.
+/// Number of bytes up to the first match, or all.
 fn position(bytes: &[u8], found: impl Fn(u8) -> bool) -> usize {
     bytes
         .iter()
@@ -86,7 +86,7 @@ fn position(bytes: &[u8], found: impl Fn(u8) -> bool) -> usize {
         .unwrap_or(bytes.len())
 }
 
-/// Bytes of a string after its first quote, with the last: quoted once or three times.
+/// Number of bytes of a string after its first quote, including the last; with one or three quotes.
 fn string(rest: &[u8], quote: u8) -> usize {
     let long = [quote, quote];
     let (mut at, end): (usize, &[u8]) = match rest.starts_with(&long) {
@@ -103,8 +103,7 @@ fn xml(document: &[u8]) -> Result<(), WrongDocument> {
     if find(document, b"parseType=\"Triple\"").is_some() {
         return Err(WrongDocument::Quoted);
     }
-    // Also in comments and texts: what the parser takes for one must not be looked for in a cleverer way
-    // than the parser does.
+    // Also in comments and texts: this must not recognise a DOCTYPE in fewer places than the parser does.
     let is_doctype = |three: &[u8]| three.eq_ignore_ascii_case(b"<!d");
     if document.windows(3).any(is_doctype) {
         return Err(WrongDocument::Doctype);
@@ -145,21 +144,21 @@ fn xml(document: &[u8]) -> Result<(), WrongDocument> {
     Ok(())
 }
 
-/// What matters of a tag.
+/// The relevant properties of a tag.
 #[derive(Default)]
 struct Tag {
-    /// Bytes of the namespaces that it declares.
+    /// Bytes of the namespaces it declares.
     namespaces: usize,
-    /// Whether what is inside is, or may be, text.
+    /// Whether its content is, or may be, an XML literal.
     literal: bool,
 }
 
-/// Counts what XML literals become: the parser writes all namespaces into each of their elements.
+/// Counts the size of XML literals: the parser writes all namespaces into each of their elements.
 struct Literals {
     allowance: Allowance,
-    /// Bytes of all namespaces so far, in scope or not.
+    /// Bytes of all namespaces so far, whether in scope or not.
     namespaces: usize,
-    /// How deep the literal is that we are in.
+    /// The depth of the current literal.
     inside: Option<usize>,
 }
 
@@ -187,7 +186,7 @@ impl Literals {
     }
 }
 
-/// Bytes of a tag, whose attributes are looked at.
+/// Number of bytes of a tag, whose attributes are checked.
 fn tag(rest: &[u8], about: &mut Tag) -> Result<usize, WrongDocument> {
     let mut at = 0;
     let mut name = 0;
@@ -203,7 +202,7 @@ fn tag(rest: &[u8], about: &mut Tag) -> Result<usize, WrongDocument> {
                     about.literal = true;
                 }
                 if find(&rest[name..at], b"xml:lang").is_some() && value > LONGEST_LANGUAGE {
-                    let what = format!("an xml:lang has {value} bytes");
+                    let what = format!("an xml:lang is {value} bytes long");
                     return Err(WrongDocument::syntax(Format::RdfXml, None, what));
                 }
                 let names_space = find(&rest[name..at], b"xmlns").is_some()
@@ -253,7 +252,7 @@ fn json_ld(document: &[u8]) -> Result<(), WrongDocument> {
     }
 }
 
-/// What serde_json says, in our words.
+/// The error of serde_json as ours.
 pub(super) fn wrong_json(error: &serde_json::Error, format: Format) -> WrongDocument {
     let what = error.to_string();
     if what.starts_with("recursion limit exceeded") {
@@ -264,7 +263,7 @@ pub(super) fn wrong_json(error: &serde_json::Error, format: Format) -> WrongDocu
     WrongDocument::syntax(format, place, what)
 }
 
-/// How much of all contexts there was.
+/// Totals of all contexts.
 #[derive(Default)]
 struct All {
     contexts: usize,
@@ -272,12 +271,12 @@ struct All {
     bytes: usize,
 }
 
-/// Walks through JSON and keeps nothing but how many contexts and terms there are.
+/// Walks through JSON and only counts contexts and terms.
 #[derive(Clone, Copy)]
 struct Contexts<'a> {
-    /// The terms of the context that it is in.
+    /// The terms of the current context.
     inside: Option<&'a RefCell<usize>>,
-    /// Whether what comes is a context as a whole, or a list of such.
+    /// Whether the next value is a context, or a list of contexts.
     begins: bool,
     all: &'a RefCell<All>,
     wrong: &'a RefCell<Option<WrongDocument>>,
@@ -298,7 +297,7 @@ impl Contexts<'_> {
         }
     }
 
-    /// Counts this many more bytes of terms and what they stand for.
+    /// Counts the bytes of terms and their definitions.
     fn bytes<E: serde::de::Error>(&self, bytes: usize) -> Result<(), E> {
         let mut all = self.all.borrow_mut();
         all.bytes = all.bytes.saturating_add(bytes);

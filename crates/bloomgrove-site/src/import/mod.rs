@@ -1,25 +1,22 @@
-//! Provenance that others have written: RDF in its usual formats, and PROV-JSON, as triples.
+//! Importing provenance: the usual formats of RDF, and PROV-JSON, as triples.
 //!
 //! ```text
 //!  Turtle  N-Triples  TriG  N-Quads  JSON-LD  RDF/XML      PROV-JSON
 //!        \      \       |      |       /       /               |
-//!         parser, which stops at the first mistake        prov_json
+//!         parser, which stops at the first error          prov_json
 //!                            \                              /
-//!          blank nodes named, graphs flattened, every link as a forward triple
+//!          blank nodes named, graphs merged, every link as a forward triple
 //! ```
 //!
-//! * A blank node becomes `urn:x-bloomgrove:blank:HASH:bN`: the hash of the document, and the number
-//!   of the node in the order in which it appears. So the same document gives the same triples
-//!   whenever it is read, and two documents never share a blank node.
-//! * Named graphs, and the bundles of PROV-JSON, are taken as one graph.
-//! * Links that are written in another way than `effect property cause` are added as that:
-//!   [`qualified`].
+//! * A blank node becomes `urn:x-bloomgrove:blank:HASH:bN`: the hash of the document, and the number of the node in order
+//!   of appearance. So the same document always yields the same triples, and two documents never share a blank node.
+//! * Named graphs, and the bundles of PROV-JSON, are merged into one graph.
+//! * Links that are stated in another form than `effect property cause` are added in this form: [`qualified`].
 //! * Nothing is fetched: a JSON-LD context must be in the document.
-//! * Without a base, an IRI must be absolute.
+//! * Without a base, IRIs must be absolute.
 //!
-//! A document comes from outside, and may be made to harm: how deep it nests, how long an IRI is and
-//! how much it becomes when its abbreviations are written out are all bounded, so that reading takes
-//! time and memory in proportion to its bytes.
+//! A document comes from outside, and may be malicious. Its depth of nesting, the length of IRIs and the size of its
+//! triples are limited, so that reading takes time and memory proportional to its size.
 
 mod blank;
 mod guard;
@@ -33,36 +30,36 @@ use oxigraph::model::{NamedOrBlankNode, Term, Triple};
 pub use bloomgrove_client::rdf::Format;
 pub use wrong::WrongDocument;
 
-/// How deep brackets, braces or elements may be nested in a document.
+/// How deeply brackets, braces or elements may be nested in a document.
 pub const DEEPEST: usize = 128;
-/// The triples of a document may take this many times as many bytes in memory as it has itself: in a list of
-/// objects, each triple may be written in 5 bytes.
+/// The triples of a document may take this many times the bytes of the document: in a list of
+/// objects, a triple may need only 5 bytes.
 const EXPANSION: usize = 128;
-/// And this many more, for small documents.
+/// And this many bytes in addition, for small documents.
 const EXPANSION_FREE: usize = 1 << 20;
-/// And never more than this.
+/// But never more than this.
 const LARGEST: usize = 512 << 20;
-/// What a triple takes besides its texts: in a list that may have doubled, and an allocator's share of each text.
+/// What a triple takes in addition to its texts: in a list that may have doubled, with the allocator's overhead for each text.
 const TRIPLE: usize = 256;
 
-/// The triples of a document, and those that say its links forward.
+/// The triples of a document, with all links as forward triples.
 ///
 /// # Errors
-/// What is wrong with it, where, and what to do.
+/// What is wrong with it, where, and what to do about it.
 pub fn read(document: &[u8], format: Format) -> Result<Vec<Triple>, WrongDocument> {
     read_from(document, format, None)
 }
 
-/// As [`read`]; relative IRIs are relative to `base`. PROV-JSON has none.
+/// Like [`read`], resolving relative IRIs against `base`. PROV-JSON has none.
 ///
 /// # Errors
-/// As [`read`].
+/// Like [`read`].
 pub fn read_from(
     document: &[u8],
     format: Format,
     base: Option<&str>,
 ) -> Result<Vec<Triple>, WrongDocument> {
-    // Some editors begin a file with this mark, which no grammar knows.
+    // Some editors write a byte order mark, which is not part of any of the grammars.
     let document = document.strip_prefix(b"\xef\xbb\xbf").unwrap_or(document);
     guard::check(document, format)?;
     let mut triples = match format {
@@ -73,7 +70,7 @@ pub fn read_from(
     Ok(triples)
 }
 
-/// What the triples of a document may still have in bytes.
+/// How many bytes the triples of a document may still take.
 struct Allowance {
     document: usize,
     allowed: usize,

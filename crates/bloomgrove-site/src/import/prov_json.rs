@@ -8,9 +8,8 @@
 //!       "prov:usedEntity": "ex:e1" } } }                    ex:e2 prov:wasDerivedFrom ex:e1 .
 //! ```
 //!
-//! Bundles are flattened; a bundle's own prefixes count in it. What a relation says beyond its two
-//! ends is passed over, except the time of a generation and the kind of a derivation; records of
-//! unknown kind are, too.
+//! Bundles are merged; the prefixes of a bundle apply within it. Of the other attributes of relations only the time of a
+//! generation and the type of a derivation are used; records of an unknown kind are ignored.
 
 use std::collections::HashMap;
 
@@ -25,14 +24,14 @@ use super::guard::wrong_json;
 use super::{Allowance, Format, WrongDocument, bytes};
 use crate::vocabulary::{ASSOCIATED, ATTRIBUTED, ENDED, GENERATED, PROV, STARTED};
 
-/// Records that are things: their name, and their type.
+/// Records of things: their section, and their type.
 const THINGS: [(&str, &str); 3] = [
     ("entity", "http://www.w3.org/ns/prov#Entity"),
     ("activity", "http://www.w3.org/ns/prov#Activity"),
     ("agent", "http://www.w3.org/ns/prov#Agent"),
 ];
 
-/// Records that are relations: their name, the two ends, and the property between these.
+/// Records of relations: their section, the two ends, and the property between them.
 const RELATIONS: [(&str, &str, &str, &str); 15] = [
     (
         "wasGeneratedBy",
@@ -121,7 +120,7 @@ const RELATIONS: [(&str, &str, &str, &str); 15] = [
     ),
 ];
 
-/// Derivations of a kind of their own.
+/// Special kinds of derivations.
 const DERIVATIONS: [(&str, &str); 3] = [
     (
         "http://www.w3.org/ns/prov#Revision",
@@ -159,11 +158,11 @@ fn wrong(what: impl Into<String>) -> WrongDocument {
 }
 
 fn object<'a>(value: &'a Value, what: &str) -> Result<&'a Map<String, Value>, WrongDocument> {
-    let what = || wrong(format!("{} is no object {{...}}", shorten(what, 80)));
+    let what = || wrong(format!("{} is not an object {{...}}", shorten(what, 80)));
     value.as_object().ok_or_else(what)
 }
 
-/// A value, or all of an array.
+/// A value, or all values of an array.
 fn each(value: &Value) -> &[Value] {
     match value {
         Value::Array(values) => values,
@@ -185,7 +184,7 @@ impl Reader {
             for (prefix, iri) in object(declared, "prefix")? {
                 let iri = iri
                     .as_str()
-                    .ok_or_else(|| wrong(format!("the prefix {} is no text", quote(prefix))))?;
+                    .ok_or_else(|| wrong(format!("the prefix {} is not a text", quote(prefix))))?;
                 if iri.len() > LONGEST_ID {
                     return Err(WrongDocument::Long(iri.len()));
                 }
@@ -280,7 +279,7 @@ impl Reader {
         Ok(())
     }
 
-    /// What stands at one end of a relation: none if it is left out.
+    /// The names at one end of a relation; none if it is omitted.
     fn ends(
         &mut self,
         record: &Map<String, Value>,
@@ -289,9 +288,9 @@ impl Reader {
     ) -> Result<Vec<NamedNode>, WrongDocument> {
         let mut names = Vec::new();
         for value in record.get(end).map(each).unwrap_or_default() {
-            // Some write references as they write values.
+            // Some tools write references like values.
             let text = value.as_str().or_else(|| value.get("$")?.as_str());
-            let text = text.ok_or_else(|| wrong(format!("{end} is no name")))?;
+            let text = text.ok_or_else(|| wrong(format!("{end} is not a name")))?;
             names.push(self.name(text, prefixes)?);
         }
         Ok(names)
@@ -308,7 +307,7 @@ impl Reader {
                 return Err(WrongDocument::Long(begin.len() + local.len()));
             }
             Some(begin) => format!("{begin}{local}"),
-            // Not allowed, and yet seen: an IRI in place of a name.
+            // Not allowed, but it occurs: an IRI instead of a name.
             None if local.starts_with("//") || prefix == "urn" => text.to_owned(),
             None => {
                 return Err(wrong(format!(
@@ -321,7 +320,7 @@ impl Reader {
             return Err(WrongDocument::Long(iri.len()));
         }
         NamedNode::new(&iri)
-            .map_err(|error| wrong(format!("<{}> is no IRI: {error}", shorten(&iri, 80))))
+            .map_err(|error| wrong(format!("<{}> is not an IRI: {error}", shorten(&iri, 80))))
     }
 
     fn value(&mut self, value: &Value, prefixes: &Prefixes) -> Result<Term, WrongDocument> {
@@ -337,13 +336,22 @@ impl Reader {
         if let Some(literal) = plain(value) {
             return Ok(literal.into());
         }
-        let no_value = || wrong(format!("{} is no value", shorten(&value.to_string(), 80)));
+        let no_value = || {
+            wrong(format!(
+                "{} is not a value",
+                shorten(&value.to_string(), 80)
+            ))
+        };
         let text = value.get("$").and_then(plain).ok_or_else(no_value)?;
         let text = text.value();
         if let Some(language) = value.get("lang").and_then(Value::as_str) {
             let literal = Literal::new_language_tagged_literal(text, language);
-            let literal = literal
-                .map_err(|error| wrong(format!("{} is no language: {error}", quote(language))))?;
+            let literal = literal.map_err(|error| {
+                wrong(format!(
+                    "{} is not a language tag: {error}",
+                    quote(language)
+                ))
+            })?;
             return Ok(literal.into());
         }
         let Some(class) = value.get("type") else {

@@ -1,13 +1,13 @@
-//! Links that are written in another way than `effect property cause`, said forward.
+//! Forward triples for links that are stated in another form than `effect property cause`.
 //!
 //! ```text
 //! <event> prov:qualifiedUsage [ prov:entity <document> ; prov:atTime ... ]
-//!                                             gives  <event> prov:used <document>
-//! <event> prov:generated <document>           gives  <document> prov:wasGeneratedBy <event>
+//!                                             implies  <event> prov:used <document>
+//! <event> prov:generated <document>           implies  <document> prov:wasGeneratedBy <event>
 //! ```
 //!
-//! PROV-O says that the one implies the other, and most that is written states both; a store that
-//! does not reason needs the plain one.
+//! According to PROV-O the one implies the other, and most documents state both; a store without inference needs the plain
+//! form.
 
 use std::collections::{HashMap, HashSet};
 
@@ -22,7 +22,7 @@ const ACTIVITY: &[&str] = &["activity", "influencer"];
 const AGENT: &[&str] = &["agent", "influencer"];
 const ANYTHING: &[&str] = &["entity", "activity", "agent", "influencer"];
 
-/// A qualified property, where the node that it leads to names the cause, and what it implies.
+/// Qualified properties, which properties of the intermediate node name the cause, and what they imply.
 const QUALIFIED: [(&str, &[&str], &str); 12] = [
     ("qualifiedUsage", ENTITY, Relation::Used.iri()),
     ("qualifiedGeneration", ACTIVITY, Relation::GeneratedBy.iri()),
@@ -46,17 +46,17 @@ const QUALIFIED: [(&str, &[&str], &str); 12] = [
     ("qualifiedAssociation", AGENT, ASSOCIATED.as_str()),
 ];
 
-/// Properties that say it backward, and what says it forward.
+/// Inverse properties, and the forward ones.
 const BACKWARD: [(&str, &str); 2] = [
     ("generated", Relation::GeneratedBy.iri()),
     ("influenced", Relation::InfluencedBy.iri()),
 ];
 
-/// Adds the forward triples that these, of a document of so many bytes, imply and that are not among
-/// them. A thousand effects that share a node with a thousand causes imply a million.
+/// Adds the forward triples that are implied by these, which come from a document of this many bytes, and are not among
+/// them. A thousand effects that share a node with a thousand causes imply a million triples.
 ///
 /// # Errors
-/// When all triples together become too large.
+/// If all triples together become too large.
 pub fn add(triples: &mut Vec<Triple>, document: usize) -> Result<(), WrongDocument> {
     let mut implied = Vec::new();
     let allowance = &mut Allowance::new(document);
@@ -64,7 +64,7 @@ pub fn add(triples: &mut Vec<Triple>, document: usize) -> Result<(), WrongDocume
         allowance.take(bytes(triple))?;
     }
     {
-        // What the nodes between name as the cause, by node.
+        // The causes named by intermediate nodes.
         let mut causes: HashMap<&NamedOrBlankNode, Vec<(&str, &NamedNode)>> = HashMap::new();
         let mut qualified = Vec::new();
         for triple in triples.iter() {

@@ -1,4 +1,4 @@
-//! Documents of RDF, by the parsers of Oxigraph.
+//! RDF documents, read with the parsers of Oxigraph.
 
 use std::error::Error;
 use std::sync::{Arc, Mutex};
@@ -13,10 +13,10 @@ use super::blank::Blanks;
 use super::{Allowance, Format, WrongDocument, bytes};
 use crate::stack::on_a_large_stack;
 
-/// What relative IRIs are made absolute with where the parser would pass over them in silence, or
-/// not say which one it was: whatever begins like this was relative.
+/// The base of relative IRIs where the parser would silently ignore them, or not report which one it was: an IRI that
+/// starts like this was relative.
 const NOWHERE: &str = "x-bloomgrove-nowhere://nowhere/";
-/// Seconds that reading JSON-LD may take: what its rules can be made to cost is not all known.
+/// Time limit for JSON-LD in seconds: not everything that can make it expensive is known.
 const LONGEST_TIME: u64 = 60;
 
 /// The triples of a document.
@@ -28,7 +28,7 @@ pub(super) fn read(
     if format != Format::JsonLd {
         return parse(document, format, base);
     }
-    // The parser defines the terms of a context by recursion, as deep as there are terms.
+    // The parser defines the terms of a context recursively, as deeply as there are terms.
     on_a_large_stack(|| parse(document, format, base))
         .unwrap_or_else(|error| Err(WrongDocument::syntax(format, None, error)))
 }
@@ -42,7 +42,7 @@ fn parse(
         Format::Turtle => RdfFormat::Turtle,
         Format::NTriples => RdfFormat::NTriples,
         Format::NQuads => RdfFormat::NQuads,
-        // PROV-JSON never comes here.
+        // Not reached for PROV-JSON.
         Format::TriG | Format::ProvJson => RdfFormat::TriG,
         Format::JsonLd => RdfFormat::JsonLd {
             profile: Default::default(),
@@ -52,7 +52,7 @@ fn parse(
     let hidden = matches!(format, Format::JsonLd | Format::RdfXml);
     let parser = match base.or(hidden.then_some(NOWHERE)) {
         Some(base) => parser.with_base_iri(base).map_err(|_| {
-            let what = format!("the base {} is no absolute IRI", quote(base));
+            let what = format!("the base {} is not an absolute IRI", quote(base));
             WrongDocument::syntax(format, None, what)
         })?,
         None => parser,
@@ -93,7 +93,7 @@ fn explain(error: &RdfSyntaxError, document: &[u8], format: Format) -> WrongDocu
     if let Some(location) = &location {
         let begin = (location.start.offset as usize).min(document.len());
         let end = (location.end.offset as usize).clamp(begin, document.len());
-        // The parser knows no quoted triples and takes the second < for part of an IRI.
+        // The parser does not support quoted triples, and takes the second < for part of an IRI.
         let around = &document[begin.saturating_sub(2)..(end + 2).min(document.len())];
         if around.windows(2).any(|two| two == b"<<") {
             return WrongDocument::Quoted;
@@ -104,7 +104,7 @@ fn explain(error: &RdfSyntaxError, document: &[u8], format: Format) -> WrongDocu
         }
     }
     let place = location.map(|place| (place.start.line + 1, place.start.column + 1));
-    // The parser says the place in its text, too.
+    // The parser's message contains the position, too.
     let what = match what.split_once(": ") {
         Some((begin, rest)) if begin.contains("at line ") => rest.to_owned(),
         _ => what,
@@ -112,7 +112,7 @@ fn explain(error: &RdfSyntaxError, document: &[u8], format: Format) -> WrongDocu
     WrongDocument::syntax(format, place, what)
 }
 
-/// Makes triples of quads, and counts.
+/// Converts quads to triples, and counts their bytes.
 struct Reader {
     blanks: Blanks,
     allowance: Allowance,
@@ -139,7 +139,7 @@ impl Reader {
             _ => return Err(WrongDocument::Quoted),
         };
         let triple = Triple::new(subject, predicate, object);
-        // A language is inherited by all that is inside: it counts like all that is written out.
+        // A language tag is inherited by everything inside: it counts like all that is expanded.
         self.allowance.take(bytes(&triple))?;
         Ok(triple)
     }

@@ -7,48 +7,48 @@ use bloomgrove_client::shorten;
 
 use super::{DEEPEST, Format};
 
-/// Bytes of the document that are repeated in a message at most.
+/// How many bytes of the document a message shows.
 const SHOWN: usize = 80;
 
 /// Why a document cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WrongDocument {
-    /// It breaks the rules of its format.
+    /// It violates the rules of its format.
     Syntax {
-        /// The format that it was read as.
+        /// The format that was assumed.
         format: Format,
-        /// Line and column, from 1 on, where they are known.
+        /// Line and column, counted from 1, if known.
         place: Option<(u64, u64)>,
         /// What is wrong there.
         what: String,
     },
-    /// An IRI is relative, and nothing says to what.
+    /// An IRI is relative, and there is no base.
     Relative(String),
-    /// It needs a context from elsewhere.
+    /// It refers to an external context.
     Context(String),
-    /// It is nested too deep.
+    /// It is nested too deeply.
     Deep(Format),
-    /// An IRI, or what one is put together of, has so many bytes.
+    /// An IRI, or a part of one, is too long: this many bytes.
     Long(usize),
-    /// Its triples are far larger than it is.
+    /// Its triples are far larger than the document.
     Large {
-        /// Bytes of the document.
+        /// Size of the document in bytes.
         document: usize,
-        /// Bytes of its triples that are allowed.
+        /// Maximum size of its triples in bytes.
         allowed: usize,
     },
-    /// A context defines so many terms.
+    /// A context defines too many terms: this many.
     Terms(usize),
-    /// It has more than so many contexts.
+    /// It has too many contexts: more than this many.
     Contexts(usize),
-    /// A term brings a context of its own with it.
+    /// A term has a context of its own.
     Scoped,
-    /// Reading it takes longer than so many seconds.
+    /// Reading it takes longer than this many seconds.
     Slow(u64),
-    /// It has triples about triples.
+    /// It contains triples about triples.
     Quoted,
-    /// It has a document type, which may declare entities that grow without bound.
+    /// It contains a DOCTYPE, which may declare entities that grow without bound.
     Doctype,
 }
 
@@ -66,7 +66,7 @@ impl WrongDocument {
         }
     }
 
-    /// Line and column, from 1 on, where they are known.
+    /// Line and column, counted from 1, if known.
     #[must_use]
     pub const fn place(&self) -> Option<(u64, u64)> {
         match self {
@@ -84,55 +84,52 @@ impl fmt::Display for WrongDocument {
                 place,
                 what,
             } => {
-                write!(f, "this is no {}", format.name())?;
+                write!(f, "not valid {}", format.name())?;
                 if let Some((line, column)) = place {
                     write!(f, ": line {line}, column {column}")?;
                 }
-                write!(
-                    f,
-                    ": {what}; correct it there, or say which format it is written in"
-                )
+                write!(f, ": {what}; correct it, or specify the right format")
             }
             Self::Relative(iri) => write!(
                 f,
-                "<{}> is relative, and the document does not say to what; write it out, or begin \
+                "<{}> is a relative IRI, but the document has no base; use an absolute IRI, or start \
                  with a base (@base in Turtle, xml:base in RDF/XML, @base in a JSON-LD context)",
                 shorten(iri, SHOWN)
             ),
             Self::Context(url) => write!(
                 f,
-                "the document needs the JSON-LD context at {}, and nothing is fetched from \
-                 elsewhere; put that context into the document, or send it as N-Quads",
+                "the document refers to the JSON-LD context at {}, but external contexts are not \
+                 fetched; include the context in the document, or send it as N-Quads",
                 shorten(url, SHOWN)
             ),
             Self::Deep(format) => write!(
                 f,
-                "this {} is nested more than {DEEPEST} deep; give inner nodes a name and write \
-                 them one after the other",
+                "this {} is nested more than {DEEPEST} levels deep; give inner nodes a name and write \
+                 them one after another",
                 format.name()
             ),
             Self::Long(bytes) => write!(
                 f,
-                "an IRI, or the prefix of one, has {bytes} bytes; {LONGEST_ID} are allowed: use \
+                "an IRI, or the prefix of one, is {bytes} bytes long; the maximum is {LONGEST_ID}: use \
                  shorter ones"
             ),
             Self::Large { document, allowed } => write!(
                 f,
-                "the triples of this document of {document} bytes take more than {allowed} bytes \
-                 when all is written out; use shorter prefixes, or send it in parts"
+                "the triples of this document of {document} bytes take more than the allowed {allowed} bytes \
+                 when expanded; use shorter prefixes, or send it in parts"
             ),
             Self::Terms(terms) => write!(
                 f,
-                "a JSON-LD context defines {terms} terms or more, or all of them do; leave out \
-                 those that are not used"
+                "a JSON-LD context defines, or all of them together define, {terms} or more terms; remove \
+                 unused terms"
             ),
             Self::Contexts(most) => write!(
                 f,
-                "the document has more than {most} JSON-LD contexts; put one at its beginning"
+                "the document has more than {most} JSON-LD contexts; use a single one at its start"
             ),
             Self::Scoped => write!(
                 f,
-                "a term of a JSON-LD context has a context of its own, which is not taken; put all \
+                "a term of a JSON-LD context has a context of its own, which is not supported; put all \
                  terms into one context, or send the document as N-Quads"
             ),
             Self::Slow(seconds) => write!(
@@ -142,14 +139,14 @@ impl fmt::Display for WrongDocument {
             ),
             Self::Quoted => write!(
                 f,
-                "the document has triples about triples (RDF 1.2, << >>), which are not taken; \
-                 say it with PROV's qualified forms instead"
+                "the document contains triples about triples (RDF 1.2, << >>), which are not supported; \
+                 use PROV's qualified forms instead"
             ),
             Self::Doctype => write!(
                 f,
                 "this RDF/XML contains a DOCTYPE, which is not accepted because its entities can grow without \
                  bound; convert the document first (`riot --output=turtle FILE`, or `rapper -o turtle \
-                 FILE`), and where <!DOCTYPE is part of a text, write &lt;!DOCTYPE"
+                 FILE`), and if <!DOCTYPE is part of a text, write &lt;!DOCTYPE"
             ),
         }
     }

@@ -252,7 +252,7 @@ fn descriptions_are_the_first_of_what_is_said_whoever_has_it() {
     assert_eq!(e.peer.as_deref(), Some("pune"));
     assert_eq!(whole[0].kind.as_deref(), Some("Entity"));
 
-    // Each triple at a site of its own, in the open and sealed.
+    // Each triple at a site of its own, plain and encrypted.
     let cipher = IdCipher::new(&IdCipher::new_secret().unwrap()).unwrap();
     for cipher in [None, Some(&cipher)] {
         let say = |id: &str| cipher.map_or(id.to_owned(), |cipher| cipher.encrypt(id));
@@ -285,7 +285,7 @@ fn descriptions_are_the_first_of_what_is_said_whoever_has_it() {
 }
 
 #[test]
-fn with_a_seal_nothing_but_kinds_is_plain() {
+fn with_a_cipher_nothing_but_kinds_is_plain() {
     let text = |text: &str| Term::from(Literal::new_simple_literal(text));
     let store = store_of(vec![
         triple("secret doc", Relation::GeneratedBy, "secret event"),

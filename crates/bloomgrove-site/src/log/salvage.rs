@@ -1,7 +1,7 @@
-//! What of a damaged log can be kept.
+//! Recovering what is readable of a damaged log.
 //!
-//! Every entry whose checksum is right is kept, in its order, under new numbers; the others are named.
-//! What the coordinator has acknowledged is forgotten, so all sets are made anew and sent whole.
+//! Every entry with a valid checksum is kept, in order, with a new number; the others are reported. What the coordinator
+//! has acknowledged is forgotten, so all sets are rebuilt and sent whole.
 
 use std::path::Path;
 
@@ -14,13 +14,13 @@ use redb::{Database, Durability};
 use super::{CACHE, FILE, KIND, LOG, fill, mark, put, split};
 use crate::store;
 
-/// Bytes of entries that are written in one transaction.
+/// Bytes of entries per transaction.
 const CHUNK: usize = 8 << 20;
 
-/// Looks through a log without writing to it: how many entries it has, and its key.
+/// Checks a log without writing to it; returns the number of its entries, and its key.
 ///
 /// # Errors
-/// [`Damaged`]; a log of another site, one that is in use.
+/// [`Damaged`]; or if the log belongs to another site or is in use.
 pub(super) fn check(path: &Path, site: Option<&str>) -> Result<(u64, String)> {
     let pages = Pages::open(path)?;
     let examined = pages.examine(&KIND)?;
@@ -28,8 +28,8 @@ pub(super) fn check(path: &Path, site: Option<&str>) -> Result<(u64, String)> {
         && name != site
     {
         bail!(
-            "this is the data directory of the site {name:?}, and not of {site:?}; name the site so, \
-             or take another directory"
+            "this is the data directory of the site {name:?}, not of {site:?}; use that name, or \
+             choose another directory"
         );
     }
     let mut faults = faults(path, &examined);
@@ -52,12 +52,12 @@ fn faults(path: &Path, examined: &Examined) -> Vec<String> {
         examined.text("name"),
     ) {
         (Some(key), Some(next), Some(_)) => faults.extend(Head::missed(path, mark(key), next)),
-        _ => faults.push("`meta` does not say whose it is".into()),
+        _ => faults.push("`meta` does not contain the name and the key of the site".into()),
     }
     faults
 }
 
-/// Which entries cannot be read, if there are such.
+/// Which entries cannot be read, if any.
 fn told(pages: &Pages, examined: &Examined) -> Result<Option<String>> {
     let (mut lost, mut next) = (Vec::new(), 0);
     let mut miss = |from: u64, to: u64| match to - from {
@@ -77,24 +77,24 @@ fn told(pages: &Pages, examined: &Examined) -> Result<Option<String>> {
     })?;
     match examined.entries("log") {
         Some(entries) => miss(next, entries.max(next)),
-        None => lost.push(format!("perhaps some from {next} on")),
+        None => lost.push(format!("possibly others from {next} on")),
     }
     let lost = (!lost.is_empty()).then(|| lost.join(", "));
-    Ok(lost.map(|lost| format!("entries of the log that cannot be read: {lost}")))
+    Ok(lost.map(|lost| format!("unreadable entries of the log: {lost}")))
 }
 
-/// Makes a log of what can be read of a damaged one, in its place; the damaged file is kept under
-/// another name. Says what was done; nothing, if the log is not damaged.
+/// Replaces a damaged log by a new one with what is readable, keeping the damaged file under another name. Returns what
+/// was done; nothing if the log is not damaged.
 ///
 /// # Errors
-/// A log that is in use, or of which nothing can be read; a disk that refuses.
+/// If the log is in use, nothing in it is readable, or writing fails.
 pub(crate) fn salvage(directory: &Path, site: &str) -> Result<Vec<String>> {
     let path = directory.join(FILE);
     if !path.exists() {
         return Ok(Vec::new());
     }
     let salvage = || -> Result<Vec<String>> {
-        let nothing = "nothing of it can be read; put back a copy of the data directory";
+        let nothing = "nothing in it is readable; restore a backup of the data directory";
         let pages = Pages::open(&path).context(nothing)?;
         let examined = pages.examine(&KIND)?;
         let mut said = faults(&path, &examined);
@@ -110,7 +110,7 @@ pub(crate) fn salvage(directory: &Path, site: &str) -> Result<Vec<String>> {
         let key = match examined.text("key") {
             Some(key) => key.to_owned(),
             None => {
-                said.push("the key for the coordinator is lost; there is a new one".into());
+                said.push("the coordinator's access key is lost; a new one was created".into());
                 new_key().map_err(anyhow::Error::msg)?
             }
         };
@@ -120,12 +120,12 @@ pub(crate) fn salvage(directory: &Path, site: &str) -> Result<Vec<String>> {
             entries = copy(&pages, &examined, database)?;
             Ok(())
         })?;
-        // It has the same key, and fewer entries than were noted.
+        // It has the same key, and fewer entries than were recorded.
         Head::forget(&path)?;
         let kept = replace_damaged(new, &path)?;
         Head::open(&path, mark(&key), entries)?;
         said.push(format!(
-            "kept {entries} entries; the damaged file is {}",
+            "recovered {entries} entries; the damaged file was kept as {}",
             kept.display()
         ));
         Ok(said)
@@ -133,7 +133,7 @@ pub(crate) fn salvage(directory: &Path, site: &str) -> Result<Vec<String>> {
     salvage().with_context(|| path.display().to_string())
 }
 
-/// Copies all entries that can be read; says how many.
+/// Copies all readable entries; returns their number.
 fn copy(pages: &Pages, from: &Examined, to: &Database) -> Result<u64> {
     let (mut waiting, mut bytes, mut next) = (Vec::new(), 0, 0);
     let mut write = |entries: &mut Vec<Vec<u8>>, durability| -> Result<()> {
@@ -163,11 +163,11 @@ fn copy(pages: &Pages, from: &Examined, to: &Database) -> Result<u64> {
     Ok(next)
 }
 
-/// Checks the log of a site, without writing to it, and reads every triple; says the name of the site
-/// and how many entries there are.
+/// Checks the log of a site without writing to it, reading every triple; returns the name of the site and the number
+/// of entries.
 ///
 /// # Errors
-/// What is damaged; what is not a log, or in use by a site.
+/// If it is damaged, not a log, or in use.
 pub fn verify(path: &Path) -> Result<(String, u64)> {
     let (entries, _) = check(path, None)?;
     let pages = Pages::open(path)?;
@@ -175,7 +175,7 @@ pub fn verify(path: &Path) -> Result<(String, u64)> {
     examined.rows(&pages, "log", |row| {
         let (_, triples) = row
             .and_then(|(_, entry)| split(entry))
-            .context("cut short")?;
+            .context("the entry is truncated")?;
         store::from_text(triples).map(drop)
     })?;
     Ok((

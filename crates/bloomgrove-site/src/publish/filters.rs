@@ -1,16 +1,15 @@
-//! The filters of a site: one for each window of the log that is kept.
+//! The filters of a site: one per window that is kept.
 //!
-//! A filter is made for so many ids; when more come it is made anew for twice as many, from the
-//! log, and sent whole. Sizes come in steps, so that the filters of many sites have few different
-//! ones.
+//! A filter is sized for a number of ids. If more come, it is rebuilt from the log for twice as many, and sent whole.
+//! Sizes are rounded up in steps, so that the filters of many sites have few different sizes.
 //!
-//! A clock may jump ahead and come back. Windows that were over meanwhile are then kept again, and
-//! are made from the log ([`Sets::lost`], [`Revived`]): a set with only what was recorded since
-//! would take the place of the whole one at the coordinator.
+//! A clock may jump ahead and be set back. Windows that seemed expired meanwhile are then kept again, and rebuilt from the
+//! log ([`Sets::lost`], [`Revived`]): a set with only what was recorded since would replace the complete one at the
+//! coordinator.
 //!
-//! A clock may also be behind, or the coordinator away for longer than a window is kept. What was recorded meanwhile
-//! and was never acknowledged is then in a window that is over, and is filed in the current one as
-//! well ([`Sets::unpublished`]): every id is published once at least.
+//! A clock may also be behind, or the coordinator out of reach for longer than a window is kept. What was recorded
+//! meanwhile and never acknowledged is then in an expired window, and is added to the current one as well
+//! ([`Sets::unpublished`]): every id is published at least once.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -25,7 +24,7 @@ use super::set::{Acknowledged, Message, Note, Set, State};
 use super::spec::{FilterSpec, Regrown, Revived};
 use super::window::set_name;
 
-/// Sets that the coordinator is told of at most.
+/// Maximum number of sets reported to the coordinator.
 const MOST_BELIEVED: usize = 4000;
 
 /// All filters of a site.
@@ -33,43 +32,42 @@ const MOST_BELIEVED: usize = 4000;
 pub(crate) struct Sets {
     spec: FilterSpec,
     sets: BTreeMap<u64, Set>,
-    /// Windows with ids in the log, kept or not, by their beginnings.
+    /// Windows with ids in the log, kept or not, by start time.
     windows: BTreeMap<u64, Entries>,
-    /// Entries of the log before this one are in.
+    /// Entries of the log before this one are included.
     position: u64,
-    /// With windows: all ids, hashed.
+    /// With windows: hashes of all ids.
     known: HashSet<u64>,
     notes: BTreeMap<String, Note>,
-    /// Sets of other windows than those of now, which the coordinator still has.
+    /// Sets of windows of another length, which the coordinator still has.
     outdated: Vec<String>,
-    /// Entries of the log before this one were acknowledged by a coordinator once.
+    /// Entries of the log before this one were once acknowledged by a coordinator.
     settled: u64,
 }
 
 /// The entries of a window.
 #[derive(Clone, Copy, Debug, Default)]
 struct Entries {
-    /// The number of the last one.
+    /// The number of the last entry.
     last: u64,
-    /// Those before this one are in a later window as well.
+    /// Entries before this one are in a later window as well.
     filed: u64,
 }
 
 impl Sets {
-    /// None yet. `notes` are what the log says of sets; entries before `settled` were acknowledged.
+    /// No filters yet. `notes` are the log's notes on sets; entries before `settled` were acknowledged.
     pub(crate) fn new(spec: FilterSpec, mut notes: BTreeMap<String, Note>, settled: u64) -> Self {
-        // Without windows, what that one set has is all that was acknowledged.
+        // Without windows, the only set contains everything that was acknowledged.
         let all = notes.get(&set_name(&spec.site, None, 0));
         let settled = all.map_or(settled, |note| note.position.max(settled));
-        // Made with another seal, for another rate or for other windows, it says nothing of the
-        // filters here.
+        // Notes of another cipher, rate or division into windows do not apply to these filters.
         let of_others = |note: &Note| note.length != spec.length();
         let outdated = notes.iter().filter(|(_, note)| of_others(note));
         let outdated = outdated.map(|(name, _)| name.clone()).collect();
         notes.retain(|_, note| {
             let params = spec.params(note.items);
             (note.length, note.keep) == (spec.length(), spec.keep())
-                && note.cipher == spec.key_check()
+                && note.key_check == spec.key_check()
                 && params.is_ok_and(|params| {
                     (params.bits(), params.hashes()) == (note.bits, note.hashes)
                 })
@@ -94,7 +92,7 @@ impl Sets {
         self.position
     }
 
-    /// How many ids there are in all.
+    /// Total number of ids.
     pub(crate) fn ids(&self) -> u64 {
         let all = match self.spec.window {
             Some(_) => self.known.len(),
@@ -109,11 +107,11 @@ impl Sets {
         set.is_some_and(|set| set.seen.contains(&xxh3_64(id.as_bytes())))
     }
 
-    /// Takes in ids of an entry of the log, which was written at `second`; all have come when
-    /// [`taken`](Self::taken) says so.
+    /// Inserts ids of an entry of the log, which was written at `second`; the entry is complete when
+    /// [`taken`](Self::taken) is called.
     ///
     /// # Errors
-    /// Not enough memory.
+    /// If there is not enough memory.
     pub(crate) fn insert<T: AsRef<str>>(
         &mut self,
         entry: u64,
@@ -137,7 +135,7 @@ impl Sets {
                 let set = self.make(begin)?;
                 self.sets.insert(begin, set);
             }
-            // One that was over meanwhile has more ids in the log: see `lost`.
+            // If it was expired meanwhile, the log has more ids: see `lost`.
             if let Some(set) = self.sets.get_mut(&begin) {
                 set.recall(entry);
                 set.insert(&self.spec, id)?;
@@ -146,7 +144,7 @@ impl Sets {
         Ok(())
     }
 
-    /// All ids of an entry are in.
+    /// All ids of an entry are inserted.
     pub(crate) fn taken(&mut self, entry: u64) {
         self.position = entry + 1;
     }
@@ -157,8 +155,7 @@ impl Sets {
         Set::new(&self.spec, begin, note)
     }
 
-    /// Windows of the log that are kept, and have no set here: by a clock that was ahead they were
-    /// over.
+    /// Windows of the log that are kept but have no set here, because they seemed expired while the clock was ahead.
     pub(crate) fn lost(&self, now: u64) -> Vec<u64> {
         let live = self.windows.keys().rev();
         let live = live.take_while(|begin| self.spec.is_live(**begin, now));
@@ -167,8 +164,7 @@ impl Sets {
             .collect()
     }
 
-    /// Windows that are over, and have entries that no coordinator has acknowledged: from which
-    /// entry on.
+    /// Expired windows with entries that no coordinator has acknowledged, and from which entry on.
     pub(crate) fn unpublished(&self, now: u64) -> BTreeMap<u64, u64> {
         let over = self.windows.iter();
         let over = over.take_while(|(begin, _)| !self.spec.is_live(**begin, now));
@@ -177,7 +173,7 @@ impl Sets {
         unpublished.map(|(begin, _, from)| (begin, from)).collect()
     }
 
-    /// What was unpublished is in a later window as well.
+    /// What was unpublished is now in a later window as well.
     pub(crate) fn filed(&mut self, windows: &BTreeMap<u64, u64>) {
         for begin in windows.keys() {
             if let Some(entries) = self.windows.get_mut(begin) {
@@ -186,37 +182,36 @@ impl Sets {
         }
     }
 
-    /// A round went through that began when the log was read up to this position; says whether that
-    /// is to be noted.
+    /// A round succeeded that started when the log was read up to this position; returns whether to record that.
     pub(crate) fn settle(&mut self, position: u64) -> bool {
-        // Without windows, the note of the only set tells as much.
+        // Without windows, the note on the only set says as much.
         let is_new = position > self.settled && self.spec.window.is_some();
         self.settled = self.settled.max(position);
         is_new
     }
 
-    /// Whether windows with ids are over: nobody comes here for what is only in there.
+    /// Whether windows with ids have expired: the site is no longer queried for ids that are only in these.
     pub(crate) fn has_expired(&self, now: u64) -> bool {
         let first = self.windows.keys().next();
         first.is_some_and(|begin| !self.spec.is_live(*begin, now))
     }
 
-    /// Takes sets that were made from the log; nothing may have been recorded meanwhile.
+    /// Adds sets that were rebuilt from the log; nothing may have been recorded meanwhile.
     pub(crate) fn revived(&mut self, revived: Revived) {
         self.sets.extend(revived.sets);
     }
 
-    /// The whole log was read.
+    /// The whole log has been read.
     pub(crate) fn replayed(&mut self) {
         let position = self.position;
         for set in self.sets.values_mut() {
             set.recall(position);
-            // Of another log than this one.
+            // It belongs to another log.
             set.note = None;
         }
     }
 
-    /// Sets with more ids than they are made for: the windows, and for how many ids to make them.
+    /// Sets with more ids than they are sized for: their windows, and the number of ids to size them for.
     pub(crate) fn overfull(&self) -> BTreeMap<u64, u64> {
         let overfull = |(begin, set): (&u64, &Set)| {
             let ids = set.seen.len() as u64;
@@ -229,7 +224,7 @@ impl Sets {
         self.sets.iter().filter_map(overfull).collect()
     }
 
-    /// Takes filters that were made anew for more ids; each must hold all that is recorded.
+    /// Replaces filters by larger ones, each of which must contain everything that is recorded.
     pub(crate) fn grown(&mut self, grown: Regrown) {
         for (begin, (items, filter)) in grown.filters {
             if let Some(set) = self.sets.get_mut(&begin) {
@@ -240,7 +235,7 @@ impl Sets {
         }
     }
 
-    /// Forgets windows whose time is over; gives the names of their sets.
+    /// Removes expired windows; returns the names of their sets.
     pub(crate) fn expire(&mut self, now: u64) -> Vec<String> {
         let mut gone = Vec::new();
         let spec = &self.spec;
@@ -251,25 +246,24 @@ impl Sets {
             }
             live
         });
-        // Of sets that nobody has asked for since the start.
+        // Notes on sets that have had no ids since the start.
         gone.extend(std::mem::take(&mut self.notes).into_keys());
         gone
     }
 
-    /// Sets of windows as they were divided before: once all that is kept has been sent, nobody
-    /// needs them.
+    /// Sets of an earlier division into windows: obsolete once everything that is kept has been sent.
     pub(crate) fn outdated(&self) -> Vec<String> {
         let is_used = |name: &String| self.sets.values().any(|set| set.name == *name);
         let outdated = self.outdated.iter().filter(|name| !is_used(name));
         outdated.cloned().collect()
     }
 
-    /// One of them is gone.
+    /// One of them was removed.
     pub(crate) fn dropped(&mut self, name: &str) {
         self.outdated.retain(|outdated| outdated != name);
     }
 
-    /// What the coordinator has said of a set, by its name: the version, and the store.
+    /// What the coordinator has acknowledged of a set, by its name: the version, and the store.
     pub(crate) fn version(&self, set: &str) -> Option<(u64, Option<u64>)> {
         let set = self.sets.values().find(|own| own.name == set)?;
         set.acknowledged
@@ -283,8 +277,8 @@ impl Sets {
         sets.find_map(|set| set.acknowledged.as_ref())?.store
     }
 
-    /// What the coordinator is believed to have, if it is this store: the versions of all sets that
-    /// it has acknowledged. Those of another store are 0, which none is.
+    /// The sets that the coordinator is believed to have if this is its store: the versions of all acknowledged sets. Those of
+    /// another store have the version 0, which does not exist.
     pub(crate) fn believed(&self, store: Option<u64>) -> Vec<SetVersion> {
         let version = |set: &Set| {
             let own = set.acknowledged.as_ref()?;
@@ -296,13 +290,13 @@ impl Sets {
         sets.take(MOST_BELIEVED).collect()
     }
 
-    /// Names of all sets, the latest first: traces ask for what is new.
+    /// Names of all sets, latest first: most traces concern recent ids.
     pub(crate) fn names(&self) -> Vec<String> {
         let sets = self.sets.values().rev();
         sets.map(|set| set.name.clone()).collect()
     }
 
-    /// Sets whose last delta was not answered: their versions are not known.
+    /// Whether the last delta of a set was not answered, so that its version is unknown.
     pub(crate) fn is_unanswered(&self, set: &str) -> bool {
         let mut sets = self.sets.values();
         sets.any(|own| own.name == set && own.sent.is_some())
@@ -313,13 +307,13 @@ impl Sets {
         self.sets.values().map(Set::pending).sum()
     }
 
-    /// How many ids each set has now, for [`pending_of`](Self::pending_of) later.
+    /// The number of ids of each set now, for [`pending_of`](Self::pending_of) later.
     pub(crate) fn counts(&self) -> BTreeMap<u64, u64> {
         let count = |(begin, set): (&u64, &Set)| (*begin, set.seen.len() as u64);
         self.sets.iter().map(count).collect()
     }
 
-    /// Of the ids that there were then, how many the coordinator does not have yet.
+    /// How many of the ids at that time the coordinator does not have yet.
     pub(crate) fn pending_of(&self, counts: &BTreeMap<u64, u64>) -> u64 {
         let pending = |(begin, set): (&u64, &Set)| {
             let then = counts.get(begin).copied().unwrap_or(0);
@@ -328,7 +322,7 @@ impl Sets {
         self.sets.iter().map(pending).sum()
     }
 
-    /// The next thing to send of a set, if there is something.
+    /// The next message of a set, if there is anything to send.
     pub(crate) fn next(&mut self, set: &str, now: u64) -> Option<Message> {
         let (&begin, set) = self.sets.iter_mut().find(|(_, own)| own.name == set)?;
         let current = State {
@@ -338,11 +332,11 @@ impl Sets {
         };
         let (base, state) = match &set.acknowledged {
             Some(old) if !set.whole => {
-                // What was not answered is sent again as it was: if it had come, nothing happens.
+                // What was not answered is sent again unchanged: if it had arrived, nothing happens.
                 let new = set.sent.clone().unwrap_or(current);
                 let had = &old.state.filter;
                 if Arc::ptr_eq(had, &new.filter) || *had == new.filter {
-                    // All ids look as if they were there.
+                    // By false positives, all ids seem to be in it.
                     set.acknowledged = Some(Acknowledged {
                         state: new,
                         ..old.clone()
@@ -367,14 +361,14 @@ impl Sets {
         })
     }
 
-    /// The filter of a set that there is.
+    /// The filter of an existing set.
     #[cfg(test)]
     pub(crate) fn filter(&self, set: &str) -> Arc<Filter> {
         let set = self.sets.values().find(|own| own.name == set);
         set.map(|set| set.current.clone()).unwrap()
     }
 
-    /// The coordinator, with this store, has taken a message; gives what to note of it.
+    /// The coordinator, with this store, has accepted a message; returns the note to record.
     pub(crate) fn acknowledge(
         &mut self,
         message: &Message,
@@ -382,11 +376,11 @@ impl Sets {
         store: Option<u64>,
     ) -> Option<Note> {
         let set = self.sets.get_mut(&message.begin)?;
-        // Made anew for more ids meanwhile: it goes out whole next.
+        // If it was rebuilt for more ids meanwhile, it is sent whole next.
         if set.items != message.items {
             return None;
         }
-        // It was of other windows, perhaps; now it is of these.
+        // It may have belonged to other windows; now it belongs to these.
         self.outdated.retain(|outdated| *outdated != set.name);
         (set.sent, set.whole) = (None, false);
         set.acknowledged = Some(Acknowledged {
@@ -401,14 +395,14 @@ impl Sets {
             items: set.items,
             bits: message.state.filter.params().bits(),
             hashes: message.state.filter.params().hashes(),
-            cipher: self.spec.key_check(),
+            key_check: self.spec.key_check(),
             length: self.spec.length(),
             keep: self.spec.keep(),
             store,
         })
     }
 
-    /// The coordinator has something else than was thought: the set goes out whole next.
+    /// The coordinator has something else than was assumed: the set is sent whole next.
     pub(crate) fn forget(&mut self, set: &str) {
         if let Some(set) = self.sets.values_mut().find(|own| own.name == set) {
             (set.sent, set.whole) = (None, true);

@@ -1,18 +1,17 @@
-//! Publishing: the coordinator gets to know which ids this site knows, as filters, and no more.
+//! Publishing: lets the coordinator know which ids this site knows, as filters, and nothing more.
 //!
-//! | file | does |
+//! | file | subject |
 //! |---|---|
-//! | `window.rs` | windows of time, names of sets |
-//! | `plan.rs` | what filters are made by |
+//! | `window.rs` | time windows, names of sets |
+//! | `spec.rs` | how filters are built |
 //! | `set.rs` | a filter, and what the coordinator has of it |
 //! | `filters.rs` | the filters of all windows |
-//! | `push.rs` | sends what is new in every period, and says that the site is there |
+//! | `push.rs` | sends what is new in every period, and a heartbeat |
 //!
-//! Whatever happens to messages, acknowledgements, the site or the coordinator: once a round has
-//! gone through, every id that was recorded before it is found in a set of this site. A delta that
-//! comes twice changes nothing, one that does not fit is refused and the whole filter sent, and
-//! every round compares versions, so that a coordinator that went back to an older state gets what
-//! it lacks.
+//! Whatever happens to messages, acknowledgements, the site or the coordinator: once a round has succeeded, every id that
+//! was recorded before it is in a set of this site. A delta that arrives twice changes nothing; if one does not match, it
+//! is rejected and the whole filter is sent; and every round compares versions, so that a coordinator that was reset to
+//! an older state gets what it lacks.
 
 pub(crate) mod filters;
 pub(crate) mod push;

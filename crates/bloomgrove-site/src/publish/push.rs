@@ -1,16 +1,16 @@
 //! The loop that keeps the coordinator up to date.
 //!
 //! ```text
-//!   every period   what is new of each set    a delta on what was acknowledged
-//!                  PUT /v1/sites/NAME         here I am, you have this of me; what do you have?
+//!   every period   what is new in each set    as a delta to what was acknowledged
+//!                  PUT /v1/sites/NAME         heartbeat with the expected versions; returns the actual ones
 //!                  what differs, what is new  whole
-//!                  PUT /v1/sites/NAME         once more, if anything was not there the first time
-//!   no answer      again after a moment, then after twice as long, up to 20 s
+//!                  PUT /v1/sites/NAME         again, if anything was missing the first time
+//!   on failure     retry after a moment, then after twice as long, up to 20 s
 //! ```
 //!
-//! Deltas go first, so that the sign of life is true of all that was recorded until the round began, and traces
-//! are complete while it goes on. Whole filters go after it: a site that is refused sends none, since if another of its
-//! name is in touch, the two would replace each other's sets.
+//! Deltas are sent first, so that the heartbeat covers everything recorded before the round, and traces stay complete
+//! during it. Whole filters are sent after it: a site that is rejected sends none, because if another site with its name
+//! is online, the two would replace each other's sets.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,15 +25,15 @@ use tokio::sync::watch;
 use super::set::Message;
 use crate::records::Records;
 
-/// Longest time between two attempts: until a site is heard of again, traces are not complete.
+/// Longest time between two attempts: until the next heartbeat, traces are incomplete.
 const LONGEST: Duration = Duration::from_secs(20);
-/// How long the last round may take when the site stops.
+/// Time limit for the last round when the site shuts down.
 const FAREWELL: Duration = Duration::from_secs(2);
-/// How often a set is sent in one round until it is given up: a delta, the whole, and once more if
-/// somebody else has written to it meanwhile.
+/// How often a set is sent in one round before giving up: a delta, the whole filter, and once more if someone else has
+/// changed it meanwhile.
 const ATTEMPTS: usize = 4;
 
-/// What a site says of itself.
+/// What a site reports about itself.
 #[derive(Clone, Debug)]
 pub(crate) struct About {
     pub(crate) name: String,
@@ -57,23 +57,23 @@ pub(crate) struct Publisher {
     delta_bytes: AtomicU64,
 }
 
-/// As what sets are sent.
+/// In which form sets are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
-    /// As deltas only.
+    /// Only as deltas.
     Delta,
-    /// As deltas, or whole.
+    /// As deltas or whole.
     Any,
 }
 
-/// How the last round went.
+/// The result of the last round.
 #[derive(Debug, Default)]
 struct Last {
     succeeded: Option<Instant>,
     problem: Option<String>,
-    /// It was said once that the coordinator knows no sites.
+    /// It was logged that the coordinator does not support sites.
     told_old: bool,
-    /// The store that the coordinator has named.
+    /// The store of the coordinator.
     store: Option<u64>,
 }
 
@@ -108,7 +108,7 @@ impl Publisher {
             let mut round = std::pin::pin!(self.round());
             let done = tokio::select! {
                 done = &mut round => done,
-                // A coordinator that does not answer keeps nobody from stopping.
+                // A coordinator that does not respond does not delay shutdown.
                 () = async { drop(stopped.wait_for(|stop| *stop).await) } => {
                     let rest = async {
                         let _ = round.await;
@@ -121,7 +121,10 @@ impl Publisher {
             let wait = match done {
                 Ok(()) => {
                     if failures > 0 {
-                        tracing::info!(coordinator = self.client.server(), "in touch again");
+                        tracing::info!(
+                            coordinator = self.client.server(),
+                            "coordinator reachable again"
+                        );
                     }
                     failures = 0;
                     self.site.period
@@ -129,7 +132,7 @@ impl Publisher {
                 Err(error) => {
                     if failures == 0 {
                         let coordinator = self.client.server();
-                        tracing::warn!(coordinator, "not published, will try again: {error:#}");
+                        tracing::warn!(coordinator, "publishing failed, will retry: {error:#}");
                     }
                     failures = failures.saturating_add(1);
                     back_off(self.site.period, failures)
@@ -143,7 +146,7 @@ impl Publisher {
         let _ = tokio::time::timeout(FAREWELL, self.farewell()).await;
     }
 
-    /// What is not out when the site stops, and is not out then, goes out after the next start.
+    /// Publishes what is left at shutdown; what cannot be sent is sent after the next start.
     async fn farewell(&self) {
         let pending = self.records.sets().pending();
         if pending > 0 {
@@ -151,10 +154,10 @@ impl Publisher {
         }
     }
 
-    /// One round: everything that is new goes out, and the coordinator hears of the site.
+    /// One round: sends everything that is new, and a heartbeat.
     ///
     /// # Errors
-    /// What went wrong; what did not go out goes out in the next round.
+    /// What went wrong; what was not sent is sent in the next round.
     pub(crate) async fn round(&self) -> Result<()> {
         let _one_at_a_time = self.round.lock().await;
         let done = self.publish().await;
@@ -179,7 +182,7 @@ impl Publisher {
             let sets = self.records.sets();
             (sets.names(), sets.counts(), sets.position())
         };
-        // What was recorded since goes out in the next round; nothing keeps it back.
+        // What is recorded from now on is sent in the next round.
         let pending = || self.records.sets().pending_of(&counts);
         let mut failed = None;
         self.send_all(&mut names, Form::Delta, &mut failed).await;
@@ -188,14 +191,17 @@ impl Publisher {
         let mut again = unsent > 0;
         for set in &names {
             if self.differs(set, registered.as_ref()) {
-                tracing::info!(set, "the coordinator has another state; sending it whole");
+                tracing::info!(
+                    set,
+                    "the coordinator has another version; sending the whole filter"
+                );
                 self.records.sets().forget(set);
                 again = true;
             }
         }
         again |= self.send_all(&mut names, Form::Any, &mut failed).await;
         if let Some(error) = failed {
-            // It may still be glad to hear of the site.
+            // The heartbeat is useful nevertheless.
             let _ = self.register(pending(), position).await;
             return Err(error);
         }
@@ -205,13 +211,13 @@ impl Publisher {
         let records = self.records.clone();
         let settled = tokio::task::spawn_blocking(move || records.settled(position));
         if let Err(error) = settled.await? {
-            tracing::warn!("that everything was published is not noted: {error:#}");
+            tracing::warn!("cannot record that everything was published: {error:#}");
         }
         self.remove_outdated().await
     }
 
-    /// Sends all that is new of these sets; says whether one went out whole. One that cannot be sent is
-    /// no longer among them, and keeps none of the others back.
+    /// Sends everything that is new in these sets; returns whether one was sent whole. A set that cannot be sent is removed
+    /// from the list, and does not hold up the others.
     async fn send_all(
         &self,
         sets: &mut Vec<String>,
@@ -238,15 +244,15 @@ impl Publisher {
         whole
     }
 
-    /// Removes sets of windows as they were divided before.
+    /// Removes sets of an earlier division into windows.
     async fn remove_outdated(&self) -> Result<()> {
         let outdated = self.records.sets().outdated();
         for set in outdated {
             match self.client.remove(&set).await {
                 Err(error) if error.code() != Some(Code::NotFound) => {
-                    return Err(error).with_context(|| format!("removing {set}"));
+                    return Err(error).with_context(|| format!("cannot remove {set}"));
                 }
-                _ => tracing::info!(set, "removed: windows are divided otherwise now"),
+                _ => tracing::info!(set, "removed, because the windows have changed"),
             }
             self.records.sets().dropped(&set);
             self.note(set, None).await?;
@@ -254,24 +260,24 @@ impl Publisher {
         Ok(())
     }
 
-    /// Whether the coordinator has another state of a set than it has acknowledged.
+    /// Whether the coordinator's version of a set differs from the one it has acknowledged.
     fn differs(&self, set: &str, registered: Option<&Registered>) -> bool {
         let Some(registered) = registered else {
             return false;
         };
         let sets = self.records.sets();
-        // One without ids is not there either.
+        // A set without ids is not there either.
         let Some((ours, store)) = sets.version(set) else {
             return false;
         };
         let mut theirs = registered.sets.iter();
         let theirs = theirs.find(|own| own.name == set).map(|own| own.version);
-        // One that is under way will be seen next time; not so at another coordinator, where the
-        // versions may be the same by chance.
+        // One that is being sent will be seen next time; but not at another coordinator, where versions may be equal by
+        // chance.
         store != registered.store || (theirs != Some(ours) && !sets.is_unanswered(set))
     }
 
-    /// Says that the site is there; none if the coordinator knows no sites.
+    /// Sends a heartbeat; none if the coordinator does not support sites.
     async fn register(&self, pending: u64, position: u64) -> Result<Option<Registered>> {
         let store = self.last().store;
         let (sets, expired) = {
@@ -296,16 +302,16 @@ impl Publisher {
             Err(error) if error.code() == Some(Code::NotFound) => {
                 if !std::mem::replace(&mut self.last().told_old, true) {
                     tracing::warn!(
-                        "the coordinator knows nothing of sites: it is too old; publishing goes on"
+                        "the coordinator is too old to support sites; publishing continues"
                     );
                 }
                 Ok(None)
             }
-            Err(error) => Err(error).context("registering"),
+            Err(error) => Err(error).context("cannot register"),
         }
     }
 
-    /// Sends all that is new of a set; says whether it went out whole.
+    /// Sends everything that is new in a set; returns whether it was sent whole.
     async fn send(&self, set: &str, form: Form) -> Result<bool> {
         let (mut last, mut whole) = (None, false);
         for _ in 0..ATTEMPTS {
@@ -333,28 +339,28 @@ impl Publisher {
                         Some(Code::SendWhole | Code::NotFound | Code::Incompatible)
                     );
                     if message.base().is_none() || !fits_not {
-                        return Err(error).with_context(|| format!("sending {set}"));
+                        return Err(error).with_context(|| format!("cannot send {set}"));
                     }
-                    tracing::debug!(set, "sending it whole: {error}");
+                    tracing::debug!(set, "sending the whole filter: {error}");
                     self.records.sets().forget(set);
                     last = Some(error);
                 }
             }
         }
         match last {
-            Some(error) => Err(error).with_context(|| format!("sending {set}")),
-            // Ids come faster than they go out; the rest goes in the next round.
+            Some(error) => Err(error).with_context(|| format!("cannot send {set}")),
+            // Ids come faster than they can be sent; the rest is sent in the next round.
             None => Ok(whole),
         }
     }
 
     async fn send_message(&self, message: &Message) -> Result<u64, Error> {
-        // Of a large filter that takes a while.
+        // Takes a while for a large filter.
         let coding = message.clone();
         let coded = tokio::task::spawn_blocking(move || coding.bytes()).await;
         let coded = coded.unwrap_or_else(|error| Err(error.into()));
         let bytes = coded.map_err(|error| Error::Invalid {
-            what: format!("the filter cannot be coded: {error:#}"),
+            what: format!("cannot compress the filter: {error:#}"),
         })?;
         let size = bytes.len() as u64;
         let (count, sum) = match message.base() {
@@ -384,14 +390,14 @@ impl Publisher {
         let records = self.records.clone();
         let noted =
             tokio::task::spawn_blocking(move || records.log.note_published(&set, note.as_deref()));
-        // It is known in memory; without the note the next start costs a whole filter.
+        // It is in memory; without the note, the next start costs a whole filter.
         if let Err(error) = noted.await? {
-            tracing::warn!("what was published is not noted: {error:#}");
+            tracing::warn!("cannot record what was published: {error:#}");
         }
         Ok(())
     }
 
-    /// How it goes.
+    /// The status of the connection.
     pub(crate) fn status(&self) -> CoordinatorStatus {
         let last = self.last();
         CoordinatorStatus {
@@ -407,7 +413,7 @@ impl Publisher {
     }
 }
 
-/// How long to wait after so many failures: not all sites of a federation at the same time.
+/// How long to wait after this many failures, with jitter so that the sites of a federation do not retry all at once.
 fn back_off(period: Duration, failures: u32) -> Duration {
     let first = period.min(Duration::from_secs(1));
     let doubled = first.saturating_mul(1 << (failures - 1).min(10));

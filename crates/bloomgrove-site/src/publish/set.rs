@@ -1,8 +1,8 @@
-//! One filter of a site: what is recorded, what is on its way, and what the coordinator has.
+//! One filter of a site: what is recorded, what is being sent, and what the coordinator has.
 //!
 //! ```text
 //!   ids --insert--> current        what was recorded
-//!                   sent           what is on its way; its answer may be lost
+//!                   sent           what is being sent; the response may be lost
 //!                   acknowledged   what the coordinator has, and its version there
 //! ```
 //!
@@ -19,27 +19,27 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::spec::FilterSpec;
 use super::window::set_name;
 
-/// What the coordinator has acknowledged of a set, as the log keeps it.
+/// What the coordinator has acknowledged of a set, as recorded in the log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Note {
-    /// The version that the coordinator gave it.
+    /// The version that the coordinator assigned to it.
     pub(crate) version: u64,
-    /// Entries of the log before this one are in it.
+    /// It includes the entries of the log before this one.
     pub(crate) position: u64,
-    /// Ids in it.
+    /// Number of ids.
     pub(crate) ids: u64,
-    /// Ids that the filter was made for, its bits and hashes.
+    /// Number of ids that the filter was sized for, its bits and hashes.
     pub(crate) items: u64,
     pub(crate) bits: u64,
     pub(crate) hashes: u32,
-    /// Of the seal; 0 without one.
-    pub(crate) cipher: u64,
-    /// Seconds of its window, and those that it is kept for; 0 without windows.
+    /// Key check value of the cipher; 0 without one.
+    pub(crate) key_check: u64,
+    /// Length of its window in seconds, and how long it is kept; 0 without windows.
     #[serde(default)]
     pub(crate) length: u64,
     #[serde(default)]
     pub(crate) keep: u64,
-    /// The store of the coordinator, if it has told.
+    /// The store of the coordinator, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) store: Option<u64>,
 }
@@ -57,7 +57,7 @@ pub(super) struct State {
 pub(super) struct Acknowledged {
     pub(super) state: State,
     pub(super) version: u64,
-    /// The store whose version it is.
+    /// The store that the version belongs to.
     pub(super) store: Option<u64>,
 }
 
@@ -65,24 +65,24 @@ pub(super) struct Acknowledged {
 #[derive(Debug)]
 pub(super) struct Set {
     pub(super) name: String,
-    /// Ids that it is made for.
+    /// Number of ids that it is sized for.
     pub(super) items: u64,
-    /// Of all ids, hashed: to count them.
+    /// Hashes of all ids, to count them.
     pub(super) seen: HashSet<u64>,
     pub(super) current: Arc<Filter>,
-    /// Sent as a delta on what is acknowledged, and not answered.
+    /// Sent as a delta to what is acknowledged, and not answered yet.
     pub(super) sent: Option<State>,
-    /// Kept until something else is acknowledged, whatever is to be sent next: the coordinator is told
-    /// of it at every sign of life, and so notices when it is gone.
+    /// Kept until something else is acknowledged, whatever is sent next: every heartbeat reports it to the
+    /// coordinator, which therefore notices if it is gone.
     pub(super) acknowledged: Option<Acknowledged>,
-    /// Next it is sent whole: it was made anew for more ids, or the coordinator has other bits.
+    /// It is sent whole next: it was rebuilt for more ids, or the coordinator has other bits.
     pub(super) whole: bool,
-    /// What the log says of it, until as much of the log is read.
+    /// The log's note on it, until that much of the log has been read.
     pub(super) note: Option<Note>,
 }
 
 impl Set {
-    /// One without ids. What the log says of it counts if it is made for as many.
+    /// An empty set. A note of the log applies if it was sized for as many ids.
     pub(super) fn new(spec: &FilterSpec, begin: u64, note: Option<Note>) -> Result<Self> {
         let least = tune::step(spec.expect);
         let items = note.as_ref().map_or(least, |note| note.items.max(least));
@@ -98,13 +98,13 @@ impl Set {
         })
     }
 
-    /// Its filter, to be changed; who shares its bits keeps them.
+    /// Its filter for changing; others that share its bits keep them.
     fn change(&mut self) -> Result<&mut Filter> {
         if Arc::get_mut(&mut self.current).is_none() {
             self.current = Arc::new(Filter::to_owned(&self.current)?);
         }
         Arc::get_mut(&mut self.current)
-            .ok_or_else(|| anyhow::anyhow!("a filter that was just made is shared"))
+            .ok_or_else(|| anyhow::anyhow!("internal error: a new filter is already shared"))
     }
 
     pub(super) fn insert(&mut self, spec: &FilterSpec, id: &str) -> Result<()> {
@@ -126,7 +126,7 @@ impl Set {
         self.acknowledged.as_ref().map_or(0, |own| own.state.ids)
     }
 
-    /// What the log says of it is what is in it now.
+    /// The log's note describes what is in it now.
     pub(super) fn recall(&mut self, position: u64) {
         if let Some(note) = self.note.take_if(|note| note.position <= position) {
             let state = State {
@@ -143,13 +143,13 @@ impl Set {
     }
 }
 
-/// Something to send.
+/// A message to send.
 #[derive(Clone, Debug)]
 pub(crate) struct Message {
     pub(crate) set: String,
-    /// Of a delta: the version that it builds on, and its bits. A whole filter builds on nothing.
+    /// For a delta: the version that it builds on, and its bits. None for a whole filter.
     pub(super) base: Option<(u64, Arc<Filter>)>,
-    /// Seconds until the set goes.
+    /// Seconds until the set expires.
     pub(crate) expires_in: Option<u64>,
     pub(super) begin: u64,
     pub(super) items: u64,
@@ -162,10 +162,10 @@ impl Message {
         self.base.as_ref().map(|(version, _)| *version)
     }
 
-    /// As it is sent.
+    /// The encoded message.
     ///
     /// # Errors
-    /// Not enough memory.
+    /// If there is not enough memory.
     pub(crate) fn bytes(&self) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
         match &self.base {

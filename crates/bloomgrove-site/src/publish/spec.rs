@@ -1,4 +1,4 @@
-//! What filters are made by, and filters made anew from the log.
+//! How filters are built, and filters rebuilt from the log.
 
 use std::collections::BTreeMap;
 
@@ -10,43 +10,43 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::set::Set;
 use super::window::Window;
 
-/// What filters are made by.
+/// How filters are built.
 #[derive(Clone, Debug)]
 pub(crate) struct FilterSpec {
-    /// The site.
+    /// The name of the site.
     pub(crate) site: String,
     pub(crate) window: Option<Window>,
-    /// Ids to expect in a window.
+    /// Expected number of ids per window.
     pub(crate) expect: u64,
     pub(crate) fpr: f64,
     pub(crate) cipher: Option<IdCipher>,
 }
 
 impl FilterSpec {
-    /// The window of a second: its beginning.
+    /// The start of the window that a second belongs to.
     pub(crate) fn begin(&self, second: u64) -> u64 {
         self.window
             .as_ref()
             .map_or(0, |window| window.begin(second))
     }
 
-    /// Seconds of a window; 0 without windows.
+    /// Length of a window in seconds; 0 without windows.
     pub(super) fn length(&self) -> u64 {
         self.window.map_or(0, |window| window.length.as_secs())
     }
 
-    /// Seconds that a window is kept for; 0 without windows.
+    /// How long a window is kept, in seconds; 0 without windows.
     pub(super) fn keep(&self) -> u64 {
         self.window.map_or(0, |window| window.keep.as_secs())
     }
 
-    /// When the set of a window goes, if it does.
+    /// When the set of a window expires, if it does.
     pub(super) fn end(&self, begin: u64) -> Option<u64> {
         self.window.as_ref().map(|window| window.end(begin))
     }
 
-    /// For how many seconds the coordinator is to keep the set of a window. Of one that is yet to come, by
-    /// a clock that was ahead, not longer than any other.
+    /// For how many seconds the coordinator keeps the set of a window. If the window is in the future, because the clock was
+    /// ahead, not longer than any other.
     pub(super) fn expires_in(&self, begin: u64, now: u64) -> Option<u64> {
         let left = self.end(begin)?.saturating_sub(now);
         Some(left.clamp(1, self.length() + self.keep()))
@@ -60,12 +60,12 @@ impl FilterSpec {
         Ok(tune::standard(items, self.fpr)?.params()?)
     }
 
-    /// An empty filter for so many ids.
+    /// An empty filter for this many ids.
     pub(super) fn filter(&self, items: u64) -> Result<Filter> {
         Ok(Filter::new(self.params(items)?)?)
     }
 
-    /// An id as the coordinator gets to know it.
+    /// An id in the form that the coordinator gets.
     pub(super) fn key(&self, id: &str) -> String {
         match &self.cipher {
             Some(cipher) => cipher.encrypt(id),
@@ -73,14 +73,14 @@ impl FilterSpec {
         }
     }
 
-    /// Tells seals apart without telling them.
+    /// Identifies the cipher without revealing its secret.
     pub(super) fn key_check(&self) -> u64 {
-        let mark = |cipher: &IdCipher| xxh3_64(cipher.encrypt("").as_bytes());
-        self.cipher.as_ref().map_or(0, mark)
+        let check = |cipher: &IdCipher| xxh3_64(cipher.encrypt("").as_bytes());
+        self.cipher.as_ref().map_or(0, check)
     }
 }
 
-/// Filters that are made anew for more ids, from the log.
+/// Filters rebuilt from the log for more ids.
 #[derive(Debug)]
 pub(crate) struct Regrown {
     spec: FilterSpec,
@@ -88,10 +88,10 @@ pub(crate) struct Regrown {
 }
 
 impl Regrown {
-    /// Empty ones, for so many ids in each of these windows.
+    /// Empty filters for this many ids in each of these windows.
     ///
     /// # Errors
-    /// Not enough memory.
+    /// If there is not enough memory.
     pub(crate) fn new(spec: &FilterSpec, windows: BTreeMap<u64, u64>) -> Result<Self> {
         let filter = |(begin, items)| Ok((begin, (items, spec.filter(items)?)));
         Ok(Self {
@@ -100,12 +100,12 @@ impl Regrown {
         })
     }
 
-    /// Whether the entries of this second are wanted.
+    /// Whether entries of this second are needed.
     pub(crate) fn wants(&self, second: u64) -> bool {
         self.filters.contains_key(&self.spec.begin(second))
     }
 
-    /// Takes in an id of an entry.
+    /// Inserts an id of an entry.
     pub(crate) fn insert(&mut self, second: u64, id: &str) {
         let key = self.spec.key(id);
         if let Some((_, filter)) = self.filters.get_mut(&self.spec.begin(second)) {
@@ -114,7 +114,7 @@ impl Regrown {
     }
 }
 
-/// Sets of windows that were over and are kept again, from the log.
+/// Sets of windows that had expired and are kept again, rebuilt from the log.
 #[derive(Debug)]
 pub(crate) struct Revived {
     spec: FilterSpec,
@@ -122,10 +122,10 @@ pub(crate) struct Revived {
 }
 
 impl Revived {
-    /// Empty ones of these windows.
+    /// Empty sets for these windows.
     ///
     /// # Errors
-    /// Not enough memory.
+    /// If there is not enough memory.
     pub(crate) fn new(spec: &FilterSpec, windows: Vec<u64>) -> Result<Self> {
         let set = |begin| Ok((begin, Set::new(spec, begin, None)?));
         Ok(Self {
@@ -134,15 +134,15 @@ impl Revived {
         })
     }
 
-    /// Whether the entries of this second are wanted.
+    /// Whether entries of this second are needed.
     pub(crate) fn wants(&self, second: u64) -> bool {
         self.sets.contains_key(&self.spec.begin(second))
     }
 
-    /// Takes in an id of an entry.
+    /// Inserts an id of an entry.
     ///
     /// # Errors
-    /// Not enough memory.
+    /// If there is not enough memory.
     pub(crate) fn insert(&mut self, second: u64, id: &str) -> Result<()> {
         match self.sets.get_mut(&self.spec.begin(second)) {
             Some(set) => set.insert(&self.spec, id),

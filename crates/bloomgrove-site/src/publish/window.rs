@@ -1,77 +1,78 @@
-//! Windows of time, and the sets that stand for them.
+//! Time windows, and the names of their sets.
 //!
 //! ```text
 //!   galway/ids/all                       without windows
-//!   galway/ids/2026-11-16                windows of days: the day that a window begins with
+//!   galway/ids/2026-11-16                windows of days: the day on which a window starts
 //!   galway/ids/2026-11-16T13             windows of hours
-//!   galway/ids/2026-11-16T13:45:00Z      others
+//!   galway/ids/2026-11-16T13:45:00Z      other windows
 //! ```
 //!
-//! An id is in the window in which it was recorded, by the clock of the site, in UTC; what happens
-//! to a document later brings its id into later windows, too. A window that has ended is kept for a
-//! while; then its set goes from the coordinator by itself, and traces no longer come to the site
-//! for what is only in there.
+//! An id belongs to the window in which it was recorded, by the clock of the site, in UTC. What happens to a document
+//! later adds its id to later windows, too. A window that has ended is kept for a while; then its set expires at the
+//! coordinator, and the site is no longer queried for ids that are only in it.
 
 use std::time::Duration;
 
 use bloomgrove_client::api::sets_of_site;
 use jiff::Timestamp;
 
-/// Seconds of an hour and of a day.
+/// Seconds per hour and per day.
 const HOUR: u64 = 3600;
 const DAY: u64 = 24 * HOUR;
-/// As long as a set may be said to stay: a century.
+/// The longest time for which a set can be kept: a century.
 const LONGEST: u64 = 36_500 * DAY;
 
-/// Sets of a site at a time: every question to the coordinator looks into all of them.
+/// Maximum number of sets of a site at a time: every query to the coordinator searches all of them.
 const MOST_SETS: u64 = 1000;
 
 /// How ids are divided by time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// How long a window is: whole seconds.
+    /// The length of a window, in whole seconds.
     pub length: Duration,
-    /// How long its set stays after its end.
+    /// How long its set is kept after its end.
     pub keep: Duration,
 }
 
 impl Window {
-    /// What cannot be.
+    /// Checks the lengths.
     ///
     /// # Errors
-    /// What is wrong, and the way out.
+    /// What is wrong, and what to do about it.
     pub fn check(&self) -> Result<(), String> {
         let (length, keep) = (self.length.as_secs(), self.keep.as_secs());
         if length == 0 || self.length.subsec_nanos() != 0 {
             return Err(format!(
-                "windows of {:?}: a window has whole seconds, and is better as long as 1h or 24h",
+                "the window is {:?}; it must be a whole number of seconds, and should be as long as 1h or 24h",
                 self.length
             ));
         }
         if length > LONGEST || keep > LONGEST {
-            return Err("a window is at most 100 years long, and kept as long".into());
+            return Err(
+                "a window can be at most 100 years long, and kept for at most 100 years".into(),
+            );
         }
         if keep == 0 {
-            return Err("a window is kept for a second at least after its end".into());
+            return Err("a window must be kept for at least one second after its end".into());
         }
         let sets = (length + keep).div_ceil(length);
         if sets > MOST_SETS {
             return Err(format!(
-                "windows of {length} s that are kept for {keep} s are {sets} sets at a time, and \
-                 {MOST_SETS} are the most: make them longer, or keep them for less"
+                "windows of {length} s that are kept for {keep} s need {sets} sets at a time, and \
+                 the maximum is {MOST_SETS}; make them longer, or keep them for less time"
             ));
         }
         Ok(())
     }
 
-    /// The beginning of the window that a second belongs to.
+    /// The start of the window that a second belongs to.
     #[must_use]
     pub fn begin(&self, second: u64) -> u64 {
         let length = self.length.as_secs().max(1);
         second / length * length
     }
 
-    /// When the set of a window goes.
+    /// When the set of a window expires.
     #[must_use]
     pub fn end(&self, begin: u64) -> u64 {
         begin
@@ -103,7 +104,7 @@ pub fn timestamp(second: u64) -> String {
     written(second, "%FT%TZ")
 }
 
-/// Seconds since 1970 in UTC; a clock beyond the year 9999 stands still.
+/// Seconds since 1970 in UTC; times after the year 9999 are clamped to it.
 fn written(second: u64, format: &str) -> String {
     let second = i64::try_from(second).ok();
     let time = second.and_then(|second| Timestamp::from_second(second).ok());

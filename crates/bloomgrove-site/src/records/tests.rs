@@ -144,7 +144,7 @@ fn what_was_acknowledged_is_recalled() {
     assert!(records.sets().next(set, NINE).is_none());
     drop(records);
 
-    // Of another rate or seal, or of a log that has gone back, it says nothing.
+    // Of another rate or cipher, or of a log that has gone back, it says nothing.
     let mut other = spec(false);
     other.fpr = 0.01;
     let records = Records::open(directory.path(), other, 1000, NINE).unwrap();

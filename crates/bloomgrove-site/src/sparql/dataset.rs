@@ -1,4 +1,4 @@
-//! The triples of a site as the evaluator sees them: each that it gets is counted.
+//! The triples of a site as the evaluator sees them, each of which is counted.
 
 use std::convert::Infallible;
 use std::iter::empty;
@@ -10,7 +10,7 @@ use super::meter::{Held, LONGEST_TEXT, Meter, Stop, bytes};
 use super::rewrite::weight;
 use crate::store::Snapshot;
 
-/// The triples of a site at one moment. All of them are in the default graph.
+/// The triples of a site at one point in time. All of them are in the default graph.
 pub(super) struct Triples<'a> {
     pub(super) snapshot: &'a Snapshot<'a>,
     pub(super) meter: Meter,
@@ -35,7 +35,7 @@ impl<'a> QueryableDataset<'a> for Triples<'a> {
             subject.map_or(Some(None), |held| node(held.term()).map(Some)),
             predicate.map_or(Some(None), |held| name(held.term()).map(Some)),
         ) else {
-            // Another graph, or a literal where none can be.
+            // Another graph, or a literal where none is possible.
             return Box::new(empty()) as Box<dyn Iterator<Item = Quad>>;
         };
         let by_object = object.map(|held| TermRef::from(held.term()));
@@ -89,7 +89,7 @@ impl<'a> QueryableDataset<'a> for Triples<'a> {
     }
 }
 
-/// Ends the query if a text is longer than expressions may have.
+/// Stops the query if a text is longer than allowed in expressions.
 pub(super) fn bounded(term: &Term) {
     if bytes(term) > LONGEST_TEXT {
         Meter::stop(Stop::Text);

@@ -1,34 +1,34 @@
-//! What is looked at before the parser sees a query: whatever could make it recurse without bound.
+//! Checks before a query is parsed, for anything that could make the parser recurse without bound.
 //!
-//! | in a query | what it costs |
+//! | in a query | cost |
 //! |---|---|
-//! | brackets in brackets | a level of the stack each, when parsed, improved and answered |
-//! | operators in a row: `a+a+a`, `{} UNION {}`, `a/a/a` | a level each, once parsed |
-//! | `f(f(f(x)))`, `!(!(x))` | the parser tries what is inside two times, at every level |
-//! | triple patterns | a level each, when answered; and the time to put them in order |
+//! | nested brackets | one level of the stack each, when parsed, optimised and evaluated |
+//! | sequences of operators: `a+a+a`, `{} UNION {}`, `a/a/a` | one level each, once parsed |
+//! | `f(f(f(x)))`, `!(!(x))` | the parser tries the inner part twice, at every level |
+//! | triple patterns | one level each, when evaluated; and the time for ordering them |
 //!
-//! The parser reads `<` as the begin of an IRI or as *less than*, as it comes, and what is inside as a
-//! comment or a text or not. Here it is an IRI whenever it can be one; and so that the parser cannot
-//! see it in another way, comments are left out and `#` and `'` in IRIs are written as escapes.
+//! Depending on the context, the parser reads `<` as the start of an IRI or as *less than*, and what follows as a comment
+//! or a text or neither. Here it is an IRI whenever it can be one; and so that the parser cannot read it differently,
+//! comments are removed, and `#` and `'` in IRIs are escaped.
 
 use bloomgrove_client::api::LONGEST_ID;
 
-/// Open brackets at most.
+/// Maximum number of open brackets.
 pub(super) const DEEPEST: usize = 100;
-/// Of these, with a function or `!` in front.
+/// Maximum number of these that follow a function or `!`.
 const DEEPEST_CALLS: usize = 16;
-/// Brackets and operators at most.
+/// Maximum number of brackets and operators.
 pub(super) const MOST_JOINTS: usize = 1000;
-/// Signs of a list `(1 2 3)` at most.
+/// Maximum number of tokens in a list `(1 2 3)`.
 const LONGEST_LIST: usize = 4000;
-/// Triple patterns and groups at most: in which order to join them is found in a time that grows with
-/// the fourth power of their number, and cannot be broken off.
+/// Maximum number of triple patterns and groups: the time for choosing a join order grows with
+/// the fourth power of their number, and cannot be aborted.
 pub(super) const MOST_PATTERNS: usize = 120;
 
-/// The query as the parser may have it.
+/// The query in the form that is safe for the parser.
 ///
 /// # Errors
-/// What there is too much of.
+/// Which limit it exceeds.
 pub(super) fn check(query: &str) -> Result<String, String> {
     let mut scan = Scan::default();
     let mut clean = String::with_capacity(query.len());
@@ -40,7 +40,7 @@ pub(super) fn check(query: &str) -> Result<String, String> {
                 continue;
             }
             '"' | '\'' => text(rest, first),
-            // In a name; in front of anything else the parser stops.
+            // In a name; before anything else, the parser stops.
             '\\' => 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
             '<' => match iri(rest) {
                 Some(end) => {
@@ -64,14 +64,14 @@ pub(super) fn check(query: &str) -> Result<String, String> {
     Ok(clean)
 }
 
-/// Bytes of an IRI that begins here, if one can.
+/// Length of an IRI that starts here, if one can.
 fn iri(rest: &str) -> Option<usize> {
     let no_iri = |c: char| c <= ' ' || "<>\"{}|^`".contains(c);
     let end = 1 + rest[1..].find(no_iri)?;
     (rest[end..].starts_with('>') && end <= LONGEST_ID).then_some(end + 1)
 }
 
-/// Bytes of a text that begins here: quoted once or three times. A short one ends with its line.
+/// Length of a text that starts here, with one or three quotes. A short one ends at the end of its line.
 fn text(rest: &str, quote: char) -> usize {
     let three = quote.to_string().repeat(3);
     let long = rest.starts_with(&three);
@@ -92,18 +92,18 @@ fn text(rest: &str, quote: char) -> usize {
     rest.len()
 }
 
-/// What is open, and how much there was.
+/// What is open, and totals.
 #[derive(Default)]
 struct Scan {
-    /// Of each open bracket: how often what is inside may be tried twice, and whether it is round.
+    /// For each open bracket: how often its content may be tried twice, and whether it is round.
     open: Vec<(usize, bool)>,
     calls: usize,
-    /// Signs, IRIs and texts since the last bracket, operator or comma.
+    /// Tokens, IRIs and texts since the last bracket, operator or comma.
     run: usize,
     joints: usize,
-    /// Whether there was a `!` since the last bracket opened or closed around us.
+    /// Whether there was a `!` since the last bracket.
     not: bool,
-    /// Whether the last character was one of a name.
+    /// Whether the last character was part of a name.
     name: bool,
 }
 
@@ -118,13 +118,13 @@ impl Scan {
                 self.joint()?;
                 if self.open.len() > DEEPEST {
                     return Err(format!(
-                        "the query has more than {DEEPEST} brackets in each other; write it flat"
+                        "the query has more than {DEEPEST} nested brackets; flatten it"
                     ));
                 }
                 if self.calls > DEEPEST_CALLS {
                     return Err(format!(
-                        "the query has more than {DEEPEST_CALLS} functions or negations in each \
-                         other; give some of them a name with BIND"
+                        "the query has more than {DEEPEST_CALLS} nested functions or \
+                         negations; name some of them with BIND"
                     ));
                 }
             }
@@ -147,7 +147,7 @@ impl Scan {
         Ok(())
     }
 
-    /// What may be an IRI, and may be something between *less than* and *greater than*.
+    /// What may be an IRI, or something between *less than* and *greater than*.
     fn iri(&mut self, iri: &str) -> Result<(), String> {
         let (before, calls) = (self.open.len(), self.calls);
         let mut inside = Self {
@@ -159,26 +159,26 @@ impl Scan {
         let brackets = iri.chars().filter(|c| "()[]!".contains(*c));
         for c in brackets {
             if inside.open.len() == before && matches!(c, ')' | ']') {
-                // One of the IRI, or one of the query, which then counts longer than it is open.
+                // One of the IRI, or one of the query, which then counts for longer than it is open.
                 continue;
             }
             inside.name = true;
             inside.take(c)?;
         }
-        // What it leaves open counts on.
+        // What it leaves open stays counted.
         (self.open, self.calls) = (inside.open, inside.calls);
         self.joints += inside.joints;
         self.name = true;
         self.one_more()
     }
 
-    /// One more in a list, if this is one: the parser's time grows with the square of their number.
+    /// One more element of a list, if this is one: the parser's time grows with the square of their number.
     fn one_more(&mut self) -> Result<(), String> {
         self.run += 1;
         match self.run > LONGEST_LIST && self.open.last().is_some_and(|(_, round)| *round) {
-            true => {
-                Err("the query has a list that is too long; ask in parts, or with VALUES".into())
-            }
+            true => Err(
+                "the query contains a list that is too long; split the query, or use VALUES".into(),
+            ),
             false => Ok(()),
         }
     }
@@ -188,8 +188,8 @@ impl Scan {
         self.joints += 1;
         match self.joints > MOST_JOINTS {
             true => Err(format!(
-                "the query has more than {MOST_JOINTS} brackets and operators; ask in parts, or \
-                 with VALUES"
+                "the query has more than {MOST_JOINTS} brackets and operators; split it, or \
+                 use VALUES"
             )),
             false => Ok(()),
         }

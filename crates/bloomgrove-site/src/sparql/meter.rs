@@ -1,10 +1,9 @@
-//! What a query holds in memory, and how long it has run.
+//! The memory that a query uses, and its time limit.
 //!
-//! The evaluator keeps rows of terms: to sort them, to join them, to see each once. All that it keeps
-//! are clones of [`Held`], whose clones are counted while they live. Whoever makes one more than the
-//! limit allows, or makes one after the deadline, does not return: the thread of the query unwinds up to
-//! [`Meter::run`]. An error would not do, since the evaluator gathers errors and goes on, or takes them
-//! for a "no"; and a clone cannot fail in another way.
+//! The evaluator keeps rows of terms: for sorting, for joining, for finding duplicates. Everything it keeps is a clone of
+//! [`Held`], and existing clones are counted. Making a clone that exceeds the limit, or after the deadline, does not
+//! return: the thread of the query unwinds to [`Meter::run`]. An error would not do, since the evaluator collects errors
+//! and continues, or treats them as "no"; and there is no other way for a clone to fail.
 
 use std::hash::{Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -17,32 +16,32 @@ use std::time::Instant;
 use oxigraph::model::Term;
 use oxigraph::sparql::CancellationToken;
 
-/// Bytes that a query may hold, as they are counted here. The process grows by up to twice as much: a table
-/// that doubles is there twice.
+/// Maximum number of bytes that a query may use, as counted here. The process grows by up to twice as much: a table
+/// that grows exists twice for a moment.
 pub(super) const MEMORY: usize = 192 << 20;
-/// Bytes of a text in an expression.
+/// Maximum length of a text in an expression, in bytes.
 pub(super) const LONGEST_TEXT: usize = 1 << 20;
-/// What a term takes besides its text: itself, its parts, and what an allocator adds to each.
+/// What a term takes in addition to its text: itself, its parts, and the allocator's overhead for each.
 const TERM: usize = 160;
-/// What a clone takes in a row: its part of the row and of the table that the row is in...
+/// What a clone takes in a row: its share of the row and of the table that contains the row...
 const CLONE: usize = 64;
-/// ...and for each variable of the query, which has its place in a row whether it is bound or not.
+/// ...and for each variable of the query, which takes space in a row whether it is bound or not.
 const PLACE: usize = 8;
 
-/// Why a query was ended.
+/// Why a query was stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stop {
-    /// It is past its deadline, or nobody waits for it any more.
+    /// Its deadline has passed, or the client has disconnected.
     Late,
-    /// It holds too much.
+    /// It uses too much memory.
     Memory,
-    /// A text has more than [`LONGEST_TEXT`] bytes.
+    /// A text is longer than [`LONGEST_TEXT`].
     Text,
-    /// A regular expression is too expensive for the text it is matched with.
+    /// A regular expression is too expensive for the text it is matched against.
     Pattern,
 }
 
-/// Counts for one query. Only its own thread changes it: atomic because custom functions must be `Sync`.
+/// Counters of one query. Only its own thread changes them; atomic because custom functions must be `Sync`.
 #[derive(Clone)]
 pub(super) struct Meter(Arc<Inner>);
 
@@ -55,7 +54,7 @@ struct Inner {
 }
 
 impl Meter {
-    /// For a query with so many variables.
+    /// For a query with this many variables.
     pub(super) fn new(variables: usize, deadline: Instant, cancel: CancellationToken) -> Self {
         Self(Arc::new(Inner {
             held: AtomicUsize::new(0),
@@ -66,7 +65,7 @@ impl Meter {
         }))
     }
 
-    /// Does the work, and says why if it was ended.
+    /// Runs the work; returns why, if it was stopped.
     pub(super) fn run<T>(work: impl FnOnce() -> T) -> Result<T, Stop> {
         catch_unwind(AssertUnwindSafe(work)).map_err(|payload| match payload.downcast::<Stop>() {
             Ok(stop) => *stop,
@@ -74,22 +73,22 @@ impl Meter {
         })
     }
 
-    /// Ends the query.
+    /// Stops the query.
     pub(super) fn stop(stop: Stop) {
-        // Never while it is being ended: that would end the program.
+        // Not while unwinding: that would abort the process.
         if !thread::panicking() {
             resume_unwind(Box::new(stop));
         }
     }
 
-    /// Ends the query if its time is over.
+    /// Stops the query if its deadline has passed.
     pub(super) fn check_time(&self) {
         if self.0.cancel.is_cancelled() || Instant::now() > self.0.deadline {
             Self::stop(Stop::Late);
         }
     }
 
-    /// Counts bytes as held; looks at the clock now and then.
+    /// Counts bytes as used; checks the time now and then.
     pub(super) fn hold(&self, bytes: usize) {
         let held = self.0.held.load(Relaxed).saturating_add(bytes);
         self.0.held.store(held, Relaxed);
@@ -108,12 +107,12 @@ impl Meter {
         self.0.held.store(held, Relaxed);
     }
 
-    /// A term that counts.
+    /// A term whose clones are counted.
     pub(super) fn term(&self, term: Term) -> Held {
         self.term_that_weighs(term, 0)
     }
 
-    /// A term each of whose clones counts as so many bytes more.
+    /// A term each of whose clones counts as this many bytes more.
     pub(super) fn term_that_weighs(&self, term: Term, weight: usize) -> Held {
         let bytes = TERM + bytes(&term);
         let weight = self.0.clone.saturating_add(weight);
@@ -127,7 +126,7 @@ impl Meter {
     }
 }
 
-/// The bytes of the texts of a term.
+/// Length of the texts of a term, in bytes.
 pub(super) fn bytes(term: &Term) -> usize {
     match term {
         Term::NamedNode(node) => node.as_str().len(),
@@ -144,7 +143,7 @@ pub(super) fn bytes(term: &Term) -> usize {
     }
 }
 
-/// A term that a query holds.
+/// A term that a query keeps.
 pub(super) struct Held(Rc<Shared>);
 
 struct Shared {

@@ -1,17 +1,17 @@
-//! A query as a tree, changed so that all that it comes to hold is counted ([`super::meter`]).
+//! Rewrites a query so that all memory it uses is counted ([`super::meter`]).
 //!
-//! The answer stays the same. Rows of terms count by themselves; what does not is made to:
+//! The answer stays the same. Rows of terms are counted anyway; the rest is made to count:
 //!
 //! | in a query | what would not be counted | what is done |
 //! |---|---|---|
-//! | `UNION`, `VALUES`, subqueries | rows without any term, multiplied by joins | a hidden variable in each row |
+//! | `UNION`, `VALUES`, subqueries | rows without terms, multiplied by joins | a hidden variable in each row |
 //! | `GROUP BY` | what each aggregate keeps for each group | a hidden key that weighs as much |
-//! | `GROUP_CONCAT`, `MIN`, `SUM(DISTINCT ...)` | the texts that they keep | each is counted on its way in |
-//! | `CONCAT`, `REPLACE` | texts that double again and again | what goes in is bounded |
-//! | `REGEX`, `REPLACE` | a pattern as expensive as its text is long | both are bounded together |
+//! | `GROUP_CONCAT`, `MIN`, `SUM(DISTINCT ...)` | the texts that they keep | each text is counted on input |
+//! | `CONCAT`, `REPLACE` | texts that double again and again | their input is limited |
+//! | `REGEX`, `REPLACE` | a pattern that is as expensive as its text is long | both are limited together |
 //! | `ORDER BY f(?x)` | `f`, for each of n log n comparisons | is bound to a variable first |
 //!
-//! It is also seen here whether a query asks another server, and how many patterns it has.
+//! This also detects whether a query contacts another server, and counts its patterns.
 
 use std::collections::HashSet;
 use std::mem::take;
@@ -28,27 +28,27 @@ use super::dataset::bounded;
 use super::guard::MOST_PATTERNS;
 use super::meter::{LONGEST_TEXT, Meter, Stop, bytes};
 
-/// The type of literals whose value is what a clone of them weighs.
+/// The type of literals whose value is the weight of their clones.
 const WEIGHT: NamedNodeRef<'_> = NamedNodeRef::new_unchecked("urn:x-bloomgrove:weight");
-/// `TEXT(x)` is x, if its text is short enough.
+/// `TEXT(x)` is x if its text is short enough.
 const TEXT: NamedNodeRef<'_> = NamedNodeRef::new_unchecked("urn:x-bloomgrove:text");
-/// `MATCHED(x, pattern, replacement)` is x, if the pattern may be matched with it.
+/// `MATCHED(x, pattern, replacement)` is x if the pattern may be matched against it.
 const MATCHED: NamedNodeRef<'_> = NamedNodeRef::new_unchecked("urn:x-bloomgrove:matched");
-/// `KEPT(x, separator)` is x, and counts as held from then on.
+/// `KEPT(x, separator)` is x, which stays counted from then on.
 const KEPT: NamedNodeRef<'_> = NamedNodeRef::new_unchecked("urn:x-bloomgrove:kept");
-/// `CHOSEN(x)` is x, and its text counts as held from then on: one of many may be kept.
+/// `CHOSEN(x)` is x, whose text stays counted from then on: one of many may be kept.
 const CHOSEN: NamedNodeRef<'_> = NamedNodeRef::new_unchecked("urn:x-bloomgrove:chosen");
 
-/// What a group keeps for each of its aggregates, besides texts.
+/// What a group keeps for each of its aggregates, apart from texts.
 const AGGREGATE: usize = 400;
-/// What a value takes in the set of those that were seen, besides its text.
+/// What a value takes in the set of known values, apart from its text.
 const SEEN: usize = 100;
-/// Arguments of all `CONCAT` of a query: while one is evaluated, the texts of all may be there.
+/// Maximum number of arguments of all `CONCAT` in a query: while one is evaluated, the texts of all may exist.
 const MOST_PARTS: usize = 64;
-/// Bytes of a text times what its pattern costs for each of them.
+/// Maximum of the bytes of a text times the cost of its pattern per byte.
 const MOST_STEPS: usize = 1 << 30;
 
-/// What a clone of the term weighs, if it is one that stands for weight.
+/// The weight of a clone of this term, if it represents weight.
 pub(super) fn weight(term: &Term) -> usize {
     match term {
         Term::Literal(literal) if literal.datatype() == WEIGHT => {
@@ -58,10 +58,10 @@ pub(super) fn weight(term: &Term) -> usize {
     }
 }
 
-/// Changes the query, and says how many variables it has.
+/// Rewrites the query, and returns the number of its variables.
 ///
 /// # Errors
-/// What it asks that is not answered here.
+/// What in it is not supported.
 pub(super) fn rewrite(query: &mut Query) -> Result<usize, String> {
     let mut rewriter = Rewriter::default();
     let mut top = match query {
@@ -75,7 +75,7 @@ pub(super) fn rewrite(query: &mut Query) -> Result<usize, String> {
         | Query::Describe { pattern, .. }
         | Query::Ask { pattern, .. } => pattern,
     };
-    // The outermost SELECT tells its variables, and no others.
+    // The outermost SELECT returns its own variables, and no others.
     while let GraphPattern::Slice { inner, .. }
     | GraphPattern::Distinct { inner }
     | GraphPattern::Reduced { inner }
@@ -87,7 +87,7 @@ pub(super) fn rewrite(query: &mut Query) -> Result<usize, String> {
     Ok(rewriter.names.len())
 }
 
-/// The evaluator knows the functions that a changed query calls.
+/// Adds the functions that rewritten queries call.
 pub(super) fn with_functions(evaluator: SparqlEvaluator, meter: &Meter) -> SparqlEvaluator {
     let (kept, chosen, matched) = (meter.clone(), meter.clone(), meter.clone());
     evaluator
@@ -113,21 +113,21 @@ pub(super) fn with_functions(evaluator: SparqlEvaluator, meter: &Meter) -> Sparq
         })
 }
 
-/// An upper bound of the steps to match a pattern with a text, and of the bytes of what is put in for it.
+/// An upper bound for the steps of matching a pattern against a text, and for the bytes of the replacement.
 fn steps(args: &[Term]) -> usize {
     let text = |at: usize| match args.get(at) {
         Some(Term::Literal(literal)) => literal.value(),
         _ => "",
     };
     let pattern = text(1);
-    // `{1000}` is written out a thousand times, and in each other they multiply.
+    // `{1000}` is expanded a thousand times, and nested ones multiply.
     let repeated = pattern.split('{').skip(1).map(|rest| {
         let numbers = rest.split('}').next().unwrap_or_default().split(',');
         let largest = numbers.filter_map(|n| n.trim().parse::<usize>().ok()).max();
         largest.unwrap_or(1).max(1)
     });
     let states = repeated.fold(pattern.len() + 1, usize::saturating_mul);
-    // A replacement may name the text that was found with each two of its bytes.
+    // A replacement may refer to the matched text once per two bytes.
     let written = (text(2).len() + 1).saturating_mul(MOST_STEPS / (16 * LONGEST_TEXT));
     (text(0).len() + 1).saturating_mul(states.max(written))
 }
@@ -222,14 +222,14 @@ impl Rewriter {
             }
             GraphPattern::Service { .. } => {
                 return Err(
-                    "the query asks another server (SERVICE), which this site does not do".into(),
+                    "the query contacts another server (SERVICE), which is not supported".into(),
                 );
             }
             #[allow(
                 unreachable_patterns,
                 reason = "a feature of spargebra that others may enable"
             )]
-            _ => return Err("the query has a pattern that is not answered here".into()),
+            _ => return Err("the query contains an unsupported pattern".into()),
         }
         Ok(())
     }
@@ -238,14 +238,14 @@ impl Rewriter {
         self.patterns += more;
         match self.patterns > MOST_PATTERNS {
             true => Err(format!(
-                "the query has more than {MOST_PATTERNS} triple patterns and groups; ask in parts, \
-                 or with VALUES"
+                "the query has more than {MOST_PATTERNS} triple patterns and groups; split it, \
+                 or use VALUES"
             )),
             false => Ok(()),
         }
     }
 
-    /// The patterns of one `UNION` of any number, which is marked once.
+    /// The patterns of one `UNION` of any length, which is marked once.
     fn union(&mut self, pattern: &mut GraphPattern) -> Result<(), String> {
         match pattern {
             GraphPattern::Union { left, right } => {
@@ -268,7 +268,7 @@ impl Rewriter {
         for (variable, aggregate) in &mut *aggregates {
             self.name(variable);
             match aggregate {
-                // It must not tell rows apart by what is hidden in them.
+                // Hidden values must not make rows distinct.
                 AggregateExpression::CountSolutions { distinct: true } => {
                     visible.sort();
                     visible.dedup();
@@ -354,7 +354,7 @@ impl Rewriter {
                 self.parts += args.len();
                 if self.parts > MOST_PARTS {
                     return Err(format!(
-                        "the query joins more than {MOST_PARTS} texts with CONCAT; ask in parts"
+                        "the query joins more than {MOST_PARTS} texts with CONCAT; split it"
                     ));
                 }
                 args.iter_mut().for_each(|arg| call(TEXT, arg, None));
@@ -368,11 +368,9 @@ impl Rewriter {
                 let simple =
                     |e: &Expression| matches!(e, Expression::Variable(_) | Expression::Literal(_));
                 if !others.iter().all(simple) {
-                    return Err(
-                        "the pattern of REGEX and REPLACE, and what is put in for it, must \
-                                each be a text or a variable; give it a name with BIND"
-                            .into(),
-                    );
+                    return Err("the pattern and the replacement of REGEX and REPLACE must \
+                                each be a text or a variable; name it with BIND"
+                        .into());
                 }
                 call(MATCHED, text, others.iter().cloned());
             }
@@ -381,7 +379,7 @@ impl Rewriter {
         Ok(())
     }
 
-    /// Gives each row a hidden value that weighs so much, and says in which variable.
+    /// Gives each row a hidden value of this weight, and returns its variable.
     fn mark(&mut self, pattern: &mut GraphPattern, weight: usize) -> Variable {
         let weight = Literal::new_typed_literal(weight.to_string(), WEIGHT);
         self.extend(pattern, weight.into())
@@ -389,7 +387,7 @@ impl Rewriter {
 
     fn extend(&mut self, pattern: &mut GraphPattern, expression: Expression) -> Variable {
         self.hidden += 1;
-        // No query can have this name.
+        // No query can contain this name.
         let variable = Variable::new_unchecked(format!("hidden {}", self.hidden));
         self.name(&variable);
         *pattern = GraphPattern::Extend {
@@ -406,7 +404,7 @@ impl Rewriter {
         self.name(&triple.object);
     }
 
-    /// Counts what is a variable: a blank node is one, too.
+    /// Counts variables, including blank nodes.
     fn name(&mut self, term: &impl ToString) {
         let term = term.to_string();
         if term.starts_with(['?', '_']) {
@@ -415,7 +413,7 @@ impl Rewriter {
     }
 }
 
-/// `function(expression, others...)`, in the place of the expression.
+/// Replaces the expression by `function(expression, others...)`.
 fn call(
     function: NamedNodeRef<'_>,
     expression: &mut Expression,

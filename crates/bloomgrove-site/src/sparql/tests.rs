@@ -106,8 +106,8 @@ fn what_changes_or_asks_elsewhere_is_refused() {
             "ASK { ?x a <urn:a> . FILTER EXISTS { service ?x { ?s ?p ?o } } }",
             "SERVICE",
         ),
-        ("SELECT nonsense", "no SPARQL"),
-        ("", "no SPARQL"),
+        ("SELECT nonsense", "not a valid SPARQL query"),
+        ("", "not a valid SPARQL query"),
     ] {
         let refusal = ask(&store, text, "").unwrap_err();
         assert_eq!(refusal.code, Code::Invalid, "{text}");

@@ -74,7 +74,7 @@ impl Truth {
     }
 
     /// What a trace that is complete must have found: recorded before a round that went through, or so long
-    /// ago that its site has been heard of since, or counts as out of touch.
+    /// ago that its site has been heard of since, or counts as offline.
     pub(crate) fn due(&self, now: u64, by_age: bool) -> Vec<bool> {
         let due = self.facts.iter().map(|fact| {
             let round = self.rounds.get(&fact.site);

@@ -254,7 +254,11 @@ async fn a_coordinator_that_lacks_something_knows_it() {
     line.set(Fault::NoRoom);
     site.record(vec![derived(&["c"], "d")]).await.unwrap();
     assert!(site.publish().await.is_err());
-    assert!(lacks().await.starts_with("could not publish 2"));
+    assert!(
+        lacks()
+            .await
+            .starts_with("2 of its ids could not be published")
+    );
     line.set(Fault::None);
     site.publish().await.unwrap();
     assert_eq!(lacks().await, "");

@@ -309,7 +309,7 @@ async fn a_full_memory_refuses_and_goes_on_answering() {
 }
 
 #[tokio::test]
-async fn sealed_ids_are_opened_and_answers_sealed() {
+async fn encrypted_ids_are_decrypted_and_answers_encrypted() {
     let directory = tempfile::tempdir().unwrap();
     let cipher = IdCipher::new(&IdCipher::new_secret().unwrap()).unwrap();
     let config = SiteConfig {

@@ -168,7 +168,7 @@ async fn a_coordinator_that_says_nothing_keeps_no_site_from_stopping() {
 }
 
 #[tokio::test]
-async fn with_a_seal_only_sealed_ids_are_published_and_a_new_one_replaces_them() {
+async fn with_a_secret_only_encrypted_ids_are_published_and_a_new_secret_replaces_them() {
     let (far, near) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let coordinator = coordinator(far.path(), 0).await;
     let client = coordinator.client();
@@ -257,7 +257,7 @@ async fn two_sites_of_one_name_do_not_replace_each_other() {
     two.record(vec![derived(&["x"], "y")]).await.unwrap();
     for _ in 0..3 {
         let refused = two.publish().await.unwrap_err();
-        assert!(refused.detail.contains("in touch"), "{refused}");
+        assert!(refused.detail.contains("is online"), "{refused}");
         one.publish().await.unwrap();
     }
     assert_eq!(
@@ -265,7 +265,7 @@ async fn two_sites_of_one_name_do_not_replace_each_other() {
         ((1, 0), (0, 0))
     );
     let problem = two.status().coordinator.unwrap().problem.unwrap();
-    assert!(problem.contains("another site called galway"), "{problem}");
+    assert!(problem.contains("another site named galway"), "{problem}");
     assert!(
         missing(&client, "galway", &strings(&["a", "b"]))
             .await

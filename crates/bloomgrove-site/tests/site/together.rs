@@ -10,7 +10,7 @@ use bloomgrove_site::SiteConfig;
 use crate::support::*;
 
 /// A document is made in Galway, sent to Pune and bundled there: the trace finds all of it, and goes
-/// to no site that has no part in it. Both sites are in touch as long as they run.
+/// to no site that has no part in it. Both sites are online as long as they run.
 #[tokio::test]
 async fn a_trace_goes_where_the_document_went() {
     trace(None, Vec::new()).await;
@@ -19,7 +19,7 @@ async fn a_trace_goes_where_the_document_went() {
 /// The same with sites that want keys, one of which the coordinator gets from them, and that keep
 /// their ids to themselves.
 #[tokio::test]
-async fn a_coordinator_that_knows_only_sealed_ids_finds_the_same() {
+async fn a_coordinator_that_knows_only_encrypted_ids_finds_the_same() {
     let cipher = IdCipher::new(&IdCipher::new_secret().unwrap()).unwrap();
     let entry = KeyEntry::new("people", Role::Write, hash_of("people"), "");
     trace(Some(cipher), vec![entry]).await;

@@ -1,9 +1,9 @@
-//! Signs of life of a site, and whether the index has all that it has published.
+//! The heartbeats of a site, and whether the index contains all that it has published.
 //!
-//! A site says with every sign of life which versions of its sets it believes to be here. A set is
-//! what the site has sent if its filter last came whole at that version or before, and has that
-//! version or a later one: deltas only add. One that is gone, that went back, or that somebody else
-//! has replaced is not, and the site is behind until it has sent it again and said so.
+//! With every heartbeat a site reports which versions of its sets it believes to be here. A set is what the site has sent if
+//! its whole filter was last replaced at that version or before, and if it now has that version or a later one: deltas
+//! only add. If a set is gone, was reset, or was replaced by someone else, the site is behind until it has sent it again
+//! and reported so.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,45 +15,45 @@ use bloomgrove_client::clock;
 use super::super::catalog::Catalog;
 use super::super::store::SiteRecord;
 
-/// So many periods without a sign of life, and it is out of touch.
+/// After this many periods without a heartbeat, a site is offline.
 const PERIODS: u32 = 3;
 
-/// A site that is registered.
+/// A registered site.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Registration {
     pub(in super::super) record: SiteRecord,
     pub(in super::super) life: Arc<Life>,
 }
 
-/// Signs of life.
+/// Heartbeats.
 #[derive(Debug)]
 pub(in super::super) struct Life {
-    /// What times are counted from: when this coordinator got to know the site.
+    /// The start of times: when this coordinator first saw the site.
     since: Duration,
-    /// Milliseconds since then, and one more; 0 for not yet.
+    /// Milliseconds from then to the last heartbeat, plus one; 0 for none yet.
     heard: AtomicU64,
-    /// The time of day then: it goes on while the machine sleeps.
+    /// The time of day at the last heartbeat: it advances while the machine sleeps.
     heard_at: AtomicU64,
     pending: AtomicU64,
     expired: AtomicBool,
-    /// How long its log was.
+    /// The length of its log.
     position: AtomicU64,
-    /// What the site believes to be here: the last parts of names, in order, and versions.
+    /// The sets that the site believes to be here: the last parts of their names, sorted, and versions.
     believed: Mutex<Vec<(Box<str>, u64)>>,
 }
 
-/// What comes with a sign of life.
+/// The contents of a heartbeat.
 #[derive(Debug, Default)]
 pub(super) struct Sign {
     pub(super) pending: u64,
     pub(super) expired: bool,
     pub(super) position: u64,
-    /// As [`Life::believed`].
+    /// Like [`Life::believed`].
     pub(super) believed: Vec<(Box<str>, u64)>,
 }
 
 impl Sign {
-    /// Of sets of a site; versions of another store are none of here.
+    /// From a registration; versions of another store are ignored.
     pub(super) fn new(name: &str, site: &RegisterSite, is_of_here: bool) -> Self {
         let prefix = sets_of_site(name);
         let believed = site.sets.iter().filter_map(|set| {
@@ -101,7 +101,7 @@ impl Life {
         }
     }
 
-    /// How long ago it was heard of, if it was.
+    /// How long ago the last heartbeat was, if there was one.
     pub(super) fn heard(&self) -> Option<Duration> {
         let heard = self.heard.load(Relaxed).checked_sub(1)?;
         Some(
@@ -110,8 +110,7 @@ impl Life {
         )
     }
 
-    /// The same, also by the time of day, if that is longer: a machine that was asleep, or a clock that
-    /// was set.
+    /// The same, or the difference of the times of day if that is longer: the machine was asleep, or the clock was set.
     fn silent(&self) -> Option<Duration> {
         let by_day = clock::now().saturating_sub(self.heard_at.load(Relaxed));
         Some(self.heard()?.max(Duration::from_secs(by_day)))
@@ -126,7 +125,7 @@ impl Life {
         self.pending.load(Relaxed)
     }
 
-    /// How many of its sets are not what it has sent, or came whole after this version.
+    /// How many of its sets are not what it has sent, or were replaced after this version.
     fn differing(&self, name: &str, catalog: &Catalog, since: u64) -> usize {
         let believed = self.believed();
         if believed.is_empty() {
@@ -148,8 +147,8 @@ impl Life {
 }
 
 impl Registration {
-    /// Takes a sign of life, unless one that was sent later has come before it. From a site that is out
-    /// of touch every one is taken: its log may have been put back.
+    /// Records a heartbeat, unless it was overtaken by one that was sent later. From a site that is offline every one is
+    /// accepted: its log may have been restored from a backup.
     pub(super) fn hear(&self, sign: &Sign) {
         let is_late = sign.position < self.life.position.load(Relaxed);
         if !(is_late && self.is_online()) {
@@ -162,35 +161,35 @@ impl Registration {
         self.life.silent().is_some_and(|silent| silent <= allowed)
     }
 
-    /// Whether its name is its own: while it is in touch, and after a start of the coordinator until
-    /// it had time to be heard of.
+    /// Whether its name is reserved: while it is online, and after a start of the coordinator until it had time for a
+    /// heartbeat.
     pub(in super::super) fn holds_its_name(&self) -> bool {
         let allowed = Duration::from_secs(self.record.period) * PERIODS;
         let silent = self.life.heard();
         silent.unwrap_or_else(|| self.life.known_for()) <= allowed
     }
 
-    /// Why what it has recorded may not be in the index, or not always since this version, if so. Of
-    /// one that was not heard of since the start nobody can tell what it did meanwhile.
+    /// Why the index may lack some of its ids, or may have lacked some since this version, if so. What a site did before its
+    /// first heartbeat after a start is unknown.
     pub(super) fn behind(&self, name: &str, catalog: &Catalog, since: u64) -> Option<String> {
         let Some(silent) = self.life.silent() else {
             return Some(format!(
-                "not heard of since the coordinator was started {:.0} s ago: what it recorded \
-                 meanwhile is in no index",
+                "no heartbeat since the coordinator started {:.0} s ago: what it has recorded \
+                 meanwhile is not indexed",
                 self.life.known_for().as_secs_f64()
             ));
         };
         if !self.is_online() {
             return Some(format!(
-                "out of touch for {:.0} s: anything it has recorded since then is not indexed",
+                "offline for {:.0} s: what it has recorded since then is not indexed",
                 silent.as_secs_f64()
             ));
         }
         let differing = self.life.differing(name, catalog, since);
         match (self.life.pending(), differing) {
             (0, 0) if self.life.expired.load(Relaxed) => Some(
-                "some of its windows have expired: ids that are only in these are not indexed (a trace \
-                 that queries all sites, `broadcast`, finds them)"
+                "some of its windows have expired: ids that are only in these are not indexed (a trace that \
+                 queries all sites, `broadcast`, finds them)"
                     .into(),
             ),
             (0, 0) => None,
@@ -198,7 +197,7 @@ impl Registration {
                 "{sets} of its sets are not what it sent: their ids may not be indexed"
             )),
             (pending, _) => Some(format!(
-                "could not publish {pending} of its ids: these are not indexed"
+                "{pending} of its ids could not be published and are not indexed"
             )),
         }
     }

@@ -1,13 +1,13 @@
-//! What of a damaged store can be kept, and what its sets are called that cannot.
+//! Recovering what is readable of a damaged store, and listing the sets that are not.
 //!
 //! ```text
-//!   a set is kept    its record, its filter and all of its deltas are as they were written
-//!   it is dropped    else; where entries of deltas are lost, all sets between their neighbours
+//!   a set is kept      if its record, its filter and all of its deltas are intact
+//!   it is dropped      otherwise; if deltas are lost, all sets between their neighbours are dropped
 //! ```
 //!
-//! A set without one of its deltas would deny keys that it has, so it is not kept by halves. The
-//! store that is made has another number and other versions, as one that is made of a snapshot:
-//! sites find that out at their next sign of life, and send their sets whole.
+//! A set without one of its deltas would deny keys that it contains, so it is kept completely or not at all. The new store
+//! has another number and other versions, like one that is restored from a snapshot: sites find out at their next
+//! heartbeat, and send their sets whole.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -20,13 +20,13 @@ use super::snapshot::{delta, filter, rebuild, set, site};
 use super::{FILE, Record, STORE};
 use crate::coordinator::load;
 
-/// Names that are told one by one.
+/// Maximum number of names that are listed.
 const NAMED: usize = 100;
 
-/// Looks through a store without writing to it: its version, and its number.
+/// Checks a store without writing to it; returns its version and its number.
 ///
 /// # Errors
-/// [`Damaged`], with the names of sets that cannot be read; what is not a store, or in use.
+/// [`Damaged`], with the names of unreadable sets; or if it is not a store, or in use.
 pub(super) fn check(path: &Path) -> Result<(u64, u64)> {
     let pages = Pages::open(path)?;
     let examined = pages.examine(&STORE)?;
@@ -43,22 +43,22 @@ fn faults(path: &Path, examined: &Examined) -> Vec<String> {
     let mut faults = examined.faults.clone();
     match (examined.number("version"), examined.number("store")) {
         (Some(version), Some(store)) => faults.extend(Head::missed(path, store, version)),
-        _ => faults.push("`meta` does not say its version or its number".into()),
+        _ => faults.push("`meta` does not contain the version and the number of the store".into()),
     }
     faults
 }
 
-/// What can be read of a store.
+/// What is readable of a store.
 #[derive(Debug, Default)]
 struct Survey {
-    /// Sets that are whole.
+    /// Intact sets.
     kept: BTreeSet<u64>,
-    /// Names of sets that are not.
+    /// Names of damaged sets.
     dropped: Vec<String>,
-    /// Sets that are not, and whose names are lost, too.
+    /// Number of damaged sets whose names are lost, too.
     nameless: u64,
     sites: u64,
-    /// Registrations of sites that are lost; at least one, if it is not known.
+    /// Number of lost registrations of sites; at least one if unknown.
     lost_sites: u64,
 }
 
@@ -72,18 +72,18 @@ impl Survey {
                 0 => String::new(),
                 more => format!(" and {more} more"),
             };
-            told.push(format!("sets that cannot be read ({count}): {names}{more}"));
+            told.push(format!("unreadable sets ({count}): {names}{more}"));
         }
         if self.nameless > 0 {
             told.push(format!(
-                "sets that cannot be read and whose names are lost, too: {}",
+                "unreadable sets whose names are lost, too: {}",
                 self.nameless
             ));
         }
         if self.lost_sites > 0 {
             told.push(format!(
-                "sites whose registration cannot be read: {}; they are queried again after they \
-                 next check in",
+                "sites whose registration is unreadable: {}; they are queried again after their \
+                 next heartbeat",
                 self.lost_sites
             ));
         }
@@ -103,7 +103,7 @@ fn survey(pages: &Pages, examined: &Examined) -> Result<Survey> {
         filters.extend(row.and_then(filter).map(|(id, _)| id));
         Ok(())
     })?;
-    // Where deltas are lost, of which sets they were is known by those before and behind.
+    // Where deltas are lost, the sets they belonged to are known from those before and after.
     let (mut suspects, mut before, mut hole) = (Vec::new(), 0, false);
     let whole = examined.rows(pages, "deltas", |row| {
         match row.and_then(delta) {
@@ -120,7 +120,7 @@ fn survey(pages: &Pages, examined: &Examined) -> Result<Survey> {
     if hole {
         suspects.push(before..=u64::MAX);
     }
-    // Some vanished, or are older than they should be, and nothing tells which.
+    // Some vanished, or are outdated, and it is unknown which.
     if whole == Some(false) && suspects.is_empty() || same == Some(false) && !torn {
         suspects.push(0..=u64::MAX);
     }
@@ -150,18 +150,18 @@ fn survey(pages: &Pages, examined: &Examined) -> Result<Survey> {
     Ok(survey)
 }
 
-/// Makes a store of what can be read of a damaged one, in its place; the damaged file is kept
-/// under another name. Says what was done; nothing, if the store is not damaged.
+/// Replaces a damaged store by a new one with what is readable, keeping the damaged file
+/// under another name. Returns what was done; nothing if the store is not damaged.
 ///
 /// # Errors
-/// A store that is in use, or of which nothing can be read; a disk that refuses.
+/// If the store is in use, nothing in it is readable, or writing fails.
 pub fn salvage(directory: &Path) -> Result<Vec<String>> {
     let path = directory.join(FILE);
     if !path.exists() {
         return Ok(Vec::new());
     }
     let salvage = || -> Result<Vec<String>> {
-        let nothing = "nothing of it can be read; restore a snapshot into a new data directory";
+        let nothing = "nothing in it is readable; restore a snapshot into a new data directory";
         let pages = Pages::open(&path).context(nothing)?;
         let examined = pages.examine(&STORE)?;
         let mut told = faults(&path, &examined);
@@ -180,7 +180,7 @@ pub fn salvage(directory: &Path) -> Result<Vec<String>> {
         })?;
         let kept = replace_damaged(new, &path)?;
         told.push(format!(
-            "kept {} sets and {} sites; the damaged file is {}",
+            "recovered {} sets and {} sites; the damaged file was kept as {}",
             survey.kept.len(),
             survey.sites,
             kept.display()
@@ -190,10 +190,10 @@ pub fn salvage(directory: &Path) -> Result<Vec<String>> {
     salvage().with_context(|| path.display().to_string())
 }
 
-/// Checks a store or a snapshot, and expands every set; says how many sets and sites it has.
+/// Checks a store or a snapshot, and expands every set; returns the number of its sets and sites.
 ///
 /// # Errors
-/// [`Damaged`]; what is not a store, or in use.
+/// [`Damaged`]; or if it is not a store, or in use.
 pub(in crate::coordinator) fn verify(path: &Path) -> Result<(u64, u64)> {
     check(path)?;
     let pages = Pages::open(path)?;
@@ -219,7 +219,7 @@ pub(in crate::coordinator) fn verify(path: &Path) -> Result<(u64, u64)> {
             return Ok(());
         };
         let record = records.remove(&id);
-        let record = record.with_context(|| format!("filter {id} is of no set"))?;
+        let record = record.with_context(|| format!("filter {id} belongs to no set"))?;
         load::check(super::Loaded {
             id,
             record,

@@ -1,4 +1,4 @@
-//! Snapshots: all of a store as of one moment in a file of its own, and a store made of one.
+//! Snapshots: a copy of a store at one point in time in a separate file, and restoring a store from one.
 
 use std::path::Path;
 
@@ -9,14 +9,14 @@ use tempfile::NamedTempFile;
 
 use super::{DELTAS, FILTERS, Record, SETS, SITES, STORE, SiteRecord, Store, Write, fill, put};
 
-/// After a restore versions go on so much higher, and by chance some more: clients may know versions
-/// that the snapshot does not, and none of those may be given again, nor those of another restore.
+/// After a restore, versions continue this much higher, plus a random number: clients may know versions
+/// that the snapshot does not have, and neither these nor those of another restore may be assigned again.
 const RESTORED: u64 = 1 << 32;
-/// Copied in one transaction of a snapshot: so much is in memory at once.
+/// Bytes copied per transaction of a snapshot, all of which are in memory at once.
 const CHUNK: usize = 8 << 20;
 
 impl Store {
-    /// Copies everything as of now to a new file, while others write; says how many bytes.
+    /// Copies everything to a new file, while others write; returns the number of bytes.
     pub(in crate::coordinator) fn snapshot(&self, to: &Path) -> Result<u64> {
         let read = self.reading()?;
         let file = new_beside(to, CHUNK, |copy| {
@@ -24,7 +24,7 @@ impl Store {
             copy_table(&read, copy, FILTERS)?;
             copy_table(&read, copy, DELTAS)?;
             copy_table(&read, copy, SITES)?;
-            // The first commit that waits for the disk, and orders all before it.
+            // The first synced commit, which also makes all earlier ones durable.
             copy_meta(&read, copy)
         })?;
         let bytes = file.as_file().metadata()?.len();
@@ -34,7 +34,7 @@ impl Store {
     }
 }
 
-/// Copies a table, some megabytes to a transaction, and sees that all of it is there.
+/// Copies a table, some megabytes per transaction, and checks that it is complete.
 fn copy_table<K: redb::Key + 'static>(
     from: &ReadTransaction,
     to: &Database,
@@ -59,7 +59,7 @@ fn copy_table<K: redb::Key + 'static>(
             }
             if rows.peek().is_none() && into.account() != Meta::read_account(from, table.name())? {
                 let what = format!(
-                    "`{}` does not have the entries that were written",
+                    "`{}` does not contain the entries that were written",
                     table.name()
                 );
                 return Err(Damaged::of(vec![what]));
@@ -84,14 +84,14 @@ fn copy_meta(from: &ReadTransaction, to: &Database) -> Result<()> {
     Ok(write.commit()?)
 }
 
-/// Makes of a snapshot the store that will be at a path where there is none: whole, or not at all.
+/// Restores a snapshot to a path where no store exists: completely or not at all.
 ///
-/// What clients know of versions is of a state that may be gone, so every set gets a new one:
-/// who builds on another is told to send the whole filter.
+/// The versions that clients know belong to a state that may be gone, so every set gets a new one: a client that builds on
+/// another is told to send the whole filter.
 pub(super) fn restore(snapshot: &Path, to: &Path) -> Result<()> {
     if to.exists() {
         bail!(
-            "{}: there is a store already, and restoring {} would lose it; restore into an \
+            "{}: there is already a store, and restoring {} would overwrite it; restore into an \
              empty data directory",
             to.display(),
             snapshot.display()
@@ -99,23 +99,23 @@ pub(super) fn restore(snapshot: &Path, to: &Path) -> Result<()> {
     }
     let restore = || -> Result<()> {
         let pages = Pages::open(snapshot).map_err(|error| match error.is::<Damaged>() {
-            true => error.context("not a snapshot of a server, or damaged; restore another one"),
+            true => error.context("not a snapshot of a server, or damaged; use another one"),
             false => error,
         })?;
         let examined = pages.examine(&STORE)?;
         if !examined.is_sound() {
             let damaged = Damaged::of(examined.faults);
-            return Err(damaged.context("the snapshot is damaged; restore another one"));
+            return Err(damaged.context("the snapshot is damaged; use another one"));
         }
         let file = rebuild(&pages, &examined, to, 0, |_| true)?;
         file.persist_noclobber(to)?;
         sync_name(to)
     };
-    restore().with_context(|| format!("restoring {}", snapshot.display()))
+    restore().with_context(|| format!("cannot restore {}", snapshot.display()))
 }
 
-/// A new store with the sets of another that are wanted, and all its sites. Its versions are higher
-/// than any that was given before, and higher than `least`.
+/// A new store with some sets of another one, and all its sites. Its versions are higher than all versions assigned before,
+/// and higher than `least`.
 pub(super) fn rebuild(
     pages: &Pages,
     from: &Examined,
@@ -138,8 +138,8 @@ pub(super) fn rebuild(
                 (record.version, record.whole) = (version, version);
                 batch.add(Write::Set(id, record), 200)
             }
-            // A set of this version that cannot be read must not vanish without a word.
-            None if from.is_sound() => bail!("a set whose record cannot be read"),
+            // An unreadable set in this version must not vanish silently.
+            None if from.is_sound() => bail!("the properties of a set are unreadable"),
             _ => Ok(()),
         })?;
         from.rows(pages, "filters", |row| match row.and_then(filter) {
@@ -163,7 +163,7 @@ pub(super) fn rebuild(
     })
 }
 
-/// Writes on their way to a new store, some megabytes to a transaction.
+/// Writes for a new store, some megabytes per transaction.
 struct Rewrite<'a> {
     database: &'a Database,
     version: u64,
@@ -177,7 +177,7 @@ impl Rewrite<'_> {
         self.bytes += bytes + 64;
         match self.bytes < CHUNK {
             true => Ok(()),
-            // The last one waits for the disk, and orders all before it.
+            // The last one is synced, which also makes all earlier ones durable.
             false => self.write(Durability::None),
         }
     }
@@ -192,28 +192,28 @@ impl Rewrite<'_> {
     }
 }
 
-/// A number, from a key.
+/// Decodes a key.
 fn id(key: &[u8]) -> Option<u64> {
     Some(u64::from_le_bytes(key.try_into().ok()?))
 }
 
-/// A set, from its entry.
+/// Decodes the entry of a set.
 pub(super) fn set((key, record): (&[u8], &[u8])) -> Option<(u64, Record)> {
     Some((id(key)?, serde_json::from_slice(record).ok()?))
 }
 
-/// A filter, from its entry, and the set that it is of.
+/// Decodes the entry of a filter: its set, and the filter.
 pub(super) fn filter<'a>((key, message): (&[u8], &'a [u8])) -> Option<(u64, &'a [u8])> {
     Some((id(key)?, message))
 }
 
-/// Of a delta, from its entry: the set, the version and the bytes.
+/// Decodes the entry of a delta: its set, the version and the bytes.
 pub(super) fn delta<'a>((key, bytes): (&[u8], &'a [u8])) -> Option<(u64, u64, &'a [u8])> {
     let (set, version) = key.split_at_checked(8)?;
     Some((id(set)?, id(version)?, bytes))
 }
 
-/// A site, from its entry.
+/// Decodes the entry of a site.
 pub(super) fn site<'a>((name, record): (&'a [u8], &[u8])) -> Option<(&'a str, SiteRecord)> {
     let name = std::str::from_utf8(name).ok()?;
     Some((name, serde_json::from_slice(record).ok()?))

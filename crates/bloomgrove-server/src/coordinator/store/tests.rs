@@ -216,10 +216,10 @@ fn entries_that_changed_moved_or_vanished_behind_our_back_are_noticed() {
             let one = deltas.get((1, 5)).unwrap().unwrap().value().to_vec();
             deltas.insert((2, 6), one.as_slice()).unwrap();
         }),
-        ("3 entries, and 4 were written", |deltas| {
+        ("3 entries, but 4 were written", |deltas| {
             deltas.remove((1, 5)).unwrap();
         }),
-        ("not those that were written", |deltas| {
+        ("not the ones that were written", |deltas| {
             // An older entry instead of one that is there.
             deltas.remove((1, 5)).unwrap();
             let old = [&b"gone"[..], &disk::checksum("deltas", &key(1, 4), b"gone")].concat();
