@@ -21,7 +21,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 use crate::Error;
 use crate::budget::Budget;
 use crate::config::Limits;
-use crate::guard::{self, Door};
+use crate::guard::{self, Guard};
 use crate::limit::{self, Enforce};
 use crate::observe::request;
 
@@ -29,7 +29,7 @@ use crate::observe::request;
 /// `slow` are logged.
 pub fn before(
     router: Router,
-    door: Door,
+    guard: Guard,
     limits: &Limits,
     budget: Budget,
     slow: Duration,
@@ -42,7 +42,7 @@ pub fn before(
             Enforce::new(limits.clone(), budget),
             limit::enforce,
         ))
-        .layer(from_fn_with_state(door, guard::admit))
+        .layer(from_fn_with_state(guard, guard::admit))
         .layer(CatchPanicLayer::custom(panicked))
         .layer(from_fn_with_state(slow, request::watch))
 }

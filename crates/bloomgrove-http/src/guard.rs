@@ -25,14 +25,14 @@ use crate::access::{Access, Caller, no_key, unknown_key};
 
 /// Who is let in, and which paths need no access key.
 #[derive(Clone, Debug)]
-pub struct Door {
+pub struct Guard {
     /// The access keys.
     pub access: Arc<Access>,
     /// The paths of the page, if there is one: they need no access key, and others may link to them.
     pub is_page: fn(&str) -> bool,
 }
 
-impl Door {
+impl Guard {
     /// Without a page.
     #[must_use]
     pub fn new(access: Access) -> Self {
@@ -47,15 +47,15 @@ const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
 
 /// The middleware.
-pub async fn admit(State(door): State<Door>, request: Request, next: Next) -> Response {
-    let mut response = answer(&door, request, next).await;
+pub async fn admit(State(guard): State<Guard>, request: Request, next: Next) -> Response {
+    let mut response = answer(&guard, request, next).await;
     let headers = response.headers_mut();
     headers.insert(RESOURCE_POLICY, HeaderValue::from_static("same-origin"));
     response
 }
 
-async fn answer(door: &Door, mut request: Request, next: Next) -> Response {
-    let caller = match caller(door, &request) {
+async fn answer(guard: &Guard, mut request: Request, next: Next) -> Response {
+    let caller = match caller(guard, &request) {
         Ok(caller) => caller,
         Err(error) => return error.into_response(),
     };
@@ -69,15 +69,15 @@ async fn answer(door: &Door, mut request: Request, next: Next) -> Response {
     response
 }
 
-fn caller(door: &Door, request: &Request) -> Result<Option<Caller>, Error> {
-    let access = &door.access;
+fn caller(guard: &Guard, request: &Request) -> Result<Option<Caller>, Error> {
+    let access = &guard.access;
     if access.is_open() {
         // No access key is required, whatever was sent.
-        meant_for_us(door, request.uri(), request.headers())?;
+        meant_for_us(guard, request.uri(), request.headers())?;
         return Ok(Some(Caller::anonymous()));
     }
     let path = request.uri().path();
-    if is_health_path(path) || (door.is_page)(path) {
+    if is_health_path(path) || (guard.is_page)(path) {
         return Ok(None);
     }
     Ok(Some(access.who(key(request.headers())?)?))
@@ -101,7 +101,7 @@ fn key(headers: &HeaderMap) -> Result<Option<&str>, Error> {
 }
 
 /// At a server without access keys: checks that the request names this machine and does not come from a foreign page.
-fn meant_for_us(door: &Door, uri: &Uri, headers: &HeaderMap) -> Result<(), Error> {
+fn meant_for_us(guard: &Guard, uri: &Uri, headers: &HeaderMap) -> Result<(), Error> {
     let refuse = |detail: String| Err(Error::new(Code::Forbidden, detail));
     let header = headers.get(header::HOST).map(|host| host.to_str());
     let host = match (uri.authority(), header) {
@@ -119,7 +119,7 @@ fn meant_for_us(door: &Door, uri: &Uri, headers: &HeaderMap) -> Result<(), Error
         let site = site.as_bytes().trim_ascii();
         !site.eq_ignore_ascii_case(b"same-origin") && !site.eq_ignore_ascii_case(b"none")
     };
-    if headers.get_all(FETCH_SITE).iter().any(is_foreign) && !(door.is_page)(uri.path()) {
+    if headers.get_all(FETCH_SITE).iter().any(is_foreign) && !(guard.is_page)(uri.path()) {
         return refuse(
             "this server has no access keys, so other web sites may only link to its own page; open that page, or \
              configure access keys"
@@ -160,10 +160,10 @@ mod tests {
     use super::*;
 
     /// With a page at `/`.
-    fn door() -> Door {
-        Door {
+    fn guard() -> Guard {
+        Guard {
             is_page: |path| path == "/",
-            ..Door::new(Access::open())
+            ..Guard::new(Access::open())
         }
     }
 
@@ -205,7 +205,7 @@ mod tests {
             if let Some(origin) = origin {
                 headers.insert(header::ORIGIN, origin.parse().unwrap());
             }
-            meant_for_us(&door(), &"/v1/sets".parse().unwrap(), &headers).is_ok()
+            meant_for_us(&guard(), &"/v1/sets".parse().unwrap(), &headers).is_ok()
         };
         assert!(ask("localhost:7117", None));
         assert!(ask("localhost:7117", Some("http://localhost:7117")));
@@ -214,11 +214,11 @@ mod tests {
         assert!(!ask("localhost:7117", Some("null")));
         assert!(!ask("evil.example", Some("http://evil.example")));
         assert!(!ask("evil.example", None));
-        assert!(meant_for_us(&door(), &"/".parse().unwrap(), &HeaderMap::new()).is_err());
+        assert!(meant_for_us(&guard(), &"/".parse().unwrap(), &HeaderMap::new()).is_err());
         let absolute = "http://evil.example/v1/sets".parse().unwrap();
         let mut headers = HeaderMap::new();
         headers.insert(header::HOST, "localhost".parse().unwrap());
-        assert!(meant_for_us(&door(), &absolute, &headers).is_err());
+        assert!(meant_for_us(&guard(), &absolute, &headers).is_err());
     }
 
     #[test]
@@ -229,7 +229,7 @@ mod tests {
             for site in sites {
                 headers.append(FETCH_SITE, site.parse().unwrap());
             }
-            meant_for_us(&door(), &path.parse().unwrap(), &headers).is_ok()
+            meant_for_us(&guard(), &path.parse().unwrap(), &headers).is_ok()
         };
         for path in [
             "/v1/sets",

@@ -47,7 +47,7 @@ pub const GRACE: Duration = Duration::from_secs(10);
 const OTHER_FILES: u64 = 128;
 
 /// How many rejected connections at a time are told why; further ones are just closed.
-const TOLD_WHY: usize = 64;
+const BUSY_RESPONSES: usize = 64;
 
 /// How many connections may wait to be accepted. If there are more, the system drops them silently, and the
 /// client tries again a second later.
@@ -98,39 +98,39 @@ pub async fn serve_all(
 ) -> io::Result<()> {
     let places = places(limits.connections);
     let (end, ended) = watch::channel(false);
-    let house = Arc::new(House {
+    let shared = Arc::new(Shared {
         room: Arc::new(Semaphore::new(places)),
-        refusals: Arc::new(Semaphore::new(TOLD_WHY)),
+        refusals: Arc::new(Semaphore::new(BUSY_RESPONSES)),
         router,
         tls,
         limits: limits.clone(),
         stop,
         ended,
     });
-    let mut doors = JoinSet::new();
+    let mut accepting = JoinSet::new();
     for listener in listeners {
-        doors.spawn(house.clone().accept(listener));
+        accepting.spawn(shared.clone().accept(listener));
     }
-    while doors.join_next().await.is_some() {}
+    while accepting.join_next().await.is_some() {}
 
     // All connections are closed when all places are free.
     let all = u32::try_from(places).unwrap_or(u32::MAX);
-    let empty = house.room.acquire_many(all);
+    let empty = shared.room.acquire_many(all);
     if tokio::time::timeout(GRACE, empty).await.is_err() {
-        let left = places - house.room.available_permits();
+        let left = places - shared.room.available_permits();
         tracing::warn!(
             connections = left,
             "closing connections that did not finish in time"
         );
         // Sending fails only if no connection is left.
         let _ = end.send(true);
-        let _ = tokio::time::timeout(Duration::from_secs(1), house.room.acquire_many(all)).await;
+        let _ = tokio::time::timeout(Duration::from_secs(1), shared.room.acquire_many(all)).await;
     }
     Ok(())
 }
 
 /// What all connections share.
-struct House {
+struct Shared {
     room: Arc<Semaphore>,
     refusals: Arc<Semaphore>,
     router: Router,
@@ -142,7 +142,7 @@ struct House {
     ended: watch::Receiver<bool>,
 }
 
-impl House {
+impl Shared {
     async fn accept(self: Arc<Self>, listener: TcpListener) {
         let mut stop = self.stop.clone();
         let mut complained: Option<Instant> = None;
@@ -180,12 +180,12 @@ impl House {
             return;
         };
         if self.tls.is_none() {
-            tokio::spawn(tell_why(stream, turn));
+            tokio::spawn(send_busy(stream, turn));
         }
     }
 }
 
-async fn tell_why(stream: TcpStream, _turn: OwnedSemaphorePermit) {
+async fn send_busy(stream: TcpStream, _turn: OwnedSemaphorePermit) {
     let body = concat!(
         r#"{"status":503,"code":"busy","#,
         r#""detail":"too many connections; try again in a moment"}"#

@@ -14,7 +14,7 @@ use bloomgrove_client::api::Code;
 use bloomgrove_http::access::Access;
 use bloomgrove_http::budget::Budget;
 use bloomgrove_http::front;
-use bloomgrove_http::guard::Door;
+use bloomgrove_http::guard::Guard;
 use bloomgrove_http::listen::{Listeners, until_signals};
 use bloomgrove_http::observe::health::Health;
 use bloomgrove_http::observe::metrics::{self, MEDIA};
@@ -97,13 +97,13 @@ impl Server {
         };
         let (app, health) = (App::new(examples, self.tracer), Health::default());
         let budget = Budget::new(config.limits.memory);
-        let door = Door {
+        let guard = Guard {
             is_page: page::has,
-            ..Door::new(self.access)
+            ..Guard::new(self.access)
         };
         let router = front::before(
             router(app.clone(), &health),
-            door,
+            guard,
             &config.limits,
             budget.clone(),
             config.log.slow,

@@ -9,7 +9,7 @@ use bloomgrove_client::Client;
 use bloomgrove_http::access::Access;
 use bloomgrove_http::budget::Budget;
 use bloomgrove_http::front;
-use bloomgrove_http::guard::Door;
+use bloomgrove_http::guard::Guard;
 use bloomgrove_http::work::{Places, processors};
 
 use bloomgrove_client::api::{
@@ -97,7 +97,7 @@ impl Handle {
     pub fn router(&self, config: &SiteConfig) -> Router {
         front::before(
             http::router(self.clone()),
-            Door::new(Access::open()),
+            Guard::new(Access::open()),
             &config.limits,
             Budget::new(config.limits.memory),
             config.log.slow,

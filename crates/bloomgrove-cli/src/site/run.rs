@@ -183,7 +183,7 @@ mod tests {
 
     const SAMPLE: &str = "../../deploy/site.toml";
 
-    /// By hand: a flag that changes its name breaks what people have written down.
+    /// By hand: renaming a flag breaks people's scripts.
     #[test]
     fn every_setting_has_its_flag() {
         let options = <Publish as clap::Args>::augment_args(clap::Command::new("site"));
@@ -198,14 +198,14 @@ mod tests {
         assert_eq!(flags.join(" "), wanted);
     }
 
-    /// To write it anew after a change of the settings:
+    /// To regenerate it after a change of the settings:
     /// `BLOOMGROVE_WRITE_SAMPLE=1 cargo test -p bloomgrove-cli sample`.
     #[test]
     fn the_sample_has_every_setting() {
         let head = "# Configuration of `bloomgrove site --config site.toml`.\n\
                     #\n\
-                    # Every setting is here, commented out, with its default. A flag overrides an\n\
-                    # environment variable, which overrides this file. Keys are as in bloomgrove.toml.\n";
+                    # All settings are listed here, commented out, with their defaults. A flag overrides an\n\
+                    # environment variable, which overrides this file. For access keys, see bloomgrove.toml.\n";
         let made = format!("{head}{}", sample::<SiteSettings>());
         if std::env::var_os("BLOOMGROVE_WRITE_SAMPLE").is_some() {
             std::fs::write(SAMPLE, &made).unwrap();

@@ -23,7 +23,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, sleep_until};
 use tower::Service;
 
-use super::House;
+use super::Shared;
 use super::pulse::{Phase, Pulse};
 use crate::observe::metrics::CONNECTIONS;
 use crate::observe::request::Peer;
@@ -51,15 +51,15 @@ impl Connection {
         Self { stream, peer }
     }
 
-    pub(super) async fn run(self, house: Arc<House>) {
+    pub(super) async fn run(self, shared: Arc<Shared>) {
         let Self { stream, peer } = self;
         let pulse = stream.pulse.clone();
-        let Some(tls) = &house.tls else {
-            return converse(stream, peer, pulse, &house).await;
+        let Some(tls) = &shared.tls else {
+            return converse(stream, peer, pulse, &shared).await;
         };
         let acceptor = tls.acceptor();
-        let mut stop = house.stop.clone();
-        let handshake = tokio::time::timeout(house.limits.header_time, acceptor.accept(stream));
+        let mut stop = shared.stop.clone();
+        let handshake = tokio::time::timeout(shared.limits.header_time, acceptor.accept(stream));
         let stream = tokio::select! {
             handshake = handshake => match handshake {
                 Ok(Ok(stream)) => stream,
@@ -75,24 +75,24 @@ impl Connection {
             _ = stop.wait_for(|stop| *stop) => return,
         };
         pulse.enter(Phase::Idle);
-        converse(stream, peer, pulse, &house).await;
+        converse(stream, peer, pulse, &shared).await;
     }
 }
 
 /// Handles requests until one side closes the connection.
-async fn converse<S>(stream: S, peer: SocketAddr, pulse: Arc<Pulse>, house: &House)
+async fn converse<S>(stream: S, peer: SocketAddr, pulse: Arc<Pulse>, shared: &Shared)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let service = service_fn(|request: hyper::Request<Incoming>| {
         let pulse = pulse.clone();
-        let mut router = house.router.clone();
+        let mut router = shared.router.clone();
         async move {
             pulse.enter(Phase::Busy);
             // Whatever the handler does not read is unread.
             pulse.set_unread(!request.body().is_end_stream());
             let mut request = request.map(|body| {
-                Body::new(Heard {
+                Body::new(RequestBody {
                     body,
                     pulse: pulse.clone(),
                 })
@@ -103,7 +103,7 @@ where
                 Err(never) => match never {},
             };
             pulse.enter(Phase::Answer);
-            Ok::<_, Infallible>(response.map(|body| Said { body, pulse }))
+            Ok::<_, Infallible>(response.map(|body| ResponseBody { body, pulse }))
         }
     });
     // `Pulse` limits the time for the head: hyper's own limit would include idle time. Without
@@ -114,11 +114,11 @@ where
         .max_buf_size(LONGEST_HEAD)
         .serve_connection(TokioIo::new(stream), service);
     let mut connection = pin!(connection);
-    let (mut stop, mut ended) = (house.stop.clone(), house.ended.clone());
+    let (mut stop, mut ended) = (shared.stop.clone(), shared.ended.clone());
     let mut stop = pin!(stop.wait_for(|stop| *stop));
     let mut ended = pin!(ended.wait_for(|ended| *ended));
     let mut stopping = false;
-    let mut armed = pulse.deadline(&house.limits);
+    let mut armed = pulse.deadline(&shared.limits);
     let mut timer = pin!(sleep_until(armed.unwrap_or_else(Instant::now)));
     poll_fn(|cx| {
         if let Poll::Ready(result) = connection.as_mut().poll(cx) {
@@ -140,7 +140,7 @@ where
             // Poll it again.
             cx.waker().wake_by_ref();
         }
-        let deadline = pulse.deadline(&house.limits);
+        let deadline = pulse.deadline(&shared.limits);
         if deadline != armed {
             armed = deadline;
             if let Some(deadline) = deadline {
@@ -261,12 +261,12 @@ pub(super) async fn linger(mut stream: TcpStream, time: Duration) {
 }
 
 /// The body of a request, which reports to the pulse when it is complete.
-struct Heard {
+struct RequestBody {
     body: Incoming,
     pulse: Arc<Pulse>,
 }
 
-impl hyper::body::Body for Heard {
+impl hyper::body::Body for RequestBody {
     type Data = Bytes;
     type Error = hyper::Error;
 
@@ -291,12 +291,12 @@ impl hyper::body::Body for Heard {
 }
 
 /// The body of a response, which reports to the pulse when it has been sent.
-struct Said {
+struct ResponseBody {
     body: Body,
     pulse: Arc<Pulse>,
 }
 
-impl hyper::body::Body for Said {
+impl hyper::body::Body for ResponseBody {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -316,7 +316,7 @@ impl hyper::body::Body for Said {
     }
 }
 
-impl Drop for Said {
+impl Drop for ResponseBody {
     fn drop(&mut self) {
         self.pulse.enter(Phase::Idle);
     }

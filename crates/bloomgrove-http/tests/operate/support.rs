@@ -11,7 +11,7 @@ use bloomgrove_client::api::Problem;
 use bloomgrove_http::access::{Access, Caller, KeyEntry, hash_of};
 use bloomgrove_http::budget::Budget;
 use bloomgrove_http::config::Limits;
-use bloomgrove_http::guard::Door;
+use bloomgrove_http::guard::Guard;
 use bloomgrove_http::observe::health::Health;
 use bloomgrove_http::tls::Tls;
 use bloomgrove_http::{Error, front, listen, observe};
@@ -39,16 +39,16 @@ pub(crate) struct Wanted {
 
 pub(crate) async fn start(wanted: Wanted) -> Running {
     observe::metrics::start();
-    let door = Door {
+    let guard = Guard {
         is_page: |path| matches!(path, "/" | "/app.js" | "/style.css" | "/page/server.js"),
-        ..Door::new(Access::new(&wanted.keys).unwrap())
+        ..Guard::new(Access::new(&wanted.keys).unwrap())
     };
     let health = Health::default();
     health.set_ready(true);
     let router = handlers().merge(health.router());
     let router = front::before(
         router,
-        door,
+        guard,
         &wanted.limits,
         Budget::new(wanted.limits.memory),
         Duration::from_secs(1),

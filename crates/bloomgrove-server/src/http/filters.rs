@@ -50,7 +50,7 @@ pub(super) struct DownloadParams {
 
 /// Downloads the filter of a set
 #[utoipa::path(get, path = "/v1/sets/{name}/filter", tag = "sets",
-    params(("name" = String, Path), DownloadParams),
+    params(("name" = String, Path, description = "The name of the set"), DownloadParams),
     responses(
         (status = 200, description = "The filter",
             content((BytesOfFilter = "application/vnd.bloomgrove.message"),
@@ -144,7 +144,7 @@ impl ReplaceParams {
 
 /// Uploads the whole filter of a set, creating the set or replacing its filter
 #[utoipa::path(put, path = "/v1/sets/{name}/filter", tag = "sets",
-    params(("name" = String, Path), ReplaceParams),
+    params(("name" = String, Path, description = "The name of the set"), ReplaceParams),
     request_body(content = BytesOfFilter, content_type = "application/octet-stream",
         description = "A `.grove` file, or a compressed filter (FORMAT.md section 15)"),
     responses(
@@ -180,7 +180,7 @@ pub(super) async fn replace(
 
 /// Adds all items of a filter to a set, or applies a delta
 #[utoipa::path(post, path = "/v1/sets/{name}/filter", tag = "sets",
-    params(("name" = String, Path), UpdateParams),
+    params(("name" = String, Path, description = "The name of the set"), UpdateParams),
     request_body(content = BytesOfFilter, content_type = "application/octet-stream",
         description = "A `.grove` file or a compressed filter, to be added; or a delta (FORMAT.md section 15), \
             which is applied to the bits it was made from"),

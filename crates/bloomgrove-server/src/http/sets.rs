@@ -63,7 +63,7 @@ pub(super) async fn create(
 }
 
 /// Returns the properties of a set
-#[utoipa::path(get, path = "/v1/sets/{name}", tag = "sets", params(("name" = String, Path)),
+#[utoipa::path(get, path = "/v1/sets/{name}", tag = "sets", params(("name" = String, Path, description = "The name of the set")),
     responses((status = 200, body = Set), Problems), security((), ("key" = [])))]
 pub(super) async fn info(
     _: Reader,
@@ -74,7 +74,7 @@ pub(super) async fn info(
 }
 
 /// Changes the name, tags or expiry of a set
-#[utoipa::path(patch, path = "/v1/sets/{name}", tag = "sets", params(("name" = String, Path)),
+#[utoipa::path(patch, path = "/v1/sets/{name}", tag = "sets", params(("name" = String, Path, description = "The name of the set")),
     request_body = ChangeSet, responses((status = 200, body = Set), Problems),
     security((), ("key" = [])))]
 pub(super) async fn change(
@@ -90,7 +90,7 @@ pub(super) async fn change(
 }
 
 /// Deletes a set
-#[utoipa::path(delete, path = "/v1/sets/{name}", tag = "sets", params(("name" = String, Path)),
+#[utoipa::path(delete, path = "/v1/sets/{name}", tag = "sets", params(("name" = String, Path, description = "The name of the set")),
     responses((status = 204), Problems), security((), ("key" = [])))]
 pub(super) async fn delete(
     Writable(name): Writable,
@@ -123,7 +123,7 @@ pub(super) struct AddItemsBody(AddItems);
 
 /// Adds keys to a set
 #[utoipa::path(post, path = "/v1/sets/{name}/items", tag = "sets",
-    params(("name" = String, Path), UpdateParams),
+    params(("name" = String, Path, description = "The name of the set"), UpdateParams),
     request_body(content((AddItems = "application/json"), (String = "text/plain"))),
     responses((status = 200, body = Updated), Problems), security((), ("key" = [])))]
 pub(super) async fn add_items(

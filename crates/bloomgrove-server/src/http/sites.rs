@@ -31,10 +31,10 @@ impl<S: Send + Sync> FromRequestParts<S> for OwnSite {
 ///
 /// Requires an access key that may change the sets of the site, whose names start with `NAME/ids/`. The response contains
 /// their versions.
-#[utoipa::path(put, path = "/v1/sites/{name}", tag = "sites", params(("name" = String, Path)),
+#[utoipa::path(put, path = "/v1/sites/{name}", tag = "sites", params(("name" = String, Path, description = "The name of the site")),
     request_body = RegisterSite, responses((status = 200, body = Registered), Problems),
     security((), ("key" = [])))]
-pub(super) async fn register(
+pub(super) async fn register_site(
     OwnSite(name): OwnSite,
     Who(who): Who,
     State(app): State<App>,
@@ -53,7 +53,7 @@ pub(super) async fn register(
 /// Lists the sites by name
 #[utoipa::path(get, path = "/v1/sites", tag = "sites",
     responses((status = 200, body = SiteList), Problems), security((), ("key" = [])))]
-pub(super) async fn list(
+pub(super) async fn list_sites(
     _: Reader,
     State(app): State<App>,
     Ready(coordinator): Ready,
@@ -62,9 +62,9 @@ pub(super) async fn list(
 }
 
 /// Removes a site; its sets stay
-#[utoipa::path(delete, path = "/v1/sites/{name}", tag = "sites", params(("name" = String, Path)),
+#[utoipa::path(delete, path = "/v1/sites/{name}", tag = "sites", params(("name" = String, Path, description = "The name of the site")),
     responses((status = 204), Problems), security((), ("key" = [])))]
-pub(super) async fn forget(
+pub(super) async fn remove_site(
     OwnSite(name): OwnSite,
     Ready(coordinator): Ready,
 ) -> Result<StatusCode, Error> {

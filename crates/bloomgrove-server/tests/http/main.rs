@@ -4,6 +4,8 @@
 mod refusals;
 mod support;
 
+use std::collections::HashSet;
+
 use bloomgrove::Filter;
 use bloomgrove_client::api::{
     ChangeSet, Code, CreateSet, Key, MEDIA_GROVE, Names, ReconstructQuery, SampleQuery, Spelling,
@@ -12,6 +14,7 @@ use bloomgrove_client::api::{
 use bloomgrove_client::{ListQuery, PutOptions};
 use bloomgrove_server::http;
 use reqwest::{Method, StatusCode};
+use serde_json::Value;
 
 use support::{Running, filter, holders};
 
@@ -299,6 +302,27 @@ fn the_stored_document_is_that_of_the_handlers() {
         stored == now,
         "docs/openapi.json is not what the handlers say; BLOOMGROVE_WRITE_OPENAPI=1 writes it"
     );
+}
+
+#[test]
+fn operation_ids_are_unique_and_parameters_are_described() {
+    let document: Value = serde_json::from_str(&http::document_text().unwrap()).unwrap();
+    let mut ids = HashSet::new();
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for (method, operation) in methods.as_object().unwrap() {
+            let id = operation["operationId"].as_str().unwrap();
+            assert!(
+                ids.insert(id),
+                "{method} {path}: another operation is called {id}"
+            );
+            for parameter in operation["parameters"].as_array().into_iter().flatten() {
+                assert!(
+                    parameter["description"].is_string(),
+                    "{method} {path}: {parameter}"
+                );
+            }
+        }
+    }
 }
 
 /// A read key that reconstructs in a loop keeps all threads for searches busy: snapshots have their own.

@@ -9,7 +9,7 @@ use bloomgrove_client::{Client, clock};
 use bloomgrove_http::access::Access;
 use bloomgrove_http::budget::Budget;
 use bloomgrove_http::front;
-use bloomgrove_http::guard::Door;
+use bloomgrove_http::guard::Guard;
 use bloomgrove_server::Config;
 use bloomgrove_server::coordinator::{Coordinator, Limits};
 use bloomgrove_server::http::{self, App};
@@ -235,10 +235,10 @@ impl World {
                 let line = Arc::new(Line::new(self, COORDINATOR));
                 let app = App::new(Vec::new(), Tracer::carried(&config, line).unwrap());
                 app.start(coordinator.clone());
-                let door = Door::new(Access::open());
+                let guard = Guard::new(Access::open());
                 let router = http::router(app);
                 let budget = Budget::new(config.limits.memory);
-                let router = front::before(router, door, &config.limits, budget, config.log.slow);
+                let router = front::before(router, guard, &config.limits, budget, config.log.slow);
                 (Program::Coordinator(coordinator), router)
             }
             _ => {
