@@ -56,7 +56,7 @@ test("a newcomer follows an example and sees where a document comes from", async
   await page.says("#trace-examples a", new RegExp(`^${REPORT}$`));
   await page.says("#sites-says", /^14 sites, 1 of them offline/);
   await page.click("#trace-examples a");
-  await page.says("#trace-summary", /^Annual report 2026 was made from 46 documents and events, reported by 6 sites\.$/);
+  await page.says("#trace-summary", /^Annual report 2026 traces back to 46 documents and events, reported by 6 sites\.$/);
   assert.deepEqual(page.asked, [{ ids: [REPORT], direction: "ancestors", picture: true }]);
   assert.equal(new URL(page.url()).hash, ADDRESS);
   // Who is missing stands there by name.
@@ -81,17 +81,17 @@ test("a trace stands in the address, and back works", async () => {
   await page.type("#trace-input", "a+b & c");
   await page.type("#trace-depth", "3");
   await page.keyboard.press("Enter");
-  await page.says("#trace-summary", /^a\+b & c was made from/);
+  await page.says("#trace-summary", /^a\+b & c traces back to/);
   assert.equal(new URL(page.url()).hash, "#trace=a%2Bb%20%26%20c&depth=3");
   await page.click("[name=direction][value=descendants]");
-  await page.says("#trace-summary", /^a\+b & c was used for /);
+  await page.says("#trace-summary", /^a\+b & c led to /);
   await page.says("#trace-title", /^What was made from this document\?$/);
   assert.equal(new URL(page.url()).hash, "#trace=a%2Bb%20%26%20c&way=descendants&depth=3");
   await page.goBack();
-  await page.says("#trace-summary", /was made from/);
+  await page.says("#trace-summary", /traces back to/);
   assert.equal(await page.$eval("#trace-form", (form) => form.elements.direction.value), "ancestors");
   await page.reload();
-  await page.says("#trace-summary", /^a\+b & c was made from/);
+  await page.says("#trace-summary", /^a\+b & c traces back to/);
   assert.equal(await page.$eval("#trace-depth", (input) => input.value), "3");
   assert.deepEqual(page.asked.at(-1), { ids: ["a+b & c"], direction: "ancestors", picture: true, depth: 3 });
   await page.click("#to-search");
@@ -121,7 +121,7 @@ test("a node tells who knows it, who says each link, and leads on", async () => 
   await page.click(page.node("Figures, pune"));
   await page.click("#trace-down");
   await page.waitForFunction((wanted) => location.hash === wanted, {}, `#trace=${encodeURIComponent(id)}&way=descendants`);
-  await page.says("#trace-summary", /^Figures, pune was used for/);
+  await page.says("#trace-summary", /^Figures, pune led to/);
   assert.deepEqual(page.asked.at(-1), { ids: [id], direction: "descendants", picture: true });
   await page.click(page.node("Figures, pune"));
   await page.click("#trace-which");
@@ -224,7 +224,7 @@ test("a picture with more than a drawing in it is not shown, and the browser nev
   for (const [at, one] of pictures.entries()) {
     assert.notEqual(one, whole);
     await page.evaluate((hash) => { location.hash = hash; }, `#trace=x${at}`);
-    await page.says("#trace-summary", new RegExp(`^x${at} was made from`));
+    await page.says("#trace-summary", new RegExp(`^x${at} traces back to`));
     assert.equal((await page.$$("#trace-graph *")).length, 0, one);
     assert.equal((await page.texts("#trace-nodes tr")).length, hostile.nodes.length);
   }
@@ -270,7 +270,7 @@ test("the demo: a dozen sites are asked for real, and a click leads on", async (
   await page.click("#to-trace");
   await page.says("#sites-says", /^12 sites, all online/);
   await page.click("#trace-examples a");
-  await page.says("#trace-summary", /^claim 2122 was made from 45 documents and events, reported by 6 sites\.$/);
+  await page.says("#trace-summary", /^claim 2122 traces back to 45 documents and events, reported by 6 sites\.$/);
   await page.waitForSelector("#trace-graph .node.start");
   await page.fits();
   await page.accessible();

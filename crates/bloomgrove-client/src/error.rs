@@ -99,10 +99,9 @@ impl fmt::Display for Error {
                     write!(f, "{url}: the connection broke: {cause}; try again")
                 }
             }
-            Error::Answer { url, status, what } => write!(
-                f,
-                "{url}: unexpected response (status {status}), probably not from a Bloomgrove server: {what}"
-            ),
+            Error::Answer { url, status, what } => {
+                write!(f, "{url}: unexpected response (status {status}): {what}")
+            }
             Error::Filter(error) => write!(f, "{error}"),
             Error::Invalid { what } => write!(f, "{what}"),
         }

@@ -1,5 +1,5 @@
-//! What the client sends, byte for byte, and what it makes of answers: against a listener that
-//! records requests and says what it was told to.
+//! What the client sends, byte for byte, and how it treats responses: against a listener that records requests and sends
+//! prepared responses.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -10,7 +10,7 @@ use bloomgrove::{Filter, Params, codec};
 use bloomgrove_client::api::{ChangeSet, Code, Key, MEDIA_MESSAGE, WhichQuery};
 use bloomgrove_client::{Client, Error, ListQuery, PutOptions};
 
-/// A request as it came.
+/// A recorded request.
 struct Request {
     /// `GET /v1/...`
     line: String,
@@ -24,7 +24,7 @@ impl Request {
     }
 }
 
-/// Gives these answers, each to one request, and closes the connection after each.
+/// Sends these responses, one per request, and closes the connection after each.
 fn fake(answers: Vec<Vec<u8>>) -> (String, Receiver<Request>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -34,7 +34,7 @@ fn fake(answers: Vec<Vec<u8>>) -> (String, Receiver<Request>) {
             let (mut stream, _) = listener.accept().unwrap();
             let request = take(&stream);
             sender.send(request).unwrap();
-            // A client that has heard enough hangs up.
+            // A client that has read enough closes the connection.
             let _ = stream.write_all(&answer);
         }
     });
@@ -183,7 +183,7 @@ async fn filters_go_up_and_come_down_as_messages() {
 
     let (came, version) = client.filter("x").await.unwrap();
     assert!(came == new && version == 31);
-    // A filter of unknown version is of no use as a base.
+    // A filter of unknown version is useless as a base.
     let error = client.filter("x").await.unwrap_err();
     assert!(error.to_string().contains("without its version"), "{error}");
 }
@@ -214,7 +214,7 @@ async fn pages_follow_one_another_to_the_last() {
         "GET /v1/sets?tag=t+1&after=a%26b"
     );
 
-    // A server that sends the same page for ever is found out.
+    // A server that always sends the same page is detected.
     let (url, _requests) = fake(vec![
         page("a", r#","next":"a""#),
         page("a", r#","next":"a""#),
@@ -264,7 +264,7 @@ async fn problems_are_told_apart_from_strangers() {
 #[tokio::test]
 async fn no_answer_takes_more_memory_than_allowed() {
     let long = format!("\"{}\"", "x".repeat(2000));
-    // Said beforehand, not said at all, and in parts.
+    // With a declared length, without one, and in parts.
     let unsaid = format!("HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n{long}");
     let chunk = format!("{:x}\r\n{}\r\n", 100, "x".repeat(100)).repeat(100_000);
     let chunked = format!("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n{chunk}");
@@ -277,12 +277,15 @@ async fn no_answer_takes_more_memory_than_allowed() {
         .unwrap();
     for _ in 0..3 {
         let error = client.status().await.unwrap_err().to_string();
-        assert!(error.contains("more than the 1000 bytes"), "{error}");
+        assert!(
+            error.contains("larger than the allowed 1000 bytes"),
+            "{error}"
+        );
     }
     let error = client.filter("x").await.unwrap_err().to_string();
     assert!(error.contains("larger than the allowed"), "{error}");
 
-    // A short message that would become a large filter.
+    // A short message that would expand to a large filter.
     let large = Filter::new(Params::builder(1 << 20, 3).build().unwrap()).unwrap();
     let mut message = Vec::new();
     codec::compress(&large, &mut message).unwrap();

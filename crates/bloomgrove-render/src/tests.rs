@@ -1,4 +1,4 @@
-//! Random and hostile traces in all three forms; golden files; speed.
+//! Random and hostile traces in all three formats; golden files; speed.
 
 mod read;
 
@@ -215,11 +215,11 @@ fn transfers_hang_below_their_document_and_lead_nowhere() {
             ["node document start", "node event", "node event transfer"]
         );
     }
-    // The box of a document shows the site that tells how it came to be.
+    // The box of a document shows the site that reports how it was made.
     assert!(svg(&trace).contains("aria-label=\"doc, document, galway, traced\""));
 }
 
-/// The pictures that the tests of the page use; `BLESS=1` writes them anew.
+/// The drawings used by the tests of the page; `BLESS=1` regenerates them.
 #[test]
 fn the_golden_pictures_are_as_they_were() {
     let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/browser/");
@@ -277,7 +277,7 @@ fn turtle_says_all_that_is_known() {
     );
 }
 
-/// How much brighter one colour is than another, as WCAG counts it.
+/// The contrast of two colours, as defined by WCAG.
 fn contrast(one: &str, other: &str) -> f64 {
     let light = |colour: &str| {
         let part = |at: usize| {

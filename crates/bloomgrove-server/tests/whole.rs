@@ -1,4 +1,4 @@
-//! The whole server: what stands before the handlers, and the handlers.
+//! The whole server: the middleware and the handlers.
 
 use std::time::{Duration, Instant};
 
@@ -41,7 +41,7 @@ async fn stop(server: Running) {
     ended.expect("it ends").unwrap().unwrap();
 }
 
-/// A JSON body, or bytes for a filter, with a key.
+/// Sends a JSON body, or bytes for a filter, with an access key.
 async fn send(server: &Running, who: &str, method: &str, path: &str, body: &str) -> Answer {
     let media = match path.ends_with("/filter") {
         true => "application/octet-stream",
@@ -108,7 +108,7 @@ async fn every_command_asks_whether_the_key_allows_it() {
             _ => (),
         }
     }
-    // Filters, too, however they come.
+    // Filters, too, in every form.
     for method in ["PUT", "POST"] {
         let path = format!("{cork}/filter");
         assert_eq!(
@@ -138,7 +138,7 @@ async fn limits_hold_for_every_command() {
     };
     let server = start(directory.path(), keys(), config).await;
     let set = |name: &str| format!(r#"{{"name":"{name}","items":1000,"fpr":0.01}}"#);
-    // 1,000 keys at one in a hundred take some 1,200 bytes.
+    // 1,000 keys at a rate of one in a hundred take about 1,200 bytes.
     let first = send(&server, "boss", "POST", "/v1/sets", &set("a")).await;
     assert_eq!(first.status, 201, "{first:?}");
     let four = r#"{"keys":["a","b","c","d"]}"#;

@@ -1,4 +1,4 @@
-//! Files that redb wrote, read without it.
+//! Files that redb wrote, read without redb.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ const KIND: Kind = Kind {
     format: 1,
 };
 
-/// Values of very different sizes, by a number.
+/// Values of very different sizes, depending on a number.
 fn value(n: u64) -> Vec<u8> {
     let size = match n % 97 {
         0 => 300_000,
@@ -146,7 +146,7 @@ fn what_is_noted_beside_a_file_is_of_that_file_or_nothing() {
     }
 }
 
-/// A file that takes `left` more writes, and then fails.
+/// A file that accepts `left` more writes, and then fails.
 #[derive(Debug)]
 struct Failing {
     file: redb::backends::FileBackend,
@@ -193,8 +193,8 @@ impl redb::StorageBackend for Failing {
     }
 }
 
-/// redb repairs a file that was not closed when it opens it; whenever it is cut off at that, nothing is
-/// damaged. Its header may then name the older of two commits though it says that it was closed.
+/// When redb opens a file that was not closed, it repairs it; whenever that is interrupted, nothing is damaged. The header
+/// may then name the older of two commits though it says that the file was closed.
 #[test]
 fn a_repair_that_was_cut_off_is_no_damage() {
     let directory = tempfile::tempdir().unwrap();

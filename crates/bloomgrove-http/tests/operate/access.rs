@@ -1,4 +1,4 @@
-//! Keys and foreign pages.
+//! Access keys and foreign pages.
 
 use bloomgrove_client::api::Code;
 
@@ -35,13 +35,13 @@ async fn without_a_key_only_open_paths_answer() {
     assert_eq!(wrong.status, 401);
     assert!(wrong.problem().detail.contains("unknown access key"));
     assert!(!wrong.body.contains("nobody"), "keys are not repeated");
-    // What does not exist is not told to strangers, either.
+    // Strangers do not learn what does not exist, either.
     assert_eq!(server.get("/no/such/path").await.status, 401);
     assert_eq!(server.get("/metrics").await.status, 401);
     for path in ["/livez", "/readyz"] {
         assert_eq!(server.get(path).await.status, 200, "{path}");
     }
-    // The page is served by others; here it is enough that nobody asks for a key.
+    // The page is served elsewhere; here it is enough that no access key is required.
     for path in ["/", "/app.js", "/style.css", "/page/server.js"] {
         assert_eq!(server.get(path).await.status, 404, "{path}");
     }
@@ -69,7 +69,7 @@ async fn a_key_allows_what_its_role_and_prefix_say() {
             assert_eq!(answer.problem().code, Code::Forbidden);
         }
     }
-    // With keys, other names and pages are no danger.
+    // With access keys, other names and pages are not a danger.
     let headers = [
         "host: filters.example",
         "origin: https://app.example",
@@ -83,7 +83,7 @@ async fn without_keys_foreign_pages_are_refused() {
     let server = start(Wanted::default()).await;
     let own = format!("host: {}", server.addr);
     let own_page = format!("origin: http://{}", server.addr);
-    // A picture or a frame on a page of others: no origin is sent.
+    // An image or a frame on a foreign page: no origin is sent.
     for (site, status) in [("cross-site", 403), ("same-site", 403), ("none", 200)] {
         let answer = server
             .ask("GET", "/read", &[&own, &format!("sec-fetch-site: {site}")])

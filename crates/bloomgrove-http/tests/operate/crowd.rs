@@ -36,12 +36,12 @@ async fn connections_beyond_the_limit_are_told_to_come_back() {
     assert_eq!(answer.status, 503);
     assert_eq!(answer.problem().code, Code::Busy);
     assert!(closes(&mut third).await);
-    // Those inside notice nothing.
+    // Existing connections are not affected.
     for stream in &mut inside {
         stream.write_all(request).await.unwrap();
         assert_eq!(read_answer(stream).await.unwrap().status, 200);
     }
-    // And one that leaves makes room.
+    // A connection that closes makes room for another.
     inside.pop();
     let start = Instant::now();
     while server.get("/livez").await.status != 200 {
@@ -53,8 +53,8 @@ async fn connections_beyond_the_limit_are_told_to_come_back() {
 const ADDR: &str = "BLOOMGROVE_TEST_CONNECT_TO";
 const COUNT: &str = "BLOOMGROVE_TEST_CONNECTIONS";
 
-/// Both ends of ten thousand connections may be more files than one process is allowed, so the
-/// clients are another process: this program, with only the test below.
+/// Both ends of ten thousand connections may need more files than one process is allowed, so the clients are in another
+/// process: this program, running only the test below.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ten_thousand_idle_connections_keep_nobody_waiting() {
     raise_file_limit();
@@ -78,7 +78,7 @@ async fn ten_thousand_idle_connections_keep_nobody_waiting() {
     let connected = tokio::task::spawn_blocking(move || {
         let mut lines = BufReader::new(output).lines().map_while(Result::ok);
         let line = lines.find(|line| line.contains("connected"));
-        // Kept open: the end of the test is written there, too.
+        // Kept open: the end of the test is printed there, too.
         (line, lines)
     });
     let connected = tokio::time::timeout(Duration::from_secs(30), connected).await;
@@ -101,7 +101,7 @@ async fn ten_thousand_idle_connections_keep_nobody_waiting() {
         value.parse::<f64>().ok()
     });
     assert!(open.is_some_and(|open| open >= 10_000.0), "{open:?}");
-    // Its standard input ends, and so does it.
+    // It exits when its standard input ends.
     drop(clients.stdin.take());
     assert!(clients.wait().unwrap().success());
 }
@@ -121,7 +121,7 @@ fn clients_in_another_process() {
     println!("connected {count}");
     std::io::stdout().flush().unwrap();
     std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
-    // They were open all the time: none has been closed by the other side.
+    // They were open all the time: none was closed by the other side.
     for stream in &mut streams {
         stream.set_nonblocking(true).unwrap();
         let read = stream.read(&mut [0]);

@@ -47,7 +47,7 @@ async fn a_client_that_sends_a_large_body_all_the_same_sees_the_refusal() {
         ..Limits::default()
     })
     .await;
-    // More than the system's buffers take: it must be read for the client to get on.
+    // More than the system's buffers can hold: the server must read it for the client to proceed.
     let large = 16 << 20;
     let text = post("/length", &format!("content-length: {large}\r\n\r\n"));
     let text = text + &"x".repeat(large);
@@ -66,7 +66,7 @@ async fn a_chunked_body_is_cut_off_at_the_limit() {
     let chunk = format!("1f4\r\n{}\r\n", "x".repeat(500));
     let answer = server.send(&format!("{head}{chunk}{chunk}0\r\n\r\n")).await;
     assert_eq!((answer.status, answer.body.as_str()), (200, "1000"));
-    // The end never comes: the answer must not wait for it.
+    // The end never comes: the response must not wait for it.
     let answer = server.send(&format!("{head}{chunk}{chunk}{chunk}")).await;
     assert_eq!(answer.status, 413);
     assert_eq!(answer.problem().code, Code::TooLarge);
@@ -74,7 +74,7 @@ async fn a_chunked_body_is_cut_off_at_the_limit() {
 
 #[tokio::test]
 async fn bodies_that_together_take_too_much_memory_wait_or_are_refused() {
-    // Room for 32 MiB, half of it for one caller, a quarter of that for bodies.
+    // A budget of 32 MiB, half of it for one caller, a quarter of that for bodies.
     let server = with(Limits {
         body: 8 << 20,
         memory: 1000,
@@ -84,14 +84,14 @@ async fn bodies_that_together_take_too_much_memory_wait_or_are_refused() {
     const LENGTH: usize = 3 << 20;
     let declared = post("/length", &format!("content-length: {LENGTH}\r\n\r\n"));
     let body = "x".repeat(LENGTH);
-    // This one waits with all but its last byte.
+    // This one withholds its last byte.
     let mut first = server.connect().await;
     first.write_all(declared.as_bytes()).await.unwrap();
     first.write_all(&body.as_bytes()[1..]).await.unwrap();
-    // The next waits for its room.
+    // The next one waits for memory.
     let mut second = server.connect().await;
     second.write_all(declared.as_bytes()).await.unwrap();
-    // One that does not say how long it is cannot wait: refused once it is too much.
+    // One without a declared length cannot wait: it is rejected once it is too large.
     let chunked = post("/length", "transfer-encoding: chunked\r\n\r\n");
     let chunk = format!("{:x}\r\n{}\r\n", 1 << 20, "x".repeat(1 << 20));
     let chunked = format!("{chunked}{}", chunk.repeat(8));
@@ -107,7 +107,7 @@ async fn bodies_that_together_take_too_much_memory_wait_or_are_refused() {
     assert_eq!(answer.status, 503);
     assert_eq!(answer.problem().code, Code::Busy);
     assert_eq!(answer.header("retry-after"), Some("1"));
-    // Little is always taken.
+    // Small bodies are always accepted.
     let little = post("/length", "content-length: 1000\r\n\r\n") + &body[..1000];
     assert_eq!(server.send(&little).await.status, 200);
     first.write_all(b"x").await.unwrap();
@@ -185,7 +185,7 @@ async fn idle_connections_are_closed_and_busy_ones_are_not() {
     .await;
     let mut fresh = server.connect().await;
     let mut used = server.connect().await;
-    // Works for longer than it may idle.
+    // Processing takes longer than the idle time.
     let request = b"GET /slow/900 HTTP/1.1\r\nhost: localhost\r\n\r\n";
     used.write_all(request).await.unwrap();
     assert!(closes(&mut fresh).await);
@@ -202,10 +202,10 @@ async fn an_answer_that_nobody_reads_is_given_up() {
     })
     .await;
     let mut stream = server.connect().await;
-    // More than the system's buffers take.
+    // More than the system's buffers can hold.
     let request = b"GET /large/67108864 HTTP/1.1\r\nhost: localhost\r\n\r\n";
     stream.write_all(request).await.unwrap();
-    // There is one place, so another is answered only once this one was given up.
+    // There is one place, so another connection is accepted only after this one was closed.
     let start = Instant::now();
     while server.get("/livez").await.status != 200 {
         assert!(start.elapsed() < Duration::from_secs(15));
@@ -224,7 +224,7 @@ async fn a_slow_reader_gets_a_large_answer() {
     let mut stream = server.connect().await;
     let request = b"GET /large/67108864 HTTP/1.1\r\nhost: localhost\r\n\r\n";
     stream.write_all(request).await.unwrap();
-    // The pauses together are longer than idling may be, but something moves all the time.
+    // The pauses together are longer than the idle time, but there is progress all the time.
     let (start, mut read, mut pauses) = (Instant::now(), 0, 0);
     let mut buffer = vec![0; 64 << 10];
     while read < 67_108_864 {

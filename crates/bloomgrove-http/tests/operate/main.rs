@@ -1,6 +1,5 @@
-//! The server as its operator sees it: refusals, limits, keys, TLS, stopping. Each test starts
-//! what stands before the handlers ([`front`](bloomgrove_http::front)) and the listener on a
-//! port of its own, with a few handlers of a kind that the tests need, and talks to it over
+//! The server from its operator's point of view: errors, limits, access keys, TLS, shutdown. Each test starts the middleware
+//! ([`front`](bloomgrove_http::front)) and a listener on its own port, with a few handlers for the tests, and connects over
 //! plain sockets, so that it can misbehave.
 
 mod access;

@@ -27,7 +27,7 @@ async fn metrics_count_requests_by_route_and_tell_of_the_process() {
         let value = line.and_then(|line| line.rsplit(' ').next()?.parse::<f64>().ok());
         value.unwrap_or_else(|| panic!("{start} is not in {text}"))
     };
-    // Other tests of this process ask, too, but not this path with this answer.
+    // Other tests in this process send requests, too, but not to this path with this status.
     let slow = r#"bloomgrove_http_requests_total{route="/slow/{ms}",method="GET",status="200"}"#;
     assert!(value(slow) >= 2.0);
     let other = r#"bloomgrove_http_requests_total{route="other",method="GET",status="404"}"#;

@@ -1,4 +1,4 @@
-//! Stopping.
+//! Shutdown.
 
 use std::time::{Duration, Instant};
 
@@ -42,7 +42,7 @@ async fn an_answer_that_is_being_written_is_not_cut_off() {
     let mut stream = server.connect().await;
     let request = b"GET /large/16777216 HTTP/1.1\r\nhost: localhost\r\n\r\n";
     stream.write_all(request).await.unwrap();
-    // The answer is ready, and more than the system's buffers take.
+    // The response is ready, and larger than the system's buffers.
     tokio::time::sleep(Duration::from_millis(200)).await;
     server.stop.send(true).unwrap();
     tokio::time::sleep(Duration::from_millis(100)).await;

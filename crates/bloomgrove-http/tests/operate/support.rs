@@ -1,4 +1,4 @@
-//! A server of a few handlers, and clients that do as they are told.
+//! A server with a few handlers, and clients that do as they are told.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// Longer than anything here takes, on however busy a machine.
+/// Longer than anything here takes, however busy the machine is.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(crate) struct Running {
@@ -29,7 +29,7 @@ pub(crate) struct Running {
     pub(crate) task: JoinHandle<std::io::Result<()>>,
 }
 
-/// What a test wants other than usual.
+/// What a test changes of the defaults.
 #[derive(Default)]
 pub(crate) struct Wanted {
     pub(crate) limits: Limits,
@@ -100,7 +100,7 @@ pub(crate) fn key(name: &str, role: &str, prefix: &str) -> KeyEntry {
     format!("{name}:{role}:{hash}:{prefix}").parse().unwrap()
 }
 
-/// An answer, taken apart.
+/// A parsed response.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -123,7 +123,7 @@ impl Answer {
     }
 }
 
-/// Reads one answer whose length is declared.
+/// Reads one response with a declared length.
 pub(crate) async fn read_answer(stream: &mut (impl AsyncRead + Unpin)) -> Option<Answer> {
     let read = async {
         let mut bytes = Vec::new();
@@ -156,7 +156,7 @@ pub(crate) async fn read_answer(stream: &mut (impl AsyncRead + Unpin)) -> Option
         .expect("an answer in time")
 }
 
-/// Whether the other side closes the connection without saying more.
+/// Whether the other side closes the connection without sending anything else.
 pub(crate) async fn closes(stream: &mut (impl AsyncRead + Unpin)) -> bool {
     let mut byte = [0];
     let read = tokio::time::timeout(PATIENCE, stream.read(&mut byte)).await;
@@ -168,7 +168,7 @@ impl Running {
         TcpStream::connect(self.addr).await.unwrap()
     }
 
-    /// Sends these bytes on a connection of its own, and reads the answer.
+    /// Sends these bytes on a separate connection, and reads the response.
     pub(crate) async fn send(&self, text: &str) -> Answer {
         let mut stream = self.connect().await;
         stream.write_all(text.as_bytes()).await.unwrap();

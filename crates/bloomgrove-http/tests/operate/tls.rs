@@ -25,7 +25,7 @@ fn renew(directory: &Path) -> (TlsFiles, CertificateDer<'static>) {
     (files, made.cert.der().clone())
 }
 
-/// Asks over TLS, trusting only this certificate.
+/// Sends a request over TLS, trusting only this certificate.
 async fn ask(server: &Running, trusted: &CertificateDer<'static>) -> Result<u16, String> {
     let mut roots = RootCertStore::empty();
     roots.add(trusted.clone()).unwrap();
@@ -57,7 +57,7 @@ async fn a_new_certificate_is_used_without_a_restart() {
     .await;
     assert_eq!(ask(&server, &first).await, Ok(200));
 
-    // One that is no good changes nothing.
+    // An invalid one changes nothing.
     std::fs::write(&files.cert, "not a certificate").unwrap();
     tokio::time::sleep(Duration::from_millis(300)).await;
     assert_eq!(ask(&server, &first).await, Ok(200));
@@ -91,12 +91,12 @@ async fn a_handshake_that_does_not_come_is_cut_off() {
     let start = Instant::now();
     assert!(closes(&mut silent).await);
     assert!(start.elapsed() < Duration::from_secs(15));
-    // Told by a TLS alert, or just closed; either way the others go on.
+    // Reported by a TLS alert, or just closed; either way the others continue.
     drop(plain);
     assert_eq!(ask(&server, &trusted).await, Ok(200));
 }
 
-/// What is logged while something is done on this thread.
+/// What is logged while something runs on this thread.
 fn logged(work: impl FnOnce()) -> String {
     use std::io;
     use std::sync::Mutex;

@@ -1,12 +1,12 @@
-//! Damage to the bytes of a file, by a seed: for tests of the crates whose files they are.
+//! Damages the bytes of a file, depending on a seed: for tests of the crates that write the files.
 
 use std::ops::Range;
 
-/// What a disk does to a file: one bit, one byte, a sector, its end. Says what was done.
+/// What a disk may do to a file: to one bit, one byte, a sector, its end. Returns what was done.
 pub(crate) fn damage(bytes: &mut Vec<u8>, seed: u64) -> String {
     let mut random = Random(seed);
     let kind = random.below(20);
-    // Most of a file is unused; where something is, something can go wrong.
+    // Most of a file is unused; damage is interesting where it is not.
     let used = |random: &mut Random, size: u64| loop {
         let at = random.below(bytes.len() as u64 / size) * size;
         let sector = at as usize..(at + size) as usize;
@@ -18,7 +18,7 @@ pub(crate) fn damage(bytes: &mut Vec<u8>, seed: u64) -> String {
         sector.start + random.below(sector.len() as u64) as usize
     };
     match kind {
-        // The header: what is read first, and hardly covered by checksums.
+        // The header: it is read first, and hardly covered by checksums.
         0 | 1 => {
             let (at, bit) = (random.below(320) as usize, random.below(8));
             bytes[at] ^= 1 << bit;

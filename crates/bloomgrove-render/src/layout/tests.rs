@@ -1,4 +1,4 @@
-//! Small graphs drawn as they should be, random ones without overlaps, large ones in time.
+//! Small graphs are drawn correctly, random ones without overlaps, large ones in time.
 
 use std::time::{Duration, Instant};
 
@@ -56,7 +56,7 @@ fn edges_past_a_column_leave_room_for_what_is_in_it() {
 
 #[test]
 fn needless_crossings_are_undone() {
-    // Two sources whose targets come in the wrong order.
+    // Two sources whose targets are in the wrong order.
     let placed = drawn(
         &[BLOCK; 5],
         &[(4, 0), (4, 1), (0, 3), (1, 2)],
@@ -90,7 +90,7 @@ fn large_graphs_take_no_time() {
         .flat_map(|to| [(to / 3, to), (to / 2, to)])
         .collect();
     assert!(drawn(&blocks, &edges, &[0], Way::Right).height > 10_000.0);
-    // A chain that jumps: each edge across half of it would need a million bends.
+    // A chain with jumps: an edge across half of it would need a million bends.
     let edges: Vec<_> = (1..3000)
         .flat_map(|to| [(to - 1, to), (to / 2, to)])
         .collect();

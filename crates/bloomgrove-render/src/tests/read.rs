@@ -1,15 +1,15 @@
-//! Reads what is written, strictly: what does not fit is a failed test.
+//! Strict readers for the formats: anything unexpected fails the test.
 
 use std::collections::HashMap;
 
 use crate::{dot, svg, turtle};
 use bloomgrove_client::api::Trace;
 
-/// A tag as it was read: its name and attributes.
+/// A parsed tag: its name and attributes.
 type Tag = (String, HashMap<String, String>);
 
-/// Reads XML strictly enough for what is written here, and gives all tags. Whatever is left open,
-/// not escaped or no character of XML is an error.
+/// Parses XML strictly enough for these drawings, and returns all tags. Unclosed elements, missing escapes and invalid
+/// characters are errors.
 fn read_xml(text: &str) -> Result<Vec<Tag>, String> {
     let mut open = Vec::new();
     let mut tags = Vec::new();
@@ -90,7 +90,7 @@ fn content(text: &str) -> Result<String, String> {
     Ok(out)
 }
 
-/// Checks a picture, and gives its nodes.
+/// Checks a drawing, and returns its nodes.
 pub(super) fn check_svg(trace: &Trace) -> Vec<HashMap<String, String>> {
     let text = svg(trace);
     let tags = read_xml(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
@@ -151,7 +151,7 @@ pub(super) fn check_svg(trace: &Trace) -> Vec<HashMap<String, String>> {
     nodes
 }
 
-/// Reads what Graphviz reads, as far as it is written here: nodes and edges with their labels.
+/// Parses the subset of Graphviz that is written here: nodes and edges with their labels.
 pub(super) fn check_dot(trace: &Trace) -> (usize, usize) {
     let text = dot(trace);
     let body = text
@@ -188,7 +188,7 @@ pub(super) fn check_dot(trace: &Trace) -> (usize, usize) {
     (nodes, edges)
 }
 
-/// Every line of Turtle is one of the few that are written here.
+/// Every line of Turtle is one of the few forms that are written here.
 pub(super) fn check_turtle(trace: &Trace) {
     let text = turtle(trace);
     assert!(!text.contains(|c: char| c.is_control() && c != '\n'));

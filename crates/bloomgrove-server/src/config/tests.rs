@@ -5,11 +5,11 @@ use super::*;
 
 const SAMPLE: &str = "../../deploy/bloomgrove.toml";
 
-/// What the file begins and ends with: keys are no options.
+/// The start and end of the file: access keys are not options.
 const HEAD: &str = include_str!("sample-head.toml");
 const KEYS: &str = include_str!("sample-keys.toml");
 
-/// What flags and a file say together.
+/// The combination of flags and a file.
 fn read(flags: &[&str], text: &str) -> Result<Config, String> {
     let options = Config::augment_args(Command::new("serve")).mut_args(|arg| arg.env(None));
     let given = options.try_get_matches_from([&["serve"], flags].concat());
@@ -18,7 +18,7 @@ fn read(flags: &[&str], text: &str) -> Result<Config, String> {
     Ok(config)
 }
 
-/// The sample is made of the settings. To write it anew after a change of them:
+/// The sample is generated from the settings. To regenerate it after a change:
 /// `BLOOMGROVE_WRITE_SAMPLE=1 cargo test -p bloomgrove-server sample`.
 #[test]
 fn the_sample_has_every_setting_with_its_default() {
@@ -28,7 +28,7 @@ fn the_sample_has_every_setting_with_its_default() {
     }
     assert_eq!(std::fs::read_to_string(SAMPLE).unwrap(), made);
     assert_eq!(read(&[], &made), Ok(Config::default()));
-    // With every setting uncommented: prose begins with `# `, a setting with `#`.
+    // With every setting uncommented: comments start with `# `, a setting with `#`.
     let line = |line: &'static str| match line.strip_prefix('#') {
         Some(setting) if !setting.is_empty() && !setting.starts_with(' ') => setting,
         _ => line,
@@ -37,7 +37,7 @@ fn the_sample_has_every_setting_with_its_default() {
     let config = read(&[], &lines.join("\n")).unwrap();
     assert_eq!(config.keys.len(), 2, "the sample shows two keys");
     assert_eq!(config.keys[1].memory, Some(1 << 30));
-    // These have no default, so the sample shows only that there are such.
+    // These have no default, so the sample only shows that they exist.
     assert!(config.tls.is_some() && config.sites.ca.is_some());
     let config = Config {
         tls: None,
@@ -216,7 +216,7 @@ fn wrong_flags_say_what_to_write() {
     }
 }
 
-/// By hand: a flag or a variable that changes its name breaks what people have written down.
+/// By hand: renaming a flag or a variable breaks people's scripts.
 #[test]
 fn every_setting_has_its_flag_and_its_variable() {
     let options = Config::augment_args(Command::new("serve"));

@@ -1,4 +1,4 @@
-//! The coordinator by what it promises: what was acknowledged is there, also after a restart.
+//! The promises of the coordinator: what was acknowledged is there, also after a restart.
 
 mod damage;
 mod model;
@@ -26,7 +26,7 @@ fn open(directory: &TempDir) -> Coordinator {
     Coordinator::open(directory.path(), None, Limits::default()).unwrap()
 }
 
-/// All that is asked here is answered at once or by a thread: no runtime is needed.
+/// Everything here completes immediately or on a thread: no runtime is needed.
 fn wait<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread()
         .build()
@@ -151,26 +151,26 @@ fn versions_say_what_an_update_builds_on() {
     let add = |key: &str, base| wait(coordinator.insert("a", keys(&[key]), base));
     let second = add("two", Some(first)).unwrap();
     assert!(second.version > first);
-    // Sent again, as when the answer was lost.
+    // Sent again, as if the response was lost.
     let repeated = add("two", Some(first)).unwrap();
     assert_eq!(
         (repeated.version, repeated.changed_bits),
         (second.version, 0)
     );
-    // Another writer, who has not seen the second: nothing of either is lost.
+    // Another writer, which has not seen the second update: nothing of either is lost.
     let third = add("three", Some(first)).unwrap();
     assert!(third.version > second.version);
     for key in ["one", "two", "three"] {
         assert_eq!(holders(&coordinator, key), ["a"], "{key}");
     }
-    // Something that never came.
+    // An update that never arrived.
     let error = add("four", Some(third.version + 1)).unwrap_err();
     assert_eq!(
         (error.code, error.version),
         (Code::SendWhole, Some(third.version))
     );
     assert!(holders(&coordinator, "four").is_empty());
-    // Made for a filter that is no longer there, also after a delete.
+    // Made for a filter that no longer exists, also after a deletion.
     let whole = put(&coordinator, "a", &["five"]);
     assert_eq!(code(add("four", Some(third.version))), Code::SendWhole);
     add("four", Some(whole)).unwrap();
@@ -218,7 +218,7 @@ fn deltas_are_applied_once_to_the_bits_they_were_made_from() {
     assert!(done.version > first && done.changed_bits > 0);
     let again = send(&grown).unwrap();
     assert_eq!((again.version, again.changed_bits), (done.version, 0));
-    // One that takes bits away.
+    // A delta that clears bits.
     let other = send(&delta(&["one", "two"], &["three"])).unwrap();
     assert!(other.changed_bits > 0);
     assert_eq!(holders(&coordinator, "three"), ["a"]);
@@ -243,7 +243,7 @@ fn a_merge_wants_equal_parameters() {
         code(wait(coordinator.merge("a", other, None))),
         Code::Incompatible
     );
-    // Nearly all bits at once, which goes another way.
+    // Almost all bits at once, which takes another code path.
     let all = Filter::from_words(
         params(),
         vec![!0 >> 1; 31]
@@ -257,7 +257,7 @@ fn a_merge_wants_equal_parameters() {
     let done = wait(coordinator.merge("a", most, Some(base))).unwrap();
     assert_eq!(coordinator.info("a").unwrap().version, done.version);
     assert_eq!(holders(&coordinator, "two"), ["a"]);
-    // It was no new whole, so older updates still fit.
+    // It did not replace the filter, so older updates still apply.
     wait(coordinator.insert("a", keys(&["three"]), Some(base))).unwrap();
 }
 
@@ -358,13 +358,13 @@ fn memory_has_an_end() {
     assert_eq!(error.code, Code::Memory);
     assert!((10..100).contains(&sets), "{sets} sets");
     assert_eq!(holders(&coordinator, "one").len(), sets);
-    // What there is can still be changed and replaced, and deleting makes room.
+    // Existing sets can still be changed and replaced, and deleting frees memory.
     wait(coordinator.insert("set-0", keys(&["two"]), None)).unwrap();
     put(&coordinator, "set-1", &["one", "three"]);
     wait(coordinator.delete("set-2")).unwrap();
     put(&coordinator, "other", &["one"]);
     drop(coordinator);
-    // Also under a smaller limit it starts, and only takes no more.
+    // It also starts with a smaller limit, but accepts no more.
     let limits = Limits {
         memory: 5000,
         ..Limits::default()
@@ -449,7 +449,7 @@ fn a_whole_filter_sent_again_drops_nothing_that_came_since() {
     assert!(first.made);
     assert_eq!(code(put(Some(0))), Code::Exists);
     wait(coordinator.insert("set", keys(&["two"]), None)).unwrap();
-    // The client did not hear that it was taken, and sends it again.
+    // The client did not receive the acknowledgement, and sends it again.
     let again = put(Some(first.version)).unwrap_err();
     assert_eq!(again.code, Code::Changed);
     assert_eq!(holders(&coordinator, "two"), ["set"]);
@@ -513,7 +513,7 @@ fn a_key_in_every_set_is_counted_in_all_and_listed_in_some() {
             .iter()
             .all(|answer| answer.count == 300 && answer.sets.is_none())
     );
-    // Refused as soon as it is too much.
+    // Rejected as soon as it is too large.
     let request = WhichQuery {
         keys: vec![Key::from("all"); 40],
         ..WhichQuery::default()
@@ -713,14 +713,14 @@ fn a_snapshot_is_the_state_of_its_moment_and_versions_go_on_above_it() {
     let restored = Coordinator::open(elsewhere.path(), Some(&file), Limits::default()).unwrap();
     assert_eq!(holders(&restored, "two"), ["a"]);
     assert!(holders(&restored, "three").is_empty());
-    // Who has sent "three" builds on a version that this server never had; also when another
-    // has written in between.
+    // A client that has sent "three" builds on a version that this server never had; also if another client has written in
+    // between.
     let lost = || wait(restored.insert("a", keys(&["four"]), Some(later)));
     assert_eq!(code(lost()), Code::SendWhole);
     let next = wait(restored.insert("a", keys(&["five"]), None)).unwrap();
     assert!(next.version > later);
     assert_eq!(code(lost()), Code::SendWhole);
-    // Who builds on what the snapshot has cannot be told from that one.
+    // A client that builds on what the snapshot contains cannot be distinguished from it.
     let known = wait(restored.insert("a", keys(&["four"]), Some(base)));
     assert_eq!(code(known), Code::SendWhole);
 

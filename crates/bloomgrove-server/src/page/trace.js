@@ -88,8 +88,9 @@ export function makeTrace({ at, traceOf, searchFor, report }) {
     if (nodes.length === 0) return [element("strong", {}, "No site"), " knows ", name, others, "."];
     const rest = Math.max(0, nodes.length - ids.length);
     const tellers = new Set(nodes.flatMap((node) => node.sites)).size;
-    const words = direction === "ancestors" ? [name, others, " was made from "] : [name, others, " was used for "];
-    if (rest === 0) return [name, others, direction === "ancestors" ? " was made from nothing else that is recorded." : " was not used for anything else that is recorded."];
+    const back = ids.length > 1 ? " trace back to " : " traces back to ";
+    const words = [name, others, direction === "ancestors" ? back : " led to "];
+    if (rest === 0) return [...words, "nothing else that is recorded."];
     return [...words, element("strong", {}, plural(rest, "document or event", "documents and events")), `, reported by ${plural(tellers, "site")}.`];
   }
 

@@ -1,5 +1,5 @@
-//! The API over real HTTP: everything that can be asked, by the typed client; everything that can be
-//! asked wrong, by hand (`refusals.rs`); and the stored document.
+//! The API over real HTTP: every operation through the typed client; malformed requests by hand (`refusals.rs`); and the
+//! stored OpenAPI document.
 
 mod refusals;
 mod support;
@@ -44,7 +44,7 @@ async fn a_set_lives_by_the_typed_client() {
         let answer = client.which_one(key).await.unwrap();
         assert_eq!(answer.sets.unwrap(), [odd]);
     }
-    // 7 as a number is another key than 7 as text.
+    // The number 7 and the text 7 are different keys.
     assert!(holders(client, "7").await.is_empty());
 
     let (held, version) = client.filter(odd).await.unwrap();
@@ -138,7 +138,7 @@ async fn filters_go_up_and_down_in_every_form() {
         Some(client.set("coded").await.unwrap().version)
     );
     let directory = running.stop().await;
-    // Nothing is left beside the store.
+    // No other file is left in the directory of the store.
     let mut left: Vec<_> = std::fs::read_dir(directory.path().join("data"))
         .unwrap()
         .map(|file| file.unwrap().file_name())
@@ -205,7 +205,7 @@ async fn questions_in_json_in_lines_and_in_the_path() {
     let counts: Vec<u64> = (0..4)
         .map(|i| text["answers"][i]["count"].as_u64().unwrap())
         .collect();
-    // An empty line is a key as others are.
+    // An empty line is a key like any other.
     assert_eq!(counts, [3, 0, 0, 3]);
     let path = "/v1/which?key=key&prefix=a%2F&tag=x&explain=true";
     let one: serde_json::Value = running
@@ -325,7 +325,7 @@ fn operation_ids_are_unique_and_parameters_are_described() {
     }
 }
 
-/// A read key that reconstructs in a loop keeps all threads for searches busy: snapshots have their own.
+/// A read key that reconstructs in a loop keeps all threads for searches busy, but snapshots have their own.
 #[tokio::test(flavor = "multi_thread")]
 async fn snapshots_do_not_wait_for_searches() {
     let running = Running::start().await;

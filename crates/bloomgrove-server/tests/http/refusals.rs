@@ -1,4 +1,4 @@
-//! Everything that can be asked wrong, by hand.
+//! Malformed and impossible requests, by hand.
 
 use bloomgrove::{Filter, Params, codec};
 use bloomgrove_client::ListQuery;
@@ -179,13 +179,13 @@ async fn everything_wrong_is_refused_with_what_to_do() {
         let problem = running.refused(method, path, media, body.to_owned()).await;
         assert_eq!(problem.code, code, "{told}: {problem:?}");
     }
-    // More lines than are ever taken.
+    // More lines than are ever accepted.
     let lines = "k\n".repeat(1_000_001);
     let problem = running
         .refused(M::POST, "/v1/which", Some("text/plain"), lines)
         .await;
     assert_eq!(problem.code, Code::TooLarge);
-    // A few bytes that stand for more than the server takes: of a filter of zeros.
+    // A few bytes that expand to more than the server accepts: a filter of zeros.
     let huge = Filter::new(Params::builder(1 << 30, 1).build().unwrap()).unwrap();
     let mut message = Vec::new();
     codec::compress(&huge, &mut message).unwrap();
@@ -207,7 +207,7 @@ async fn everything_wrong_is_refused_with_what_to_do() {
     running.stop().await;
 }
 
-/// Every length of a message and of a file, and a bit of damage at every byte.
+/// A message and a file, truncated to every length, and with a damaged bit in every byte.
 #[tokio::test(flavor = "multi_thread")]
 async fn damaged_uploads_change_nothing() {
     let running = Running::start().await;
@@ -225,7 +225,7 @@ async fn damaged_uploads_change_nothing() {
                 let sent = running
                     .send(Method::PUT, "/v1/sets/x/filter", media, bytes)
                     .await;
-                // Padding of a file is the only thing that nobody looks at.
+                // The padding of a file is the only part that is not checked.
                 let status = sent.status();
                 assert!(
                     status.is_client_error() || status.is_success(),
@@ -243,7 +243,7 @@ async fn damaged_uploads_change_nothing() {
     running.stop().await;
 }
 
-/// Neither the answer nor the log, which has the same text, repeats what came.
+/// Neither the response nor the log, which has the same text, repeats the whole input.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_refusal_quotes_is_short() {
     let running = Running::start().await;
@@ -251,7 +251,7 @@ async fn what_a_refusal_quotes_is_short() {
     let long = "x".repeat(8 << 20);
     let path = "y".repeat(20_000);
     for (method, path, body, part) in [
-        // An error of ours, one of the parser of JSON, and one of a path.
+        // One of our errors, one of the JSON parser, and one of a path.
         (
             Method::POST,
             "/v1/sets",

@@ -1,4 +1,4 @@
-//! Random graphs over random sites: a trace finds what one merged graph has, no more and no less.
+//! Random graphs over random sites: a trace finds exactly what one merged graph contains.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,7 +9,7 @@ use bloomgrove_client::api::{
 use crate::fake::{Fake, Holds};
 use crate::support::Running;
 
-/// Numbers that look random and are the same in every run.
+/// Pseudorandom numbers, the same in every run.
 struct Dice(u64);
 
 impl Dice {
@@ -38,7 +38,7 @@ fn id(number: usize) -> String {
     }
 }
 
-/// What each site holds.
+/// What each site contains.
 fn spread(dice: &mut Dice, sites: usize) -> Vec<Holds> {
     let mut held = vec![Holds::default(); sites];
     let ids = 2 + dice.below(28);
@@ -73,7 +73,7 @@ fn spread(dice: &mut Dice, sites: usize) -> Vec<Holds> {
         }
     }
     for holds in &mut held {
-        // All links of one id fit, whichever way.
+        // All links of one id fit, in both directions.
         let mut most: BTreeMap<(&str, bool), usize> = BTreeMap::new();
         for link in &holds.links {
             *most.entry((&link.effect, true)).or_default() += 1;
@@ -88,7 +88,7 @@ fn spread(dice: &mut Dice, sites: usize) -> Vec<Holds> {
     held
 }
 
-/// The same by one who has everything.
+/// The expected result, from a graph with everything.
 fn naive(
     held: &[Holds],
     names: &[String],
@@ -186,7 +186,7 @@ async fn a_trace_finds_what_one_merged_graph_has() {
         let mut dice = Dice(seed);
         let sites = 1 + dice.below(fakes.len());
         let held = spread(&mut dice, sites);
-        // The others hold nothing, and their filters are full of mistakes, too.
+        // The other sites are empty, and their filters have many false positives, too.
         let bits = [64, 256, 4096][dice.below(3)];
         for (number, fake) in fakes.iter().enumerate() {
             fake.hold(held.get(number).cloned().unwrap_or_default());
@@ -218,7 +218,7 @@ async fn a_trace_finds_what_one_merged_graph_has() {
             }
         }
     }
-    // The test tests something.
+    // Checks that the test tests something.
     assert!(
         empty_answers > 0 && rounds > 3 && found > 500,
         "{empty_answers} {rounds} {found}"
@@ -263,7 +263,7 @@ async fn the_index_saves_what_it_says_against_asking_everybody() {
         (&by_index.nodes, &by_index.links),
         (&by_all.nodes, &by_all.links)
     );
-    // Whoever knows a document, and hardly anybody else.
+    // Sites that know a document, and hardly any others.
     assert!(
         by_index.cost.requests <= 2 * HOPS as u64,
         "{:?}",
@@ -275,8 +275,8 @@ async fn the_index_saves_what_it_says_against_asking_everybody() {
         by_all.cost
     );
     assert_eq!(by_index.cost.broadcast, by_all.cost.broadcast);
-    // What is told of asking everybody is what it takes, but that nobody is asked for what he has
-    // told.
+    // The reported cost of querying all sites is what it really costs, except that no site is queried for what it has already
+    // returned.
     let (told, took) = (&by_index.cost.broadcast, &by_all.cost);
     assert_eq!(told.requests, by_index.cost.rounds * SITES as u64);
     for (told, took) in [

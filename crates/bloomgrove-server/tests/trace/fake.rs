@@ -1,4 +1,4 @@
-//! Sites that the tests make up: honest ones with some links, and others that write any bytes.
+//! Made-up sites: honest ones with some links, and others that send arbitrary bytes.
 
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashSet};
 use std::io::{Read, Write};
@@ -13,7 +13,7 @@ use bloomgrove::{Filter, Params};
 use bloomgrove_client::Client;
 use bloomgrove_client::api::{Lineage, LineageQuery, Link, Node, RegisterSite};
 
-/// What a site has.
+/// The contents of a site.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Holds {
     pub(crate) links: BTreeSet<Link>,
@@ -32,7 +32,7 @@ impl Holds {
         ends.chain(self.nodes.keys()).map(String::as_str).collect()
     }
 
-    /// What is said of an id, if it is known.
+    /// The description of an id, if it is known.
     pub(crate) fn node(&self, id: &str) -> Option<Node> {
         let bare = || Node {
             id: id.to_owned(),
@@ -43,7 +43,7 @@ impl Holds {
         known.or_else(|| self.links.iter().any(is_end).then(bare))
     }
 
-    /// As a site answers.
+    /// Answers like a site.
     pub(crate) fn lineage(&self, request: &LineageQuery) -> Lineage {
         let limit = request
             .links
@@ -87,7 +87,7 @@ impl Holds {
 #[derive(Debug, Default)]
 struct Inner {
     holds: Mutex<Holds>,
-    /// What was shown to it.
+    /// The access keys that it received.
     keys: Mutex<BTreeSet<String>>,
 }
 
@@ -129,7 +129,7 @@ impl Fake {
         format!("key-of-{}", self.name.replace(' ', "-"))
     }
 
-    /// What was shown to it, as headers.
+    /// The access keys that it received, as headers.
     pub(crate) fn keys(&self) -> BTreeSet<String> {
         self.inner.keys.lock().unwrap().clone()
     }
@@ -146,7 +146,7 @@ impl Fake {
         register(client, &self.name, &self.url, &self.key()).await;
     }
 
-    /// Its ids in one set, of so many bits.
+    /// Its ids in one set of this many bits.
     pub(crate) async fn publish(&self, client: &Client, bits: u64) {
         let ids: Vec<String> = {
             let holds = self.inner.holds.lock().unwrap();
@@ -155,7 +155,7 @@ impl Fake {
         publish(client, &self.name, &ids, bits).await;
     }
 
-    /// With these links, registered and published.
+    /// A site with these links, registered and published.
     pub(crate) async fn with(client: &Client, name: &str, links: &[Link]) -> Self {
         let site = Self::start(name).await;
         site.hold(Holds {
@@ -189,7 +189,7 @@ pub(crate) async fn publish<S: AsRef<str>>(client: &Client, name: &str, ids: &[S
     client.put_filter(&set, &filter).await.unwrap();
 }
 
-/// A server that does with each connection what it is told, after the head of a request has come.
+/// A server that handles each connection with the given function, after the head of a request has arrived.
 pub(crate) fn raw(serve: impl Fn(&mut TcpStream, &str) + Send + Sync + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -235,13 +235,13 @@ fn read_request(stream: &mut TcpStream) -> Option<String> {
     }
 }
 
-/// A whole answer of JSON.
+/// A whole JSON response.
 pub(crate) fn write_json(stream: &mut TcpStream, body: &str) {
     let head = format!(
         "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
         body.len()
     );
-    // Who has seen enough does not read the rest.
+    // A client that has seen enough does not read the rest.
     let _ = stream.write_all(head.as_bytes());
     let _ = stream.write_all(body.as_bytes());
 }

@@ -1,5 +1,5 @@
-//! Sites that lie, stall, flood and break off: a trace ends in time, says so, and has what the others
-//! told.
+//! Sites that lie, stall, flood and disconnect: a trace ends in time, reports it, and contains what the others
+//! returned.
 
 use std::io::Write;
 use std::net::TcpStream;
@@ -25,7 +25,7 @@ pub(crate) fn request(id: &str) -> TraceQuery {
     }
 }
 
-/// A trace of `a`, of which an honest site knows `a -> b`, and a site that serves so knows `a`, too.
+/// A trace of `a`, with an honest site that knows `a -> b`, and another site that knows `a`, too, and serves like this.
 async fn beside(
     request: TraceQuery,
     serve: impl Fn(&mut TcpStream, &str) + Send + Sync + 'static,
@@ -33,7 +33,7 @@ async fn beside(
     beside_within(Duration::from_secs(1), request, serve).await
 }
 
-/// As [`beside`], with so much time for an answer.
+/// Like [`beside`], with this time limit for an answer.
 async fn beside_within(
     time: Duration,
     request: TraceQuery,
@@ -170,7 +170,7 @@ async fn sites_that_stall_or_break_off_are_not_waited_for() {
     let serves: [(Serve, &str); 6] = [
         (
             Box::new(|stream, _| {
-                // Until nobody reads any more.
+                // Until the connection is closed.
                 let _ = stream.write_all(HEAD);
                 while stream.write_all(&[b' '; 65536]).is_ok() {}
             }),
@@ -213,7 +213,7 @@ async fn sites_that_stall_or_break_off_are_not_waited_for() {
         let trace = beside(request("a"), serve).await;
         let problem = problem(&trace);
         if part == FLOOD {
-            // Asked for less and less, until the time is over or it is too little.
+            // Queried for less and less, until the time limit is reached or nothing smaller is possible.
             assert!(
                 problem.contains(part) || problem.contains("no answer"),
                 "{problem}"
@@ -308,7 +308,7 @@ async fn a_trace_ends_with_who_asked_and_too_many_are_refused() {
     let (sender, closed) = std::sync::mpsc::channel();
     let sender = std::sync::Mutex::new(sender);
     let url = raw(move |stream, _| {
-        // Nothing more comes but the end.
+        // Nothing more comes except the end.
         let _ = stream.set_read_timeout(Some(Duration::from_secs(8)));
         let ended = matches!(std::io::Read::read(stream, &mut [0]), Ok(0));
         let _ = sender.lock().unwrap().send(ended);
@@ -322,7 +322,7 @@ async fn a_trace_ends_with_who_asked_and_too_many_are_refused() {
         })
         .collect();
     let deadline = Instant::now() + Duration::from_secs(4);
-    // 16 of them are waited for, the others are refused.
+    // 16 of them wait, the others are rejected.
     while traces.iter().filter(|trace| trace.is_finished()).count() < 24 {
         assert!(Instant::now() < deadline, "nobody is refused");
         tokio::time::sleep(Duration::from_millis(10)).await;

@@ -1,4 +1,4 @@
-//! What a trace says of what it cannot know: sites that are dead, silent, unknown, or moved.
+//! What a trace reports about what it cannot know: sites that are dead, silent, unknown, or moved.
 
 use std::time::{Duration, Instant};
 
@@ -42,7 +42,7 @@ async fn dead_and_unregistered_sites_are_named() {
     let client = &running.client;
     let _honest = Fake::with(client, "honest", &[used("a", "b"), used("b", "c")]).await;
     assert!(trace(&running, "a").await.complete);
-    // A port that was somebody's a moment ago.
+    // A port that was in use a moment ago.
     let gone = std::net::TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()
@@ -62,7 +62,7 @@ async fn dead_and_unregistered_sites_are_named() {
     );
     assert_eq!(found.missing.len(), 2);
     assert_eq!(found.links.len(), 2);
-    // What does not concern them is complete.
+    // Traces that do not concern them are complete.
     let _other = Fake::with(client, "other", &[used("x", "y")]).await;
     assert!(trace(&running, "x").await.complete);
     running.stop().await;
@@ -113,7 +113,7 @@ async fn a_silent_site_is_named_and_a_site_that_moves_is_found() {
     client.register_site("silent", &silent).await.unwrap();
     assert!(trace(&running, "a").await.complete);
 
-    // What a site could not publish is missing, and says so.
+    // What a site could not publish is reported as missing.
     let refused = RegisterSite {
         pending: 3,
         ..silent.clone()
@@ -123,7 +123,7 @@ async fn a_silent_site_is_named_and_a_site_that_moves_is_found() {
     assert!(why(&found, "silent")[0].contains("3 of its ids"));
     client.register_site("silent", &silent).await.unwrap();
 
-    // After a start nobody knows what a site did meanwhile, until it is heard of.
+    // After a start it is unknown what a site did meanwhile, until its first heartbeat.
     let running = Running::start_in(running.stop().await, |_| {}).await;
     let found = trace(&running, "a").await;
     assert!(why(&found, "silent")[0].starts_with("no heartbeat since"));
@@ -149,7 +149,7 @@ async fn of_many_silent_sites_some_are_named_and_the_others_counted() {
         register(&running.client, &format!("s{n}"), "http://127.0.0.1:9", "k").await;
     }
     assert!(trace(&running, "a").await.complete);
-    // After a start nobody has been heard of.
+    // After a start there was no heartbeat yet.
     let running = Running::start_in(running.stop().await, |_| {}).await;
     let found = trace(&running, "a").await;
     assert!(!found.complete);
@@ -164,7 +164,7 @@ async fn of_many_silent_sites_some_are_named_and_the_others_counted() {
 async fn a_site_at_a_host_that_is_not_allowed_any_more_is_not_asked() {
     let running = Running::start().await;
     let site = Fake::with(&running.client, "site", &[used("a", "b")]).await;
-    // By a name, which is looked up.
+    // With a host name, which is resolved.
     let by_name = site.url.replace("127.0.0.1", "localhost");
     register(&running.client, "site", &by_name, &site.key()).await;
     assert_eq!(trace(&running, "a").await.links.len(), 1);
@@ -283,7 +283,7 @@ async fn trace_of_texts(links: Vec<Link>) -> Trace {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn too_many_ids_for_one_answer_are_asked_for_in_parts() {
-    // No link, so that it does not help to ask for fewer.
+    // No links, so that requesting fewer does not help.
     let found = trace_of_texts(Vec::new()).await;
     assert_eq!(found.links.len(), 300);
     // 300, 18, and then more again: 18 at a time would be 17 requests more.
@@ -295,7 +295,7 @@ async fn too_many_ids_for_one_answer_are_asked_for_in_parts() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_id_with_many_links_among_long_texts_is_asked_for_alone() {
-    // More than are asked for once an answer was too large.
+    // More than are requested once an answer was too large.
     let many = (0..2000).map(|n| used("leaf 0", &format!("n{n}")));
     let found = trace_of_texts(many.collect()).await;
     assert_eq!(found.links.len(), 2300);
@@ -395,7 +395,7 @@ async fn a_trace_is_given_in_every_form() {
     running.stop().await;
 }
 
-/// A filter that says "maybe" to everything must not have its site queried in every trace.
+/// A filter that accepts everything must not cause its site to be queried in every trace.
 #[tokio::test(flavor = "multi_thread")]
 async fn over_full_sets_are_named_and_their_sites_not_queried() {
     let running = Running::start_with(|config| {
@@ -421,7 +421,7 @@ async fn over_full_sets_are_named_and_their_sites_not_queried() {
         "{why_full}"
     );
     assert!(found.sites.iter().all(|site| site.name != "full"));
-    // Who wants to know it all the same asks everybody.
+    // To get it nevertheless, query all sites.
     let request = TraceQuery {
         ids: vec!["a".into()],
         broadcast: true,
@@ -429,7 +429,7 @@ async fn over_full_sets_are_named_and_their_sites_not_queried() {
     };
     let all = client.trace(&request).await.unwrap();
     assert!(all.sites.iter().any(|site| site.name == "full"), "{all:?}");
-    // An honest set with twice as many ids as it was made for is queried like others.
+    // An honest set with twice as many ids as it was sized for is queried like others.
     client.remove_site("full").await.unwrap();
     client.remove("full/ids/all").await.unwrap();
     let links: Vec<Link> = (0..230).map(|n| used("c", &format!("d{n}"))).collect();

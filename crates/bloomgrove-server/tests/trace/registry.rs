@@ -1,4 +1,4 @@
-//! The registry of sites: who may register what, what is told, what survives.
+//! The registry of sites: who may register what, what is returned, what is persistent.
 
 use std::time::{Duration, Instant};
 
@@ -48,7 +48,7 @@ async fn sites_register_are_listed_survive_and_go() {
         ("a/b ö", 1, 3)
     );
     assert!(info.online && info.last_heartbeat.unwrap() < 60.0);
-    // A sign of life is not written; another address is.
+    // A heartbeat is not written to disk; a new URL is.
     client
         .register_site("a/b ö", &site("http://127.0.0.1:9"))
         .await
@@ -65,7 +65,7 @@ async fn sites_register_are_listed_survive_and_go() {
     let running = Running::start_in(directory, |_| {}).await;
     let listed = running.client.sites().await.unwrap().sites;
     assert_eq!(listed[0].url, "http://127.0.0.1:10");
-    // What it did meanwhile nobody can tell.
+    // What it did meanwhile is unknown.
     assert_eq!((listed[0].last_heartbeat, listed[0].online), (None, false));
     running.client.remove_site("a/b ö").await.unwrap();
     let gone = running.client.remove_site("a/b ö").await.unwrap_err();
@@ -144,7 +144,7 @@ async fn what_cannot_be_registered_is_refused() {
         let refused = client.register_site(name, &site(url)).await.unwrap_err();
         assert_eq!(refused.code(), Some(code), "{name} {url}: {refused}");
     }
-    // Whatever is allowed.
+    // Everything that is allowed.
     let any = Running::start().await;
     for url in [
         "http://169.254.169.254",
@@ -164,7 +164,7 @@ async fn what_cannot_be_registered_is_refused() {
     running.stop().await;
 }
 
-/// Two sites of one name would replace each other's sets. One that moved has its key still.
+/// Two sites with one name would replace each other's sets. One that moved still has its access key.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_one_can_take_the_name_of_a_site_that_is_online() {
     let running = Running::start().await;
@@ -193,7 +193,7 @@ async fn no_one_can_take_the_name_of_a_site_that_is_online() {
         assert!(refused.to_string().contains("is online"), "{refused}");
     }
     assert_eq!(client.sites().await.unwrap().sites[0].url, moved.url);
-    // When it is out of touch, somebody else may come in its place.
+    // When it is offline, another site may take its name.
     let deadline = Instant::now() + Duration::from_secs(20);
     while client.register_site("a", &other).await.is_err() {
         assert!(Instant::now() < deadline, "never offline");
@@ -201,14 +201,14 @@ async fn no_one_can_take_the_name_of_a_site_that_is_online() {
     }
     let refused = client.register_site("a", &moved).await.unwrap_err();
     assert_eq!(refused.code(), Some(Code::Exists), "{refused}");
-    // And when it was forgotten.
+    // And after it was removed.
     client.remove_site("a").await.unwrap();
     let slow = |site: &RegisterSite| RegisterSite {
         period: 60,
         ..site.clone()
     };
     client.register_site("a", &slow(&moved)).await.unwrap();
-    // After a start the other must not be faster than the one that had the name.
+    // After a start another site must not get ahead of the one that had the name.
     let running = Running::start_in(running.stop().await, |_| {}).await;
     let client = &running.client;
     let refused = client.register_site("a", &slow(&other)).await.unwrap_err();
@@ -265,7 +265,7 @@ async fn sets_that_are_not_what_a_site_sent_are_told() {
     // A delta only adds.
     client.merge(set, &filter(&["z"]), None).await.unwrap();
     assert_eq!(behind().await, None);
-    // Of another store, or of none that is known, versions say nothing.
+    // Versions of another or an unknown store mean nothing.
     for store in [None, store.map(|store| store ^ 1)] {
         let elsewhere = RegisterSite {
             store,
@@ -277,7 +277,7 @@ async fn sets_that_are_not_what_a_site_sent_are_told() {
     client.register_site("a", &both).await.unwrap();
     client.remove(other).await.unwrap();
     says(behind().await, "1");
-    // Somebody else puts something in the place of the other.
+    // Another client replaces the other set.
     let replaced = client.put_filter(set, &filter(&["w"])).await.unwrap();
     says(behind().await, "2");
     let new = client.put_filter(other, &filter(&["y"])).await.unwrap();
@@ -288,19 +288,19 @@ async fn sets_that_are_not_what_a_site_sent_are_told() {
     ]);
     client.register_site("a", &both).await.unwrap();
     assert_eq!(behind().await, None);
-    // One that went back.
+    // A set that was reset.
     let ahead = told(vec![version(set, replaced.version + 100)]);
     client.register_site("a", &ahead).await.unwrap();
     says(behind().await, "1");
 
-    // One whose windows have expired has ids that are in none.
+    // A site with expired windows has ids that are in no set.
     let expired = RegisterSite {
         expired: true,
         ..both.clone()
     };
     client.register_site("a", &expired).await.unwrap();
     assert!(behind().await.unwrap().contains("windows have expired"));
-    // One that was overtaken on its way says nothing any more.
+    // A heartbeat that was overtaken is ignored.
     let later = RegisterSite {
         pending: 5,
         position: 9,
@@ -336,7 +336,7 @@ async fn sets_that_are_not_what_a_site_sent_are_told() {
     let refused = client.register_site("a", &wrong).await.unwrap_err();
     assert_eq!(refused.code(), Some(Code::TooLarge), "{refused}");
 
-    // The store stays the same when the server is started again, and a copy is another.
+    // The store stays the same when the server is restarted; a copy is another one.
     let snapshot = client.snapshot().await.unwrap();
     let running = Running::start_in(running.stop().await, |_| {}).await;
     let again = running.client.register_site("a", &known).await.unwrap();
@@ -361,7 +361,7 @@ async fn below_the_prefix_of_a_key_there_are_few_sites() {
     let (galway, all) = (as_key("galway"), as_key("all"));
     let here = site("http://127.0.0.1:9");
     galway.register_site("galway", &here).await.unwrap();
-    // All at the same time, so that none of them is there when the others are counted.
+    // All at the same time, so that none of them exists when the others are counted.
     let tries: Vec<_> = (0..60)
         .map(|n| {
             let (galway, here) = (galway.clone(), here.clone());
@@ -380,13 +380,13 @@ async fn below_the_prefix_of_a_key_there_are_few_sites() {
         }
     }
     assert_eq!(taken, 15);
-    // Those who are in stay, and whoever goes makes room.
+    // Registered ones stay, and one that is removed makes room.
     galway.register_site("galway", &here).await.unwrap();
     assert!(galway.register_site("galway/new", &here).await.is_err());
     galway.remove_site("galway").await.unwrap();
     galway.register_site("galway/new", &here).await.unwrap();
     assert!(galway.register_site("galway", &here).await.is_err());
-    // A key for everything has no such limit.
+    // A key without a prefix has no such limit.
     all.register_site("galway", &here).await.unwrap();
     all.register_site("pune", &here).await.unwrap();
     running.stop().await;

@@ -9,7 +9,7 @@ use crate::fake::{Fake, publish, raw, register, write_json};
 use crate::hostile::{link_json, request, used};
 use crate::support::Running;
 
-/// A trace of `a` over a chain of honest sites, beside three that serve so and are asked with the first.
+/// A trace of `a` over a chain of honest sites, with three others that serve like this and are queried first.
 async fn chain_beside_three(
     serve: impl Fn(&mut TcpStream, &str) + Clone + Send + Sync + 'static,
 ) -> Trace {
@@ -92,7 +92,7 @@ async fn sites_that_stall_hold_up_one_trace_and_not_the_others() {
         request.seconds = Some(3.0);
         tokio::spawn(async move { client.trace(&request).await.unwrap() })
     };
-    // While that one waits, others find what they ask for.
+    // While that one waits, other traces succeed.
     let deadline = Instant::now() + Duration::from_secs(2);
     while Instant::now() < deadline {
         let mut request = request("x");

@@ -1,4 +1,4 @@
-//! Sites behind TLS: trusted by the authority that the configuration names, and not otherwise.
+//! Sites with TLS: trusted through the configured authority, and not otherwise.
 
 use bloomgrove_client::api::TraceQuery;
 use bloomgrove_http::config::TlsFiles;
@@ -17,7 +17,7 @@ async fn sites_are_trusted_by_their_authority() {
     };
     std::fs::write(&files.cert, made.cert.pem()).unwrap();
     std::fs::write(&files.key, made.signing_key.serialize_pem()).unwrap();
-    // No site, but it speaks TLS, and refuses as a site would.
+    // Not a site, but it has TLS, and rejects requests like a site would.
     let config = Config {
         data: directory.path().join("data"),
         listen: vec!["127.0.0.1:0".parse().unwrap()],

@@ -12,7 +12,7 @@ const SMALL: Workload = Workload {
     day: "2026-11-16",
 };
 
-/// Also on another machine, and after a change of a library: examples and figures count on it.
+/// The same on other machines and with other versions of libraries: examples and figures rely on it.
 #[test]
 fn the_events_are_the_same_every_time() {
     let mut hash = Xxh3::new();
@@ -45,7 +45,7 @@ fn every_event_can_be_recorded() {
     assert_eq!(ids.len(), 20_000);
 }
 
-/// Every input is known at the site at that time: made there or received from where it was sent.
+/// Every input is known at the site at that time: made there, or received from where it was sent.
 #[test]
 fn sites_work_on_what_they_have() {
     let mut known = HashSet::new();
@@ -75,7 +75,7 @@ fn sites_work_on_what_they_have() {
             assert!(known.contains(&(step.site, input)), "{step:?}");
         }
         for &output in &step.outputs {
-            // Nobody had it before, so nothing can come of itself.
+            // It did not exist before, so nothing can be its own ancestor.
             assert!(made.insert(output));
             known.insert((step.site, output));
         }
@@ -150,7 +150,7 @@ fn few_sites_are_busy_and_most_parcels_go_to_partners() {
     assert!(to_partners * 100 > all * 85, "{to_partners} of {all}");
 }
 
-/// Long enough to be worth tracing, and no document comes of nearly everything.
+/// Histories are long enough to be worth tracing, and no document has nearly everything in its history.
 #[test]
 fn histories_are_long_and_yet_bounded() {
     let workload = Workload {

@@ -129,7 +129,7 @@ fn every_format_says_the_same() {
             lines.iter().any(|line| line == label),
             "{format:?}: {lines:#?}"
         );
-        // Also with the mark that some editors put in front.
+        // Also with a byte order mark.
         let marked = format!("\u{feff}{text}");
         assert_eq!(read_text(&marked, format), triples);
         assert_eq!(Format::from_media(format.media()), Some(format));
@@ -208,7 +208,7 @@ fn mistakes_are_said_with_their_place() {
     }
 }
 
-/// What is cut off anywhere, or has a byte changed, is read or refused; nothing panics.
+/// A document that is truncated anywhere, or has a byte changed, is read or rejected; nothing panics.
 #[test]
 fn damaged_documents_are_read_or_refused() {
     for (format, text) in SAME {

@@ -10,7 +10,7 @@ use super::*;
 type Edge = (u8, u8, u8);
 
 fn name(number: u8) -> String {
-    // Some of them are no IRIs.
+    // Some of them are not IRIs.
     match number % 2 {
         0 => format!("urn:d:{number}"),
         _ => format!("doc {number}"),
@@ -84,7 +84,7 @@ fn naive(
             for link in all {
                 if let Some(there) = link.from(id, direction) {
                     links.insert(link.clone());
-                    // Those with a limit of 1000 never come to its end.
+                    // Those with a limit of 1000 never reach it.
                     let left = if *left > 500 { *left } else { left - 1 };
                     more.insert((there.to_owned(), left));
                 }
@@ -123,7 +123,7 @@ proptest! {
         prop_assert_eq!(nodes, reached.into_iter().collect::<Vec<_>>());
     }
 
-    /// Whoever asks again for what is open gets everything, in answers no larger than allowed.
+    /// Repeating the query for what is open yields everything, in answers no larger than allowed.
     #[test]
     fn what_is_open_leads_to_the_rest(
         edges in prop::collection::vec((0u8..12, 0u8..13, 0u8..12), 0..40),
@@ -146,7 +146,7 @@ proptest! {
             prop_assert!(found.open.is_sorted());
             let first = asked.iter().find(|(id, _)| found.nodes.iter().any(|n| n.id == *id));
             if let Some((first, _)) = first && found.open.contains(first) {
-                // The first is open only if it has more links than fit, and then it is full.
+                // The first is open only if it has more links than fit, and then the answer is full.
                 let own = all.iter().filter(|link| link.from(first, direction).is_some());
                 let own: BTreeSet<Link> = own.cloned().collect();
                 prop_assert!(own.len() as u64 > limit);
@@ -167,7 +167,7 @@ proptest! {
                 }
                 nodes.insert(node.id);
             }
-            // In a circle it comes back to what was told before.
+            // In a cycle it reaches what was returned before.
             let fresh = found.open.into_iter().filter(|id| !too_many.contains(id) && !done.contains(id));
             asked = fresh.map(|id| (id, None)).collect();
         }
@@ -179,7 +179,7 @@ proptest! {
         }
     }
 
-    /// A path query over the same store, which knows nothing of how we walk.
+    /// A path query over the same store, independent of our walk.
     #[test]
     fn it_is_what_a_path_query_finds(
         edges in prop::collection::vec((0u8..12, 0u8..13, 0u8..12), 1..40),
@@ -252,7 +252,7 @@ fn descriptions_are_the_first_of_what_is_said_whoever_has_it() {
     assert_eq!(e.peer.as_deref(), Some("pune"));
     assert_eq!(whole[0].kind.as_deref(), Some("Entity"));
 
-    // Each triple at a site of its own, plain and encrypted.
+    // Each triple at a separate site, plain and encrypted.
     let cipher = IdCipher::new(&IdCipher::new_secret().unwrap()).unwrap();
     for cipher in [None, Some(&cipher)] {
         let say = |id: &str| cipher.map_or(id.to_owned(), |cipher| cipher.encrypt(id));
@@ -360,7 +360,7 @@ fn what_is_not_reached_in_time_is_open() {
             ids: asked.iter().map(start).collect(),
             ..LineageQuery::default()
         };
-        // The time is over before it begins: one id is taken up all the same.
+        // The deadline has passed before it starts: one id is processed nevertheless.
         let found = until(&store, &question, None, Instant::now());
         assert_eq!(found.links.len(), usize::from(round < 20));
         links.extend(found.links);
@@ -370,7 +370,7 @@ fn what_is_not_reached_in_time_is_open() {
     assert_eq!(links, all.into_iter().collect());
 }
 
-/// A type that a hundred thousand documents have, asked for ten thousand times; and an id that is known.
+/// A type of a hundred thousand documents, queried ten thousand times; and an id that is known.
 #[test]
 fn an_id_that_is_in_many_triples_costs_no_more_than_others() {
     let class = NamedNode::new_unchecked("urn:my:type");
@@ -385,7 +385,7 @@ fn an_id_that_is_in_many_triples_costs_no_more_than_others() {
         assert_eq!(found.nodes.len(), nodes, "{id}");
         assert!(began.elapsed() < Duration::from_secs(2), "{id}");
     }
-    // Many that are not known, each once.
+    // Many unknown ids, each once.
     let began = Instant::now();
     for _ in 0..10_000 {
         assert!(!store.knows(&class));

@@ -45,8 +45,8 @@ fn what_is_appended_is_there_after_a_restart() {
     assert_eq!(mode & 0o777, 0o700);
 }
 
-/// A directory that was there may be open to others; the log is not. What was left by a process that
-/// was killed while it made the log is no log.
+/// An existing directory may be accessible to others; the log is not. A file left by a process that was killed while creating
+/// the log is not a log.
 #[test]
 fn a_new_log_is_whole_and_for_its_owner_only() {
     use std::os::unix::fs::PermissionsExt;
@@ -93,7 +93,7 @@ fn what_is_no_log_of_this_site_is_refused_and_left_alone() {
     assert!(refusal("galway").contains("format 3"));
 }
 
-/// After a write that seemed to have failed the log is closed; what opening it again shows decides.
+/// After a write that seemed to have failed the log is closed; reopening it shows whether it did.
 #[test]
 fn a_log_that_was_closed_goes_on_and_tells_what_was_missed() {
     let directory = tempfile::tempdir().unwrap();
@@ -105,18 +105,18 @@ fn a_log_that_was_closed_goes_on_and_tells_what_was_missed() {
     log.note_published("a", Some(b"{}")).unwrap();
     *log.slot() = None;
     assert_eq!(log.append(2, b"two").unwrap(), 1);
-    // Written, and not known to be.
+    // Written, but reported as failed.
     *log.slot() = None;
     log.next.store(1, Relaxed);
     assert!(matches!(log.append(3, b"three"), Err(AppendError::Behind)));
     assert_eq!(entries(&log, 1), [(1, 2, "two".to_owned())]);
     assert_eq!(log.append(3, b"three").unwrap(), 2);
-    // Nor does a note hide it that comes in between.
+    // A note in between does not hide it, either.
     *log.slot() = None;
     log.next.store(2, Relaxed);
     log.note_published("a", Some(b"{}")).unwrap();
     assert!(matches!(log.append(3, b"three"), Err(AppendError::Behind)));
-    // Not there while it cannot be opened.
+    // Not available while it cannot be opened.
     *log.slot() = None;
     let (path, away) = (&log.path, directory.path().join("away"));
     std::fs::rename(path, &away).unwrap();
@@ -143,7 +143,7 @@ fn a_log_that_was_closed_goes_on_and_tells_what_was_missed() {
     Log::open(directory.path(), "galway").unwrap();
 }
 
-/// All that a log says.
+/// The contents of a log.
 type Said = (Vec<(u64, u64, String)>, BTreeMap<String, Vec<u8>>, String);
 
 fn said(log: &Log) -> Said {
@@ -160,7 +160,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Folders as a site leaves them that ends in order, and as one that is killed; what they say.
+/// Directories left by a site that was shut down, and by one that was killed; their contents.
 fn clean_and_killed(many: u64) -> (tempfile::TempDir, tempfile::TempDir, Said) {
     let (clean, killed) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let log = Log::open(clean.path(), "galway").unwrap();
@@ -233,7 +233,7 @@ fn a_damaged_log_is_refused_or_says_all_and_what_is_salvaged_is_right() {
                 assert!(published.is_empty());
                 let mut all = wanted.0.iter();
                 for (_, seconds, text) in &kept {
-                    // In their order.
+                    // In order.
                     assert!(all.any(|one| (one.1, &one.2) == (*seconds, text)), "{what}");
                 }
                 let lost = kept.len() < wanted.0.len();

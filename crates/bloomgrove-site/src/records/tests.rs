@@ -39,7 +39,7 @@ fn made(document: &str) -> Vec<Triple> {
     event::triples(&event, "").unwrap().1
 }
 
-/// The ids of all sets by their labels, as far as these ids go.
+/// Which of these ids are in each set, by the labels of sets.
 fn found(records: &Records, ids: &[&str]) -> Vec<(String, Vec<String>)> {
     let mut sets = records.sets();
     let names = sets.names();
@@ -50,7 +50,7 @@ fn found(records: &Records, ids: &[&str]) -> Vec<(String, Vec<String>)> {
         let label = name.strip_prefix("galway/ids/").unwrap();
         found.push((label.to_owned(), held.map(|id| (*id).to_owned()).collect()));
     }
-    // Nobody has taken anything.
+    // Nothing was acknowledged.
     assert!(
         names
             .iter()
@@ -80,7 +80,7 @@ fn ids_are_in_the_windows_in_which_they_were_recorded() {
         let new = records.add(made("a"), NINE).unwrap();
         assert_eq!(new.links, 1);
         records.add(made("b"), NINE + HOUR - 1).unwrap();
-        // Nothing new, and yet recorded in another window: once.
+        // Nothing new, but recorded in another window: once.
         assert_eq!(
             records.add(made("a"), NINE + HOUR).unwrap(),
             Added::default()
@@ -97,7 +97,7 @@ fn ids_are_in_the_windows_in_which_they_were_recorded() {
     }
     let now = NINE + 2 * HOUR;
     assert_eq!(found(&open(directory.path(), true, now), &all), wanted);
-    // Three hours after its end a window is gone.
+    // Three hours after its end a window has expired.
     let late = NINE + 4 * HOUR;
     let records = open(directory.path(), true, late);
     assert_eq!(found(&records, &all), wanted[1..]);
@@ -108,7 +108,7 @@ fn ids_are_in_the_windows_in_which_they_were_recorded() {
         ["galway/ids/2026-11-16T10"]
     );
     assert_eq!(found(&records, &all), wanted[2..]);
-    // The triples are not.
+    // The triples have not.
     assert_eq!(records.store.len(), open_later(directory, records));
 }
 
@@ -117,7 +117,7 @@ fn open_later(directory: tempfile::TempDir, records: Records) -> u64 {
     open(directory.path(), false, NINE).store.len()
 }
 
-/// What was acknowledged is known again after a restart, with later ids on top of it as a delta.
+/// What was acknowledged is known again after a restart, and later ids are sent as a delta.
 #[test]
 fn what_was_acknowledged_is_recalled() {
     let directory = tempfile::tempdir().unwrap();
@@ -144,7 +144,7 @@ fn what_was_acknowledged_is_recalled() {
     assert!(records.sets().next(set, NINE).is_none());
     drop(records);
 
-    // Of another rate or cipher, or of a log that has gone back, it says nothing.
+    // Notes of another rate or cipher, or of a log that was reset, do not apply.
     let mut other = spec(false);
     other.fpr = 0.01;
     let records = Records::open(directory.path(), other, 1000, NINE).unwrap();
@@ -179,7 +179,7 @@ fn a_filter_grows_with_its_ids_while_running_and_at_the_start() {
     assert!(strangers.count() < 40);
 }
 
-/// A batch that was written though it seemed not to be is taken in with the next.
+/// A batch that was written though it seemed to have failed is added with the next.
 #[test]
 fn what_memory_has_missed_is_taken_in() {
     let directory = tempfile::tempdir().unwrap();
@@ -200,8 +200,8 @@ fn what_memory_has_missed_is_taken_in() {
     assert_eq!(open(directory.path(), false, NINE).store.len(), triples);
 }
 
-/// A set that was over by a clock ahead has all its ids when the clock is right again: with only
-/// those recorded since, it would take the place of the whole one.
+/// A set that expired because the clock was ahead has all its ids once the clock is right again: with only those recorded
+/// since, it would replace the complete one.
 #[test]
 fn a_clock_that_was_ahead_leaves_no_id_out() {
     let directory = tempfile::tempdir().unwrap();
@@ -221,7 +221,7 @@ fn a_clock_that_was_ahead_leaves_no_id_out() {
     // All of it was published.
     let position = records.sets().position();
     records.settled(position).unwrap();
-    // Over while nothing is recorded; then something is.
+    // Expired while nothing is recorded; then something is.
     assert_eq!(
         records.settle(ahead).unwrap(),
         [format!("galway/ids/{label}")]
@@ -230,7 +230,7 @@ fn a_clock_that_was_ahead_leaves_no_id_out() {
     records.add(made(&names[50]), NINE + 1).unwrap();
     assert_eq!(in_label(&records), 51);
     assert_eq!(records.sets().pending(), 102);
-    // Recorded by the clock that was ahead, and nothing since.
+    // Recorded while the clock was ahead, and nothing since.
     records.add(made(&names[51]), ahead).unwrap();
     records.settle(ahead).unwrap();
     assert_eq!(in_label(&records), 0);
@@ -238,7 +238,7 @@ fn a_clock_that_was_ahead_leaves_no_id_out() {
     assert_eq!(in_label(&records), 51);
     drop(records);
 
-    // From the start on; and over between two looks at the clock.
+    // From the start on; and expired between two checks of the clock.
     let records = open(directory.path(), true, ahead);
     assert_eq!(in_label(&records), 0);
     records.add(made(&names[52]), NINE + 3).unwrap();
@@ -252,8 +252,8 @@ fn a_clock_that_was_ahead_leaves_no_id_out() {
     assert_eq!(in_label(&records), 0);
 }
 
-/// While a large batch is taken in, others come to look at the filters, and nothing that they send
-/// meanwhile is taken for the whole batch.
+/// While a large batch is added, the filters remain accessible, and what is sent meanwhile is not taken for the whole
+/// batch.
 #[test]
 fn a_large_batch_does_not_keep_others_from_the_filters() {
     let directory = tempfile::tempdir().unwrap();
@@ -280,7 +280,7 @@ fn a_large_batch_does_not_keep_others_from_the_filters() {
     assert_eq!(records.sets().position(), 1);
 }
 
-/// What is known of sets of other windows says nothing of those of now; they are not needed.
+/// Notes on sets of other windows do not apply to the current ones; they are obsolete.
 #[test]
 fn sets_of_other_windows_are_outdated() {
     let directory = tempfile::tempdir().unwrap();
@@ -302,7 +302,7 @@ fn sets_of_other_windows_are_outdated() {
     assert_eq!(same.sets().version(&set), Some((7, Some(1))));
     assert!(same.sets().outdated().is_empty());
     drop(same);
-    // Kept for longer: the coordinator has to hear of it.
+    // Kept for longer: the coordinator has to be informed.
     let longer = with(&|window| window.keep *= 2);
     assert_eq!(longer.sets().next(&set, NINE).unwrap().base(), None);
     assert!(longer.sets().outdated().is_empty());
@@ -310,7 +310,7 @@ fn sets_of_other_windows_are_outdated() {
     let days = with(&|window| window.length *= 24);
     assert_eq!(days.sets().names(), ["galway/ids/2026-11-16"]);
     assert_eq!(days.sets().outdated(), [set.as_str()]);
-    // It is known until it is gone.
+    // It is known until it is removed.
     assert!(days.sets().expire(NINE).is_empty());
     days.sets().dropped(&set);
     assert!(days.sets().outdated().is_empty());
@@ -330,7 +330,7 @@ fn what_was_recorded_by_a_clock_behind_is_published() {
     records.add(made("a"), behind).unwrap();
     records.add(made("b"), behind + HOUR).unwrap();
     assert!(!records.sets().has_expired(behind));
-    // The clock is set.
+    // The clock is corrected.
     records.settle(NINE).unwrap();
     let in_nine = said(&[("2026-11-16T09", &["a", "b"])]);
     assert_eq!(found(&records, &["a", "b"]), in_nine);
@@ -340,14 +340,14 @@ fn what_was_recorded_by_a_clock_behind_is_published() {
     records.settle(NINE + 1).unwrap();
     assert_eq!(records.log.next(), entries);
     drop(records);
-    // At the next start, too; and when the coordinator was away for as long as windows are kept.
+    // At the next start, too; and if the coordinator was unreachable for as long as windows are kept.
     let records = open(directory.path(), true, NINE + 2);
     records.settle(NINE + 2).unwrap();
     assert_eq!(found(&records, &["a", "b"]), in_nine);
     records.settle(late).unwrap();
     let in_late = said(&[("2026-11-16T14", &["a", "b"])]);
     assert_eq!(found(&records, &["a", "b"]), in_late);
-    // What was published is let go, and the coordinator is told that there was something.
+    // What was published expires, and the coordinator is told that there was something.
     let position = records.sets().position();
     records.settled(position).unwrap();
     drop(records);
@@ -358,7 +358,7 @@ fn what_was_recorded_by_a_clock_behind_is_published() {
     assert!(records.sets().has_expired(late + 10 * HOUR));
 }
 
-/// By a clock that was far ahead a set would have to stay for longer than a coordinator allows.
+/// With a clock far ahead, a set would have to be kept for longer than a coordinator allows.
 #[test]
 fn a_set_of_a_window_to_come_is_not_kept_for_longer_than_others() {
     let directory = tempfile::tempdir().unwrap();

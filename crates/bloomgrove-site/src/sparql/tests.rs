@@ -141,7 +141,7 @@ fn a_query_ends_at_its_deadline_and_at_its_limit() {
     );
     assert_eq!(late.unwrap_err().code, Code::Timeout);
     assert!(began.elapsed() < Duration::from_secs(10));
-    // Nothing comes out of this one before it is cancelled.
+    // This one yields nothing before it is cancelled.
     let cancel = CancellationToken::new();
     let count = "SELECT (COUNT(*) AS ?n) { ?a ?p ?b . ?c ?q ?d . ?e ?r ?f }";
     let counted = std::thread::scope(|scope| {
@@ -161,18 +161,18 @@ fn a_query_ends_at_its_deadline_and_at_its_limit() {
     assert_eq!(large.code, Code::TooLarge, "{large}");
 }
 
-/// A query with something in it `times` times, and what stands in the middle.
+/// A query that contains something `times` times, around a middle part.
 fn nested(begin: &str, open: &str, middle: &str, close: &str, end: &str, times: usize) -> String {
     let (open, close) = (open.repeat(times), close.repeat(times));
     format!("{begin}{open}{middle}{close}{end}")
 }
 
-/// Each of them is answered or refused, at any length that is taken; the program goes on.
+/// Each of them is answered or rejected, at any accepted length; the process continues.
 #[test]
 fn deep_and_long_queries_are_answered_or_refused() {
     let store = store(2);
     let shapes = [
-        // In each other.
+        // Nested.
         ["ASK ", "{", "", "}", ""],
         ["ASK {", "{SELECT * {", "", "}}", "}"],
         ["ASK {", "OPTIONAL {", "", "}", "}"],
@@ -198,7 +198,7 @@ fn deep_and_long_queries_are_answered_or_refused() {
         ["ASK { ?a ?b ", "(", "1", ")", " }"],
         ["ASK { ?a ?b ", "[ ?b ", "1", "]", " }"],
         ["ASK { ", "<<(", "?a ?b ?c", ")>>", " ?b ?c }"],
-        // One after the other.
+        // In a sequence.
         ["ASK { {}", " UNION {}", "", "", " }"],
         ["ASK {", " {?a ?b ?c}", "", "", " }"],
         ["ASK {", " OPTIONAL {?a ?b ?c}", "", "", " }"],
@@ -233,7 +233,7 @@ fn deep_and_long_queries_are_answered_or_refused() {
             let few = times > 8 || said.is_ok() || said.is_err_and(|no| no.code == Code::Invalid);
             assert!(few, "{times} {open}");
         }
-        // Of values there may be many: they stand next to each other.
+        // There may be many values: they are not nested.
         let many = nested(begin, open, middle, close, end, 20_000);
         let said = ask(&store, &many, "").map(|_| ()).map_err(|no| no.code);
         let values = begin.contains("VALUES") || begin.contains("IN (1");
@@ -241,7 +241,7 @@ fn deep_and_long_queries_are_answered_or_refused() {
     }
 }
 
-/// What may be an IRI or not hides no bracket, and what is in comments and texts is none.
+/// What may or may not be an IRI cannot hide a bracket, and comments and texts contain none.
 #[test]
 fn brackets_cannot_be_hidden() {
     let store = store(2);

@@ -1,4 +1,4 @@
-//! What is looked at: traces that call themselves complete, and what a round has left in the index.
+//! What is checked: traces that claim to be complete, and what a round has left in the index.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::PERIOD;
 use crate::truth::{Fact, told};
 use crate::world::World;
 
-/// Of a site with windows that have expired, this is said.
+/// The report about a site with expired windows.
 const EXPIRED: &str = "windows have expired";
 
 impl World {
@@ -23,7 +23,7 @@ impl World {
         self.client().trace(&question).await.ok()
     }
 
-    /// Traces something: what is called complete must be.
+    /// Traces something: what claims to be complete must be.
     pub(crate) async fn trace(self: &Arc<Self>) {
         let number = self.below(1000);
         let Some(id) = self.inner().truth.document(number).cloned() else {
@@ -43,7 +43,7 @@ impl World {
         };
         let (before, due) = (names(), {
             let inner = self.inner();
-            // A machine that slept and whose clock went back cannot know how long.
+            // A machine that slept and whose clock was set back cannot know for how long.
             let lately = |time: u64| time + 20 * PERIOD > inner.time;
             let by_age = !(lately(inner.slept) && lately(inner.set_back));
             inner.truth.due(inner.time, by_age)
@@ -55,7 +55,7 @@ impl World {
         let found = told(&trace);
         let inner = self.inner();
         let wanted = inner.truth.reached(&id, direction, |number, fact| {
-            // Those that the coordinator was made to forget it cannot miss.
+            // Sites that were removed from the coordinator cannot be missed by it.
             let is_known = is_known(fact.site, &before) && is_known(fact.site, &after);
             due.get(number) == Some(&true) && is_known
         });
@@ -76,8 +76,7 @@ impl World {
         }
     }
 
-    /// After a round of a site the index has what was recorded before, or had it once; unless
-    /// something came between.
+    /// After a round of a site the index contains what was recorded before, or did once; unless something interfered.
     pub(crate) fn check_index(self: &Arc<Self>, site: usize, act: u64, is_clean: bool) {
         let Some(coordinator) = self.coordinator() else {
             return;
@@ -123,7 +122,7 @@ impl World {
         }
     }
 
-    /// When all is well everything is found, and traces are complete.
+    /// When nothing fails, everything is found, and traces are complete.
     pub(crate) async fn check_all(self: &Arc<Self>) {
         let documents: BTreeSet<String> = {
             let truth = &self.inner().truth;

@@ -1,8 +1,8 @@
-//! Disks that fail once, and machines that go off in the middle of a write.
+//! Disks that fail once, and machines that are turned off in the middle of a write.
 //!
-//! Databases lie in real files; between them and redb is a disk that counts what is done to it. When the machine goes
-//! off nothing reaches the files any more, and if its power went, too, of what was written since the last sync only the
-//! beginning is left.
+//! Databases are real files; between them and redb is a disk that counts operations. When the machine is turned off nothing
+//! reaches the files any more, and if it also loses power, only the start of what was written since the last sync
+//! remains.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -14,19 +14,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use redb::{Builder, Database, DatabaseError, StorageBackend, StorageError};
 
-/// The disk of one machine, until the machine goes off.
+/// The disk of one machine, until the machine is turned off.
 #[derive(Debug)]
 pub(crate) struct Disk {
     is_off: AtomicBool,
-    /// Nothing counts, and nothing fails.
+    /// Nothing is counted, and nothing fails.
     is_calm: AtomicBool,
-    /// Writes and syncs until the machine goes off.
+    /// Writes and syncs until the machine is turned off.
     left: AtomicI64,
     /// Syncs until one fails.
     fails: AtomicI64,
-    /// Of what is not synced, the share in 1/256 that is left when the machine goes off.
+    /// The share of unsynced writes, in 1/256, that remains when the machine is turned off.
     left_over: u8,
-    /// What undoes the writes since the last sync.
+    /// Undoes the writes since the last sync.
     undo: Mutex<Vec<Undo>>,
 }
 
@@ -45,7 +45,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Disk {
-    /// The disk for what is in a directory, in place of the one before.
+    /// The disk for the contents of a directory, replacing the previous one.
     pub(crate) fn mount(directory: &Path, left_over: u8) -> Arc<Self> {
         let disk = Arc::new(Self {
             is_off: AtomicBool::new(false),
@@ -59,22 +59,22 @@ impl Disk {
         disk
     }
 
-    /// After so many more writes and syncs the machine goes off.
+    /// The machine is turned off after this many more writes and syncs.
     pub(crate) fn off_after(&self, effects: i64) {
         self.left.store(effects, SeqCst);
     }
 
-    /// After so many more syncs one fails.
+    /// A sync fails after this many more.
     pub(crate) fn fail_after(&self, syncs: i64) {
         self.fails.store(syncs, SeqCst);
     }
 
-    /// Whether what is done now does not count, since nobody can say how much it is.
+    /// Whether operations are not counted now, because their number is not deterministic.
     pub(crate) fn set_calm(&self, is_calm: bool) {
         self.is_calm.store(is_calm, SeqCst);
     }
 
-    /// Nothing fails from now on, unless the machine is off.
+    /// From now on nothing fails, unless the machine is off.
     pub(crate) fn mend(&self) {
         self.left.store(i64::MAX, SeqCst);
         self.fails.store(i64::MAX, SeqCst);
@@ -84,7 +84,7 @@ impl Disk {
         self.is_off.load(SeqCst)
     }
 
-    /// The machine goes off.
+    /// Turns the machine off.
     pub(crate) fn go_off(&self) {
         let mut undo = locked(&self.undo);
         if self.is_off.swap(true, SeqCst) {
@@ -92,7 +92,7 @@ impl Disk {
         }
         let kept = undo.len() * usize::from(self.left_over) / 255;
         for undo in undo.drain(kept..).rev() {
-            // In memory it does not fail.
+            // Cannot fail in memory.
             let written = undo.file.write_all_at(&undo.bytes, undo.offset);
             written
                 .and_then(|()| undo.file.set_len(undo.length))

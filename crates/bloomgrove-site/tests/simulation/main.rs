@@ -1,5 +1,5 @@
-//! A federation in one process: a coordinator, sites and clients on machines that fail, with clocks that jump, on a
-//! network that loses, repeats and delays; and somebody who knows what must be found.
+//! A federation in one process: a coordinator, sites and clients on machines that fail, with clocks that jump, on a network
+//! that loses, repeats and delays requests; and a model that knows what must be found.
 //!
 //! ```text
 //!            steps.rs: what happens, drawn from one seed
@@ -8,23 +8,23 @@
 //!    v                        v                        v
 //!  clients --network.rs--> coordinator <--network.rs-- sites      their real code, called
 //!    |                        |      `--- traces ------> |        in process
-//!    |                     disk.rs                    disk.rs     files that lose what is not synced
+//!    |                     disk.rs                    disk.rs     files that lose unsynced writes
 //!    v
-//!  check.rs, truth.rs, sets.rs: is what is called complete complete? does it heal?
+//!  check.rs, truth.rs, sets.rs: is what claims to be complete complete? does it heal?
 //! ```
 //!
-//! One thing happens at a time: a step, or what happens while a request of it is on its way. So a seed always does
-//! the same. A machine can go off at every request, before it comes and before its answer does, and at every write and
-//! sync of its disk. What must hold:
+//! One thing happens at a time: a step, or something else while a request of it is in transit. So a seed always does the same.
+//! A machine can be turned off at every request, before it arrives and before its response does, and at every write and sync
+//! of its disk. The invariants:
 //!
-//! * A trace that calls itself complete has everything that was recorded before the last round of each site that went
-//!   through, and everything older than four periods.
-//! * After a round that nothing came between, the index has everything that the site has recorded; with windows, it has
-//!   it or had it.
-//! * What a client was told to be in a set is in it, until it is deleted or replaced.
-//! * When nothing goes wrong any more, all of this is so again within a few periods, and traces are complete.
+//! * A trace that claims to be complete contains everything that was recorded before the last successful round of each site,
+//!   and everything older than four periods.
+//! * After a round without interference, the index contains everything that the site has recorded; with windows, it does or
+//!   did.
+//! * What was acknowledged to a client as being in a set is in it, until it is deleted or replaced.
+//! * When nothing fails any more, all of this is true again within a few periods, and traces are complete.
 //!
-//! A failing seed is printed with all that happened. To see one again, or many:
+//! A failing seed is printed with everything that happened. To run one again, or many:
 //!
 //! ```text
 //! BLOOMGROVE_SEEDS=1234       cargo test -p bloomgrove-site --test simulation
@@ -50,16 +50,16 @@ use world::World;
 
 /// Seconds between two rounds of a site.
 const PERIOD: u64 = 10;
-/// The second at which it begins.
+/// The second at which it starts.
 const BEGIN: u64 = 1_800_000_000;
-/// Seeds, unless others are asked for: 265 is the first that deletes a set while a trace looks for it.
+/// The default seeds: 265 is the first that deletes a set while a trace is looking for it.
 const SEEDS: Range<u64> = 0..300;
-/// The seeds to run; one is shown in full.
+/// The seeds to run; a single one is shown in full.
 const VARIABLE: &str = "BLOOMGROVE_SEEDS";
-/// Seeds that one process runs in one go.
+/// Seeds per process.
 const ALONE: u64 = 150;
 
-/// Runs a seed; says what happened, and what of it was wrong.
+/// Runs a seed; returns what happened, and what was wrong.
 fn run(
     seed: u64,
     runtime: &tokio::runtime::Runtime,
@@ -93,7 +93,7 @@ fn seeds() -> Range<u64> {
     }
 }
 
-/// The same test in processes of their own: the clock is one for a whole process.
+/// The same test in separate processes: there is one clock per process.
 fn share(seeds: Range<u64>) {
     let processes = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
     let parts = (seeds.end - seeds.start).div_ceil(ALONE).max(processes);
@@ -134,7 +134,7 @@ fn whatever_happens_nothing_is_missed_in_silence() {
         .enable_all()
         .build()
         .unwrap();
-    // In memory, if there is such a place: nothing of it needs a disk.
+    // In memory, if possible: no real disk is needed.
     let memory = Path::new("/dev/shm");
     let directory = match memory.is_dir() {
         true => tempfile::tempdir_in(memory),

@@ -1,5 +1,5 @@
-//! The network: requests and answers that are lost, come twice or late; and whatever happens
-//! elsewhere while one is on its way.
+//! The network: requests and responses that are lost, repeated or delayed; and what else happens while one is in
+//! transit.
 
 use std::future::pending;
 use std::sync::{Arc, OnceLock, Weak};
@@ -13,16 +13,16 @@ use tower::ServiceExt;
 use crate::PERIOD;
 use crate::world::{CLIENT, COORDINATOR, World};
 
-/// Machine 0 is at this port, and so on.
+/// Machine 0 has this port, and so on.
 const PORT: usize = 1000;
 
-/// What one machine reaches others by.
+/// The connection of one machine to the others.
 pub(crate) struct Line {
     world: Weak<World>,
     from: usize,
 }
 
-/// A request on its way.
+/// A request in transit.
 #[derive(Clone, Debug)]
 pub(crate) struct Parcel {
     method: Method,
@@ -31,7 +31,7 @@ pub(crate) struct Parcel {
     body: Bytes,
 }
 
-/// A request that comes when nobody waits for its answer any more.
+/// A request that arrives when its sender no longer waits for the response.
 #[derive(Debug)]
 pub(crate) struct Late {
     pub(crate) due: u64,
@@ -40,16 +40,16 @@ pub(crate) struct Late {
     pub(crate) parcel: Parcel,
 }
 
-/// What becomes of a request.
+/// What happens to a request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fate {
     Comes,
-    /// The answer does not.
+    /// The response is lost.
     Unanswered,
     Lost,
     Twice,
     Late,
-    /// Whoever sends it goes off before it comes, or before the answer does.
+    /// The sender is turned off before the request arrives, or before the response does.
     KillsBefore,
     KillsAfter,
 }
@@ -60,7 +60,7 @@ impl Line {
         Self { world, from }
     }
 
-    /// Where a machine is reached.
+    /// The URL of a machine.
     pub(crate) fn url(number: usize) -> String {
         format!("http://127.0.0.1:{}", PORT + number)
     }
@@ -92,7 +92,7 @@ impl Carrier for Line {
     }
 }
 
-/// The only error of a connection that can be made by hand.
+/// The only connection error that can be created by hand.
 fn broken() -> reqwest::Error {
     static CLIENT: OnceLock<reqwest::Client> = OnceLock::new();
     let make = || {
@@ -118,7 +118,7 @@ impl World {
             let inner = self.inner();
             (inner.is_rough, inner.depth > 0)
         };
-        // What is asked to see whether all is well comes through.
+        // Requests of the final check arrive.
         let is_check = from == CLIENT && !parcel.path.starts_with("/v1/sets");
         if !is_rough || is_check {
             return Fate::Comes;
@@ -145,12 +145,12 @@ impl World {
         to: usize,
         parcel: Parcel,
     ) -> Option<Response<Bytes>> {
-        // One after the other, also those that a trace sends at the same time: which of two threads is
-        // faster must not decide what happens.
+        // One after another, even those that a trace sends at the same time: the outcome must not depend on which of two threads is
+        // faster.
         let mut _one_at_a_time = None;
         if from == COORDINATOR {
             _one_at_a_time = Some(self.wire.lock().await);
-            // All that are about to wait do so now, in their order.
+            // All that are about to wait do so now, in order.
             for _ in 0..5 {
                 tokio::task::yield_now().await;
             }
@@ -196,7 +196,7 @@ impl World {
         answer
     }
 
-    /// Something else happens, now and then.
+    /// Something else happens now and then.
     async fn meanwhile(self: &Arc<Self>, from: usize) {
         let is_quiet = {
             let inner = self.inner();
@@ -207,20 +207,20 @@ impl World {
         }
         self.inner().interferences += 1;
         self.inner().depth += 1;
-        // It may ask the network in its turn, which would ask for this again.
+        // It may use the network itself, which would come back here.
         Box::pin(self.happen(from)).await;
         self.inner().depth -= 1;
         self.by_clock_of(from);
     }
 
-    /// Never returns: whoever waits is dropped.
+    /// Never returns: the caller is dropped.
     async fn die(&self, number: usize) {
         self.inner().killed = Some(number);
         self.kills.notify_one();
         pending::<()>().await;
     }
 
-    /// Hands a request to a machine; its answer, if it is on and stays on.
+    /// Delivers a request to a machine; returns its response, if it is on and stays on.
     pub(crate) async fn deliver(
         &self,
         from: usize,
@@ -242,7 +242,7 @@ impl World {
         *request.headers_mut() = parcel.headers.clone();
         let host = Line::url(to).trim_start_matches("http://").parse().unwrap();
         request.headers_mut().insert(http::header::HOST, host);
-        // Sites are asked for lineage, which needs no clock, by many at the same time.
+        // Sites are queried for lineage, which needs no clock, by many at the same time.
         if to == COORDINATOR {
             self.by_clock_of(to);
         }
@@ -258,7 +258,7 @@ impl World {
         }
     }
 
-    /// Requests come that nobody waits for.
+    /// Delivers requests whose senders no longer wait.
     pub(crate) async fn deliver_late(&self) {
         loop {
             let late = {

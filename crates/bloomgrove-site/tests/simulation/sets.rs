@@ -8,7 +8,7 @@ use bloomgrove_client::api::{CreateSet, Key, WhichQuery};
 
 use crate::world::World;
 
-/// Keys that each set certainly has.
+/// Keys that each set certainly contains.
 pub(crate) type Sets = BTreeMap<String, BTreeSet<String>>;
 
 fn filter(keys: &BTreeSet<String>) -> Filter {

@@ -1,4 +1,4 @@
-//! What happens: to machines, to clocks, to sets; and the end, when all is well again.
+//! What happens: to machines, to clocks, to sets; and the final phase, in which nothing fails.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use crate::PERIOD;
 use crate::truth::Fact;
 use crate::world::{COORDINATOR, World};
 
-/// Steps until everything is made well.
+/// Steps until failures stop.
 const STEPS: usize = 32;
 /// Periods within which it must have healed.
 const HEALING: usize = 3;
 
 impl World {
-    /// Everything, from the first step to the last look.
+    /// Everything, from the first step to the last check.
     pub(crate) async fn run(self: &Arc<Self>) {
         for _ in 0..STEPS {
             self.step().await;
@@ -72,7 +72,7 @@ impl World {
         }
     }
 
-    /// All machines are on and connected.
+    /// Turns on and connects all machines.
     fn repair(self: &Arc<Self>) {
         let machines = self.inner().machines.len();
         for number in 0..machines {
@@ -81,9 +81,9 @@ impl World {
         }
     }
 
-    /// Something that happens while a request is on its way.
+    /// Something that happens while a request is in transit.
     pub(crate) async fn happen(self: &Arc<Self>, from: usize) {
-        // A trace waits for the wire, which another holds; of a site only one round goes on.
+        // A trace waits for the network, which another one uses; a site has only one round at a time.
         let is_trace = from == COORDINATOR;
         match self.below(10) {
             0..=3 if !is_trace => self.trace().await,
@@ -107,7 +107,7 @@ impl World {
         self.below(machines)
     }
 
-    /// Time goes by.
+    /// Time passes.
     fn pass(&self, seconds: u64) {
         self.inner().time += seconds;
     }
@@ -120,7 +120,7 @@ impl World {
         }
     }
 
-    /// Waits for something, unless somebody is killed meanwhile.
+    /// Waits for something, unless a machine is killed meanwhile.
     pub(crate) async fn unless_killed<T>(&self, what: impl Future<Output = T>) -> Option<T> {
         if self.inner().depth > 0 {
             return Some(what.await);
@@ -132,7 +132,7 @@ impl World {
         }
     }
 
-    /// A site is told of events.
+    /// Records events at a site.
     pub(crate) async fn record(self: &Arc<Self>, number: usize) {
         let Some(site) = self.site(number) else {
             return;
@@ -194,7 +194,7 @@ impl World {
                 self.say(format!("round of site {number}: {refusal}"));
                 false
             }
-            // It may have gone through; nobody can tell.
+            // It may have succeeded; this is unknown.
             _ => {
                 self.check_index(number, act, false);
                 false
@@ -205,7 +205,7 @@ impl World {
     pub(crate) async fn expire(&self) {
         if let Some(coordinator) = self.coordinator() {
             self.act(COORDINATOR);
-            // How many of these changes go into one commit is a matter of luck.
+            // How many of these changes share a commit is not deterministic.
             let disk = self.inner().machines[COORDINATOR].disk.clone();
             disk.set_calm(true);
             let gone = coordinator.expire().await;
@@ -216,7 +216,7 @@ impl World {
         }
     }
 
-    /// Somebody does to a set, or to a site, what he should not.
+    /// Someone does something harmful to a set or a site.
     async fn vandalize(&self) {
         let sets = self.sets_of_sites();
         let (Some(coordinator), false) = (self.coordinator(), sets.is_empty()) else {
@@ -284,7 +284,7 @@ impl World {
     fn break_disk(&self) {
         let number = self.any_machine();
         let after = self.below(30) as i64;
-        // A coordinator that cannot tell what is on its disk ends, and begins anew.
+        // A coordinator that cannot determine what is on its disk exits, and is restarted.
         let is_off = number == COORDINATOR || self.chance(2);
         let inner = self.inner();
         match is_off {
@@ -297,7 +297,7 @@ impl World {
         ));
     }
 
-    /// The store of the coordinator is saved, or one that was saved is put back.
+    /// The coordinator's store is backed up, or restored from a backup.
     fn back_up(self: &Arc<Self>) {
         let data = self.inner().machines[COORDINATOR].data.clone();
         let copies = self.inner().copies.len();
@@ -338,13 +338,13 @@ impl World {
             }
             false => {
                 std::fs::copy(&copy, data.join("store.redb")).unwrap();
-                // The note beside it, if it was not put back before, would tell that it is older.
+                // Its head file, if it was not restored as well, would show that the store is older.
                 let _ = std::fs::remove_file(data.join("store.head"));
             }
         }
     }
 
-    /// Nothing goes wrong any more: soon everything is found, and said to be.
+    /// Nothing fails any more: soon everything is found, and traces are complete.
     async fn heal(self: &Arc<Self>) {
         self.say("all is well from here on");
         self.bury();
@@ -381,7 +381,7 @@ impl World {
     }
 }
 
-/// Gives a set a filter with nothing in it.
+/// Replaces the filter of a set by an empty one.
 async fn replace(
     coordinator: &Coordinator,
     set: &str,

@@ -9,7 +9,7 @@ use crate::PERIOD;
 /// An effect and its cause.
 pub(crate) type Pair = (String, String);
 
-/// An event that a site was told of.
+/// An event that was recorded at a site.
 #[derive(Clone, Debug)]
 pub(crate) struct Fact {
     /// The machine.
@@ -17,7 +17,7 @@ pub(crate) struct Fact {
     /// When: the number of the act, and the second.
     pub(crate) act: u64,
     pub(crate) time: u64,
-    /// Whether the site has said so. If not, it may be there, or not.
+    /// Whether the site has acknowledged it. If not, it may be there or not.
     pub(crate) is_acknowledged: bool,
     /// Whether it was seen in the index.
     pub(crate) was_published: bool,
@@ -47,18 +47,18 @@ impl Fact {
 #[derive(Debug, Default)]
 pub(crate) struct Truth {
     pub(crate) facts: Vec<Fact>,
-    /// Of each machine, the act with which its last round began that went through.
+    /// For each machine, the act at which its last successful round started.
     pub(crate) rounds: BTreeMap<usize, u64>,
 }
 
 impl Truth {
-    /// A document of somebody, if there is one.
+    /// A random document, if there is one.
     pub(crate) fn document(&self, number: usize) -> Option<&String> {
         let fact = self.facts.get(number.checked_rem(self.facts.len())?)?;
         fact.event.outputs.first()
     }
 
-    /// An event that makes a new document of others.
+    /// An event that makes a new document from others.
     pub(crate) fn event(&self, number: usize, inputs: Vec<String>) -> Event {
         Event {
             id: Some(format!("urn:event:{number}")),
@@ -73,8 +73,8 @@ impl Truth {
         }
     }
 
-    /// What a trace that is complete must have found: recorded before a round that went through, or so long
-    /// ago that its site has been heard of since, or counts as offline.
+    /// What a complete trace must have found: recorded before a successful round, or so long ago that its site has sent a heartbeat
+    /// since, or counts as offline.
     pub(crate) fn due(&self, now: u64, by_age: bool) -> Vec<bool> {
         let due = self.facts.iter().map(|fact| {
             let round = self.rounds.get(&fact.site);
@@ -84,7 +84,7 @@ impl Truth {
         due.collect()
     }
 
-    /// What can be reached from a document by some facts.
+    /// What can be reached from a document through some facts.
     pub(crate) fn reached(
         &self,
         from: &str,

@@ -25,7 +25,7 @@ use crate::sets::Sets;
 use crate::truth::Truth;
 use crate::{BEGIN, PERIOD};
 
-/// The coordinator; sites have the numbers after it, and who asks has none.
+/// The coordinator; sites have the numbers after it, and clients have none.
 pub(crate) const COORDINATOR: usize = 0;
 pub(crate) const CLIENT: usize = usize::MAX;
 
@@ -40,22 +40,22 @@ pub(crate) struct Machine {
     pub(crate) name: String,
     pub(crate) data: PathBuf,
     pub(crate) window: Option<Window>,
-    /// What its clock is ahead of the time, and how long it was asleep in all.
+    /// How far its clock is ahead, and how long it has slept in total.
     pub(crate) ahead: i64,
     pub(crate) asleep: u64,
-    /// Nothing comes from or to it.
+    /// Disconnected from the network.
     pub(crate) is_cut_off: bool,
     pub(crate) disk: Arc<Disk>,
     pub(crate) running: Option<(Program, Router)>,
 }
 
-/// Everything that there is.
+/// The state of the simulation.
 pub(crate) struct World {
     inner: Mutex<Inner>,
     client: OnceLock<Client>,
     /// From the coordinator to sites.
     pub(crate) wire: tokio::sync::Mutex<()>,
-    /// Somebody is killed while something waits for the network.
+    /// Signals that a machine is killed while something waits for the network.
     pub(crate) kills: Notify,
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct Inner {
     pub(crate) time: u64,
     /// Acts so far.
     pub(crate) act: u64,
-    /// Whether anything goes wrong by itself.
+    /// Whether failures happen.
     pub(crate) is_rough: bool,
     pub(crate) machines: Vec<Machine>,
     pub(crate) late: Vec<Late>,
@@ -73,12 +73,12 @@ pub(crate) struct Inner {
     pub(crate) depth: u32,
     /// What has interfered with rounds so far.
     pub(crate) interferences: u64,
-    /// When the clock of the coordinator last went back, and when the machine last slept.
+    /// When the clock of the coordinator was last set back, and when the machine last slept.
     pub(crate) set_back: u64,
     pub(crate) slept: u64,
     pub(crate) truth: Truth,
     pub(crate) sets: Sets,
-    /// Stores of the coordinator that can be put back, and what the sets of clients were then.
+    /// Backups of the coordinator's store, and the sets of clients at that time.
     pub(crate) copies: Vec<(PathBuf, bool, Sets)>,
     pub(crate) history: Vec<String>,
     pub(crate) wrong: Option<String>,
@@ -148,7 +148,7 @@ impl World {
         self.inner().random.random_range(0..limit)
     }
 
-    /// One time in so many.
+    /// True once in this many times.
     pub(crate) fn chance(&self, of: usize) -> bool {
         self.below(of) == 0
     }
@@ -159,7 +159,7 @@ impl World {
         inner.history.push(line);
     }
 
-    /// What must not be was seen.
+    /// Records a violation.
     pub(crate) fn wrong(&self, what: impl Into<String>) {
         let what = what.into();
         self.say(format!("WRONG: {what}"));
@@ -170,7 +170,7 @@ impl World {
         self.inner().wrong.is_some()
     }
 
-    /// A machine acts: its clock counts.
+    /// A machine acts: its clock applies.
     pub(crate) fn by_clock_of(&self, number: usize) {
         let inner = self.inner();
         if let Some(machine) = inner.machines.get(number) {
@@ -179,7 +179,7 @@ impl World {
         }
     }
 
-    /// Another act, that of a machine: its number.
+    /// The number of another act, of a machine.
     pub(crate) fn act(&self, number: usize) -> u64 {
         self.by_clock_of(number);
         let mut inner = self.inner();
@@ -207,7 +207,7 @@ impl World {
         1 + self.below(sites)
     }
 
-    /// Who asks the coordinator.
+    /// The client of the coordinator.
     pub(crate) fn client(self: &Arc<Self>) -> Client {
         self.client.get_or_init(|| self.client_of(CLIENT)).clone()
     }
@@ -218,7 +218,7 @@ impl World {
         builder.carrier(Arc::new(line)).build().unwrap()
     }
 
-    /// Turns a machine on; a coordinator with what is in a snapshot, if one is given.
+    /// Turns a machine on; a coordinator from a snapshot, if one is given.
     pub(crate) fn start(self: &Arc<Self>, number: usize, restore: Option<&Path>) {
         if self.inner().machines[number].running.is_some() {
             return;
@@ -266,7 +266,7 @@ impl World {
         self.say(format!("machine {number} is on"));
     }
 
-    /// Turns a machine off, at once.
+    /// Turns a machine off immediately.
     pub(crate) fn kill(&self, number: usize) {
         let running = {
             let mut inner = self.inner();
@@ -277,11 +277,11 @@ impl World {
         if running.is_some() {
             self.say(format!("machine {number} is off"));
         }
-        // Not while others are kept waiting: it joins its threads.
+        // Not while others are waiting: it joins its threads.
         drop(running);
     }
 
-    /// Takes away machines that have gone off.
+    /// Removes machines that were turned off.
     pub(crate) fn bury(&self) {
         let killed = self.inner().killed.take();
         let off: Vec<usize> = {

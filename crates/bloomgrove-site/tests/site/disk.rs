@@ -1,4 +1,4 @@
-//! Disks that are full, and sites that are killed: this program runs itself as a child.
+//! Disks that are full, and sites that are killed: this program runs itself as a child process.
 
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use bloomgrove_site::{Handle, SiteConfig};
 
 use crate::support::*;
 
-/// Where the child finds its data directory; without it, it is no child.
+/// The variable with the data directory of the child process; only set there.
 const FOLDER: &str = "BLOOMGROVE_TEST_SITE";
 
 fn alone(data: PathBuf) -> SiteConfig {
@@ -19,7 +19,7 @@ fn alone(data: PathBuf) -> SiteConfig {
     }
 }
 
-/// This program as a child that runs one of its tests, after some lines of shell.
+/// This program as a child process that runs one of its tests, after some lines of shell.
 fn child(before: &str, test: &str, directory: &std::path::Path) -> Command {
     let mut command = Command::new("bash");
     let script = format!("{before} exec \"$0\" --exact {test} --ignored --nocapture");
@@ -41,11 +41,11 @@ async fn knows(site: &Handle, id: &str) -> bool {
     !site.lineage(question).await.unwrap().nodes.is_empty()
 }
 
-/// A file that may not grow any more stands for a full disk.
+/// A limit on the size of files simulates a full disk.
 #[test]
 fn a_full_disk_refuses_and_the_site_goes_on() {
     let directory = tempfile::tempdir().unwrap();
-    // Without the trap the system ends who writes more.
+    // Without the trap the system would kill the process.
     let limit = "trap '' XFSZ; ulimit -S -f 8192;";
     let child = child(limit, "disk::full", directory.path())
         .output()
@@ -119,7 +119,7 @@ async fn what_was_acknowledged_survives_a_kill() {
                 .or(last);
         }
         child.kill().unwrap();
-        // What it said before it ended, too.
+        // Including what it printed before it exited.
         for line in lines.map_while(Result::ok) {
             last = line
                 .strip_prefix("done ")

@@ -20,21 +20,21 @@ use crate::support::*;
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {
     None,
-    /// It does not come.
+    /// The request is lost.
     LostRequest,
-    /// It is done, and nobody hears of it.
+    /// The response is lost.
     LostAnswer,
-    /// The same, of deltas only.
+    /// The same, for deltas only.
     LostDelta,
-    /// As if it were made for other bits.
+    /// Rejected, as if it were made for other bits.
     SendWhole,
-    /// As if the disk were full: signs of life need none.
+    /// Rejected, as if the disk were full: heartbeats need none.
     NoRoom,
-    /// The line breaks after the next one.
+    /// The connection breaks after the next one.
     Breaks,
 }
 
-/// The line between a site and its coordinator.
+/// The connection between a site and its coordinator.
 #[derive(Clone)]
 struct Line {
     url: String,
@@ -67,7 +67,7 @@ impl Line {
     }
 }
 
-/// A client of ours has the process choose its cryptography.
+/// Creating one of our clients selects the cryptography for the process.
 fn rustls_provider() -> bloomgrove_client::Client {
     bloomgrove_client::Client::new("http://127.0.0.1:1").unwrap()
 }
@@ -117,7 +117,7 @@ async fn pass(State(line): State<Line>, request: Request) -> Response {
     response
 }
 
-/// An answer that was lost costs no whole filter.
+/// A lost response does not cost a whole filter.
 #[tokio::test]
 async fn a_delta_whose_answer_was_lost_is_sent_again() {
     let (far, near) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -147,13 +147,13 @@ async fn a_delta_whose_answer_was_lost_is_sent_again() {
     coordinator.stop().await;
 }
 
-/// Puts back an older copy of a store, with what stood beside it: nothing, so it is taken for new.
+/// Restores an older copy of a store without its head file, so that it is taken for current.
 fn put_back(copy: &Path, store: &Path) {
     std::fs::copy(copy, store).unwrap();
     std::fs::remove_file(store.with_extension("head")).unwrap();
 }
 
-/// A set that a salvaged store had to drop comes back from its site by itself.
+/// A set that was dropped from a salvaged store is restored by its site.
 #[tokio::test]
 async fn a_coordinator_that_was_salvaged_gets_what_it_dropped() {
     let (far, near) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -188,7 +188,7 @@ async fn a_coordinator_that_was_salvaged_gets_what_it_dropped() {
     there.stop().await;
 }
 
-/// Also when the site has nothing new to say.
+/// Also if the site has nothing new.
 #[tokio::test]
 async fn a_coordinator_that_went_back_or_lost_a_set_gets_it_whole() {
     let (far, near) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -223,8 +223,8 @@ async fn a_coordinator_that_went_back_or_lost_a_set_gets_it_whole() {
     there.stop().await;
 }
 
-/// No trace is complete while the coordinator lacks something, and every one from the end of the
-/// round on that brings it.
+/// No trace is complete while the coordinator lacks something, and all are from the end of the round that sends
+/// it.
 #[tokio::test]
 async fn a_coordinator_that_lacks_something_knows_it() {
     let (far, near) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -247,7 +247,7 @@ async fn a_coordinator_that_lacks_something_knows_it() {
     assert!(lacks().await.starts_with("1 of its sets"));
     site.publish().await.unwrap();
     assert_eq!(lacks().await, "");
-    // A delta needs no second word.
+    // A delta needs no second heartbeat.
     site.record(vec![derived(&["b"], "c")]).await.unwrap();
     site.publish().await.unwrap();
     assert_eq!(lacks().await, "");
@@ -266,8 +266,8 @@ async fn a_coordinator_that_lacks_something_knows_it() {
     coordinator.stop().await;
 }
 
-/// A set that grew is still one that the coordinator had: when it is deleted before it comes whole,
-/// no trace is complete, whatever becomes of the line.
+/// The coordinator also had a set that was rebuilt: if it is deleted before the new one is sent whole, no trace is complete,
+/// whatever happens to the connection.
 #[tokio::test]
 async fn a_set_that_grew_and_is_gone_is_missed() {
     let (far, near) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -306,9 +306,8 @@ async fn a_set_that_grew_and_is_gone_is_missed() {
     coordinator.stop().await;
 }
 
-/// Random records, restarts and crashes of the site, requests and answers that are lost, refusals, a
-/// coordinator that goes away, comes back as it was or as it was a while ago, or has lost a set:
-/// after one quiet round every id is found.
+/// Random events, restarts and crashes of the site, lost requests and responses, rejections, a coordinator that disappears,
+/// comes back in the same or an older state, or has lost a set: after one undisturbed round every id is found.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_id_is_ever_missed() {
     let (mut whole, mut deltas) = (0, 0);
@@ -316,7 +315,7 @@ async fn no_id_is_ever_missed() {
         let sent = chaos(seed).await;
         (whole, deltas) = (whole + sent.0, deltas + sent.1);
     }
-    // Else it would only show that whole filters do.
+    // Otherwise it would only show that whole filters work.
     assert!(whole > 10 && deltas > 10, "{whole} whole, {deltas} deltas");
 }
 
@@ -413,7 +412,7 @@ fn add(sent: (u64, u64), site: &Handle) -> (u64, u64) {
     (sent.0 + status.whole, sent.1 + status.deltas)
 }
 
-/// The log of one that crashed is free when its last work is done.
+/// The log of a crashed site is free once its last work is done.
 async fn restart(config: &SiteConfig) -> (Running, Handle) {
     for _ in 0..500 {
         match Site::bind(config.clone()).await {

@@ -1,4 +1,4 @@
-//! A site over HTTP: what it takes, what it refuses, and who may do what.
+//! A site over HTTP: what it accepts, what it rejects, and who may do what.
 
 use std::path::Path;
 
@@ -50,7 +50,7 @@ async fn what_is_recorded_is_told_also_after_a_restart() {
     let recorded = remote.record(events.clone()).await.unwrap();
     assert_eq!(recorded.ids, ["urn:event:c", "urn:event:d"]);
     assert!(recorded.triples > 6);
-    // Without a time of its own, the same event at another time says another time as well.
+    // Without a time in the event, recording it later adds another time.
     let again = Event {
         time: Some("2026-11-16T09:30:00Z".into()),
         ..events[0].clone()
@@ -96,7 +96,7 @@ async fn what_is_recorded_is_told_also_after_a_restart() {
     let later = again.status().await.unwrap();
     assert_eq!((later.triples, later.ids), (status.triples, status.ids));
     running.stop().await;
-    // Whoever still holds it can ask, and not record.
+    // A remaining handle can query, but not record.
     assert_eq!(handle.lineage(from(&["d"])).await.unwrap(), lineage);
     let late = handle.record(vec![derived(&["d"], "e")]).await;
     assert_eq!(late.unwrap_err().code, Code::Storage);
@@ -163,7 +163,7 @@ async fn what_cannot_be_is_refused_as_a_whole() {
         code(remote.import("image/png", Vec::new()).await),
         Code::MediaType
     );
-    // What can be no id is not known, and no mistake.
+    // What cannot be an id is unknown, but not an error.
     let long = "x".repeat(LONGEST_ID + 1);
     let unknown = from(&["", &long, "urn:x-bloomgrove:id:a", "never seen"]);
     assert_eq!(remote.lineage(&unknown).await.unwrap(), Lineage::default());
@@ -199,7 +199,7 @@ async fn what_cannot_be_is_refused_as_a_whole() {
 #[tokio::test]
 async fn keys_say_who_may_do_what() {
     let directory = tempfile::tempdir().unwrap();
-    // Made at the first start.
+    // Created at the first start.
     site(alone(directory.path())).await.0.stop().await;
     let coordinators = {
         let database = redb::Database::open(directory.path().join("site.redb")).unwrap();
@@ -271,7 +271,7 @@ async fn keys_say_who_may_do_what() {
             .unwrap();
         assert_eq!(answer.status().as_u16(), status, "{path}");
     }
-    // What the coordinator's key is good for is what it is said to be good for.
+    // The coordinator's key permits exactly what it is documented to permit.
     let refused = with(&coordinators).sparql("ASK {}", "*/*").await;
     let told = refused.unwrap_err().to_string();
     assert!(told.contains("lineage, status and metrics"), "{told}");

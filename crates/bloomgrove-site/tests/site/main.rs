@@ -1,4 +1,4 @@
-//! A site as others see it: over HTTP, and beside a real coordinator.
+//! A site from the outside: over HTTP, and with a real coordinator.
 
 mod disk;
 mod faults;

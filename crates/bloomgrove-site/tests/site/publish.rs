@@ -1,4 +1,4 @@
-//! What a coordinator gets to know, whatever happens on the way.
+//! What a coordinator gets, whatever happens on the way.
 
 use std::time::Duration;
 
@@ -67,7 +67,7 @@ async fn whole_once_then_deltas_also_after_a_restart() {
     );
     assert_eq!(client.status().await.unwrap().sets, 1);
 
-    // A set that somebody has deleted comes back, with the next id or without.
+    // A set that was deleted is restored, with the next id or without.
     client.remove("galway/ids/all").await.unwrap();
     site.record(vec![derived(&["e"], "f")]).await.unwrap();
     site.publish().await.unwrap();
@@ -85,7 +85,7 @@ async fn more_ids_than_expected_make_a_larger_filter() {
     let (far, near) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let coordinator = coordinator(far.path(), 0).await;
     let (running, site) = site(config(near.path(), &coordinator.url)).await;
-    // Else it might send something between a batch and the filter that grows with it.
+    // Otherwise it might send something between a batch and the filter that grows with it.
     eventually("the first round", async || {
         site.status().coordinator.is_some_and(|own| own.connected)
     })
@@ -153,7 +153,7 @@ async fn the_last_ids_go_out_when_the_site_stops_and_no_coordinator_keeps_it() {
     assert!(began.elapsed() < Duration::from_secs(10));
 }
 
-/// It takes connections, and that is all.
+/// It accepts connections, and that is all.
 #[tokio::test]
 async fn a_coordinator_that_says_nothing_keeps_no_site_from_stopping() {
     let near = tempfile::tempdir().unwrap();
@@ -222,13 +222,13 @@ async fn windows_have_sets_of_their_own_that_go_by_themselves() {
     let set = client.set(&name).await.unwrap();
     let left = set.expires.unwrap() - set.created;
     assert!((7200..=10_800).contains(&left), "{left}");
-    // A delta does not take its end away.
+    // A delta does not remove its expiry.
     site.record(vec![derived(&["b"], "c")]).await.unwrap();
     site.publish().await.unwrap();
     assert_eq!(counts(&site.status()).1, 1);
     assert!(client.set(&name).await.unwrap().expires.is_some());
     running.stop().await;
-    // Divided otherwise, or not at all: what is not needed any more goes at once.
+    // With other windows, or without: what is obsolete is removed immediately.
     let config = SiteConfig {
         window: None,
         ..config
@@ -271,7 +271,7 @@ async fn two_sites_of_one_name_do_not_replace_each_other() {
             .await
             .is_empty()
     );
-    // One that comes back elsewhere with its data directory is the same.
+    // A site that comes back elsewhere with its data directory is the same.
     first.crash().await;
     drop(one);
     let mut again = None;
@@ -285,7 +285,7 @@ async fn two_sites_of_one_name_do_not_replace_each_other() {
         }
     }
     again.unwrap().publish().await.unwrap();
-    // When the coordinator has forgotten it, the other may take its place.
+    // Once it is removed from the coordinator, another site may take its name.
     client.remove_site("galway").await.unwrap();
     two.publish().await.unwrap();
     assert!(

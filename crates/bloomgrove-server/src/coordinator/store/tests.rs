@@ -1,4 +1,4 @@
-//! A disk that fails: what the store says of a commit is true.
+//! A disk that fails: what the store reports about a commit is true.
 
 use std::io;
 use std::sync::atomic::AtomicI64;
@@ -8,7 +8,7 @@ use redb::backends::FileBackend;
 
 use super::*;
 
-/// A file whose n-th wait for the disk fails, once.
+/// A file whose n-th sync fails, once.
 #[derive(Debug)]
 struct Failing {
     file: FileBackend,
@@ -132,7 +132,7 @@ fn a_store_that_is_gone_is_not_made_anew() {
     let lost = store.commit(&[record("second", 2)], 2);
     assert!(matches!(lost, Err(CommitError::Unknown(_))), "{lost:?}");
     assert!(!store.path.exists());
-    // Another one in its place is not taken for it.
+    // Another file in its place is not accepted.
     drop(Store::open(&directory.path().join("."), None).unwrap());
     let other = store.commit(&[record("second", 2)], 2);
     assert!(matches!(other, Err(CommitError::Diverged(_))), "{other:?}");
@@ -201,8 +201,8 @@ fn a_store_has_a_number_of_its_own_that_stays() {
     assert_ne!(id(two.path()), first);
 }
 
-/// A page that is damaged while the store is open gets a right checksum of redb's when its neighbours
-/// change. The checksums of entries and the accounts of tables tell all the same.
+/// A page that is damaged while the store is open gets a valid checksum from redb when its neighbours change. The checksums
+/// of entries and the totals of tables detect it nevertheless.
 #[test]
 fn entries_that_changed_moved_or_vanished_behind_our_back_are_noticed() {
     type Change = fn(&mut redb::Table<'_, (u64, u64), &'static [u8]>);
@@ -220,7 +220,7 @@ fn entries_that_changed_moved_or_vanished_behind_our_back_are_noticed() {
             deltas.remove((1, 5)).unwrap();
         }),
         ("not the ones that were written", |deltas| {
-            // An older entry instead of one that is there.
+            // An older entry instead of the current one.
             deltas.remove((1, 5)).unwrap();
             let old = [&b"gone"[..], &disk::checksum("deltas", &key(1, 4), b"gone")].concat();
             deltas.insert((1, 4), old.as_slice()).unwrap();
@@ -249,7 +249,7 @@ fn entries_that_changed_moved_or_vanished_behind_our_back_are_noticed() {
         }
         let told = format!("{:#}", Store::open(directory.path(), None).unwrap_err());
         assert!(told.contains(word) && told.contains("`deltas`"), "{told}");
-        // Nor is any of it kept that may lack something.
+        // Nothing is kept that may be incomplete.
         let said = salvage(directory.path()).unwrap().join("\n");
         assert!(said.contains("first"), "{said}");
         assert!(
@@ -285,9 +285,9 @@ fn stores_of_other_formats_are_refused_and_left_alone() {
     assert_eq!(std::fs::read(&path).unwrap(), before);
 }
 
-/// Prints what checking takes at a start, and what checksums and accounts take in a commit. By hand:
-/// `cargo test --release -p bloomgrove-server --lib what_checks_cost -- --ignored --nocapture`, with
-/// `TMPDIR` in memory, so that the disk is not what is measured.
+/// Prints the cost of checking at a start, and of checksums and totals in a commit. By hand:
+/// `cargo test --release -p bloomgrove-server --lib what_checks_cost -- --ignored --nocapture`, with `TMPDIR` in memory, so
+/// that the disk is not measured.
 #[test]
 #[ignore = "a measurement"]
 fn what_checks_cost() {
@@ -322,7 +322,7 @@ fn what_checks_cost() {
     let started = Instant::now();
     salvage::check(&path).unwrap();
     println!("checking {bytes} bytes: {:?}", started.elapsed());
-    // The same without checksums and accounts. It damages the store.
+    // The same without checksums and totals. This damages the store.
     let database = disk::open(&path, CACHE).unwrap();
     let plain: TableDefinition<'_, &str, u64> = TableDefinition::new("plain");
     let started = Instant::now();

@@ -1,4 +1,4 @@
-//! Damage on disk: what a store or a snapshot answers is right, or it is refused.
+//! Damage on disk: a store or a snapshot returns correct answers, or is rejected.
 
 use std::collections::BTreeMap;
 
@@ -76,7 +76,7 @@ fn fill(coordinator: &Coordinator, sets: usize, deltas: usize) -> Truth {
     Truth { sets: truth, sites }
 }
 
-/// Copies files of one directory to another.
+/// Copies files from one directory to another.
 fn copy(from: &Path, to: &Path) {
     for file in std::fs::read_dir(from).unwrap().flatten() {
         if file.path().is_file() {
@@ -85,7 +85,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// How trials went.
+/// The results of trials.
 #[derive(Debug, Default)]
 struct Counts {
     right: usize,
@@ -102,7 +102,7 @@ impl Counts {
     }
 }
 
-/// Damages a file this often, opens it, and compares.
+/// Damages a file this many times, opens it, and compares.
 fn trials(
     truth: &Truth,
     seeds: std::ops::Range<u64>,
@@ -130,13 +130,13 @@ fn trials(
     counts
 }
 
-/// How many trials: as many as the environment says.
+/// Number of trials, from the environment.
 fn many(usual: u64) -> u64 {
     let said = std::env::var("BLOOMGROVE_TRIALS").ok();
     said.and_then(|said| said.parse().ok()).unwrap_or(usual)
 }
 
-/// A directory with a store without pages that nobody uses any more, and its snapshot.
+/// A directory with a store without unused pages, and its snapshot.
 fn compact(sets: usize, deltas: usize) -> (TempDir, Truth, Vec<u8>) {
     let (first, second) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let coordinator = open(&first);
@@ -147,10 +147,10 @@ fn compact(sets: usize, deltas: usize) -> (TempDir, Truth, Vec<u8>) {
     (second, truth, std::fs::read(snapshot).unwrap())
 }
 
-/// Small ones, and some with trees of several levels: sets, deltas of each, trials.
+/// Small ones, and some with trees of several levels: sets, deltas per set, trials.
 const SIZES: [(usize, usize, u64); 2] = [(12, 4, 350), (150, 4, 150)];
 
-/// Folders as a process leaves them that ends in order, and as one that is killed.
+/// Directories left by a process that was shut down, and by one that was killed.
 fn clean_and_killed(sets: usize, deltas: usize) -> (TempDir, TempDir, Truth) {
     let (clean, mut truth, _) = compact(sets, deltas);
     let coordinator = open(&clean);
@@ -201,7 +201,7 @@ fn a_damaged_store_is_refused_or_answers_right() {
     }
 }
 
-/// redb's header says in one byte which of two commits counts; no checksum is on it.
+/// One byte in redb's header says which of two commits counts, and has no checksum.
 #[test]
 fn no_flags_of_the_header_bring_back_an_older_state() {
     let (clean, killed, truth) = clean_and_killed(6, 2);
@@ -221,7 +221,7 @@ fn no_flags_of_the_header_bring_back_an_older_state() {
     }
 }
 
-/// The root of the newest commit is damaged, and redb would go on with the one before.
+/// The root of the newest commit is damaged, and redb would continue with the previous one.
 #[test]
 fn a_commit_that_vanished_is_missed() {
     let (_, killed, truth) = clean_and_killed(6, 2);
@@ -230,7 +230,7 @@ fn a_commit_that_vanished_is_missed() {
     for slot in [64, 192] {
         let mut bytes = good.clone();
         bytes[slot + 8] ^= 1;
-        // The version of the slot is damaged so that nobody takes it, and the other one is whole.
+        // The version of the slot is damaged so that it is not used, and the other one is intact.
         let directory = with_store(&killed, &bytes);
         let told = Coordinator::open(directory.path(), None, Limits::default()).unwrap_err();
         let told = format!("{told:#}");
@@ -250,7 +250,7 @@ fn a_commit_that_vanished_is_missed() {
     assert_eq!(missed, 1);
 }
 
-/// What is salvaged is right, what is not is named, and the damaged file is kept.
+/// What is recovered is correct, the rest is listed, and the damaged file is kept.
 #[test]
 fn what_is_salvaged_is_right_and_what_is_dropped_is_named() {
     let (clean, killed, truth) = clean_and_killed(60, 3);

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::{holders, open, params, wait};
 
-/// What can be done, at random.
+/// Random operations.
 #[derive(Clone, Debug)]
 enum Step {
     Put(u8, Vec<u16>),

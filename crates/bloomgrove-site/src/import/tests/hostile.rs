@@ -1,4 +1,4 @@
-//! Documents that are small, and would become large or take long.
+//! Small documents that would become large or take long.
 
 use std::time::Instant;
 
@@ -30,7 +30,7 @@ fn deep_documents_are_refused() {
             assert_eq!(refuse(&text, format), WrongDocument::Deep(format));
         }
     }
-    // Brackets in texts, names and comments do not count; those that are closed neither.
+    // Brackets in texts, names and comments do not count; neither do those that are closed.
     let text = format!(
         "# {}\n{head}\"{}\" , '''{}''' .",
         "[".repeat(300),
@@ -108,7 +108,7 @@ fn documents_that_grow_when_written_out_are_refused() {
         refuse(&chain(2000), Format::JsonLd),
         WrongDocument::Terms(2000)
     );
-    // As many as are allowed, each defined by the next, neither end the stack nor take long.
+    // The maximum number of terms, each defined by the next, neither overflows the stack nor takes long.
     let _ = read(chain(1999).as_bytes(), Format::JsonLd);
     assert!(begun.elapsed().as_secs() < 60, "{:?}", begun.elapsed());
 }
@@ -130,7 +130,7 @@ fn what_is_implied_counts() {
     let wrong = refuse(&text, Format::Turtle);
     assert!(matches!(wrong, WrongDocument::Large { .. }), "{wrong}");
     assert!(begun.elapsed().as_secs() < 20, "{:?}", begun.elapsed());
-    // As many of each with a node of its own are fine.
+    // The same number, each with its own node, is fine.
     let own: String = (0..1500)
         .map(|n| format!("<e:{n}> p:qualifiedUsage [ p:entity <a:{n}> ] . "))
         .collect();
@@ -152,7 +152,7 @@ fn languages_count() {
     let wrong = refuse(&xml(&long, 3000), Format::RdfXml);
     assert!(wrong.to_string().contains("xml:lang"), "{wrong}");
     assert_eq!(read_text(&xml("de-CH-1996", 30), Format::RdfXml).len(), 30);
-    // One that is taken, and then inherited by many.
+    // A language tag that is accepted, and then inherited by many.
     let language = &long[..2_000 / 9 * 9 - 1];
     let texts: Vec<String> = (0..3000).map(|n| format!("\"{n}\"")).collect();
     let json = |language: &str| {
@@ -203,7 +203,7 @@ fn contexts_are_few_and_stand_for_themselves() {
         Format::JsonLd,
     );
     assert!(matches!(wrong, WrongDocument::Terms(_)), "{wrong}");
-    // As many as are taken do not take long; lists in definitions are no contexts.
+    // The maximum number does not take long; lists in definitions are not contexts.
     assert_eq!(read_text(&many("{}", 499), Format::JsonLd).len(), 499);
     let sets =
         (0..600).map(|n| format!(r#""t{n}": {{"@id": "urn:t{n}", "@container": ["@set"]}}"#));
@@ -213,8 +213,8 @@ fn contexts_are_few_and_stand_for_themselves() {
     assert!(begun.elapsed().as_secs() < 30, "{:?}", begun.elapsed());
 }
 
-/// Whatever the parser takes for a document type: entities are declared in it, and written out wherever they
-/// stand.
+/// Everything that the parser accepts as a DOCTYPE: it declares entities, which are expanded wherever they
+/// occur.
 #[test]
 fn document_types_are_refused() {
     let text = |doctype: &str| {
@@ -251,7 +251,7 @@ fn document_types_are_refused() {
         );
     }
     assert!(WrongDocument::Doctype.to_string().contains("riot"));
-    // In another encoding it is no document at all.
+    // In another encoding it is not a valid document.
     let doctype = text("<!DOCTYPE rdf:RDF [<!ENTITY a \"b\">]>");
     for (mark, bytes) in [
         ([0xff, 0xfe], u16::to_le_bytes as fn(u16) -> [u8; 2]),
@@ -264,7 +264,7 @@ fn document_types_are_refused() {
         document.extend(doctype.encode_utf16().flat_map(bytes));
         read(&document, Format::RdfXml).unwrap_err();
     }
-    // The five that every XML has, and numbers, are no entities of a document.
+    // The five predefined entities, and numbers, are not entities of a document.
     let fine = text("").replace(&"&a;".repeat(2000), "&lt;!DOCTYPE &#65;&amp;&quot;");
     let triples = read_text(&fine, Format::RdfXml);
     assert!(
@@ -289,7 +289,7 @@ fn xml_literals_count_the_namespaces_around_them() {
     };
     let begun = Instant::now();
     for kind in ["Literal", "Other"] {
-        // 200 kB that become 2 GB.
+        // 200 kB that expand to 2 GB.
         let wrong = refuse(&text(100, kind, 20_000), Format::RdfXml);
         assert!(matches!(wrong, WrongDocument::Large { .. }), "{wrong}");
     }
@@ -313,13 +313,13 @@ fn terms_that_begin_with_each_other_are_refused_when_they_grow() {
             count - 1
         )
     };
-    // 1.9 MB, in which the longest IRI has as many, and all together 1.8 GB.
+    // 1.9 MB, of which almost all is the longest IRI, and 1.8 GB when expanded.
     let wrong = refuse(&chain(1900, 1000), Format::JsonLd);
     assert!(matches!(wrong, WrongDocument::Terms(_)), "{wrong}");
     assert_eq!(read_text(&chain(100, 10), Format::JsonLd).len(), 1);
 }
 
-/// What is not written in the document takes memory, too.
+/// What is not in the document takes memory, too.
 #[test]
 fn triples_count_with_all_that_they_take() {
     // Two bytes are two triples, whose properties and blank nodes have long names.

@@ -1,6 +1,5 @@
-//! Provenance that others have published, where it is at hand: the directory that
-//! `BLOOMGROVE_PROV_DATA` names. Documents that lie there both as Turtle (or TriG) and as PROV-JSON
-//! under the same name must give the same links; runs of workflows must give lineages.
+//! Published provenance, if available: the directory in `BLOOMGROVE_PROV_DATA`. Documents that exist both as Turtle (or TriG)
+//! and as PROV-JSON under the same name must yield the same links; runs of workflows must yield lineages.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -53,7 +52,7 @@ fn published_documents_say_the_same_in_both_forms() {
         };
         let one = links(&read(&std::fs::read(path).unwrap(), Format::ProvJson).unwrap());
         let other = links(&read(&std::fs::read(twin).unwrap(), Format::TriG).unwrap());
-        // The names of blank nodes hold the hash of the document.
+        // The names of blank nodes contain the hash of the document.
         let plain = |links: BTreeSet<String>| -> BTreeSet<String> {
             let begins = |line: &String| line.contains(":blank:");
             links.into_iter().filter(|line| !begins(line)).collect()
@@ -62,8 +61,8 @@ fn published_documents_say_the_same_in_both_forms() {
         compared += 1;
         linked += usize::from(!one.is_empty());
         all_links += one.len();
-        // Two records of one id are one node in RDF, which cannot tell any more which ends belong
-        // together; PROV forbids them, and the documents that try it are called scruffy.
+        // Two records with one id are one node in RDF, so it is lost which ends belong together; PROV forbids them, and the documents
+        // that try it are called scruffy.
         if name.starts_with("scruffy") && one != other && one.is_subset(&other) {
             merged += 1;
         } else if one != other {
@@ -87,7 +86,7 @@ fn published_runs_give_lineages() {
     let (mut count, mut triples, mut all_links, mut longest) = (0, 0, 0, Vec::new());
     for path in runs {
         let bytes = std::fs::read(path).unwrap();
-        // They call themselves <>, and say nowhere what they are relative to.
+        // They refer to themselves as <>, without a base.
         let base = format!("http://example.org/{count}");
         let read = read_from(&bytes, Format::Turtle, Some(&base)).unwrap();
         count += 1;

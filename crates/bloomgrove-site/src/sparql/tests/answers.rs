@@ -1,4 +1,4 @@
-//! Answers are those of the evaluator on its own, and of one moment.
+//! Answers are those of the plain evaluator, and of one point in time.
 
 use std::collections::BTreeMap;
 
@@ -55,7 +55,7 @@ fn rows(csv: &str) -> BTreeMap<String, usize> {
     rows
 }
 
-/// What the evaluator says without anything of ours.
+/// The answer of the evaluator without our changes.
 fn plain(store: &Store, text: &str) -> String {
     let query = SparqlParser::new().parse_query(text).unwrap();
     let prepared = SparqlEvaluator::new().for_query(query);
@@ -188,7 +188,7 @@ fn a_query_sees_the_triples_of_one_moment() {
     assert_eq!(snapshot.matching(None, None, None).count(), 4000);
     assert_eq!(store.snapshot().matching(None, None, None).count(), 4002);
     drop(snapshot);
-    // What has one property always has the other, at any moment.
+    // What has one property always has the other, at any time.
     std::thread::scope(|scope| {
         let writing = scope.spawn(|| {
             for n in 10_000..11_000 {
@@ -197,7 +197,7 @@ fn a_query_sees_the_triples_of_one_moment() {
         });
         let mut over = false;
         while !over {
-            // Once more when all is there.
+            // Once more when everything is there.
             over = writing.is_finished();
             let text = "SELECT * { ?s <urn:a> ?o MINUS { ?s <urn:b> ?o } }";
             let (answer, _) = ask(&store, text, "text/csv").unwrap();

@@ -1,5 +1,4 @@
-//! Queries that are short, and would take all memory or never end: in a process of their own, whose memory is
-//! looked at.
+//! Short queries that would use all memory or never end: in a separate process, whose memory is measured.
 
 use std::fs;
 use std::process::Command;
@@ -12,7 +11,7 @@ const INSIDE: &str = "BLOOMGROVE_TEST_HOSTILE_QUERIES";
 const TRIPLES: usize = 20_000;
 /// How long each may take.
 const TIME: Duration = Duration::from_millis(1500);
-/// What a query may take at most: as much as is counted, twice, its answer, and texts on the way.
+/// The maximum memory of a query: twice what is counted, its answer, and intermediate texts.
 const MOST_MEMORY: u64 = 512 << 20;
 
 fn queries() -> Vec<(&'static str, String)> {
@@ -72,7 +71,7 @@ fn queries() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Bytes of this process: at most since it was last reset, and now.
+/// Memory of this process: the peak since it was last reset, and now.
 fn memory() -> (u64, u64) {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let field = |name: &str| {
@@ -83,7 +82,7 @@ fn memory() -> (u64, u64) {
     (field("VmHWM:"), field("VmRSS:"))
 }
 
-/// What the process of its own does.
+/// What the separate process does.
 #[test]
 fn inside() {
     let Ok(only) = std::env::var(INSIDE) else {
@@ -102,7 +101,7 @@ fn inside() {
         if !only.is_empty() && only != name {
             continue;
         }
-        // Forgets the peak.
+        // Resets the peak.
         fs::write("/proc/self/clear_refs", "5").unwrap();
         let (_, before) = memory();
         let began = Instant::now();
