@@ -8,7 +8,7 @@ use super::{INK, MARGIN, QUIET, badge};
 use bloomgrove_client::api::{Direction, Trace};
 
 /// The query in words.
-pub(in crate::render) fn title(trace: &Trace) -> String {
+pub(crate) fn title(trace: &Trace) -> String {
     let first = trace.ids.first().map_or("nothing", String::as_str);
     let label = trace.nodes.iter().find(|one| one.node.id == first);
     let label = label
