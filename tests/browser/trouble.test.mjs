@@ -192,7 +192,7 @@ test("a server that goes away is missed, and found again", async () => {
   await page.accessible();
   await page.fill("#key-input", "doc-09042");
   await page.keyboard.press("Enter");
-  await page.says("#answer-summary", /^No answer: The server cannot be reached\.$/);
+  await page.says("#answer-summary", /^The search failed: The server cannot be reached\.$/);
   await server.run();
   await page.waitForSelector("#alarm[hidden]");
   // The question is still there, and is asked again.

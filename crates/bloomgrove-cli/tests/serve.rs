@@ -137,7 +137,7 @@ fn a_key_that_was_made_opens_the_server() {
     let (code, log) = server.stop();
     assert_eq!(code, Some(0), "{log}");
     assert!(
-        log.contains("SIGTERM") && log.contains("\"refused\""),
+        log.contains("SIGTERM") && log.contains("\"rejected\""),
         "{log}"
     );
     assert!(!log.contains(key), "keys are not logged");
