@@ -196,7 +196,7 @@ test("a server that goes away is missed, and found again", async () => {
   await server.run();
   await page.waitForSelector("#alarm[hidden]");
   // The question is still there, and is asked again.
-  await page.says("#answer-summary", /^\d{3} of 1,020 sets may hold doc-09042/);
+  await page.says("#answer-summary", /^\d{3} of 1,020 sets may contain doc-09042/);
   await page.says("#state", /^1,020 sets/);
   await page.done();
 });
