@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 
-use crate::{Axis, Figure, Report, Table};
+use crate::{Axis, Claim, Figure, Report, Table};
 
 /// Told before each step; ends the run by an error.
 pub type Progress<'a> = dyn FnMut(&str) -> Result<()> + 'a;
@@ -58,6 +58,16 @@ pub(crate) fn figure(
         x: axis(x),
         y: axis(y),
         series: Vec::new(),
+    }
+}
+
+/// What the paper says, and what we found.
+pub(crate) fn claim(figure: &'static str, what: &str, paper: f64, ours: f64) -> Claim {
+    Claim {
+        figure,
+        what: what.to_owned(),
+        paper,
+        ours,
     }
 }
 

@@ -1,8 +1,12 @@
 //! A run small enough for every day: every figure is there, and the numbers are such as
 //! they must be.
 
+mod support;
+
 use experiments::bloom_tree::{self, Effort};
 use experiments::{Figure, Report};
+
+use support::{check, column};
 
 const TINY: Effort = Effort {
     table_items: 20_000,
@@ -24,19 +28,6 @@ fn run(ids: &[&str]) -> anyhow::Result<Report> {
     bloom_tree::run(&ids, TINY, &mut |_| Ok(()))
 }
 
-/// The cells of a column, as numbers; nothing where there are none.
-fn column(report: &Report, table: &str, name: &str) -> Vec<Option<f64>> {
-    let table = report.tables.iter().find(|found| found.id == table);
-    let table = table.expect(name);
-    let place = table.head.iter().position(|head| head == name);
-    let place = place.expect(name);
-    table
-        .rows
-        .iter()
-        .map(|row| row[place].parse().ok())
-        .collect()
-}
-
 fn value(figure: &Figure, name: &str, x: f64) -> f64 {
     let found = figure.value(name, x);
     found.unwrap_or_else(|| panic!("{}: {name} at {x}", figure.id))
@@ -45,34 +36,7 @@ fn value(figure: &Figure, name: &str, x: f64) -> f64 {
 #[test]
 fn every_figure_is_made_and_written() -> anyhow::Result<()> {
     let report = run(&[])?;
-    let tables = report.tables.iter().map(|table| table.id);
-    let ids = tables.chain(report.figures.iter().map(|figure| figure.id));
-    let ids: Vec<&str> = ids.collect();
-    for (id, title) in bloom_tree::FIGURES {
-        assert!(ids.contains(&id), "{id}: {title}");
-    }
-    let folder = tempfile::tempdir()?;
-    for table in &report.tables {
-        assert!(
-            !table.rows.is_empty() && !table.title.is_empty(),
-            "{}",
-            table.id
-        );
-        for row in &table.rows {
-            assert_eq!(row.len(), table.head.len(), "{}", table.id);
-        }
-        let path = table.save(folder.path())?;
-        let lines = std::fs::read_to_string(path)?.lines().count();
-        assert_eq!(lines, table.rows.len() + 1);
-    }
-    for figure in &report.figures {
-        assert!(
-            !figure.series.is_empty() && !figure.title.is_empty(),
-            "{}",
-            figure.id
-        );
-        figure.save(folder.path())?;
-    }
+    check(&report, bloom_tree::FIGURES.map(|(id, _)| id))?;
     assert!(report.claims.len() >= 50);
     Ok(())
 }

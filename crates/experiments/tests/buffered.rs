@@ -1,6 +1,8 @@
 //! A run small enough for every day: every figure is there, and the numbers are such as
 //! they must be.
 
+mod support;
+
 use std::path::Path;
 
 use experiments::buffered::{self, Effort};
@@ -46,26 +48,11 @@ fn cell(table: &Table, row: usize, column: &str) -> f64 {
 #[test]
 fn every_figure_is_made_and_written() -> anyhow::Result<()> {
     let report = run(&[])?;
-    let ids = report.tables.iter().map(|table| table.id);
-    let ids: Vec<&str> = ids
-        .chain(report.figures.iter().map(|figure| figure.id))
-        .collect();
-    assert_eq!(ids.len(), buffered::FIGURES.len());
-    for (id, _) in buffered::FIGURES {
-        assert!(ids.contains(&id), "{id}");
-    }
-    let folder = tempfile::tempdir()?;
-    for table in &report.tables {
-        assert!(!table.rows.is_empty(), "{}", table.id);
-        for row in &table.rows {
-            assert_eq!(row.len(), table.head.len(), "{}", table.id);
-        }
-        table.save(folder.path())?;
-    }
-    for figure in &report.figures {
-        assert!(!figure.series.is_empty(), "{}", figure.id);
-        figure.save(folder.path())?;
-    }
+    assert_eq!(
+        report.tables.len() + report.figures.len(),
+        buffered::FIGURES.len()
+    );
+    support::check(&report, buffered::FIGURES.map(|(id, _)| id))?;
     for id in ["fig03", "fig04", "strategies", "ratio", "fpr"] {
         assert!(report.claims.iter().any(|claim| claim.figure == id), "{id}");
     }

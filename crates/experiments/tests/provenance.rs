@@ -1,6 +1,8 @@
 //! A run small enough for every day: every table and figure is there, and the numbers are such as
 //! they must be.
 
+mod support;
+
 use experiments::Report;
 use experiments::provenance::{self, Effort};
 
@@ -22,38 +24,16 @@ fn run(ids: &[&str]) -> anyhow::Result<Report> {
     provenance::run(&ids, TINY, &mut |_| Ok(()))
 }
 
-/// The cells of a column, as numbers.
+/// The cells of a column that has any.
 fn column(report: &Report, table: &str, name: &str) -> Vec<f64> {
-    let table = report.tables.iter().find(|found| found.id == table);
-    let table = table.expect(name);
-    let place = table.head.iter().position(|head| head == name);
-    let place = place.expect(name);
-    let cells = table.rows.iter().filter(|row| !row[place].is_empty());
-    cells.map(|row| row[place].parse().unwrap()).collect()
+    let cells = support::column(report, table, name).into_iter();
+    cells.flatten().collect()
 }
 
 #[test]
 fn every_figure_is_made_and_every_trace_is_exact() -> anyhow::Result<()> {
     let report = run(&[])?;
-    let tables = report.tables.iter().map(|table| table.id);
-    let ids = tables.chain(report.figures.iter().map(|figure| figure.id));
-    let ids: Vec<&str> = ids.collect();
-    for (id, title) in provenance::FIGURES {
-        assert!(ids.contains(&id), "{id}: {title}");
-    }
-    let folder = tempfile::tempdir()?;
-    for table in &report.tables {
-        assert!(!table.rows.is_empty(), "{}", table.id);
-        assert!(
-            table.rows.iter().all(|row| row.len() == table.head.len()),
-            "{}",
-            table.id
-        );
-        table.save(folder.path())?;
-    }
-    for figure in &report.figures {
-        figure.save(folder.path())?;
-    }
+    support::check(&report, provenance::FIGURES.map(|(id, _)| id))?;
     for table in ["traces", "depth", "sites", "fpr"] {
         let wrong = column(&report, table, "not exact");
         assert!(

@@ -3,7 +3,8 @@
 use anyhow::Result;
 
 use super::{Built, Effort, Setup, figure, ideal};
-use crate::{Claim, Progress, Report};
+use crate::paper::claim;
+use crate::{Progress, Report};
 
 const COUNTS: [u32; 7] = [100, 300, 1000, 3000, 10_000, 30_000, 100_000];
 
@@ -51,11 +52,16 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
                 change.add("delete", at, mean.delete);
                 change.add("update", at, mean.update);
                 if filters == 1000 {
-                    claims.push(claim("probf of the root, N = 1000", 0.993, mean.root_fpr));
+                    claims.push(claim(
+                        "fig05",
+                        "probf of the root, N = 1000",
+                        0.993,
+                        mean.root_fpr,
+                    ));
                 }
                 if filters == 100_000 {
                     let what = "minutes to build, N = 100,000 (Java, 2010)";
-                    claims.push(claim(what, 15.0, mean.build_seconds / 60.0));
+                    claims.push(claim("fig05", what, 15.0, mean.build_seconds / 60.0));
                 }
             } else if name == NO_SPLIT {
                 change.add("insert, no-split rule", at, mean.insert);
@@ -71,7 +77,7 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
         for (name, paper) in names {
             if let Some(ours) = value(name) {
                 let what = format!("search cost, N = {filters}, {name}");
-                claims.push(claim(&what, paper, ours));
+                claims.push(claim("fig05", &what, paper, ours));
             }
         }
     }
@@ -80,13 +86,4 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
         claims,
         ..Report::default()
     })
-}
-
-fn claim(what: &str, paper: f64, ours: f64) -> Claim {
-    Claim {
-        figure: "fig05",
-        what: what.to_owned(),
-        paper,
-        ours,
-    }
 }

@@ -24,7 +24,7 @@
 //! for figure 17, whose packets we do not have: random keys stand in for them. Published
 //! with 10^8 items, ours have as many as [`Effort`] says; rates and ratios do not depend on it.
 //!
-//! Numbers in the text become [`Claim`]s. Figures 1, 3, 5 and 7 are drawings, and the curves
+//! Numbers in the text become [`Claim`](crate::Claim)s. Figures 1, 3, 5 and 7 are drawings, and the curves
 //! were printed as pictures, of which we have the captions.
 
 mod bred;
@@ -43,8 +43,8 @@ mod threads;
 
 use anyhow::Result;
 
-use crate::paper::{self, Group};
-use crate::{Claim, Figure, Progress, Report, Table};
+use crate::paper::{self, Group, claim};
+use crate::{Figure, Progress, Report, Table};
 
 /// Every table and figure: id and title.
 pub const FIGURES: [(&str, &str); 39] = [
@@ -230,13 +230,4 @@ fn figure(id: &'static str, x: (&'static str, bool), y: (&'static str, bool)) ->
 /// An empty table with its title from [`FIGURES`].
 fn table(id: &'static str, head: &[&str]) -> Table {
     paper::table(&FIGURES, id, head)
-}
-
-fn claim(figure: &'static str, what: &str, paper: f64, ours: f64) -> Claim {
-    Claim {
-        figure,
-        what: what.to_owned(),
-        paper,
-        ours,
-    }
 }

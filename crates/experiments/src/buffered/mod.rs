@@ -22,7 +22,7 @@
 //! probes. So the same buffers hold more keys here.
 //!
 //! Contenders run in turn, in every round; the best round of each counts. Numbers in the text
-//! become [`Claim`]s. Figure 2 is a drawing, and the curves were printed as pictures, of which
+//! become [`Claim`](crate::Claim)s. Figure 2 is a drawing, and the curves were printed as pictures, of which
 //! we have the captions.
 
 mod buffers;
@@ -39,8 +39,8 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use crate::paper::{self, Group};
-use crate::{Claim, Figure, Progress, Report, Table};
+use crate::paper::{self, Group, claim};
+use crate::{Figure, Progress, Report, Table};
 
 use setup::Task;
 
@@ -176,13 +176,4 @@ fn figure(id: &'static str, x: (&'static str, bool), y: (&'static str, bool)) ->
 /// An empty table with its title from [`FIGURES`].
 fn table(id: &'static str, head: &[&str]) -> Table {
     paper::table(&FIGURES, id, head)
-}
-
-fn claim(figure: &'static str, what: &str, paper: f64, ours: f64) -> Claim {
-    Claim {
-        figure,
-        what: what.to_owned(),
-        paper,
-        ours,
-    }
 }

@@ -17,7 +17,7 @@
 //! an intersection counts as empty below half an item ([`PAPER`]). Operations are averages
 //! over several sets; they come out the same everywhere. Times are those of the machine.
 //!
-//! Numbers in the text become [`Claim`]s, those of tables stand beside ours in
+//! Numbers in the text become [`Claim`](crate::Claim)s, those of tables stand beside ours in
 //! the tables. The curves were printed as pictures, of which we have the captions.
 
 mod by_accuracy;
@@ -36,8 +36,8 @@ mod world;
 
 use anyhow::Result;
 
-use crate::paper::{self, Group};
-use crate::{Claim, Figure, Progress, Report, Table};
+use crate::paper::{self, Group, claim};
+use crate::{Figure, Progress, Report, Table};
 
 pub use setup::{ACCURACIES, HASHES, Hashing, ITEMS, PAPER, Setup, Spread};
 
@@ -248,13 +248,4 @@ fn figure(id: &'static str, x: (&'static str, bool), y: (&'static str, bool)) ->
 /// An empty table with its title from [`FIGURES`].
 fn table(id: &'static str, head: &[&str]) -> Table {
     paper::table(&FIGURES, id, head)
-}
-
-fn claim(figure: &'static str, what: &str, paper: f64, ours: f64) -> Claim {
-    Claim {
-        figure,
-        what: what.to_owned(),
-        paper,
-        ours,
-    }
 }
