@@ -11,7 +11,7 @@ use std::hint::black_box;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use bloomgrove::buffered::{self, Builder, Options, Plan, Strategy};
+use bloomgrove::buffered::{self, BufferOptions, Builder, Geometry, Strategy};
 use bloomgrove::{Error, Filter, Layout, MappedFilter, Params};
 use experiments::memory::{begin_anew, forget, resident};
 use serde_json::{Value, json};
@@ -124,11 +124,14 @@ pub(crate) fn run(args: &Args) -> Result<(), Error> {
     for &memory in &args.memory {
         for &page in &args.page {
             for &strategy in strategies {
-                let mut options = Options::with_memory(memory << 20);
-                options.workers = args.workers;
-                options.strategy = strategy;
-                options.direct = !args.cached;
-                let plan = Plan::builder(args.size << 20, args.hashes)
+                let options = BufferOptions {
+                    memory: memory << 20,
+                    workers: args.workers,
+                    strategy,
+                    direct: !args.cached,
+                    ..BufferOptions::default()
+                };
+                let geometry = Geometry::builder(args.size << 20, args.hashes)
                     .page_bytes(page << 10)
                     .entry_bytes(args.entry)
                     .build()?;
@@ -137,7 +140,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Error> {
                     format!("{strategy:?}").to_lowercase()
                 );
                 rows.push(Row::new(name));
-                contenders.push((plan, options));
+                contenders.push((geometry, options));
             }
         }
     }
@@ -145,8 +148,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Error> {
     single.name = "the same file, single random reads".into();
     mapped.name = format!("plain, {} MB in a cold memory map", args.size);
     for round in 0..args.rounds {
-        for (i, (plan, options)) in contenders.iter().enumerate() {
-            buffered(args, &path, plan, options, &mut rows[2 + i])?;
+        for (i, (geometry, options)) in contenders.iter().enumerate() {
+            buffered(args, &path, geometry, options, &mut rows[2 + i])?;
         }
         if round == 0 {
             one_by_one(args, &path, &mut single)?;
@@ -168,14 +171,17 @@ pub(crate) fn run(args: &Args) -> Result<(), Error> {
 /// queue lets.
 fn waiting(args: &Args, path: &Path) -> Result<(), Error> {
     let (memory, page) = (args.memory[0], args.page[0]);
-    let plan = Plan::builder(args.size << 20, args.hashes)
+    let geometry = Geometry::builder(args.size << 20, args.hashes)
         .page_bytes(page << 10)
         .entry_bytes(args.entry)
         .build()?;
-    let mut options = Options::with_memory(memory << 20);
-    options.workers = args.workers;
-    options.direct = !args.cached;
-    let mut builder = Builder::create(path, &plan, &options)?;
+    let mut options = BufferOptions {
+        memory: memory << 20,
+        workers: args.workers,
+        direct: !args.cached,
+        ..BufferOptions::default()
+    };
+    let mut builder = Builder::create(path, &geometry, &options)?;
     chunks(0, args.keys, |keys| builder.insert_batch(keys))?;
     builder.finish()?;
     println!(
@@ -285,13 +291,13 @@ fn fpr(args: &Args, yes: u64) -> f64 {
 fn buffered(
     args: &Args,
     path: &Path,
-    plan: &Plan,
-    options: &Options,
+    geometry: &Geometry,
+    options: &BufferOptions,
     row: &mut Row,
 ) -> Result<(), Error> {
     begin_anew();
     let start = Instant::now();
-    let mut builder = Builder::create(path, plan, options)?;
+    let mut builder = Builder::create(path, geometry, options)?;
     chunks(0, args.keys, |keys| builder.insert_batch(keys))?;
     builder.finish()?;
     let build = start.elapsed().as_secs_f64();

@@ -8,8 +8,9 @@ use std::hint::black_box;
 use std::io::{Read, Write};
 use std::time::Instant;
 
-use bloomgrove::codec::{self, Model};
+use bloomgrove::codec;
 use bloomgrove::format::Notes;
+use bloomgrove::raw::codec::{Model, compress_with};
 use bloomgrove::{Error, Filter, Layout, Params};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{Rng, SeedableRng};
@@ -62,7 +63,7 @@ impl Code {
         let mut out = Vec::new();
         match self {
             Code::Ours(model) => {
-                let done = codec::compress_with(filter, model, &Notes::new(), &mut out);
+                let done = compress_with(filter, model, &Notes::new(), &mut out);
                 done.expect("memory takes all");
             }
             Code::Zstd(level) => {
@@ -193,7 +194,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Error> {
 fn random(bits: u64, density: f64) -> Result<Filter, Error> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
     let below = (density * 2f64.powi(32)) as u32;
-    let mut words = bloomgrove::Words::zeroed(bits.div_ceil(64) as usize)?;
+    let mut words = bloomgrove::raw::bits::Words::zeroed(bits.div_ceil(64) as usize)?;
     for bit in 0..bits {
         if random.next_u32() < below {
             words.as_mut()[(bit / 64) as usize] |= 1 << (bit % 64);

@@ -8,7 +8,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use bloomgrove::index::{Index, Shape, plan};
+use bloomgrove::index::{Index, Shape, choose_shape};
 use bloomgrove::{Error, Filter, Params};
 use bloomgrove_trees::bloofi::{Bloofi, BloofiOptions};
 use fastbloom::BloomFilter;
@@ -71,7 +71,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Error> {
             let items = (-(BITS as f64) / f64::from(HASHES) * (1.0 - density / 100.0).ln()).round();
             let (rows, real) = race(sets, items as u64, args)?;
             let params = Params::builder(BITS, HASHES).build()?;
-            let chosen = plan(&params, sets as usize, real).shape;
+            let chosen = choose_shape(&params, sets as usize, real).shape;
             if args.json {
                 report.push(to_json(sets, items as u64, real, chosen, &rows));
             } else {
@@ -128,10 +128,10 @@ fn race(sets: u64, items: u64, args: &Args) -> Result<(Vec<Row>, f64), Error> {
     for (shape, index) in all.into_iter().zip(indexes) {
         let name = match shape {
             Shape::Loose => "scan, ours".to_owned(),
-            shape => shape.name().to_owned(),
+            shape => shape.to_string().to_owned(),
         };
         contenders.push((name, Contender::One(index)));
-        contenders.push((format!("{}, many keys", shape.name()), Contender::Many));
+        contenders.push((format!("{shape}, many keys"), Contender::Many));
     }
     let mut rows: Vec<Row> = contenders
         .iter()
@@ -262,8 +262,8 @@ fn verdict(chosen: Shape, rows: &[Row]) -> String {
     let of = |shape: Shape, many: bool| {
         let name = match (shape, many) {
             (Shape::Loose, false) => "scan, ours".to_owned(),
-            (shape, false) => shape.name().to_owned(),
-            (shape, true) => format!("{}, many keys", shape.name()),
+            (shape, false) => shape.to_string().to_owned(),
+            (shape, true) => format!("{shape}, many keys"),
         };
         let row = rows.iter().find(|row| row.name == name);
         row.map_or([f64::INFINITY; 2], |row| row.nanos)
@@ -276,7 +276,7 @@ fn verdict(chosen: Shape, rows: &[Row]) -> String {
     format!(
         "The planner takes {}: {:.2} / {:.2} times the best for one key (present / absent), \
          {:.2} / {:.2} for many.",
-        chosen.name(),
+        chosen,
         over(false, 0),
         over(false, 1),
         over(true, 0),
@@ -292,6 +292,6 @@ fn to_json(sets: u64, items: u64, density: f64, chosen: Shape, rows: &[Row]) -> 
                     "absent": row.nanos[1] })
         })
         .collect();
-    json!({ "sets": sets, "items": items, "density": density, "planned": chosen.name(),
+    json!({ "sets": sets, "items": items, "density": density, "planned": chosen.to_string(),
             "rows": rows })
 }

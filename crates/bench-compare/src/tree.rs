@@ -8,7 +8,7 @@ use std::num::NonZero;
 use std::time::Instant;
 
 use bloomgrove::{Error, Filter, Layout, Params, tune};
-use bloomgrove_trees::bloom_tree::{BloomTree, Coding, Shape};
+use bloomgrove_trees::bloom_tree::{BloomTree, Coding, TreeShape};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -39,11 +39,11 @@ pub(crate) fn run(args: &Args) -> Result<(), Error> {
     wire(args, &keys)
 }
 
-fn shape(items: u64, (rho, bits, hashes): Row) -> Result<Shape, Error> {
-    Shape::for_items(items, rho, bits, hashes)
+fn shape(items: u64, (rho, bits, hashes): Row) -> Result<TreeShape, Error> {
+    TreeShape::for_items(items, rho, bits, hashes)
 }
 
-fn built(shape: Shape, keys: &[u64]) -> Result<BloomTree, Error> {
+fn built(shape: TreeShape, keys: &[u64]) -> Result<BloomTree, Error> {
     let mut tree = BloomTree::new(shape)?;
     tree.insert_batch(keys);
     Ok(tree)

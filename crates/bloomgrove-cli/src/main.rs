@@ -176,7 +176,7 @@ fn way_out(error: &anyhow::Error) -> String {
     ];
     let content = contents
         .iter()
-        .find(|content| found == Some(content.name()));
+        .find(|content| found.as_deref() == Some(&content.to_string()));
     content.map_or(String::new(), |content| {
         let noun = open::noun(*content);
         format!("; `bloomgrove {noun} info` shows what it contains")

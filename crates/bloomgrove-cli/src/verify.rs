@@ -4,8 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use bloomgrove::codec;
-
+use bloomgrove::raw::codec;
 use serde_json::json;
 
 use crate::shared::output::{Output, complain};

@@ -374,7 +374,7 @@ fn tune_prints_sizes_and_reasons() {
     assert_eq!(plan["recommended"]["layout"], "standard");
     let said = shop.run("tune size --items 1M --bits 2MiB --json").ends(0);
     let plan: serde_json::Value = serde_json::from_str(&said.out).unwrap();
-    assert_eq!(plan["plans"].as_array().unwrap().len(), 2);
+    assert_eq!(plan["sizes"].as_array().unwrap().len(), 2);
 }
 
 #[test]

@@ -47,7 +47,11 @@ fn distinct_members_are_different_and_no_more_than_there_are() {
         .run("sample sevens.grove --namespace 0..7000 -n 5000 --distinct")
         .ends(0);
     assert_eq!(set(&said.out).len(), 1000);
-    assert!(said.err.contains("no more than 1,000 members"), "{}", said.err);
+    assert!(
+        said.err.contains("no more than 1,000 members"),
+        "{}",
+        said.err
+    );
 }
 
 #[test]

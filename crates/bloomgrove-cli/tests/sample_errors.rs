@@ -14,7 +14,11 @@ fn empty_and_full_filters_say_so() {
         let said = shop
             .run(&format!("{verb} none.grove --namespace 0..100"))
             .ends(1);
-        assert!(said.err.contains("none.grove: the filter is empty"), "{}", said.err);
+        assert!(
+            said.err.contains("none.grove: the filter is empty"),
+            "{}",
+            said.err
+        );
     }
     let said = shop
         .run("sample none.grove --namespace 0..100 --json")

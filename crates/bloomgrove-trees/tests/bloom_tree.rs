@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 
 use bloomgrove::format::Notes;
 use bloomgrove::{Derivation, Error, Family};
-use bloomgrove_trees::bloom_tree::{BloomTree, Coding, MappedBloomTree, Shape};
+use bloomgrove_trees::bloom_tree::{BloomTree, Coding, MappedBloomTree, TreeShape};
 use proptest::prelude::*;
 use support::{parts, sealed};
 
 const CODINGS: [Coding; 2] = [Coding::Context, Coding::Levels];
 
-fn built(shape: Shape, items: u64) -> BloomTree {
+fn built(shape: TreeShape, items: u64) -> BloomTree {
     let keys: Vec<u64> = (0..items).collect();
     let mut tree = BloomTree::new(shape).unwrap();
     tree.insert_parallel(&keys, 2.try_into().unwrap());
@@ -75,7 +75,7 @@ fn table_iii_has_the_right_rates_and_sizes() {
     ];
     for row in rows {
         let tree = built(
-            Shape::for_items(ITEMS, row.rho, row.bits, row.hashes).unwrap(),
+            TreeShape::for_items(ITEMS, row.rho, row.bits, row.hashes).unwrap(),
             ITEMS,
         );
         let accuracy = tree.accuracy(QUERIES, 1);
@@ -104,11 +104,11 @@ fn table_iii_has_the_right_rates_and_sizes() {
     }
 }
 
-fn shapes() -> impl Strategy<Value = Shape> {
+fn shapes() -> impl Strategy<Value = TreeShape> {
     let lower = prop::collection::vec((1u64..=20, 1u32..=4), 0..=3);
     (1u64..=2000, 1u32..=6, lower, any::<bool>()).prop_map(|(bits, hashes, lower, parts)| {
         let levels: Vec<_> = std::iter::once((bits, hashes)).chain(lower).collect();
-        let shape = Shape::new(&levels).unwrap();
+        let shape = TreeShape::new(&levels).unwrap();
         match parts {
             true => shape.partitioned().unwrap(),
             false => shape,
@@ -140,7 +140,7 @@ proptest! {
 
     #[test]
     fn no_message_does_harm(bytes in prop::collection::vec(any::<u8>(), 0..300), cut in 0usize..300) {
-        let tree = built(Shape::new(&[(40, 2), (9, 2), (3, 1)]).unwrap(), 20);
+        let tree = built(TreeShape::new(&[(40, 2), (9, 2), (3, 1)]).unwrap(), 20);
         let good = message(&tree, Coding::Context);
         let cut = cut.min(good.len());
         let mixed = [&good[..cut], &bytes[..]].concat();
@@ -153,8 +153,8 @@ proptest! {
 #[test]
 fn every_cut_and_flip_of_a_message_is_noticed() {
     for shape in [
-        Shape::new(&[(100, 2), (4, 2), (3, 2), (3, 1)]).unwrap(),
-        Shape::new(&[(64, 2), (12, 3)]).unwrap(),
+        TreeShape::new(&[(100, 2), (4, 2), (3, 2), (3, 1)]).unwrap(),
+        TreeShape::new(&[(64, 2), (12, 3)]).unwrap(),
     ] {
         let tree = built(shape, 30);
         for coding in CODINGS {
@@ -177,9 +177,9 @@ fn every_cut_and_flip_of_a_message_is_noticed() {
 #[test]
 fn hostile_messages_with_right_sums_are_an_error_or_a_tree() {
     let samples: Vec<_> = [
-        Shape::new(&[(100, 2), (4, 2), (3, 2), (3, 1)]).unwrap(),
-        Shape::new(&[(64, 2), (12, 3)]).unwrap(),
-        Shape::new(&[(1000, 3), (8, 2)]).unwrap(),
+        TreeShape::new(&[(100, 2), (4, 2), (3, 2), (3, 1)]).unwrap(),
+        TreeShape::new(&[(64, 2), (12, 3)]).unwrap(),
+        TreeShape::new(&[(1000, 3), (8, 2)]).unwrap(),
     ]
     .into_iter()
     .flat_map(|shape| {
@@ -234,7 +234,7 @@ fn hostile_messages_with_right_sums_are_an_error_or_a_tree() {
 #[test]
 fn more_than_the_limit_is_refused() {
     let small = message(
-        &built(Shape::new(&[(640, 3), (4, 2)]).unwrap(), 3),
+        &built(TreeShape::new(&[(640, 3), (4, 2)]).unwrap(), 3),
         Coding::Context,
     );
     let error = BloomTree::expand_within(&small[..], 100).unwrap_err();
@@ -248,7 +248,7 @@ fn more_than_the_limit_is_refused() {
 /// Bits below bits that are not set, which no key asks for, as a file may have them.
 #[test]
 fn orphans_do_not_confuse_the_receiver() {
-    let shape = Shape::new(&[(64, 1), (2, 1), (2, 1)]).unwrap();
+    let shape = TreeShape::new(&[(64, 1), (2, 1), (2, 1)]).unwrap();
     for seed in 0..500u64 {
         let keys: Vec<u64> = (0..20).map(|i| seed * 1000 + i).collect();
         let mut tree = BloomTree::new(shape.clone()).unwrap();
@@ -278,7 +278,7 @@ fn orphans_do_not_confuse_the_receiver() {
 
 #[test]
 fn notes_travel_along() {
-    let tree = built(Shape::new(&[(100, 2), (4, 2)]).unwrap(), 10);
+    let tree = built(TreeShape::new(&[(100, 2), (4, 2)]).unwrap(), 10);
     let notes = Notes::new().with("keys", "integer");
     let mut message = Vec::new();
     tree.compress_with(Coding::Context, &notes, &mut message)
@@ -298,7 +298,7 @@ fn golden(name: &str) -> PathBuf {
 #[test]
 fn golden_trees_and_messages() {
     let write = std::env::var_os("BLOOMGROVE_WRITE_GOLDEN").is_some();
-    let base = Shape::new(&[(200, 3), (4, 2), (3, 1)]).unwrap();
+    let base = TreeShape::new(&[(200, 3), (4, 2), (3, 1)]).unwrap();
     let shapes = [
         ("v1-tree", base.clone()),
         ("v1-tree-parts", base.clone().partitioned().unwrap()),
@@ -309,7 +309,7 @@ fn golden_trees_and_messages() {
         ),
         (
             "v1-tree-wide",
-            Shape::new(&[(100, 2), (20, 3)])
+            TreeShape::new(&[(100, 2), (20, 3)])
                 .unwrap()
                 .with_family(Family::Xxh3Wide)
                 .unwrap()
@@ -353,7 +353,7 @@ fn golden_trees_and_messages() {
 fn damaged_and_foreign_files_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tree.grove");
-    let tree = built(Shape::new(&[(100, 2), (4, 2)]).unwrap(), 10);
+    let tree = built(TreeShape::new(&[(100, 2), (4, 2)]).unwrap(), 10);
     tree.save(&path).unwrap();
     let good = std::fs::read(&path).unwrap();
     for bit in (0..good.len() * 8).step_by(7) {

@@ -40,7 +40,7 @@ fn open_everything(path: &Path) {
         for (key, sets) in keys.iter().zip(many.iter()) {
             assert_eq!(index.which(key).len(), sets.len());
         }
-        let _ = (index.explain("key"), index.segments_info());
+        let _ = (index.view().explain("key"), index.segments());
         let names: Vec<Vec<u8>> = index.sets().map(|set| set.name().to_vec()).collect();
         for name in names {
             let _ = (
@@ -50,7 +50,7 @@ fn open_everything(path: &Path) {
             );
         }
     }
-    let _ = Index::open_checked(path);
+    let _ = bloomgrove::raw::index::open_checked(path, bloomgrove::raw::index::Origin::Named);
     if let Ok(tree) = MappedBloomTree::map(path) {
         let _ = (keys.map(|key| tree.contains(key)), tree.estimated_items());
         let _ = tree.expected_fpr();
@@ -118,7 +118,7 @@ fn samples() -> Vec<Vec<u8>> {
         index.save(&path).unwrap();
         samples.push(std::fs::read(&path).unwrap());
     }
-    let shape = bloom_tree::Shape::new(&[(50, 2), (4, 2), (3, 1)]).unwrap();
+    let shape = bloom_tree::TreeShape::new(&[(50, 2), (4, 2), (3, 1)]).unwrap();
     let mut tree = BloomTree::new(shape).unwrap();
     tree.insert("key");
     let file = folder.path().join("tree");

@@ -6,10 +6,11 @@ use std::io::Write;
 use std::path::Path;
 
 use bloomgrove::buffered;
-use bloomgrove::format::{Content, Notes, content_of};
-use bloomgrove::index::{Index, IndexFile};
+use bloomgrove::format::{Content, content_of};
+use bloomgrove::index::Index;
 use bloomgrove::raw::format::{WholeFile, check_target};
-use bloomgrove::sample::{IndexOptions, NameIndex, Namespace};
+use bloomgrove::raw::index::{Origin, create_from, open_checked, open_from, restrict};
+use bloomgrove::sample::{NameIndex, NameIndexOptions, Namespace};
 use bloomgrove::{Error, Filter, Params, codec};
 use bloomgrove_trees::bloofi::{BloofiOptions, NamedBloofi};
 use bloomgrove_trees::bloom_sample_tree::BloomSampleTree;
@@ -26,17 +27,18 @@ fn write(content: Content, path: &Path) -> Result<(), Error> {
         Content::Index => Index::mixed().save(path),
         Content::Names => {
             let names = Namespace::range(0..100)?;
-            NameIndex::build(&params(), names, IndexOptions::default())?.save(path)
+            NameIndex::build(&params(), names, NameIndexOptions::default())?.save(path)
         }
         Content::Paged => {
-            let plan = buffered::Plan::for_items(1000, 0.01)?;
-            buffered::Builder::create(path, &plan, &buffered::Options::default())?.finish()?;
+            let plan = buffered::Geometry::for_items(1000, 0.01)?;
+            buffered::Builder::create(path, &plan, &buffered::BufferOptions::default())?
+                .finish()?;
             Ok(())
         }
         Content::Bloofi => NamedBloofi::new(params(), BloofiOptions::default())?.save(path),
         Content::BloomSampleTree => BloomSampleTree::complete(&params(), 0..9, 1)?.save(path),
         _ => {
-            let shape = bloom_tree::Shape::new(&[(100, 1), (4, 1)])?;
+            let shape = bloom_tree::TreeShape::new(&[(100, 1), (4, 1)])?;
             BloomTree::new(shape)?.save(path)
         }
     }
@@ -72,7 +74,12 @@ fn only_a_file_of_the_same_content_is_replaced() {
             }
             for error in [done.unwrap_err(), checked.unwrap_err()] {
                 let message = error.to_string();
-                for part in ["x.grove", other.name(), content.name(), "would be lost"] {
+                for part in [
+                    "x.grove",
+                    &other.to_string(),
+                    &content.to_string(),
+                    "would be lost",
+                ] {
                     assert!(message.contains(part), "{message}");
                 }
             }
@@ -147,11 +154,13 @@ fn an_index_that_nobody_named_is_a_regular_file_of_our_own() {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name);
     let own = path("own.grove");
-    let create = || IndexFile::create_own(&own, &Index::mixed(), Notes::new(), 0o666);
+    let create = || create_from(&own, &Index::mixed(), Origin::Implicit, Some(0o666));
     let refused = |part: &str| {
         for error in [
-            Index::open_own(&own).map(|_| ()).unwrap_err(),
-            IndexFile::open_own(&own).map(|_| ()).unwrap_err(),
+            open_checked(&own, Origin::Implicit)
+                .map(|_| ())
+                .unwrap_err(),
+            open_from(&own, Origin::Implicit).map(|_| ()).unwrap_err(),
         ] {
             assert!(error.to_string().contains(part), "{error}");
         }
@@ -183,13 +192,13 @@ fn an_index_that_nobody_named_is_a_regular_file_of_our_own() {
 
     // One that we make is one that we trust, whatever the mode asked for.
     drop(create().unwrap());
-    Index::open_own(&own).unwrap();
+    open_checked(&own, Origin::Implicit).unwrap();
     for mode in [0o664, 0o646, 0o666] {
         fs::set_permissions(&own, fs::Permissions::from_mode(mode)).unwrap();
         refused("others can write");
     }
     fs::set_permissions(&own, fs::Permissions::from_mode(0o644)).unwrap();
-    IndexFile::open_own(&own).unwrap().restrict(0o640).unwrap();
+    restrict(&open_from(&own, Origin::Implicit).unwrap(), 0o640).unwrap();
     assert_eq!(
         fs::metadata(&own).unwrap().permissions().mode() & 0o777,
         0o640

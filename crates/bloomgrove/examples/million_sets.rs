@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         "memory {:.3} of the filters ({:.0} MB), {}",
         index.bytes() as f64 / raw,
         raw / 1e6,
-        index.segments_info()[0].shape.name()
+        index.segments()[0].shape
     );
 
     let folder = tempfile::tempdir()?;
@@ -71,7 +71,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let own = format!("set-{}", key / items);
         assert!(sets.iter().any(|set| set.name() == own.as_bytes()));
     }
-    let expected = index.expected_false();
+    let expected = index.view().expected_false();
     let wrong = (named - keys.len()) as f64 / keys.len() as f64;
     println!("named by mistake {wrong:.2} sets a key, {expected:.2} expected");
     drop(answers);

@@ -137,7 +137,7 @@ pub enum Error {
     /// The file has been replaced by another since it was opened.
     Replaced,
     /// The file is finished: nothing more can be added to it.
-    Sealed,
+    Finished,
     /// The memory allowed is too little for the work.
     Budget {
         /// The bytes allowed.
@@ -322,7 +322,7 @@ impl fmt::Display for Error {
                 "this file has been replaced by another since it was opened; open that, and make \
                  the changes again"
             ),
-            Error::Sealed => write!(
+            Error::Finished => write!(
                 f,
                 "this filter is finished, and takes no more keys; build another beside it"
             ),

@@ -36,8 +36,20 @@
 //! error says what differs. Everything stored names its hash family, seed, layout
 //! and sizes, is checked when opened, and means the same on every machine.
 
+/// Shows each type as its `name` says.
+macro_rules! display_as_name {
+    ($($type:ty),*) => {$(
+        impl std::fmt::Display for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.name())
+            }
+        }
+    )*};
+}
+
 mod error;
 mod filter;
+mod hash;
 mod mix;
 mod params;
 mod threads;
@@ -48,16 +60,14 @@ mod bits;
 pub mod buffered;
 pub mod codec;
 pub mod format;
-pub mod hash;
 pub mod index;
 pub mod raw;
 pub mod sample;
 pub mod tune;
 
-pub use bits::Words;
 pub use error::Error;
 pub use filter::{Collector, ConcurrentFilter, Filter, MappedFilter};
-pub use hash::{Affine, Derivation, Digest, Family, Key, MAX_HASHES};
+pub use hash::{Affine, Derivation, Family, Key, MAX_HASHES};
 pub use params::{Layout, MAX_BITS, MAX_BLOCKED_HASHES, Params, ParamsBuilder, Probe};
 pub use verify::verify;
 

@@ -1,5 +1,5 @@
-//! What other crates of this workspace build their structures from: words of bits, hashing, the
-//! containers of files and messages, the entropy coder, threads.
+//! What the other crates of this workspace need and users do not: words of bits, hashing, the
+//! containers of files and messages, the entropy coder, formulas, threads.
 //!
 //! Not for users: it changes without notice, and little of it checks what it is given.
 
@@ -13,15 +13,18 @@ pub mod bits {
 
 /// Hashing.
 pub mod hash {
+    pub use crate::hash::Digest;
     pub use crate::hash::hasher::{AnyHasher, Hasher, Xxh3Hasher};
     pub use crate::hash::invert::Inverse;
     pub use crate::hash::positions::{Independent, KirschMitzenmacher, Start};
+    pub use crate::hash::prime::first_prime_from;
     pub use crate::mix::{GOLDEN, mix, remix, scale};
     pub use crate::params::probe::each_position;
 }
 
 /// The `.grove` container.
 pub mod format {
+    pub use crate::filter::file::expect_scan;
     pub use crate::format::growing::lock_to_replace;
     pub use crate::format::header::Kind;
     pub use crate::format::reader::Grove;
@@ -29,12 +32,22 @@ pub mod format {
     pub use crate::format::writer::Writer;
 }
 
+/// Indexes in files that nobody named, or that are to be read by few.
+pub mod index {
+    pub use crate::format::whole::Origin;
+    #[cfg(unix)]
+    pub use crate::index::file::restrict;
+    pub use crate::index::file::{create_from, open_checked, open_from};
+}
+
 /// Messages, and the coder of bits and symbols.
 pub mod codec {
-    pub use crate::codec::bits::{BitDecoder, BitEncoder, Plan};
-    pub use crate::codec::filter::{put_notes, put_params, take_params};
-    pub use crate::codec::message::{Reader, Writer};
+    pub use crate::codec::bits::{BitDecoder, BitEncoder, Framing, Model};
+    pub use crate::codec::delta::{delta_fingerprints, delta_with};
+    pub use crate::codec::filter::{compress_with, params_of, put_notes, put_params, take_params};
+    pub use crate::codec::message::{Reader, Writer, check};
     pub use crate::codec::symbols::{Decoder, Encoder, Parts, Table};
+    pub use crate::format::message::MessageKind as Kind;
 
     /// Whole numbers in few bytes.
     pub mod varint {
@@ -45,6 +58,21 @@ pub mod codec {
 /// The formulas, in the letters of the papers.
 pub mod math {
     pub use crate::tune::math::*;
+}
+
+/// Sizes of one layout, or with one choice made; rates of a filter that is there.
+pub mod tune {
+    pub use crate::tune::sampling::{leaf_size, tree_depth};
+    pub use crate::tune::size::{
+        blocked, check_target, default_family, expected_fpr, first_prime, fpr_of_ones, standard,
+        standard_with, step,
+    };
+}
+
+/// Queries as text; tests of samplers.
+pub mod sample {
+    pub use crate::sample::expression::Expression;
+    pub use crate::sample::quality::{Calibration, Uniformity};
 }
 
 /// The same work on many things at once.

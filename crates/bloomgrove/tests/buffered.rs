@@ -7,19 +7,30 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 
-use bloomgrove::buffered::{Builder, Filter, Options, Phase, Plan, QueueOptions, Strategy};
+use bloomgrove::buffered::{
+    BufferOptions, Builder, Filter, Geometry, Phase, QueueOptions, Strategy,
+};
 use bloomgrove::{Affine, Derivation, Error, Family, Layout, verify};
 use support::{assert_rate, scatter};
 
 const STRATEGIES: [Strategy; 3] = [Strategy::Longest, Strategy::Equal, Strategy::Sweep];
 const ABSENT: u64 = 1 << 40;
 
-fn memory(bytes: u64) -> Options {
-    Options::with_memory(bytes)
+fn memory(bytes: u64) -> BufferOptions {
+    BufferOptions {
+        memory: bytes,
+        ..BufferOptions::default()
+    }
 }
 
-fn build(path: &Path, plan: &Plan, options: &Options, keys: std::ops::Range<u64>) {
-    let mut builder = Builder::create(path, plan, options).unwrap();
+/// Six bits for a key, in pages of this size.
+fn pages_of(page_bytes: u64, bytes: u64) -> Geometry {
+    let builder = Geometry::builder(bytes, 6).page_bytes(page_bytes);
+    builder.build().unwrap()
+}
+
+fn build(path: &Path, geometry: &Geometry, options: &BufferOptions, keys: std::ops::Range<u64>) {
+    let mut builder = Builder::create(path, geometry, options).unwrap();
     let keys: Vec<u64> = keys.map(scatter).collect();
     for keys in keys.chunks(1000) {
         builder.insert_batch(keys).unwrap();
@@ -28,7 +39,7 @@ fn build(path: &Path, plan: &Plan, options: &Options, keys: std::ops::Range<u64>
 }
 
 /// What a prober says of keys, by their place.
-fn probe(filter: &Filter, options: &Options, keys: impl Iterator<Item = u64>) -> Vec<bool> {
+fn probe(filter: &Filter, options: &BufferOptions, keys: impl Iterator<Item = u64>) -> Vec<bool> {
     let mut found = Vec::new();
     let mut prober = filter
         .prober(options, |tag, yes| {
@@ -49,9 +60,9 @@ fn probe(filter: &Filter, options: &Options, keys: impl Iterator<Item = u64>) ->
         .collect()
 }
 
-fn every_plan() -> Vec<Plan> {
-    let builder = |pages: u64, page: u64| Plan::builder(pages * page, 4).page_bytes(page);
-    let mut plans: Vec<_> = [(1, 4096), (1, 1 << 20), (7, 8192), (300, 4096), (16, 65536)]
+fn every_geometry() -> Vec<Geometry> {
+    let builder = |pages: u64, page: u64| Geometry::builder(pages * page, 4).page_bytes(page);
+    let mut geometries: Vec<_> = [(1, 4096), (1, 1 << 20), (7, 8192), (300, 4096), (16, 65536)]
         .into_iter()
         .flat_map(|(pages, page)| {
             let blocked = builder(pages, page);
@@ -66,14 +77,14 @@ fn every_plan() -> Vec<Plan> {
         Family::Md5,
         Family::SipHash { key: [7; 16] },
     ] {
-        plans.push(builder(9, 8192).family(family));
+        geometries.push(builder(9, 8192).family(family));
     }
     for entry in 3..=8 {
-        plans.push(builder(9, 8192).entry_bytes(entry).seed(5));
+        geometries.push(builder(9, 8192).entry_bytes(entry).seed(5));
     }
-    plans
+    geometries
         .into_iter()
-        .map(|plan| plan.build().unwrap())
+        .map(|geometry| geometry.build().unwrap())
         .collect()
 }
 
@@ -81,17 +92,17 @@ fn every_plan() -> Vec<Plan> {
 fn inserted_keys_are_always_found_and_both_ways_of_asking_agree() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("filter.grove");
-    for plan in every_plan() {
+    for geometry in every_geometry() {
         let mut pages = Vec::new();
         for (round, strategy) in STRATEGIES.into_iter().enumerate() {
-            let mut options = memory(3 * plan.page_bytes() + plan.pages() * 900 + 4000);
+            let mut options = memory(3 * geometry.page_bytes() + geometry.pages() * 900 + 4000);
             options.strategy = strategy;
             options.direct = round != 1;
-            build(&path, &plan, &options, 0..6000);
+            build(&path, &geometry, &options, 0..6000);
             let filter = Filter::open(&path).unwrap();
-            assert_eq!(*filter.plan(), plan);
+            assert_eq!(*filter.geometry(), geometry);
             let state = filter.state().unwrap();
-            assert_eq!((state.phase, state.keys), (Phase::Sealed, 6000));
+            assert_eq!((state.phase, state.keys), (Phase::Finished, 6000));
             let asked = || {
                 (0..6000)
                     .map(scatter)
@@ -101,17 +112,17 @@ fn inserted_keys_are_always_found_and_both_ways_of_asking_agree() {
             assert_eq!(answers.len(), 8000);
             assert!(
                 answers[..6000].iter().all(|&yes| yes),
-                "{plan:?} {strategy:?}"
+                "{geometry:?} {strategy:?}"
             );
             for (key, &yes) in asked().zip(&answers).skip(5500) {
                 assert_eq!(filter.contains(&key).unwrap(), yes);
             }
             verify(&path).unwrap();
             let bytes = std::fs::read(&path).unwrap();
-            pages.push(bytes[bytes.len() - plan.bytes() as usize..].to_vec());
+            pages.push(bytes[bytes.len() - geometry.bytes() as usize..].to_vec());
         }
         // The bits are those of the keys, whatever the way they took.
-        assert!(pages[0] == pages[1] && pages[1] == pages[2], "{plan:?}");
+        assert!(pages[0] == pages[1] && pages[1] == pages[2], "{geometry:?}");
     }
 }
 
@@ -122,13 +133,13 @@ fn rates_are_those_of_a_filter_in_memory_for_any_number_of_pages() {
     let (items, queries) = (8_000_000, 3_000_000);
     for pages in [1, 16, 128, 4096] {
         for layout in [Layout::Standard, Layout::Blocked] {
-            let plan = Plan::builder(16 << 20, 5)
+            let geometry = Geometry::builder(16 << 20, 5)
                 .page_bytes((16 << 20) / pages)
                 .layout(layout)
                 .build()
                 .unwrap();
             let options = memory(64 << 20);
-            build(&path, &plan, &options, 0..items);
+            build(&path, &geometry, &options, 0..items);
             let filter = Filter::open(&path).unwrap();
             let mut hits = 0;
             let mut prober = filter
@@ -138,30 +149,30 @@ fn rates_are_those_of_a_filter_in_memory_for_any_number_of_pages() {
                 prober.submit(&scatter(ABSENT + key), key).unwrap();
             }
             prober.finish().unwrap();
-            let (bits, hashes) = (plan.params().bits(), plan.params().hashes());
+            let (bits, hashes) = (geometry.params().bits(), geometry.params().hashes());
             let theory = match layout {
                 Layout::Blocked => bloomgrove::raw::math::blocked_fpr(bits, hashes, items),
                 _ => bloomgrove::raw::math::standard_fpr(bits, hashes, items),
             };
             let what = format!("{pages} pages, {layout:?}");
-            assert_rate(hits, queries, plan.expected_fpr(items), &what);
+            assert_rate(hits, queries, geometry.expected_fpr(items), &what);
             // Entries are long enough not to show.
-            assert!(plan.expected_fpr(items) / theory < 1.02, "{what}");
+            assert!(geometry.expected_fpr(items) / theory < 1.02, "{what}");
         }
     }
 }
 
 #[test]
-fn short_entries_cost_what_the_plan_says() {
+fn short_entries_cost_what_the_geometry_says() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("filter.grove");
     let (items, queries) = (1_000_000, 4_000_000);
-    let plan = Plan::builder(8 << 20, 8)
+    let geometry = Geometry::builder(8 << 20, 8)
         .page_bytes(1 << 19)
         .entry_bytes(3)
         .build()
         .unwrap();
-    build(&path, &plan, &memory(8 << 20), 0..items);
+    build(&path, &geometry, &memory(8 << 20), 0..items);
     let filter = Filter::open(&path).unwrap();
     let mut hits = 0;
     let mut prober = filter
@@ -171,7 +182,7 @@ fn short_entries_cost_what_the_plan_says() {
         prober.submit(&scatter(ABSENT + key), key).unwrap();
     }
     prober.finish().unwrap();
-    let expected = plan.expected_fpr(items);
+    let expected = geometry.expected_fpr(items);
     assert!(expected > 0.003, "{expected}");
     assert_rate(hits, queries, expected, "entries of three bytes");
 }
@@ -180,13 +191,10 @@ fn short_entries_cost_what_the_plan_says() {
 fn keys_can_be_added_until_the_file_is_finished() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("filter.grove");
-    let plan = Plan::builder(1 << 20, 6)
-        .page_bytes(1 << 16)
-        .build()
-        .unwrap();
+    let geometry = pages_of(1 << 16, 1 << 20);
     let options = memory(1 << 20);
     let state = || Filter::open(&path).unwrap().state().unwrap();
-    let mut builder = Builder::create(&path, &plan, &options).unwrap();
+    let mut builder = Builder::create(&path, &geometry, &options).unwrap();
     assert_eq!((state().phase, state().keys), (Phase::Synced, 0));
     builder.insert("one").unwrap();
     assert_eq!((state().phase, state().keys), (Phase::Building, 0));
@@ -200,22 +208,19 @@ fn keys_can_be_added_until_the_file_is_finished() {
     assert_eq!(builder.keys(), 1);
     builder.insert("three").unwrap();
     builder.finish().unwrap();
-    assert_eq!((state().phase, state().keys), (Phase::Sealed, 2));
+    assert_eq!((state().phase, state().keys), (Phase::Finished, 2));
     let filter = Filter::open(&path).unwrap();
     assert!(filter.contains("one").unwrap() && filter.contains("three").unwrap());
     let error = Builder::open(&path, &options).unwrap_err();
-    assert!(matches!(error.kind(), Error::Sealed), "{error}");
+    assert!(matches!(error.kind(), Error::Finished), "{error}");
 }
 
 #[test]
 fn probing_while_building_sees_every_synced_key() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("filter.grove");
-    let plan = Plan::builder(4 << 20, 6)
-        .page_bytes(1 << 18)
-        .build()
-        .unwrap();
-    let mut builder = Builder::create(&path, &plan, &memory(1 << 20)).unwrap();
+    let geometry = pages_of(1 << 18, 4 << 20);
+    let mut builder = Builder::create(&path, &geometry, &memory(1 << 20)).unwrap();
     let (synced, done) = (AtomicU64::new(0), AtomicBool::new(false));
     std::thread::scope(|scope| {
         for reader in 0..3u64 {
@@ -255,25 +260,25 @@ fn probing_while_building_sees_every_synced_key() {
 fn what_cannot_be_done_is_said_and_damages_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("filter.grove");
-    let plan = Plan::builder(1 << 20, 6).page_bytes(4096).build().unwrap();
-    let params = |plan: Result<Plan, Error>| match plan {
+    let geometry = pages_of(4096, 1 << 20);
+    let params = |geometry: Result<Geometry, Error>| match geometry {
         Err(Error::Params { what }) => what,
         other => panic!("{other:?}"),
     };
     // A page size that does not divide, or is none.
     let bytes = 1 << 20;
-    assert!(params(Plan::builder(bytes, 6).page_bytes(12288).build()).contains("12288"));
-    assert!(params(Plan::builder(3000, 6).page_bytes(1000).build()).contains("4096"));
-    assert!(params(Plan::builder(0, 6).build()).contains("0 bytes"));
-    assert!(params(Plan::builder(bytes, 6).page_bytes(0).build()).contains("pages of 0"));
-    assert!(params(Plan::builder(bytes, 6).entry_bytes(2).build()).contains("3 to 8"));
-    assert!(params(Plan::builder(1 << 62, 6).page_bytes(1 << 30).build()).contains("bits"));
+    assert!(params(Geometry::builder(bytes, 6).page_bytes(12288).build()).contains("12288"));
+    assert!(params(Geometry::builder(3000, 6).page_bytes(1000).build()).contains("4096"));
+    assert!(params(Geometry::builder(0, 6).build()).contains("0 bytes"));
+    assert!(params(Geometry::builder(bytes, 6).page_bytes(0).build()).contains("pages of 0"));
+    assert!(params(Geometry::builder(bytes, 6).entry_bytes(2).build()).contains("3 to 8"));
+    assert!(params(Geometry::builder(1 << 62, 6).page_bytes(1 << 30).build()).contains("bits"));
     let affine = Family::Affine(Affine::seeded(10_007, 6, 1).unwrap());
-    let standard = Plan::builder(bytes, 6).layout(Layout::Standard);
+    let standard = Geometry::builder(bytes, 6).layout(Layout::Standard);
     assert!(params(standard.family(affine).build()).contains("affine"));
 
     // Too little memory: for the blocks, for the pages. The file is not even made.
-    let error = Builder::create(&path, &plan, &memory(50_000)).unwrap_err();
+    let error = Builder::create(&path, &geometry, &memory(50_000)).unwrap_err();
     let Error::Budget {
         given: 50_000,
         least,
@@ -282,31 +287,28 @@ fn what_cannot_be_done_is_said_and_damages_nothing() {
         panic!("{error}");
     };
     assert!(!path.exists());
-    build(&path, &plan, &memory(least), 0..50_000);
+    build(&path, &geometry, &memory(least), 0..50_000);
     let before = std::fs::read(&path).unwrap();
     let filter = Filter::open(&path).unwrap();
     let error = filter.prober(&memory(least - 1), |_, _| ()).unwrap_err();
     assert!(matches!(error.kind(), Error::Budget { .. }), "{error}");
-    let error = Builder::create(&path, &plan, &memory(least - 1)).unwrap_err();
+    let error = Builder::create(&path, &geometry, &memory(least - 1)).unwrap_err();
     assert!(matches!(error.kind(), Error::Budget { .. }), "{error}");
 
     // No disk has room for this.
-    let huge = Plan::builder(1 << 44, 6)
-        .page_bytes(1 << 30)
-        .build()
-        .unwrap();
+    let huge = pages_of(1 << 30, 1 << 44);
     let error = Builder::create(&path, &huge, &memory(8 << 30)).unwrap_err();
     assert!(matches!(error.kind(), Error::Io { .. }), "{error}");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
     assert!(std::fs::read(&path).unwrap() == before);
 
     // Somebody else is at it.
-    let mut builder = Builder::create(&path, &plan, &memory(1 << 20)).unwrap();
+    let mut builder = Builder::create(&path, &geometry, &memory(1 << 20)).unwrap();
     builder.insert("key").unwrap();
     builder.sync().unwrap();
     for error in [
         Builder::open(&path, &memory(1 << 20)).unwrap_err(),
-        Builder::create(&path, &plan, &memory(1 << 20)).unwrap_err(),
+        Builder::create(&path, &geometry, &memory(1 << 20)).unwrap_err(),
     ] {
         assert!(matches!(error.kind(), Error::Busy), "{error}");
     }
@@ -346,11 +348,8 @@ fn what_cannot_be_done_is_said_and_damages_nothing() {
 fn blocks_that_have_waited_too_long_are_flushed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("filter.grove");
-    let plan = Plan::builder(1 << 20, 6)
-        .page_bytes(1 << 16)
-        .build()
-        .unwrap();
-    build(&path, &plan, &memory(1 << 20), 0..1000);
+    let geometry = pages_of(1 << 16, 1 << 20);
+    build(&path, &geometry, &memory(1 << 20), 0..1000);
     let filter = Filter::open(&path).unwrap();
     let mut options = memory(1 << 20);
     options.t_max = Some(Duration::from_millis(5));
@@ -373,7 +372,7 @@ fn blocks_that_have_waited_too_long_are_flushed() {
         assert!(began.elapsed() < Duration::from_secs(20));
     }
     assert_eq!(prober.next_deadline(), None);
-    assert!(prober.figures().flushes >= 10);
+    assert!(prober.finish().unwrap().flushes >= 10);
 }
 
 /// Nobody closes the queue: every answer comes by itself, and from several threads.
@@ -381,11 +380,8 @@ fn blocks_that_have_waited_too_long_are_flushed() {
 fn a_queue_answers_by_itself_and_says_how_long_it_took() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("filter.grove");
-    let plan = Plan::builder(2 << 20, 6)
-        .page_bytes(1 << 16)
-        .build()
-        .unwrap();
-    build(&path, &plan, &memory(1 << 20), 0..50_000);
+    let geometry = pages_of(1 << 16, 2 << 20);
+    build(&path, &geometry, &memory(1 << 20), 0..50_000);
     let filter = Filter::open(&path).unwrap();
     for t_max in [1, 30] {
         let t_max = Duration::from_millis(t_max);

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use bloomgrove::buffered::{Builder, Filter, Options, Phase, Plan};
+use bloomgrove::buffered::{BufferOptions, Builder, Filter, Geometry, Phase};
 use support::scatter;
 
 const KILLS: u64 = 200;
@@ -17,8 +17,11 @@ const STEP: u64 = 4000;
 /// Names the file to the child.
 const CHILD: &str = "BLOOMGROVE_BUILD_UNTIL_KILLED";
 
-fn options() -> Options {
-    Options::with_memory(1 << 20)
+fn options() -> BufferOptions {
+    BufferOptions {
+        memory: 1 << 20,
+        ..BufferOptions::default()
+    }
 }
 
 /// What the child does: add keys, sync, say how many are sure, and so on until it is killed.
@@ -42,7 +45,7 @@ fn build_until_killed() {
 fn every_key_of_a_reported_sync_survives_a_kill() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("filter.grove");
-    let plan = Plan::builder(4 << 20, 4)
+    let geometry = Geometry::builder(4 << 20, 4)
         .page_bytes(1 << 16)
         .build()
         .unwrap();
@@ -51,7 +54,7 @@ fn every_key_of_a_reported_sync_survives_a_kill() {
     for kill in 0..KILLS {
         // Now and then from the start: pages that were never written are another case.
         if kill % 10 == 0 {
-            drop(Builder::create(&path, &plan, &options()).unwrap());
+            drop(Builder::create(&path, &geometry, &options()).unwrap());
         }
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "build_until_killed", "--nocapture"])
@@ -83,7 +86,7 @@ fn every_key_of_a_reported_sync_survives_a_kill() {
         let filter = Filter::open(&path).unwrap();
         let state = filter.state().unwrap();
         assert!(state.keys >= last, "{} of {last} keys", state.keys);
-        assert_ne!(state.phase, Phase::Sealed);
+        assert_ne!(state.phase, Phase::Finished);
         interrupted += u64::from(state.phase == Phase::Interrupted);
         most = most.max(state.keys);
         let mut missing = 0;

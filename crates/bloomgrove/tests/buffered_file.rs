@@ -4,7 +4,7 @@ mod support;
 
 use std::path::{Path, PathBuf};
 
-use bloomgrove::buffered::{Builder, Filter, Options, Phase, Plan};
+use bloomgrove::buffered::{BufferOptions, Builder, Filter, Geometry, Phase};
 use bloomgrove::format::Notes;
 use bloomgrove::{Layout, verify};
 use xxhash_rust::xxh3::xxh3_64;
@@ -14,12 +14,15 @@ const GOLDEN_RATIO: u64 = 0x9e37_79b9_7f4a_7c15;
 const STATES: usize = 4096;
 const PAGES: usize = 3 * 4096;
 
-fn options() -> Options {
-    Options::with_memory(1 << 20)
+fn options() -> BufferOptions {
+    BufferOptions {
+        memory: 1 << 20,
+        ..BufferOptions::default()
+    }
 }
 
-fn plan(layout: Layout) -> Plan {
-    Plan::builder(3 * 4096, 3)
+fn geometry(layout: Layout) -> Geometry {
+    Geometry::builder(3 * 4096, 3)
         .page_bytes(4096)
         .layout(layout)
         .seed(42)
@@ -35,7 +38,7 @@ fn keys() -> Vec<Vec<u8>> {
 
 fn write(path: &Path, layout: Layout, finish: bool) {
     let notes = Notes::new().with("items", 24).with("keys", "text");
-    let mut builder = Builder::create_with(path, &plan(layout), &options(), &notes).unwrap();
+    let mut builder = Builder::create_with(path, &geometry(layout), &options(), &notes).unwrap();
     builder.insert_batch(&keys()).unwrap();
     match finish {
         true => drop(builder.finish().unwrap()),
@@ -71,11 +74,15 @@ fn golden_files_go_both_ways() {
         assert!(old == new, "{name}: the same value writes other bytes now");
         verify(&path).unwrap();
         let filter = Filter::open(&path).unwrap();
-        assert_eq!(*filter.plan(), plan(layout));
+        assert_eq!(*filter.geometry(), geometry(layout));
         assert_eq!(filter.notes().get("items"), Some("24"));
         assert_eq!(*filter.notes(), Notes::of_file(&path).unwrap());
         let state = filter.state().unwrap();
-        let phase = if finish { Phase::Sealed } else { Phase::Synced };
+        let phase = if finish {
+            Phase::Finished
+        } else {
+            Phase::Synced
+        };
         assert_eq!((state.phase, state.keys), (phase, 24));
         for key in keys() {
             assert!(filter.contains(&key).unwrap(), "{name}");
@@ -101,7 +108,7 @@ fn the_format_document_tells_every_bit() {
             u64::from_le_bytes(bytes)
         };
         assert_eq!(int(10, 2), 4, "content: a buffered filter");
-        // The sections, and the plan.
+        // The sections, and the geometry.
         let mut at = 64;
         for kind in [1, 3, 8] {
             assert_eq!(file[at..at + 4], *b"SECT");

@@ -5,8 +5,9 @@ mod support;
 
 use std::path::{Path, PathBuf};
 
-use bloomgrove::codec::{self, Kind, Model};
+use bloomgrove::codec;
 use bloomgrove::format::Notes;
+use bloomgrove::raw::codec::{Kind, Model, compress_with, delta_with};
 use bloomgrove::{Error, Filter, Params};
 use proptest::prelude::*;
 use support::{every_kind, filled, parts, sealed};
@@ -15,14 +16,14 @@ const MODELS: [Model; 3] = [Model::Framed, Model::Static, Model::Adaptive];
 
 fn compressed(filter: &Filter, model: Model, notes: &Notes) -> Vec<u8> {
     let mut message = Vec::new();
-    let bytes = codec::compress_with(filter, model, notes, &mut message).unwrap();
+    let bytes = compress_with(filter, model, notes, &mut message).unwrap();
     assert_eq!(bytes, message.len() as u64);
     message
 }
 
 fn delta_of(old: &Filter, new: &Filter, model: Model) -> Vec<u8> {
     let mut message = Vec::new();
-    codec::delta_with(old, new, model, &Notes::new(), &mut message).unwrap();
+    delta_with(old, new, model, &Notes::new(), &mut message).unwrap();
     message
 }
 

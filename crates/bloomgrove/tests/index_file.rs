@@ -3,7 +3,6 @@
 
 mod support;
 
-use bloomgrove::format::Notes;
 use bloomgrove::index::{Duplicates, Index, IndexFile, Scope, Shape};
 use bloomgrove::{Error, Filter, Params, verify};
 use tempfile::TempDir;
@@ -52,7 +51,7 @@ fn a_scope_is_right_or_stale_after_every_change() {
             index.rename("a", "n").unwrap();
         }),
         ("retag", |index, _| {
-            index.retag("a", "t").unwrap();
+            index.set_tag("a", "t").unwrap();
         }),
         ("add", |index, more| {
             index.add("n", more).unwrap();
@@ -77,8 +76,7 @@ fn a_scope_is_right_or_stale_after_every_change() {
     ];
     for (what, change) in changes {
         for in_memory in [false, true] {
-            let mut file =
-                IndexFile::create(&path, &index(&params, &["a", "b", "c"]), Notes::new()).unwrap();
+            let mut file = IndexFile::create(&path, &index(&params, &["a", "b", "c"])).unwrap();
             if in_memory {
                 file.rearrange(Some(Shape::Loose)).unwrap();
             }
@@ -143,7 +141,7 @@ fn nobody_replaces_a_file_under_a_writer_and_no_commit_goes_nowhere() {
     let busy =
         |result: Result<(), Error>| assert!(matches!(result.unwrap_err().kind(), Error::Busy));
     busy(empty.save(&path));
-    busy(IndexFile::create(&path, &empty, Notes::new()).map(drop));
+    busy(IndexFile::create(&path, &empty).map(drop));
     file.add("a", &filter(&params, "x")).unwrap();
     file.commit().unwrap();
     assert_eq!(Index::open(&path).unwrap().count("x"), 1);
@@ -170,7 +168,7 @@ fn an_unfinished_end_stays_until_something_is_appended() {
     let params = params(4096);
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("index.grove");
-    let mut file = IndexFile::create(&path, &Index::new(params.clone()), Notes::new()).unwrap();
+    let mut file = IndexFile::create(&path, &Index::new(params.clone())).unwrap();
     file.add("a", &filter(&params, "x")).unwrap();
     file.commit().unwrap();
     drop(file);
@@ -224,7 +222,7 @@ fn a_file_is_written_anew_when_it_is_mostly_out_of_use_and_only_then() {
     let look = || std::fs::metadata(&path).unwrap();
     // Small filters with long names and tags, as of files: one more is one more.
     let small = params(256);
-    let mut file = IndexFile::create(&path, &Index::new(small.clone()), Notes::new()).unwrap();
+    let mut file = IndexFile::create(&path, &Index::new(small.clone())).unwrap();
     let one = filter(&small, "x");
     for i in 0..20_000 {
         let name = format!("folder/of/some/length/file-{i:010}.txt.gz");
@@ -251,7 +249,7 @@ fn a_file_is_written_anew_when_it_is_mostly_out_of_use_and_only_then() {
         if seal {
             index.seal().unwrap();
         }
-        let mut file = IndexFile::create(&path, &index, Notes::new()).unwrap();
+        let mut file = IndexFile::create(&path, &index).unwrap();
         let full = look().len();
         for i in 1..5000 {
             file.remove(format!("{i}")).unwrap();
@@ -273,7 +271,7 @@ fn a_file_that_cannot_be_written_anew_grows() {
     let params = params(4096);
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("index.grove");
-    let mut file = IndexFile::create(&path, &Index::new(params.clone()), Notes::new()).unwrap();
+    let mut file = IndexFile::create(&path, &Index::new(params.clone())).unwrap();
     for i in 0..2000 {
         file.add(format!("{i}"), &filter(&params, "x")).unwrap();
     }
@@ -301,15 +299,15 @@ fn replaced_sets_are_laid_out_as_new_ones_are() {
             .add(format!("{i}"), &filter(&params, &format!("k{i}")))
             .unwrap();
     }
-    let mut file = IndexFile::create(&path, &index, Notes::new()).unwrap();
+    let mut file = IndexFile::create(&path, &index).unwrap();
     for i in 0..500 {
         file.replace(format!("{i}"), &filter(&params, &format!("n{i}")))
             .unwrap();
     }
     file.assert_invariants();
-    let open = file.segments_info();
+    let open = file.segments();
     let open = open.iter().find(|info| !info.in_file).unwrap();
-    assert_eq!((open.sets, open.shape), (500, open.plan.shape));
+    assert_eq!((open.sets, open.shape), (500, open.choice.shape));
     for i in 0..500 {
         assert!(file.any(format!("n{i}").as_str()));
     }
@@ -346,7 +344,7 @@ fn opening_beside_a_writer_that_cuts_off_never_fails() {
     let params = params(1 << 14);
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("index.grove");
-    let mut file = IndexFile::create(&path, &index(&params, &["a"]), Notes::new()).unwrap();
+    let mut file = IndexFile::create(&path, &index(&params, &["a"])).unwrap();
     let start = std::fs::metadata(&path).unwrap().len() as usize;
     for i in 0..50 {
         file.add(format!("b{i}"), &filter(&params, "x")).unwrap();

@@ -116,7 +116,7 @@ impl Pair {
         let path = folder.path().join("index.grove");
         let index = Index::new(params.clone());
         Self {
-            file: IndexFile::create(&path, &index, Default::default()).unwrap(),
+            file: IndexFile::create(&path, &index).unwrap(),
             folder,
             naive: Naive::default(),
             params,
@@ -143,7 +143,7 @@ impl Pair {
             return;
         }
         let set = NaiveSet {
-            id: added.unwrap().get(),
+            id: u64::from(added.unwrap()),
             tag,
             slices: [(None, (filter, keys))].into(),
         };
@@ -154,7 +154,7 @@ impl Pair {
     fn remove(&mut self, name: &str) {
         let removed = self.file.remove(name);
         match self.naive.sets.remove(name) {
-            Some(set) => assert_eq!(removed.unwrap().get(), set.id),
+            Some(set) => assert_eq!(u64::from(removed.unwrap()), set.id),
             None => assert!(matches!(removed, Err(Error::UnknownSet { .. }))),
         }
     }
@@ -185,7 +185,7 @@ impl Pair {
                     assert!(matches!(added, Err(Error::DuplicateSet { .. })));
                     return;
                 }
-                let id = added.unwrap().get();
+                let id = u64::from(added.unwrap());
                 let set = self.naive.sets.entry(name).or_insert(NaiveSet {
                     id,
                     tag: Vec::new(),
@@ -232,7 +232,7 @@ impl Pair {
                     assert!(matches!(replaced, Err(Error::UnknownSet { .. })));
                     return;
                 };
-                assert_eq!(replaced.unwrap().get(), set.id);
+                assert_eq!(u64::from(replaced.unwrap()), set.id);
                 set.slices = [(None, (filter, keys))].into();
             }
             Op::Rename { name, to } => {
@@ -246,13 +246,13 @@ impl Pair {
                     (true, true) => assert!(matches!(renamed, Err(Error::DuplicateSet { .. }))),
                     (true, false) => {
                         let set = self.naive.sets.remove(&text(name)).unwrap();
-                        assert_eq!(renamed.unwrap().get(), set.id);
+                        assert_eq!(u64::from(renamed.unwrap()), set.id);
                         self.naive.sets.insert(text(to), set);
                     }
                 }
             }
             Op::Retag { name, tag } => {
-                let tagged = self.file.retag(text(name), [tag]);
+                let tagged = self.file.set_tag(text(name), [tag]);
                 match self.naive.sets.get_mut(&text(name)) {
                     Some(set) => {
                         tagged.unwrap();
@@ -282,7 +282,7 @@ impl Pair {
                 // The file must let go of its lock first.
                 let other = self.folder.path().join("unused.grove");
                 let empty = Index::new(self.params.clone());
-                self.file = IndexFile::create(other, &empty, Default::default()).unwrap();
+                self.file = IndexFile::create(other, &empty).unwrap();
                 self.file = IndexFile::open(path).unwrap();
             }
         }
@@ -313,7 +313,7 @@ impl Pair {
         }
         merged.unwrap();
         for (name, (filter, keys)) in added {
-            let id = self.file.get(&name).unwrap().id().get();
+            let id = self.file.get(&name).unwrap().id().into();
             let set = self.naive.sets.entry(name).or_insert(NaiveSet {
                 id,
                 tag: Vec::new(),
@@ -339,9 +339,7 @@ impl Pair {
         assert_eq!(index.len(), self.naive.sets.len());
         for (name, set) in &self.naive.sets {
             let found = index.get(name).unwrap();
-            assert_eq!((found.id().get(), found.tag()), (set.id, &*set.tag));
-            let by_id = index.get_by_id(set.id.into()).unwrap();
-            assert_eq!(by_id.name(), name.as_bytes());
+            assert_eq!((u64::from(found.id()), found.tag()), (set.id, &*set.tag));
             let mut whole = Filter::new(self.params.clone()).unwrap();
             for (filter, _) in set.slices.values() {
                 whole.union_with(filter).unwrap();
@@ -362,7 +360,7 @@ impl Pair {
         let names = |sets: &[bloomgrove::index::Set<'_>]| -> Vec<(u64, String)> {
             let name = |set: &bloomgrove::index::Set<'_>| {
                 (
-                    set.id().get(),
+                    u64::from(set.id()),
                     String::from_utf8(set.name().to_vec()).unwrap(),
                 )
             };
@@ -373,9 +371,9 @@ impl Pair {
         let within = index.within(&scope).unwrap();
         for (i, &key) in keys.iter().enumerate() {
             let wanted = self.naive.which(key, |_| true);
-            assert_eq!(names(many.get(i)), wanted);
+            assert_eq!(names(&many[i]), wanted);
             if i % 8 == 0 {
-                let (sets, figures) = index.explain(&key);
+                let (sets, figures) = index.view().explain(&key);
                 assert_eq!(names(&sets), wanted);
                 assert!(figures.filters_tested >= wanted.len() as u64);
                 assert_eq!(index.count(&key), wanted.len());
@@ -399,7 +397,7 @@ impl Pair {
             }
         }
         counts.retain(|_, count| *count >= 2);
-        let found = index.at_least(2, asked);
+        let found = index.view().at_least(2, asked);
         assert!(found.is_sorted_by_key(|(_, count)| std::cmp::Reverse(*count)));
         let found: BTreeMap<_, _> = found
             .iter()

@@ -54,7 +54,6 @@ proptest! {
             for key in &list {
                 shared.insert(key);
                 prop_assert!(shared.contains(key));
-                prop_assert!(shared.contains_probe(&params.probe(key)));
             }
             prop_assert!(single == shared.into_filter(), "{}", params);
 
@@ -193,7 +192,6 @@ fn mismatched_parameters_are_an_error_with_both() {
             left.union_with(&right).unwrap_err(),
             left.intersect_with(&right).unwrap_err(),
             left.estimated_common_items(&right).unwrap_err(),
-            left.estimated_union_items(&right).unwrap_err(),
         ];
         for error in errors {
             let message = error.to_string();
@@ -312,8 +310,10 @@ fn estimates_are_near_the_truth() {
             assert!(off < share, "{found} for {truth}, {params}");
         };
         near(a.estimated_items(), 60_000.0, 0.01);
-        near(a.estimated_union_items(&b).unwrap(), 100_000.0, 0.01);
         near(a.estimated_common_items(&b).unwrap(), 20_000.0, 0.05);
+        let mut union = a.to_owned().unwrap();
+        union.union_with(&b).unwrap();
+        near(union.estimated_items(), 100_000.0, 0.01);
         assert_eq!(of(0..0).estimated_items(), 0.0);
     }
     let mut full = Filter::new(Params::builder(64, 2).build().unwrap()).unwrap();

@@ -6,7 +6,7 @@ mod support;
 use std::path::{Path, PathBuf};
 
 use bloomgrove::sample::{
-    IndexOptions, Name, NameIndex, Namespace, Options, Reconstruction, Sampler, Way,
+    Name, NameIndex, NameIndexOptions, Namespace, Reconstruction, SampleOptions, Sampler, Way,
 };
 use bloomgrove::{Affine, Error, Family, Filter, Params, verify};
 
@@ -65,7 +65,13 @@ fn what_is_saved_opens_as_it_was() {
     let [saved, built] = ["saved", "built"].map(|name| folder.path().join(name));
     let filter = filter(&params());
     for ((name, names), (_, again)) in namespaces().into_iter().zip(namespaces()) {
-        for options in [IndexOptions::default(), IndexOptions::default().lean()] {
+        for options in [
+            NameIndexOptions::default(),
+            NameIndexOptions {
+                second: false,
+                ..NameIndexOptions::default()
+            },
+        ] {
             let ours = match name {
                 "range" => Namespace::range(100..1000).unwrap(),
                 _ => {
@@ -79,7 +85,10 @@ fn what_is_saved_opens_as_it_was() {
             let index = NameIndex::build(&params(), ours, options).unwrap();
             index.save(&saved).unwrap();
             // Built with hardly any memory, it is the same file.
-            let tight = options.memory(1000);
+            let tight = NameIndexOptions {
+                memory: 1000,
+                ..options
+            };
             NameIndex::build_to(&built, &params(), &names, tight, &mut quiet()).unwrap();
             assert_eq!(
                 std::fs::read(&saved).unwrap(),
@@ -120,7 +129,7 @@ fn names_added_to_a_file_are_found_with_the_others() {
     let hashed = Params::builder(5000, 3).build().unwrap();
     for params in [affine, hashed] {
         let first = Namespace::occupied(0..2_000_000, [1, 1000, 1999]).unwrap();
-        let options = IndexOptions::default();
+        let options = NameIndexOptions::default();
         NameIndex::build_to(&path, &params, &first, options, &mut quiet()).unwrap();
         let mut all = vec![1, 1000, 1999];
         let mut in_memory = NameIndex::build(&params, first, options).unwrap();
@@ -152,7 +161,7 @@ fn names_added_to_a_file_are_found_with_the_others() {
             .collect();
         for index in [&opened, &in_memory] {
             for way in [Way::Scan, Way::Index] {
-                let list = Reconstruction::with(&filter, index, &Options::new().way(way)).unwrap();
+                let list = Reconstruction::with(&filter, index, &support::listed_by(way)).unwrap();
                 assert_eq!(list.integers().unwrap(), wanted);
             }
         }
@@ -172,7 +181,7 @@ fn a_file_that_grows_for_long_is_written_anew() {
         &path,
         &params(),
         &first,
-        IndexOptions::default(),
+        NameIndexOptions::default(),
         &mut quiet(),
     )
     .unwrap();
@@ -196,7 +205,7 @@ fn a_build_that_is_broken_off_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("names.grove");
     let names = Namespace::range(0..100_000).unwrap();
-    let options = IndexOptions::default();
+    let options = NameIndexOptions::default();
     let mut stop = |_, _| Err(Error::Interrupted);
     let built = NameIndex::build_to(&path, &params(), &names, options, &mut stop);
     assert!(matches!(built.unwrap_err().kind(), Error::Interrupted));
@@ -228,7 +237,7 @@ fn wrong_files_and_wrong_parameters_are_named() {
         "{error}"
     );
     let names = Namespace::range(0..1000).unwrap();
-    let index = NameIndex::build(&params(), names, IndexOptions::default()).unwrap();
+    let index = NameIndex::build(&params(), names, NameIndexOptions::default()).unwrap();
     let other = filter(&Params::builder(800, 3).build().unwrap());
     let error = Sampler::new(&other, &index).unwrap_err();
     assert!(matches!(error, Error::Incompatible { .. }), "{error}");
@@ -237,7 +246,7 @@ fn wrong_files_and_wrong_parameters_are_named() {
         .family(Family::Affine(functions))
         .build()
         .unwrap();
-    let error = NameIndex::build(&affine, texts(0..10), IndexOptions::default()).unwrap_err();
+    let error = NameIndex::build(&affine, texts(0..10), NameIndexOptions::default()).unwrap_err();
     assert!(error.to_string().contains("integers"), "{error}");
 }
 
@@ -254,7 +263,7 @@ fn samples() -> Vec<Vec<u8>> {
             &path,
             &params,
             &names,
-            IndexOptions::default(),
+            NameIndexOptions::default(),
             &mut quiet(),
         )
         .unwrap();
@@ -267,7 +276,7 @@ fn samples() -> Vec<Vec<u8>> {
 
 fn use_everything(path: &Path) {
     let _ = verify(path);
-    let Ok(index) = NameIndex::open(path) else {
+    let Ok(mut index) = NameIndex::open(path) else {
         return;
     };
     let Ok(mut filter) = Filter::new(index.params().clone()) else {
@@ -276,9 +285,11 @@ fn use_everything(path: &Path) {
     filter.insert(&10u64);
     filter.insert("name 00003");
     for way in [None, Some(Way::Scan), Some(Way::Index)] {
-        let mut options = Options::new();
-        options.way = way;
-        options.threads = Some(1);
+        let options = SampleOptions {
+            way,
+            threads: Some(1),
+            ..SampleOptions::default()
+        };
         if let Ok(list) = Reconstruction::with(&filter, &index, &options) {
             let _ = list.names();
         }
@@ -286,7 +297,7 @@ fn use_everything(path: &Path) {
     if let Ok(mut sampler) = Sampler::new(&filter, &index) {
         let _ = sampler.draw(5);
     }
-    let _ = (index.bytes(), index.namespace().rank_of(10));
+    let _ = (index.bytes(), index.add(Namespace::integers([10]).unwrap()));
 }
 
 #[test]
@@ -364,7 +375,7 @@ fn golden_files_go_both_ways() {
     for (name, names) in namespaces() {
         let path = golden(&format!("v1-names-{name}.grove"));
         let write = |path: &Path| {
-            let options = IndexOptions::default();
+            let options = NameIndexOptions::default();
             NameIndex::build_to(path, &params(), &names, options, &mut quiet()).unwrap();
         };
         if std::env::var_os("BLOOMGROVE_WRITE_GOLDEN").is_some() && !path.exists() {

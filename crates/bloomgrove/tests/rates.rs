@@ -2,7 +2,8 @@
 
 mod support;
 
-use bloomgrove::{Derivation, Family, Filter, Layout, Params, tune};
+use bloomgrove::raw::hash::first_prime_from;
+use bloomgrove::{Derivation, Family, Filter, Layout, Params, raw::tune};
 use support::{assert_rate, scatter};
 
 const ABSENT: u64 = 1 << 40;
@@ -118,7 +119,7 @@ fn every_family_reaches_the_rate() {
     ] {
         for derivation in [Derivation::Independent, Derivation::KirschMitzenmacher] {
             // A prime size, where double hashing has no short cycles.
-            let bits = tune::first_prime_from(items * 10).unwrap();
+            let bits = first_prime_from(items * 10).unwrap();
             let params = Params::builder(bits, 7)
                 .family(family.clone())
                 .derivation(derivation)

@@ -2,9 +2,10 @@
 
 mod support;
 
+use bloomgrove::raw::hash::first_prime_from;
 use bloomgrove::sample::{
-    Estimate, IndexOptions, Method, Name, NameIndex, Namespace, Options, Query, Reconstruction,
-    Sampler, Way,
+    Estimate, Method, Name, NameIndex, NameIndexOptions, Namespace, Query, Reconstruction,
+    SampleOptions, Sampler, Way,
 };
 use bloomgrove::{Affine, Error, Family, Filter, Layout, Params, tune};
 
@@ -96,7 +97,10 @@ fn the_planner_takes_the_short_way_and_says_why() {
     let filter = filled(&params, names, 0..1000);
     let range = Namespace::range(0..names).unwrap();
     let plan = |draws| {
-        let options = Options::new().draws(draws);
+        let options = SampleOptions {
+            draws,
+            ..SampleOptions::default()
+        };
         Sampler::with(&filter, &range, &options)
             .unwrap()
             .plan()
@@ -111,7 +115,11 @@ fn the_planner_takes_the_short_way_and_says_why() {
         plan(1_000_000)
     );
     // No memory for a list: draw by draw.
-    let tight = Options::new().draws(1_000_000).memory(100);
+    let tight = SampleOptions {
+        draws: 1_000_000,
+        memory: 100,
+        ..SampleOptions::default()
+    };
     assert_eq!(
         Sampler::with(&filter, &range, &tight)
             .unwrap()
@@ -123,7 +131,7 @@ fn the_planner_takes_the_short_way_and_says_why() {
     let index = NameIndex::build(
         &params,
         Namespace::range(0..names).unwrap(),
-        IndexOptions::default(),
+        NameIndexOptions::default(),
     );
     let index = index.unwrap();
     let sampler = Sampler::new(&filter, &index).unwrap();
@@ -144,7 +152,7 @@ fn the_planner_takes_the_short_way_and_says_why() {
         Method::Probe
     );
 
-    let functions = Affine::seeded(tune::first_prime_from(names).unwrap(), 3, 1).unwrap();
+    let functions = Affine::seeded(first_prime_from(names).unwrap(), 3, 1).unwrap();
     let affine = Params::builder(bits, 3)
         .family(Family::Affine(functions))
         .build()
@@ -169,17 +177,23 @@ fn the_planner_takes_the_short_way_and_says_why() {
 fn tests_of_a_draw_are_as_many_as_planned() {
     let names = 1_000_000;
     let bits = tune::bits_for_accuracy(names, 1000, 3, 0.9).ceil() as u64;
-    let functions = Affine::seeded(tune::first_prime_from(names).unwrap(), 3, 1).unwrap();
+    let functions = Affine::seeded(first_prime_from(names).unwrap(), 3, 1).unwrap();
     let params = Params::builder(bits, 3)
         .family(Family::Affine(functions))
         .build()
         .unwrap();
     let filter = filled(&params, names, 0..1000);
-    for options in [IndexOptions::default(), IndexOptions::default().lean()] {
+    for options in [
+        NameIndexOptions::default(),
+        NameIndexOptions {
+            second: false,
+            ..NameIndexOptions::default()
+        },
+    ] {
         let range = Namespace::range(0..names).unwrap();
         let index = NameIndex::build(&params, range, options).unwrap();
         for method in [Method::Probe, Method::Index, Method::Invert] {
-            let options = Options::new().method(method);
+            let options = support::drawn_by(method, 0);
             let mut sampler = Sampler::with(&filter, &index, &options).unwrap();
             sampler.draw(3000).unwrap();
             let work = sampler.work();
@@ -204,7 +218,7 @@ fn an_empty_filter_has_no_member() {
     let error = Sampler::new(&filter, &names).unwrap_err();
     assert!(matches!(error, Error::NoMember { names: 100 }), "{error}");
     let list = Reconstruction::new(&filter, &names).unwrap();
-    assert_eq!(list.estimate().members, 0.0);
+    assert_eq!(list.plan().estimate.members, 0.0);
     assert_eq!(list.names().unwrap(), []);
 }
 
@@ -215,7 +229,7 @@ fn of_a_full_filter_every_name_is_a_member() {
     assert_eq!(filter.fill(), 1.0);
     let names = Namespace::range(0..100).unwrap();
     let list = Reconstruction::new(&filter, &names).unwrap();
-    assert_eq!(list.estimate().members, 100.0);
+    assert_eq!(list.plan().estimate.members, 100.0);
     assert_eq!(list.names().unwrap().len(), 100);
     let mut sampler = Sampler::new(&filter, &names).unwrap();
     assert_eq!(sampler.draw_distinct(1000).unwrap().len(), 100);
@@ -233,11 +247,11 @@ fn a_namespace_without_members_is_told_apart_from_bad_luck() {
         let index = NameIndex::build(
             &params,
             Namespace::range(0..50_000).unwrap(),
-            IndexOptions::default(),
+            NameIndexOptions::default(),
         );
         let index = index.unwrap();
         for method in Method::ALL {
-            let options = Options::new().method(method);
+            let options = support::drawn_by(method, 0);
             match Sampler::with(&filter, &index, &options).and_then(|mut s| s.draw(1)) {
                 Err(Error::NoMember { names }) => assert_eq!(names, 50_000),
                 Err(Error::Closed { .. }) if method == Method::Invert => {}
@@ -293,15 +307,18 @@ fn what_cannot_be_is_refused() {
         assert!(error.to_string().contains("affine"), "{error}");
     }
     let range = Namespace::range(0..10).unwrap();
-    let outside = Options::new().within(100..200);
+    let outside = SampleOptions {
+        within: Some(100..200),
+        ..SampleOptions::default()
+    };
     let error = Sampler::with(&filter, &range, &outside).unwrap_err();
     assert!(matches!(error, Error::NoMember { names: 0 }), "{error}");
-    let error = Sampler::with(&filter, &range, &Options::new().method(Method::Index)).unwrap_err();
+    let error = Sampler::with(&filter, &range, &support::drawn_by(Method::Index, 0)).unwrap_err();
     assert!(error.to_string().contains("no index"), "{error}");
     let mut hashed = Filter::new(Params::builder(100, 2).build().unwrap()).unwrap();
     hashed.insert(&5u64);
     let error =
-        Reconstruction::with(&hashed, &range, &Options::new().way(Way::Invert)).unwrap_err();
+        Reconstruction::with(&hashed, &range, &support::listed_by(Way::Invert)).unwrap_err();
     assert!(error.to_string().contains("xxh3"), "{error}");
     let other = Query::of(&filter).and(Query::of(&hashed)).unwrap_err();
     assert!(matches!(other, Error::Incompatible { .. }));
@@ -325,9 +342,9 @@ fn draws_measure_how_many_members_there_are() {
         let filter = filled(&params, 1_000_000, 0..500);
         let names = Namespace::range(0..100_000).unwrap();
         let truth = members(&Query::of(&filter), &names) as f64;
-        let index = NameIndex::build(&params, names, IndexOptions::default()).unwrap();
+        let index = NameIndex::build(&params, names, NameIndexOptions::default()).unwrap();
         for method in methods {
-            let options = Options::new().method(method);
+            let options = support::drawn_by(method, 0);
             let mut sampler = Sampler::with(&filter, &index, &options).unwrap();
             assert_eq!(sampler.measured_members(), None);
             sampler.draw(5000).unwrap();
@@ -338,7 +355,7 @@ fn draws_measure_how_many_members_there_are() {
             );
         }
         let mut sampler =
-            Sampler::with(&filter, &index, &Options::new().method(Method::List)).unwrap();
+            Sampler::with(&filter, &index, &support::drawn_by(Method::List, 0)).unwrap();
         sampler.draw(1).unwrap();
         assert_eq!(sampler.measured_members(), Some(truth));
     }
@@ -359,9 +376,9 @@ fn few_bits_and_many_names_are_reconstructed_in_pieces() {
         let list = |way| {
             let mut pieces = 0;
             let mut found = 0;
-            let all = Reconstruction::with(&filter, &names, &Options::new().way(way)).unwrap();
+            let all = Reconstruction::with(&filter, &names, &support::listed_by(way)).unwrap();
             all.run(|some| {
-                (pieces, found) = (some.pieces, found + some.len());
+                (pieces, found) = (some.pieces, found + some.names().len());
                 std::ops::ControlFlow::Continue(())
             });
             (pieces, found, all.integers().unwrap())
@@ -378,7 +395,7 @@ fn listing_is_watched_and_can_be_broken_off() {
     let params = Params::for_items(1000, 0.001).unwrap();
     let filter = filled(&params, 3_000_000, 0..1000);
     let names = Namespace::range(0..3_000_000).unwrap();
-    let options = Options::new().method(Method::List);
+    let options = support::drawn_by(Method::List, 0);
     let mut told = Vec::new();
     let mut sampler = Sampler::with(&filter, &names, &options).unwrap();
     sampler.watch(|done, pieces| {
@@ -405,10 +422,17 @@ fn the_same_seed_draws_the_same() {
     let filter = filled(&params, 100_000, 0..1000);
     let names = Namespace::range(0..100_000).unwrap();
     let draw = |seed| {
-        Sampler::with(&filter, &names, &Options::new().seed(seed))
-            .unwrap()
-            .draw(50)
-            .unwrap()
+        Sampler::with(
+            &filter,
+            &names,
+            &SampleOptions {
+                seed,
+                ..SampleOptions::default()
+            },
+        )
+        .unwrap()
+        .draw(50)
+        .unwrap()
     };
     assert_eq!(draw(1), draw(1));
     assert_ne!(draw(1), draw(2));

@@ -6,8 +6,8 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use bloomgrove::sample::{
-    IndexOptions, Method, Name, NameIndex, Names, Namespace, Options, Query, Reconstruction,
-    Sampler, Way,
+    Method, Name, NameIndex, NameIndexOptions, Names, Namespace, Query, Reconstruction,
+    SampleOptions, Sampler, Way,
 };
 use bloomgrove::{Affine, Derivation, Error, Family, Filter, Layout, Params};
 use proptest::prelude::*;
@@ -171,12 +171,12 @@ proptest! {
         let filter = filled(&params, &names, fill, seed);
         let query = Query::of(&filter);
         let wanted = attack(&query, &names);
-        let options = IndexOptions::default().memory(memory);
-        let options = if lean { options.lean() } else { options };
+        let options = NameIndexOptions { memory, second: !lean };
         let index = NameIndex::build(&params, namespace(kind, len), options).unwrap();
         prop_assert_eq!(NameIndex::size(&params, &names, options).unwrap(), index.bytes());
         for way in ways(affine) {
-            let found = Reconstruction::with(&filter, &index, &Options::new().way(way)).unwrap();
+            let options = support::listed_by(way);
+            let found = Reconstruction::with(&filter, &index, &options).unwrap();
             prop_assert_eq!(&sorted(found.names().unwrap()), &wanted, "{:?}", way);
         }
         let planned = Reconstruction::new(&filter, &names).unwrap();
@@ -184,7 +184,12 @@ proptest! {
         // Whatever is drawn is a member, whichever way.
         let members: HashSet<&Name> = wanted.iter().collect();
         for method in Method::ALL.into_iter().filter(|&m| m != Method::Invert || affine) {
-            let options = Options::new().method(method).seed(seed).memory(4096);
+            let options = SampleOptions {
+                method: Some(method),
+                seed,
+                memory: 4096,
+                ..SampleOptions::default()
+            };
             let drawn = Sampler::with(&filter, &index, &options).and_then(|mut s| s.draw(20));
             match drawn {
                 Ok(drawn) => prop_assert!(drawn.iter().all(|name| members.contains(name))),
@@ -206,7 +211,7 @@ proptest! {
     ) {
         let names = namespace(kind, 2000);
         let affine = matches!(params.family(), Family::Affine(_));
-        let index = NameIndex::build(&params, namespace(kind, 2000), IndexOptions::default()).unwrap();
+        let index = NameIndex::build(&params, namespace(kind, 2000), NameIndexOptions::default()).unwrap();
         let [a, b, c] = [(fills.0, 1), (fills.1, 2), (fills.2, 3)]
             .map(|(fill, salt)| filled(&params, &names, fill, seed ^ salt));
         let of = |filter| Query::of(filter);
@@ -230,14 +235,15 @@ proptest! {
             });
             let mut wanted: Vec<u64> = numbers.filter(|n| naive(n) && inside(n)).collect();
             wanted.sort_unstable();
-            let mut options = Options::new().seed(seed);
-            options.threads = Some(1);
-            if let Some((from, len)) = within {
-                options = options.within(from..from + len);
-            }
+            let options = SampleOptions {
+                seed,
+                threads: Some(1),
+                within: within.map(|(from, len)| from..from + len),
+                ..SampleOptions::default()
+            };
             let query = &query;
             for way in ways(affine) {
-                let options = options.clone().way(way);
+                let options = SampleOptions { way: Some(way), ..options.clone() };
                 let found = Reconstruction::with(query, &index, &options).unwrap();
                 prop_assert_eq!(&found.integers().unwrap(), &wanted, "{:?} {}", way, i);
             }
@@ -263,7 +269,7 @@ fn the_order_does_not_depend_on_the_threads() {
     let index = NameIndex::build(
         &params,
         Namespace::range(0..2_000_000).unwrap(),
-        IndexOptions::default(),
+        NameIndexOptions::default(),
     )
     .unwrap();
     let mut filter = Filter::new(params).unwrap();
@@ -274,8 +280,10 @@ fn the_order_does_not_depend_on_the_threads() {
     );
     for names in [Names::from(&index), Names::from(index.namespace())] {
         let list = |threads| {
-            let mut options = Options::new();
-            options.threads = Some(threads);
+            let options = SampleOptions {
+                threads: Some(threads),
+                ..SampleOptions::default()
+            };
             let mut all = Vec::new();
             let mut last = 0;
             let work = Reconstruction::with(&filter, names, &options)
@@ -297,7 +305,7 @@ fn the_order_does_not_depend_on_the_threads() {
     Reconstruction::new(&filter, index.namespace())
         .unwrap()
         .run(|found| {
-            seen += found.len();
+            seen += found.names().len();
             ControlFlow::Break(())
         });
     assert!(seen < 10_000);

@@ -2,9 +2,11 @@
 
 mod support;
 
+use bloomgrove::raw::hash::first_prime_from;
+use bloomgrove::raw::sample::{Calibration, Uniformity};
 use bloomgrove::sample::{
-    Calibration, IndexOptions, Method, Name, NameIndex, Namespace, Options, Query, Reconstruction,
-    Sampler, Uniformity,
+    Method, Name, NameIndex, NameIndexOptions, Namespace, Query, Reconstruction, SampleOptions,
+    Sampler,
 };
 use bloomgrove::{Affine, Family, Filter, Params, tune};
 
@@ -50,7 +52,12 @@ fn calibrate(index: &NameIndex, items: u64, method: Method) -> Calibration {
             .integers()
             .unwrap();
         let draws = DRAWS * items as usize;
-        let options = Options::new().seed(seed).method(method).draws(draws as u64);
+        let options = SampleOptions {
+            seed,
+            method: Some(method),
+            draws: draws as u64,
+            ..SampleOptions::default()
+        };
         let mut sampler = Sampler::with(&filter, index, &options).unwrap();
         let drawn = sampler.draw(draws).unwrap();
         Uniformity::of_draws(&members, drawn.iter().map(integer))
@@ -79,7 +86,7 @@ fn assert_uniform(calibration: Calibration, what: &str) {
 
 fn index(items: u64, family: Family) -> NameIndex {
     let names = Namespace::range(0..NAMES).unwrap();
-    NameIndex::build(&params(items, family), names, IndexOptions::default()).unwrap()
+    NameIndex::build(&params(items, family), names, NameIndexOptions::default()).unwrap()
 }
 
 #[test]
@@ -95,11 +102,11 @@ fn drawing_by_the_index_is_uniform() {
 
 #[test]
 fn drawing_by_inversion_and_from_a_list_is_uniform() {
-    let functions = Affine::seeded(tune::first_prime_from(NAMES).unwrap(), 3, 1).unwrap();
+    let functions = Affine::seeded(first_prime_from(NAMES).unwrap(), 3, 1).unwrap();
     for items in [100, 500] {
         let index = index(items, Family::Affine(functions.clone()));
         for method in [Method::Invert, Method::List] {
-            let what = format!("{}, n = {items}", method.name());
+            let what = format!("{method}, n = {items}");
             assert_uniform(calibrate(&index, items, method), &what);
         }
     }
@@ -116,7 +123,7 @@ fn probing_is_uniform() {
         .unwrap();
     let runs: Vec<Uniformity> = (0..4)
         .map(|seed| {
-            let options = Options::new().seed(seed).method(Method::Probe);
+            let options = support::drawn_by(Method::Probe, seed);
             let mut sampler = Sampler::with(&filter, &index, &options).unwrap();
             let drawn = sampler.draw(20 * members.len()).unwrap();
             Uniformity::of_draws(&members, drawn.iter().map(integer))
@@ -141,7 +148,7 @@ fn distinct_draws_are_uniform_sets_in_random_order() {
     for method in [Method::Probe, Method::List] {
         let mut counts = [0u64; 25];
         for seed in 0..6000 {
-            let options = Options::new().seed(seed).method(method);
+            let options = support::drawn_by(method, seed);
             let mut sampler = Sampler::with(&filter, &names, &options).unwrap();
             let pair: Vec<u64> = sampler
                 .draw_distinct(2)
@@ -172,8 +179,11 @@ fn restricted_draws_from_expressions_are_uniform() {
     let query = Query::of(&a).or(Query::of(&b)).unwrap();
     let mut names = Namespace::occupied(0..100_000, (0..100_000).step_by(2)).unwrap();
     names.add(Namespace::range(1000..9000).unwrap()).unwrap();
-    let index = NameIndex::build(&params, names, IndexOptions::default()).unwrap();
-    let options = Options::new().within(500..60_000);
+    let index = NameIndex::build(&params, names, NameIndexOptions::default()).unwrap();
+    let options = SampleOptions {
+        within: Some(500..60_000),
+        ..SampleOptions::default()
+    };
     let members = Reconstruction::with(&query, &index, &options)
         .unwrap()
         .integers()
@@ -182,7 +192,11 @@ fn restricted_draws_from_expressions_are_uniform() {
     for method in Method::ALL {
         let mut runs = Vec::new();
         for seed in 0..10 {
-            let options = options.clone().seed(seed).method(method);
+            let options = SampleOptions {
+                seed,
+                method: Some(method),
+                ..options.clone()
+            };
             let mut sampler = Sampler::with(&query, &index, &options).unwrap();
             let drawn = sampler.draw(50 * members.len()).unwrap();
             assert!(
@@ -192,6 +206,6 @@ fn restricted_draws_from_expressions_are_uniform() {
             );
             runs.push(Uniformity::of_draws(&members, drawn.iter().map(integer)));
         }
-        assert_uniform(Calibration::of(&runs), method.name());
+        assert_uniform(Calibration::of(&runs), &method.to_string());
     }
 }

@@ -9,8 +9,10 @@ mod row;
 use std::hint::black_box;
 use std::time::Instant;
 
+use bloomgrove::raw::hash::first_prime_from;
 use bloomgrove::sample::{
-    IndexOptions, Method, NameIndex, Names, Namespace, Options, Reconstruction, Sampler, Way, Work,
+    Method, NameIndex, NameIndexOptions, Names, Namespace, Reconstruction, SampleOptions, Sampler,
+    Way, Work,
 };
 use bloomgrove::{Affine, Error, Family, Filter, Params, tune};
 use bloomgrove_trees::bloom_sample_tree::{BloomSampleTree, HashInvert, Operations, Threshold};
@@ -115,7 +117,7 @@ fn filled(params: &Params, names: u64, items: u64) -> Result<Filter, Error> {
 
 impl Setup {
     fn new(names: u64, items: u64, depth: u32) -> Result<Self, Error> {
-        let prime = tune::first_prime_from(names).unwrap_or(names);
+        let prime = first_prime_from(names).unwrap_or(names);
         let params = sized(names, items, Family::Murmur3)?;
         let affine = sized(names, items, Family::Affine(Affine::seeded(prime, 3, 1)?))?;
         let filter = filled(&params, names, items)?;
@@ -138,13 +140,17 @@ impl Setup {
     fn build(&self, rounds: usize) -> Result<Built, Error> {
         let range = || Namespace::range(0..self.names);
         let tree = |params| BloomSampleTree::complete(params, 0..self.names, self.depth);
-        let options = IndexOptions::default();
+        let options = NameIndexOptions::default();
+        let lean_options = NameIndexOptions {
+            second: false,
+            ..options
+        };
         let index = |options| NameIndex::build(&self.params, range()?, options);
         let mut built = Built {
             rows: Vec::new(),
             tree: tree(&self.params)?,
             index: index(options)?,
-            lean: index(options.lean())?,
+            lean: index(lean_options)?,
             namespace: range()?,
         };
         let mut rows = vec![
@@ -167,7 +173,7 @@ impl Setup {
                 index(options).map(|index| drop(black_box(index)))
             })?;
             time(lean, 1, || {
-                index(options.lean()).map(|index| drop(black_box(index)))
+                index(lean_options).map(|index| drop(black_box(index)))
             })?;
         }
         built.rows = rows;
@@ -180,7 +186,15 @@ impl Setup {
         names: impl Into<Names<'s>>,
         method: Method,
     ) -> Result<Sampler<'s>, Error> {
-        Sampler::with(filter, names, &Options::new().method(method).seed(1))
+        Sampler::with(
+            filter,
+            names,
+            &SampleOptions {
+                method: Some(method),
+                seed: 1,
+                ..SampleOptions::default()
+            },
+        )
     }
 
     fn draw(&self, built: &Built, rounds: usize) -> Result<Vec<Row>, Error> {
@@ -340,11 +354,18 @@ impl Setup {
                 ),
             ];
             for (row, (filter, names, way, members)) in rows[2..].iter_mut().zip(exact) {
-                let list = Reconstruction::with(filter, names, &Options::new().way(way))?;
+                let list = Reconstruction::with(
+                    filter,
+                    names,
+                    &SampleOptions {
+                        way: Some(way),
+                        ..SampleOptions::default()
+                    },
+                )?;
                 let (mut found, mut work) = (0, Work::default());
                 time(row, 1, || {
                     work = list.run(|some| {
-                        found += some.len();
+                        found += some.names().len();
                         std::ops::ControlFlow::Continue(())
                     });
                     Ok(())
@@ -364,7 +385,10 @@ fn billion(as_json: bool) -> Result<Value, Error> {
     let params = sized(names, items, Family::Murmur3)?;
     let filter = filled(&params, names, items)?;
     let namespace = Namespace::range(0..names)?;
-    let options = Options::new().method(Method::Probe);
+    let options = SampleOptions {
+        method: Some(Method::Probe),
+        ..SampleOptions::default()
+    };
     let mut sampler = Sampler::with(&filter, &namespace, &options)?;
     let start = Instant::now();
     let draws = 50;

@@ -57,7 +57,7 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "bulk")]
     insert: bool,
     #[command(flatten)]
-    size: sizing::Options,
+    size: sizing::SizeArgs,
     #[command(flatten)]
     column: Option<Column>,
     /// How a line is read

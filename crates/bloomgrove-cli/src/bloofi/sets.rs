@@ -13,7 +13,7 @@ use crate::shared::{interrupt, parallel, units};
 
 /// The parameters of all filters of a tree: those asked for, those of the filters among the
 /// sources, or large enough for the largest of the sets.
-pub(super) fn params(size: &sizing::Options, sources: &[Source], how: &mut How) -> Result<Params> {
+pub(super) fn params(size: &sizing::SizeArgs, sources: &[Source], how: &mut How) -> Result<Params> {
     let fpr = match size.sizing()? {
         Sizing::Equal(params) => return Ok(params),
         Sizing::Own(fpr) => fpr,
@@ -62,7 +62,7 @@ fn params_of(source: &Source) -> Result<Option<Params>> {
         }
         SourceKind::Index => {
             let index = Index::open(&source.path)?;
-            let segments = index.segments_info();
+            let segments = index.segments();
             let sets = |params: &Params| -> usize {
                 let same = segments.iter().filter(|segment| segment.params == params);
                 same.map(|segment| segment.sets).sum()

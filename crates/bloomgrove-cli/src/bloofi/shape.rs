@@ -46,7 +46,7 @@ pub(crate) struct Widen {
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
     #[command(flatten)]
-    size: sizing::Options,
+    size: sizing::SizeArgs,
     #[command(flatten)]
     column: Option<Column>,
 }

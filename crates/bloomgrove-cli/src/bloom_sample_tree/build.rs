@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use bloomgrove::format::{Content, Notes};
 use bloomgrove::raw::format::check_target;
-use bloomgrove::{MappedFilter, Params, tune};
+use bloomgrove::{MappedFilter, Params, raw::tune};
 use bloomgrove_trees::bloom_sample_tree::{BloomSampleTree, Costs};
 use serde_json::json;
 
@@ -57,7 +57,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "BYTES", default_value = "1GiB", value_parser = units::bytes)]
     memory: u64,
     #[command(flatten)]
-    params: params::Options,
+    params: params::ParamsArgs,
     #[command(flatten)]
     column: Option<Column>,
     /// Print facts as JSON

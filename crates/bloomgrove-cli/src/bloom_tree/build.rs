@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use bloomgrove::Collector;
 use bloomgrove::format::Notes;
-use bloomgrove_trees::bloom_tree::{BloomTree, Coding, Shape};
+use bloomgrove_trees::bloom_tree::{BloomTree, Coding, TreeShape};
 use serde_json::json;
 
 use super::{info, wire};
@@ -185,7 +185,7 @@ fn root_for(items: u64, args: &Args) -> Result<u64> {
     Ok(bits as u64)
 }
 
-fn shape(root: u64, args: &Args) -> Result<Shape> {
+fn shape(root: u64, args: &Args) -> Result<TreeShape> {
     if args.hashes.len() != args.bits.len() + 1 {
         bail!(
             "--hashes has {} numbers and --bits {}: there must be one more, that of the root",
@@ -195,7 +195,7 @@ fn shape(root: u64, args: &Args) -> Result<Shape> {
     }
     let bits = std::iter::once(root).chain(args.bits.iter().copied());
     let levels: Vec<_> = bits.zip(args.hashes.iter().copied()).collect();
-    let shape = Shape::new(&levels)?
+    let shape = TreeShape::new(&levels)?
         .with_family(args.hashing.family()?)?
         .with_seed(args.hashing.seed())?
         .with_derivation(args.hashing.derivation())?;

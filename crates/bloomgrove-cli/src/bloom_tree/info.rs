@@ -216,8 +216,8 @@ pub(super) fn json<S: AsRef<[u64]> + Sync>(tree: &BloomTree<S>, queries: u64) ->
     Ok(json!({
         "levels": levels.collect::<Vec<_>>(),
         "partitioned": shape.is_partitioned(),
-        "family": shape.root().family().name(),
-        "derivation": shape.root().derivation().name(),
+        "family": shape.root().family().to_string(),
+        "derivation": shape.root().derivation().to_string(),
         "seed": shape.root().seed(),
         "bits": shape.bits(),
         "bytes": shape.words() * 8,

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use bloomgrove::codec::Kind;
 use bloomgrove::format::Notes;
+use bloomgrove::raw::codec::Kind;
 use bloomgrove_trees::bloom_tree::{BloomTree, Coding};
 use serde_json::json;
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use bloomgrove::Error;
-use bloomgrove::buffered::{Filter, Phase, Plan};
+use bloomgrove::buffered::{Filter, Geometry, Phase};
 use bloomgrove::format::{Content, Notes, content_of};
 use bloomgrove::raw::format::check_target;
 use serde_json::json;
@@ -102,16 +102,16 @@ fn begin(args: &Args) -> Result<(Session, Notes)> {
     if !args.replace && content_of(path).is_ok() {
         check_replaceable(path)?;
     }
-    let (plan, counted) = match args.size.decided()? {
-        Some(plan) => (plan, None),
+    let (geometry, counted) = match args.size.decided()? {
+        Some(geometry) => (geometry, None),
         None => {
             // There must be room for at least one key.
             let counted = count(args)?.max(1);
-            (args.size.plan(Some(counted))?, Some(counted))
+            (args.size.geometry(Some(counted))?, Some(counted))
         }
     };
     let other = |page| args.size.with_page(counted, page);
-    args.working.check_with(&plan, other)?;
+    args.working.check_with(&geometry, other)?;
     let kind = args.keys.unwrap_or(KeyKind::Text);
     let notes = Notes::new().with(notes::KEYS, kind.name());
     let notes = args.size.notes(notes, counted);
@@ -120,7 +120,7 @@ fn begin(args: &Args) -> Result<(Session, Notes)> {
         false => notes.with(INPUTS_NOTE, inputs(args)),
     };
     let new = New {
-        plan,
+        geometry,
         notes: notes.clone(),
         options: args.working.options(),
     };
@@ -139,7 +139,7 @@ fn check_replaceable(path: &Path) -> Result<()> {
         return Ok(());
     }
     let (is, way) = match (state.phase, filter.notes().get(INPUTS_NOTE)) {
-        (Phase::Sealed, _) => ("finished", "name another file"),
+        (Phase::Finished, _) => ("finished", "name another file"),
         (_, Some(_)) => (
             "not finished",
             "pass --resume to continue with the same input files",
@@ -186,8 +186,8 @@ fn go_on(args: &Args, purpose: Purpose) -> Result<(Session, Notes)> {
         }
         _ => error.into(),
     })?;
-    let (plan, notes, state) = (filter.plan(), filter.notes().clone(), filter.state()?);
-    if state.phase == Phase::Sealed {
+    let (geometry, notes, state) = (filter.geometry(), filter.notes().clone(), filter.state()?);
+    if state.phase == Phase::Finished {
         bail!(
             "{}: this filter is finished, with {}, and cannot be added to; build another one",
             path.display(),
@@ -220,19 +220,20 @@ fn go_on(args: &Args, purpose: Purpose) -> Result<(Session, Notes)> {
     if let Some(wanted) = args.size.decided()?
         && purpose == Purpose::Resume
     {
-        check_same(path, plan, &wanted)?;
+        check_same(path, geometry, &wanted)?;
     }
-    args.working.check(plan)?;
+    args.working.check(geometry)?;
     let session = Session::open(path, &args.working.options(), purpose, args.sync_every)?;
     Ok((session, notes))
 }
 
 /// Size options need not be repeated, but must not contradict the file.
-fn check_same(path: &Path, is: &Plan, wanted: &Plan) -> Result<()> {
+fn check_same(path: &Path, is: &Geometry, wanted: &Geometry) -> Result<()> {
     if is == wanted {
         return Ok(());
     }
-    let shown = |plan: &Plan| format!("{}, pages of {}", plan.params(), plan.page_bytes());
+    let shown =
+        |geometry: &Geometry| format!("{}, pages of {}", geometry.params(), geometry.page_bytes());
     bail!(
         "{}: it was created with other options; leave them out:\n  the file has {}\n  the options \
          give {}",
@@ -305,14 +306,18 @@ fn add_all(args: &Args, kind: KeyKind, session: &Shared) -> Result<Done> {
 }
 
 fn report(args: &Args, done: &Done, notes: &Notes, took: Duration) -> Result<Outcome> {
-    let Done { plan, keys, added } = done;
-    let bytes = std::fs::metadata(&args.output).map_or(plan.bytes(), |about| about.len());
+    let Done {
+        geometry,
+        keys,
+        added,
+    } = done;
+    let bytes = std::fs::metadata(&args.output).map_or(geometry.bytes(), |about| about.len());
     let seconds = took.as_secs_f64();
     let rate = *added as f64 / seconds;
     let sized_for: Option<u64> = notes.get(SIZED_NOTE).and_then(|items| items.parse().ok());
     let mut output = Output::new();
     if args.json {
-        let mut facts = info::json(plan, *keys);
+        let mut facts = info::json(geometry, *keys);
         facts["file"] = json!(args.output.to_string_lossy());
         facts["finished"] = json!(!args.open);
         facts["added"] = json!(added);
@@ -339,17 +344,17 @@ fn report(args: &Args, done: &Done, notes: &Notes, took: Duration) -> Result<Out
         args.output.display(),
         units::size(bytes),
         units::size(args.working.memory),
-        units::percent(plan.expected_fpr(*keys)),
+        units::percent(geometry.expected_fpr(*keys)),
         units::grouped(rate as u64),
     ))?;
     if args.open {
         output.line("note: the filter is not finished; --add adds to it")?;
     }
-    if sized_for.is_none() && plan.expected_fpr(*keys) > POOR {
+    if sized_for.is_none() && geometry.expected_fpr(*keys) > POOR {
         output.line("note: too small for this many keys; rebuild it with a larger --size")?;
     }
     if let Some(items) = sized_for
-        && plan.expected_fpr(*keys) > plan.expected_fpr(items) * 1.1
+        && geometry.expected_fpr(*keys) > geometry.expected_fpr(items) * 1.1
     {
         output.line(format_args!(
             "note: more keys than the {} it was sized for; rebuild it with --items {keys}",

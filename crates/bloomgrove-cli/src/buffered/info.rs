@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use bloomgrove::buffered::{Filter, Options, Phase, Plan};
+use bloomgrove::buffered::{BufferOptions, Filter, Geometry, Phase};
 use serde_json::{Value, json};
 
 use super::in_words;
@@ -33,18 +33,18 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         false => None,
     };
     let filter = Filter::open(&args.file)?;
-    let (plan, state) = (filter.plan(), filter.state()?);
-    let bytes = std::fs::metadata(&args.file).map_or(plan.bytes(), |about| about.len());
-    let workers = Options::default().workers;
+    let (geometry, state) = (filter.geometry(), filter.state()?);
+    let bytes = std::fs::metadata(&args.file).map_or(geometry.bytes(), |about| about.len());
+    let workers = BufferOptions::default().workers;
     let mut output = Output::new();
     if args.json {
-        let mut facts = json(plan, state.keys);
+        let mut facts = json(geometry, state.keys);
         facts["file"] = json!(args.file.to_string_lossy());
-        facts["state"] = json!(state.phase.name());
-        facts["finished"] = json!(state.phase == Phase::Sealed);
+        facts["state"] = json!(state.phase.to_string());
+        facts["finished"] = json!(state.phase == Phase::Finished);
         facts["bytes_on_disk"] = json!(bytes);
         facts["written_pages"] = json!(state.written_pages);
-        facts["least_memory"] = json!(plan.least_memory(workers));
+        facts["least_memory"] = json!(geometry.least_memory(workers));
         facts["direct"] = json!(filter.is_direct());
         facts["verified"] = json!(args.verify);
         let notes = filter.notes().iter();
@@ -55,14 +55,14 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         output.finish()?;
         return Ok(Outcome::Yes);
     }
-    let params = plan.params();
+    let params = geometry.params();
     let sure = match state.phase {
-        Phase::Sealed => "",
+        Phase::Finished => "",
         _ => " as of the last sync",
     };
     let mut facts = vec![
         ("file", args.file.display().to_string()),
-        ("state", in_words(state.phase, filter.notes()).into()),
+        ("state", in_words(state.phase, filter.notes())),
         (
             "inserted",
             format!("{}{sure}", units::counted(state.keys, "key")),
@@ -72,31 +72,37 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
             "pages",
             format!(
                 "{} of {}, {} written",
-                units::grouped(plan.pages()),
-                units::size(plan.page_bytes()),
+                units::grouped(geometry.pages()),
+                units::size(geometry.page_bytes()),
                 units::grouped(state.written_pages)
             ),
         ),
         ("bits", units::grouped(params.bits())),
         ("hashes", params.hashes().to_string()),
-        ("layout", params.layout().name().into()),
-        ("family", params.family().name().into()),
-        ("derivation", params.derivation().name().into()),
+        ("layout", params.layout().to_string()),
+        ("family", params.family().to_string()),
+        ("derivation", params.derivation().to_string()),
         ("seed", params.seed().to_string()),
         (
             "waiting",
-            format!("{} bytes of memory per buffered key", plan.entry_bytes()),
+            format!(
+                "{} bytes of memory per buffered key",
+                geometry.entry_bytes()
+            ),
         ),
         (
             "least memory",
             format!(
                 "{}, with {workers} workers",
-                units::size(plan.least_memory(workers))
+                units::size(geometry.least_memory(workers))
             ),
         ),
         (
             "false-positive rate",
-            format!("at most {}", units::percent(plan.expected_fpr(state.keys))),
+            format!(
+                "at most {}",
+                units::percent(geometry.expected_fpr(state.keys))
+            ),
         ),
     ];
     facts.extend(
@@ -113,20 +119,20 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     Ok(Outcome::Yes)
 }
 
-/// The facts of any plan, with this many keys.
-pub(super) fn json(plan: &Plan, keys: u64) -> Value {
-    let params = plan.params();
+/// The facts of any geometry, with this many keys.
+pub(super) fn json(geometry: &Geometry, keys: u64) -> Value {
+    let params = geometry.params();
     json!({
         "keys": keys,
         "bits": params.bits(),
         "hashes": params.hashes(),
-        "layout": params.layout().name(),
-        "family": params.family().name(),
-        "derivation": params.derivation().name(),
+        "layout": params.layout().to_string(),
+        "family": params.family().to_string(),
+        "derivation": params.derivation().to_string(),
         "seed": params.seed(),
-        "pages": plan.pages(),
-        "page_bytes": plan.page_bytes(),
-        "entry_bytes": plan.entry_bytes(),
-        "expected_fpr": plan.expected_fpr(keys),
+        "pages": geometry.pages(),
+        "page_bytes": geometry.page_bytes(),
+        "entry_bytes": geometry.entry_bytes(),
+        "expected_fpr": geometry.expected_fpr(keys),
     })
 }

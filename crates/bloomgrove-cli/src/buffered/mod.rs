@@ -9,7 +9,7 @@ mod size;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use bloomgrove::buffered::{Options, Phase, Plan, Strategy};
+use bloomgrove::buffered::{BufferOptions, Geometry, Phase, Strategy};
 use bloomgrove::format::{Notes, content_of};
 use clap::Subcommand;
 
@@ -65,27 +65,33 @@ enum StrategyArg {
 }
 
 impl Working {
-    fn options(&self) -> Options {
-        let mut options = Options::with_memory(self.memory);
-        options.workers = self.workers.into();
-        options.direct = !self.cached;
-        options.strategy = match self.strategy {
-            StrategyArg::Longest => Strategy::Longest,
-            StrategyArg::Equal => Strategy::Equal,
-            StrategyArg::Sweep => Strategy::Sweep,
-        };
-        options
+    fn options(&self) -> BufferOptions {
+        BufferOptions {
+            memory: self.memory,
+            workers: self.workers.into(),
+            direct: !self.cached,
+            strategy: match self.strategy {
+                StrategyArg::Longest => Strategy::Longest,
+                StrategyArg::Equal => Strategy::Equal,
+                StrategyArg::Sweep => Strategy::Sweep,
+            },
+            ..BufferOptions::default()
+        }
     }
 
     /// Ensures that the memory is enough for an existing filter.
-    fn check(&self, plan: &Plan) -> Result<()> {
-        self.check_with(plan, |_| None)
+    fn check(&self, geometry: &Geometry) -> Result<()> {
+        self.check_with(geometry, |_| None)
     }
 
     /// Ensures that the memory is enough; `other` makes the same filter with pages of another size.
-    fn check_with(&self, plan: &Plan, other: impl Fn(u64) -> Option<Plan>) -> Result<()> {
+    fn check_with(
+        &self,
+        geometry: &Geometry,
+        other: impl Fn(u64) -> Option<Geometry>,
+    ) -> Result<()> {
         let workers = usize::from(self.workers);
-        let least = plan.least_memory(workers);
+        let least = geometry.least_memory(workers);
         if self.memory >= least {
             return Ok(());
         }
@@ -95,24 +101,27 @@ impl Working {
             let page = 1u64 << power;
             Some((page, other(page)?.least_memory(workers)))
         });
-        let near = |page: u64| page.ilog2().abs_diff(plan.page_bytes().ilog2());
+        let near = |page: u64| page.ilog2().abs_diff(geometry.page_bytes().ilog2());
         let fitting = needs.clone().filter(|&(_, need)| need <= self.memory);
         if let Some((page, _)) = fitting.min_by_key(|&(page, _)| near(page)) {
-            ways.push(format!("use {}", pages_of(page, plan)));
+            ways.push(format!("use {}", pages_of(page, geometry)));
         } else if let Some((page, need)) = needs.min_by_key(|&(_, need)| need)
             && need < least / 2
         {
             let memory = enough(need);
-            ways.push(format!("--memory {memory} and {}", pages_of(page, plan)));
+            ways.push(format!(
+                "--memory {memory} and {}",
+                pages_of(page, geometry)
+            ));
         }
-        if plan.least_memory(1) <= self.memory {
+        if geometry.least_memory(1) <= self.memory {
             ways.push("pass --workers 1".into());
         }
         bail!(
             "{} of memory is not enough for {} of {} and {}; {}",
             units::size(self.memory),
-            units::counted(plan.pages(), "page"),
-            units::size(plan.page_bytes()),
+            units::counted(geometry.pages(), "page"),
+            units::size(geometry.page_bytes()),
             units::counted(self.workers.into(), "worker"),
             ways.join(", or ")
         );
@@ -134,20 +143,19 @@ pub(super) fn check_input(input: &Path) -> Result<()> {
     if about.is_file() {
         std::fs::File::open(input).with_context(|| format!("{}: opening", input.display()))?;
         if let Ok(content) = content_of(input) {
-            let what = content.name();
-            bail!("{}: contains {what}, not keys", input.display());
+            bail!("{}: contains {content}, not keys", input.display());
         }
     }
     Ok(())
 }
 
 /// The option for pages of another size.
-fn pages_of(page: u64, plan: &Plan) -> String {
+fn pages_of(page: u64, geometry: &Geometry) -> String {
     let size = match page {
         page if page >= 1 << 20 => format!("{}MiB", page >> 20),
         page => format!("{}KiB", page >> 10),
     };
-    let what = match page > plan.page_bytes() {
+    let what = match page > geometry.page_bytes() {
         true => "larger",
         false => "smaller",
     };
@@ -168,10 +176,9 @@ fn kind_of(notes: &Notes, said: Option<KeyKind>) -> KeyKind {
 }
 
 /// What a phase means to a user.
-fn in_words(phase: Phase, notes: &Notes) -> &'static str {
+fn in_words(phase: Phase, notes: &Notes) -> String {
     let can_resume = notes.get(INPUTS_NOTE).is_some();
-    match phase {
-        Phase::Sealed => "finished",
+    let words = match phase {
         Phase::Synced if can_resume => "unfinished; build --resume continues",
         Phase::Synced => "unfinished; build --add adds keys",
         Phase::Interrupted if can_resume => {
@@ -181,6 +188,7 @@ fn in_words(phase: Phase, notes: &Notes) -> &'static str {
             "interrupted; keys since the last sync may be missing; build --add adds them again"
         }
         Phase::Building => "being built by another process",
-        _ => phase.name(),
-    }
+        _ => return phase.to_string(),
+    };
+    words.to_owned()
 }

@@ -95,15 +95,15 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     }
     let filter = Filter::open_with(&args.filter, !args.working.cached)?;
     if !args.inputs.is_empty() {
-        args.working.check(filter.plan())?;
+        args.working.check(filter.geometry())?;
     }
     let state = filter.state()?;
-    if state.phase != Phase::Sealed {
+    if state.phase != Phase::Finished {
         complain(format_args!(
             "{}: this filter is {}; only the {} of the last sync are certain to be found, so a \"no\" \
              is not certain for others",
             args.filter.display(),
-            state.phase.name(),
+            state.phase,
             units::counted(state.keys, "key")
         ));
     }
@@ -144,7 +144,7 @@ fn ask_all(args: &Args, filter: &Filter, kind: KeyKind, printer: &mut Printer) -
     let sink = |tag, found| answers.borrow_mut().take(tag, found);
     let mut options = args.working.options();
     // Including the answers.
-    let least = filter.plan().least_memory(options.workers);
+    let least = filter.geometry().least_memory(options.workers);
     options.memory = (options.memory - options.memory / 8).max(least);
     let prober = filter.prober(&options, sink)?;
     let mut round = Round {

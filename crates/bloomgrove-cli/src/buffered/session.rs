@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, bail};
-use bloomgrove::buffered::{Builder, Filter, Options, Plan};
+use bloomgrove::buffered::{BufferOptions, Builder, Filter, Geometry};
 use bloomgrove::format::Notes;
 use bloomgrove::{Error, Key};
 
@@ -30,9 +30,9 @@ const SYNC_SHARE: u32 = 10;
 
 /// How a new file is made.
 pub(super) struct New {
-    pub(super) plan: Plan,
+    pub(super) geometry: Geometry,
     pub(super) notes: Notes,
-    pub(super) options: Options,
+    pub(super) options: BufferOptions,
 }
 
 enum File {
@@ -72,7 +72,7 @@ pub(super) struct Session {
 
 /// The result of a session.
 pub(super) struct Done {
-    pub(super) plan: Plan,
+    pub(super) geometry: Geometry,
     pub(super) keys: u64,
     pub(super) added: u64,
 }
@@ -85,7 +85,7 @@ impl Session {
     /// Opens a file that is not finished.
     pub(super) fn open(
         path: &Path,
-        options: &Options,
+        options: &BufferOptions,
         purpose: Purpose,
         every: Duration,
     ) -> Result<Self> {
@@ -165,12 +165,12 @@ impl Session {
     fn builder(&mut self) -> Result<&mut Builder> {
         if let File::NotYet(new) = &self.file {
             let New {
-                plan,
+                geometry,
                 notes,
                 options,
             } = &**new;
-            let builder = Builder::create_with(&self.path, plan, options, notes)
-                .map_err(|error| explained(error, plan))?;
+            let builder = Builder::create_with(&self.path, geometry, options, notes)
+                .map_err(|error| explained(error, geometry))?;
             self.file = File::Open(Box::new(builder));
         }
         match &mut self.file {
@@ -191,7 +191,7 @@ impl Session {
             );
         }
         let builder = self.builder()?;
-        let (plan, keys) = (builder.plan().clone(), builder.keys());
+        let (geometry, keys) = (builder.geometry().clone(), builder.keys());
         // If this fails, there is still a file to report.
         builder.sync()?;
         if let File::Open(builder) = std::mem::replace(&mut self.file, File::Gone)
@@ -200,7 +200,7 @@ impl Session {
             builder.finish()?;
         }
         Ok(Done {
-            plan,
+            geometry,
             keys,
             added: self.added,
         })
@@ -240,7 +240,7 @@ impl Session {
 }
 
 /// The error for a file that could not be created.
-fn explained(error: Error, plan: &Plan) -> anyhow::Error {
+fn explained(error: Error, geometry: &Geometry) -> anyhow::Error {
     let no_room = matches!(error.kind(), Error::Io { source, .. }
         if matches!(source.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::FileTooLarge
             | std::io::ErrorKind::QuotaExceeded));
@@ -248,7 +248,7 @@ fn explained(error: Error, plan: &Plan) -> anyhow::Error {
         true => anyhow!(
             "{error}; the whole file of {} is allocated before the work begins; free some space, \
              name a file on another disk, or choose a smaller --size or a higher --fpr",
-            units::size(plan.bytes())
+            units::size(geometry.bytes())
         ),
         false => error.into(),
     }

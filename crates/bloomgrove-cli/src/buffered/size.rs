@@ -1,7 +1,7 @@
-//! How large a buffered filter is, and how keys are hashed: options in, a plan out.
+//! How large a buffered filter is, and how keys are hashed: options in, a geometry out.
 
 use anyhow::{Context, Result, bail};
-use bloomgrove::buffered::{Plan, PlanBuilder};
+use bloomgrove::buffered::{Geometry, GeometryBuilder};
 use bloomgrove::format::Notes;
 use bloomgrove::{Layout, MAX_BITS, MAX_BLOCKED_HASHES, MAX_HASHES, tune};
 
@@ -98,25 +98,25 @@ impl Size {
         }
     }
 
-    /// The plan, if it does not depend on counting keys.
-    pub(super) fn decided(&self) -> Result<Option<Plan>> {
+    /// The geometry, if it does not depend on counting keys.
+    pub(super) fn decided(&self) -> Result<Option<Geometry>> {
         match (self.size, self.items) {
             (None, None) => Ok(None),
-            _ => self.plan(None).map(Some),
+            _ => self.geometry(None).map(Some),
         }
     }
 
-    /// The plan for this many keys.
-    pub(super) fn plan(&self, counted: Option<u64>) -> Result<Plan> {
-        self.plan_with(counted, self.page)
+    /// The geometry for this many keys.
+    pub(super) fn geometry(&self, counted: Option<u64>) -> Result<Geometry> {
+        self.geometry_with(counted, self.page)
     }
 
-    /// The plan with pages of another size.
-    pub(super) fn with_page(&self, counted: Option<u64>, page: u64) -> Option<Plan> {
-        self.plan_with(counted, Some(page)).ok()
+    /// The geometry with pages of another size.
+    pub(super) fn with_page(&self, counted: Option<u64>, page: u64) -> Option<Geometry> {
+        self.geometry_with(counted, Some(page)).ok()
     }
 
-    fn plan_with(&self, counted: Option<u64>, page: Option<u64>) -> Result<Plan> {
+    fn geometry_with(&self, counted: Option<u64>, page: Option<u64>) -> Result<Geometry> {
         let layout = self.hashing.possible_layout();
         let items = self.items.or(counted);
         let Some(size) = self.size else {
@@ -138,23 +138,23 @@ impl Size {
                     Layout::Blocked => MAX_BLOCKED_HASHES,
                     _ => MAX_HASHES,
                 };
-                let plans = (1..=most).map(build).collect::<Result<Vec<_>>>()?;
-                let rate = |plan: &Plan| plan.expected_fpr(items);
-                let best = plans.iter().map(rate).fold(1.0, f64::min);
-                let good = plans
+                let geometries = (1..=most).map(build).collect::<Result<Vec<_>>>()?;
+                let rate = |geometry: &Geometry| geometry.expected_fpr(items);
+                let best = geometries.iter().map(rate).fold(1.0, f64::min);
+                let good = geometries
                     .into_iter()
-                    .find(|plan| rate(plan) <= best * FEWER_WORTH);
+                    .find(|geometry| rate(geometry) <= best * FEWER_WORTH);
                 good.context("no number of hashes reaches this rate")
             }
         }
     }
 
     /// The fewest whole pages that contain this many keys at the given rate.
-    fn for_items(&self, items: u64, layout: Option<Layout>, page: Option<u64>) -> Result<Plan> {
+    fn for_items(&self, items: u64, layout: Option<Layout>, page: Option<u64>) -> Result<Geometry> {
         let (target, family) = (self.target(), self.hashing.family()?);
         let choice = tune::choose(items, target, layout, Some(family))?;
         // Not all of a sector is bits of keys.
-        let sector_bits = Plan::builder(SECTOR, 1).build()?.params().bits();
+        let sector_bits = Geometry::builder(SECTOR, 1).build()?.params().bits();
         let (bytes, page) = whole_pages(choice.bits.div_ceil(sector_bits) * SECTOR, page)?;
         let build = |entry_bytes| {
             let builder = self.builder(bytes, choice.hashes, choice.layout)?;
@@ -164,16 +164,16 @@ impl Size {
         let longest = build(8)?;
         let limit = longest.expected_fpr(items) + target * COLLISION_SHARE;
         for entry_bytes in 4..8 {
-            let plan = build(entry_bytes)?;
-            if plan.expected_fpr(items) <= limit {
-                return Ok(plan);
+            let geometry = build(entry_bytes)?;
+            if geometry.expected_fpr(items) <= limit {
+                return Ok(geometry);
             }
         }
         Ok(longest)
     }
 
-    fn builder(&self, bytes: u64, hashes: u32, layout: Layout) -> Result<PlanBuilder> {
-        Ok(Plan::builder(bytes, hashes)
+    fn builder(&self, bytes: u64, hashes: u32, layout: Layout) -> Result<GeometryBuilder> {
+        Ok(Geometry::builder(bytes, hashes)
             .layout(layout)
             .derivation(self.hashing.derivation())
             .family(self.hashing.family()?)
@@ -191,7 +191,7 @@ fn whole_pages(bytes: u64, page: Option<u64>) -> Result<(u64, u64)> {
         );
     }
     // What the library takes when there is enough to fill it.
-    let usual = Plan::builder(1 << 30, 1).build()?.page_bytes();
+    let usual = Geometry::builder(1 << 30, 1).build()?.page_bytes();
     let page = page.unwrap_or(usual.min(bytes.next_multiple_of(SECTOR)));
     Ok((bytes.next_multiple_of(page), page))
 }

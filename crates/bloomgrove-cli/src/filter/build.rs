@@ -32,7 +32,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     column: Option<keys::Column>,
     #[command(flatten)]
-    params: params::Options,
+    params: params::ParamsArgs,
     /// How to interpret a line or value [default: text; integer for affine]
     #[arg(long, value_enum)]
     keys: Option<KeyKind>,

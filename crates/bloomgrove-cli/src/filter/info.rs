@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use bloomgrove::format::Notes;
+use bloomgrove::raw::format::expect_scan;
 use bloomgrove::{Filter, MappedFilter};
 use serde_json::{Value, json};
 
@@ -30,7 +31,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         bloomgrove::verify(&args.filter)?;
     }
     let filter = MappedFilter::map(&args.filter)?;
-    filter.expect_scan();
+    expect_scan(&filter);
     let notes = Notes::of_file(&args.filter)?;
     let mut output = Output::new();
     if args.json {
@@ -53,9 +54,9 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
             ("memory", units::size(params.words() as u64 * 8)),
             ("bits", units::grouped(params.bits())),
             ("hashes", params.hashes().to_string()),
-            ("layout", params.layout().name().into()),
-            ("family", params.family().name().into()),
-            ("derivation", params.derivation().name().into()),
+            ("layout", params.layout().to_string()),
+            ("family", params.family().to_string()),
+            ("derivation", params.derivation().to_string()),
             ("seed", params.seed().to_string()),
             ("fill", units::percent(filter.fill())),
             (
@@ -81,9 +82,9 @@ pub(super) fn json<S: AsRef<[u64]>>(filter: &Filter<S>) -> Value {
     json!({
         "bits": params.bits(),
         "hashes": params.hashes(),
-        "layout": params.layout().name(),
-        "family": params.family().name(),
-        "derivation": params.derivation().name(),
+        "layout": params.layout().to_string(),
+        "family": params.family().to_string(),
+        "derivation": params.derivation().to_string(),
         "seed": params.seed(),
         "bytes": params.words() * 8,
         "fill": filter.fill(),

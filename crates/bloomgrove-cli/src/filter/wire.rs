@@ -4,8 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use bloomgrove::codec::{self, Kind, Model};
+use bloomgrove::codec;
 use bloomgrove::format::Notes;
+use bloomgrove::raw::codec::{Kind, Model, compress_with, delta_with};
+use bloomgrove::raw::format::expect_scan;
 use bloomgrove::raw::math;
 use bloomgrove::{Filter, MappedFilter};
 use serde_json::{Value, json};
@@ -125,7 +127,7 @@ pub(crate) fn compress(args: CompressArgs) -> Result<Outcome> {
     let filter = sound(&args.filter)?;
     let notes = Notes::of_file(&args.filter)?;
     let bytes = message_file::write(&args.output, Kind::Filter, "compressing", |out| {
-        codec::compress_with(&filter, args.model.model(), &notes, out)
+        compress_with(&filter, args.model.model(), &notes, out)
     })?;
     if message_file::is_stream(&args.output) {
         return Ok(Outcome::Yes);
@@ -147,7 +149,7 @@ pub(crate) fn delta(args: DeltaArgs) -> Result<Outcome> {
     let (old, new) = (sound(&args.old)?, sound(&args.new)?);
     let notes = Notes::of_file(&args.new)?;
     let bytes = message_file::write(&args.output, Kind::Delta, "comparing", |out| {
-        codec::delta_with(&old, &new, args.model.model(), &notes, out)
+        delta_with(&old, &new, args.model.model(), &notes, out)
     })
     .with_context(|| format!("{} and {}", args.old.display(), args.new.display()))?;
     if message_file::is_stream(&args.output) {
@@ -185,7 +187,7 @@ pub(crate) fn apply(args: ApplyArgs) -> Result<Outcome> {
 fn sound(path: &Path) -> Result<MappedFilter> {
     bloomgrove::verify(path)?;
     let filter = MappedFilter::map(path)?;
-    filter.expect_scan();
+    expect_scan(&filter);
     Ok(filter)
 }
 

@@ -7,6 +7,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
+use bloomgrove::raw::hash::{AnyHasher, Hasher, first_prime_from};
 use bloomgrove::{Affine, Family, Params};
 use serde_json::json;
 use statrs::distribution::{ChiSquared, ContinuousCDF};
@@ -171,12 +172,12 @@ fn families() -> Result<Vec<(String, Params)>> {
     ];
     let mut families: Vec<(String, Family)> = hashed
         .into_iter()
-        .map(|family| (family.name().to_owned(), family))
+        .map(|family| (family.to_string().to_owned(), family))
         .collect();
     let pairs: Vec<_> = (0..u64::from(HASHES))
         .map(|i| ((scatter(i) % 1_000_000) | 1, scatter(i + 99) % 1_000_000))
         .collect();
-    let prime = bloomgrove::tune::first_prime_from(1 << 61).context("a prime")?;
+    let prime = first_prime_from(1 << 61).context("a prime")?;
     families.push((
         "affine mod bits".into(),
         Family::Affine(Affine::new(&pairs, CELLS)?),
@@ -227,7 +228,10 @@ fn speed(params: &Params, keys: &Keys) -> f64 {
         for key in keys.iter().take(count) {
             match params.family() {
                 Family::Affine(_) => drop(black_box(params.probe(key))),
-                family => drop(black_box(family.digest(params.seed(), key))),
+                family => {
+                    let seed = params.seed();
+                    black_box(AnyHasher { family, seed }.digest(key));
+                }
             }
         }
         start.elapsed().as_nanos() as f64 / count as f64

@@ -96,7 +96,8 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
                 .map(|_| vec![name.clone()]),
             (_, None) => match file.add_tagged(name, tag, filter) {
                 Err(Error::DuplicateSet { .. }) if args.replace => {
-                    file.replace_tagged(name, tag, filter)
+                    let replaced = file.replace(name, filter);
+                    replaced.and_then(|_| file.set_tag(name, tag))
                 }
                 done => done,
             }

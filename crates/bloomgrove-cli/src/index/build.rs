@@ -41,7 +41,7 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     #[command(flatten)]
-    size: sizing::Options,
+    size: sizing::SizeArgs,
     #[command(flatten)]
     column: Option<Column>,
     /// How to interpret a line
@@ -65,7 +65,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let (sources, complete) = sources::find(&args.paths);
     let sizing = sizing(&args.size, &sources)?;
     let mut notes = Notes::new().with(notes::KEYS, args.keys.name());
-    let index = match &sizing {
+    let mut index = match &sizing {
         Sizing::Equal(params) => {
             // If not even one fits, report that once.
             Filter::new(params.clone())?;
@@ -76,6 +76,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
             Index::mixed()
         }
     };
+    index.set_notes(notes);
     let how = How {
         sizing,
         kind: args.keys,
@@ -91,7 +92,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         .suffix(".tmp")
         .tempdir_in(folder)
         .with_context(|| format!("creating a temporary directory in {}", folder.display()))?;
-    let mut file = IndexFile::create(temporary.path().join("index.grove"), &index, notes)?;
+    let mut file = IndexFile::create(temporary.path().join("index.grove"), &index)?;
     let memory = args.memory.unwrap_or(MEMORY);
     let mut added = Added::new(complete);
     let base = stamp::base_of(&args.output).with_context(|| args.output.display().to_string())?;
@@ -118,8 +119,8 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     }
     added.warn_of_overfull();
     // One piece, in however many it was written.
-    file.save_with(&args.output, file.notes())?;
-    let (index, _) = Index::open_with_notes(&args.output)?;
+    file.save(&args.output)?;
+    let index = Index::open(&args.output)?;
 
     let mut output = Output::new();
     if args.json {
@@ -140,7 +141,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
 }
 
 /// How large the filters of a new index are.
-fn sizing(size: &sizing::Options, sources: &[Source]) -> Result<Sizing> {
+fn sizing(size: &sizing::SizeArgs, sources: &[Source]) -> Result<Sizing> {
     // If all sources are filters of one size, that is the size.
     let is_filter = |source: &Source| source.kind == SourceKind::Filter;
     if size.is_empty() && sources.iter().all(is_filter) {

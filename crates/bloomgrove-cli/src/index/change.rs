@@ -179,7 +179,7 @@ pub(crate) fn update(args: Update) -> Result<Outcome> {
         file.rename(&name, &new)?;
         if let Some(tag) = FileTag::from_bytes(&tag) {
             let place = tag.place(&name, &base);
-            file.retag(
+            file.set_tag(
                 &new,
                 FileTag::placed(tag.stamp, &place, &new, &base).to_bytes(),
             )?;

@@ -44,13 +44,14 @@ pub(crate) struct Verify {
 }
 
 pub(crate) fn info(args: Info) -> Result<Outcome> {
-    let (index, notes) = open::to_ask(&args.index)?;
+    let index = open::to_ask(&args.index)?;
+    let notes = index.notes();
     let mut output = Output::new();
     if args.sets {
         let mut sets: Vec<_> = index.sets().collect();
         sets.sort_unstable_by_key(|set| (set.id(), set.slice()));
         for set in sets {
-            let id = set.id().get();
+            let id = u64::from(set.id());
             if args.json {
                 let mut line = json!({ "id": id, "name": output::json_bytes(set.name()) });
                 if let Some(slice) = set.slice() {
@@ -94,7 +95,7 @@ pub(crate) fn info(args: Info) -> Result<Outcome> {
         output.facts(&facts)?;
         output.line("")?;
         let rows: Vec<Vec<String>> = index
-            .segments_info()
+            .segments()
             .iter()
             .map(|segment| {
                 vec![
@@ -103,20 +104,20 @@ pub(crate) fn info(args: Info) -> Result<Outcome> {
                     units::grouped(segment.sets as u64),
                     units::percent(segment.density),
                     units::size(segment.bytes),
-                    segment.shape.name().to_owned(),
+                    segment.shape.to_string().to_owned(),
                 ]
             })
             .collect();
         let head = ["bits", "hashes", "sets", "density", "size", "layout"];
         output.table(&head, &rows)?;
-        let largest = index.segments_info();
+        let largest = index.segments();
         let largest = largest.iter().max_by_key(|segment| segment.bytes);
         if let Some(segment) = largest {
-            let lead = match segment.shape == segment.plan.shape {
+            let lead = match segment.shape == segment.choice.shape {
                 true => "why".to_owned(),
-                false => format!("the planner would take {}", segment.plan.shape.name()),
+                false => format!("the planner would take {}", segment.choice.shape),
             };
-            output.line(format_args!("\n{lead}: {}", segment.plan.reason))?;
+            output.line(format_args!("\n{lead}: {}", segment.choice.reason))?;
         }
     }
     output.finish()?;
@@ -125,7 +126,7 @@ pub(crate) fn info(args: Info) -> Result<Outcome> {
 
 pub(crate) fn verify(args: Verify) -> Result<Outcome> {
     let report = bloomgrove::verify(&args.index)?;
-    let (index, _) = open::to_ask(&args.index)?;
+    let index = open::to_ask(&args.index)?;
     let mut output = Output::new();
     if args.json {
         output.json(
@@ -155,13 +156,13 @@ pub(crate) fn verify(args: Verify) -> Result<Outcome> {
 
 pub(super) fn json(index: &Index) -> Value {
     let segments: Vec<Value> = index
-        .segments_info()
+        .segments()
         .iter()
         .map(|segment| {
             json!({ "bits": segment.params.bits(), "hashes": segment.params.hashes(),
                     "sets": segment.sets, "density": segment.density, "bytes": segment.bytes,
-                    "layout": segment.shape.name(), "planned": segment.plan.shape.name(),
-                    "reason": segment.plan.reason })
+                    "layout": segment.shape.to_string(), "planned": segment.choice.shape.to_string(),
+                    "reason": segment.choice.reason })
         })
         .collect();
     json!({ "sets": index.len(), "bytes": index.bytes(), "mixed": index.is_mixed(),
@@ -170,12 +171,13 @@ pub(super) fn json(index: &Index) -> Value {
 
 /// The layouts in use, most bytes first.
 pub(super) fn layouts(index: &Index) -> String {
-    let mut segments = index.segments_info();
+    let mut segments = index.segments();
     segments.sort_by_key(|segment| std::cmp::Reverse(segment.bytes));
-    let mut names: Vec<&str> = Vec::new();
+    let mut names: Vec<String> = Vec::new();
     for segment in &segments {
-        if !names.contains(&segment.shape.name()) {
-            names.push(segment.shape.name());
+        let name = segment.shape.to_string();
+        if !names.contains(&name) {
+            names.push(name);
         }
     }
     match names.len() {

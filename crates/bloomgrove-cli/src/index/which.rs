@@ -86,8 +86,8 @@ pub(crate) fn run(mut args: Args) -> Result<Outcome> {
     if args.at_least == Some(0) {
         bail!("--at-least 0 would list every set; pass 1 or more");
     }
-    let (index, notes) = open::to_ask(&args.index)?;
-    let kind = notes::key_kind(&notes).unwrap_or(KeyKind::Text);
+    let index = open::to_ask(&args.index)?;
+    let kind = notes::key_kind(index.notes()).unwrap_or(KeyKind::Text);
     let scope = scope(&index, &args);
     let view = match &scope {
         Some(scope) => index.within(scope)?,

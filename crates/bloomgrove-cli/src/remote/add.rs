@@ -67,7 +67,7 @@ pub(super) struct Add {
     #[arg(long)]
     replace: bool,
     #[command(flatten)]
-    size: sizing::Options,
+    size: sizing::SizeArgs,
     #[command(flatten)]
     column: Option<Column>,
     /// How to interpret a line

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use bloomgrove::codec::Kind;
 use bloomgrove::format::Content;
+use bloomgrove::raw::codec::Kind;
 use bloomgrove_client::ListQuery;
 use bloomgrove_client::api::{Set, Status};
 

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use bloomgrove::MappedFilter;
-use bloomgrove::codec::Kind;
 use bloomgrove::format::{Content, content_of};
+use bloomgrove::raw::codec::Kind;
 
 use serde_json::json;
 

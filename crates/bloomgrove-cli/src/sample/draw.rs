@@ -5,7 +5,7 @@ use std::ops::{ControlFlow, Range};
 
 use anyhow::{Context, Result, bail};
 use bloomgrove::Error;
-use bloomgrove::sample::{Method, Name, Options, Query, Sampler};
+use bloomgrove::sample::{Method, Name, Query, SampleOptions, Sampler};
 use serde_json::{Value, json};
 
 use super::Question;
@@ -98,12 +98,14 @@ pub(super) fn run(args: Draw) -> Result<Outcome> {
         bail!(question.needs_index());
     }
     let query = question.query()?;
-    let mut options = Options::new()
-        .draws(draws)
-        .seed(args.seed.unwrap_or_else(any_seed));
-    options.within = args.within.clone();
-    options.method = method;
-    options.memory = args.memory.unwrap_or(options.memory);
+    let options = SampleOptions {
+        draws,
+        seed: args.seed.unwrap_or_else(any_seed),
+        within: args.within.clone(),
+        method,
+        memory: args.memory.unwrap_or(SampleOptions::default().memory),
+        ..SampleOptions::default()
+    };
 
     let mut task = Task {
         args: &args,
@@ -124,7 +126,7 @@ struct Task<'t> {
     args: &'t Draw,
     question: &'t Question,
     query: &'t Query<'t>,
-    options: Options,
+    options: SampleOptions,
     facts: Facts,
     output: Output,
     /// For JSON, which is printed at the end.

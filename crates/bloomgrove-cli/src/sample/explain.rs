@@ -2,7 +2,7 @@
 
 use bloomgrove::Family;
 use bloomgrove::sample::{
-    Estimate, IndexOptions, Method, NameIndex, Plan, Query, Spelling, Way, Work,
+    Estimate, Method, NameIndex, NameIndexOptions, Plan, Query, Spelling, Way, Work,
 };
 use serde_json::{Map, Value, json};
 
@@ -98,11 +98,11 @@ impl Facts {
     ) {
         self.question(question, query, plan.names);
         let (name, each) = match draws {
-            Some(_) => (plan.method.name(), " per draw"),
-            None => (plan.way.name(), ""),
+            Some(_) => (plan.method.to_string(), " per draw"),
+            None => (plan.way.to_string(), ""),
         };
         let by = match plan.method {
-            Method::List if draws.is_some() => format!(" by {}", plan.way.name()),
+            Method::List if draws.is_some() => format!(" by {}", plan.way),
             _ => String::new(),
         };
         self.line("method", format!("{name}{by}: {}", plan.why));
@@ -124,7 +124,7 @@ impl Facts {
             ),
         );
         self.field("method", json!(name));
-        self.field("way", json!(plan.way.name()));
+        self.field("way", json!(plan.way.to_string()));
         self.field("why", json!(plan.why));
         self.field("expected_looks", json!(plan.looks));
         self.field("expected_tests", json!(plan.tests));
@@ -144,7 +144,7 @@ impl Facts {
         let saves = plan.tests * draws as f64 >= MANY && query.fill() <= 0.25;
         let namespace = question.held.namespace();
         let small_enough = namespace.len() <= u64::from(u32::MAX);
-        let size = NameIndex::size(query.params(), namespace, IndexOptions::default());
+        let size = NameIndex::size(query.params(), namespace, NameIndexOptions::default());
         if let Ok(bytes) = size
             && by_scan
             && saves

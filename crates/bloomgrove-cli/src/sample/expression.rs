@@ -1,6 +1,6 @@
 //! What FILTER means: a file, or filters combined with `&` and `|`.
 //!
-//! The grammar is that of [`bloomgrove::sample::Expression`], with files for names. If the whole
+//! The grammar is that of [`bloomgrove::raw::sample::Expression`], with files for names. If the whole
 //! expression is the name of a file, it means that file.
 
 use std::ffi::OsStr;
@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use bloomgrove::format::Notes;
-use bloomgrove::sample::{self, Query};
+use bloomgrove::raw;
+use bloomgrove::sample::Query;
 use bloomgrove::{Error, MappedFilter, Params};
 
 use crate::shared::keys::KeyKind;
@@ -18,7 +19,7 @@ use crate::shared::{notes, open};
 pub(super) struct Expression {
     /// As it was written.
     shown: String,
-    joined: sample::Expression,
+    joined: raw::sample::Expression,
     files: Vec<File>,
     /// Of the files, in their order.
     filters: Vec<MappedFilter>,
@@ -38,13 +39,13 @@ impl Expression {
         let shown = written.to_string_lossy().into_owned();
         let (joined, paths) = match written.to_str() {
             Some(text) if !Path::new(written).exists() => {
-                let joined = sample::Expression::parse(text)?;
+                let joined = raw::sample::Expression::parse(text)?;
                 let paths = joined.names().iter().map(PathBuf::from).collect();
                 (joined, paths)
             }
             // Not every path is text: only the shown one is.
             _ => {
-                let joined = sample::Expression::of_name(shown.clone());
+                let joined = raw::sample::Expression::of_name(shown.clone());
                 (joined, vec![PathBuf::from(written)])
             }
         };

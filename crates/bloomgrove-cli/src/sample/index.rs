@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use bloomgrove::format::Content;
 use bloomgrove::raw::format::check_target;
-use bloomgrove::sample::{Form, IndexOptions, NameIndex, Spelling};
+use bloomgrove::sample::{Form, NameIndex, NameIndexOptions, Spelling};
 use bloomgrove::{Error, Params};
 use serde_json::{Value, json};
 
@@ -60,7 +60,7 @@ pub(super) struct Index {
     #[command(flatten)]
     reading: Reading,
     #[command(flatten)]
-    params: params::Options,
+    params: params::ParamsArgs,
     /// Print the summary as JSON
     #[arg(long)]
     json: bool,
@@ -119,9 +119,10 @@ fn build(args: &Index, output: &Path) -> Result<Outcome> {
             (decided(args)?, held?)
         }
     };
-    let mut options = IndexOptions::default();
-    options.second = !args.lean;
-    options.memory = args.memory.unwrap_or(options.memory);
+    let options = NameIndexOptions {
+        second: !args.lean,
+        memory: args.memory.unwrap_or(NameIndexOptions::default().memory),
+    };
     let progress = Progress::share("indexing names");
     let names = held.namespace();
     let index = NameIndex::build_to(output, &params, names, options, &mut told(&progress))?;
@@ -148,7 +149,7 @@ fn add(args: &Index, path: &Path) -> Result<Outcome> {
             args.names.to_string_lossy()
         );
     };
-    let memory = args.memory.unwrap_or(IndexOptions::default().memory);
+    let memory = args.memory.unwrap_or(NameIndexOptions::default().memory);
     let progress = Progress::share("indexing names");
     let added = NameIndex::add_to(path, names, memory, &mut told(&progress))?;
     drop(progress);
@@ -281,9 +282,9 @@ fn json(path: &Path, index: &NameIndex) -> Value {
         "second_positions": index.has_second(),
         "bits": params.bits(),
         "hashes": params.hashes(),
-        "layout": params.layout().name(),
-        "family": params.family().name(),
-        "derivation": params.derivation().name(),
+        "layout": params.layout().to_string(),
+        "family": params.family().to_string(),
+        "derivation": params.derivation().to_string(),
         "seed": params.seed(),
     })
 }

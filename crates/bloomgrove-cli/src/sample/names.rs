@@ -52,7 +52,10 @@ impl Held {
     }
 
     pub(super) fn namespace(&self) -> &Namespace {
-        self.names().namespace()
+        match self {
+            Held::Namespace(namespace) => namespace,
+            Held::Index(index) => index.namespace(),
+        }
     }
 
     pub(super) fn index(&self) -> Option<&NameIndex> {
@@ -90,7 +93,7 @@ impl Source {
             Ok(content) => bail!(
                 "{text}: contains {}, not names; pass a range such as 0..10M, a file with one name \
                  per line, or an index made by `bloomgrove sample index`",
-                content.name()
+                content
             ),
             Err(error) if path.extension().is_some_and(|ending| ending == "grove") => {
                 Err(error.into())

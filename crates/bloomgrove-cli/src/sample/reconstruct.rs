@@ -6,7 +6,7 @@ use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use bloomgrove::sample::{Name, Options, Query, Reconstruction, Way};
+use bloomgrove::sample::{Name, Query, Reconstruction, SampleOptions, Way};
 use serde_json::{Value, json};
 
 use super::Question;
@@ -98,10 +98,12 @@ pub(crate) fn run(args: Reconstruct) -> Result<Outcome> {
         bail!(question.needs_index());
     }
     let query = question.query()?;
-    let mut options = Options::new();
-    options.within = args.within.clone();
-    options.way = way;
-    options.threads = args.threads.map(usize::from);
+    let options = SampleOptions {
+        within: args.within.clone(),
+        way,
+        threads: args.threads.map(usize::from),
+        ..SampleOptions::default()
+    };
 
     let mut task = Task {
         args: &args,
@@ -167,7 +169,7 @@ struct Task<'t> {
 
 impl Task<'_> {
     /// Finds the members; returns how many names there were.
-    fn list(&mut self, options: &Options) -> Result<u64> {
+    fn list(&mut self, options: &SampleOptions) -> Result<u64> {
         let names = self.question.held.names();
         let members = Reconstruction::with(self.query, names, options)?;
         let plan = members.plan();
@@ -179,7 +181,7 @@ impl Task<'_> {
         }
         warn_of_endless(plan, 1);
         warn_of_poor_accuracy(self.question, self.query, plan.estimate);
-        let expected = units::estimate(members.estimate().members);
+        let expected = units::estimate(members.plan().estimate.members);
         let progress = Progress::share(format!("members {expected}"));
         let mut failed = None;
         let work = members.run(|found| {

@@ -5,7 +5,7 @@ use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use bloomgrove::codec::Kind;
+use bloomgrove::raw::codec::Kind;
 
 use super::interrupt;
 use super::progress::Progress;

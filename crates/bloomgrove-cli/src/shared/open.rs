@@ -5,9 +5,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use bloomgrove::Error;
-use bloomgrove::format::{Content, Notes, content_of};
+use bloomgrove::format::{Content, content_of};
 use bloomgrove::index::{Index, IndexFile};
 use bloomgrove::raw::format::lock_to_replace;
+use bloomgrove::raw::index::{Origin, open_checked};
 
 /// A file up to this size is checked before it is used: that takes a hundredth of a second, and
 /// damage could cause false negatives.
@@ -16,10 +17,10 @@ const CHECKED_ALWAYS: u64 = 64 << 20;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// An index to query.
-pub(crate) fn to_ask(path: &Path) -> Result<(Index, Notes), Error> {
+pub(crate) fn to_ask(path: &Path) -> Result<Index, Error> {
     match is_small(path) {
-        true => Index::open_checked(path),
-        false => Index::open_with_notes(path),
+        true => open_checked(path, Origin::Named),
+        false => Index::open(path),
     }
 }
 

@@ -24,7 +24,7 @@ pub(crate) const IDS: [&str; 11] = [
 
 // A comment here would become the help of the command.
 #[derive(clap::Args)]
-pub(crate) struct Options {
+pub(crate) struct ParamsArgs {
     /// The false-positive rate: how often an absent key is accepted [default: 0.01]
     #[arg(long, value_parser = units::rate, conflicts_with = "bits")]
     fpr: Option<f64>,
@@ -47,7 +47,7 @@ pub(crate) struct Options {
     coefficients: Vec<(u64, u64)>,
 }
 
-impl Options {
+impl ParamsArgs {
     /// How keys are interpreted by default.
     pub(crate) fn usual_keys(&self) -> KeyKind {
         match self.hashing.is_affine() {

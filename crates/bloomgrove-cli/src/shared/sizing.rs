@@ -13,7 +13,7 @@ pub(crate) const OVERFULL: f64 = 0.75;
 
 // A comment here would become the help of the command.
 #[derive(clap::Args)]
-pub(crate) struct Options {
+pub(crate) struct SizeArgs {
     /// The false-positive rate: how often a set without the key is listed [default: 0.001]
     #[arg(long, value_parser = units::rate, conflicts_with = "bits")]
     fpr: Option<f64>,
@@ -28,7 +28,7 @@ pub(crate) struct Options {
     hashes: Option<u32>,
 }
 
-impl Options {
+impl SizeArgs {
     /// Whether none was given.
     pub(crate) fn is_empty(&self) -> bool {
         self.fpr.is_none() && self.items.is_none() && self.bits.is_none()

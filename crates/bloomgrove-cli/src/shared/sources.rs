@@ -6,9 +6,10 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use bloomgrove::codec::{self, Kind};
+use bloomgrove::codec;
 use bloomgrove::format::{Content, Notes, content_of};
 use bloomgrove::index::Index;
+use bloomgrove::raw::codec::Kind;
 use bloomgrove::{Collector, Filter, MappedFilter};
 
 use super::keys::{self, Column, KeyKind};
@@ -132,7 +133,7 @@ impl Source {
             true => match content_of(path)? {
                 Content::Filter => SourceKind::Filter,
                 Content::Index => SourceKind::Index,
-                other => bail!("{}: contains {}, not sets", path.display(), other.name()),
+                other => bail!("{}: contains {other}, not sets", path.display()),
             },
         };
         let name = match kind {
@@ -155,7 +156,7 @@ impl Source {
             // The notes of a message are checked when it is read.
             SourceKind::Keys | SourceKind::Message => return Ok(()),
             SourceKind::Filter => Notes::of_file(&self.path)?,
-            SourceKind::Index => Index::open_with_notes(&self.path)?.1,
+            SourceKind::Index => Index::open(&self.path)?.notes().clone(),
         };
         self.check_note(&notes, wanted)
     }

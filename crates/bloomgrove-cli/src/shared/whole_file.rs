@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use bloomgrove::Error;
-use bloomgrove::codec::Kind;
+use bloomgrove::raw::codec::Kind;
 use bloomgrove::raw::format;
 
 /// What is in a file, and so which file it may replace: one that begins in the same way.

@@ -1,7 +1,7 @@
 //! `bloomgrove tune accuracy`: how large a filter must be to list its items accurately.
 
 use anyhow::{Result, ensure};
-use bloomgrove::sample::{IndexOptions, NameIndex, Namespace};
+use bloomgrove::sample::{NameIndex, NameIndexOptions, Namespace};
 use bloomgrove::{MAX_BITS, MAX_HASHES, Params, tune};
 use serde_json::json;
 
@@ -59,7 +59,7 @@ impl Choice {
             index_bytes: NameIndex::size(
                 &params,
                 &Namespace::range(0..args.names)?,
-                IndexOptions::default(),
+                NameIndexOptions::default(),
             )?,
             members: args.items as f64 / accuracy,
             params,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use bloomgrove_trees::bloom_tree::genetic;
-use bloomgrove_trees::bloom_tree::search::{self, Evaluation, Front, Objective, Options};
+use bloomgrove_trees::bloom_tree::search::{self, Evaluation, Front, Objective, SearchOptions};
 use serde_json::{Value, json};
 
 use super::{rate, ratio};
@@ -98,7 +98,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome> {
 }
 
 fn search(args: &Args) -> Result<Front> {
-    let options = Options {
+    let options = SearchOptions {
         items: args.items,
         instances: args.instances,
         objective: match args.objective {
@@ -106,7 +106,7 @@ fn search(args: &Args) -> Result<Front> {
             ObjectiveArg::Geometric => Objective::Geometric,
         },
         seed: args.seed,
-        ..Options::default()
+        ..SearchOptions::default()
     };
     let progress = Progress::share("judging trees");
     let step = |done: u64, all: u64| {
@@ -124,11 +124,11 @@ fn search(args: &Args) -> Result<Front> {
     Ok(match args.search.unwrap_or(usual) {
         SearchArg::Exhaustive => search::exhaustive(depth, &args.rho, &options, step)?,
         SearchArg::Genetic => {
-            let how = genetic::Options {
+            let how = genetic::GeneticOptions {
                 population: args.population.into(),
                 rounds: args.rounds,
                 seed: args.seed,
-                ..genetic::Options::default()
+                ..genetic::GeneticOptions::default()
             };
             search::bred(depth, &args.rho, &options, &how, step)?
         }

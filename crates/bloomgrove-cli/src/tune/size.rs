@@ -2,7 +2,8 @@
 
 use anyhow::Result;
 use bloomgrove::raw::math;
-use bloomgrove::tune::{self, Plan};
+use bloomgrove::raw::tune::{blocked, expected_fpr, first_prime, standard};
+use bloomgrove::tune::{self, Recommendation};
 use bloomgrove::{Layout, Params};
 use serde_json::{Value, json};
 
@@ -41,16 +42,16 @@ pub(crate) fn run(args: &Args) -> Result<Outcome> {
 
 fn size(args: &Args) -> Result<Outcome> {
     let best = tune::recommend(args.items, args.fpr)?;
-    let mut plans = vec![("standard", tune::standard(args.items, args.fpr)?)];
+    let mut sizes = vec![("standard", standard(args.items, args.fpr)?)];
     // Not every rate is possible with these; that is not an error.
-    plans.extend(tune::blocked(args.items, args.fpr).map(|plan| ("blocked", plan)));
-    plans.extend(tune::first_prime(args.items).map(|plan| ("first prime", plan)));
+    sizes.extend(blocked(args.items, args.fpr).map(|size| ("blocked", size)));
+    sizes.extend(first_prime(args.items).map(|size| ("first prime", size)));
     let optimum = math::optimal_bits(args.items, args.fpr);
 
     let mut output = Output::new();
     if args.json {
-        let plan_json = |(kind, plan): &(&str, Plan)| {
-            let mut value = plan_json(plan);
+        let size_json = |(kind, size): &(&str, Recommendation)| {
+            let mut value = size_json(size);
             value["kind"] = json!(kind);
             value
         };
@@ -58,14 +59,14 @@ fn size(args: &Args) -> Result<Outcome> {
             "items": args.items,
             "target_fpr": args.fpr,
             "formula": { "bits": optimum, "hashes": math::optimal_hashes(args.fpr) },
-            "plans": plans.iter().map(plan_json).collect::<Vec<_>>(),
-            "recommended": plan_json(&("recommended", best.clone())),
+            "sizes": sizes.iter().map(size_json).collect::<Vec<_>>(),
+            "recommended": size_json(&("recommended", best.clone())),
             "why": best.why,
         }))?;
     } else {
-        let mut rows: Vec<_> = plans
+        let mut rows: Vec<_> = sizes
             .iter()
-            .map(|(kind, plan)| row(kind, plan.bits as f64, plan.items, plan.hashes, plan.fpr))
+            .map(|(kind, size)| row(kind, size.bits as f64, size.items, size.hashes, size.fpr))
             .collect();
         let hashes = format!("{:.2}", math::optimal_hashes(args.fpr));
         rows.push(row("formula", optimum, args.items, hashes, args.fpr));
@@ -73,10 +74,7 @@ fn size(args: &Args) -> Result<Outcome> {
         output.line("")?;
         output.line(format_args!(
             "use {}, {} hashes, {}: {}",
-            best.layout.name(),
-            best.hashes,
-            best.family.name(),
-            best.why
+            best.layout, best.hashes, best.family, best.why
         ))?;
     }
     output.finish()?;
@@ -103,14 +101,14 @@ fn row(kind: &str, bits: f64, items: u64, hashes: impl ToString, fpr: f64) -> Ve
     ]
 }
 
-fn plan_json(plan: &Plan) -> Value {
+fn size_json(size: &Recommendation) -> Value {
     json!({
-        "layout": plan.layout.name(),
-        "family": plan.family.name(),
-        "bits": plan.bits,
-        "bits_per_item": plan.bits_per_item(),
-        "hashes": plan.hashes,
-        "fpr": plan.fpr,
+        "layout": size.layout.to_string(),
+        "family": size.family.to_string(),
+        "bits": size.bits,
+        "bits_per_item": size.bits as f64 / size.items as f64,
+        "hashes": size.hashes,
+        "fpr": size.fpr,
     })
 }
 
@@ -118,7 +116,7 @@ fn plan_json(plan: &Plan) -> Value {
 fn judge(args: &Args, bits: u64) -> Result<Outcome> {
     anyhow::ensure!(args.items > 0, "--items must be at least 1");
     let best = |layout: Layout| -> Option<(u32, f64)> {
-        let rate = |hashes| tune::expected_fpr(layout, bits, hashes, args.items);
+        let rate = |hashes| expected_fpr(layout, bits, hashes, args.items);
         let possible = |hashes: &u32| {
             let params = Params::builder(bits, *hashes).layout(layout).build();
             params.is_ok()
@@ -143,18 +141,20 @@ fn judge(args: &Args, bits: u64) -> Result<Outcome> {
     );
     let mut output = Output::new();
     if args.json {
-        let plans: Vec<_> = found
+        let sizes: Vec<_> = found
             .iter()
             .map(|(layout, hashes, fpr)| {
-                json!({ "layout": layout.name(), "bits": bits, "hashes": hashes, "fpr": fpr,
+                json!({ "layout": layout.to_string(), "bits": bits, "hashes": hashes, "fpr": fpr,
                         "bits_per_item": bits as f64 / args.items as f64 })
             })
             .collect();
-        output.json(&json!({ "items": args.items, "plans": plans }))?;
+        output.json(&json!({ "items": args.items, "sizes": sizes }))?;
     } else {
         let rows: Vec<_> = found
             .iter()
-            .map(|(layout, hashes, fpr)| row(layout.name(), bits as f64, args.items, hashes, *fpr))
+            .map(|(layout, hashes, fpr)| {
+                row(&layout.to_string(), bits as f64, args.items, hashes, *fpr)
+            })
             .collect();
         output.table(&HEAD, &rows)?;
     }

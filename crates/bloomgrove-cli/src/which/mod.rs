@@ -114,7 +114,7 @@ pub(crate) fn run(mut args: Args) -> Result<Outcome> {
     let mut complete = found.complete;
     let mut indexes = Vec::new();
     for home in found.homes {
-        let options = refresh::Options {
+        let options = refresh::RefreshOptions {
             fpr: args.fpr,
             save: !args.no_save,
             trust: !args.refresh,

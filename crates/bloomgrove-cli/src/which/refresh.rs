@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use bloomgrove::format::Notes;
 use bloomgrove::index::{Index, IndexFile};
+use bloomgrove::raw::index::{Origin, create_from, open_checked, open_from, restrict};
 use bloomgrove::{Collector, Error, Filter};
 
 use super::files::{Home, Wanted};
@@ -25,7 +26,7 @@ const MEMORY: usize = 32 << 20;
 /// Filters in memory before they go to disk.
 const PENDING: u64 = 256 << 20;
 
-pub(super) struct Options {
+pub(super) struct RefreshOptions {
     /// None: that of the existing index.
     pub(super) fpr: Option<f64>,
     pub(super) save: bool,
@@ -59,31 +60,30 @@ enum Holder {
     Changed(IndexFile),
 }
 
-pub(super) fn refresh(home: Home, options: &Options) -> Result<Fresh> {
+pub(super) fn refresh(home: Home, options: &RefreshOptions) -> Result<Fresh> {
     let old = match options.save {
         true => open_old(&home),
         false => Old::Foreign,
     };
     let (old, save) = match old {
-        Old::Usable(index, notes) => (Some((index, notes)), true),
+        Old::Usable(index) => (Some(index), true),
         Old::Missing => (None, true),
         Old::Foreign => (None, false),
     };
-    let old_fpr = old.as_ref().and_then(|(_, notes)| fpr_of(notes));
+    let old_fpr = old.as_ref().and_then(|index| fpr_of(index.notes()));
     let fpr = options.fpr.or(old_fpr).unwrap_or(USUAL_FPR);
     let old = old.filter(|_| options.trust && old_fpr == Some(fpr));
-    let old = old.map(|(index, _)| index);
 
-    let plan = Plan::new(&home, old.as_ref());
+    let changes = Changes::new(&home, old.as_ref());
     if options.explain {
         complain(format_args!(
             "{}: {} files indexed, {} to read",
             home.index.display(),
-            units::grouped(plan.known as u64),
-            units::grouped(plan.read.len() as u64)
+            units::grouped(changes.known as u64),
+            units::grouped(changes.read.len() as u64)
         ));
     }
-    if plan.is_empty()
+    if changes.is_empty()
         && let Some(index) = old
     {
         return Ok(Fresh::new(Holder::Read(index), &home, true));
@@ -91,15 +91,15 @@ pub(super) fn refresh(home: Home, options: &Options) -> Result<Fresh> {
 
     let mut file = open_to_change(&home, save, old.is_some(), fpr)?;
     // Another process may have changed it since.
-    let plan = Plan::new(&home, Some(&file));
-    let done = apply(&mut file, &plan, fpr)?;
+    let changes = Changes::new(&home, Some(&file));
+    let done = apply(&mut file, &changes, fpr)?;
     if interrupt::was_asked() {
         let kept = if save {
             "run the command again to continue"
         } else {
             "nothing was saved"
         };
-        let all = plan.read.len();
+        let all = changes.read.len();
         bail!("interrupted with {} of {all} files read; {kept}", done.read);
     }
     Ok(Fresh::new(Holder::Changed(file), &home, done.complete))
@@ -132,17 +132,13 @@ fn open_to_change(home: &Home, save: bool, keep_old: bool, fpr: f64) -> Result<I
     let mode = modes.fold(0o777, |mode, file| mode & file) | 0o600;
     let create = |path: &Path| {
         let notes = Notes::new().with(notes::FPR, fpr).with(MAKER_NOTE, MAKER);
-        match home.is_implicit && save {
-            true => IndexFile::create_own(path, &Index::mixed(), notes, mode),
-            false => IndexFile::create_for(path, &Index::mixed(), notes, mode),
-        }
+        let mut index = Index::mixed();
+        index.set_notes(notes);
+        create_from(path, &index, origin(home.is_implicit && save), Some(mode))
     };
     let open = || {
-        let file = match home.is_implicit {
-            true => IndexFile::open_own(&home.index),
-            false => IndexFile::open(&home.index),
-        }?;
-        file.restrict(mode)?;
+        let file = open_from(&home.index, origin(home.is_implicit))?;
+        restrict(&file, mode)?;
         Ok(file)
     };
     if save {
@@ -169,6 +165,13 @@ fn open_to_change(home: &Home, save: bool, keep_old: bool, fpr: f64) -> Result<I
     Ok(create(&folder.path().join("index.grove"))?)
 }
 
+fn origin(is_implicit: bool) -> Origin {
+    match is_implicit {
+        true => Origin::Implicit,
+        false => Origin::Named,
+    }
+}
+
 /// Whether the directory is the problem, and not the index.
 fn is_refused(error: &Error) -> bool {
     matches!(error.kind(), Error::Io { .. } | Error::WouldReplace { .. })
@@ -176,7 +179,7 @@ fn is_refused(error: &Error) -> bool {
 
 /// What is found where the index should be.
 enum Old {
-    Usable(Index, Notes),
+    Usable(Index),
     /// Nothing, or something damaged: the index can be built again from the files.
     Missing,
     /// Something that must not be replaced; it has been reported.
@@ -193,14 +196,15 @@ fn open_old(home: &Home) -> Old {
         Old::Foreign
     };
     let opened = match home.is_implicit {
-        true => Index::open_own(path),
+        true => open_checked(path, Origin::Implicit),
         false => open::to_ask(path),
     };
-    let is_ours = |index: &Index, notes: &Notes| {
+    let is_ours = |index: &Index| {
+        let notes = index.notes();
         notes.get(MAKER_NOTE) == Some(MAKER) && fpr_of(notes).is_some() && index.is_mixed()
     };
     let error = match opened {
-        Ok((index, notes)) if is_ours(&index, &notes) => return Old::Usable(index, notes),
+        Ok(index) if is_ours(&index) => return Old::Usable(index),
         Ok(_) => {
             return foreign(&format_args!(
                 "{}: not an index made by `which`",
@@ -219,15 +223,15 @@ fn open_old(home: &Home) -> Old {
     }
 }
 
-/// What is to be done.
-struct Plan<'h> {
+/// What has changed since the index was written.
+struct Changes<'h> {
     known: usize,
     read: Vec<(&'h [u8], &'h Wanted)>,
     /// Sets whose file is gone.
     gone: Vec<Vec<u8>>,
 }
 
-impl<'h> Plan<'h> {
+impl<'h> Changes<'h> {
     fn new(home: &'h Home, index: Option<&Index>) -> Self {
         let known: BTreeMap<&[u8], &[u8]> = index
             .iter()
@@ -265,11 +269,11 @@ struct Done {
 }
 
 /// Reads files on all processors and adds their filters to the index in order.
-fn apply(file: &mut IndexFile, plan: &Plan<'_>, fpr: f64) -> Result<Done> {
-    for name in &plan.gone {
+fn apply(file: &mut IndexFile, changes: &Changes<'_>, fpr: f64) -> Result<Done> {
+    for name in &changes.gone {
         file.remove(name)?;
     }
-    let total = plan.read.iter().map(|(_, wanted)| wanted.size).sum();
+    let total = changes.read.iter().map(|(_, wanted)| wanted.size).sum();
     let progress = Progress::bytes(total, "indexing");
     let mut done = Done {
         complete: true,
@@ -277,7 +281,7 @@ fn apply(file: &mut IndexFile, plan: &Plan<'_>, fpr: f64) -> Result<Done> {
     };
     let mut can_save = true;
     let read = |(_, wanted): &(&[u8], &Wanted)| read_one(wanted, fpr, &progress);
-    parallel::each(&plan.read, read, |(name, _), outcome| {
+    parallel::each(&changes.read, read, |(name, _), outcome| {
         match outcome {
             Ok((stamp, filter)) => {
                 put(file, name, &FileTag::named(stamp).to_bytes(), &filter)?;
@@ -313,7 +317,10 @@ fn apply(file: &mut IndexFile, plan: &Plan<'_>, fpr: f64) -> Result<Done> {
 
 fn put(file: &mut IndexFile, name: &[u8], tag: &[u8], filter: &Filter) -> Result<(), Error> {
     match file.add_tagged(name, tag, filter) {
-        Err(Error::DuplicateSet { .. }) => file.replace_tagged(name, tag, filter),
+        Err(Error::DuplicateSet { .. }) => {
+            file.replace(name, filter)?;
+            file.set_tag(name, tag)
+        }
         added => added,
     }?;
     Ok(())

@@ -15,7 +15,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use bloomgrove::index::SharedIndex;
-use bloomgrove::tune;
+use bloomgrove::raw::tune;
 use bloomgrove::{Error, Filter, Params};
 use bloomgrove_client::api;
 
@@ -330,9 +330,9 @@ pub(super) fn spell(params: &Params) -> api::Params {
     api::Params {
         bits: params.bits(),
         hashes: params.hashes(),
-        layout: Some(params.layout().name().into()),
-        family: Some(params.family().name().into()),
-        derivation: Some(params.derivation().name().into()),
+        layout: Some(params.layout().to_string()),
+        family: Some(params.family().to_string()),
+        derivation: Some(params.derivation().to_string()),
         seed: Some(params.seed()),
     }
 }

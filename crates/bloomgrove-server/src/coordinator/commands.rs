@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, PoisonError};
 
+use bloomgrove::raw::codec::{Kind, params_of};
 use bloomgrove::{Filter, Params, codec};
 use bloomgrove_client::api::{self, Code, Key};
 use bloomgrove_http::private::make_directory;
@@ -241,8 +242,8 @@ impl Coordinator {
     /// # Errors
     /// If it is not a filter, or too large.
     pub fn filter_bytes(&self, bytes: &[u8]) -> Result<u64, Error> {
-        let size = match codec::Kind::of_start(bytes) {
-            Some(_) => codec::params_of(bytes)?.words() as u64 * 8,
+        let size = match Kind::of_start(bytes) {
+            Some(_) => params_of(bytes)?.words() as u64 * 8,
             // A file is not compressed.
             None => bytes.len() as u64,
         };
@@ -255,7 +256,7 @@ impl Coordinator {
     /// # Errors
     /// If it is neither, or too large.
     pub fn read_upload(&self, bytes: Bytes) -> Result<Upload, Error> {
-        if codec::Kind::of_start(&bytes).is_some() {
+        if Kind::of_start(&bytes).is_some() {
             let (filter, _) = codec::expand_within(&bytes[..], self.shared.limits.filter)?;
             return Ok(Upload::of_message(filter, bytes));
         }

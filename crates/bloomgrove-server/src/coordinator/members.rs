@@ -6,7 +6,8 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use bloomgrove::Filter;
-use bloomgrove::sample::{Expression, Name, Namespace, Options, Query, Reconstruction, Sampler};
+use bloomgrove::raw::sample::Expression;
+use bloomgrove::sample::{Name, Namespace, Query, Reconstruction, SampleOptions, Sampler};
 use bloomgrove_client::api::{self, Code};
 
 use super::Coordinator;
@@ -114,7 +115,12 @@ impl Coordinator {
         let operands = self.operands(&request.expression, &take)?;
         let names = namespace(&request.names, request.spelling, &take)?;
         let seed = request.seed.unwrap_or_else(rand::random);
-        let options = Options::new().draws(count).memory(memory).seed(seed);
+        let options = SampleOptions {
+            draws: count,
+            memory,
+            seed,
+            ..SampleOptions::default()
+        };
         let deadline = Instant::now() + self.shared.limits.time;
         let mut sampler = Sampler::with(operands.query()?, &names, &options)?;
         sampler.watch(|_, _| until(deadline));
@@ -129,7 +135,7 @@ impl Coordinator {
         };
         let plan = sampler.plan();
         Ok(api::Sample {
-            method: format!("{}: {}", plan.method.name(), plan.why),
+            method: format!("{}: {}", plan.method, plan.why),
             members: drawn.into_iter().map(member).collect(),
             tests: sampler.work().tests,
         })
@@ -150,7 +156,10 @@ impl Coordinator {
         take(memory)?;
         let operands = self.operands(&request.expression, &take)?;
         let names = namespace(&request.names, request.spelling, &take)?;
-        let options = Options::new().memory(memory);
+        let options = SampleOptions {
+            memory,
+            ..SampleOptions::default()
+        };
         let reconstruction = Reconstruction::with(operands.query()?, &names, &options)?;
         let deadline = Instant::now() + self.shared.limits.time;
         let (mut members, mut complete, mut in_time) = (Vec::new(), true, true);
@@ -180,10 +189,10 @@ impl Coordinator {
         Ok(api::Reconstruction {
             members,
             complete,
-            accuracy: finite(reconstruction.estimate().accuracy),
+            accuracy: finite(reconstruction.plan().estimate.accuracy),
             method: format!(
                 "{}: {}",
-                reconstruction.plan().way.name(),
+                reconstruction.plan().way,
                 reconstruction.plan().why
             ),
             tests: work.tests,

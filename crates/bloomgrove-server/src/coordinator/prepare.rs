@@ -22,6 +22,7 @@
 use std::sync::Arc;
 
 use bloomgrove::index::Index;
+use bloomgrove::raw::codec::delta_fingerprints;
 use bloomgrove::{Filter, codec};
 use bloomgrove_client::api::Code;
 
@@ -317,7 +318,7 @@ impl Present<'_> {
         match codec::apply(&mut new, message) {
             Ok(_) => {}
             Err(error @ bloomgrove::Error::OtherVersion { found, .. }) => {
-                if codec::delta_fingerprints(message)?.1 == found {
+                if delta_fingerprints(message)?.1 == found {
                     return Ok(Prepared::nothing(entry));
                 }
                 let mut error = Error::from(error);

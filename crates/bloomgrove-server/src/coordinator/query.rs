@@ -101,8 +101,8 @@ impl Found {
     fn of(index: &Index, keys: &[api::Key], only: Only<'_>, limit: usize, room: usize) -> Self {
         let below = |set: &index::Set<'_>| text(set).starts_with(only.prefix);
         match only.prefix {
-            "" => Self::copy(&index.which_some(keys, limit, |_| true), room),
-            _ => Self::copy(&index.which_some(keys, limit, below), room),
+            "" => Self::copy(&index.view().which_some(keys, limit, |_| true), room),
+            _ => Self::copy(&index.view().which_some(keys, limit, below), room),
         }
     }
 
@@ -267,8 +267,8 @@ impl Coordinator {
     /// The names of all sets that may contain one key.
     pub(super) fn names_of(&self, key: &str) -> Vec<String> {
         let index = self.shared.index.read();
-        let sets = index.which_some(&[key], usize::MAX, |_| true);
-        sets.get(0).iter().map(|set| text(set).to_owned()).collect()
+        let sets = index.view().which_some(&[key], usize::MAX, |_| true);
+        sets[0].iter().map(|set| text(set).to_owned()).collect()
     }
 
     fn count(&self, answers: &[api::Answer]) {
@@ -289,13 +289,16 @@ impl Coordinator {
         for key in keys {
             in_time(deadline)?;
             let index = self.shared.index.read();
-            let (_, figures) = index.explain(key);
+            let (_, figures) = index.view().explain(key);
             cost.filters_tested += figures.filters_tested;
             cost.words_read += figures.words_read;
         }
         let (index, catalog) = (self.shared.index.read(), self.shared.read());
-        let scope = index.scope(|set| only.is_all() || only.takes(&catalog, text(&set)));
-        cost.sets = scope.len() as u64;
+        let scope = index.scope(|set| {
+            let takes = only.is_all() || only.takes(&catalog, text(&set));
+            cost.sets += u64::from(takes);
+            takes
+        });
         // The index is locked, so the scope matches it.
         if let Ok(view) = index.within(&scope) {
             cost.expected_false = view.expected_false();
@@ -419,10 +422,10 @@ impl Coordinator {
     /// The status of the coordinator.
     pub fn status(&self) -> api::Status {
         let index = self.shared.index.read();
-        let segments = index.segments_info().into_iter();
+        let segments = index.segments().into_iter();
         let segments = segments.map(|segment| api::Segment {
-            shape: segment.shape.name().into(),
-            reason: segment.plan.reason,
+            shape: segment.shape.to_string(),
+            reason: segment.choice.reason,
             sets: segment.sets as u64,
             bits: segment.params.bits(),
             hashes: segment.params.hashes(),

@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use bloomgrove::tune;
+use bloomgrove::raw::tune;
 use bloomgrove_client::api::{self, Code, sets_of_site, site_of_set};
 use bloomgrove_client::normalize;
 

@@ -6,6 +6,7 @@ mod model;
 use std::collections::BTreeSet;
 
 use bloomgrove::format::Notes;
+use bloomgrove::raw::codec::{Model, compress_with};
 use bloomgrove::{Filter, Params, codec};
 use bloomgrove_client::api::{
     self, ChangeSet, Code, CreateSet, EstimateQuery, Key, Member, Names, ReconstructQuery,
@@ -76,13 +77,7 @@ fn an_upload_is_found_after_a_restart_whatever_it_came_as() {
     filter(&["file"]).write_to(&mut file).unwrap();
     codec::compress(&filter(&["message"]), &mut message).unwrap();
     let notes = Notes::new().with("long", "x".repeat(5000));
-    codec::compress_with(
-        &filter(&["noted"]),
-        codec::Model::default(),
-        &notes,
-        &mut noted,
-    )
-    .unwrap();
+    compress_with(&filter(&["noted"]), Model::default(), &notes, &mut noted).unwrap();
     assert!(
         noted.len() > params().words() * 8 + 1024,
         "longer than a plain one"

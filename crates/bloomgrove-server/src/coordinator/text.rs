@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bloomgrove::{Derivation, Family, Layout, Params, tune};
+use bloomgrove::{Derivation, Family, Layout, Params, raw::tune};
 use bloomgrove_client::{api, api::Code, quote};
 
 use super::now;

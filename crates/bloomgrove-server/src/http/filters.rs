@@ -5,6 +5,7 @@ use axum::extract::{RawQuery, State};
 use axum::http::HeaderName;
 use axum::response::{IntoResponse, Response};
 use bloomgrove::codec;
+use bloomgrove::raw::codec::Kind;
 use bloomgrove_client::api::{Code, MEDIA_GROVE, MEDIA_MESSAGE, Updated};
 use bloomgrove_http::budget::Charge;
 use bloomgrove_http::extract::{QueryParams, Reader, utf8};
@@ -193,7 +194,7 @@ pub(super) async fn merge(
     charge: Charge,
     Binary(bytes): Binary,
 ) -> Result<Answer<Updated>, Error> {
-    let done = if codec::Kind::of_start(&bytes) == Some(codec::Kind::Delta) {
+    let done = if Kind::of_start(&bytes) == Some(Kind::Delta) {
         // What it is applied to, twice the result, and what is stored.
         let size = coordinator.info(&name)?.bytes;
         charge.wait(size.saturating_mul(4)).await?;

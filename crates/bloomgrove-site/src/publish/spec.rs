@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use bloomgrove::{Filter, Params, tune};
+use bloomgrove::{Filter, Params, raw::tune};
 use bloomgrove_client::IdCipher;
 use xxhash_rust::xxh3::xxh3_64;
 

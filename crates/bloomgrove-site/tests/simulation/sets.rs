@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use bloomgrove::{Filter, tune};
+use bloomgrove::{Filter, raw::tune};
 use bloomgrove_client::api::{CreateSet, Key, WhichQuery};
 
 use crate::world::World;

@@ -23,9 +23,9 @@ use rand::{Rng, RngExt};
 
 use super::Operations;
 use super::operations::members;
-use bloomgrove::hash::{Affine, Family};
 use bloomgrove::raw::bits::{self, Words};
 use bloomgrove::raw::hash::Inverse;
+use bloomgrove::{Affine, Family};
 use bloomgrove::{Error, Filter};
 
 /// A member drawn uniformly, by asking for every name: the paper's DictionaryAttack with a
@@ -128,7 +128,7 @@ impl<'a, S: AsRef<[u64]>> HashInvert<'a, S> {
     /// turned round. [`Error::Namespace`] when the range is empty.
     pub fn new(query: &'a Filter<S>, names: Range<u64>) -> Result<Self, Error> {
         let Family::Affine(functions) = query.params().family() else {
-            let family = query.params().family().name();
+            let family = query.params().family();
             let what = format!("HashInvert inverts affine functions, and this filter has {family}");
             return Err(Error::Closed { what });
         };
@@ -139,7 +139,9 @@ impl<'a, S: AsRef<[u64]>> HashInvert<'a, S> {
         Ok(Self {
             query,
             functions,
-            inverses: (0..hashes).map(|i| functions.inverse(i, bits)).collect(),
+            inverses: (0..hashes)
+                .map(|i| Inverse::of(functions, i, bits))
+                .collect(),
             names,
             ones: query.count_ones(),
         })

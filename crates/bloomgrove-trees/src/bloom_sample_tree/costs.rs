@@ -20,7 +20,7 @@ const NAMES: u64 = 1024;
 const NODES_BYTES: usize = 4 << 20;
 
 /// The costs between which section 5.4 weighs, in nanoseconds;
-/// [`tune::leaf_size`](bloomgrove::tune::leaf_size) makes a leaf of them.
+/// [`leaf_size`](bloomgrove::raw::tune::leaf_size) makes a leaf of them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Costs {
     /// Of one intersection of two filters, counted but not stored.
@@ -34,7 +34,7 @@ impl Costs {
     /// one intersection takes a millisecond.
     ///
     /// ```
-    /// use bloomgrove::{Params, tune};
+    /// use bloomgrove::{Params, raw::tune};
     /// use bloomgrove_trees::bloom_sample_tree::{BloomSampleTree, Costs};
     ///
     /// let params = Params::builder(60_870, 3).build()?;

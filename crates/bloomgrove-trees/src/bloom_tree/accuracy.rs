@@ -158,7 +158,7 @@ impl<S: AsRef<[u64]> + Sync> BloomTree<S> {
 /// The rate of the filters of one level by how many bits they have set, and the factors of the sum.
 struct Recursion<'a> {
     words: &'a [u64],
-    shape: &'a super::Shape,
+    shape: &'a super::TreeShape,
     /// For leaves: (c / m)^k by c.
     leaf: Vec<f64>,
 }
@@ -260,7 +260,7 @@ fn from_sums(sums: &[f64], bits: f64) -> f64 {
 /// Draws ways along set bits.
 struct Draw<'a> {
     words: &'a [u64],
-    shape: &'a super::Shape,
+    shape: &'a super::TreeShape,
     random: Xoshiro256PlusPlus,
     /// The logarithm of the root's chance.
     root: f64,

@@ -29,9 +29,9 @@
 
 mod choice;
 
-use crate::bloom_tree::Shape;
-use bloomgrove::codec::Model;
-use bloomgrove::raw::codec::Plan;
+use crate::bloom_tree::TreeShape;
+use bloomgrove::raw::codec::Framing;
+use bloomgrove::raw::codec::Model;
 use bloomgrove::{Error, Layout, MAX_HASHES, Params};
 
 use super::forest;
@@ -80,7 +80,7 @@ pub enum Structure {
     /// Fewer or more hashes than the smallest filter has, more bits, and smaller once coded.
     Compressed(Params),
     /// A tree, coded by context.
-    Tree(Shape),
+    Tree(TreeShape),
     /// Sorted hashes, their gaps coded. For comparison: it cannot be made here.
     Golomb,
     /// What no structure can go below. For comparison.
@@ -267,14 +267,14 @@ pub fn advise(items: u64, goal: Goal, limits: &Limits) -> Result<Advice, Error> 
 fn check(items: u64, goal: Goal) -> Result<(), Error> {
     let what = match goal {
         Goal::Fpr(fpr) => {
-            tune::check_target(items, fpr)?;
+            bloomgrove::raw::tune::check_target(items, fpr)?;
             if fpr >= LOWEST {
                 return Ok(());
             }
             format!("a false-positive rate of {fpr:e}; the lowest here is {LOWEST:e}")
         }
         Goal::Bytes(bytes) => {
-            tune::check_target(items, 0.5)?;
+            bloomgrove::raw::tune::check_target(items, 0.5)?;
             if bytes >= MESSAGE + 8 {
                 return Ok(());
             }
@@ -324,32 +324,35 @@ fn reaching(goal: Goal, make: impl Fn(f64) -> Option<Candidate>) -> Option<Candi
 /// The bytes of the message of a filter whose bits are set at a share of `fill`.
 fn message(bits: u64, fill: f64) -> u64 {
     let ones = (bits as f64 * fill).round() as u64;
-    let frames = Plan::new(Model::default(), bits, ones.min(bits)).frames();
+    let frames = Framing::new(Model::default(), bits, ones.min(bits)).frames();
     let coded = (bits as f64 * math::entropy(fill) * CODER).min(bits as f64);
     MESSAGE + FRAME * frames + (coded / 8.0).ceil() as u64
 }
 
-fn filter(plan: &tune::Plan, structure: impl FnOnce(Params) -> Structure) -> Option<Candidate> {
-    let fill = math::fill(plan.bits, plan.hashes, plan.items);
-    let made = structure(plan.params().ok()?);
-    let bytes = message(plan.bits, fill);
-    let spread = math::compressed_spread(plan.bits, plan.hashes, plan.items);
-    Some(Candidate::new(made, bytes, spread, plan.fpr))
+fn filter(
+    size: &tune::Recommendation,
+    structure: impl FnOnce(Params) -> Structure,
+) -> Option<Candidate> {
+    let fill = math::fill(size.bits, size.hashes, size.items);
+    let made = structure(size.params().ok()?);
+    let bytes = message(size.bits, fill);
+    let spread = math::compressed_spread(size.bits, size.hashes, size.items);
+    Some(Candidate::new(made, bytes, spread, size.fpr))
 }
 
 fn standard(items: u64, fpr: f64) -> Option<Candidate> {
-    let plan = tune::choose(items, fpr, Some(Layout::Standard), None).ok()?;
-    filter(&plan, Structure::Standard)
+    let size = tune::choose(items, fpr, Some(Layout::Standard), None).ok()?;
+    filter(&size, Structure::Standard)
 }
 
 fn blocked(items: u64, fpr: f64) -> Option<Candidate> {
-    let plan = tune::choose(items, fpr, Some(Layout::Blocked), None).ok()?;
-    filter(&plan, Structure::Blocked)
+    let size = tune::choose(items, fpr, Some(Layout::Blocked), None).ok()?;
+    filter(&size, Structure::Blocked)
 }
 
 fn compressed(items: u64, hashes: u32, fpr: f64) -> Option<Candidate> {
-    let plan = tune::standard_with(items, hashes, fpr).ok()?;
-    filter(&plan, Structure::Compressed)
+    let size = bloomgrove::raw::tune::standard_with(items, hashes, fpr).ok()?;
+    filter(&size, Structure::Compressed)
 }
 
 fn golomb(items: u64, fpr: f64) -> Candidate {

@@ -17,7 +17,7 @@ use std::num::NonZero;
 use std::ops::Range;
 
 use super::size::Contexts;
-use super::{BloomTree, MAX_FILTER_BITS, Shape};
+use super::{BloomTree, MAX_FILTER_BITS, TreeShape};
 use bloomgrove::Error;
 use bloomgrove::raw::codec::varint;
 use bloomgrove::raw::codec::{Decoder, Encoder, Parts, Table};
@@ -237,7 +237,7 @@ fn byte(bytes: &mut &[u8]) -> Result<u8, Error> {
 /// The filters of a level that lie below set bits, in order, with their contexts. Goes from one
 /// filter of the level above to the next, so that a context is looked up once for all below it.
 pub(super) struct Filters<'a> {
-    shape: &'a Shape,
+    shape: &'a TreeShape,
     level: usize,
     /// The bits of a filter above. The root, which is no context, is taken word by word.
     width: u64,
@@ -256,7 +256,7 @@ pub(super) struct Filters<'a> {
 
 impl<'a> Filters<'a> {
     /// Those below the filters above whose numbers are in `parents`.
-    pub(super) fn below(shape: &'a Shape, level: usize, parents: Range<u64>) -> Self {
+    pub(super) fn below(shape: &'a TreeShape, level: usize, parents: Range<u64>) -> Self {
         Self {
             shape,
             level,
@@ -316,7 +316,7 @@ impl<'a> Filters<'a> {
 }
 
 /// The bits of a filter above a level. The root, which is no context, is taken word by word.
-fn width_above(shape: &Shape, level: usize) -> u64 {
+fn width_above(shape: &TreeShape, level: usize) -> u64 {
     match level {
         1 => 64,
         _ => shape.levels()[level - 1].bits,
@@ -324,13 +324,13 @@ fn width_above(shape: &Shape, level: usize) -> u64 {
 }
 
 /// How many filters, or words of the root, there are above a level.
-pub(super) fn parents(shape: &Shape, level: usize) -> u64 {
+pub(super) fn parents(shape: &TreeShape, level: usize) -> u64 {
     let width = width_above(shape, level);
     shape.level_bits(level - 1).div_ceil(width)
 }
 
 /// The bits of a level that lie below these filters above it.
-pub(super) fn bits_below(shape: &Shape, level: usize, parents: &Range<u64>) -> Range<u64> {
+pub(super) fn bits_below(shape: &TreeShape, level: usize, parents: &Range<u64>) -> Range<u64> {
     let (start, end) = (shape.start(level), shape.start(level + 1));
     let width = width_above(shape, level) * shape.levels()[level].bits;
     let at = |parent: u64| start.saturating_add(parent.saturating_mul(width)).min(end);

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{BloomTree, Level, Shape};
+use super::{BloomTree, Level, TreeShape};
 use bloomgrove::format::{Content, MappedWords, Notes};
 use bloomgrove::raw::format::{Grove, Kind, Writer};
 use bloomgrove::{Error, Params};
@@ -51,10 +51,10 @@ impl MappedBloomTree {
     /// bits is checked; [`verify`](bloomgrove::verify()) checks those.
     ///
     /// ```
-    /// # use bloomgrove_trees::bloom_tree::{BloomTree, MappedBloomTree, Shape};
+    /// # use bloomgrove_trees::bloom_tree::{BloomTree, MappedBloomTree, TreeShape};
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("users.grove");
-    /// let mut tree = BloomTree::new(Shape::for_items(1000, 1.0, &[4, 3], &[6, 3, 2])?)?;
+    /// let mut tree = BloomTree::new(TreeShape::for_items(1000, 1.0, &[4, 3], &[6, 3, 2])?)?;
     /// tree.insert("ada");
     /// tree.save(&path)?;
     ///
@@ -76,7 +76,7 @@ impl MappedBloomTree {
     }
 }
 
-impl Shape {
+impl TreeShape {
     /// All but the root's [`Params`], as in a file.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let head = [self.depth() as u8, u8::from(self.is_partitioned())];
@@ -127,15 +127,15 @@ impl Shape {
     }
 }
 
-fn shape_of(grove: &Grove<'_>) -> Result<Shape, Error> {
+fn shape_of(grove: &Grove<'_>) -> Result<TreeShape, Error> {
     let corrupt = |what| Error::corrupt(Kind::Shape.name(), grove.offset(Kind::Shape), what);
-    Shape::from_bytes(grove.params()?, grove.small(Kind::Shape)?).map_err(corrupt)
+    TreeShape::from_bytes(grove.params()?, grove.small(Kind::Shape)?).map_err(corrupt)
 }
 
 /// Puts the two together, if they fit.
 fn checked<S: AsRef<[u64]>>(
     grove: &Grove<'_>,
-    shape: Shape,
+    shape: TreeShape,
     words: S,
 ) -> Result<BloomTree<S>, Error> {
     let corrupt = |error: Error| {

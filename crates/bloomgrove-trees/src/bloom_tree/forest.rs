@@ -16,7 +16,7 @@ use std::io;
 use std::num::NonZero;
 
 use super::advice::{Candidate, Goal, Limits, Structure};
-use super::search::{Configuration, Options};
+use super::search::{Configuration, SearchOptions};
 use crate::bloom_tree::Coding;
 use bloomgrove::Error;
 use bloomgrove::raw::threads::by_all;
@@ -137,7 +137,7 @@ fn best(
     let deviation = (off.sum::<f64>() / (all.len() - 1) as f64).sqrt();
     // A larger tree varies less.
     let spread = deviation * (all[0].items as f64 / items as f64).sqrt();
-    let family = bloomgrove::tune::default_family(items, fpr).0;
+    let family = bloomgrove::raw::tune::default_family(items, fpr).0;
     let shape = best.configuration.shape(items)?.with_family(family)?;
     let structure = Structure::Tree(shape);
     Ok(Some(Candidate::new(
@@ -196,7 +196,7 @@ impl Judge {
             sample: sample.min(items),
             most: most.min(LARGE / FEWEST.min(items) as f64),
             near,
-            threads: Options::default().threads,
+            threads: SearchOptions::default().threads,
         }
     }
 
@@ -254,9 +254,9 @@ impl Judge {
         if by_item > self.most {
             return Ok(None);
         }
-        let options = Options {
+        let options = SearchOptions {
             items: self.sample.min((LARGE / by_item) as u64).max(1),
-            ..Options::default()
+            ..SearchOptions::default()
         };
         let tree = options.tree(&configuration, instance)?;
         let coded = tree.context_entropy().iter().sum::<f64>() / 8.0;
@@ -289,9 +289,9 @@ mod tests {
     #[test]
     fn a_tree_of_single_hashes_is_a_standard_filter() {
         for (rho, bits, hashes) in [(4.0, &[8][..], &[2, 1][..]), (2.0, &[4, 4], &[3, 1, 1])] {
-            let options = Options {
+            let options = SearchOptions {
                 items: 20_000,
-                ..Options::default()
+                ..SearchOptions::default()
             };
             let configuration = Configuration {
                 rho,

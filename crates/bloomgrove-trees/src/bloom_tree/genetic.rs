@@ -36,7 +36,7 @@ const TRIES: usize = 10;
 
 /// How long, how broad, and from where.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct GeneticOptions {
     /// How many are kept from round to round.
     pub population: usize,
     /// The most rounds.
@@ -51,7 +51,7 @@ pub struct Options {
     pub threads: NonZero<usize>,
 }
 
-impl Default for Options {
+impl Default for GeneticOptions {
     /// As the paper has it: 15 candidates, 100 rounds, 1e-4 over 50 rounds; on every processor.
     fn default() -> Self {
         Self {
@@ -98,7 +98,7 @@ pub struct Search {
 /// [`Error::Interrupted`] after a break; what `evaluate` returns.
 pub fn minimise<E>(
     bounds: &[RangeInclusive<u32>],
-    options: &Options,
+    options: &GeneticOptions,
     evaluate: E,
     mut each_round: impl FnMut(u32) -> ControlFlow<()>,
 ) -> Result<Search, Error>
@@ -309,12 +309,12 @@ mod tests {
     }
 
     fn search(seed: u64, rounds: u32, threads: usize) -> Search {
-        let options = Options {
+        let options = GeneticOptions {
             population: 40,
             rounds,
             seed,
             threads: NonZero::new(threads).unwrap(),
-            ..Options::default()
+            ..GeneticOptions::default()
         };
         let go_on = |_| ControlFlow::Continue(());
         minimise(&vec![0..=100; 30], &options, zdt1, go_on).unwrap()
@@ -354,9 +354,9 @@ mod tests {
     fn it_ends_when_the_front_stands_still() {
         // Two genes of three values: all nine are soon known, and nothing moves after that.
         let all = |genome: &[u32]| Ok(vec![f64::from(genome[0]), 2.0 - f64::from(genome[1])]);
-        let options = Options {
+        let options = GeneticOptions {
             rounds: 1000,
-            ..Options::default()
+            ..GeneticOptions::default()
         };
         let mut heard = Vec::new();
         let ended = minimise(&[0..=2, 0..=2], &options, all, |round| {
@@ -376,7 +376,7 @@ mod tests {
 
     #[test]
     fn a_break_and_an_error_end_it() {
-        let options = Options::default();
+        let options = GeneticOptions::default();
         let stopped = minimise(&vec![0..=100; 30], &options, zdt1, |round| match round {
             3 => ControlFlow::Break(()),
             _ => ControlFlow::Continue(()),

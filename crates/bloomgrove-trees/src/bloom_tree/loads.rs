@@ -1,6 +1,6 @@
 //! How many items each filter of a tree gets: section 5.3 and appendix B.
 
-use super::Shape;
+use super::TreeShape;
 use super::walk::{Place, Visit, Way};
 use bloomgrove::Error;
 use bloomgrove::Key;
@@ -9,9 +9,9 @@ use bloomgrove::Key;
 /// studies: four bytes for each filter, which is far more than the tree itself.
 ///
 /// ```
-/// use bloomgrove_trees::bloom_tree::{Shape, loads};
+/// use bloomgrove_trees::bloom_tree::{TreeShape, loads};
 ///
-/// let shape = Shape::for_items(1000, 1.0, &[4, 4], &[4, 2, 2])?;
+/// let shape = TreeShape::for_items(1000, 1.0, &[4, 4], &[4, 2, 2])?;
 /// let loads = loads(&shape, &(0..1000u64).collect::<Vec<_>>())?;
 /// assert_eq!(loads[0], [1000]);
 /// // Four of a root bit on average, as appendix B.4 says.
@@ -22,7 +22,7 @@ use bloomgrove::Key;
 ///
 /// # Errors
 /// [`Error::OutOfMemory`].
-pub fn loads<K: Key>(shape: &Shape, keys: &[K]) -> Result<Vec<Vec<u32>>, Error> {
+pub fn loads<K: Key>(shape: &TreeShape, keys: &[K]) -> Result<Vec<Vec<u32>>, Error> {
     let zeroed = |level| {
         let filters = shape.filters(level);
         let too_large = || Error::OutOfMemory {

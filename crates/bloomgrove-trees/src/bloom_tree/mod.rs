@@ -23,7 +23,7 @@
 //! Where we differ, and what does not hold (`docs/papers/bloomtree.md` has the figures):
 //!
 //! - Every filter mixes the hash anew. The paper's h1 + c h2 modulo a handful of bits repeats
-//!   itself, and the tree then accepts many times what it should ([`Shape`]).
+//!   itself, and the tree then accepts many times what it should ([`TreeShape`]).
 //! - The paper reports the geometric mean of the chances of false positives. That is no rate:
 //!   absent keys are accepted at the arithmetic mean, here [`expected_fpr`](BloomTree::expected_fpr),
 //!   orders of magnitude more often. We report both, and what was counted ([`Accuracy`]).
@@ -34,7 +34,7 @@
 //! | file | contains |
 //! |---|---|
 //! | `mod.rs` | `BloomTree`: insert, contains, union, intersection, prune |
-//! | `shape.rs` | `Shape`: levels, hashing, and where each filter lies (Eq. 6) |
+//! | `shape.rs` | `TreeShape`: levels, hashing, and where each filter lies (Eq. 6) |
 //! | `walk.rs` | a key's way through the filters, and their hash functions (Eq. 8 and 9, and ours) |
 //! | `parallel.rs` | several threads: ranges of the root |
 //! | `accuracy.rs` | expected rate by recursion, the paper's geometric mean, counted: `Accuracy` |
@@ -67,7 +67,7 @@ pub use accuracy::{Accuracy, Posterior};
 pub use file::MappedBloomTree;
 pub(crate) use file::check_file;
 pub use loads::loads;
-pub use shape::{Level, MAX_DEPTH, MAX_FILTER_BITS, MAX_FILTER_HASHES, Shape};
+pub use shape::{Level, MAX_DEPTH, MAX_FILTER_BITS, MAX_FILTER_HASHES, TreeShape};
 pub use wire::Coding;
 pub use yoon::YoonTree;
 
@@ -79,9 +79,9 @@ use walk::{Place, Visit, Way};
 /// A set as a tree of filters, over its own words or a memory map.
 ///
 /// ```
-/// use bloomgrove_trees::bloom_tree::{BloomTree, Shape};
+/// use bloomgrove_trees::bloom_tree::{BloomTree, TreeShape};
 ///
-/// let mut tree = BloomTree::new(Shape::for_items(1000, 1.0, &[4, 3], &[6, 3, 2])?)?;
+/// let mut tree = BloomTree::new(TreeShape::for_items(1000, 1.0, &[4, 3], &[6, 3, 2])?)?;
 /// tree.insert("apple");
 /// assert!(tree.contains("apple"));
 /// assert!(!tree.contains("pear"));
@@ -89,7 +89,7 @@ use walk::{Place, Visit, Way};
 /// ```
 #[derive(Debug)]
 pub struct BloomTree<S = Words> {
-    shape: Shape,
+    shape: TreeShape,
     words: S,
 }
 
@@ -98,7 +98,7 @@ impl BloomTree {
     ///
     /// # Errors
     /// [`Error::OutOfMemory`].
-    pub fn new(shape: Shape) -> Result<Self, Error> {
+    pub fn new(shape: TreeShape) -> Result<Self, Error> {
         let words = Words::zeroed(shape.words())?;
         Ok(Self { shape, words })
     }
@@ -127,7 +127,7 @@ impl<S: AsRef<[u64]>> BloomTree<S> {
     /// # Errors
     /// [`Error::Params`] when the words are not as many as `shape` says, or a bit beyond the
     /// last is set.
-    pub fn from_words(shape: Shape, words: S) -> Result<Self, Error> {
+    pub fn from_words(shape: TreeShape, words: S) -> Result<Self, Error> {
         let found = words.as_ref();
         if found.len() != shape.words() {
             return Err(Error::params(format!(
@@ -147,7 +147,7 @@ impl<S: AsRef<[u64]>> BloomTree<S> {
     }
 
     /// Levels and hashing.
-    pub fn shape(&self) -> &Shape {
+    pub fn shape(&self) -> &TreeShape {
         &self.shape
     }
 
@@ -214,8 +214,8 @@ impl<S: AsRef<[u64]>> BloomTree<S> {
         }
     }
 
-    /// Shape and words.
-    pub fn into_parts(self) -> (Shape, S) {
+    /// TreeShape and words.
+    pub fn into_parts(self) -> (TreeShape, S) {
         (self.shape, self.words)
     }
 

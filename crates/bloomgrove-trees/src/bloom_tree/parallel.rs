@@ -10,7 +10,7 @@
 //! kept apart and put in at the end. Each thread hashes every key; that is a few
 //! nanoseconds beside the dozens of bits it sets. The bits are those that one thread would set.
 //!
-//! The paper gives a thread some of the k_1 parts of a [partitioned](Shape::partitioned) root.
+//! The paper gives a thread some of the k_1 parts of a [partitioned](TreeShape::partitioned) root.
 //! Ranges need no parts, work for every tree and number of threads, and are equally long.
 //!
 //! Asking is sharing out the keys: the paper asks the parts at the same time and so
@@ -20,16 +20,16 @@ use std::num::NonZero;
 use std::{ops, thread};
 
 use super::walk::{Place, Visit, Way};
-use super::{BloomTree, Shape, each_word};
+use super::{BloomTree, TreeShape, each_word};
 use bloomgrove::Key;
 
 impl BloomTree {
     /// As [`insert_batch`](Self::insert_batch), by several threads. The same bits result.
     ///
     /// ```
-    /// use bloomgrove_trees::bloom_tree::{BloomTree, Shape};
+    /// use bloomgrove_trees::bloom_tree::{BloomTree, TreeShape};
     ///
-    /// let shape = Shape::for_items(1000, 1.0, &[4, 3], &[6, 3, 2])?.partitioned()?;
+    /// let shape = TreeShape::for_items(1000, 1.0, &[4, 3], &[6, 3, 2])?.partitioned()?;
     /// let keys: Vec<u64> = (0..1000).collect();
     /// let (mut one, mut four) = (BloomTree::new(shape.clone())?, BloomTree::new(shape)?);
     /// one.insert_batch(&keys);
@@ -125,7 +125,7 @@ impl Range<'_> {
 }
 
 /// The words of a tree, by ranges of its root, as many as there are threads.
-fn ranges<'a>(shape: &Shape, words: &'a mut [u64], threads: NonZero<usize>) -> Vec<Range<'a>> {
+fn ranges<'a>(shape: &TreeShape, words: &'a mut [u64], threads: NonZero<usize>) -> Vec<Range<'a>> {
     let roots = shape.level_bits(0);
     let count = (threads.get() as u64).min(roots);
     let cut = |number: u64| (u128::from(roots) * u128::from(number) / u128::from(count)) as u64;

@@ -24,7 +24,7 @@ use std::num::NonZero;
 use std::ops::{ControlFlow, RangeInclusive};
 
 use super::{genetic, pareto};
-use crate::bloom_tree::{BloomTree, Shape};
+use crate::bloom_tree::{BloomTree, TreeShape};
 use bloomgrove::Error;
 use bloomgrove::raw::hash::mix;
 use bloomgrove::raw::math;
@@ -63,8 +63,8 @@ impl Configuration {
     ///
     /// # Errors
     /// [`Error::Params`] if there is no such tree.
-    pub fn shape(&self, items: u64) -> Result<Shape, Error> {
-        Shape::for_items(items, self.rho, &self.bits, &self.hashes)
+    pub fn shape(&self, items: u64) -> Result<TreeShape, Error> {
+        TreeShape::for_items(items, self.rho, &self.bits, &self.hashes)
     }
 }
 
@@ -130,7 +130,7 @@ fn logarithms(fpr: f64, bits: f64) -> [f64; 2] {
 
 /// How configurations are judged.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct SearchOptions {
     /// How many items a tree is given.
     pub items: u64,
     /// How many trees each configuration is judged by.
@@ -145,7 +145,7 @@ pub struct Options {
     pub threads: NonZero<usize>,
 }
 
-impl Default for Options {
+impl Default for SearchOptions {
     fn default() -> Self {
         Self {
             items: 10_000,
@@ -158,7 +158,7 @@ impl Default for Options {
     }
 }
 
-impl Options {
+impl SearchOptions {
     /// A tree of synthetic keys: 64-bit numbers, never the same twice.
     pub(super) fn tree(
         &self,
@@ -337,7 +337,7 @@ pub const MOST: u64 = 100_000;
 pub fn exhaustive(
     depth: usize,
     rhos: &[f64],
-    options: &Options,
+    options: &SearchOptions,
     mut each_step: impl FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<Front, Error> {
     let space = Space::new(depth, rhos)?;
@@ -377,8 +377,8 @@ pub fn exhaustive(
 pub fn bred(
     depth: usize,
     rhos: &[f64],
-    options: &Options,
-    how: &genetic::Options,
+    options: &SearchOptions,
+    how: &genetic::GeneticOptions,
     mut each_round: impl FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<Front, Error> {
     let space = Space::new(depth, rhos)?;
@@ -403,7 +403,7 @@ pub fn bred(
 /// Says all about the best.
 fn finish(
     space: &Space<'_>,
-    options: &Options,
+    options: &SearchOptions,
     genes: &[Vec<u32>],
     tried: u64,
     rounds: Option<u32>,

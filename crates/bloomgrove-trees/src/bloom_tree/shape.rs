@@ -31,16 +31,16 @@ pub struct Level {
 /// modulo a handful of bits, h1 + c h2 has only m^2 outcomes for a whole level.
 ///
 /// ```
-/// use bloomgrove_trees::bloom_tree::Shape;
+/// use bloomgrove_trees::bloom_tree::TreeShape;
 ///
 /// // The paper's d = 3, rho = 1: a bit for each item in the root, then filters of 4 and 3 bits.
-/// let shape = Shape::for_items(10_000, 1.0, &[4, 3], &[6, 3, 2])?;
+/// let shape = TreeShape::for_items(10_000, 1.0, &[4, 3], &[6, 3, 2])?;
 /// assert_eq!(shape.bits(), 10_000 * (1 + 4 + 12));
 /// assert_eq!(shape.hashes(), 6 + 6 * 3 + 6 * 3 * 2);
 /// # Ok::<(), bloomgrove::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Shape {
+pub struct TreeShape {
     root: Params,
     levels: Vec<Level>,
     partitioned: bool,
@@ -50,7 +50,7 @@ pub struct Shape {
     coefficients: Vec<u64>,
 }
 
-impl Shape {
+impl TreeShape {
     /// From m and k of every level, the root first.
     ///
     /// # Errors
@@ -318,7 +318,7 @@ impl Shape {
     }
 }
 
-impl fmt::Display for Shape {
+impl fmt::Display for TreeShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let list = |f: &mut fmt::Formatter<'_>, of: &dyn Fn(&Level) -> u64| {
             for (i, level) in self.levels.iter().enumerate() {
@@ -335,10 +335,10 @@ impl fmt::Display for Shape {
         }
         match self.root.family() {
             Family::SipHash { .. } => write!(f, ", siphash")?,
-            family => write!(f, ", {} seed {}", family.name(), self.root.seed())?,
+            family => write!(f, ", {family} seed {}", self.root.seed())?,
         }
         if self.root.derivation() == Derivation::KirschMitzenmacher {
-            write!(f, ", {}", Derivation::KirschMitzenmacher.name())?;
+            write!(f, ", {}", Derivation::KirschMitzenmacher)?;
         }
         Ok(())
     }

@@ -9,13 +9,13 @@ use super::*;
 use bloomgrove::{Derivation, Family};
 
 /// Any small shape, hashed either way, in parts or not.
-fn shapes() -> impl Strategy<Value = Shape> {
+fn shapes() -> impl Strategy<Value = TreeShape> {
     let lower = prop::collection::vec((1u64..=10, 1u32..=4), 0..=3);
     let hashing = (any::<bool>(), any::<bool>(), any::<u64>(), 0usize..3);
     (1u64..=300, 1u32..=6, lower, hashing).prop_map(|(bits, hashes, lower, hashing)| {
         let levels: Vec<_> = std::iter::once((bits, hashes)).chain(lower).collect();
         let (partitioned, paper, seed, family) = hashing;
-        let mut shape = Shape::new(&levels).unwrap().with_seed(seed).unwrap();
+        let mut shape = TreeShape::new(&levels).unwrap().with_seed(seed).unwrap();
         if partitioned {
             shape = shape.partitioned().unwrap();
         }
@@ -29,14 +29,14 @@ fn shapes() -> impl Strategy<Value = Shape> {
     })
 }
 
-fn built(shape: &Shape, keys: &[u64]) -> BloomTree {
+fn built(shape: &TreeShape, keys: &[u64]) -> BloomTree {
     let mut tree = BloomTree::new(shape.clone()).unwrap();
     tree.insert_batch(keys);
     tree
 }
 
 /// All bits of a key, by the paper's description: level by level, a set of filters at a time.
-fn bits_of(shape: &Shape, key: u64) -> BTreeSet<u64> {
+fn bits_of(shape: &TreeShape, key: u64) -> BTreeSet<u64> {
     #[derive(Default)]
     struct All(BTreeSet<u64>, Vec<(usize, u64, u64)>);
     impl Visit for All {
@@ -140,7 +140,7 @@ proptest! {
         keys in prop::collection::vec(any::<u64>(), 0..6),
     ) {
         let levels: Vec<_> = std::iter::once(root).chain(lower).collect();
-        let tree = built(&Shape::new(&levels).unwrap(), &keys);
+        let tree = built(&TreeShape::new(&levels).unwrap(), &keys);
         let wanted = mean_over_ways(&tree, 0, 0);
         prop_assert!((tree.expected_fpr() - wanted).abs() <= 1e-12, "{} {wanted}", tree.expected_fpr());
     }
@@ -184,7 +184,7 @@ fn mean_over_ways(tree: &BloomTree, level: usize, filter: u64) -> f64 {
 
 #[test]
 fn filters_lie_where_equation_6_says() {
-    let shape = Shape::new(&[(10, 2), (4, 2), (3, 1)]).unwrap();
+    let shape = TreeShape::new(&[(10, 2), (4, 2), (3, 1)]).unwrap();
     // Counted from 1 as the paper does: filter b of level a begins behind all levels before, and
     // behind b - 1 filters.
     let printed = |a: usize, b: u64| {
@@ -203,7 +203,7 @@ fn filters_lie_where_equation_6_says() {
 
 #[test]
 fn parts_of_the_root_have_one_bit_of_each_key() {
-    let shape = Shape::new(&[(1000, 5), (4, 2)])
+    let shape = TreeShape::new(&[(1000, 5), (4, 2)])
         .unwrap()
         .partitioned()
         .unwrap();
@@ -218,10 +218,10 @@ fn parts_of_the_root_have_one_bit_of_each_key() {
 #[test]
 fn items_are_counted_also_where_the_root_is_full() {
     let shapes = [
-        Shape::for_items(20_000, 1.0, &[4, 3], &[6, 3, 2]).unwrap(),
-        Shape::for_items(20_000, 0.5, &[5, 3, 3], &[6, 3, 2, 2]).unwrap(),
-        Shape::for_items(20_000, 0.5, &[5, 3, 3], &[12, 3, 2, 2]).unwrap(),
-        Shape::for_items(20_000, 8.0, &[], &[5]).unwrap(),
+        TreeShape::for_items(20_000, 1.0, &[4, 3], &[6, 3, 2]).unwrap(),
+        TreeShape::for_items(20_000, 0.5, &[5, 3, 3], &[6, 3, 2, 2]).unwrap(),
+        TreeShape::for_items(20_000, 0.5, &[5, 3, 3], &[12, 3, 2, 2]).unwrap(),
+        TreeShape::for_items(20_000, 8.0, &[], &[5]).unwrap(),
     ];
     for shape in shapes
         .iter()
@@ -243,7 +243,7 @@ fn items_are_counted_also_where_the_root_is_full() {
 #[test]
 fn the_three_answers_agree_as_they_should() {
     let keys: Vec<u64> = (0..20_000).collect();
-    let shape = Shape::for_items(20_000, 1.0, &[4, 3], &[6, 3, 2]).unwrap();
+    let shape = TreeShape::for_items(20_000, 1.0, &[4, 3], &[6, 3, 2]).unwrap();
     let mixed = built(&shape, &keys);
     let accuracy = mixed.accuracy(400_000, 7);
     // FINDINGS: .0535 and .0067 at this shape.
@@ -276,7 +276,7 @@ fn the_three_answers_agree_as_they_should() {
 #[test]
 fn impossible_shapes_say_why() {
     let fails = |levels: &[(u64, u32)], why: &str| {
-        let error = Shape::new(levels).unwrap_err().to_string();
+        let error = TreeShape::new(levels).unwrap_err().to_string();
         assert!(error.contains(why), "{error}");
     };
     fails(&[], "without levels");
@@ -286,15 +286,15 @@ fn impossible_shapes_say_why() {
     fails(&[(10, 1); 9], "9 levels");
     fails(&[(1 << 47, 1), (2, 1)], "more than 281474976710656 bits");
     fails(&[(100, 64), (64, 16), (64, 16), (64, 16)], "hash functions");
-    let error = Shape::for_items(100, 0.0, &[4], &[6, 3]).unwrap_err();
+    let error = TreeShape::for_items(100, 0.0, &[4], &[6, 3]).unwrap_err();
     assert!(error.to_string().contains("a root of 0 bits"), "{error}");
-    let error = Shape::for_items(100, 1.0, &[4], &[6]).unwrap_err();
+    let error = TreeShape::for_items(100, 1.0, &[4], &[6]).unwrap_err();
     assert!(error.to_string().contains("one more"), "{error}");
 }
 
 #[test]
 fn different_shapes_do_not_meet() {
-    let shape = Shape::new(&[(100, 2), (4, 1)]).unwrap();
+    let shape = TreeShape::new(&[(100, 2), (4, 1)]).unwrap();
     let mut one = BloomTree::new(shape.clone()).unwrap();
     let other = BloomTree::new(shape.with_seed(3).unwrap()).unwrap();
     let error = one.union_with(&other).unwrap_err().to_string();

@@ -11,13 +11,14 @@
 
 use std::ops::Range;
 
-use super::Shape;
+use super::TreeShape;
 use bloomgrove::MAX_HASHES;
 use bloomgrove::raw::bits::Walk as _;
+use bloomgrove::raw::hash::Digest;
 use bloomgrove::raw::hash::{
     AnyHasher, GOLDEN, Hasher, Independent, KirschMitzenmacher, Start, Xxh3Hasher, remix, scale,
 };
-use bloomgrove::{Derivation, Digest, Family};
+use bloomgrove::{Derivation, Family};
 
 /// What is done with the bits of a key. Each function says whether to go on.
 pub(super) trait Visit {
@@ -40,7 +41,7 @@ pub(super) struct Place {
 /// A key, hashed.
 #[derive(Clone, Copy)]
 pub(super) struct Way<'a> {
-    shape: &'a Shape,
+    shape: &'a TreeShape,
     digest: Digest,
     /// The second hash. Remixed: of a 64-bit family it would be a multiple of the first.
     step: u64,
@@ -48,7 +49,7 @@ pub(super) struct Way<'a> {
 
 impl<'a> Way<'a> {
     #[inline]
-    pub(super) fn new(shape: &'a Shape, bytes: &[u8]) -> Self {
+    pub(super) fn new(shape: &'a TreeShape, bytes: &[u8]) -> Self {
         let seed = shape.root().seed();
         let digest = match shape.root().family() {
             // In place: a call would cost a short key as much as its hash.

@@ -1,7 +1,7 @@
 //! A tree as a message, in as few bytes as it goes: section 4.3.
 //!
 //! ```text
-//!   | shape | level 1: plan, bits | level 2: tables, filters | level 3: tables, filters | end |
+//!   | shape | level 1: framing, bits | level 2: tables, filters | level 3: tables, filters | end |
 //! ```
 //!
 //! The root is coded as any bits are (`codec::bits`). The levels below it by context
@@ -17,14 +17,14 @@ use std::ops::Range;
 
 use super::context::{Filters, Model, bits_below, lay, parents};
 use super::size::Contexts;
-use super::{BloomTree, Shape, each_word, field};
+use super::{BloomTree, TreeShape, each_word, field};
 use bloomgrove::Error;
-use bloomgrove::codec::Kind;
 use bloomgrove::codec::LIMIT;
-use bloomgrove::codec::Model as BitModel;
 use bloomgrove::format::Notes;
 use bloomgrove::raw::bits::{self, Words};
-use bloomgrove::raw::codec::{BitDecoder, BitEncoder, Plan};
+use bloomgrove::raw::codec::Kind;
+use bloomgrove::raw::codec::Model as BitModel;
+use bloomgrove::raw::codec::{BitDecoder, BitEncoder, Framing};
 use bloomgrove::raw::codec::{Decoder, Encoder};
 use bloomgrove::raw::codec::{Reader, Writer};
 use bloomgrove::raw::codec::{put_notes, put_params, take_params};
@@ -68,9 +68,9 @@ impl<S: AsRef<[u64]> + Sync> BloomTree<S> {
     /// [`Coding::Context`]; trees made by insertion, union and intersection have nothing there.
     ///
     /// ```
-    /// use bloomgrove_trees::bloom_tree::{BloomTree, Coding, Shape};
+    /// use bloomgrove_trees::bloom_tree::{BloomTree, Coding, TreeShape};
     ///
-    /// let mut tree = BloomTree::new(Shape::for_items(10_000, 1.0, &[4, 3], &[6, 3, 2])?)?;
+    /// let mut tree = BloomTree::new(TreeShape::for_items(10_000, 1.0, &[4, 3], &[6, 3, 2])?)?;
     /// tree.insert_batch(&(0..10_000u64).collect::<Vec<_>>());
     /// let mut message = Vec::new();
     /// let bytes = tree.compress(Coding::Context, &mut message)?;
@@ -125,12 +125,12 @@ impl<S: AsRef<[u64]> + Sync> BloomTree<S> {
     /// A level as bits.
     fn send_bits(&self, level: usize, writer: &mut Writer<impl Write>) -> Result<(), Error> {
         let bits = self.shape.level_bits(level);
-        let plan = Plan::new(BitModel::Static, bits, self.level_ones(level));
+        let framing = Framing::new(BitModel::Static, bits, self.level_ones(level));
         let mut payload = Vec::new();
-        plan.write(&mut payload);
+        framing.write(&mut payload);
         writer.frame(PLAN, &payload)?;
-        let (frames, words) = (plan.frames(), plan.frame_words() as u64);
-        let mut encoder = BitEncoder::new(plan);
+        let (frames, words) = (framing.frames(), framing.frame_words() as u64);
+        let mut encoder = BitEncoder::new(framing);
         let mut at = self.shape.start(level);
         let end = at + bits;
         for _ in 0..frames {
@@ -245,17 +245,17 @@ impl BloomTree {
     fn take_bits(
         &mut self,
         level: usize,
-        mut plan: &[u8],
+        mut framing: &[u8],
         reader: &mut Reader<impl Read>,
     ) -> Result<(), Error> {
         let bits = self.shape.level_bits(level);
-        let found = Plan::read(&mut plan, bits).map_err(|error| reader.locate(error))?;
-        if !plan.is_empty() {
-            return Err(reader.damaged("the plan is too long"));
+        let found = Framing::read(&mut framing, bits).map_err(|error| reader.locate(error))?;
+        if !framing.is_empty() {
+            return Err(reader.damaged("the framing is too long"));
         }
-        let plan = found;
-        let (frames, words) = (plan.frames(), plan.frame_words() as u64);
-        let mut decoder = BitDecoder::new(plan);
+        let framing = found;
+        let (frames, words) = (framing.frames(), framing.frame_words() as u64);
+        let mut decoder = BitDecoder::new(framing);
         let mut payload = Vec::new();
         let mut at = self.shape.start(level);
         let end = at + bits;
@@ -322,7 +322,7 @@ struct Frames {
 }
 
 impl Frames {
-    fn of(shape: &Shape, level: usize) -> Self {
+    fn of(shape: &TreeShape, level: usize) -> Self {
         let one = bits_below(shape, level, &(0..1));
         Self {
             width: (FRAME / (one.end - one.start)).max(1).ilog2(),
@@ -369,9 +369,9 @@ fn ones(contexts: &Contexts) -> u64 {
 }
 
 /// The shape that the parameters of a message spell.
-fn shape_of(mut bytes: &[u8]) -> Result<Shape, Error> {
+fn shape_of(mut bytes: &[u8]) -> Result<TreeShape, Error> {
     let root = take_params(&mut bytes)?;
-    Shape::from_bytes(root, bytes).map_err(|what| Error::message(0, what))
+    TreeShape::from_bytes(root, bytes).map_err(|what| Error::message(0, what))
 }
 
 /// The bits from `start` to before `end` as words of their own.

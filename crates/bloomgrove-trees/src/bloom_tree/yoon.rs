@@ -36,9 +36,10 @@
 //! Not for: sets without values. A [`Filter`](bloomgrove::Filter) of the same size is wrong less
 //! often by a factor of about the number of values.
 
+use bloomgrove::Key;
 use bloomgrove::raw::bits::{self, Words};
+use bloomgrove::raw::hash::Digest;
 use bloomgrove::raw::hash::{GOLDEN, Hasher, Xxh3Hasher, remix, scale};
-use bloomgrove::{Digest, Key};
 use bloomgrove::{Error, MAX_BITS, MAX_HASHES};
 
 /// Pairs of keys and values, kept in a tree of small filters.

@@ -30,9 +30,9 @@ use crate::format::Notes;
 use crate::hash::{AnyHasher, Family, Hasher, Key, Xxh3Hasher};
 
 use super::blocks::Block;
-use super::engine::{Engine, Figures, Options};
+use super::engine::{BufferOptions, Engine, Figures};
 use super::file::PageFile;
-use super::plan::{Plan, Spread};
+use super::geometry::{Geometry, Spread};
 use super::state::{Phase, State};
 use super::store::Buffer;
 
@@ -43,12 +43,12 @@ use super::store::Buffer;
 /// [`finish`](Self::finish), keys since the last one may be lost.
 ///
 /// ```
-/// use bloomgrove::buffered::{Builder, Filter, Options, Plan};
+/// use bloomgrove::buffered::{Builder, Filter, BufferOptions, Geometry};
 ///
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("orders.grove");
-/// let plan = Plan::for_items(100_000, 0.01)?;
-/// let mut builder = Builder::create(&path, &plan, &Options::default())?;
+/// let geometry = Geometry::for_items(100_000, 0.01)?;
+/// let mut builder = Builder::create(&path, &geometry, &BufferOptions::default())?;
 /// builder.insert("order 17")?;
 /// builder.insert_batch(&[17u64, 23, 42])?;
 /// builder.finish()?;
@@ -79,23 +79,24 @@ impl Builder {
     /// [`Error::Io`] when the disk has no room; [`Error::Budget`] when the memory is too little
     /// for so many pages; [`Error::Busy`] when another process is building the old file. In all
     /// cases that file is as it was.
-    pub fn create(path: impl AsRef<Path>, plan: &Plan, options: &Options) -> Result<Self, Error> {
-        Self::create_with(path, plan, options, &Notes::new())
+    pub fn create(
+        path: impl AsRef<Path>,
+        geometry: &Geometry,
+        options: &BufferOptions,
+    ) -> Result<Self, Error> {
+        Self::create_with(path, geometry, options, &Notes::new())
     }
 
     /// As [`create`](Self::create), with notes for whoever opens the file.
-    ///
-    /// # Errors
-    /// As [`create`](Self::create).
     pub fn create_with(
         path: impl AsRef<Path>,
-        plan: &Plan,
-        options: &Options,
+        geometry: &Geometry,
+        options: &BufferOptions,
         notes: &Notes,
     ) -> Result<Self, Error> {
         // Before anything is written.
-        options.check(plan)?;
-        let (file, state) = PageFile::create(path.as_ref(), plan, notes, options.direct)?;
+        options.check(geometry)?;
+        let (file, state) = PageFile::create(path.as_ref(), geometry, notes, options.direct)?;
         Self::start(file, state, options, true)
     }
 
@@ -103,13 +104,13 @@ impl Builder {
     /// for how far it was.
     ///
     /// # Errors
-    /// [`Error::Sealed`] when it is finished, [`Error::Busy`] when somebody else is building
+    /// [`Error::Finished`] when it is finished, [`Error::Busy`] when somebody else is building
     /// it, [`Error::Budget`] when the memory is too little for its pages.
-    pub fn open(path: impl AsRef<Path>, options: &Options) -> Result<Self, Error> {
+    pub fn open(path: impl AsRef<Path>, options: &BufferOptions) -> Result<Self, Error> {
         let path = path.as_ref();
         let (file, state) = PageFile::open(path, true, options.direct)?;
-        if state.phase == Phase::Sealed {
-            return Err(Error::in_file(path)(Error::Sealed));
+        if state.phase == Phase::Finished {
+            return Err(Error::in_file(path)(Error::Finished));
         }
         Self::start(file, state, options, false)
     }
@@ -117,22 +118,22 @@ impl Builder {
     pub(super) fn start(
         file: PageFile,
         state: State,
-        options: &Options,
+        options: &BufferOptions,
         fresh: bool,
     ) -> Result<Self, Error> {
-        let blank = Arc::new(Blank::new(&state, file.plan().pages() as usize, fresh));
+        let blank = Arc::new(Blank::new(&state, file.geometry().pages() as usize, fresh));
         let shared = Arc::clone(&blank);
         let work = move |file: &PageFile, buffer: &mut Buffer, block: &mut Block| {
             apply(file, buffer, block, &shared)
         };
-        let width = file.plan().entry_bytes() as usize;
-        let options = Options {
+        let width = file.geometry().entry_bytes() as usize;
+        let options = BufferOptions {
             t_max: None,
             ..options.clone()
         };
         let engine = Engine::start(&file, &options, width, Arc::new(work))?;
         Ok(Self {
-            spread: file.plan().spread(),
+            spread: file.geometry().spread(),
             engine,
             keys: state.keys,
             state,
@@ -143,8 +144,8 @@ impl Builder {
     }
 
     /// Sizes, hashing and pages.
-    pub fn plan(&self) -> &Plan {
-        self.file.plan()
+    pub fn geometry(&self) -> &Geometry {
+        self.file.geometry()
     }
 
     /// How many keys were inserted, in this session and before.
@@ -157,23 +158,13 @@ impl Builder {
         self.state.keys
     }
 
-    /// Whether the system's cache is passed by.
-    pub fn is_direct(&self) -> bool {
-        self.file.is_direct()
-    }
-
-    /// What the session has done.
-    pub fn figures(&self) -> Figures {
-        self.engine.figures()
-    }
-
     /// Adds a key. It is found from the next [`sync`](Self::sync) on, and maybe earlier.
     ///
     /// # Errors
     /// [`Error::Io`] or [`Error::Corrupt`] when a page could not be read or written. The session is
     /// then of no more use; the file has every key of the last sync.
     pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<(), Error> {
-        let params = self.file.plan().params();
+        let params = self.file.geometry().params();
         let (family, seed) = (params.family(), params.seed());
         let digest = key.with_bytes(|bytes| match family {
             Family::Xxh3 => Xxh3Hasher { seed }.digest(bytes),
@@ -190,7 +181,7 @@ impl Builder {
     /// # Errors
     /// As [`insert`](Self::insert).
     pub fn insert_batch<K: Key>(&mut self, keys: &[K]) -> Result<(), Error> {
-        let params = self.file.plan().params().clone();
+        let params = self.file.geometry().params().clone();
         let (family, seed) = (params.family(), params.seed());
         match family {
             Family::Xxh3 => self.insert_by(Xxh3Hasher { seed }, keys),
@@ -284,14 +275,14 @@ impl Builder {
         Ok(())
     }
 
-    /// Syncs, and seals the file: it is finished, and takes no more keys. Returns what the
+    /// Syncs, and finishes the file: it takes no more keys. Returns what the
     /// session has done.
     ///
     /// # Errors
     /// As [`sync`](Self::sync). The file is then not finished.
     pub fn finish(mut self) -> Result<Figures, Error> {
         self.engine.flush(&mut |_| {})?;
-        self.sync_as(Phase::Sealed)?;
+        self.sync_as(Phase::Finished)?;
         Ok(self.engine.figures())
     }
 }
@@ -309,7 +300,7 @@ fn apply(
     } else {
         file.read_page(page, buffer, blank.is_written(page), true)?;
     }
-    let width = file.plan().entry_bytes() as usize;
+    let width = file.geometry().entry_bytes() as usize;
     for part in block.parts() {
         file.marker().insert(buffer.words_mut(), part, width);
     }

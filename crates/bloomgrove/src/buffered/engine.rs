@@ -13,7 +13,7 @@ use crate::Error;
 use super::blocks::{Block, Blocks, Strategy};
 use super::deadlines::Deadlines;
 use super::file::PageFile;
-use super::plan::Plan;
+use super::geometry::Geometry;
 use super::workers::{Done, Work, Workers};
 
 /// Blocks are given to the workers when less than this part of the memory is free.
@@ -26,8 +26,7 @@ const NEWEST: f64 = 1.0 / 64.0;
 
 /// How a session works. The defaults suit a disk without moving parts.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Options {
+pub struct BufferOptions {
     /// The bytes that all buffers together may take: blocks, and the pages being worked on.
     pub memory: u64,
     /// Threads that read, change and write pages.
@@ -40,7 +39,7 @@ pub struct Options {
     pub t_max: Option<Duration>,
 }
 
-impl Default for Options {
+impl Default for BufferOptions {
     fn default() -> Self {
         Self {
             memory: 32 << 20,
@@ -52,15 +51,7 @@ impl Default for Options {
     }
 }
 
-impl Options {
-    /// The defaults, with so many bytes of memory.
-    pub fn with_memory(memory: u64) -> Self {
-        Self {
-            memory,
-            ..Self::default()
-        }
-    }
-
+impl BufferOptions {
     fn workers(&self) -> usize {
         possible(self.workers)
     }
@@ -69,9 +60,9 @@ impl Options {
     ///
     /// # Errors
     /// [`Error::Budget`] when it is too little for the blocks.
-    pub(super) fn check(&self, plan: &Plan) -> Result<u64, Error> {
-        let buffers = self.workers() as u64 * plan.page_bytes();
-        let least = plan.least_memory(self.workers());
+    pub(super) fn check(&self, geometry: &Geometry) -> Result<u64, Error> {
+        let buffers = self.workers() as u64 * geometry.page_bytes();
+        let least = geometry.least_memory(self.workers());
         if self.memory < least {
             return Err(Error::Budget {
                 given: self.memory,
@@ -86,8 +77,8 @@ fn possible(workers: usize) -> usize {
     workers.clamp(1, 64)
 }
 
-impl Plan {
-    /// The least [`Options::memory`] that builds or probes such a filter with so many workers:
+impl Geometry {
+    /// The least [`BufferOptions::memory`] that builds or probes such a filter with so many workers:
     /// a page for each, and a little for every page there is.
     pub fn least_memory(&self, workers: usize) -> u64 {
         let workers = possible(workers);
@@ -128,14 +119,14 @@ impl Engine {
     /// `width` is the length of an entry; `work` is done with each block.
     pub(super) fn start(
         file: &PageFile,
-        options: &Options,
+        options: &BufferOptions,
         width: usize,
         work: Arc<Work>,
     ) -> Result<Self, Error> {
         let workers = options.workers();
         let spare = workers + WAITING;
-        let pages = file.plan().pages() as usize;
-        let memory = options.check(file.plan())?;
+        let pages = file.geometry().pages() as usize;
+        let memory = options.check(file.geometry())?;
         let blocks = Blocks::new(pages, width, memory, options.strategy, spare)?;
         Ok(Self {
             reserve: (blocks.total() / RESERVE).min(blocks.total().saturating_sub(pages)),

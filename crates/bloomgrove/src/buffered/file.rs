@@ -20,8 +20,8 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 use crate::Error;
 use crate::format::{Kind, Notes, Report, paged};
 
+use super::geometry::Geometry;
 use super::page::{self, Marker, SECTOR};
-use super::plan::Plan;
 use super::state::{Phase, State};
 use super::store::{Buffer, FileStore, Store, reserve};
 
@@ -33,7 +33,7 @@ const PAUSE: Duration = Duration::from_millis(2);
 /// FORMAT section 14.
 #[derive(FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
-struct PlanBytes {
+struct GeometryBytes {
     pages: U64,
     page_bytes: U64,
     entry_bytes: U32,
@@ -46,7 +46,7 @@ struct PlanBytes {
 pub(super) struct PageFile {
     path: PathBuf,
     store: Arc<dyn Store>,
-    plan: Plan,
+    geometry: Geometry,
     marker: Marker,
     notes: Notes,
     states_at: u64,
@@ -57,16 +57,16 @@ impl PageFile {
     /// Makes a file with nothing in it, locked.
     pub(super) fn create(
         path: &Path,
-        plan: &Plan,
+        geometry: &Geometry,
         notes: &Notes,
         direct: bool,
     ) -> Result<(Self, State), Error> {
         check_endian()?;
-        let state = State::new(plan.pages());
-        let bytes = PlanBytes {
-            pages: plan.pages().into(),
-            page_bytes: plan.page_bytes().into(),
-            entry_bytes: plan.entry_bytes().into(),
+        let state = State::new(geometry.pages());
+        let bytes = GeometryBytes {
+            pages: geometry.pages().into(),
+            page_bytes: geometry.page_bytes().into(),
+            entry_bytes: geometry.entry_bytes().into(),
             sector: (SECTOR as u32).into(),
             reserved: 0.into(),
         };
@@ -74,17 +74,17 @@ impl PageFile {
         let write_rest = |file: &File, end: u64| {
             use std::io::{Seek, SeekFrom, Write};
             states_at = end;
-            reserve(file, pages_at(plan, end) + plan.bytes())?;
-            let mut bytes = vec![0; State::len(plan.pages()) as usize];
+            reserve(file, pages_at(geometry, end) + geometry.bytes())?;
+            let mut bytes = vec![0; State::len(geometry.pages()) as usize];
             state.encode(&mut bytes);
             let mut file = file;
-            file.seek(SeekFrom::Start(state_at(plan, end, state.number)))?;
+            file.seek(SeekFrom::Start(state_at(geometry, end, state.number)))?;
             file.write_all(&bytes)
         };
-        let file = paged::create(path, plan.params(), notes, bytes.as_bytes(), write_rest)?;
+        let file = paged::create(path, geometry.params(), notes, bytes.as_bytes(), write_rest)?;
         let store = Arc::new(FileStore::new(file, direct));
         Ok((
-            Self::of_store(path, store, plan.clone(), notes.clone(), states_at),
+            Self::of_store(path, store, geometry.clone(), notes.clone(), states_at),
             state,
         ))
     }
@@ -94,9 +94,9 @@ impl PageFile {
         let open = || {
             check_endian()?;
             let (file, head) = paged::open(path, change)?;
-            let plan = decode_plan(&head)?;
+            let geometry = decode_geometry(&head)?;
             let store = Arc::new(FileStore::new(file, direct));
-            let file = Self::of_store(path, store, plan, head.notes, head.end);
+            let file = Self::of_store(path, store, geometry, head.notes, head.end);
             let state = file.read_state()?;
             Ok((file, state))
         };
@@ -106,23 +106,23 @@ impl PageFile {
     pub(super) fn of_store(
         path: &Path,
         store: Arc<dyn Store>,
-        plan: Plan,
+        geometry: Geometry,
         notes: Notes,
         states_at: u64,
     ) -> Self {
         Self {
             path: path.to_owned(),
             store,
-            marker: Marker::new(&plan),
-            pages_at: pages_at(&plan, states_at),
-            plan,
+            marker: Marker::new(&geometry),
+            pages_at: pages_at(&geometry, states_at),
+            geometry,
             notes,
             states_at,
         }
     }
 
-    pub(super) fn plan(&self) -> &Plan {
-        &self.plan
+    pub(super) fn geometry(&self) -> &Geometry {
+        &self.geometry
     }
 
     pub(super) fn marker(&self) -> &Marker {
@@ -148,11 +148,11 @@ impl PageFile {
 
     /// Errors do not name the file.
     pub(super) fn read_state(&self) -> Result<State, Error> {
-        let pages = self.plan.pages();
+        let pages = self.geometry.pages();
         let mut buffer = Buffer::new(State::len(pages) as usize)?;
         let mut newest: Option<State> = None;
         for slot in 0..2 {
-            let at = state_at(&self.plan, self.states_at, slot);
+            let at = state_at(&self.geometry, self.states_at, slot);
             self.store
                 .read(buffer.bytes_mut(), at)
                 .map_err(Error::io("reading"))?;
@@ -167,9 +167,9 @@ impl PageFile {
 
     /// Whether the state that does not count is one, or has never been written.
     fn other_state_is_whole(&self, state: &State) -> Result<bool, Error> {
-        let pages = self.plan.pages();
+        let pages = self.geometry.pages();
         let mut buffer = Buffer::new(State::len(pages) as usize)?;
-        let at = state_at(&self.plan, self.states_at, state.number.wrapping_add(1));
+        let at = state_at(&self.geometry, self.states_at, state.number.wrapping_add(1));
         self.store
             .read(buffer.bytes_mut(), at)
             .map_err(|error| self.failed("reading", error))?;
@@ -180,9 +180,9 @@ impl PageFile {
 
     /// Writes a state over the older of the two.
     pub(super) fn write_state(&self, state: &State) -> Result<(), Error> {
-        let mut buffer = Buffer::new(State::len(self.plan.pages()) as usize)?;
+        let mut buffer = Buffer::new(State::len(self.geometry.pages()) as usize)?;
         state.encode(buffer.bytes_mut());
-        let at = state_at(&self.plan, self.states_at, state.number);
+        let at = state_at(&self.geometry, self.states_at, state.number);
         self.store
             .write(buffer.bytes(), at)
             .map_err(|error| self.failed("writing", error))
@@ -196,7 +196,7 @@ impl PageFile {
     }
 
     fn sectors(&self) -> u64 {
-        self.plan.page_bytes() / SECTOR
+        self.geometry.page_bytes() / SECTOR
     }
 
     /// Reads a page and checks it. `written` says that it must not be blank, `still` that
@@ -260,7 +260,7 @@ impl PageFile {
     /// Makes the sums right and writes the page.
     pub(super) fn write_page(&self, page: usize, buffer: &mut Buffer) -> Result<(), Error> {
         let first = page as u64 * self.sectors();
-        page::seal(buffer.words_mut(), first);
+        page::write_checksums(buffer.words_mut(), first);
         self.store
             .write(buffer.bytes(), self.pages_at + first * SECTOR)
             .map_err(|error| self.failed("writing", error))
@@ -271,12 +271,12 @@ impl PageFile {
     }
 }
 
-fn state_at(plan: &Plan, states_at: u64, number: u64) -> u64 {
-    states_at + number % 2 * State::len(plan.pages())
+fn state_at(geometry: &Geometry, states_at: u64, number: u64) -> u64 {
+    states_at + number % 2 * State::len(geometry.pages())
 }
 
-fn pages_at(plan: &Plan, states_at: u64) -> u64 {
-    states_at + 2 * State::len(plan.pages())
+fn pages_at(geometry: &Geometry, states_at: u64) -> u64 {
+    states_at + 2 * State::len(geometry.pages())
 }
 
 fn check_endian() -> Result<(), Error> {
@@ -288,16 +288,17 @@ fn check_endian() -> Result<(), Error> {
     Ok(())
 }
 
-fn decode_plan(head: &paged::Head) -> Result<Plan, Error> {
-    let corrupt = |what: String| Error::corrupt(Kind::Plan.name(), head.plan_offset(), what);
-    let bytes = PlanBytes::read_from_bytes(&head.plan)
+fn decode_geometry(head: &paged::Head) -> Result<Geometry, Error> {
+    let corrupt =
+        |what: String| Error::corrupt(Kind::Geometry.name(), head.geometry_offset(), what);
+    let bytes = GeometryBytes::read_from_bytes(&head.geometry)
         .map_err(|_| corrupt("it has a wrong length".into()))?;
     if bytes.sector.get() != SECTOR as u32 || bytes.reserved != 0 {
         return Err(corrupt(
             "sectors of another size, or a reserved field".into(),
         ));
     }
-    let plan = Plan::from_parts(
+    let geometry = Geometry::from_parts(
         head.params.clone(),
         bytes.pages.get(),
         bytes.page_bytes.get(),
@@ -305,16 +306,16 @@ fn decode_plan(head: &paged::Head) -> Result<Plan, Error> {
     )
     .map_err(corrupt)?;
     // Before anything is allocated by the number of pages.
-    if pages_at(&plan, head.end) + plan.bytes() != head.file_len {
+    if pages_at(&geometry, head.end) + geometry.bytes() != head.file_len {
         let what = format!(
             "{} pages of {} bytes do not make a file of {}",
-            plan.pages(),
-            plan.page_bytes(),
+            geometry.pages(),
+            geometry.page_bytes(),
             head.file_len
         );
         return Err(corrupt(what));
     }
-    Ok(plan)
+    Ok(geometry)
 }
 
 /// The part of `verify` that knows page files: everything is read and checked.
@@ -323,21 +324,21 @@ pub(crate) fn check_file(path: &Path) -> Result<Report, Error> {
     let (_, head) = paged::open(path, false).map_err(Error::in_file(path))?;
     let mut report = head.report();
     if !file.other_state_is_whole(&state)? {
-        if state.phase == Phase::Sealed {
+        if state.phase == Phase::Finished {
             let what = "one of the two is damaged";
             let error = Error::corrupt("state", file.states_at, what);
             return Err(Error::in_file(path)(error));
         }
         // Of a change that did not get to its end.
-        report.unfinished = State::len(file.plan.pages());
+        report.unfinished = State::len(file.geometry.pages());
     }
-    let mut buffer = Buffer::new(file.plan.page_bytes() as usize)?;
-    let sealed = state.phase == Phase::Sealed;
-    for page in 0..file.plan.pages() as usize {
+    let mut buffer = Buffer::new(file.geometry.page_bytes() as usize)?;
+    let finished = state.phase == Phase::Finished;
+    for page in 0..file.geometry.pages() as usize {
         let written = state.is_written(page);
         // What an interrupted session has left in other pages of a finished file is nothing.
-        if written || !sealed {
-            file.read_page(page, &mut buffer, written, sealed)?;
+        if written || !finished {
+            file.read_page(page, &mut buffer, written, finished)?;
         }
     }
     Ok(report)

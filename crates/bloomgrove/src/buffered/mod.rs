@@ -15,14 +15,14 @@
 //!
 //! | to | use |
 //! |---|---|
-//! | choose sizes | [`Plan`] |
+//! | choose sizes | [`Geometry`] |
 //! | make a filter, or add to one | [`Builder`] |
 //! | ask for one key, now | [`Filter::contains`] |
 //! | ask for millions, in any order | [`Prober`] |
 //! | ask from many threads, no probe waiting for longer than `t_max` for others of its page | [`ProbeQueue`] |
 //!
 //! Source: Canim et al., *Buffered Bloom Filters on Solid State Storage*,
-//! sections 3 and 4. Where we differ: see `plan` (what waits), `blocks` (whose turn it is),
+//! sections 3 and 4. Where we differ: see `geometry` (what waits), `blocks` (whose turn it is),
 //! `page` (sums) and `build` (crashes).
 //!
 //! Cost: `bench-compare buffered` has the figures. Not for: filters that fit in memory, or
@@ -31,10 +31,10 @@
 //! | file | contains |
 //! |---|---|
 //! | `mod.rs` | `Filter`: open, state, one key at a time |
-//! | `plan.rs` | `Plan`: pages, and where in them a key goes |
+//! | `geometry.rs` | `Geometry`: pages, and where in them a key goes |
 //! | `page.rs` | sectors with their sums; entries to bits |
 //! | `blocks.rs` | what waits for each page, in chunks; `Strategy` |
-//! | `engine.rs` | blocks and workers together; `Options`, `Figures` |
+//! | `engine.rs` | blocks and workers together; `BufferOptions`, `Figures` |
 //! | `deadlines.rs` | when a block must go to be back by `t_max` |
 //! | `workers.rs` | the threads that read, change and write pages |
 //! | `build.rs` | `Builder`: insert, sync, finish; why a crash loses nothing |
@@ -47,9 +47,9 @@ mod build;
 mod deadlines;
 mod engine;
 mod file;
+mod geometry;
 mod latency;
 mod page;
-mod plan;
 mod probe;
 mod queue;
 mod serve;
@@ -59,10 +59,10 @@ mod workers;
 
 pub use blocks::Strategy;
 pub use build::Builder;
-pub use engine::{Figures, Options};
+pub use engine::{BufferOptions, Figures};
 pub(crate) use file::check_file;
+pub use geometry::{Geometry, GeometryBuilder};
 pub use latency::{Latencies, Latency};
-pub use plan::{Plan, PlanBuilder};
 pub use probe::Prober;
 pub use queue::{ProbeQueue, QueueOptions};
 pub use state::Phase;
@@ -114,9 +114,6 @@ impl Filter {
 
     /// As [`open`](Self::open); `direct` says whether to pass by the system's cache. Single
     /// probes of a filter that fits in memory are faster without.
-    ///
-    /// # Errors
-    /// As [`open`](Self::open).
     pub fn open_with(path: impl AsRef<Path>, direct: bool) -> Result<Self, Error> {
         let (file, state) = PageFile::open(path.as_ref(), false, direct)?;
         Ok(Self {
@@ -127,8 +124,8 @@ impl Filter {
     }
 
     /// Sizes, hashing and pages.
-    pub fn plan(&self) -> &Plan {
-        self.file.plan()
+    pub fn geometry(&self) -> &Geometry {
+        self.file.geometry()
     }
 
     /// The notes the file was made with.
@@ -160,15 +157,15 @@ impl Filter {
     /// # Errors
     /// [`Error::Io`] or [`Error::Corrupt`] when it cannot be read.
     pub fn contains<K: Key + ?Sized>(&self, key: &K) -> Result<bool, Error> {
-        let params = self.plan().params();
+        let params = self.geometry().params();
         let (family, seed) = (params.family(), params.seed());
         let digest = key.with_bytes(|bytes| AnyHasher { family, seed }.digest(bytes));
-        let (page, entry) = self.plan().spread().place(digest);
-        let (written, sealed) = (
+        let (page, entry) = self.geometry().spread().place(digest);
+        let (written, finished) = (
             self.state.is_written(page),
-            self.state.phase == Phase::Sealed,
+            self.state.phase == Phase::Finished,
         );
-        if sealed && !written {
+        if finished && !written {
             return Ok(false);
         }
         let spare = self.spare.lock().ok().and_then(|mut spare| spare.pop());
@@ -182,7 +179,7 @@ impl Filter {
             if have != Some(sector) {
                 let read = self
                     .file
-                    .read_sector(page, sector, &mut buffer, written, sealed);
+                    .read_sector(page, sector, &mut buffer, written, finished);
                 if let Err(error) = read {
                     failed = Some(error);
                     return false;
@@ -206,19 +203,19 @@ impl Filter {
     /// [`Error::Budget`] when the memory is too little for so many pages.
     pub fn prober<S: FnMut(u64, bool)>(
         &self,
-        options: &Options,
+        options: &BufferOptions,
         sink: S,
     ) -> Result<Prober<S>, Error> {
         Prober::start(&self.file, self.state.clone(), options, sink)
     }
 
-    /// Begins to answer questions from a queue; set [`Options::t_max`] for answers in time.
+    /// Begins to answer questions from a queue; set [`BufferOptions::t_max`] for answers in time.
     ///
     /// # Errors
     /// [`Error::Budget`] when the memory is too little for so many pages.
     pub fn probe_queue(
         &self,
-        options: &Options,
+        options: &BufferOptions,
         queue: &QueueOptions,
     ) -> Result<ProbeQueue, Error> {
         ProbeQueue::start(&self.file, self.state.clone(), options, queue)

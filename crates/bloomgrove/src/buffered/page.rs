@@ -24,7 +24,7 @@ use crate::bits::{self, LINE_WORDS, Size};
 use crate::hash::{GOLDEN, Independent, KirschMitzenmacher, Start};
 use crate::{Derivation, Layout};
 
-use super::plan::{Plan, Spread};
+use super::geometry::{Geometry, Spread};
 
 /// Bytes that reach the disk together or not at all.
 pub(super) const SECTOR: u64 = 4096;
@@ -77,14 +77,14 @@ pub(super) fn check(words: &[u64], first: u64, written: bool) -> Option<u64> {
         .map(|(number, _)| number)
 }
 
-/// Makes the sums of a page right.
-pub(super) fn seal(words: &mut [u64], first: u64) {
+/// Writes the checksum of every sector of a page.
+pub(super) fn write_checksums(words: &mut [u64], first: u64) {
     for (number, sector) in (first..).zip(words.chunks_exact_mut(SECTOR_WORDS)) {
         sector[BIT_WORDS] = sum(sector, number);
     }
 }
 
-/// How entries become bits: the layout of a plan, chosen once.
+/// How entries become bits: the layout of a geometry, chosen once.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Marker {
     spread: Spread,
@@ -116,14 +116,14 @@ macro_rules! with_bytes {
 }
 
 impl Marker {
-    pub(super) fn new(plan: &Plan) -> Self {
-        let kind = match (plan.params().layout(), plan.params().derivation()) {
+    pub(super) fn new(geometry: &Geometry) -> Self {
+        let kind = match (geometry.params().layout(), geometry.params().derivation()) {
             (Layout::Blocked, _) => Marks::Lines,
             (Layout::Standard, Derivation::Independent) => Marks::Walks,
             (Layout::Standard, Derivation::KirschMitzenmacher) => Marks::Doubles,
         };
         Self {
-            spread: plan.spread(),
+            spread: geometry.spread(),
             kind,
         }
     }

@@ -21,9 +21,9 @@ use crate::Error;
 use crate::hash::{AnyHasher, Digest, Family, Hasher, Key, Xxh3Hasher};
 
 use super::blocks::Block;
-use super::engine::{Engine, Figures, Options};
+use super::engine::{BufferOptions, Engine, Figures};
 use super::file::PageFile;
-use super::plan::{Plan, Spread};
+use super::geometry::Spread;
 use super::state::{Phase, State};
 use super::store::Buffer;
 
@@ -57,16 +57,16 @@ macro_rules! with_width {
 /// its answer, on this thread, from within the functions below.
 ///
 /// ```
-/// use bloomgrove::buffered::{Builder, Filter, Options, Plan};
+/// use bloomgrove::buffered::{Builder, Filter, BufferOptions, Geometry};
 ///
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("orders.grove");
-/// # let mut builder = Builder::create(&path, &Plan::for_items(1000, 0.001)?, &Options::default())?;
+/// # let mut builder = Builder::create(&path, &Geometry::for_items(1000, 0.001)?, &BufferOptions::default())?;
 /// # builder.insert_batch(&[17u64, 23, 42])?;
 /// # builder.finish()?;
 /// let filter = Filter::open(&path)?;
 /// let mut found = Vec::new();
-/// let mut prober = filter.prober(&Options::default(), |tag, yes| {
+/// let mut prober = filter.prober(&BufferOptions::default(), |tag, yes| {
 ///     if yes {
 ///         found.push(tag);
 ///     }
@@ -97,10 +97,10 @@ impl<S: FnMut(u64, bool)> Prober<S> {
     pub(super) fn start(
         file: &PageFile,
         state: State,
-        options: &Options,
+        options: &BufferOptions,
         sink: S,
     ) -> Result<Self, Error> {
-        let entry_bytes = file.plan().entry_bytes() as usize;
+        let entry_bytes = file.geometry().entry_bytes() as usize;
         let work = move |file: &PageFile, buffer: &mut Buffer, block: &mut Block| {
             test(file, buffer, block, &state)
         };
@@ -108,12 +108,12 @@ impl<S: FnMut(u64, bool)> Prober<S> {
         if options.t_max.is_some() {
             // How long a flush takes must be known before the first is due.
             let began = Instant::now();
-            let mut buffer = Buffer::new(file.plan().page_bytes() as usize)?;
+            let mut buffer = Buffer::new(file.geometry().page_bytes() as usize)?;
             file.read_page(0, &mut buffer, false, false)?;
             engine.expect(began.elapsed());
         }
         Ok(Self {
-            spread: file.plan().spread(),
+            spread: file.geometry().spread(),
             file: file.clone(),
             engine,
             entry_bytes,
@@ -121,13 +121,8 @@ impl<S: FnMut(u64, bool)> Prober<S> {
         })
     }
 
-    /// Sizes, hashing and pages.
-    pub fn plan(&self) -> &Plan {
-        self.file.plan()
-    }
-
     /// What the session has done.
-    pub fn figures(&self) -> Figures {
+    pub(super) fn figures(&self) -> Figures {
         self.engine.figures()
     }
 
@@ -138,7 +133,7 @@ impl<S: FnMut(u64, bool)> Prober<S> {
     /// [`Error::Io`] or [`Error::Corrupt`] when a page could not be read. The session is then
     /// of no more use.
     pub fn submit<K: Key + ?Sized>(&mut self, key: &K, tag: u64) -> Result<(), Error> {
-        let params = self.file.plan().params();
+        let params = self.file.geometry().params();
         let (family, seed) = (params.family(), params.seed());
         let digest = key.with_bytes(|bytes| match family {
             Family::Xxh3 => Xxh3Hasher { seed }.digest(bytes),
@@ -152,7 +147,7 @@ impl<S: FnMut(u64, bool)> Prober<S> {
     /// # Errors
     /// As [`submit`](Self::submit).
     pub fn submit_batch<K: Key>(&mut self, keys: &[K], first: u64) -> Result<(), Error> {
-        let params = self.file.plan().params().clone();
+        let params = self.file.geometry().params().clone();
         let (family, seed) = (params.family(), params.seed());
         match family {
             Family::Xxh3 => self.submit_by(Xxh3Hasher { seed }, keys, first),
@@ -309,13 +304,13 @@ fn test(
     state: &State,
 ) -> Result<(), Error> {
     let page = block.page;
-    let (written, sealed) = (state.is_written(page), state.phase == Phase::Sealed);
-    if sealed && !written {
+    let (written, finished) = (state.is_written(page), state.phase == Phase::Finished);
+    if finished && !written {
         buffer.bytes_mut().fill(0);
     } else {
-        file.read_page(page, buffer, written, sealed)?;
+        file.read_page(page, buffer, written, finished)?;
     }
-    let bytes = file.plan().entry_bytes() as usize;
+    let bytes = file.geometry().entry_bytes() as usize;
     with_width!(bytes, test_by(file, buffer, block));
     Ok(())
 }

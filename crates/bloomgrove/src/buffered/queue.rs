@@ -24,10 +24,10 @@ use std::time::{Duration, Instant};
 use crate::Error;
 use crate::hash::{AnyHasher, Hasher, Key};
 
-use super::engine::{Figures, Options};
+use super::engine::{BufferOptions, Figures};
 use super::file::PageFile;
+use super::geometry::Geometry;
 use super::latency::{Histogram, Latencies};
-use super::plan::Plan;
 use super::serve::{Inner, Request, Shared, serve, wait};
 use super::state::State;
 
@@ -36,7 +36,6 @@ const FAR: Duration = Duration::from_secs(1 << 30);
 
 /// How a [`ProbeQueue`] queues.
 #[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
 pub struct QueueOptions {
     /// How many requests the queue holds: whoever submits more waits.
     pub requests: usize,
@@ -58,16 +57,16 @@ impl Default for QueueOptions {
 ///
 /// ```
 /// use std::time::Duration;
-/// use bloomgrove::buffered::{Builder, Filter, Options, Plan, QueueOptions};
+/// use bloomgrove::buffered::{Builder, Filter, BufferOptions, Geometry, QueueOptions};
 ///
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("orders.grove");
-/// # let mut builder = Builder::create(&path, &Plan::for_items(1000, 0.001)?, &Options::default())?;
+/// # let mut builder = Builder::create(&path, &Geometry::for_items(1000, 0.001)?, &BufferOptions::default())?;
 /// # builder.insert_batch(&[17u64, 23, 42])?;
 /// # builder.finish()?;
 /// let filter = Filter::open(&path)?;
-/// let mut options = Options::default();
-/// options.t_max = Some(Duration::from_millis(20));
+/// let t_max = Some(Duration::from_millis(20));
+/// let options = BufferOptions { t_max, ..BufferOptions::default() };
 /// let queue = filter.probe_queue(&options, &QueueOptions::default())?;
 /// queue.submit(&17u64, 1)?;
 /// queue.submit(&18u64, 2)?;
@@ -80,7 +79,7 @@ impl Default for QueueOptions {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct ProbeQueue {
-    plan: Plan,
+    geometry: Geometry,
     most: usize,
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -96,12 +95,12 @@ impl ProbeQueue {
     pub(super) fn start(
         file: &PageFile,
         state: State,
-        options: &Options,
+        options: &BufferOptions,
         queue: &QueueOptions,
     ) -> Result<Self, Error> {
-        options.check(file.plan())?;
+        options.check(file.geometry())?;
         let shared = Arc::new(Shared::default());
-        let plan = file.plan().clone();
+        let geometry = file.geometry().clone();
         let run = {
             let (file, options) = (file.clone(), options.clone());
             let (shared, every) = (Arc::clone(&shared), queue.time_every.max(1));
@@ -122,7 +121,7 @@ impl ProbeQueue {
         let thread = std::thread::Builder::new().name("bloomgrove-queue".into());
         let thread = thread.spawn(run).map_err(Error::io("starting a thread"))?;
         Ok(Self {
-            plan,
+            geometry,
             most: queue.requests.max(1),
             shared,
             thread: Some(thread),
@@ -143,7 +142,7 @@ impl ProbeQueue {
     /// # Errors
     /// As [`submit`](Self::submit).
     pub fn submit_batch<K: Key>(&self, keys: &[K], first: u64) -> Result<(), Error> {
-        let params = self.plan.params();
+        let params = self.geometry.params();
         let hasher = AnyHasher {
             family: params.family(),
             seed: params.seed(),

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use crate::Error;
 use crate::hash::{Digest, remix};
 
-use super::engine::{Figures, Options};
+use super::engine::{BufferOptions, Figures};
 use super::file::PageFile;
 use super::latency::Histogram;
 use super::probe::Prober;
@@ -74,7 +74,7 @@ type Times = HashMap<u64, (Instant, Instant)>;
 pub(super) fn serve(
     file: &PageFile,
     state: State,
-    options: &Options,
+    options: &BufferOptions,
     every: u64,
     shared: &Shared,
 ) -> Result<(), Error> {

@@ -30,20 +30,22 @@ pub enum Phase {
     /// there, and maybe some more.
     Interrupted,
     /// Finished.
-    Sealed,
+    Finished,
 }
 
 impl Phase {
     /// The name used on the command line and in messages.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Phase::Synced => "unfinished",
             Phase::Building => "being built",
             Phase::Interrupted => "interrupted",
-            Phase::Sealed => "finished",
+            Phase::Finished => "finished",
         }
     }
 }
+
+display_as_name!(Phase);
 
 /// FORMAT section 14.
 #[derive(FromBytes, IntoBytes, Immutable, KnownLayout)]
@@ -109,7 +111,7 @@ impl State {
             phase: match self.phase {
                 Phase::Synced => 0,
                 Phase::Building | Phase::Interrupted => 1,
-                Phase::Sealed => 2,
+                Phase::Finished => 2,
             }
             .into(),
             reserved: 0.into(),
@@ -144,7 +146,7 @@ impl State {
             phase: match fixed.phase.get() {
                 0 => Phase::Synced,
                 1 => Phase::Interrupted,
-                2 => Phase::Sealed,
+                2 => Phase::Finished,
                 _ => return None,
             },
             written: written.to_vec(),

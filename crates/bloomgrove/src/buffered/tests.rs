@@ -121,42 +121,42 @@ impl Store for Disk {
     }
 }
 
-fn plan() -> Plan {
-    Plan::builder(16 * 8192, 5)
+fn geometry() -> Geometry {
+    Geometry::builder(16 * 8192, 5)
         .page_bytes(8192)
         .build()
         .unwrap()
 }
 
-fn options() -> Options {
-    Options {
+fn options() -> BufferOptions {
+    BufferOptions {
         memory: 40_000,
-        ..Options::default()
+        ..BufferOptions::default()
     }
 }
 
 /// The bytes of a new file behind its head.
-fn fresh(plan: &Plan) -> Vec<u8> {
-    let state_len = State::len(plan.pages());
-    let mut bytes = vec![0; (2 * state_len + plan.bytes()) as usize];
+fn fresh(geometry: &Geometry) -> Vec<u8> {
+    let state_len = State::len(geometry.pages());
+    let mut bytes = vec![0; (2 * state_len + geometry.bytes()) as usize];
     let second = state_len as usize..2 * state_len as usize;
-    State::new(plan.pages()).encode(&mut bytes[second]);
+    State::new(geometry.pages()).encode(&mut bytes[second]);
     bytes
 }
 
-fn file(disk: &Arc<Disk>, plan: &Plan) -> PageFile {
+fn file(disk: &Arc<Disk>, geometry: &Geometry) -> PageFile {
     let store: Arc<dyn Store> = Arc::clone(disk) as _;
-    PageFile::of_store(Path::new("disk"), store, plan.clone(), Notes::new(), 0)
+    PageFile::of_store(Path::new("disk"), store, geometry.clone(), Notes::new(), 0)
 }
 
-fn builder(disk: &Arc<Disk>, plan: &Plan) -> Result<Builder, Error> {
-    let file = file(disk, plan);
+fn builder(disk: &Arc<Disk>, geometry: &Geometry) -> Result<Builder, Error> {
+    let file = file(disk, geometry);
     let state = file.read_state()?;
     Builder::start(file, state, &options(), false)
 }
 
-fn filter(disk: &Arc<Disk>, plan: &Plan) -> Filter {
-    let file = file(disk, plan);
+fn filter(disk: &Arc<Disk>, geometry: &Geometry) -> Filter {
+    let file = file(disk, geometry);
     Filter {
         state: file.read_state().unwrap(),
         file,
@@ -166,14 +166,14 @@ fn filter(disk: &Arc<Disk>, plan: &Plan) -> Filter {
 
 #[test]
 fn every_synced_key_survives_a_loss_of_power_at_any_write() {
-    let plan = plan();
+    let geometry = geometry();
     let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
     let (mut losses, mut torn) = (0, 0);
     for round in 0..300u64 {
-        let disk = Disk::new(fresh(&plan), random.random_range(1..120));
+        let disk = Disk::new(fresh(&geometry), random.random_range(1..120));
         let mut synced = 0;
         let mut build = || -> Result<(), Error> {
-            let mut builder = builder(&disk, &plan)?;
+            let mut builder = builder(&disk, &geometry)?;
             for key in 0..20_000u64 {
                 builder.insert(&(key ^ round << 32))?;
                 if key % 3000 == 2999 {
@@ -187,7 +187,7 @@ fn every_synced_key_survives_a_loss_of_power_at_any_write() {
         };
         losses += u64::from(build().is_err());
         let after = Disk::new(disk.after_crash(&mut random), usize::MAX);
-        let found = filter(&after, &plan);
+        let found = filter(&after, &geometry);
         let state = found.state().unwrap();
         // A sync that had done its work, but could not say so, may count.
         assert!(state.keys >= synced, "round {round}");
@@ -200,11 +200,11 @@ fn every_synced_key_survives_a_loss_of_power_at_any_write() {
             );
         }
         // It can be built on, and is then as good as any.
-        if state.phase != Phase::Sealed {
-            let mut more = builder(&after, &plan).unwrap();
+        if state.phase != Phase::Finished {
+            let mut more = builder(&after, &geometry).unwrap();
             more.insert("more").unwrap();
             more.finish().unwrap();
-            let found = filter(&after, &plan);
+            let found = filter(&after, &geometry);
             assert!(found.contains("more").unwrap());
             assert!((0..synced).all(|key| found.contains(&(key ^ round << 32)).unwrap()));
         }
@@ -214,18 +214,18 @@ fn every_synced_key_survives_a_loss_of_power_at_any_write() {
 
 #[test]
 fn a_sector_that_is_neither_old_nor_new_is_found() {
-    let plan = plan();
-    let disk = Disk::new(fresh(&plan), usize::MAX);
-    let mut builder = builder(&disk, &plan).unwrap();
+    let geometry = geometry();
+    let disk = Disk::new(fresh(&geometry), usize::MAX);
+    let mut builder = builder(&disk, &geometry).unwrap();
     for key in 0..5000u64 {
         builder.insert(&key).unwrap();
     }
     builder.finish().unwrap();
     let whole = disk.inner.lock().unwrap().now();
-    let pages_at = 2 * State::len(plan.pages()) as usize;
+    let pages_at = 2 * State::len(geometry.pages()) as usize;
     let ask = |bytes: Vec<u8>| {
         let disk = Disk::new(bytes, usize::MAX);
-        let filter = filter(&disk, &plan);
+        let filter = filter(&disk, &geometry);
         let mut prober = filter.prober(&options(), |_, _| ()).unwrap();
         let probed = (0..5000u64).try_for_each(|key| prober.submit(&key, key));
         let probed = probed.and_then(|()| prober.finish().map(|_| ()));
@@ -280,10 +280,10 @@ fn a_sector_that_is_neither_old_nor_new_is_found() {
 
 #[test]
 fn a_disk_that_fills_up_midway_is_an_error_and_costs_no_synced_key() {
-    let plan = plan();
+    let geometry = geometry();
     let full = io::ErrorKind::StorageFull;
-    let disk = Disk::new(fresh(&plan), 60).fails_with(full);
-    let mut builder = builder(&disk, &plan).unwrap();
+    let disk = Disk::new(fresh(&geometry), 60).fails_with(full);
+    let mut builder = builder(&disk, &geometry).unwrap();
     for key in 0..2000u64 {
         builder.insert(&key).unwrap();
     }
@@ -298,7 +298,7 @@ fn a_disk_that_fills_up_midway_is_an_error_and_costs_no_synced_key() {
     // The keys on their way are lost: no sync may pass.
     assert!(builder.sync().is_err());
     assert!(builder.finish().is_err());
-    let found = filter(&disk, &plan);
+    let found = filter(&disk, &geometry);
     assert_eq!(found.state().unwrap().keys, 2000);
     assert!((0..2000u64).all(|key| found.contains(&key).unwrap()));
 }
@@ -307,18 +307,18 @@ fn a_disk_that_fills_up_midway_is_an_error_and_costs_no_synced_key() {
 fn any_tags_come_back_with_the_right_answers() {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(3);
     for entry_bytes in 3..=8 {
-        let plan = Plan::builder(16 * 8192, 3)
+        let geometry = Geometry::builder(16 * 8192, 3)
             .page_bytes(8192)
             .entry_bytes(entry_bytes)
             .build()
             .unwrap();
-        let disk = Disk::new(fresh(&plan), usize::MAX);
-        let mut builder = builder(&disk, &plan).unwrap();
+        let disk = Disk::new(fresh(&geometry), usize::MAX);
+        let mut builder = builder(&disk, &geometry).unwrap();
         builder
             .insert_batch(&(0..3000u64).collect::<Vec<_>>())
             .unwrap();
         builder.finish().unwrap();
-        let filter = filter(&disk, &plan);
+        let filter = filter(&disk, &geometry);
         for strategy in [Strategy::Longest, Strategy::Equal, Strategy::Sweep] {
             for kind in 0..5 {
                 let mut tags: Vec<u64> = (0..9000).collect();
@@ -331,7 +331,7 @@ fn any_tags_come_back_with_the_right_answers() {
                         .iter_mut()
                         .for_each(|tag| *tag |= random.random::<u64>() << 14),
                 }
-                let options = Options {
+                let options = BufferOptions {
                     strategy,
                     ..options()
                 };

@@ -53,7 +53,7 @@ impl Workers {
         let (report, done) = mpsc::channel();
         let mut threads = Vec::with_capacity(count);
         for _ in 0..count {
-            let mut buffer = Buffer::new(file.plan().page_bytes() as usize)?;
+            let mut buffer = Buffer::new(file.geometry().page_bytes() as usize)?;
             let (file, work) = (file.clone(), Arc::clone(&work));
             let (waiting, report) = (Arc::clone(&waiting), report.clone());
             let run = move || {

@@ -85,7 +85,7 @@ const FLIPPED: u8 = 8;
 
 /// How some number of bits is cut into frames, and by which model these are coded.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct Framing {
     bits: u64,
     frame: u32,
     model: Model,
@@ -94,7 +94,7 @@ pub struct Plan {
     flipped: bool,
 }
 
-impl Plan {
+impl Framing {
     /// For `bits`, of which `ones` are set.
     pub fn new(model: Model, bits: u64, ones: u64) -> Self {
         let rare = ones.min(bits - ones);
@@ -113,7 +113,7 @@ impl Plan {
         }
     }
 
-    /// Appends the plan, but for the number of bits, to `out`.
+    /// Appends the framing, but for the number of bits, to `out`.
     pub fn write(&self, out: &mut Vec<u8>) {
         let model = match self.model {
             Model::Framed => 0,
@@ -127,15 +127,15 @@ impl Plan {
         }
     }
 
-    /// Takes a plan for `bits` from the front of `bytes`.
+    /// Takes a framing for `bits` from the front of `bytes`.
     ///
     /// # Errors
     /// [`Error::Message`] when there is none.
     pub fn read(bytes: &mut &[u8], bits: u64) -> Result<Self, Error> {
-        let wrong = || Error::message(0, "this is no plan of frames");
+        let wrong = || Error::message(0, "not a valid framing");
         let (&[model, frame], rest) = bytes.split_first_chunk().ok_or_else(wrong)?;
         *bytes = rest;
-        let mut plan = Self {
+        let mut framing = Self {
             bits,
             frame: frame.into(),
             model: match model & !FLIPPED {
@@ -147,12 +147,12 @@ impl Plan {
             density: Density::HALF,
             flipped: model & FLIPPED != 0,
         };
-        if plan.model == Model::Static {
-            plan.density = Density::from_number(varint::take(bytes)?).ok_or_else(wrong)?;
+        if framing.model == Model::Static {
+            framing.density = Density::from_number(varint::take(bytes)?).ok_or_else(wrong)?;
         }
-        let fits = (SMALLEST..=LARGEST).contains(&plan.frame);
-        match fits && (!plan.flipped || plan.model == Model::Static) {
-            true => Ok(plan),
+        let fits = (SMALLEST..=LARGEST).contains(&framing.frame);
+        match fits && (!framing.flipped || framing.model == Model::Static) {
+            true => Ok(framing),
             false => Err(wrong()),
         }
     }
@@ -187,7 +187,7 @@ pub(crate) fn entropy(rare: u64, all: u64) -> f64 {
 
 /// What both directions keep between frames.
 struct State {
-    plan: Plan,
+    framing: Framing,
     next: u64,
     learned: Learned,
     bytes: ByteTables,
@@ -195,9 +195,9 @@ struct State {
 }
 
 impl State {
-    fn new(plan: Plan) -> Self {
+    fn new(framing: Framing) -> Self {
         Self {
-            plan,
+            framing,
             next: 0,
             learned: Learned::default(),
             bytes: ByteTables::new(),
@@ -207,8 +207,11 @@ impl State {
 
     /// The bits of the next frame, which has `words`.
     fn advance(&mut self, words: usize) -> u64 {
-        assert!(self.next < self.plan.frames(), "more frames than planned");
-        let bits = self.plan.frame_bits(self.next);
+        assert!(
+            self.next < self.framing.frames(),
+            "more frames than planned"
+        );
+        let bits = self.framing.frame_bits(self.next);
         assert_eq!(words as u64, bits.div_ceil(64), "a frame cut elsewhere");
         self.next += 1;
         bits
@@ -224,15 +227,15 @@ impl State {
 pub struct BitEncoder(State);
 
 impl BitEncoder {
-    /// One that codes by this plan.
-    pub fn new(plan: Plan) -> Self {
-        Self(State::new(plan))
+    /// One that codes by this framing.
+    pub fn new(framing: Framing) -> Self {
+        Self(State::new(framing))
     }
 
     /// Codes the next frame into `out`, replacing what it holds. Bits of the last word beyond the last bit are zero.
     ///
     /// # Panics
-    /// If `words` are not as many as the plan has in this frame.
+    /// If `words` are not as many as the framing has in this frame.
     pub fn frame(&mut self, words: &[u64], out: &mut Vec<u8>) {
         let state = &mut self.0;
         let bits = state.advance(words.len());
@@ -266,9 +269,9 @@ impl BitEncoder {
 impl State {
     /// Codes a frame by bytes or gaps.
     fn code(&mut self, words: &[u64], bits: u64, ones: u64, out: &mut Vec<u8>) {
-        let framed = self.plan.model == Model::Framed;
-        let (density, flipped) = match self.plan.model {
-            Model::Static => (self.plan.density, self.plan.flipped),
+        let framed = self.framing.model == Model::Framed;
+        let (density, flipped) = match self.framing.model {
+            Model::Static => (self.framing.density, self.framing.flipped),
             _ => {
                 let rare = ones.min(bits - ones);
                 (Density::of(rare, bits), rare < ones)
@@ -282,7 +285,7 @@ impl State {
         }
         let len = bits.div_ceil(8) as usize;
         let learned = &mut self.learned;
-        out.extend(match (self.plan.model, gaps) {
+        out.extend(match (self.framing.model, gaps) {
             (Model::Adaptive, true) => self.gaps.encode_learning(words, learned, flipped, bits),
             (Model::Adaptive, false) => self.bytes.encode_learning(words, learned, len),
             (_, true) => self.gaps.encode(words, density, bits),
@@ -295,9 +298,9 @@ impl State {
 pub struct BitDecoder(State);
 
 impl BitDecoder {
-    /// One that codes by this plan.
-    pub fn new(plan: Plan) -> Self {
-        Self(State::new(plan))
+    /// One that codes by this framing.
+    pub fn new(framing: Framing) -> Self {
+        Self(State::new(framing))
     }
 
     /// Decodes the next frame into `words`, which are all zero.
@@ -306,7 +309,7 @@ impl BitDecoder {
     /// [`Error::Message`]; the words are then in any state.
     ///
     /// # Panics
-    /// If `words` are not as many as the plan has in this frame.
+    /// If `words` are not as many as the framing has in this frame.
     pub fn frame(&mut self, coded: &[u8], words: &mut [u64]) -> Result<(), Error> {
         let state = &mut self.0;
         let bits = state.advance(words.len());
@@ -314,14 +317,14 @@ impl BitDecoder {
         let (&kind, mut coded) = coded.split_first().ok_or_else(|| wrong("an empty frame"))?;
         let flipped = kind & FLIPPED != 0;
         let coded_kind = matches!(kind & !FLIPPED, BYTES | GAPS);
-        let mut density = state.plan.density;
-        if coded_kind && state.plan.model == Model::Framed {
+        let mut density = state.framing.density;
+        if coded_kind && state.framing.model == Model::Framed {
             let number = varint::take(&mut coded)?;
             density = Density::from_number(number).ok_or_else(|| wrong("unknown density"))?;
         }
         let len = bits.div_ceil(8) as usize;
         let learned = &mut state.learned;
-        let adaptive = state.plan.model == Model::Adaptive;
+        let adaptive = state.framing.model == Model::Adaptive;
         match (kind & !FLIPPED, adaptive) {
             (ZEROS | ONES, _) if !flipped => {
                 if !coded.is_empty() {

@@ -22,7 +22,7 @@ use std::io::{Read, Write};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::Kind;
-use super::bits::{BitDecoder, BitEncoder, Model, Plan};
+use super::bits::{BitDecoder, BitEncoder, Framing, Model};
 use super::filter::{BITS, put_notes, put_params, take_notes, take_params};
 use super::message::{Reader, Writer};
 use crate::format::Notes;
@@ -71,18 +71,18 @@ pub fn delta_with<S: AsRef<[u64]>, T: AsRef<[u64]>>(
 ) -> Result<u64, Error> {
     old.params().check_equal(new.params())?;
     let (from, to) = (old.words(), new.words());
-    let plan = Plan::new(model, old.params().bits(), bits::hamming(from, to));
+    let framing = Framing::new(model, old.params().bits(), bits::hamming(from, to));
     let mut head = Vec::new();
     put_params(&mut head, old.params());
     head.extend(fingerprint(from).to_le_bytes());
     head.extend(fingerprint(to).to_le_bytes());
-    plan.write(&mut head);
+    framing.write(&mut head);
     let mut message = Writer::new(out, Kind::Delta, &head)?;
     put_notes(&mut message, notes)?;
-    let mut encoder = BitEncoder::new(plan.clone());
+    let mut encoder = BitEncoder::new(framing.clone());
     let (mut changed, mut coded) = (Vec::new(), Vec::new());
-    let frames = from.chunks(plan.frame_words());
-    for (from, to) in frames.zip(to.chunks(plan.frame_words())) {
+    let frames = from.chunks(framing.frame_words());
+    for (from, to) in frames.zip(to.chunks(framing.frame_words())) {
         changed.clear();
         changed.extend(from.iter().zip(to).map(|(a, b)| a ^ b));
         encoder.frame(&changed, &mut coded);
@@ -114,16 +114,16 @@ pub fn apply<S: AsRef<[u64]> + AsMut<[u64]>>(
             found,
         });
     }
-    let plan = read.plan;
+    let framing = read.framing;
     let mut coded = Vec::new();
     let (notes, mut ready) = take_notes(&mut message, &mut coded)?;
 
     // Once to see what would come of it, with the coded frames kept, and then in earnest.
     let mut kept = Vec::new();
     let mut made = Xxh3::new();
-    let mut decoder = BitDecoder::new(plan.clone());
+    let mut decoder = BitDecoder::new(framing.clone());
     let mut changed = Vec::new();
-    for frame in filter.words().chunks(plan.frame_words()) {
+    for frame in filter.words().chunks(framing.frame_words()) {
         if !std::mem::take(&mut ready) {
             message.expect(BITS, &mut coded)?;
         }
@@ -141,8 +141,8 @@ pub fn apply<S: AsRef<[u64]> + AsMut<[u64]>>(
     }
     message.finish()?;
 
-    let mut decoder = BitDecoder::new(plan.clone());
-    let frames = filter.words_mut().chunks_mut(plan.frame_words());
+    let mut decoder = BitDecoder::new(framing.clone());
+    let frames = filter.words_mut().chunks_mut(framing.frame_words());
     for (frame, coded) in frames.zip(&kept) {
         changed.clear();
         changed.resize(frame.len(), 0);
@@ -171,7 +171,7 @@ struct Head {
     params: crate::Params,
     old: u64,
     new: u64,
-    plan: Plan,
+    framing: Framing,
 }
 
 impl Head {
@@ -185,13 +185,13 @@ impl Head {
             Ok(u64::from_le_bytes(*word))
         };
         let (old, new) = (word()?, word()?);
-        let plan = Plan::read(bytes, params.bits())?;
+        let framing = Framing::read(bytes, params.bits())?;
         match bytes.is_empty() {
             true => Ok(Self {
                 params,
                 old,
                 new,
-                plan,
+                framing,
             }),
             false => Err(Error::message(0, "the head is too long")),
         }

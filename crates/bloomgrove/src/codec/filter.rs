@@ -1,7 +1,7 @@
 //! A filter as a message.
 //!
 //! ```text
-//!   | head: parameters, plan of frames | notes, if any | frame | frame | ... | end |
+//!   | head: parameters, framing | notes, if any | frame | frame | ... | end |
 //! ```
 //!
 //! Any family and layout; the filter that comes out has the same parameters and bits. It
@@ -17,7 +17,7 @@
 use std::io::{Read, Write};
 
 use super::Kind;
-use super::bits::{BitDecoder, BitEncoder, Model, Plan};
+use super::bits::{BitDecoder, BitEncoder, Framing, Model};
 use super::message::{Reader, Writer};
 use crate::bits::{self, Words};
 use crate::format::Notes;
@@ -66,15 +66,15 @@ pub fn compress_with<S: AsRef<[u64]>>(
     out: impl Write,
 ) -> Result<u64, Error> {
     let words = filter.words();
-    let plan = Plan::new(model, filter.params().bits(), bits::count(words));
+    let framing = Framing::new(model, filter.params().bits(), bits::count(words));
     let mut head = Vec::new();
     put_params(&mut head, filter.params());
-    plan.write(&mut head);
+    framing.write(&mut head);
     let mut message = Writer::new(out, Kind::Filter, &head)?;
     put_notes(&mut message, notes)?;
-    let mut encoder = BitEncoder::new(plan.clone());
+    let mut encoder = BitEncoder::new(framing.clone());
     let mut coded = Vec::new();
-    for frame in words.chunks(plan.frame_words()) {
+    for frame in words.chunks(framing.frame_words()) {
         encoder.frame(frame, &mut coded);
         message.frame(BITS, &coded)?;
     }
@@ -98,7 +98,7 @@ pub fn expand_within(input: impl Read, limit: u64) -> Result<(Filter, Notes), Er
     let mut message = Reader::open(input, Kind::Filter)?;
     let mut head = message.params();
     let params = take_params(&mut head).map_err(|error| message.locate(error))?;
-    let plan = Plan::read(&mut head, params.bits()).map_err(|error| message.locate(error))?;
+    let framing = Framing::read(&mut head, params.bits()).map_err(|error| message.locate(error))?;
     if !head.is_empty() {
         return Err(message.damaged("the head is too long"));
     }
@@ -109,8 +109,8 @@ pub fn expand_within(input: impl Read, limit: u64) -> Result<(Filter, Notes), Er
     let mut coded = Vec::new();
     let (notes, mut ready) = take_notes(&mut message, &mut coded)?;
     let mut words = Words::zeroed(params.words())?;
-    let mut decoder = BitDecoder::new(plan.clone());
-    for frame in words.as_mut().chunks_mut(plan.frame_words()) {
+    let mut decoder = BitDecoder::new(framing.clone());
+    for frame in words.as_mut().chunks_mut(framing.frame_words()) {
         if !std::mem::take(&mut ready) {
             message.expect(BITS, &mut coded)?;
         }

@@ -25,7 +25,7 @@
 
 pub(crate) mod bits;
 mod bytes;
-mod delta;
+pub(crate) mod delta;
 mod density;
 pub(crate) mod filter;
 mod gaps;
@@ -33,11 +33,9 @@ pub(crate) mod message;
 pub(crate) mod symbols;
 pub(crate) mod varint;
 
-pub use crate::format::message::MessageKind as Kind;
-pub use bits::Model;
-pub use delta::{apply, delta, delta_fingerprints, delta_with};
-pub use filter::{LIMIT, compress, compress_with, expand, expand_within, params_of};
-pub use message::check;
+pub(crate) use crate::format::message::MessageKind as Kind;
+pub use delta::{apply, delta};
+pub use filter::{LIMIT, compress, expand, expand_within};
 
 #[cfg(test)]
 mod tests;

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::bits::{BitDecoder, BitEncoder, Model, Plan, entropy};
+use super::bits::{BitDecoder, BitEncoder, Framing, Model, entropy};
 use crate::Error;
 
 const MODELS: [Model; 3] = [Model::Framed, Model::Static, Model::Adaptive];
@@ -21,9 +21,9 @@ fn random_bits(bits: u64, p: f64, seed: u64) -> Vec<u64> {
     words
 }
 
-fn encode(plan: &Plan, words: &[u64]) -> Vec<Vec<u8>> {
-    let mut encoder = BitEncoder::new(plan.clone());
-    let frames = words.chunks(plan.frame_words()).map(|frame| {
+fn encode(framing: &Framing, words: &[u64]) -> Vec<Vec<u8>> {
+    let mut encoder = BitEncoder::new(framing.clone());
+    let frames = words.chunks(framing.frame_words()).map(|frame| {
         let mut coded = Vec::new();
         encoder.frame(frame, &mut coded);
         coded
@@ -31,10 +31,10 @@ fn encode(plan: &Plan, words: &[u64]) -> Vec<Vec<u8>> {
     frames.collect()
 }
 
-fn decode(plan: &Plan, frames: &[Vec<u8>], words: usize) -> Result<Vec<u64>, Error> {
-    let mut decoder = BitDecoder::new(plan.clone());
+fn decode(framing: &Framing, frames: &[Vec<u8>], words: usize) -> Result<Vec<u64>, Error> {
+    let mut decoder = BitDecoder::new(framing.clone());
     let mut found = vec![0; words];
-    for (coded, frame) in frames.iter().zip(found.chunks_mut(plan.frame_words())) {
+    for (coded, frame) in frames.iter().zip(found.chunks_mut(framing.frame_words())) {
         decoder.frame(coded, frame)?;
     }
     Ok(found)
@@ -42,13 +42,13 @@ fn decode(plan: &Plan, frames: &[Vec<u8>], words: usize) -> Result<Vec<u64>, Err
 
 /// Codes and decodes; the bytes it took.
 fn there_and_back(model: Model, bits: u64, words: &[u64]) -> usize {
-    let plan = Plan::new(model, bits, crate::bits::count(words));
+    let framing = Framing::new(model, bits, crate::bits::count(words));
     let mut spelled = Vec::new();
-    plan.write(&mut spelled);
-    assert_eq!(Plan::read(&mut &spelled[..], bits).unwrap(), plan);
-    let frames = encode(&plan, words);
-    assert_eq!(frames.len() as u64, plan.frames());
-    let found = decode(&plan, &frames, words.len()).unwrap();
+    framing.write(&mut spelled);
+    assert_eq!(Framing::read(&mut &spelled[..], bits).unwrap(), framing);
+    let frames = encode(&framing, words);
+    assert_eq!(frames.len() as u64, framing.frames());
+    let found = decode(&framing, &frames, words.len()).unwrap();
     assert!(found == words, "{model:?}, {bits} bits");
     spelled.len() + frames.iter().map(Vec::len).sum::<usize>()
 }
@@ -141,16 +141,16 @@ proptest! {
         coded in prop::collection::vec(any::<u8>(), 0..300),
         bits in 1u64..5000,
     ) {
-        let plans = [
-            Plan::read(&mut &head[..], bits).ok(),
-            Some(Plan::new(Model::Framed, bits, bits / 3)),
-            Some(Plan::new(Model::Static, bits, bits / 30)),
-            Some(Plan::new(Model::Adaptive, bits, bits / 3)),
+        let framings = [
+            Framing::read(&mut &head[..], bits).ok(),
+            Some(Framing::new(Model::Framed, bits, bits / 3)),
+            Some(Framing::new(Model::Static, bits, bits / 30)),
+            Some(Framing::new(Model::Adaptive, bits, bits / 3)),
         ];
         let coded = [&[kind], &coded[..]].concat();
-        for plan in plans.into_iter().flatten() {
+        for framing in framings.into_iter().flatten() {
             let words = bits.div_ceil(64) as usize;
-            if let Ok(found) = decode(&plan, std::slice::from_ref(&coded), words) {
+            if let Ok(found) = decode(&framing, std::slice::from_ref(&coded), words) {
                 let beyond = found[words - 1].checked_shr((bits % 64) as u32);
                 prop_assert!(bits.is_multiple_of(64) || beyond == Some(0));
             }

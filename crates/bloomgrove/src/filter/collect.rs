@@ -165,7 +165,7 @@ impl Collector {
 
     fn filter_for(&self, items: u64) -> Result<Filter, Error> {
         let items = if self.in_steps {
-            tune::step(items)
+            tune::size::step(items)
         } else {
             items
         };
@@ -325,7 +325,7 @@ mod tests {
     /// A disk that was full for a while: a run is half written, and then written again.
     #[test]
     fn steps_are_few_and_cost_a_quarter_at_most() {
-        let mut steps: Vec<u64> = (1..100_000).map(tune::step).collect();
+        let mut steps: Vec<u64> = (1..100_000).map(tune::size::step).collect();
         for (items, &step) in (1..).zip(&steps) {
             assert!(
                 step >= items && step <= (items * 5 / 4).max(32),

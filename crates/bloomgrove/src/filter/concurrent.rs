@@ -3,7 +3,6 @@
 use super::Filter;
 use crate::bits::{LINE_WORDS, Pattern, SharedWords};
 use crate::hash::Key;
-use crate::params::Probe;
 use crate::params::probe::Positions;
 use crate::{Error, Params};
 
@@ -74,19 +73,6 @@ impl ConcurrentFilter {
         key.with_bytes(|bytes| {
             Positions::new(&self.params, bytes).all(&self.params, |p| self.words.get(p))
         })
-    }
-
-    /// As [`Filter::contains_probe`].
-    ///
-    /// # Panics
-    /// If the probe was made with other `Params`.
-    pub fn contains_probe(&self, probe: &Probe) -> bool {
-        assert_eq!(
-            probe.fingerprint(),
-            self.params.fingerprint(),
-            "a probe asked of a filter with other parameters"
-        );
-        probe.positions().iter().all(|&p| self.words.get(p))
     }
 
     /// The filter, when the threads are done. No copy.

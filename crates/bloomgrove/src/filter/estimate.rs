@@ -40,15 +40,6 @@ impl<S: AsRef<[u64]>> Filter<S> {
         Ok(common.max(0.0))
     }
 
-    /// How many keys the union of this and `other` holds.
-    ///
-    /// # Errors
-    /// [`Error::Incompatible`] when the parameters differ.
-    pub fn estimated_union_items<T: AsRef<[u64]>>(&self, other: &Filter<T>) -> Result<f64, Error> {
-        self.params.check_equal(&other.params)?;
-        Ok(self.items_for_ones(bits::or_count(self.words(), other.words())))
-    }
-
     /// How often an absent key would be accepted, as the bits now stand.
     ///
     /// For the standard layout, fill to the power of k. For the blocked layout the

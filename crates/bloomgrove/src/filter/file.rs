@@ -113,13 +113,13 @@ impl MappedFilter {
         };
         map().map_err(|error| grove.locate(error))
     }
+}
 
-    /// Tells the system that all bits are about to be read in order, as
-    /// [`fill`](Filter::fill) and the estimates do. Worth saying before them when the
-    /// file is larger than a gigabyte, since [`map`](Self::map) expects single questions.
-    pub fn expect_scan(&self) {
-        self.words.expect_scan();
-    }
+/// Tells the system that all bits are about to be read in order, as
+/// [`fill`](Filter::fill) and the estimates do. Worth saying before them when the
+/// file is larger than a gigabyte, since [`MappedFilter::map`] expects single questions.
+pub fn expect_scan(filter: &MappedFilter) {
+    filter.words.expect_scan();
 }
 
 /// Puts the two together, if they fit.

@@ -53,7 +53,7 @@ mod batch;
 mod collect;
 mod concurrent;
 mod estimate;
-mod file;
+pub(crate) mod file;
 mod fold;
 
 pub use collect::Collector;
@@ -152,9 +152,8 @@ impl<S: AsRef<[u64]>> Filter<S> {
     /// If the probe was made with other `Params`: the answer would mean nothing.
     #[inline]
     pub fn contains_probe(&self, probe: &Probe) -> bool {
-        assert_eq!(
-            probe.fingerprint(),
-            self.params.fingerprint(),
+        assert!(
+            probe.is_of(&self.params),
             "a probe asked of a filter with other parameters"
         );
         let words = self.words();
@@ -164,14 +163,6 @@ impl<S: AsRef<[u64]>> Filter<S> {
     /// The numbers of the set bits, rising.
     pub fn ones(&self) -> impl Iterator<Item = u64> + '_ {
         bits::ones(self.words())
-    }
-
-    /// The same filter over borrowed words.
-    pub fn as_borrowed(&self) -> Filter<&[u64]> {
-        Filter {
-            params: self.params.clone(),
-            words: self.words(),
-        }
     }
 
     /// A copy with words of its own.
@@ -228,6 +219,16 @@ impl<S: AsRef<[u64]> + AsMut<[u64]>> Filter<S> {
         self.params.check_equal(&other.params)?;
         bits::and_assign(self.words.as_mut(), other.words());
         Ok(())
+    }
+}
+
+/// The same filter over borrowed words.
+impl<'f, S: AsRef<[u64]>> From<&'f Filter<S>> for Filter<&'f [u64]> {
+    fn from(filter: &'f Filter<S>) -> Self {
+        Filter {
+            params: filter.params.clone(),
+            words: filter.words(),
+        }
     }
 }
 

@@ -39,7 +39,7 @@ pub enum Content {
 
 impl Content {
     /// What to call it in messages.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Content::Filter => "a filter",
             Content::Index => "an index",
@@ -58,7 +58,7 @@ impl Content {
             Kind::Params | Kind::Notes => !self.grows(),
             Kind::End => self.is_whole(),
             Kind::Shape => self.is_whole() && self != Content::Filter,
-            Kind::Plan => self == Content::Paged,
+            Kind::Geometry => self == Content::Paged,
             Kind::Labels => self == Content::Index,
             Kind::Names => matches!(
                 self,
@@ -108,6 +108,8 @@ impl Content {
     }
 }
 
+display_as_name!(Content);
+
 /// What a section holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -126,7 +128,7 @@ pub enum Kind {
     /// Texts of a namespace, or the names in a tree.
     Names,
     /// How a buffered filter is laid out.
-    Plan,
+    Geometry,
     /// The levels of a tree.
     Shape,
     /// The end of a file that is written once.
@@ -144,7 +146,7 @@ impl Kind {
             Kind::Manifest => "manifest section",
             Kind::Commit => "commit section",
             Kind::Names => "names section",
-            Kind::Plan => "plan section",
+            Kind::Geometry => "geometry section",
             Kind::Shape => "shape section",
             Kind::End => "end section",
         }
@@ -159,7 +161,7 @@ impl Kind {
             Kind::Manifest => 5,
             Kind::Commit => 6,
             Kind::Names => 7,
-            Kind::Plan => 8,
+            Kind::Geometry => 8,
             Kind::Shape => 9,
             Kind::End => 0xffff,
         }
@@ -174,7 +176,7 @@ impl Kind {
             Kind::Manifest,
             Kind::Commit,
             Kind::Names,
-            Kind::Plan,
+            Kind::Geometry,
             Kind::Shape,
             Kind::End,
         ]

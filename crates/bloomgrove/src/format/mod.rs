@@ -53,7 +53,7 @@ pub(crate) use whole::Origin;
 pub(crate) use writer::{Durable, Writer};
 
 /// The newest version this build reads, and the one it writes. FORMAT section 2.
-pub const VERSION: u16 = 1;
+pub(crate) const VERSION: u16 = 1;
 
 #[cfg(test)]
 mod tests;

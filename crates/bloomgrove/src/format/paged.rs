@@ -1,7 +1,7 @@
 //! A file whose pages change in place: the head of it, which does not.
 //!
 //! ```text
-//!   | header | PARAMS | NOTES | PLAN | 0 ... | states, pages: not sections
+//!   | header | PARAMS | NOTES | GEOMETRY | 0 ... | states, pages: not sections
 //!   0        64                              ^ the next multiple of 4096
 //! ```
 //!
@@ -32,7 +32,7 @@ const LONGEST_NOTES: u64 = LONGEST_HEAD / 2;
 pub(crate) struct Head {
     pub(crate) params: Params,
     pub(crate) notes: Notes,
-    pub(crate) plan: Vec<u8>,
+    pub(crate) geometry: Vec<u8>,
     /// Where the first byte behind the sections is, a multiple of [`ALIGN`].
     pub(crate) end: u64,
     pub(crate) file_len: u64,
@@ -40,10 +40,10 @@ pub(crate) struct Head {
 }
 
 impl Head {
-    /// Where the payload of the plan is, for error messages.
-    pub(crate) fn plan_offset(&self) -> u64 {
-        let plan = self.sections.iter().find(|s| s.kind == Kind::Plan);
-        plan.map_or(0, |section| section.offset)
+    /// Where the payload of the geometry is, for error messages.
+    pub(crate) fn geometry_offset(&self) -> u64 {
+        let geometry = self.sections.iter().find(|s| s.kind == Kind::Geometry);
+        geometry.map_or(0, |section| section.offset)
     }
 
     pub(crate) fn report(&self) -> Report {
@@ -57,7 +57,7 @@ pub(crate) fn create(
     path: &Path,
     params: &Params,
     notes: &Notes,
-    plan: &[u8],
+    geometry: &[u8],
     more: impl FnOnce(&File, u64) -> io::Result<()>,
 ) -> Result<File, Error> {
     let notes_len = notes.to_bytes().len() as u64;
@@ -71,7 +71,7 @@ pub(crate) fn create(
     writer.lock().map_err(Error::in_file(path))?;
     writer.section(Kind::Params, &params.to_bytes())?;
     writer.section(Kind::Notes, &notes.to_bytes())?;
-    writer.section(Kind::Plan, plan)?;
+    writer.section(Kind::Geometry, geometry)?;
     let end = writer.at().next_multiple_of(ALIGN);
     writer.persist_with(|file| more(file, end))
 }
@@ -112,7 +112,7 @@ fn read_head(mut file: &File) -> Result<Head, Error> {
     }
     let mut sections: Vec<Section> = Vec::new();
     let mut at = UNIT;
-    for wanted in [Kind::Params, Kind::Notes, Kind::Plan] {
+    for wanted in [Kind::Params, Kind::Notes, Kind::Geometry] {
         let section = Section::decode(&bytes, at)?;
         if section.kind != wanted {
             let what = format!("a {} should be here", wanted.name());
@@ -133,7 +133,7 @@ fn read_head(mut file: &File) -> Result<Head, Error> {
         }
         Some(_) => {}
     }
-    let [params, notes, plan] = [0, 1, 2].map(|i| payload(&bytes, &sections[i]));
+    let [params, notes, geometry] = [0, 1, 2].map(|i| payload(&bytes, &sections[i]));
     let params = Params::from_bytes(params)
         .map_err(|what| Error::corrupt(Kind::Params.name(), sections[0].offset, what))?;
     let notes = Notes::from_bytes(notes).ok_or_else(|| {
@@ -143,7 +143,7 @@ fn read_head(mut file: &File) -> Result<Head, Error> {
     Ok(Head {
         params,
         notes,
-        plan: plan.to_vec(),
+        geometry: geometry.to_vec(),
         end,
         file_len,
         sections,

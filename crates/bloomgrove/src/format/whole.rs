@@ -28,7 +28,7 @@ const START: u64 = 4096;
 
 /// Who chose a path, and so what may be there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Origin {
+pub enum Origin {
     /// Somebody named it: links are followed.
     Named,
     /// Nobody named it: it is where a program always looks, in a directory that may have

@@ -20,7 +20,7 @@ use rand::{Rng, RngExt};
 
 use super::Affine;
 
-/// One function of an [`Affine`] family, turned round. Made by [`Affine::inverse`].
+/// One function of an [`Affine`] family, inverted.
 #[derive(Clone, Copy, Debug)]
 pub struct Inverse {
     bits: u64,
@@ -35,16 +35,16 @@ pub struct Inverse {
     reciprocal: u64,
 }
 
-impl Affine {
-    /// Function number `function`, of a filter with `bits` bits, turned round.
+impl Inverse {
+    /// Function number `function` of a family, for a filter with `bits` bits.
     ///
     /// # Panics
     /// If there is no such function.
-    pub fn inverse(&self, function: u32, bits: u64) -> Inverse {
-        let (a, b) = self.coefficients()[function as usize];
-        let modulus = self.modulus();
+    pub fn of(family: &Affine, function: u32, bits: u64) -> Self {
+        let (a, b) = family.coefficients()[function as usize];
+        let modulus = family.modulus();
         let (factor, reciprocal) = reciprocal(a % modulus, modulus);
-        Inverse {
+        Self {
             bits,
             modulus,
             shift: b % modulus,
@@ -53,17 +53,15 @@ impl Affine {
             reciprocal,
         }
     }
-}
 
-impl Inverse {
     /// Every integer of `within` that the function maps to `position`, in no particular
     /// order.
     ///
     /// ```
-    /// use bloomgrove::Affine;
+    /// use bloomgrove::{Affine, raw::hash::Inverse};
     ///
     /// // (5x + 4) mod 10 is 9 for every odd x.
-    /// let inverse = Affine::new(&[(5, 4)], 10)?.inverse(0, 10);
+    /// let inverse = Inverse::of(&Affine::new(&[(5, 4)], 10)?, 0, 10);
     /// assert_eq!(inverse.names(9, 0..8).collect::<Vec<_>>(), [1, 3, 5, 7]);
     /// assert_eq!(inverse.names(8, 0..8).count(), 0);
     /// # Ok::<(), bloomgrove::Error>(())
@@ -230,7 +228,7 @@ mod tests {
     fn names_are_exactly_those_on_the_position() {
         for (functions, bits) in cases() {
             for i in 0..functions.coefficients().len() as u32 {
-                let inverse = functions.inverse(i, bits);
+                let inverse = Inverse::of(&functions, i, bits);
                 for within in [0..150u64, 17..130, 99..100, 5..5] {
                     let on = |position: &u64| {
                         let mut names: Vec<u64> =
@@ -260,7 +258,7 @@ mod tests {
     #[test]
     fn names_at_the_end_of_the_integers() {
         let functions = Affine::new(&[(1, 0)], 10).unwrap();
-        let inverse = functions.inverse(0, 10);
+        let inverse = Inverse::of(&functions, 0, 10);
         let end = u64::MAX - 20..u64::MAX;
         for position in 0..10 {
             for x in inverse.names(position, end.clone()) {
@@ -275,7 +273,7 @@ mod tests {
     fn draws_reach_every_integer_evenly() {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
         for (functions, bits) in cases().into_iter().take(5) {
-            let inverse = functions.inverse(0, bits);
+            let inverse = Inverse::of(&functions, 0, bits);
             let within = 3..40u64;
             let mut counts = [0u32; 40];
             let mut tries = 0u64;

@@ -9,15 +9,6 @@
 //! readable for ever; that is why nothing here goes through `std::hash::Hash`,
 //! whose output is not portable.
 //!
-//! | family | digest | for |
-//! |---|---|---|
-//! | [`Family::Xxh3`] | 64 bits | the default: a nanosecond for a short key |
-//! | [`Family::Xxh3Wide`] | 128 bits | more items than 64 bits can tell apart at the asked rate |
-//! | [`Family::Murmur3`] | 128 bits | agreement with other systems and with the sampling paper |
-//! | [`Family::Md5`] | 128 bits | the same; slow |
-//! | [`Family::SipHash`] | 128 bits, keyed | keys chosen by someone who wants to hurt you |
-//! | [`Family::Affine`] | none: k functions of an integer | worked examples, and getting items back out |
-//!
 //! Source: Spyropoulos (Bloom filters), sections 4 and 5; the affine family also serves
 //! the sampling paper, section 5.3.
 //!
@@ -53,7 +44,16 @@ use std::fmt;
 /// is as low as the default hash can tell keys apart.
 pub const MAX_HASHES: u32 = 64;
 
-/// A hash family: how the bytes of a key become bits.
+/// A hash family: how the bytes of a key become bits, the same on every machine and in every version.
+///
+/// | family | digest | for |
+/// |---|---|---|
+/// | [`Family::Xxh3`] | 64 bits | the default: a nanosecond for a short key |
+/// | [`Family::Xxh3Wide`] | 128 bits | more items than 64 bits can tell apart at the asked rate |
+/// | [`Family::Murmur3`] | 128 bits | agreement with other systems and with the sampling paper |
+/// | [`Family::Md5`] | 128 bits | the same; slow |
+/// | [`Family::SipHash`] | 128 bits, keyed | keys chosen by someone who wants to hurt you |
+/// | [`Family::Affine`] | none: k functions of an integer | worked examples, and getting items back out |
 #[derive(Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Family {
@@ -87,7 +87,7 @@ impl fmt::Debug for Family {
 
 impl Family {
     /// The name used on the command line and in messages.
-    pub fn name(&self) -> &'static str {
+    pub(crate) fn name(&self) -> &'static str {
         match self {
             Family::Xxh3 => "xxh3",
             Family::Xxh3Wide => "xxh3-128",
@@ -100,19 +100,16 @@ impl Family {
 
     /// How many bits of a key's hash tell it from others: no family can tell more
     /// keys apart than this. None for the affine family, where it depends on p.
-    pub fn digest_bits(&self) -> Option<u32> {
+    pub(crate) fn digest_bits(&self) -> Option<u32> {
         match self {
             Family::Xxh3 => Some(64),
             Family::Affine(_) => None,
             _ => Some(128),
         }
     }
-
-    /// The digest of `bytes`; None for the affine family, which has none.
-    pub fn digest(&self, seed: u64, bytes: &[u8]) -> Option<Digest> {
-        (!matches!(self, Family::Affine(_))).then(|| AnyHasher { family: self, seed }.digest(bytes))
-    }
 }
+
+display_as_name!(Family);
 
 /// What a family makes of a key: 128 bits, from which all positions are derived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

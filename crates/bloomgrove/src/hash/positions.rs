@@ -34,13 +34,15 @@ pub enum Derivation {
 
 impl Derivation {
     /// The name used on the command line and in messages.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Derivation::Independent => "independent",
             Derivation::KirschMitzenmacher => "kirsch-mitzenmacher",
         }
     }
 }
+
+display_as_name!(Derivation);
 
 /// A walk through the standard layout that a digest starts.
 pub trait Start: Walk {

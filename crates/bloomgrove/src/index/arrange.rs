@@ -26,7 +26,7 @@ impl Index {
     /// sets may have been added.
     pub fn merge(&mut self, other: &Index, duplicates: Duplicates) -> Result<(), Error> {
         self.check_merge(other, duplicates)?;
-        for (class, segment) in other.segments() {
+        for (class, segment) in other.all_segments() {
             segment.each_filter(|slot, words| {
                 let filter = Filter::from_words(class.params.clone(), words)?;
                 self.take_over(segment, slot, &filter, segment.set(slot).tag())
@@ -37,7 +37,10 @@ impl Index {
 
     /// Whether all sets of another index can be added.
     pub(super) fn check_merge(&self, other: &Index, duplicates: Duplicates) -> Result<(), Error> {
-        for (class, segment) in other.segments().filter(|(_, segment)| segment.len() > 0) {
+        for (class, segment) in other
+            .all_segments()
+            .filter(|(_, segment)| segment.len() > 0)
+        {
             self.check_params(&class.params)?;
             for slot in segment.slots() {
                 let (name, slice) = (segment.set(slot).name(), segment.label(slot).slice());
@@ -167,7 +170,7 @@ impl Class {
         }
         let ones: u64 = self.segments.iter().map(Segment::ones).sum();
         let density = planner::density(&self.params, sets, ones);
-        let planned = planner::plan(&self.params, sets, density).shape;
+        let planned = planner::choose_shape(&self.params, sets, density).shape;
         let shape = shape.unwrap_or(planned);
         // A sealed one is made of another.
         let first = if shape == Shape::Sealed {

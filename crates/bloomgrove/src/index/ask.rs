@@ -23,21 +23,8 @@ const BATCH: usize = 32;
 #[derive(Clone, Debug)]
 pub struct Scope {
     epoch: u64,
-    len: usize,
     /// By class and segment.
     masks: Vec<Vec<Vec<u64>>>,
-}
-
-impl Scope {
-    /// How many filters are in it.
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Whether it is empty.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
 }
 
 /// What an answer cost.
@@ -50,7 +37,20 @@ pub struct Figures {
     pub words_read: u64,
 }
 
-/// An index, or the part of it in a [`Scope`].
+/// An index, or the part of it in a [`Scope`]: all that can be asked of either.
+///
+/// ```
+/// # use bloomgrove::{Filter, Params, index::Index};
+/// # let params = Params::for_items(100, 0.01)?;
+/// # let mut index = Index::new(params.clone());
+/// # let mut filter = Filter::new(params)?;
+/// # filter.insert_batch(&["apple", "pear"]);
+/// index.add("north", &filter)?;
+///
+/// let found = index.view().at_least(2, &["apple", "pear", "plum"]);
+/// assert_eq!((found[0].0.name(), found[0].1), (&b"north"[..], 2));
+/// # Ok::<(), bloomgrove::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     index: &'a Index,
@@ -66,25 +66,6 @@ pub struct Answers<'a> {
 }
 
 impl<'a> Answers<'a> {
-    /// How many keys were asked.
-    pub fn len(&self) -> usize {
-        self.ends.len()
-    }
-
-    /// Whether none was.
-    pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
-    }
-
-    /// The sets that may hold the key of this number, by their own numbers.
-    ///
-    /// # Panics
-    /// If there were fewer keys.
-    pub fn get(&self, key: usize) -> &[Set<'a>] {
-        let start = key.checked_sub(1).map_or(0, |before| self.ends[before].0);
-        &self.sets[start..self.ends[key].0]
-    }
-
     /// How many sets may hold the key of this number, also those that a limit left out.
     ///
     /// # Panics
@@ -94,8 +75,8 @@ impl<'a> Answers<'a> {
     }
 
     /// Key by key.
-    pub fn iter(&self) -> impl Iterator<Item = &[Set<'a>]> {
-        (0..self.len()).map(|key| self.get(key))
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[Set<'a>]> {
+        (0..self.ends.len()).map(|key| &self[key])
     }
 
     fn for_keys(keys: usize) -> Self {
@@ -124,6 +105,16 @@ impl<'a> Answers<'a> {
     }
 }
 
+/// The sets that may contain the key of this number, by their own numbers.
+impl<'a> std::ops::Index<usize> for Answers<'a> {
+    type Output = [Set<'a>];
+
+    fn index(&self, key: usize) -> &[Set<'a>] {
+        let start = key.checked_sub(1).map_or(0, |before| self.ends[before].0);
+        &self.sets[start..self.ends[key].0]
+    }
+}
+
 /// Room that a batch needs, used again for the next.
 #[derive(Default)]
 struct Scratch {
@@ -142,19 +133,6 @@ impl Index {
         self.view().which_many(keys)
     }
 
-    /// As [`which_many`](Self::which_many), of the sets for which `keep` says true, and with at most
-    /// `limit` of them for each key, whichever are found first: [`Answers::count`] has the number of
-    /// all. A key that is in every set costs no more than its count, so that a
-    /// server can bound what one question takes. What is left out of a set made of slices is counted by slice.
-    pub fn which_some<K: Key>(
-        &self,
-        keys: &[K],
-        limit: usize,
-        keep: impl FnMut(&Set<'_>) -> bool,
-    ) -> Answers<'_> {
-        self.view().which_some(keys, limit, keep)
-    }
-
     /// How many sets may hold the key.
     pub fn count<K: Key + ?Sized>(&self, key: &K) -> usize {
         self.view().count(key)
@@ -163,25 +141,6 @@ impl Index {
     /// Whether any set may hold the key; looks no further than the first.
     pub fn any<K: Key + ?Sized>(&self, key: &K) -> bool {
         self.view().any(key)
-    }
-
-    /// The sets that may hold at least `least` of the keys, and how many of them, most
-    /// first. A key given twice counts twice.
-    pub fn at_least<K: Key>(&self, least: usize, keys: &[K]) -> Vec<(Set<'_>, usize)> {
-        self.view().at_least(least, keys)
-    }
-
-    /// As [`which`](Self::which), with what it cost.
-    pub fn explain<K: Key + ?Sized>(&self, key: &K) -> (Vec<Set<'_>>, Figures) {
-        self.view().explain(key)
-    }
-
-    /// How many sets are expected in an answer by mistake, for a key that none holds: the sum
-    /// over all filters of how often each accepts what it does not hold.
-    ///
-    /// Cost: one look at every label.
-    pub fn expected_false(&self) -> f64 {
-        self.view().expected_false()
     }
 
     /// The sets for which `keep` says true.
@@ -201,12 +160,10 @@ impl Index {
     /// # Ok::<(), bloomgrove::Error>(())
     /// ```
     pub fn scope(&self, mut keep: impl FnMut(Set<'_>) -> bool) -> Scope {
-        let mut len = 0;
         let mut mask = |segment: &Segment| {
             let mut mask = vec![0; segment.live().len()];
             for slot in segment.slots().filter(|&slot| keep(segment.set(slot))) {
                 bits::set(&mut mask, slot as u64);
-                len += 1;
             }
             mask
         };
@@ -214,7 +171,6 @@ impl Index {
         let masks = masks.map(|class| class.segments.iter().map(&mut mask).collect());
         Scope {
             masks: masks.collect(),
-            len,
             epoch: self.epoch,
         }
     }
@@ -233,7 +189,7 @@ impl Index {
         })
     }
 
-    /// The whole index, to be asked as a part of it would be.
+    /// The whole index, to be queried as a part of it would be, and in more ways than [`Index`] has itself.
     pub fn view(&self) -> View<'_> {
         View {
             index: self,
@@ -263,7 +219,7 @@ impl<'a> View<'a> {
         any
     }
 
-    /// As [`Index::explain`].
+    /// As [`which`](Self::which), with what it cost.
     pub fn explain<K: Key + ?Sized>(&self, key: &K) -> (Vec<Set<'a>>, Figures) {
         let (sets, work) = self.collect(key);
         let figures = Figures {
@@ -290,7 +246,10 @@ impl<'a> View<'a> {
         answers
     }
 
-    /// As [`Index::which_some`].
+    /// As [`which_many`](Self::which_many), of the sets for which `keep` says true, and with at most
+    /// `limit` of them for each key, whichever are found first: [`Answers::count`] has the number of
+    /// all. A key that is in every set costs no more than its count, so that a
+    /// server can bound the cost of one query. What is left out of a set made of slices is counted by slice.
     pub fn which_some<K: Key>(
         &self,
         keys: &[K],
@@ -323,7 +282,8 @@ impl<'a> View<'a> {
         answers
     }
 
-    /// As [`Index::at_least`].
+    /// The sets that may contain at least `least` of the keys, and how many of them, most
+    /// first. A key given twice counts twice.
     pub fn at_least<K: Key>(&self, least: usize, keys: &[K]) -> Vec<(Set<'a>, usize)> {
         let mut counts: std::collections::HashMap<SetId, (Set<'a>, usize)> = Default::default();
         for keys in keys.chunks(1 << 12) {
@@ -341,7 +301,10 @@ impl<'a> View<'a> {
         counts
     }
 
-    /// As [`Index::expected_false`].
+    /// How many sets are expected in an answer by mistake, for a key that none contains: the sum
+    /// over all filters of how often each accepts what it does not contain.
+    ///
+    /// Cost: one look at every label.
     pub fn expected_false(&self) -> f64 {
         let mut sum = 0.0;
         for (c, Class { params, .. }) in self.index.classes.iter().enumerate() {
@@ -349,7 +312,7 @@ impl<'a> View<'a> {
                 let slots = bits::ones(live).map(|slot| slot as usize);
                 let live = slots.filter(|&slot| bits::get(segment.live(), slot as u64));
                 sum += live
-                    .map(|slot| tune::fpr_of_ones(params, segment.label(slot).ones()))
+                    .map(|slot| tune::size::fpr_of_ones(params, segment.label(slot).ones()))
                     .sum::<f64>();
             }
         }

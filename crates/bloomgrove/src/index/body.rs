@@ -30,7 +30,7 @@ impl Shape {
     pub const ALL: [Shape; 4] = [Shape::Loose, Shape::Flat, Shape::Sliced, Shape::Sealed];
 
     /// The name used on the command line and in messages.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Shape::Loose => "loose",
             Shape::Flat => "flat",
@@ -39,6 +39,8 @@ impl Shape {
         }
     }
 }
+
+display_as_name!(Shape);
 
 /// The bits of a segment.
 #[derive(Debug)]

@@ -26,9 +26,6 @@ impl Index {
 
     /// As [`add`](Self::add). The tag is kept with the set for the caller's own use, such as
     /// the tenant it belongs to.
-    ///
-    /// # Errors
-    /// As [`add`](Self::add).
     pub fn add_tagged<S: AsRef<[u64]>>(
         &mut self,
         name: impl AsRef<[u8]>,
@@ -139,25 +136,12 @@ impl Index {
         name: impl AsRef<[u8]>,
         filter: &Filter<S>,
     ) -> Result<SetId, Error> {
-        let tag = self.get(name.as_ref())?.tag().to_vec();
-        self.replace_tagged(name, tag, filter)
-    }
-
-    /// As [`replace`](Self::replace), with another tag.
-    ///
-    /// # Errors
-    /// As [`replace`](Self::replace).
-    pub fn replace_tagged<S: AsRef<[u64]>>(
-        &mut self,
-        name: impl AsRef<[u8]>,
-        tag: impl AsRef<[u8]>,
-        filter: &Filter<S>,
-    ) -> Result<SetId, Error> {
         let name = name.as_ref();
         let id = self.directory().id(name).ok_or_else(|| unknown(name))?;
+        let tag = self.get(name)?.tag().to_vec();
         let old: Vec<_> = self.directory().places(id).collect();
         // The new one first: if there is no room for it, the old one stays.
-        let place = self.put_unlisted(filter, id, NO_SLICE, name, tag.as_ref())?;
+        let place = self.put_unlisted(filter, id, NO_SLICE, name, &tag)?;
         for (slice, place) in old {
             self.take(name, id, slice, place)?;
         }
@@ -190,7 +174,11 @@ impl Index {
     ///
     /// # Errors
     /// [`Error::UnknownSet`], [`Error::OutOfMemory`].
-    pub fn retag(&mut self, name: impl AsRef<[u8]>, tag: impl AsRef<[u8]>) -> Result<SetId, Error> {
+    pub fn set_tag(
+        &mut self,
+        name: impl AsRef<[u8]>,
+        tag: impl AsRef<[u8]>,
+    ) -> Result<SetId, Error> {
         let name = name.as_ref();
         let id = self.directory().id(name).ok_or_else(|| unknown(name))?;
         self.relabel(id, name, name, tag.as_ref())?;

@@ -17,10 +17,9 @@ pub(super) const NO_SLICE: u64 = u64::MAX;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SetId(pub(super) u64);
 
-impl SetId {
-    /// The number itself.
-    pub fn get(self) -> u64 {
-        self.0
+impl From<SetId> for u64 {
+    fn from(id: SetId) -> Self {
+        id.0
     }
 }
 

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! [`Index`] holds named filters and answers for all of them at once. The layout of the
-//! bits is chosen from their density and number ([`plan`]): [`Shape::Sliced`] for sparse
+//! bits is chosen from their density and number ([`choose_shape`]): [`Shape::Sliced`] for sparse
 //! filters, [`Shape::Flat`] for dense ones, one by one for a few; [`Shape::Sealed`] on
 //! request. [`IndexFile`] keeps an index on disk, where it opens through a memory map and
 //! grows at its end. The tree of the Bloofi paper is in the crate `bloomgrove-trees`.
@@ -46,7 +46,7 @@ mod ask;
 mod body;
 mod change;
 mod directory;
-mod file;
+pub(crate) mod file;
 mod flat;
 mod labels;
 mod loose;
@@ -65,7 +65,7 @@ pub use body::Shape;
 pub use file::IndexFile;
 pub(crate) use file::check_file;
 pub use labels::{Set, SetId};
-pub use planner::{Plan, plan};
+pub use planner::{ShapeChoice, choose_shape};
 pub use shared::SharedIndex;
 
 use std::sync::OnceLock;
@@ -74,6 +74,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use directory::{Directory, Place};
 use segment::Segment;
 
+use crate::format::Notes;
 use crate::{Error, Filter, Params};
 
 /// Named sets as filters, asked all at once.
@@ -101,6 +102,7 @@ pub struct Index {
     classes: Vec<Class>,
     /// Whether filters of any parameters may be added.
     mixed: bool,
+    notes: Notes,
     /// The layout, unless the planner chooses.
     fixed: Option<Shape>,
     len: usize,
@@ -138,6 +140,7 @@ impl Index {
         Self {
             classes: Vec::new(),
             mixed: true,
+            notes: Notes::new(),
             fixed: None,
             len: 0,
             next_id: 0,
@@ -168,7 +171,7 @@ impl Index {
 
     /// All sets, by segment; a set made of slices once for each.
     pub fn sets(&self) -> impl Iterator<Item = Set<'_>> {
-        self.segments()
+        self.all_segments()
             .flat_map(|(_, segment)| segment.slots().map(|slot| segment.set(slot)))
     }
 
@@ -182,12 +185,6 @@ impl Index {
         place
             .map(|place| self.at(place))
             .ok_or_else(|| unknown(name))
-    }
-
-    /// The set of this number, if it is still there.
-    pub fn get_by_id(&self, id: SetId) -> Option<Set<'_>> {
-        let place = self.directory().places(id).next()?.1;
-        Some(self.at(place))
     }
 
     /// A set's filter; of a set made of slices, their union.
@@ -211,18 +208,30 @@ impl Index {
         whole.ok_or_else(|| unknown(name))
     }
 
+    /// The notes kept with the index.
+    pub fn notes(&self) -> &Notes {
+        &self.notes
+    }
+
+    /// Keeps these notes with the index: they are saved with it.
+    pub fn set_notes(&mut self, notes: Notes) {
+        self.notes = notes;
+    }
+
     /// Bytes of all bits, with summaries; names and labels not counted.
     pub fn bytes(&self) -> u64 {
-        self.segments().map(|(_, segment)| segment.bytes()).sum()
+        self.all_segments()
+            .map(|(_, segment)| segment.bytes())
+            .sum()
     }
 
     /// What lies where: one for each segment.
-    pub fn segments_info(&self) -> Vec<SegmentInfo<'_>> {
+    pub fn segments(&self) -> Vec<SegmentInfo<'_>> {
         let info = |(class, segment): (&'_ Class, &Segment)| -> (Shape, usize, u64, f64) {
             let density = planner::density(&class.params, segment.len(), segment.ones());
             (segment.shape(), segment.len(), segment.bytes(), density)
         };
-        self.segments()
+        self.all_segments()
             .map(|(class, segment)| {
                 let (shape, sets, bytes, density) = info((class, segment));
                 SegmentInfo {
@@ -232,13 +241,13 @@ impl Index {
                     bytes,
                     density,
                     in_file: segment.home().is_some(),
-                    plan: plan(&class.params, segment.len(), density),
+                    choice: choose_shape(&class.params, segment.len(), density),
                 }
             })
             .collect()
     }
 
-    fn segments(&self) -> impl Iterator<Item = (&Class, &Segment)> {
+    fn all_segments(&self) -> impl Iterator<Item = (&Class, &Segment)> {
         self.classes
             .iter()
             .flat_map(|class| class.segments.iter().map(move |segment| (class, segment)))
@@ -257,12 +266,12 @@ impl Index {
     pub fn assert_invariants(&self) {
         let fresh = Directory::of(self);
         assert_eq!(fresh.len(), self.len, "the number of sets");
-        let filters: usize = self.segments().map(|(_, segment)| segment.len()).sum();
+        let filters: usize = self.all_segments().map(|(_, segment)| segment.len()).sum();
         assert_eq!(fresh.filters(), filters, "two filters have the same number");
         if let Some(directory) = self.directory.get() {
             assert!(*directory == fresh, "the directory is out of date");
         }
-        for (class, segment) in self.segments() {
+        for (class, segment) in self.all_segments() {
             if let Err(what) = segment.check(&class.params) {
                 panic!("{} segment: {what}", segment.shape().name());
             }
@@ -288,7 +297,7 @@ pub struct SegmentInfo<'a> {
     /// Whether it lies in a mapped file.
     pub in_file: bool,
     /// What the planner would choose, and why.
-    pub plan: Plan,
+    pub choice: ShapeChoice,
 }
 
 /// A number that no index has had.

@@ -33,7 +33,7 @@ const WORTH_MOVING: f64 = 0.9;
 /// A layout, and the reason for it.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Plan {
+pub struct ShapeChoice {
     /// The layout.
     pub shape: Shape,
     /// Why, in a sentence.
@@ -47,15 +47,15 @@ pub struct Plan {
 ///
 /// ```
 /// use bloomgrove::Params;
-/// use bloomgrove::index::{Shape, plan};
+/// use bloomgrove::index::{Shape, choose_shape};
 ///
 /// let params = Params::builder(100_992, 7).build()?;
-/// assert_eq!(plan(&params, 10_000, 0.007).shape, Shape::Sliced);
-/// assert_eq!(plan(&params, 10_000, 0.5).shape, Shape::Flat);
-/// assert_eq!(plan(&params, 10, 0.5).shape, Shape::Loose);
+/// assert_eq!(choose_shape(&params, 10_000, 0.007).shape, Shape::Sliced);
+/// assert_eq!(choose_shape(&params, 10_000, 0.5).shape, Shape::Flat);
+/// assert_eq!(choose_shape(&params, 10, 0.5).shape, Shape::Loose);
 /// # Ok::<(), bloomgrove::Error>(())
 /// ```
-pub fn plan(params: &Params, sets: usize, density: f64) -> Plan {
+pub fn choose_shape(params: &Params, sets: usize, density: f64) -> ShapeChoice {
     let costs = Costs::new(params, sets, density);
     let (shape, reason) = if params.bits() > HUGE {
         let reason = "filters this large are asked one by one: 64 of them side by side would \
@@ -81,7 +81,7 @@ pub fn plan(params: &Params, sets: usize, density: f64) -> Plan {
             (Shape::Flat, reason)
         }
     };
-    Plan {
+    ShapeChoice {
         shape,
         reason,
         nanoseconds: costs.of(shape),
@@ -95,7 +95,7 @@ pub(super) fn density(params: &Params, sets: usize, ones: u64) -> f64 {
 
 /// Whether filters in `now` should move, and to which layout.
 pub(super) fn replan(params: &Params, sets: usize, density: f64, now: Shape) -> Option<Shape> {
-    let best = plan(params, sets, density).shape;
+    let best = choose_shape(params, sets, density).shape;
     let costs = Costs::new(params, sets, density);
     (best != now && costs.of(best) < WORTH_MOVING * costs.of(now)).then_some(best)
 }
@@ -184,16 +184,16 @@ mod tests {
             (10_000, 0.07, Shape::Flat),
             (100_000, 0.5, Shape::Flat),
         ] {
-            let plan = plan(&params, sets, density);
+            let choice = choose_shape(&params, sets, density);
             assert_eq!(
-                plan.shape, shape,
+                choice.shape, shape,
                 "{sets} sets at {density}: {}",
-                plan.reason
+                choice.reason
             );
-            assert!(plan.nanoseconds > 0.0 && !plan.reason.is_empty());
+            assert!(choice.nanoseconds > 0.0 && !choice.reason.is_empty());
         }
         let huge = Params::builder(1 << 30, 7).build().unwrap();
-        assert_eq!(plan(&huge, 1000, 0.01).shape, Shape::Loose);
+        assert_eq!(choose_shape(&huge, 1000, 0.01).shape, Shape::Loose);
     }
 
     #[test]
@@ -211,7 +211,7 @@ mod tests {
         // Somewhere between them both are as good.
         let even = (1..1000)
             .map(|i| f64::from(i) / 1e4)
-            .find(|&density| plan(&params, 10_000, density).shape == Shape::Flat);
+            .find(|&density| choose_shape(&params, 10_000, density).shape == Shape::Flat);
         let even = even.unwrap();
         assert_eq!(replan(&params, 10_000, even, Shape::Sliced), None);
         assert_eq!(replan(&params, 10_000, even, Shape::Flat), None);

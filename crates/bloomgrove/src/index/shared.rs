@@ -89,9 +89,6 @@ impl SharedIndex {
     }
 
     /// As [`Index::add`].
-    ///
-    /// # Errors
-    /// As [`Index::add`].
     pub fn add(&self, name: impl AsRef<[u8]>, filter: Filter) -> Result<SetId, Error> {
         let (name, _changing) = (name.as_ref(), self.change());
         if self.read().get(name).is_ok() {
@@ -101,18 +98,12 @@ impl SharedIndex {
     }
 
     /// As [`Index::replace`]. Queries find the old filter or the new one, or both.
-    ///
-    /// # Errors
-    /// As [`Index::replace`].
     pub fn replace(&self, name: impl AsRef<[u8]>, filter: Filter) -> Result<SetId, Error> {
         let (name, _changing) = (name.as_ref(), self.change());
         let id = self.read().get(name)?.id();
         self.put(name, filter, Some(id))
     }
 
-    /// As [`Index::remove`].
-    ///
-    /// # Errors
     /// As [`Index::remove`].
     pub fn remove(&self, name: impl AsRef<[u8]>) -> Result<SetId, Error> {
         let _changing = self.change();
@@ -122,9 +113,6 @@ impl SharedIndex {
         Ok(id)
     }
 
-    /// As [`Index::rename`].
-    ///
-    /// # Errors
     /// As [`Index::rename`].
     pub fn rename(&self, name: impl AsRef<[u8]>, new: impl AsRef<[u8]>) -> Result<SetId, Error> {
         let _changing = self.change();
@@ -146,9 +134,6 @@ impl SharedIndex {
 
     /// As [`Index::filter`]: every bit that was set before is in it, and some that are set meanwhile
     /// may be.
-    ///
-    /// # Errors
-    /// As [`Index::filter`].
     pub fn filter(&self, name: impl AsRef<[u8]>) -> Result<Filter, Error> {
         let name = name.as_ref();
         for _ in 0..TRIES {
@@ -159,12 +144,6 @@ impl SharedIndex {
         // Nothing moves while this is held.
         let _changing = self.change();
         self.read().filter(name)
-    }
-
-    /// The index, no longer shared.
-    pub fn into_inner(self) -> Index {
-        let index = self.index.into_inner();
-        index.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Copies a filter part by part; None if sets came or went meanwhile, or if it lies in no one place.

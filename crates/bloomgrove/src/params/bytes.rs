@@ -84,8 +84,7 @@ impl Params {
     ///
     /// # Errors
     /// A sentence on what is wrong with them.
-    #[doc(hidden)]
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, String> {
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Self, String> {
         let (fixed, rest) = Fixed::read_from_prefix(bytes)
             .map_err(|_| format!("{} bytes, too few for parameters", bytes.len()))?;
         let pairs = <[Pair]>::ref_from_bytes(rest)

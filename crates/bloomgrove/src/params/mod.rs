@@ -30,13 +30,15 @@ pub enum Layout {
 
 impl Layout {
     /// The name used on the command line and in messages.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Layout::Standard => "standard",
             Layout::Blocked => "blocked",
         }
     }
 }
+
+display_as_name!(Layout);
 
 /// Size, hashing and layout of a filter.
 ///
@@ -136,7 +138,7 @@ impl Params {
     }
 
     /// 64 bits that stand for all of the above, on every machine.
-    pub fn fingerprint(&self) -> u64 {
+    pub(crate) fn fingerprint(&self) -> u64 {
         self.fingerprint
     }
 

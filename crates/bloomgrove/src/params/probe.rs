@@ -125,9 +125,10 @@ impl Probe {
         }
     }
 
-    /// That of the parameters it was made with ([`Params::fingerprint`]).
-    pub fn fingerprint(&self) -> u64 {
-        self.fingerprint
+    /// Whether it was made with these parameters: asked of filters with others it means nothing.
+    #[inline]
+    pub fn is_of(&self, params: &Params) -> bool {
+        self.fingerprint == params.fingerprint()
     }
 
     /// The k positions, in the order of the hash functions; they may repeat.

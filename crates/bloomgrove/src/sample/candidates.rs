@@ -95,7 +95,7 @@ impl<'n> Domain<'n> {
 /// The first function of a query's filters, turned round; None if their family is not affine.
 pub(super) fn inverse_of(query: &Query) -> Option<Inverse> {
     match query.params().family() {
-        Family::Affine(functions) => Some(functions.inverse(0, query.params().bits())),
+        Family::Affine(functions) => Some(Inverse::of(functions, 0, query.params().bits())),
         _ => None,
     }
 }

@@ -22,7 +22,7 @@ const MOST: usize = 1000;
 /// Names of filters, and how they are joined.
 ///
 /// ```
-/// use bloomgrove::{Filter, Params, sample::Expression};
+/// use bloomgrove::{Filter, Params, raw::sample::Expression};
 ///
 /// let expression = Expression::parse("galway & (pune | quito)")?;
 /// assert_eq!(expression.names(), ["galway", "pune", "quito"]);

@@ -17,10 +17,8 @@
 //! | integers of a range, a list, texts | [`Namespace`] |
 //! | many filters of the same names | a [`NameIndex`], built once |
 //! | one filter, or an expression of filters | [`Query`] |
-//! | such an expression as text | [`Expression`] |
 //! | a wish for a few members | [`Sampler`] |
 //! | a wish for all | [`Reconstruction`] |
-//! | a sampler to judge | [`Uniformity`], [`Calibration`] |
 //!
 //! Both are exact: every member has the same chance, and no member is left out. How they find
 //! members is planned by cost ([`Plan`]), with an index, by turning the hash round, or by asking
@@ -33,7 +31,7 @@
 //!
 //! | file | contains |
 //! |---|---|
-//! | `mod.rs` | `Options`, `Names`: what all of it shares |
+//! | `mod.rs` | `SampleOptions`, `Names`: what all of it shares |
 //! | `namespace/` | `Namespace`: ranges, lists of integers (`integers.rs`) and texts (`lines.rs`), as keys (`key.rs`), growing (`grow.rs`) |
 //! | `expression.rs` | `Expression`: a query as text, `a & (b \| c)` |
 //! | `query.rs` | `Query`: a filter, or several joined by and / or; how many members to expect |
@@ -45,22 +43,20 @@
 //! | `quality.rs` | is a sampler uniform? |
 
 mod candidates;
-mod expression;
+pub(crate) mod expression;
 mod name_index;
 mod namespace;
 mod parallel;
 mod planner;
-mod quality;
+pub(crate) mod quality;
 mod query;
 mod reconstruct;
 mod uniform;
 
-pub use expression::Expression;
 pub(crate) use name_index::check_file;
-pub use name_index::{IndexOptions, NameIndex, Progress};
+pub use name_index::{NameIndex, NameIndexOptions, Progress};
 pub use namespace::{Form, Name, Namespace, Spelling};
 pub use planner::{Method, Plan, Way};
-pub use quality::{Calibration, Uniformity};
 pub use query::{Estimate, Query};
 pub use reconstruct::{Found, Reconstruction};
 pub use uniform::Sampler;
@@ -94,7 +90,7 @@ impl<'n> From<&'n NameIndex> for Names<'n> {
 
 impl<'n> Names<'n> {
     /// The names, however they come.
-    pub fn namespace(self) -> &'n Namespace {
+    fn namespace(self) -> &'n Namespace {
         match self {
             Names::Namespace(names) => names,
             Names::Index(index) => index.namespace(),
@@ -113,9 +109,15 @@ impl<'n> Names<'n> {
 }
 
 /// How to draw or to reconstruct.
+///
+/// ```
+/// use bloomgrove::sample::{Method, SampleOptions};
+///
+/// let options = SampleOptions { seed: 7, method: Some(Method::List), ..SampleOptions::default() };
+/// # let _ = options;
+/// ```
 #[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Options {
+pub struct SampleOptions {
     /// How many members are going to be drawn, as far as one knows; one by default.
     pub draws: u64,
     /// Only integers of this range.
@@ -132,7 +134,7 @@ pub struct Options {
     pub threads: Option<usize>,
 }
 
-impl Default for Options {
+impl Default for SampleOptions {
     fn default() -> Self {
         Self {
             draws: 1,
@@ -146,48 +148,7 @@ impl Default for Options {
     }
 }
 
-impl Options {
-    /// The defaults.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Expects so many draws.
-    pub fn draws(mut self, draws: u64) -> Self {
-        self.draws = draws;
-        self
-    }
-
-    /// Looks only at integers of a range.
-    pub fn within(mut self, range: Range<u64>) -> Self {
-        self.within = Some(range);
-        self
-    }
-
-    /// Draws by this method.
-    pub fn method(mut self, method: Method) -> Self {
-        self.method = Some(method);
-        self
-    }
-
-    /// Reconstructs in this way.
-    pub fn way(mut self, way: Way) -> Self {
-        self.way = Some(way);
-        self
-    }
-
-    /// Uses up to so many bytes.
-    pub fn memory(mut self, bytes: u64) -> Self {
-        self.memory = bytes;
-        self
-    }
-
-    /// Starts randomness here.
-    pub fn seed(mut self, seed: u64) -> Self {
-        self.seed = seed;
-        self
-    }
-
+impl SampleOptions {
     fn threads(&self) -> usize {
         let all = || std::thread::available_parallelism().map_or(1, usize::from);
         self.threads.unwrap_or_else(all).max(1)

@@ -12,7 +12,7 @@
 //! filter was given other names or its hashes are weak, a sampler finds out and lists.
 
 use super::candidates::{Domain, index_of, inverse_of};
-use super::{Estimate, Names, Namespace, Options, Query, Spelling};
+use super::{Estimate, Names, Namespace, Query, SampleOptions, Spelling};
 use crate::{Error, Family};
 
 /// How a sampler gets its members.
@@ -34,7 +34,7 @@ impl Method {
     pub const ALL: [Self; 4] = [Method::Probe, Method::Index, Method::Invert, Method::List];
 
     /// The name used on the command line and in messages.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Method::Probe => "probe",
             Method::Index => "index",
@@ -43,6 +43,8 @@ impl Method {
         }
     }
 }
+
+display_as_name!(Method);
 
 /// How all members are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +63,7 @@ impl Way {
     pub const ALL: [Self; 3] = [Way::Scan, Way::Index, Way::Invert];
 
     /// The name used on the command line and in messages.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Way::Scan => "scan",
             Way::Index => "index",
@@ -69,6 +71,8 @@ impl Way {
         }
     }
 }
+
+display_as_name!(Way);
 
 /// What a sampler or a reconstruction is going to do.
 #[derive(Clone, Debug, PartialEq)]
@@ -283,7 +287,7 @@ impl<'q> Facts<'q> {
     }
 
     /// How to draw.
-    pub(super) fn plan_draws(&self, options: &Options) -> Result<Plan, Error> {
+    pub(super) fn plan_draws(&self, options: &SampleOptions) -> Result<Plan, Error> {
         let draws = options.draws.max(1) as f64;
         let (way, list) = self.cheapest_list();
         let list_bytes = (self.estimate.members * 8.0) as u64;

@@ -15,7 +15,7 @@ use statrs::distribution::{ChiSquared, ContinuousCDF};
 /// What many draws from one set say of the sampler.
 ///
 /// ```
-/// use bloomgrove::sample::Uniformity;
+/// use bloomgrove::raw::sample::Uniformity;
 ///
 /// let fair = Uniformity::of(&[98, 104, 100, 97, 101]);
 /// assert!(fair.p > 0.9 && fair.never == 0);

@@ -118,7 +118,7 @@ impl<'f> Query<'f> {
         let items = filter.estimated_items();
         Self {
             params,
-            node: Node::Filter(filter.as_borrowed()),
+            node: Node::Filter(filter.into()),
             words: Bits::Borrowed(words),
             expected: Expected {
                 items,
@@ -298,7 +298,7 @@ impl Node<'_> {
             Box::new((pair.0.reborrow(), pair.1.reborrow()))
         }
         match self {
-            Node::Filter(filter) => Node::Filter(filter.as_borrowed()),
+            Node::Filter(filter) => Node::Filter(filter.into()),
             Node::And(pair) => Node::And(both(pair)),
             Node::Or(pair) => Node::Or(both(pair)),
         }

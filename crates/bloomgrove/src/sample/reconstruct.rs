@@ -20,7 +20,7 @@ use super::candidates::{Domain, index_of, inverse_of, live_buckets};
 use super::namespace::Name;
 use super::parallel::in_order;
 use super::planner::{Facts, Plan, Way};
-use super::{Estimate, Names, Options, Query, Work};
+use super::{Names, Query, SampleOptions, Work};
 use crate::Error;
 
 /// About so many names are one piece of work.
@@ -39,7 +39,7 @@ const BATCH: usize = 512;
 /// let names = Namespace::range(0..100_000)?;
 ///
 /// let members = Reconstruction::new(&filter, &names)?;
-/// assert_eq!(members.estimate().members.round(), 3.0);
+/// assert_eq!(members.plan().estimate.members.round(), 3.0);
 /// assert_eq!(members.integers()?, [17, 204, 90_000]);
 /// # Ok::<(), bloomgrove::Error>(())
 /// ```
@@ -64,21 +64,11 @@ pub struct Found<'f> {
 }
 
 impl Found<'_> {
-    /// The members.
-    pub fn names(&self) -> impl Iterator<Item = Name> + '_ {
+    /// The members; there may be none, since progress is told nevertheless.
+    pub fn names(&self) -> impl ExactSizeIterator<Item = Name> + '_ {
         self.ranks
             .iter()
             .map(|&rank| self.domain.namespace.name(rank))
-    }
-
-    /// How many.
-    pub fn len(&self) -> usize {
-        self.ranks.len()
-    }
-
-    /// Whether there are none: progress is told nevertheless.
-    pub fn is_empty(&self) -> bool {
-        self.ranks.is_empty()
     }
 }
 
@@ -88,7 +78,7 @@ impl<'a> Reconstruction<'a> {
     /// # Errors
     /// As [`with`](Self::with).
     pub fn new(query: impl Into<Query<'a>>, names: impl Into<Names<'a>>) -> Result<Self, Error> {
-        Self::with(query, names, &Options::default())
+        Self::with(query, names, &SampleOptions::default())
     }
 
     /// As [`new`](Self::new), with options: `within`, `way` and `threads` count here.
@@ -99,7 +89,7 @@ impl<'a> Reconstruction<'a> {
     pub fn with(
         query: impl Into<Query<'a>>,
         names: impl Into<Names<'a>>,
-        options: &Options,
+        options: &SampleOptions,
     ) -> Result<Self, Error> {
         let (query, names) = (query.into(), names.into());
         let domain = names.domain(&query, options.within.as_ref())?;
@@ -116,11 +106,6 @@ impl<'a> Reconstruction<'a> {
     /// What is going to be done, and why.
     pub fn plan(&self) -> &Plan {
         &self.plan
-    }
-
-    /// How many members to expect.
-    pub fn estimate(&self) -> Estimate {
-        self.plan.estimate
     }
 
     /// Finds all members, on all processors, and hands them to `each` in an order that is

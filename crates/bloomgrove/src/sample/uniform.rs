@@ -27,7 +27,7 @@ use super::candidates::{Domain, Live, SetBits, Source, index_of, inverse_of};
 use super::namespace::Name;
 use super::planner::{Facts, Method, Plan};
 use super::reconstruct::Reconstruction;
-use super::{Names, Options, Query, Work};
+use super::{Names, Query, SampleOptions, Work};
 use crate::Error;
 
 /// Candidates looked at together, at most.
@@ -62,7 +62,7 @@ const PATIENCE: f64 = 20.0;
 pub struct Sampler<'a> {
     query: Query<'a>,
     names: Names<'a>,
-    options: Options,
+    options: SampleOptions,
     domain: Domain<'a>,
     plan: Plan,
     state: State<'a>,
@@ -109,7 +109,7 @@ impl<'a> Sampler<'a> {
     /// # Errors
     /// As [`with`](Self::with).
     pub fn new(query: impl Into<Query<'a>>, names: impl Into<Names<'a>>) -> Result<Self, Error> {
-        Self::with(query, names, &Options::default())
+        Self::with(query, names, &SampleOptions::default())
     }
 
     /// As [`new`](Self::new), with options.
@@ -121,7 +121,7 @@ impl<'a> Sampler<'a> {
     pub fn with(
         query: impl Into<Query<'a>>,
         names: impl Into<Names<'a>>,
-        options: &Options,
+        options: &SampleOptions,
     ) -> Result<Self, Error> {
         let (query, names) = (query.into(), names.into());
         let domain = names.domain(&query, options.within.as_ref())?;
@@ -308,7 +308,7 @@ impl<'a> Sampler<'a> {
     /// Lists all members, if they are not yet.
     fn list(&mut self) -> Result<Listing<'_>, Error> {
         if !matches!(self.state, State::Listed(_)) {
-            let options = Options {
+            let options = SampleOptions {
                 way: Some(self.plan.way),
                 ..self.options.clone()
             };

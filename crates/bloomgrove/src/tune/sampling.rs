@@ -57,7 +57,7 @@ pub fn bits_for_accuracy(names: u64, items: u64, hashes: u32, accuracy: f64) -> 
 /// even two names are better told apart by an intersection.
 ///
 /// ```
-/// use bloomgrove::tune::leaf_size;
+/// use bloomgrove::raw::tune::leaf_size;
 ///
 /// // Ten intersections cost as much as 1024 names.
 /// assert_eq!(leaf_size(102.4, 1.0), 1024);
@@ -86,7 +86,7 @@ pub fn leaf_size(intersection: f64, membership: f64) -> u64 {
 ///
 /// ```
 /// // Table 3 of the sampling paper.
-/// assert_eq!(bloomgrove::tune::tree_depth(10_000_000, 2441), 12);
+/// assert_eq!(bloomgrove::raw::tune::tree_depth(10_000_000, 2441), 12);
 /// ```
 pub fn tree_depth(names: u64, leaf: u64) -> u32 {
     let leaf = leaf.max(1);

@@ -2,6 +2,7 @@
 
 #![allow(dead_code)]
 
+use bloomgrove::sample::{Method, SampleOptions, Way};
 use bloomgrove::{Affine, Derivation, Family, Filter, Layout, Params};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -23,6 +24,25 @@ pub(crate) fn assert_rate(hits: u64, trials: u64, p: f64, what: &str) {
         off.abs() < 5.0,
         "{what}: {hits} hits of {trials}, {expected:.1} expected, off by {off:.1} deviations"
     );
+}
+
+/// Draws in this way and no other.
+pub(crate) fn drawn_by(method: Method, seed: u64) -> SampleOptions {
+    let method = Some(method);
+    SampleOptions {
+        method,
+        seed,
+        ..SampleOptions::default()
+    }
+}
+
+/// Lists in this way and no other.
+pub(crate) fn listed_by(way: Way) -> SampleOptions {
+    let way = Some(way);
+    SampleOptions {
+        way,
+        ..SampleOptions::default()
+    }
 }
 
 /// One of every kind of parameters, about `bits` large.

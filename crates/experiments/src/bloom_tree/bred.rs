@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use anyhow::{Context, Result};
 use bloomgrove_trees::bloom_tree::genetic;
-use bloomgrove_trees::bloom_tree::search::{self, Evaluation, Front, Objective, Options};
+use bloomgrove_trees::bloom_tree::search::{self, Evaluation, Front, Objective, SearchOptions};
 
 use super::setup::small;
 use super::{Effort, claim, figure, table};
@@ -63,11 +63,11 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
     let mut claims = Vec::new();
     for kind in &KINDS {
         let name = kind.name;
-        let options = Options {
+        let options = SearchOptions {
             items: effort.items,
             samples: effort.samples,
             objective: kind.objective,
-            ..Options::default()
+            ..SearchOptions::default()
         };
         // The searches know no error but their own; whoever interrupts has another.
         let mut stopped = Ok(());
@@ -80,8 +80,8 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
         };
         let all = search::exhaustive(2, &[1.0], &options, |done, of| step("tree", done, of));
         let fronts = all.and_then(|all| {
-            let how = genetic::Options::default();
-            let short = genetic::Options {
+            let how = genetic::GeneticOptions::default();
+            let short = genetic::GeneticOptions {
                 rounds: SHORT,
                 ..how.clone()
             };

@@ -1,7 +1,7 @@
 //! Figure 4: coding each filter by itself, each level, or each filter by what is above it.
 
 use anyhow::Result;
-use bloomgrove_trees::bloom_tree::{BloomTree, Shape};
+use bloomgrove_trees::bloom_tree::{BloomTree, TreeShape};
 
 use super::setup::{coded, keys};
 use super::{Effort, claim, figure};
@@ -11,8 +11,8 @@ use crate::{Claim, Figure, Progress, Report, Stroke};
 const MOST: u64 = 10_000;
 
 pub(super) fn run(_: Effort, progress: &mut Progress<'_>) -> Result<Report> {
-    let three = Shape::new(&[(MOST, 6), (4, 3), (3, 3)])?;
-    let four = Shape::new(&[(MOST, 6), (4, 4), (4, 3), (5, 2)])?;
+    let three = TreeShape::new(&[(MOST, 6), (4, 3), (3, 3)])?;
+    let four = TreeShape::new(&[(MOST, 6), (4, 4), (4, 3), (5, 2)])?;
     let figures = vec![
         curves("fig04a", &three, progress)?,
         curves("fig04b", &four, progress)?,
@@ -48,7 +48,7 @@ pub(super) fn run(_: Effort, progress: &mut Progress<'_>) -> Result<Report> {
 
 const BY_LEVEL: &str = "by level (ByLevel)";
 
-fn curves(id: &'static str, shape: &Shape, progress: &mut Progress<'_>) -> Result<Figure> {
+fn curves(id: &'static str, shape: &TreeShape, progress: &mut Progress<'_>) -> Result<Figure> {
     progress(&format!("figure 4, d = {}", shape.depth()))?;
     let mut figure = figure(id, ("items n", false), ("compressed / stored", false));
     let keys = keys(MOST, 1);

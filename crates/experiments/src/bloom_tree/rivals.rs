@@ -283,7 +283,7 @@ impl Bloofi {
 
     fn tree(&self) -> Result<bloofi::Bloofi> {
         let filters = self.leaves.iter().enumerate();
-        let filters = filters.map(|(slot, leaf)| (slot as u32, leaf.as_borrowed()));
+        let filters = filters.map(|(slot, leaf)| (slot as u32, Filter::from(leaf)));
         let options = BloofiOptions::default();
         Ok(bloofi::Bloofi::bulk(
             self.params.clone(),

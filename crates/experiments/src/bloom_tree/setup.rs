@@ -6,7 +6,7 @@ use std::fmt;
 use anyhow::{Result, ensure};
 pub(super) use bloomgrove::raw::math::entropy;
 use bloomgrove::{Filter, MAX_HASHES, Params};
-use bloomgrove_trees::bloom_tree::{BloomTree, Shape};
+use bloomgrove_trees::bloom_tree::{BloomTree, TreeShape};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
@@ -43,8 +43,13 @@ impl Config {
     }
 
     /// The shape for at most this many items.
-    pub(super) fn shape(&self, most: u64) -> Result<Shape> {
-        Ok(Shape::for_items(most, self.rho, &self.bits, &self.hashes)?)
+    pub(super) fn shape(&self, most: u64) -> Result<TreeShape> {
+        Ok(TreeShape::for_items(
+            most,
+            self.rho,
+            &self.bits,
+            &self.hashes,
+        )?)
     }
 
     /// A tree for `most` items with these keys.
@@ -160,7 +165,7 @@ pub(super) fn keys(count: u64, seed: u64) -> Vec<u64> {
     (0..count).map(|_| rng.random()).collect()
 }
 
-pub(super) fn build(shape: Shape, keys: &[u64]) -> Result<BloomTree> {
+pub(super) fn build(shape: TreeShape, keys: &[u64]) -> Result<BloomTree> {
     let mut tree = BloomTree::new(shape)?;
     tree.insert_batch(keys);
     Ok(tree)

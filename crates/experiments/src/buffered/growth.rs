@@ -6,7 +6,7 @@
 use std::fmt;
 
 use anyhow::Result;
-use bloomgrove::buffered::{Plan, Strategy};
+use bloomgrove::buffered::{Geometry, Strategy};
 
 use super::setup::{Contender, Keys, ON_DISK, Run, Task, cell, gigabytes};
 use super::{figure, table};
@@ -37,7 +37,7 @@ const FIGURES: [(&str, &str); 3] = [
 struct Case {
     figure: usize,
     x: f64,
-    plan: Plan,
+    geometry: Geometry,
     /// Megabytes of buffers.
     memory: u64,
     keys: u64,
@@ -46,7 +46,7 @@ struct Case {
 impl Case {
     /// Megabytes.
     fn on_disk(&self) -> f64 {
-        self.plan.bytes() as f64 / f64::from(1 << 20)
+        self.geometry.bytes() as f64 / f64::from(1 << 20)
     }
 }
 
@@ -57,7 +57,7 @@ impl fmt::Display for Case {
             "{:.0} million keys, {:.0} MB, pages of {} KB, {} MB of buffers",
             self.keys as f64 / 1e6,
             self.on_disk(),
-            self.plan.page_bytes() >> 10,
+            self.geometry.page_bytes() >> 10,
             self.memory
         )
     }
@@ -76,13 +76,13 @@ fn cases(task: Task<'_>) -> Result<Vec<Case>> {
         cases.push(Case {
             figure: 0,
             x: keys as f64 / 1e6,
-            plan: Plan::for_items(keys, FPR)?,
+            geometry: Geometry::for_items(keys, FPR)?,
             memory: effort.growth_memory,
             keys,
         });
     }
-    let plan = |kilobytes: u64| {
-        Plan::builder(task.bytes(ON_DISK), HASHES)
+    let geometry = |kilobytes: u64| {
+        Geometry::builder(task.bytes(ON_DISK), HASHES)
             .page_bytes(task.bytes(kilobytes) >> 10)
             .build()
     };
@@ -90,7 +90,7 @@ fn cases(task: Task<'_>) -> Result<Vec<Case>> {
         cases.push(Case {
             figure: 1,
             x: kilobytes as f64,
-            plan: plan(kilobytes)?,
+            geometry: geometry(kilobytes)?,
             memory: 32,
             keys: effort.growth_keys,
         });
@@ -99,7 +99,7 @@ fn cases(task: Task<'_>) -> Result<Vec<Case>> {
         cases.push(Case {
             figure: 2,
             x: memory as f64,
-            plan: plan(512)?,
+            geometry: geometry(512)?,
             memory,
             keys: effort.growth_keys,
         });
@@ -142,21 +142,21 @@ pub(super) fn run(task: Task<'_>, progress: &mut Progress<'_>) -> Result<Report>
             let case = &cases[i];
             progress(&format!("{case} (round {})", round + 1))?;
             let options = task.options(case.memory, Strategy::Longest);
-            let contender = Contender::Buffered(case.plan.clone(), options);
+            let contender = Contender::Buffered(case.geometry.clone(), options);
             let run = contender.run(&scratch, Keys::both(case.keys))?;
             runs[i] = Some(runs[i].map_or(run, |kept| kept.better(run)));
         }
     }
     for (case, run) in cases.iter().zip(runs.into_iter().flatten()) {
-        let (plan, keys) = (&case.plan, case.keys as f64);
+        let (geometry, keys) = (&case.geometry, case.keys as f64);
         let figure = &mut figures[case.figure];
         figure.add("build", case.x, run.build * 1e9 / keys);
         figure.add("probe", case.x, run.probe * 1e9 / keys);
         table.rows.push(vec![
             format!("{}", keys / 1e6),
             format!("{:.0}", case.on_disk()),
-            (plan.page_bytes() >> 10).to_string(),
-            plan.pages().to_string(),
+            (geometry.page_bytes() >> 10).to_string(),
+            geometry.pages().to_string(),
             case.memory.to_string(),
             format!("{:.2}", run.build),
             format!("{:.2}", run.probe),

@@ -9,7 +9,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use anyhow::{Result, ensure};
-use bloomgrove::buffered::{Filter, Plan, Strategy};
+use bloomgrove::buffered::{Filter, Geometry, Strategy};
 use bloomgrove::{Layout, MappedFilter, Params};
 
 use super::setup::{Contender, Keys, Scratch, Task, cell, gigabytes};
@@ -46,7 +46,7 @@ pub(super) fn run(task: Task<'_>, progress: &mut Progress<'_>) -> Result<Report>
     ];
     let mut table = table("large", &head);
     let keys = effort.large_keys;
-    let plan = Plan::builder(task.bytes(effort.large), HASHES)
+    let geometry = Geometry::builder(task.bytes(effort.large), HASHES)
         .page_bytes(effort.megabyte / 2)
         .build()?;
     let million = |keys: u64| keys as f64 / 1e6;
@@ -58,7 +58,7 @@ pub(super) fn run(task: Task<'_>, progress: &mut Progress<'_>) -> Result<Report>
     );
     progress(&shown)?;
     let options = task.options(effort.large_memory, Strategy::Longest);
-    let contender = Contender::Buffered(plan, options);
+    let contender = Contender::Buffered(geometry, options);
     let run = contender.run(&scratch, Keys::both(keys))?;
     table.rows.push(vec![
         format!(

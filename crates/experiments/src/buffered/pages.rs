@@ -2,11 +2,11 @@
 //!
 //! One filter of 16 MB, in 1 to 4096 pages, in both layouts. Formula (6) has the bits without
 //! the sums that pages keep of them, and knows neither pages nor lines;
-//! `Plan::expected_fpr` knows lines, and entries that are equal.
+//! `Geometry::expected_fpr` knows lines, and entries that are equal.
 
 use anyhow::Result;
 use bloomgrove::Layout;
-use bloomgrove::buffered::{Plan, Strategy};
+use bloomgrove::buffered::{Geometry, Strategy};
 
 use super::setup::{Contender, Keys, Task};
 use super::{claim, table};
@@ -47,23 +47,23 @@ pub(super) fn run(task: Task<'_>, progress: &mut Progress<'_>) -> Result<Report>
         let mut rates = Vec::new();
         for pages in PAGES.into_iter().filter(|pages| bytes / pages >= LEAST) {
             progress(&format!("{layout:?}, {pages} pages"))?;
-            let plan = Plan::builder(bytes, HASHES)
+            let geometry = Geometry::builder(bytes, HASHES)
                 .layout(layout)
                 .page_bytes(bytes / pages)
                 .build()?;
             let mut options = task.options(MEMORY, Strategy::Longest);
             options.workers = 1;
-            let run = Contender::Buffered(plan.clone(), options).run(&scratch, keys)?;
+            let run = Contender::Buffered(geometry.clone(), options).run(&scratch, keys)?;
             let formula =
-                bloomgrove::raw::math::standard_fpr(plan.params().bits(), HASHES, keys.build);
-            let expected = plan.expected_fpr(keys.build);
+                bloomgrove::raw::math::standard_fpr(geometry.params().bits(), HASHES, keys.build);
+            let expected = geometry.expected_fpr(keys.build);
             let deviation = (expected * (1.0 - expected) / absent as f64).sqrt();
             rates.push(run.fpr);
             table.rows.push(vec![
                 format!("{layout:?}").to_lowercase(),
                 pages.to_string(),
-                (plan.page_bytes() >> 10).to_string(),
-                plan.entry_bytes().to_string(),
+                (geometry.page_bytes() >> 10).to_string(),
+                geometry.entry_bytes().to_string(),
                 format!("{:.4}", 100.0 * formula),
                 format!("{:.4}", 100.0 * expected),
                 format!("{:.4}", 100.0 * run.fpr),

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
-use bloomgrove::buffered::{self, Builder, Options, Plan, Strategy};
+use bloomgrove::buffered::{self, BufferOptions, Builder, Geometry, Strategy};
 use bloomgrove::{Filter, Layout, Params};
 use tempfile::TempDir;
 
@@ -59,8 +59,8 @@ impl Task<'_> {
     }
 
     /// Table 2: 256 MB, two bits a key anywhere in a page of 2 MB.
-    pub(super) fn paper_plan(&self) -> Result<Plan> {
-        Ok(Plan::builder(self.bytes(ON_DISK), HASHES)
+    pub(super) fn paper_geometry(&self) -> Result<Geometry> {
+        Ok(Geometry::builder(self.bytes(ON_DISK), HASHES)
             .layout(Layout::Standard)
             .page_bytes(self.bytes(PAGE))
             .build()?)
@@ -68,29 +68,31 @@ impl Task<'_> {
 
     /// The same size with what we take when nobody says: pages of half a megabyte, and the
     /// bits of a key in one line.
-    pub(super) fn our_plan(&self) -> Result<Plan> {
-        Ok(Plan::builder(self.bytes(ON_DISK), OUR_HASHES)
+    pub(super) fn our_geometry(&self) -> Result<Geometry> {
+        Ok(Geometry::builder(self.bytes(ON_DISK), OUR_HASHES)
             .page_bytes(self.effort.megabyte / 2)
             .build()?)
     }
 
-    pub(super) fn options(&self, megabytes: u64, strategy: Strategy) -> Options {
-        let mut options = Options::with_memory(self.bytes(megabytes));
-        options.strategy = strategy;
-        options
+    pub(super) fn options(&self, megabytes: u64, strategy: Strategy) -> BufferOptions {
+        BufferOptions {
+            memory: self.bytes(megabytes),
+            strategy,
+            ..BufferOptions::default()
+        }
     }
 
     /// The paper's filter with so many megabytes of buffers, flushed this way.
     pub(super) fn paper(&self, megabytes: u64, strategy: Strategy) -> Result<Contender> {
         Ok(Contender::Buffered(
-            self.paper_plan()?,
+            self.paper_geometry()?,
             self.options(megabytes, strategy),
         ))
     }
 
     pub(super) fn ours(&self, megabytes: u64) -> Result<Contender> {
         Ok(Contender::Buffered(
-            self.our_plan()?,
+            self.our_geometry()?,
             self.options(megabytes, Strategy::Longest),
         ))
     }
@@ -168,7 +170,7 @@ impl Answers {
 #[derive(Clone, Debug)]
 pub(super) enum Contender {
     Plain { params: Params, batches: bool },
-    Buffered(Plan, Options),
+    Buffered(Geometry, BufferOptions),
 }
 
 /// One build and probe.
@@ -217,9 +219,9 @@ impl Contender {
     pub(super) fn run(&self, scratch: &Scratch, keys: Keys) -> Result<Run> {
         match self {
             Contender::Plain { params, batches } => plain(params, *batches, keys),
-            Contender::Buffered(plan, options) => {
+            Contender::Buffered(geometry, options) => {
                 scratch.clear();
-                on_disk(&scratch.file(), plan, options, keys)
+                on_disk(&scratch.file(), geometry, options, keys)
             }
         }
     }
@@ -270,25 +272,22 @@ pub(super) fn chunks(
 /// Builds a filter in a file; the seconds, the flushes, and how many pages were written.
 pub(super) fn build(
     path: &Path,
-    plan: &Plan,
-    options: &Options,
+    geometry: &Geometry,
+    options: &BufferOptions,
     keys: u64,
 ) -> Result<(f64, u64, u64)> {
     let start = Instant::now();
-    let mut builder = Builder::create(path, plan, options)?;
+    let mut builder = Builder::create(path, geometry, options)?;
     chunks(0, keys, |keys| Ok(builder.insert_batch(keys)?))?;
-    // Finishing tells no figures; after a sync there is little left to finish.
-    builder.sync()?;
-    let flushes = builder.figures().flushes;
-    builder.finish()?;
+    let flushes = builder.finish()?.flushes;
     let seconds = start.elapsed().as_secs_f64();
     let pages = buffered::Filter::open(path)?.state()?.written_pages;
     Ok((seconds, flushes, pages))
 }
 
-fn on_disk(path: &Path, plan: &Plan, options: &Options, keys: Keys) -> Result<Run> {
+fn on_disk(path: &Path, geometry: &Geometry, options: &BufferOptions, keys: Keys) -> Result<Run> {
     begin_anew();
-    let (built, flushes, pages) = build(path, plan, options, keys.build)?;
+    let (built, flushes, pages) = build(path, geometry, options, keys.build)?;
     let start = Instant::now();
     let filter = buffered::Filter::open_with(path, options.direct)?;
     let mut answers = Answers::default();
@@ -304,9 +303,9 @@ fn on_disk(path: &Path, plan: &Plan, options: &Options, keys: Keys) -> Result<Ru
         fpr: answers.rate(&keys)?,
         resident: resident(),
         flushes: [flushes, probes],
-        written: flushes * plan.page_bytes(),
+        written: flushes * geometry.page_bytes(),
         // A page is not read before its first flush: nothing is in it.
-        read: (flushes.saturating_sub(pages) + probes) * plan.page_bytes(),
+        read: (flushes.saturating_sub(pages) + probes) * geometry.page_bytes(),
     })
 }
 

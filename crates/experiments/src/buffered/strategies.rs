@@ -66,7 +66,7 @@ pub(super) fn run(task: Task<'_>, progress: &mut Progress<'_>) -> Result<Report>
         "reckoned: the paper's SSD, s",
     ];
     let mut table = table("strategies", &head);
-    let pages = task.paper_plan()?.pages() as f64;
+    let pages = task.paper_geometry()?.pages() as f64;
     let seeks = |strategy: Strategy, run: &Run| {
         let visits = run.flushes.iter().sum::<u64>() as f64;
         match strategy {

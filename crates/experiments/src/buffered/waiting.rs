@@ -10,7 +10,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use bloomgrove::buffered::{Filter, Latencies, Options, ProbeQueue, QueueOptions, Strategy};
+use bloomgrove::buffered::{BufferOptions, Filter, Latencies, ProbeQueue, QueueOptions, Strategy};
 
 use super::setup::{CHUNK, Task, build};
 use super::{claim, figure, table};
@@ -56,14 +56,14 @@ pub(super) fn run(task: Task<'_>, progress: &mut Progress<'_>) -> Result<Report>
     let mut table = table("fig03-tail", &head);
     let mut claims = Vec::new();
     let setups = [
-        ("ours", task.our_plan()?, Strategy::Longest),
-        ("as the paper", task.paper_plan()?, Strategy::Equal),
+        ("ours", task.our_geometry()?, Strategy::Longest),
+        ("as the paper", task.paper_geometry()?, Strategy::Equal),
     ];
-    for (color, (name, plan, strategy)) in setups.iter().enumerate() {
+    for (color, (name, geometry, strategy)) in setups.iter().enumerate() {
         progress(&format!("{name}: building"))?;
         scratch.clear();
         let mut options = task.options(MEMORY, *strategy);
-        build(&scratch.file(), plan, &options, task.effort.keys)?;
+        build(&scratch.file(), geometry, &options, task.effort.keys)?;
         let filter = Filter::open(scratch.file())?;
         let mut best = (f64::INFINITY, 0.0);
         let short = T_MAX
@@ -123,9 +123,11 @@ pub(super) fn run(task: Task<'_>, progress: &mut Progress<'_>) -> Result<Report>
     })
 }
 
-fn ask(filter: &Filter, options: &Options, task: Task<'_>) -> Result<Waited> {
-    let mut queued = QueueOptions::default();
-    queued.time_every = TIMED;
+fn ask(filter: &Filter, options: &BufferOptions, task: Task<'_>) -> Result<Waited> {
+    let queued = QueueOptions {
+        time_every: TIMED,
+        ..QueueOptions::default()
+    };
     let mut queue = filter.probe_queue(options, &queued)?;
     let keys = task.effort.keys;
     let (mut asked, mut answered) = (0u64, 0u64);

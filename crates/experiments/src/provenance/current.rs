@@ -8,7 +8,7 @@
 use std::collections::HashSet;
 
 use anyhow::Result;
-use bloomgrove::{Filter, codec, tune};
+use bloomgrove::{Filter, codec, raw::tune};
 use bloomgrove_site::generate::{Step, Workload};
 
 use super::{Effort, figure, table};

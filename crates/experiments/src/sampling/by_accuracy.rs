@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use bloomgrove::Filter;
-use bloomgrove::sample::{Method, Namespace, Options, Sampler};
+use bloomgrove::sample::{Method, Namespace, SampleOptions, Sampler};
 use bloomgrove_trees::bloom_sample_tree::{BloomSampleTree, Operations, dictionary_sample};
 
 use super::setup::{ACCURACIES, ITEMS, PAPER, Setup, Spread, short};
@@ -180,7 +180,10 @@ pub(super) fn seconds_per_sample(samples: u64, draw: &mut dyn FnMut() -> Option<
 fn probe(setup: &Setup, spread: Spread, effort: Effort) -> Result<f64> {
     let query = Setup::query(&setup.params()?, &setup.set(spread, 0))?;
     let names = Namespace::range(setup.range())?;
-    let options = Options::new().method(Method::Probe);
+    let options = SampleOptions {
+        method: Some(Method::Probe),
+        ..SampleOptions::default()
+    };
     let mut sampler = Sampler::with(&query, &names, &options)?;
     let rounds = effort.samples.div_ceil(effort.sets);
     Ok(1e3 * seconds_per_sample(rounds, &mut || sampler.draw_integer().ok()))

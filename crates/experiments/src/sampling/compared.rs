@@ -4,7 +4,9 @@
 //! Our samplers and reconstructions are `bloomgrove::sample::Sampler` and `Reconstruction`.
 
 use anyhow::{Result, ensure};
-use bloomgrove::sample::{IndexOptions, Method, NameIndex, Namespace, Options, Sampler, Way};
+use bloomgrove::sample::{
+    Method, NameIndex, NameIndexOptions, Namespace, SampleOptions, Sampler, Way,
+};
 use bloomgrove::{Filter, sample};
 use bloomgrove_trees::bloom_sample_tree::{
     Bits, BloomSampleTree, HashInvert, Operations, Threshold,
@@ -50,7 +52,7 @@ impl Built {
     fn new(setup: Setup) -> Result<Self> {
         let tree = setup.tree()?;
         let names = Namespace::range(setup.range())?;
-        let index = NameIndex::build(tree.params(), names, IndexOptions::default())?;
+        let index = NameIndex::build(tree.params(), names, NameIndexOptions::default())?;
         let query = Setup::query(tree.params(), &setup.set(Spread::Uniform, 0))?;
         Ok(Self {
             setup,
@@ -149,7 +151,11 @@ fn by_hash_invert_sample(built: &Built, effort: Effort) -> Result<Sample> {
 }
 
 fn by_sampler(built: &Built, effort: Effort, method: Method) -> Result<Sample> {
-    let options = Options::new().method(method).seed(1);
+    let options = SampleOptions {
+        method: Some(method),
+        seed: 1,
+        ..SampleOptions::default()
+    };
     let mut sampler = Sampler::with(&built.query, &built.index, &options)?;
     let samples = effort.samples;
     let seconds = seconds_per_sample(samples, &mut || sampler.draw_integer().ok());

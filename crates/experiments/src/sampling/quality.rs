@@ -2,7 +2,7 @@
 //!
 //! The paper draws T = 130 n samples of one set and prints the p-value of Pearson's test.
 //! One p-value proves nothing, so samplers are also judged over many sets
-//! (`bloomgrove::sample::Calibration`): those of the paper and our own.
+//! (`bloomgrove::raw::sample::Calibration`): those of the paper and our own.
 //!
 //! A sampler is a function that draws ([`judge`]). BSTSample's draws are made from the exact
 //! chances that a set's members have with it (`BloomSampleTree::chances`): the same
@@ -11,9 +11,8 @@
 
 use anyhow::Result;
 use bloomgrove::Filter;
-use bloomgrove::sample::{
-    Calibration, IndexOptions, Method, NameIndex, Namespace, Options, Sampler, Uniformity,
-};
+use bloomgrove::raw::sample::{Calibration, Uniformity};
+use bloomgrove::sample::{Method, NameIndex, NameIndexOptions, Namespace, SampleOptions, Sampler};
 use bloomgrove_trees::bloom_sample_tree::{
     BloomSampleTree, HashInvert, Operations, Threshold, dictionary_attack, dictionary_sample,
 };
@@ -183,7 +182,11 @@ impl Judged {
                 dictionary_sample(&query, members.iter().copied(), &mut random, &mut work)
             }),
             Judged::Exact(method) => {
-                let options = Options::new().method(method).seed(set);
+                let options = SampleOptions {
+                    method: Some(method),
+                    seed: set,
+                    ..SampleOptions::default()
+                };
                 let mut sampler = Sampler::with(&query, &built.index, &options)?;
                 judge(&members, &mut || sampler.draw_integer().ok())
             }
@@ -228,7 +231,7 @@ pub(super) fn calibration(effort: Effort, progress: &mut Progress<'_>) -> Result
         let built = Built {
             setup,
             tree: setup.tree()?,
-            index: NameIndex::build(&setup.params()?, names, IndexOptions::default())?,
+            index: NameIndex::build(&setup.params()?, names, NameIndexOptions::default())?,
         };
         let sets: Vec<u64> = (0..sets).collect();
         for (name, judged) in Judged::ALL {

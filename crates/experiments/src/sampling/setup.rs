@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::thread;
 
 use anyhow::{Context, Result};
+use bloomgrove::raw::hash::first_prime_from;
 use bloomgrove::{Affine, Family, Filter, Params, tune};
 use bloomgrove_trees::bloom_sample_tree::{BloomSampleTree, Threshold};
 use rand::rngs::Xoshiro256PlusPlus;
@@ -183,7 +184,7 @@ impl Setup {
             Hashing::Murmur3 => builder.family(Family::Murmur3).seed(self.seed),
             Hashing::Md5 => builder.family(Family::Md5).seed(self.seed),
             Hashing::Simple => {
-                let prime = tune::first_prime_from(self.names).context("no prime is so large")?;
+                let prime = first_prime_from(self.names).context("no prime is so large")?;
                 affine(Affine::seeded(prime, HASHES, self.seed)?)
             }
             Hashing::AsPrinted => {
@@ -201,8 +202,8 @@ impl Setup {
     pub fn depth(&self) -> u32 {
         self.published_depth().unwrap_or_else(|| {
             let bits = self.bits().unwrap_or(1) as f64;
-            let leaf = tune::leaf_size(bits / BITS_PER_QUERY, 1.0);
-            tune::tree_depth(self.names, leaf)
+            let leaf = bloomgrove::raw::tune::leaf_size(bits / BITS_PER_QUERY, 1.0);
+            bloomgrove::raw::tune::tree_depth(self.names, leaf)
         })
     }
 

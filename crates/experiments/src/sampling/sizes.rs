@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use anyhow::Result;
-use bloomgrove::tune;
+use bloomgrove::raw::tune;
 use bloomgrove_trees::bloom_sample_tree::{BloomSampleTree, Costs};
 
 use super::setup::{ACCURACIES, BITS_PER_QUERY, Hashing, Setup};

@@ -7,7 +7,7 @@
 //! it, accuracy is another: that one is computed.
 
 use anyhow::Result;
-use bloomgrove::sample::{IndexOptions, Method, NameIndex, Namespace, Options, Sampler};
+use bloomgrove::sample::{Method, NameIndex, NameIndexOptions, Namespace, SampleOptions, Sampler};
 use bloomgrove::{Family, Filter, Params, tune};
 use bloomgrove_trees::bloom_sample_tree::{
     BloomSampleTree, Operations, dictionary_attack, dictionary_sample,
@@ -183,7 +183,7 @@ fn measure(part: &Part, tree: &BloomSampleTree, effort: Effort) -> Result<Found>
         dictionary_sample(&queries[0], users(), &mut random, &mut unused)
     });
     let names = Namespace::occupied(0..NAMES, users())?;
-    let index = NameIndex::build(tree.params(), names, IndexOptions::default())?;
+    let index = NameIndex::build(tree.params(), names, NameIndexOptions::default())?;
     let exact = by_index(&index, &queries, rounds, &mut random)?;
     // All ids asked of a few tags, as many as the effort allows.
     let some: Vec<usize> = (0..tags.len().min(4 * effort.sets as usize)).collect();
@@ -216,7 +216,11 @@ fn by_index(
 ) -> Result<f64> {
     let mut failed = Ok(());
     let draw = |query, seed| {
-        let options = Options::new().method(Method::Index).seed(seed);
+        let options = SampleOptions {
+            method: Some(Method::Index),
+            seed,
+            ..SampleOptions::default()
+        };
         Sampler::with(query, index, &options)?.draw_integer()
     };
     let seconds = seconds_per_sample(rounds, &mut || {

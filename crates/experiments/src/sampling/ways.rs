@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use bloomgrove::Filter;
-use bloomgrove::sample::{Names, Options, Reconstruction, Way};
+use bloomgrove::sample::{Names, Reconstruction, SampleOptions, Way};
 use bloomgrove_trees::bloom_sample_tree::{
     Bits, BloomSampleTree, HashInvert, Operations, Threshold, dictionary_attack,
 };
@@ -85,13 +85,16 @@ pub(super) fn by_ours<'a>(
     names: impl Into<Names<'a>>,
     way: Way,
 ) -> Result<Cost> {
-    let mut options = Options::new().way(way);
-    options.threads = Some(1);
+    let options = SampleOptions {
+        way: Some(way),
+        threads: Some(1),
+        ..SampleOptions::default()
+    };
     let names = names.into();
     Cost::of(|work, found| {
         let all = Reconstruction::with(query, names, &options)?;
         let done = all.run(|some| {
-            *found += some.len() as u64;
+            *found += some.names().len() as u64;
             ControlFlow::Continue(())
         });
         work.memberships = done.tests;
@@ -101,7 +104,7 @@ pub(super) fn by_ours<'a>(
 
 #[cfg(test)]
 mod tests {
-    use bloomgrove::sample::{IndexOptions, NameIndex, Namespace};
+    use bloomgrove::sample::{NameIndex, NameIndexOptions, Namespace};
 
     use super::super::setup::{Hashing, PAPER, Spread};
     use super::*;
@@ -117,7 +120,7 @@ mod tests {
         };
         let tree = setup.tree()?;
         let names = Namespace::range(setup.range())?;
-        let index = NameIndex::build(tree.params(), names, IndexOptions::default())?;
+        let index = NameIndex::build(tree.params(), names, NameIndexOptions::default())?;
         for spread in Spread::ALL {
             let query = Setup::query(tree.params(), &setup.set(spread, 0))?;
             let all = by_attack(&setup, &query)?;

@@ -4,8 +4,8 @@ use std::io;
 
 use anyhow::{Result, bail};
 use bloomgrove::Filter;
-use bloomgrove::codec::{self, Model};
 use bloomgrove::format::Notes;
+use bloomgrove::raw::codec::{Model, compress_with};
 use bloomgrove_trees::bloom_tree::advice::{Candidate, Structure};
 use bloomgrove_trees::bloom_tree::{BloomTree, Coding};
 use rand::rngs::Xoshiro256PlusPlus;
@@ -67,7 +67,7 @@ impl Attempt {
                     accepted += count(answers);
                 })?;
                 Ok(Self {
-                    bytes: codec::compress_with(&filter, Model::default(), &notes, io::sink())?,
+                    bytes: compress_with(&filter, Model::default(), &notes, io::sink())?,
                     expected: filter.expected_fpr(),
                     asked: queries,
                     accepted,

@@ -232,7 +232,7 @@ fn title(candidate: &Candidate) -> String {
 fn commands(candidate: &Candidate) -> Vec<String> {
     let hash = |family: &Family| match family {
         Family::Xxh3 => String::new(),
-        other => format!(" --hash {}", other.name()),
+        other => format!(" --hash {other}"),
     };
     if let Structure::Tree(shape) = &candidate.structure {
         let levels = shape.levels();
@@ -255,7 +255,7 @@ fn commands(candidate: &Candidate) -> Vec<String> {
             "bloomgrove filter build KEYS -o SET.grove --bits {} --hashes {} --layout {}{}",
             params.bits(),
             params.hashes(),
-            params.layout().name(),
+            params.layout().to_string(),
             hash(params.family())
         ),
         "bloomgrove filter compress SET.grove -o SET.msg".to_owned(),

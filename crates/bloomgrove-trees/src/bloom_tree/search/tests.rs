@@ -7,13 +7,20 @@ fn go_on(_: u64, _: u64) -> ControlFlow<()> {
 #[test]
 fn exhaustive_and_genetic_search_agree_on_two_levels() {
     for objective in [Objective::Exact, Objective::Geometric] {
-        let options = Options {
+        let options = SearchOptions {
             objective,
-            ..Options::default()
+            ..SearchOptions::default()
         };
         let all = exhaustive(2, &[1.0], &options, go_on).unwrap();
         assert_eq!((all.tried, all.possible), (196, 196));
-        let bred = bred(2, &[1.0], &options, &genetic::Options::default(), go_on).unwrap();
+        let bred = bred(
+            2,
+            &[1.0],
+            &options,
+            &genetic::GeneticOptions::default(),
+            go_on,
+        )
+        .unwrap();
         assert!(
             bred.lag(&all, objective) <= 0.02,
             "{}",
@@ -26,13 +33,20 @@ fn exhaustive_and_genetic_search_agree_on_two_levels() {
 /// With two levels everything is soon tried; here it is bred what cannot be.
 #[test]
 fn genetic_search_comes_near_on_three_levels() {
-    let options = Options {
+    let options = SearchOptions {
         items: 1000,
-        ..Options::default()
+        ..SearchOptions::default()
     };
     let all = exhaustive(3, &[1.0], &options, go_on).unwrap();
     assert_eq!(all.tried, 5488);
-    let bred = bred(3, &[1.0], &options, &genetic::Options::default(), go_on).unwrap();
+    let bred = bred(
+        3,
+        &[1.0],
+        &options,
+        &genetic::GeneticOptions::default(),
+        go_on,
+    )
+    .unwrap();
     assert!(bred.tried <= 1515);
     let lag = bred.lag(&all, options.objective);
     assert!(lag < 0.2, "{lag}");
@@ -43,16 +57,16 @@ fn genetic_search_comes_near_on_three_levels() {
 fn a_search_is_the_same_with_any_number_of_threads() {
     let front = |threads| {
         let threads = NonZero::new(threads).unwrap();
-        let options = Options {
+        let options = SearchOptions {
             items: 1000,
             samples: 100,
             threads,
-            ..Options::default()
+            ..SearchOptions::default()
         };
-        let how = genetic::Options {
+        let how = genetic::GeneticOptions {
             rounds: 5,
             threads,
-            ..genetic::Options::default()
+            ..genetic::GeneticOptions::default()
         };
         bred(3, &[0.5, 1.0], &options, &how, go_on).unwrap()
     };
@@ -74,9 +88,9 @@ fn evaluations_are_those_of_the_findings() {
         bits: vec![4, 3],
         hashes: vec![6, 3, 2],
     };
-    let found = Options {
+    let found = SearchOptions {
         instances: 4,
-        ..Options::default()
+        ..SearchOptions::default()
     };
     let found = found.evaluate(&configuration).unwrap();
     let near = |value: f64, wanted: f64, by: f64| (value / wanted - 1.0).abs() < by;
@@ -95,7 +109,7 @@ fn evaluations_are_those_of_the_findings() {
 
 #[test]
 fn what_cannot_be_searched_is_refused() {
-    let options = Options::default();
+    let options = SearchOptions::default();
     for (depth, rhos, part) in [
         (1, &[1.0][..], "2 to 6"),
         (4, &[1.0], "genetic"),

@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use super::*;
-use crate::buffered::{Plan, QueueOptions};
+use crate::buffered::{Geometry, QueueOptions};
 
 /// A disk whose first syncs fail, and which forgets what it could not write, as systems do.
 #[derive(Debug)]
@@ -39,10 +39,10 @@ impl Store for Forgetful {
 
 #[test]
 fn a_sync_that_failed_does_not_succeed_the_second_time() {
-    let plan = plan();
-    let disk = Disk::new(fresh(&plan), usize::MAX);
+    let geometry = geometry();
+    let disk = Disk::new(fresh(&geometry), usize::MAX);
     let store = Arc::new(Forgetful(disk.clone(), AtomicUsize::new(1)));
-    let file = PageFile::of_store(Path::new("disk"), store, plan, Notes::new(), 0);
+    let file = PageFile::of_store(Path::new("disk"), store, geometry, Notes::new(), 0);
     let state = file.read_state().unwrap();
     let mut builder = Builder::start(file, state, &options(), false).unwrap();
     (0..2000u64).for_each(|key| builder.insert(&key).unwrap());
@@ -54,10 +54,10 @@ fn a_sync_that_failed_does_not_succeed_the_second_time() {
 
 #[test]
 fn keys_are_not_called_sure_when_a_write_failed() {
-    let plan = plan();
+    let geometry = geometry();
     for writes in 1..60 {
-        let disk = Disk::new(fresh(&plan), writes);
-        let mut builder = builder(&disk, &plan).unwrap();
+        let disk = Disk::new(fresh(&geometry), writes);
+        let mut builder = builder(&disk, &geometry).unwrap();
         let inserted = (0..2000u64).all(|key| builder.insert(&key).is_ok());
         if inserted && builder.sync().is_err() {
             assert_eq!(builder.synced_keys(), 0, "after {writes} writes");
@@ -69,7 +69,7 @@ fn keys_are_not_called_sure_when_a_write_failed() {
 fn what_an_interrupted_session_left_is_no_damage() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f.grove");
-    let mut builder = Builder::create(&path, &plan(), &options()).unwrap();
+    let mut builder = Builder::create(&path, &geometry(), &options()).unwrap();
     (0..50_000u64).for_each(|key| builder.insert(&key).unwrap());
     drop(builder);
     Builder::open(&path, &options()).unwrap().finish().unwrap();
@@ -77,23 +77,23 @@ fn what_an_interrupted_session_left_is_no_damage() {
 }
 
 /// A finished filter of which one page is damaged.
-fn damaged(plan: &Plan) -> Filter {
-    let disk = Disk::new(fresh(plan), usize::MAX);
-    let mut builder = builder(&disk, plan).unwrap();
+fn damaged(geometry: &Geometry) -> Filter {
+    let disk = Disk::new(fresh(geometry), usize::MAX);
+    let mut builder = builder(&disk, geometry).unwrap();
     (0..5000u64).for_each(|key| builder.insert(&key).unwrap());
     builder.finish().unwrap();
     let mut bytes = disk.inner.lock().unwrap().now();
-    let page = 2 * State::len(plan.pages()) as usize + 9 * plan.page_bytes() as usize;
+    let page = 2 * State::len(geometry.pages()) as usize + 9 * geometry.page_bytes() as usize;
     bytes[page + 7] ^= 1;
-    filter(&Disk::new(bytes, usize::MAX), plan)
+    filter(&Disk::new(bytes, usize::MAX), geometry)
 }
 
 #[test]
 fn everybody_hears_of_the_error_that_ends_a_queue() {
-    let plan = plan();
+    let geometry = geometry();
     let mut options = options();
     options.t_max = Some(Duration::from_millis(2));
-    let filter = damaged(&plan);
+    let filter = damaged(&geometry);
     let mut queue = filter
         .probe_queue(&options, &QueueOptions::default())
         .unwrap();
@@ -108,14 +108,14 @@ fn everybody_hears_of_the_error_that_ends_a_queue() {
 
 #[test]
 fn no_patience_is_too_long() {
-    let plan = plan();
-    let disk = Disk::new(fresh(&plan), usize::MAX);
-    let mut builder = builder(&disk, &plan).unwrap();
+    let geometry = geometry();
+    let disk = Disk::new(fresh(&geometry), usize::MAX);
+    let mut builder = builder(&disk, &geometry).unwrap();
     builder.insert(&1u64).unwrap();
     builder.finish().unwrap();
     let mut options = options();
     options.t_max = Some(Duration::MAX);
-    let filter = filter(&disk, &plan);
+    let filter = filter(&disk, &geometry);
     let mut queue = filter
         .probe_queue(&options, &QueueOptions::default())
         .unwrap();
@@ -127,12 +127,12 @@ fn no_patience_is_too_long() {
 
 #[test]
 fn what_cannot_be_is_refused_before_it_is_made() {
-    let vast = Plan::builder(1 << 62, 3).page_bytes(1 << 62).build();
+    let vast = Geometry::builder(1 << 62, 3).page_bytes(1 << 62).build();
     assert!(vast.unwrap_err().to_string().contains("pages of"));
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f.grove");
     let notes = Notes::new().with("a", "x".repeat(2 << 20));
-    let refused = Builder::create_with(&path, &plan(), &options(), &notes);
+    let refused = Builder::create_with(&path, &geometry(), &options(), &notes);
     assert!(refused.unwrap_err().to_string().contains("notes"));
     assert!(!path.exists());
 }
@@ -142,16 +142,19 @@ fn what_cannot_be_is_refused_before_it_is_made() {
 fn a_large_page_of_the_standard_layout_takes_every_key() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f.grove");
-    let plan = Plan::builder(40 << 20, 10)
+    let geometry = Geometry::builder(40 << 20, 10)
         .page_bytes(40 << 20)
         .layout(crate::Layout::Standard)
         .build()
         .unwrap();
-    let mut options = Options::with_memory(256 << 20);
-    options.strategy = Strategy::Equal;
-    options.workers = 1;
+    let options = BufferOptions {
+        memory: 256 << 20,
+        strategy: Strategy::Equal,
+        workers: 1,
+        ..BufferOptions::default()
+    };
     let keys: Vec<u64> = (0..400_000).collect();
-    let mut builder = Builder::create(&path, &plan, &options).unwrap();
+    let mut builder = Builder::create(&path, &geometry, &options).unwrap();
     builder.insert_batch(&keys).unwrap();
     builder.finish().unwrap();
     let filter = Filter::open(&path).unwrap();

@@ -9,9 +9,6 @@ use crate::{Error, Filter, Key};
 
 impl IndexFile {
     /// As [`Index::add`].
-    ///
-    /// # Errors
-    /// As [`Index::add`].
     pub fn add<S: AsRef<[u64]>>(
         &mut self,
         name: impl AsRef<[u8]>,
@@ -20,9 +17,6 @@ impl IndexFile {
         self.index.add(name, filter)
     }
 
-    /// As [`Index::add_tagged`].
-    ///
-    /// # Errors
     /// As [`Index::add_tagged`].
     pub fn add_tagged<S: AsRef<[u64]>>(
         &mut self,
@@ -34,9 +28,6 @@ impl IndexFile {
     }
 
     /// As [`Index::add_slice`].
-    ///
-    /// # Errors
-    /// As [`Index::add_slice`].
     pub fn add_slice<S: AsRef<[u64]>>(
         &mut self,
         name: impl AsRef<[u8]>,
@@ -47,24 +38,15 @@ impl IndexFile {
     }
 
     /// As [`Index::remove`].
-    ///
-    /// # Errors
-    /// As [`Index::remove`].
     pub fn remove(&mut self, name: impl AsRef<[u8]>) -> Result<SetId, Error> {
         self.index.remove(name)
     }
 
     /// As [`Index::expire`].
-    ///
-    /// # Errors
-    /// As [`Index::expire`].
     pub fn expire(&mut self, before: u64) -> Result<usize, Error> {
         self.index.expire(before)
     }
 
-    /// As [`Index::replace`].
-    ///
-    /// # Errors
     /// As [`Index::replace`].
     pub fn replace<S: AsRef<[u64]>>(
         &mut self,
@@ -74,22 +56,6 @@ impl IndexFile {
         self.index.replace(name, filter)
     }
 
-    /// As [`Index::replace_tagged`].
-    ///
-    /// # Errors
-    /// As [`Index::replace_tagged`].
-    pub fn replace_tagged<S: AsRef<[u64]>>(
-        &mut self,
-        name: impl AsRef<[u8]>,
-        tag: impl AsRef<[u8]>,
-        filter: &Filter<S>,
-    ) -> Result<SetId, Error> {
-        self.index.replace_tagged(name, tag, filter)
-    }
-
-    /// As [`Index::rename`].
-    ///
-    /// # Errors
     /// As [`Index::rename`].
     pub fn rename(
         &mut self,
@@ -99,17 +65,15 @@ impl IndexFile {
         self.index.rename(name, new)
     }
 
-    /// As [`Index::retag`].
-    ///
-    /// # Errors
-    /// As [`Index::retag`].
-    pub fn retag(&mut self, name: impl AsRef<[u8]>, tag: impl AsRef<[u8]>) -> Result<SetId, Error> {
-        self.index.retag(name, tag)
+    /// As [`Index::set_tag`].
+    pub fn set_tag(
+        &mut self,
+        name: impl AsRef<[u8]>,
+        tag: impl AsRef<[u8]>,
+    ) -> Result<SetId, Error> {
+        self.index.set_tag(name, tag)
     }
 
-    /// As [`Index::update`].
-    ///
-    /// # Errors
     /// As [`Index::update`].
     pub fn update<S: AsRef<[u64]>>(
         &mut self,
@@ -120,9 +84,6 @@ impl IndexFile {
     }
 
     /// As [`Index::insert`].
-    ///
-    /// # Errors
-    /// As [`Index::insert`].
     pub fn insert<K: Key + ?Sized>(
         &mut self,
         name: impl AsRef<[u8]>,
@@ -132,24 +93,15 @@ impl IndexFile {
     }
 
     /// As [`Index::merge`]; see also [`merge_in_parts`](Self::merge_in_parts).
-    ///
-    /// # Errors
-    /// As [`Index::merge`].
     pub fn merge(&mut self, other: &Index, duplicates: Duplicates) -> Result<(), Error> {
         self.index.merge(other, duplicates)
     }
 
     /// As [`Index::rearrange`].
-    ///
-    /// # Errors
-    /// As [`Index::rearrange`].
     pub fn rearrange(&mut self, shape: Option<Shape>) -> Result<(), Error> {
         self.index.rearrange(shape)
     }
 
-    /// As [`Index::seal`].
-    ///
-    /// # Errors
     /// As [`Index::seal`].
     pub fn seal(&mut self) -> Result<(), Error> {
         self.index.seal()

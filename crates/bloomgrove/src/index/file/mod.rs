@@ -22,6 +22,7 @@ mod whole;
 
 pub(super) use manifest::Home;
 pub(crate) use whole::check_file;
+pub use whole::open_checked;
 
 use std::ops::Deref;
 use std::path::Path;
@@ -32,13 +33,12 @@ use super::body::Shape;
 use super::directory::Place;
 use super::segment::Segment;
 use super::{Class, Duplicates, Index, Set, fresh_epoch};
-use crate::format::{Content, Growing, Notes, Origin, Writer, lock_target};
+use crate::format::{Content, Growing, Origin, Writer, lock_target};
 use crate::{Error, Filter};
 
 /// Below this size nobody minds what is no longer used.
 const SMALL_FILE: u64 = 1 << 20;
 /// Nobody else may write to an index that nobody named: it would not be trusted.
-#[cfg(unix)]
 const PRIVATE: u32 = 0o755;
 /// Around the two sections of a segment.
 const PADDING: u64 = 2 * 4096;
@@ -77,7 +77,6 @@ const PADDING: u64 = 2 * 4096;
 pub struct IndexFile {
     index: Index,
     file: Growing,
-    notes: Notes,
 }
 
 impl Deref for IndexFile {
@@ -95,78 +94,21 @@ impl IndexFile {
     /// # Errors
     /// As [`Index::open`]; [`Error::Busy`] while another process has it open to change.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
-        Self::open_at(path.as_ref(), Origin::Named)
-    }
-
-    /// As [`open`](Self::open), of an index that nobody named; see [`Index::open_own`].
-    ///
-    /// # Errors
-    /// As [`open`](Self::open).
-    pub fn open_own(path: impl AsRef<Path>) -> Result<Self, Error> {
-        Self::open_at(path.as_ref(), Origin::Implicit)
-    }
-
-    fn open_at(path: &Path, origin: Origin) -> Result<Self, Error> {
-        let file = Growing::open_to_change(path, Content::Index, origin)?;
-        let (index, notes) = Index::of(&file).map_err(Error::in_file(path))?;
-        Ok(Self { index, file, notes })
+        open_from(path.as_ref(), Origin::Named)
     }
 
     /// Saves an index to a file, whole, and opens that to be changed.
     ///
     /// # Errors
     /// As [`Index::save`] and [`open`](Self::open).
-    pub fn create(path: impl AsRef<Path>, index: &Index, notes: Notes) -> Result<Self, Error> {
-        Self::create_as(path.as_ref(), index, notes, Origin::Named, None)
-    }
-
-    /// As [`create`](Self::create), for nobody whom this mode (as of `chmod`) does not let
-    /// read: an index tells much of its sets.
-    ///
-    /// # Errors
-    /// As [`create`](Self::create).
-    #[cfg(unix)]
-    pub fn create_for(
-        path: impl AsRef<Path>,
-        index: &Index,
-        notes: Notes,
-        mode: u32,
-    ) -> Result<Self, Error> {
-        Self::create_as(path.as_ref(), index, notes, Origin::Named, Some(mode))
-    }
-
-    /// As [`create_for`](Self::create_for), where nobody named the file; see
-    /// [`Index::open_own`]. Nobody else can write to it.
-    ///
-    /// # Errors
-    /// As [`create`](Self::create).
-    #[cfg(unix)]
-    pub fn create_own(
-        path: impl AsRef<Path>,
-        index: &Index,
-        notes: Notes,
-        mode: u32,
-    ) -> Result<Self, Error> {
-        let mode = Some(mode & PRIVATE);
-        Self::create_as(path.as_ref(), index, notes, Origin::Implicit, mode)
-    }
-
-    fn create_as(
-        path: &Path,
-        index: &Index,
-        notes: Notes,
-        origin: Origin,
-        mode: Option<u32>,
-    ) -> Result<Self, Error> {
-        let _nobody_else = lock_target(path, origin).map_err(Error::in_file(path))?;
-        Self::write_anew(path, index, notes, origin, mode)
+    pub fn create(path: impl AsRef<Path>, index: &Index) -> Result<Self, Error> {
+        create_from(path.as_ref(), index, Origin::Named, None)
     }
 
     /// Whoever calls this holds the lock of the file that is there.
     fn write_anew(
         path: &Path,
         index: &Index,
-        notes: Notes,
         origin: Origin,
         mode: Option<u32>,
     ) -> Result<Self, Error> {
@@ -178,20 +120,11 @@ impl IndexFile {
         #[cfg(not(unix))]
         let _ = mode;
         writer.lock()?;
-        index.write_whole(&mut writer, &notes)?;
+        index.write_whole(&mut writer)?;
         let file = Growing::of_file(path, writer.persist()?, Content::Index, origin)
             .map_err(Error::in_file(path))?;
-        let (index, notes) = Index::of(&file).map_err(Error::in_file(path))?;
-        Ok(Self { index, file, notes })
-    }
-
-    /// Lets nobody read or write the file from now on whom this mode does not let.
-    ///
-    /// # Errors
-    /// [`Error::Io`], naming the file.
-    #[cfg(unix)]
-    pub fn restrict(&self, mode: u32) -> Result<(), Error> {
-        self.file.restrict(mode)
+        let index = Index::of(&file).map_err(Error::in_file(path))?;
+        Ok(Self { index, file })
     }
 
     /// The file.
@@ -199,19 +132,9 @@ impl IndexFile {
         self.file.path()
     }
 
-    /// What was noted about the index.
-    pub fn notes(&self) -> &Notes {
-        &self.notes
-    }
-
-    /// Notes something else, from the next commit on.
-    pub fn set_notes(&mut self, notes: Notes) {
-        self.notes = notes;
-    }
-
     /// How many bytes of filters the next commit has to write at least: they are in memory.
     pub fn pending_bytes(&self) -> u64 {
-        let pending = self.index.segments();
+        let pending = self.index.all_segments();
         let pending = pending.filter(|(_, segment)| segment.home().is_none());
         pending.map(|(_, segment)| segment.bytes()).sum()
     }
@@ -252,7 +175,7 @@ impl IndexFile {
                 let rest: Vec<&Segment> = class.segments[kept[c]..].iter().collect();
                 records.extend(self.index.write_segments(&mut writer, c, class, &rest)?);
             }
-            let manifest = self.index.manifest(records, &self.notes);
+            let manifest = self.index.manifest(records);
             let number = self.file.number() + 1;
             let end = writer.commit(number, &manifest.to_bytes())?;
             Ok((manifest, number, end))
@@ -289,7 +212,7 @@ impl IndexFile {
         mut tag: impl FnMut(&Set<'_>) -> Vec<u8>,
     ) -> Result<(), Error> {
         self.index.check_merge(other, duplicates)?;
-        for (class, segment) in other.segments() {
+        for (class, segment) in other.all_segments() {
             segment.each_filter(|slot, words| {
                 let filter = Filter::from_words(class.params.clone(), words)?;
                 let tag = tag(&segment.set(slot));
@@ -341,9 +264,8 @@ impl IndexFile {
     /// [`Error::Io`], naming the file, and [`Error::Replaced`]. The file is then as it was.
     pub fn compact(&mut self) -> Result<(), Error> {
         self.check_current()?;
-        let notes = self.notes.clone();
         let origin = self.file.origin();
-        *self = Self::write_anew(self.file.path(), &self.index, notes, origin, None)?;
+        *self = Self::write_anew(self.file.path(), &self.index, origin, None)?;
         Ok(())
     }
 
@@ -351,7 +273,7 @@ impl IndexFile {
     fn is_wasteful(&self) -> bool {
         let used: u64 = self
             .index
-            .segments()
+            .all_segments()
             .filter(|(_, segment)| segment.home().is_some())
             .map(|(_, segment)| {
                 // What is dead in a segment is as good as gone.
@@ -362,6 +284,40 @@ impl IndexFile {
             .sum();
         self.file.end() > SMALL_FILE.max(2 * used)
     }
+}
+
+/// As [`IndexFile::open`]. An index that nobody named ([`Origin::Implicit`]) lies where a
+/// program always looks, beside data that may have come from anywhere: links are not
+/// followed, and a file that others own, can write to or have under another name is refused.
+pub fn open_from(path: &Path, origin: Origin) -> Result<IndexFile, Error> {
+    let file = Growing::open_to_change(path, Content::Index, origin)?;
+    let index = Index::of(&file).map_err(Error::in_file(path))?;
+    Ok(IndexFile { index, file })
+}
+
+/// As [`IndexFile::create`], for nobody whom this mode (as of `chmod`) does not let
+/// read: an index tells much of its sets. Nobody else can write to one that nobody named.
+pub fn create_from(
+    path: &Path,
+    index: &Index,
+    origin: Origin,
+    mode: Option<u32>,
+) -> Result<IndexFile, Error> {
+    let mode = match origin {
+        Origin::Named => mode,
+        Origin::Implicit => mode.map(|mode| mode & PRIVATE),
+    };
+    let _nobody_else = lock_target(path, origin).map_err(Error::in_file(path))?;
+    IndexFile::write_anew(path, index, origin, mode)
+}
+
+/// Lets nobody read or write the file from now on whom this mode does not let.
+///
+/// # Errors
+/// [`Error::Io`], naming the file.
+#[cfg(unix)]
+pub fn restrict(file: &IndexFile, mode: u32) -> Result<(), Error> {
+    file.file.restrict(mode)
 }
 
 impl Class {

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::manifest::{self, Manifest, Record};
 use super::pack;
 use crate::Error;
-use crate::format::{Content, Durable, Growing, Kind, Notes, Origin, Report, Writer, lock_target};
+use crate::format::{Content, Durable, Growing, Kind, Origin, Report, Writer, lock_target};
 use crate::index::body::Shape;
 use crate::index::directory::Directory;
 use crate::index::segment::Segment;
@@ -21,47 +21,11 @@ impl Index {
     /// # Errors
     /// When the file cannot be read, is damaged, or holds something else.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
-        Ok(Self::open_with_notes(path)?.0)
-    }
-
-    /// As [`open`](Self::open), with the notes of the file.
-    ///
-    /// # Errors
-    /// As [`open`](Self::open).
-    pub fn open_with_notes(path: impl AsRef<Path>) -> Result<(Self, Notes), Error> {
         let file = Growing::open(path.as_ref(), Content::Index, Origin::Named)?;
         Self::of(&file).map_err(Error::in_file(file.path()))
     }
 
-    /// As [`open`](Self::open), after reading the whole file and checking every sum: a disk
-    /// that has lost bits can make a present key look absent.
-    ///
-    /// # Errors
-    /// As [`open`](Self::open).
-    pub fn open_checked(path: impl AsRef<Path>) -> Result<(Self, Notes), Error> {
-        Self::open_at(path.as_ref(), Origin::Named)
-    }
-
-    /// As [`open_checked`](Self::open_checked), of an index that nobody named: it lies where a
-    /// program always looks, beside data that may have come from anywhere. Links are not
-    /// followed, and a file that others own, can write to or have under another name is refused.
-    ///
-    /// # Errors
-    /// As [`open`](Self::open).
-    pub fn open_own(path: impl AsRef<Path>) -> Result<(Self, Notes), Error> {
-        Self::open_at(path.as_ref(), Origin::Implicit)
-    }
-
-    fn open_at(path: &Path, origin: Origin) -> Result<(Self, Notes), Error> {
-        let file = Growing::open(path, Content::Index, origin)?;
-        let open = || {
-            file.check_all()?;
-            Self::of(&file)
-        };
-        open().map_err(Error::in_file(file.path()))
-    }
-
-    pub(super) fn of(file: &Growing) -> Result<(Self, Notes), Error> {
+    pub(super) fn of(file: &Growing) -> Result<Self, Error> {
         let bytes = file.manifest()?;
         let manifest = Manifest::from_bytes(bytes.as_ref())
             .map_err(|what| Error::corrupt(Kind::Manifest.name(), 0, what))?;
@@ -92,11 +56,12 @@ impl Index {
             let what = "a set has a number that none has yet";
             return Err(Error::corrupt(Kind::Labels.name(), 0, what));
         }
-        Ok((index, manifest.notes))
+        index.notes = manifest.notes;
+        Ok(index)
     }
 
     fn sets_and_slices(&self) -> usize {
-        self.segments().map(|(_, segment)| segment.len()).sum()
+        self.all_segments().map(|(_, segment)| segment.len()).sum()
     }
 
     /// Writes the index to a file, replacing it whole or not at all.
@@ -105,18 +70,10 @@ impl Index {
     /// [`Error::Io`], naming the file; [`Error::Busy`] while another process has the index
     /// that is there open to change. The old file is then as it was.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
-        self.save_with(path, &Notes::new())
-    }
-
-    /// As [`save`](Self::save), with notes for whoever opens it.
-    ///
-    /// # Errors
-    /// As [`save`](Self::save).
-    pub fn save_with(&self, path: impl AsRef<Path>, notes: &Notes) -> Result<(), Error> {
         let path = path.as_ref();
         let _nobody_else = lock_target(path, Origin::Named).map_err(Error::in_file(path))?;
         let mut writer = Writer::create(path, Content::Index)?;
-        self.write_whole(&mut writer, notes)?;
+        self.write_whole(&mut writer)?;
         writer.persist()?;
         Ok(())
     }
@@ -141,7 +98,7 @@ impl Index {
     /// [`Error::Io`] when `out` refuses; [`Error::OutOfMemory`].
     pub fn write_to(&self, mut out: impl Write) -> Result<(), Error> {
         let mut writer = Writer::in_memory(Content::Index)?;
-        self.write_whole(&mut writer, &Notes::new())?;
+        self.write_whole(&mut writer)?;
         out.write_all(&writer.into_bytes()?)
             .map_err(Error::io("writing"))
     }
@@ -152,21 +109,17 @@ impl Index {
     /// When they are damaged, or those of something else.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
         let file = Growing::of_bytes(bytes, Content::Index)?;
-        Ok(Self::of(&file)?.0)
+        Self::of(&file)
     }
 
     /// Every class as one segment, and the commit.
-    pub(super) fn write_whole<W: Durable>(
-        &self,
-        writer: &mut Writer<W>,
-        notes: &Notes,
-    ) -> Result<u64, Error> {
+    pub(super) fn write_whole<W: Durable>(&self, writer: &mut Writer<W>) -> Result<u64, Error> {
         let mut records = Vec::new();
         for (c, class) in self.classes.iter().enumerate() {
             let segments: Vec<&Segment> = class.segments.iter().collect();
             records.extend(self.write_segments(writer, c, class, &segments)?);
         }
-        let manifest = self.manifest(records, notes);
+        let manifest = self.manifest(records);
         writer.commit(0, &manifest.to_bytes())
     }
 
@@ -195,7 +148,7 @@ impl Index {
             let sets: usize = plain.iter().map(|segment| segment.len()).sum();
             let ones: u64 = plain.iter().map(|segment| segment.ones()).sum();
             let density = planner::density(&class.params, sets, ones);
-            let planned = planner::plan(&class.params, sets, density).shape;
+            let planned = planner::choose_shape(&class.params, sets, density).shape;
             let shape = self.fixed.unwrap_or(planned);
             let home = pack::write(writer, &class.params, &plain, shape)?;
             records.push(Record {
@@ -207,7 +160,7 @@ impl Index {
         Ok(records)
     }
 
-    pub(super) fn manifest(&self, segments: Vec<Record>, notes: &Notes) -> Manifest {
+    pub(super) fn manifest(&self, segments: Vec<Record>) -> Manifest {
         Manifest {
             next_id: self.next_id,
             sets: self.len as u64,
@@ -215,9 +168,20 @@ impl Index {
             fixed: self.fixed,
             classes: self.params().cloned().collect(),
             segments,
-            notes: notes.clone(),
+            notes: self.notes.clone(),
         }
     }
+}
+
+/// As [`Index::open`], after reading the whole file and checking every sum: a disk
+/// that has lost bits can make a present key look absent.
+pub fn open_checked(path: &Path, origin: Origin) -> Result<Index, Error> {
+    let file = Growing::open(path, Content::Index, origin)?;
+    let open = || {
+        file.check_all()?;
+        Index::of(&file)
+    };
+    open().map_err(Error::in_file(file.path()))
 }
 
 /// The part of `verify` that knows indexes.
@@ -225,9 +189,9 @@ pub(crate) fn check_file(path: &Path) -> Result<Report, Error> {
     let file = Growing::open(path, Content::Index, Origin::Named)?;
     let check = || {
         let report = file.check_all()?;
-        let (index, _) = Index::of(&file)?;
+        let index = Index::of(&file)?;
         let wrong = |what: String| Error::corrupt(Kind::Bits.name(), 0, what);
-        for (class, segment) in index.segments() {
+        for (class, segment) in index.all_segments() {
             segment.check(&class.params).map_err(wrong)?;
         }
         let directory = Directory::of(&index);

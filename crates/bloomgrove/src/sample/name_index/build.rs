@@ -12,7 +12,7 @@
 
 use std::ops::{ControlFlow, Range};
 
-use super::{IndexOptions, Plan, Progress, Segment};
+use super::{NameIndexOptions, Progress, Segment, SegmentLayout};
 use crate::bits::{Packer, Words};
 use crate::format::Store;
 use crate::hash::Key;
@@ -40,12 +40,12 @@ impl Segment {
         params: &Params,
         namespace: &Namespace,
         part: usize,
-        options: IndexOptions,
+        options: NameIndexOptions,
         progress: Progress,
     ) -> Result<Self, Error> {
         let names = namespace.parts()[part].len();
-        let plan = Plan::new(params, names, options.second)?;
-        let mut words = Words::zeroed(usize::try_from(plan.words).unwrap_or(usize::MAX))?;
+        let layout = SegmentLayout::new(params, names, options.second)?;
+        let mut words = Words::zeroed(usize::try_from(layout.words).unwrap_or(usize::MAX))?;
         let mut room = words.as_mut();
         let mut sink = |piece: &[u64]| {
             let (now, later) = std::mem::take(&mut room).split_at_mut(piece.len());
@@ -53,8 +53,10 @@ impl Segment {
             room = later;
             Ok(())
         };
-        write(params, namespace, part, plan, options, progress, &mut sink)?;
-        Ok(Self::new(plan, Store::Owned(words)))
+        write(
+            params, namespace, part, layout, options, progress, &mut sink,
+        )?;
+        Ok(Self::new(layout, Store::Owned(words)))
     }
 }
 
@@ -63,8 +65,8 @@ pub(super) fn write(
     params: &Params,
     namespace: &Namespace,
     part: usize,
-    plan: Plan,
-    options: IndexOptions,
+    layout: SegmentLayout,
+    options: NameIndexOptions,
     progress: Progress,
     sink: Sink,
 ) -> Result<(), Error> {
@@ -72,21 +74,21 @@ pub(super) fn write(
     let work = Build {
         params,
         namespace,
-        ranks: start..start + plan.names,
-        plan,
-        threads: match plan.names {
+        ranks: start..start + layout.names,
+        layout,
+        threads: match layout.names {
             ..FEW => 1,
             _ => std::thread::available_parallelism().map_or(1, usize::from),
         },
     };
     // Twice: the shares of a round grow by doubling.
     let fits = |size: u64| {
-        let rounds = (2 * plan.names)
+        let rounds = (2 * layout.names)
             .saturating_mul(size)
             .div_ceil(options.memory.max(1));
         rounds.min(MOST_ROUNDS)
     };
-    if work.place_width(fits(8)) + plan.width <= 64 {
+    if work.place_width(fits(8)) + layout.width <= 64 {
         work.write::<u64>(fits(8), progress, sink)
     } else {
         work.write::<u128>(fits(16), progress, sink)
@@ -135,7 +137,7 @@ struct Build<'a> {
     params: &'a Params,
     namespace: &'a Namespace,
     ranks: Range<u64>,
-    plan: Plan,
+    layout: SegmentLayout,
     threads: usize,
 }
 
@@ -143,9 +145,9 @@ impl Build<'_> {
     /// Buckets of a round, and of one of its shares.
     fn buckets(&self, rounds: u64) -> (u64, u64) {
         let round = self
-            .plan
+            .layout
             .buckets
-            .div_ceil(rounds.clamp(1, self.plan.buckets));
+            .div_ceil(rounds.clamp(1, self.layout.buckets));
         (round, round.div_ceil(SHARES))
     }
 
@@ -154,15 +156,15 @@ impl Build<'_> {
     }
 
     fn write<N: Number>(&self, rounds: u64, progress: Progress, sink: Sink) -> Result<(), Error> {
-        let plan = self.plan;
+        let layout = self.layout;
         let (round, share) = self.buckets(rounds);
-        let width = plan.width;
+        let width = layout.width;
         let mut entries = Packing::new(width, &mut *sink);
-        let mut counts = zeros(plan.buckets)?;
-        let total = plan.buckets.div_ceil(round) * plan.names;
-        for (number, first) in (0..plan.buckets).step_by(round as usize).enumerate() {
-            let buckets = first..plan.buckets.min(first + round);
-            let done = number as u64 * plan.names;
+        let mut counts = zeros(layout.buckets)?;
+        let total = layout.buckets.div_ceil(round) * layout.names;
+        for (number, first) in (0..layout.buckets).step_by(round as usize).enumerate() {
+            let buckets = first..layout.buckets.min(first + round);
+            let done = number as u64 * layout.names;
             let mut told = |names| progress(done + names, total);
             let shares = self.shares::<N>(buckets, share, &mut told)?;
             let sort = |at: u64| {
@@ -190,7 +192,7 @@ impl Build<'_> {
             }
         }
         entries.finish()?;
-        let mut offsets = Packing::new(plan.offset_width, sink);
+        let mut offsets = Packing::new(layout.offset_width, sink);
         let mut offset = 0;
         offsets.push(0)?;
         for count in counts {
@@ -242,7 +244,7 @@ impl Build<'_> {
             });
             if full {
                 return Err(Error::OutOfMemory {
-                    bytes: self.plan.names.saturating_mul(size_of::<N>() as u64),
+                    bytes: self.layout.names.saturating_mul(size_of::<N>() as u64),
                 });
             }
             at = end;
@@ -260,8 +262,8 @@ impl Build<'_> {
         shares: &mut [Vec<N>],
     ) -> bool {
         let mut full = false;
-        let plan = self.plan;
-        let (shift, width) = (plan.shift, plan.width);
+        let layout = self.layout;
+        let (shift, width) = (layout.shift, layout.width);
         // A division by a number that is not known before costs as much as the hash.
         let exact = share.is_power_of_two().then(|| share.trailing_zeros());
         self.each(ranks, |rank, first, second| {
@@ -275,8 +277,8 @@ impl Build<'_> {
                 None => bucket / share,
             };
             let place = first & ((1 << shift) - 1);
-            let second = if plan.second > 0 { second } else { 0 };
-            let entry = (rank << shift | place) << plan.second | second;
+            let second = if layout.second > 0 { second } else { 0 };
+            let entry = (rank << shift | place) << layout.second | second;
             let number = N::new(bucket - at * share, entry, width);
             let shares = &mut shares[at as usize];
             if shares.len() == shares.capacity()

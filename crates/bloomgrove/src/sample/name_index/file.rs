@@ -6,7 +6,7 @@ use std::path::Path;
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-use super::{IndexOptions, NameIndex, Plan, Progress, Segment, build};
+use super::{NameIndex, NameIndexOptions, Progress, Segment, SegmentLayout, build};
 use crate::format::{Content, Durable, Growing, Kind, Origin, Report, Store, Writer, lock_target};
 use crate::sample::namespace::{Integers, Lines, Namespace, Part, Spelling};
 use crate::{Error, Params};
@@ -100,12 +100,12 @@ impl NameIndex {
     /// that memory does not hold. Opens it.
     ///
     /// # Errors
-    /// As [`build_with`](Self::build_with) and [`save`](Self::save).
+    /// As [`build`](Self::build) and [`save`](Self::save), and the error of `progress`.
     pub fn build_to(
         path: impl AsRef<Path>,
         params: &Params,
         namespace: &Namespace,
-        options: IndexOptions,
+        options: NameIndexOptions,
         progress: Progress,
     ) -> Result<Self, Error> {
         let path = path.as_ref();
@@ -155,7 +155,10 @@ impl NameIndex {
             }
             homes.truncate(growth.kept);
             index.segments.truncate(growth.kept);
-            let options = index.options.memory(memory);
+            let options = NameIndexOptions {
+                memory,
+                ..index.options
+            };
             let (params, fresh, added) = (&index.params, &growth.fresh, growth.added);
             let used = index.bytes() + fresh.bytes();
             if file.end() > 2 * used + SPARE {
@@ -185,17 +188,19 @@ fn write_parts<W: Durable>(
     writer: &mut Writer<W>,
     params: &Params,
     namespace: &Namespace,
-    options: IndexOptions,
+    options: NameIndexOptions,
     progress: Progress,
 ) -> Result<Vec<Home>, Error> {
     (0..namespace.parts().len())
         .map(|part| {
             let names = &namespace.parts()[part];
-            let plan = Plan::new(params, names.len(), options.second)?;
+            let layout = SegmentLayout::new(params, names.len(), options.second)?;
             write_part(writer, names, |writer| {
-                writer.begin(Kind::Bits, plan.words * 8)?;
+                writer.begin(Kind::Bits, layout.words * 8)?;
                 let mut sink = |words: &[u64]| writer.append_words(words);
-                build::write(params, namespace, part, plan, options, progress, &mut sink)?;
+                build::write(
+                    params, namespace, part, layout, options, progress, &mut sink,
+                )?;
                 writer.end()
             })
         })
@@ -240,7 +245,7 @@ fn write_part<W: Durable>(
 fn manifest(
     params: &Params,
     namespace: &Namespace,
-    options: IndexOptions,
+    options: NameIndexOptions,
     homes: &[Home],
 ) -> Vec<u8> {
     let params = params.to_bytes();
@@ -292,9 +297,9 @@ fn read(file: &Growing) -> Result<(NameIndex, Vec<Home>), Error> {
     if !bounded && bounds != (0..0) {
         return Err(corrupt("bounds without a flag"));
     }
-    let options = IndexOptions {
+    let options = NameIndexOptions {
         second,
-        ..IndexOptions::default()
+        ..NameIndexOptions::default()
     };
     let names = homes
         .iter()
@@ -303,12 +308,12 @@ fn read(file: &Growing) -> Result<(NameIndex, Vec<Home>), Error> {
     let segments = homes
         .iter()
         .map(|home| {
-            let plan = Plan::new(&params, home.names.get(), second)?;
+            let layout = SegmentLayout::new(&params, home.names.get(), second)?;
             let words = file.words(home.index.get())?;
-            if words.as_ref().len() as u64 != plan.words {
+            if words.as_ref().len() as u64 != layout.words {
                 return Err(corrupt("an index has a wrong length"));
             }
-            Ok(Segment::new(plan, Store::Mapped(words)))
+            Ok(Segment::new(layout, Store::Mapped(words)))
         })
         .collect::<Result<Vec<_>, Error>>()?;
     file.expect_jumps();

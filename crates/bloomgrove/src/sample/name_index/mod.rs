@@ -42,8 +42,7 @@ const FEWEST_BUCKETS: u64 = 1024;
 
 /// How to build a [`NameIndex`].
 #[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub struct IndexOptions {
+pub struct NameIndexOptions {
     /// Keep each name's second position: more memory, far fewer tests. The default.
     pub second: bool,
     /// Bytes to use while building, beside the index itself and 4 bytes for each of its buckets.
@@ -51,26 +50,12 @@ pub struct IndexOptions {
     pub memory: u64,
 }
 
-impl Default for IndexOptions {
+impl Default for NameIndexOptions {
     fn default() -> Self {
         Self {
             second: true,
             memory: 1 << 30,
         }
-    }
-}
-
-impl IndexOptions {
-    /// Without second positions: the smallest index.
-    pub fn lean(mut self) -> Self {
-        self.second = false;
-        self
-    }
-
-    /// Uses this many bytes while building, beside the index itself.
-    pub fn memory(mut self, bytes: u64) -> Self {
-        self.memory = bytes;
-        self
     }
 }
 
@@ -80,12 +65,12 @@ pub type Progress<'p> = &'p mut dyn FnMut(u64, u64) -> Result<(), Error>;
 /// The names of a namespace by their first position, for all filters of equal [`Params`].
 ///
 /// ```
-/// use bloomgrove::sample::{IndexOptions, NameIndex, Namespace, Sampler};
+/// use bloomgrove::sample::{NameIndexOptions, NameIndex, Namespace, Sampler};
 /// use bloomgrove::{Filter, Params};
 ///
 /// let params = Params::for_items(1000, 0.001)?;
 /// let names = Namespace::range(0..100_000)?;
-/// let index = NameIndex::build(&params, names, IndexOptions::default())?;
+/// let index = NameIndex::build(&params, names, NameIndexOptions::default())?;
 ///
 /// let mut filter = Filter::new(params)?;
 /// filter.insert_batch(&[17u64, 204, 90_000]);
@@ -97,7 +82,7 @@ pub type Progress<'p> = &'p mut dyn FnMut(u64, u64) -> Result<(), Error>;
 pub struct NameIndex {
     params: Params,
     namespace: Namespace,
-    options: IndexOptions,
+    options: NameIndexOptions,
     /// One for each part of the namespace.
     segments: Vec<Segment>,
 }
@@ -111,23 +96,10 @@ impl NameIndex {
     pub fn build(
         params: &Params,
         namespace: Namespace,
-        options: IndexOptions,
-    ) -> Result<Self, Error> {
-        Self::build_with(params, namespace, options, &mut |_, _| Ok(()))
-    }
-
-    /// As [`build`](Self::build), telling how far it is.
-    ///
-    /// # Errors
-    /// As there, and that of `progress`.
-    pub fn build_with(
-        params: &Params,
-        namespace: Namespace,
-        options: IndexOptions,
-        progress: Progress,
+        options: NameIndexOptions,
     ) -> Result<Self, Error> {
         namespace.check_family(params)?;
-        let segments = Self::segments_of(params, &namespace, options, progress)?;
+        let segments = Self::segments_of(params, &namespace, options, &mut |_, _| Ok(()))?;
         Ok(Self {
             params: params.clone(),
             namespace,
@@ -139,7 +111,7 @@ impl NameIndex {
     fn segments_of(
         params: &Params,
         namespace: &Namespace,
-        options: IndexOptions,
+        options: NameIndexOptions,
         progress: Progress,
     ) -> Result<Vec<Segment>, Error> {
         (0..namespace.parts().len())
@@ -173,11 +145,11 @@ impl NameIndex {
     pub fn size(
         params: &Params,
         namespace: &Namespace,
-        options: IndexOptions,
+        options: NameIndexOptions,
     ) -> Result<u64, Error> {
         let mut bytes = namespace.bytes();
         for part in namespace.parts() {
-            bytes += Plan::new(params, part.len(), options.second)?.words * 8;
+            bytes += SegmentLayout::new(params, part.len(), options.second)?.words * 8;
         }
         Ok(bytes)
     }
@@ -194,7 +166,9 @@ impl NameIndex {
 
     /// Whether each name's second position is there.
     pub fn has_second(&self) -> bool {
-        self.segments.iter().all(|segment| segment.plan.second > 0)
+        self.segments
+            .iter()
+            .all(|segment| segment.layout.second > 0)
     }
 
     /// Bytes of the index and the names, in memory or mapped.
@@ -207,8 +181,8 @@ impl NameIndex {
     /// is set.
     pub(in crate::sample) fn live_share(&self, fill: f64) -> f64 {
         let live = self.segments.iter().map(|segment| {
-            let positions = f64::from(segment.plan.shift).exp2();
-            segment.plan.names as f64 * (1.0 - (1.0 - fill).powf(positions))
+            let positions = f64::from(segment.layout.shift).exp2();
+            segment.layout.names as f64 * (1.0 - (1.0 - fill).powf(positions))
         });
         live.sum::<f64>() / self.namespace.len() as f64
     }
@@ -221,14 +195,14 @@ impl NameIndex {
 /// The index of one part of a namespace.
 #[derive(Debug)]
 pub(in crate::sample) struct Segment {
-    plan: Plan,
+    layout: SegmentLayout,
     /// Entries, and then the offsets of the buckets.
     words: Store,
 }
 
 /// How a segment is laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Plan {
+struct SegmentLayout {
     names: u64,
     /// A bucket is 2^shift positions.
     shift: u32,
@@ -244,7 +218,7 @@ struct Plan {
     words: u64,
 }
 
-impl Plan {
+impl SegmentLayout {
     fn new(params: &Params, names: u64, second: bool) -> Result<Self, Error> {
         if names > MOST {
             return Err(Error::namespace(format!(
@@ -287,28 +261,28 @@ impl Plan {
 }
 
 impl Segment {
-    fn new(plan: Plan, words: Store) -> Self {
-        Self { plan, words }
+    fn new(layout: SegmentLayout, words: Store) -> Self {
+        Self { layout, words }
     }
 
     /// How many buckets there are; position p is in bucket `p >> shift`.
     pub(in crate::sample) fn buckets(&self) -> u64 {
-        self.plan.buckets
+        self.layout.buckets
     }
 
     pub(in crate::sample) fn shift(&self) -> u32 {
-        self.plan.shift
+        self.layout.shift
     }
 
     pub(in crate::sample) fn names(&self) -> u64 {
-        self.plan.names
+        self.layout.names
     }
 
     /// The entries of a bucket. A damaged file may name wrong ones, and nothing worse.
     #[inline]
     pub(in crate::sample) fn bucket(&self, bucket: u64) -> Range<u64> {
-        let words = &self.words.as_ref()[self.plan.entries as usize..];
-        let at = |i| packed_get(words, self.plan.offset_width, i).min(self.plan.names);
+        let words = &self.words.as_ref()[self.layout.entries as usize..];
+        let at = |i| packed_get(words, self.layout.offset_width, i).min(self.layout.names);
         let (start, end) = (at(bucket), at(bucket + 1));
         start..end.max(start)
     }
@@ -317,8 +291,8 @@ impl Segment {
     /// that are known of it.
     #[inline]
     pub(in crate::sample) fn candidate(&self, i: u64, bucket: u64, words: &[u64]) -> Option<u64> {
-        let (shift, second) = (self.plan.shift, self.plan.second);
-        let entry = packed_get(self.words.as_ref(), self.plan.width, i);
+        let (shift, second) = (self.layout.shift, self.layout.second);
+        let entry = packed_get(self.words.as_ref(), self.layout.width, i);
         if second > 0 && !is_set(words, entry & ((1 << second) - 1)) {
             return None;
         }
@@ -329,24 +303,24 @@ impl Segment {
                 return None;
             }
         }
-        Some((entry >> (second + shift)).min(self.plan.names - 1))
+        Some((entry >> (second + shift)).min(self.layout.names - 1))
     }
 
     /// An entry of a bucket as it is: the rank of the name, its first position, and its second
     /// if it is kept.
     fn entry(&self, i: u64, bucket: u64) -> (u64, u64, Option<u64>) {
-        let (shift, second) = (self.plan.shift, self.plan.second);
-        let entry = packed_get(self.words.as_ref(), self.plan.width, i);
+        let (shift, second) = (self.layout.shift, self.layout.second);
+        let entry = packed_get(self.words.as_ref(), self.layout.width, i);
         let place = entry >> second & ((1 << shift) - 1);
         let last = entry & ((1 << second) - 1);
-        let rank = (entry >> (second + shift)).min(self.plan.names - 1);
+        let rank = (entry >> (second + shift)).min(self.layout.names - 1);
         (rank, bucket << shift | place, (second > 0).then_some(last))
     }
 
     /// Asks the processor to fetch an entry.
     #[inline]
     pub(in crate::sample) fn prefetch(&self, i: u64) {
-        let bit = i * u64::from(self.plan.width);
+        let bit = i * u64::from(self.layout.width);
         crate::bits::prefetch(self.words.as_ref(), (bit / 64) as usize);
     }
 }

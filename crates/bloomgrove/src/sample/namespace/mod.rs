@@ -271,12 +271,12 @@ impl Namespace {
     }
 
     /// The rank of an integer, if it is in the namespace.
-    pub fn rank_of(&self, number: u64) -> Option<u64> {
+    pub(in crate::sample) fn rank_of(&self, number: u64) -> Option<u64> {
         self.ranked(|part| part.rank_of(number))
     }
 
     /// The rank of a text, if it is in the namespace.
-    pub fn rank_of_text(&self, text: &[u8]) -> Option<u64> {
+    pub(in crate::sample) fn rank_of_text(&self, text: &[u8]) -> Option<u64> {
         self.ranked(|part| part.rank_of_text(text))
     }
 

@@ -9,7 +9,7 @@
 //! Only the entry waits in memory, so what a page learns of a key is the entry and nothing
 //! more: two keys of one page with equal entries are one key. A page of v keys therefore
 //! accepts v / 2^(8 × bytes) of all absent keys on top of what its bits accept;
-//! [`Plan::expected_fpr`] counts that in.
+//! [`Geometry::expected_fpr`] counts that in.
 //!
 //! Source: Buffered Bloom Filters, section 3. There k offsets wait for each key when
 //! building, and the record itself when probing; we keep one entry in both, and derive the
@@ -37,27 +37,27 @@ const SPARSE: f64 = 0.25;
 /// Size, hashing and pages of a buffered filter.
 ///
 /// ```
-/// use bloomgrove::buffered::Plan;
+/// use bloomgrove::buffered::Geometry;
 ///
 /// // 256 MB on disk, three bits a key, pages of one megabyte.
-/// let plan = Plan::builder(256 << 20, 3).page_bytes(1 << 20).build()?;
-/// assert_eq!(plan.pages(), 256);
-/// assert!(plan.expected_fpr(50_000_000) < 0.0025);
+/// let geometry = Geometry::builder(256 << 20, 3).page_bytes(1 << 20).build()?;
+/// assert_eq!(geometry.pages(), 256);
+/// assert!(geometry.expected_fpr(50_000_000) < 0.0025);
 /// # Ok::<(), bloomgrove::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct Geometry {
     params: Params,
     pages: u64,
     page_bytes: u64,
     entry_bytes: u32,
 }
 
-impl Plan {
+impl Geometry {
     /// Starts from the bytes that all pages take on disk and the bits of each key; the rest
     /// has defaults.
-    pub fn builder(bytes: u64, hashes: u32) -> PlanBuilder {
-        PlanBuilder {
+    pub fn builder(bytes: u64, hashes: u32) -> GeometryBuilder {
+        GeometryBuilder {
             bytes,
             hashes,
             layout: Layout::Blocked,
@@ -70,7 +70,7 @@ impl Plan {
         }
     }
 
-    /// A plan for `items` keys at rate `fpr`, in the fewest bytes that are whole pages.
+    /// A geometry for `items` keys at rate `fpr`, in the fewest bytes that are whole pages.
     ///
     /// # Errors
     /// [`Error::Unreachable`] when no filter can be that good or that large.
@@ -141,14 +141,14 @@ impl Plan {
         page_bytes: u64,
         entry_bytes: u32,
     ) -> Result<Self, String> {
-        let plan = Self {
+        let geometry = Self {
             params,
             pages,
             page_bytes,
             entry_bytes,
         };
-        plan.check()?;
-        Ok(plan)
+        geometry.check()?;
+        Ok(geometry)
     }
 
     fn check(&self) -> Result<(), String> {
@@ -191,10 +191,10 @@ fn entries(bytes: u32) -> f64 {
     f64::from(8 * bytes).exp2()
 }
 
-/// Builds a [`Plan`].
+/// Builds a [`Geometry`].
 #[derive(Clone, Debug)]
 #[must_use]
-pub struct PlanBuilder {
+pub struct GeometryBuilder {
     bytes: u64,
     hashes: u32,
     layout: Layout,
@@ -206,7 +206,7 @@ pub struct PlanBuilder {
     items: Option<(u64, f64)>,
 }
 
-impl PlanBuilder {
+impl GeometryBuilder {
     /// Bytes of a page: what is read and written at once. A multiple of 4096.
     pub fn page_bytes(mut self, bytes: u64) -> Self {
         self.page_bytes = Some(bytes);
@@ -214,7 +214,7 @@ impl PlanBuilder {
     }
 
     /// How many bytes of each key wait in memory, 3 to 8. Fewer let more keys wait; see
-    /// [`Plan::expected_fpr`] for the price.
+    /// [`Geometry::expected_fpr`] for the price.
     pub fn entry_bytes(mut self, bytes: u32) -> Self {
         self.entry_bytes = Some(bytes);
         self
@@ -249,7 +249,7 @@ impl PlanBuilder {
     ///
     /// # Errors
     /// [`Error::Params`], naming the rule that is broken.
-    pub fn build(self) -> Result<Plan, Error> {
+    pub fn build(self) -> Result<Geometry, Error> {
         let page_bytes = self.page_bytes.unwrap_or(PAGE.min(self.bytes));
         if page_bytes == 0 || !self.bytes.is_multiple_of(page_bytes) || self.bytes == 0 {
             return Err(Error::params(format!(
@@ -288,11 +288,11 @@ impl PlanBuilder {
             Some(bytes) => bytes,
             None => (4..=8).find(is_long_enough).unwrap_or(8),
         };
-        Plan::from_parts(params, pages, page_bytes, entry_bytes).map_err(Error::params)
+        Geometry::from_parts(params, pages, page_bytes, entry_bytes).map_err(Error::params)
     }
 }
 
-/// The arithmetic of a plan: FORMAT section 14.
+/// The arithmetic of a geometry: FORMAT section 14.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spread {
     pages: u64,

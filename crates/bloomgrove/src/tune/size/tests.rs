@@ -8,18 +8,18 @@ fn the_seeds_formulas() {
 }
 
 #[test]
-fn every_plan_reaches_its_rate_and_little_more() {
+fn every_size_reaches_its_rate_and_little_more() {
     for items in [1, 2, 10, 100, 1000, 123_456, 10_000_000] {
         for fpr in [0.5, 0.1, 0.01, 0.001, 1e-4, 1e-6, 1e-9] {
-            let plan = standard(items, fpr).unwrap();
-            assert!(plan.fpr <= fpr, "{plan:?}");
+            let size = standard(items, fpr).unwrap();
+            assert!(size.fpr <= fpr, "{size:?}");
             if items >= 1000 {
                 let bound = math::optimal_bits(items, fpr) * 1.04 + 64.0;
-                assert!((plan.bits as f64) < bound, "{plan:?} over {bound}");
+                assert!((size.bits as f64) < bound, "{size:?} over {bound}");
             }
-            if let Ok(plan) = blocked(items, fpr) {
-                assert!(plan.fpr <= fpr, "{plan:?}");
-                assert!(plan.params().is_ok());
+            if let Ok(size) = blocked(items, fpr) {
+                assert!(size.fpr <= fpr, "{size:?}");
+                assert!(size.params().is_ok());
             }
         }
     }
@@ -46,9 +46,9 @@ fn the_layout_switches_by_target() {
 
 #[test]
 fn the_first_prime_proposal() {
-    let plan = first_prime(1000).unwrap();
-    assert_eq!((plan.bits, plan.hashes), (3001, 3));
-    assert!((plan.fpr - 0.2525).abs() < 0.001);
+    let size = first_prime(1000).unwrap();
+    assert_eq!((size.bits, size.hashes), (3001, 3));
+    assert!((size.fpr - 0.2525).abs() < 0.001);
     assert!(first_prime(0).is_err());
     assert!(first_prime(u64::MAX / 2).is_err());
 }
@@ -63,9 +63,9 @@ fn sixty_four_bits_are_refused_where_they_are_too_few() {
         message.contains("64 bits") && message.contains("xxh3-128"),
         "{message}"
     );
-    let plan = recommend(items, fpr).unwrap();
-    assert_eq!(plan.family, Family::Xxh3Wide);
-    assert!(plan.why.contains("128"));
+    let size = recommend(items, fpr).unwrap();
+    assert_eq!(size.family, Family::Xxh3Wide);
+    assert!(size.why.contains("128"));
 }
 
 #[test]
@@ -92,8 +92,8 @@ fn blocked_filters_are_found_wherever_there_is_one() {
         (2_000_000_000_000, 0.01),
         (1000, 0.999),
     ] {
-        let plan = blocked(items, fpr).unwrap();
-        assert!(plan.fpr <= fpr && plan.params().is_ok(), "{plan:?}");
+        let size = blocked(items, fpr).unwrap();
+        assert!(size.fpr <= fpr && size.params().is_ok(), "{size:?}");
     }
     for layout in [None, Some(Layout::Standard), Some(Layout::Blocked)] {
         assert!(choose(u64::MAX, 0.01, layout, None).is_err());

@@ -1,0 +1,375 @@
+//! The size and kind of a filter, from the number of keys and the wanted rate.
+
+use super::math;
+use crate::bits::LINE_BITS;
+use crate::hash::Family;
+use crate::hash::prime::first_prime_from;
+use crate::{Error, Layout, MAX_BITS, MAX_BLOCKED_HASHES, MAX_HASHES, Params};
+
+/// Blocked is recommended while it needs at most this many times the bits.
+const BLOCKED_WORTH: f64 = 1.10;
+/// One hash less in a standard filter is worth this many times the bits: it
+/// spares a memory access and turns absent keys away sooner.
+const FEWER_WORTH: f64 = 1.005;
+/// Eight hashes make the fastest blocked filter; worth this many times the bits.
+const EIGHT_WORTH: f64 = 1.02;
+/// Two keys with the same digest are a false positive no number of bits can
+/// mend; they may make up this share of the wanted rate.
+const COLLISION_SHARE: f64 = 0.01;
+
+/// A size and kind of filter, with what to expect of it.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Recommendation {
+    /// How many keys it is for.
+    pub items: u64,
+    /// How many bits.
+    pub bits: u64,
+    /// How many of them each key sets.
+    pub hashes: u32,
+    /// Where.
+    pub layout: Layout,
+    /// By which family.
+    pub family: Family,
+    /// How often an absent key is accepted once all keys are in.
+    pub fpr: f64,
+    /// Why this one.
+    pub why: String,
+}
+
+impl Recommendation {
+    /// The parameters of such a filter.
+    ///
+    /// # Errors
+    /// [`Error::Params`], if the size was changed into an impossible one.
+    pub fn params(&self) -> Result<Params, Error> {
+        Params::builder(self.bits, self.hashes)
+            .layout(self.layout)
+            .family(self.family.clone())
+            .build()
+    }
+}
+
+impl Params {
+    /// What [`recommend`] says for `items` keys at false-positive rate `fpr`.
+    ///
+    /// # Errors
+    /// [`Error::Unreachable`] when no filter can be that good or that large.
+    pub fn for_items(items: u64, fpr: f64) -> Result<Self, Error> {
+        recommend(items, fpr)?.params()
+    }
+}
+
+/// The filter to take for `items` keys at false-positive rate `fpr`.
+///
+/// ```
+/// let size = bloomgrove::tune::recommend(1_000_000, 1e-4)?;
+/// assert_eq!(size.layout, bloomgrove::Layout::Standard);
+/// assert!(size.fpr <= 1e-4 && (size.bits as f64) < 19.3e6);
+/// println!("{}", size.why);
+/// # Ok::<(), bloomgrove::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Unreachable`] when the rate is out of range, or no filter is that large
+/// or that good.
+pub fn recommend(items: u64, fpr: f64) -> Result<Recommendation, Error> {
+    choose(items, fpr, None, None)
+}
+
+/// As [`recommend`], with layout or family already decided.
+///
+/// # Errors
+/// [`Error::Unreachable`], also when the family has too few bits for the rate.
+pub fn choose(
+    items: u64,
+    fpr: f64,
+    layout: Option<Layout>,
+    family: Option<Family>,
+) -> Result<Recommendation, Error> {
+    check_target(items, fpr)?;
+    let (family, family_why) = match family {
+        Some(family) => (check_family(items, fpr, family)?, None),
+        None => default_family(items, fpr),
+    };
+    let mut size = match layout {
+        Some(Layout::Standard) => standard(items, fpr)?,
+        Some(Layout::Blocked) => blocked(items, fpr)?,
+        None => {
+            let mut plain = standard(items, fpr)?;
+            match blocked(items, fpr) {
+                Ok(mut lined) => {
+                    let more = lined.bits as f64 / plain.bits as f64;
+                    let percent = (more - 1.0) * 100.0;
+                    if more <= BLOCKED_WORTH {
+                        lined.why = format!(
+                            "blocked costs {percent:.1} % more bits than standard at this rate, \
+                             and asks the memory once a key instead of up to {} times",
+                            plain.hashes
+                        );
+                        lined
+                    } else {
+                        plain.why = format!(
+                            "standard needs the fewest bits; blocked would be faster and cost \
+                             {percent:.1} % more of them"
+                        );
+                        plain
+                    }
+                }
+                Err(_) => {
+                    plain.why = "standard: no blocked filter reaches this rate".into();
+                    plain
+                }
+            }
+        }
+    };
+    size.family = family;
+    if let Some(why) = family_why {
+        size.why = format!("{}; {why}", size.why);
+    }
+    Ok(size)
+}
+
+/// How often a filter of this size accepts an absent key once `items` keys are in.
+pub fn expected_fpr(layout: Layout, bits: u64, hashes: u32, items: u64) -> f64 {
+    match layout {
+        Layout::Standard => math::standard_fpr(bits, hashes, items),
+        Layout::Blocked => math::blocked_fpr(bits, hashes, items),
+    }
+}
+
+/// How often a filter of which so many bits are set accepts an absent key. Of the blocked layout as
+/// if its lines were filled by chance: [`Filter::expected_fpr`](crate::Filter::expected_fpr)
+/// looks at them.
+pub fn fpr_of_ones(params: &Params, ones: u64) -> f64 {
+    let (bits, hashes) = (params.bits(), params.hashes());
+    let fill = params.fill(ones);
+    match params.layout() {
+        Layout::Standard => fill.powi(hashes as i32),
+        layout => {
+            let items = math::items_for_fill(bits, hashes, fill);
+            expected_fpr(layout, bits, hashes, items as u64)
+        }
+    }
+}
+
+/// A number of items to size a filter for: the next of few steps, up to a quarter more than asked.
+/// Filters of many sets then have few different sizes, as a mixed
+/// [`Index`](crate::index::Index) wants.
+pub fn step(items: u64) -> u64 {
+    const LEAST: u64 = 32;
+    if items <= LEAST {
+        return LEAST;
+    }
+    let quarter = 1 << ((items - 1).ilog2() - 2);
+    items.checked_next_multiple_of(quarter).unwrap_or(items)
+}
+
+/// The smallest standard filter.
+///
+/// # Errors
+/// [`Error::Unreachable`].
+pub fn standard(items: u64, fpr: f64) -> Result<Recommendation, Error> {
+    check_target(items, fpr)?;
+    let ceiling = math::optimal_hashes(fpr)
+        .ceil()
+        .clamp(1.0, f64::from(MAX_HASHES)) as u32;
+    let sizes = (1..=ceiling).map(|k| (k, math::standard_bits(items, k, fpr)));
+    let least = sizes
+        .clone()
+        .map(|(_, bits)| bits)
+        .fold(f64::INFINITY, f64::min);
+    let (hashes, bits) = sizes
+        .into_iter()
+        .find(|(_, bits)| *bits <= least * FEWER_WORTH)
+        .expect("the least is among them");
+    sized(items, hashes, bits, fpr)
+}
+
+/// The smallest standard filter with this number of hash functions, of a family that has enough
+/// bits.
+pub fn standard_with(items: u64, hashes: u32, fpr: f64) -> Result<Recommendation, Error> {
+    check_target(items, fpr)?;
+    let mut size = sized(items, hashes, math::standard_bits(items, hashes, fpr), fpr)?;
+    size.family = default_family(items, fpr).0;
+    Ok(size)
+}
+
+fn sized(items: u64, hashes: u32, bits: f64, fpr: f64) -> Result<Recommendation, Error> {
+    let mut bits = whole_words(bits, items)?;
+    // The formula is an approximation for small filters: grow until it holds.
+    while math::standard_fpr(bits, hashes, items) > fpr {
+        bits = whole_words(bits as f64 + 1.0, items)?;
+    }
+    Ok(Recommendation {
+        items,
+        bits,
+        hashes,
+        layout: Layout::Standard,
+        family: Family::Xxh3,
+        fpr: math::standard_fpr(bits, hashes, items),
+        why: "the fewest bits for this rate".into(),
+    })
+}
+
+/// The blocked filter to take: the smallest, unless one with eight hashes is
+/// nearly as small.
+///
+/// # Errors
+/// [`Error::Unreachable`].
+pub fn blocked(items: u64, fpr: f64) -> Result<Recommendation, Error> {
+    check_target(items, fpr)?;
+    let floor = math::optimal_bits(items, fpr).max(1.0) as u64;
+    let smallest = |hashes: u32| -> Option<(u64, u32)> {
+        let good = |lines: u64| math::blocked_fpr(lines * LINE_BITS, hashes, items) <= fpr;
+        // It takes at least the bits of the best standard filter, and mostly few more.
+        let most_lines = MAX_BITS / LINE_BITS;
+        let mut low = floor / LINE_BITS;
+        let mut high = (low + 1).min(most_lines);
+        while !good(high) {
+            if high == most_lines {
+                return None;
+            }
+            low = high;
+            high = (high * 2).min(most_lines);
+        }
+        while high > low + 1 {
+            let middle = low + (high - low) / 2;
+            if good(middle) {
+                high = middle
+            } else {
+                low = middle
+            }
+        }
+        Some((high * LINE_BITS, hashes))
+    };
+    // The best k is that of the standard layout, or a little less.
+    let most = MAX_BLOCKED_HASHES;
+    let best_guess = (math::optimal_hashes(fpr).round().max(1.0) as u32).min(most);
+    let around = best_guess.saturating_sub(2).max(1)..=(best_guess + 2).min(most);
+    let (mut bits, mut hashes) =
+        around
+            .filter_map(smallest)
+            .min()
+            .ok_or_else(|| Error::Unreachable {
+                what: format!(
+                    "no blocked filter holds {items} items at a false-positive rate of {fpr:e}: \
+                 take the standard layout"
+                ),
+            })?;
+    if let Some((eight, _)) = smallest(8)
+        && eight as f64 <= bits as f64 * EIGHT_WORTH
+    {
+        (bits, hashes) = (eight, 8);
+    }
+    Ok(Recommendation {
+        items,
+        bits,
+        hashes,
+        layout: Layout::Blocked,
+        family: Family::Xxh3,
+        fpr: math::blocked_fpr(bits, hashes, items),
+        why: "one memory access a key".into(),
+    })
+}
+
+/// The seed's own proposal (section 6): three hashes, and as many bits as the
+/// first prime that is at least three times the number of records.
+///
+/// Its rate is about (1 - 1/e)^3 = 25 %, whatever the number of records.
+///
+/// # Errors
+/// [`Error::Unreachable`] for no records, or more than a filter can hold.
+pub fn first_prime(records: u64) -> Result<Recommendation, Error> {
+    const HASHES: u32 = 3;
+    check_target(records, 0.5)?;
+    let bits = records
+        .checked_mul(3)
+        .and_then(first_prime_from)
+        .filter(|&bits| bits <= MAX_BITS)
+        .ok_or_else(|| too_many(records))?;
+    Ok(Recommendation {
+        items: records,
+        bits,
+        hashes: HASHES,
+        layout: Layout::Standard,
+        family: Family::Xxh3,
+        fpr: math::standard_fpr(bits, HASHES, records),
+        why: format!("three hashes, and the first prime from 3 x {records}"),
+    })
+}
+
+/// That some filter could hold so many items at such a rate.
+///
+/// # Errors
+/// [`Error::Unreachable`], saying why not.
+pub fn check_target(items: u64, fpr: f64) -> Result<(), Error> {
+    let what = if items == 0 {
+        "for 0 items: say how many keys it will hold, at least 1".into()
+    } else if !(fpr > 0.0 && fpr < 1.0) {
+        format!(
+            "a false-positive rate of {fpr}: it must be above 0 and below 1 (0.01 is one in a hundred)"
+        )
+    } else if math::optimal_hashes(fpr) > f64::from(MAX_HASHES) {
+        format!(
+            "a false-positive rate of {fpr:e} needs more than {MAX_HASHES} hashes; \
+             the lowest is about {:.1e}",
+            0.5f64.powi(MAX_HASHES as i32)
+        )
+    } else {
+        return Ok(());
+    };
+    Err(Error::Unreachable { what })
+}
+
+fn too_many(items: u64) -> Error {
+    Error::Unreachable {
+        what: format!("{items} items need more than {MAX_BITS} bits, the most a filter can have"),
+    }
+}
+
+/// How often a key collides with one of `items` in all bits of its digest.
+fn collision_rate(items: u64, digest_bits: u32) -> f64 {
+    items as f64 * 0.5f64.powi(digest_bits as i32)
+}
+
+fn check_family(items: u64, fpr: f64, family: Family) -> Result<Family, Error> {
+    if let Some(bits) = family.digest_bits() {
+        let collisions = collision_rate(items, bits);
+        if collisions > fpr * COLLISION_SHARE {
+            return Err(Error::Unreachable {
+                what: format!(
+                    "{} tells keys apart by {bits} bits, and with {items} items one absent key in \
+                     {:.1e} would share all of them with a present one: too often for a rate of \
+                     {fpr:e}; take a family of 128 bits (xxh3-128)",
+                    family.name(),
+                    1.0 / collisions
+                ),
+            });
+        }
+    }
+    Ok(family)
+}
+
+/// The family for so many items at such a rate; and why, if it is not the usual one.
+pub fn default_family(items: u64, fpr: f64) -> (Family, Option<&'static str>) {
+    if check_family(items, fpr, Family::Xxh3).is_ok() {
+        (Family::Xxh3, None)
+    } else {
+        (
+            Family::Xxh3Wide,
+            Some("hashes of 128 bits, because 64 cannot tell that many keys apart at this rate"),
+        )
+    }
+}
+
+/// Bits rounded up to whole words.
+fn whole_words(bits: f64, items: u64) -> Result<u64, Error> {
+    if bits.is_nan() || bits > MAX_BITS as f64 {
+        return Err(too_many(items));
+    }
+    Ok((bits.ceil() as u64).max(1).next_multiple_of(64))
+}
+
+#[cfg(test)]
+mod tests;
