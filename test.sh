@@ -15,6 +15,7 @@ if cargo clippy --version >/dev/null 2>&1; then
 fi
 # The whole workspace here too: its features are those that clippy has checked dependencies with.
 RUSTDOCFLAGS="-D warnings" cargo doc --workspace --all-features --no-deps --quiet
+python3 tests/public_items.py
 cargo test --workspace --all-features
 
 # Both use the program that the tests have built, and mostly wait: for a server and for a browser.
