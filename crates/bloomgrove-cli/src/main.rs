@@ -12,6 +12,7 @@
 //! | `remote/` | the same verbs against a server: `which.rs`, `add.rs`, `update.rs`, `change.rs`, `look.rs`, `members.rs`, `sites.rs` |
 //! | `site/` | `run.rs` is the site itself, `record.rs`, `import.rs`, `ask.rs` (lineage, sparql, info) and `generate.rs` its verbs |
 //! | `trace/` | `bloomgrove trace`: `mod.rs` asks, `encrypted.rs` encrypts and decrypts ids, `print.rs` is the table |
+//! | `any.rs` | `bloomgrove info` and `bloomgrove check`: which command a file is for |
 //! | `verify.rs` | `bloomgrove verify`: any file of ours, also stores, snapshots and logs |
 //! | `bloofi/` | `change.rs` has add, remove and update, `shape.rs` rebuild and widen; `sets.rs` sets on their way into a tree |
 //! | `bloom_sample_tree/` | one file per verb; `method.rs` the tree and the paper's baselines behind one name each |
@@ -22,6 +23,7 @@
 //! | `shell.rs` | `completions` and `man`, generated from the definitions of all commands |
 //! | `shared/` | what several commands use: keys from files, sources of sets, sizes, notes, opening, connections, output. A command imports from here and from its own noun only (`tests/commands.rs`); `shared/mod.rs` has the table |
 
+mod any;
 mod bloofi;
 mod bloom_sample_tree;
 mod bloom_tree;
@@ -66,7 +68,6 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Noun {
-    /// Find the files that may contain a key; keeps an index next to them
     Which(which::Args),
     /// Build, query, inspect and combine single filters
     #[command(subcommand)]
@@ -74,14 +75,11 @@ enum Noun {
     /// Build, query and change indexes of many sets
     #[command(subcommand)]
     Index(index::Verb),
-    /// Query, fill and manage a server, with the same verbs
     Remote(Box<remote::Args>),
     /// Build and query filters larger than memory, on disk
     #[command(subcommand)]
     Buffered(buffered::Verb),
-    /// Draw random members of a filter, given the names that may be in it
     Sample(Box<sample::Sample>),
-    /// List all members of a filter, given the names that may be in it
     Reconstruct(Box<sample::Reconstruct>),
     /// Build, query, change and draw Bloofi trees of many sets
     #[command(subcommand)]
@@ -92,13 +90,11 @@ enum Noun {
     /// Build, query, compress and combine BloomTrees
     #[command(subcommand)]
     BloomTree(Box<bloom_tree::Verb>),
-    /// Run a server of sets: clients query over HTTP which of them contain a key
     Serve(Box<serve::Args>),
-    /// Run a site: it records what happens to documents, and tells a server which it knows
     Site(Box<site::Args>),
-    /// Find where a document came from, across all sites
     Trace(Box<trace::Args>),
-    /// Check files for damage: any kind, those of servers and sites included
+    Info(any::Info),
+    Check(any::Check),
     Verify(verify::Args),
     /// Measure the hash families
     #[command(subcommand)]
@@ -106,9 +102,7 @@ enum Noun {
     /// Choose the size and kind of a filter
     #[command(subcommand)]
     Tune(tune::Verb),
-    /// Print a completion script for a shell
     Completions(shell::Completions),
-    /// Write the man pages to a directory
     Man(shell::Man),
 }
 
@@ -123,7 +117,21 @@ fn main() -> ExitCode {
     if !is_server {
         interrupt::catch();
     }
-    let result = match args.noun {
+    match run(args.noun) {
+        Ok(Outcome::Yes) => ExitCode::SUCCESS,
+        Ok(Outcome::No) => ExitCode::from(1),
+        Ok(Outcome::Incomplete) => ExitCode::from(2),
+        // The reader of our output has closed it.
+        Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            output::complain(format_args!("{error:#}{}", way_out(&error)));
+            ExitCode::from(if interrupt::was_asked() { 130 } else { 2 })
+        }
+    }
+}
+
+fn run(noun: Noun) -> anyhow::Result<Outcome> {
+    match noun {
         Noun::Which(args) => which::run(args),
         Noun::Filter(verb) => filter::run(verb),
         Noun::Index(verb) => index::run(verb),
@@ -137,22 +145,13 @@ fn main() -> ExitCode {
         Noun::Serve(args) => serve::run(*args),
         Noun::Site(args) => site::run(*args),
         Noun::Trace(args) => trace::run(*args),
+        Noun::Info(args) => run(Args::parse_from(args.words()?).noun),
+        Noun::Check(args) => run(Args::parse_from(args.words()?).noun),
         Noun::Verify(args) => verify::run(args),
         Noun::Hash(verb) => hash::run(verb),
         Noun::Tune(verb) => tune::run(verb),
         Noun::Completions(args) => shell::completions(&args, Args::command()),
         Noun::Man(args) => shell::man(&args, Args::command()),
-    };
-    match result {
-        Ok(Outcome::Yes) => ExitCode::SUCCESS,
-        Ok(Outcome::No) => ExitCode::from(1),
-        Ok(Outcome::Incomplete) => ExitCode::from(2),
-        // The reader of our output has closed it.
-        Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
-        Err(error) => {
-            output::complain(format_args!("{error:#}{}", way_out(&error)));
-            ExitCode::from(if interrupt::was_asked() { 130 } else { 2 })
-        }
     }
 }
 

@@ -39,7 +39,6 @@ pub(crate) struct Args {
 
 #[derive(clap::Subcommand)]
 enum Verb {
-    /// Create an access key and its entry for the configuration file
     Key(KeyArgs),
 }
 

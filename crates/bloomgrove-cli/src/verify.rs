@@ -101,7 +101,7 @@ fn verify_database(path: &Path) -> Result<Option<String>> {
     let mut start = Vec::new();
     File::open(path)?.take(4).read_to_end(&mut start)?;
     match start == *b"redb" {
-        true => crate::serve::missing("checking the files of servers and sites"),
+        true => crate::shared::missing("checking the files of servers and sites"),
         false => Ok(None),
     }
 }

@@ -2,9 +2,9 @@
 
 use std::ffi::OsString;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 
-use crate::shared::Outcome;
+use crate::shared::{Outcome, missing};
 
 /// Run a server of sets (not in this build)
 ///
@@ -18,12 +18,4 @@ pub(crate) struct Args {
 
 pub(crate) fn run(_: Args) -> Result<Outcome> {
     missing("`bloomgrove serve`")
-}
-
-/// The error for what only the whole program can do.
-pub(crate) fn missing<T>(what: &str) -> Result<T> {
-    bail!(
-        "{what} is not in this build; build the whole program with \
-         `cargo install --path crates/bloomgrove-cli --features server`"
-    )
 }

@@ -177,7 +177,7 @@ fn what_is_wrong_is_said() {
         ),
         (
             "build 9..3 --for sevens.grove -o t.grove",
-            &["no number in 9..3"],
+            &["the range 9..3 is empty"],
         ),
         (
             "build words.txt --for sevens.grove -o t.grove",

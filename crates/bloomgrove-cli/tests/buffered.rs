@@ -182,13 +182,13 @@ fn info_says_all() {
     let shop = shop();
     let said = shop.run("buffered info f.grove --verify").ends(0);
     for part in [
-        "state            finished\n",
-        "inserted         10,000 keys\n",
+        "state                finished\n",
+        "inserted             10,000 keys\n",
         "5 of 4.1 kB, 5 written",
         "blocked",
         "xxh3",
-        "target-fpr       0.001",
-        "sized-for        10000",
+        "target-fpr           0.001",
+        "sized-for            10000",
         "valid",
     ] {
         assert!(said.out.contains(part), "no {part:?} in {}", said.out);
@@ -222,7 +222,7 @@ fn keys_can_be_added_until_it_is_finished() {
     assert_eq!(said.out, "maybe\t1000\nno\t0\n");
     assert!(
         said.err
-            .contains("only the 1,000 keys of the last sync are sure"),
+            .contains("only the 1,000 keys of the last sync are certain"),
         "{}",
         said.err
     );
@@ -323,7 +323,12 @@ fn an_interrupted_build_keeps_what_was_read_and_goes_on() {
         .fails_with(&["f.grove", "without --open", "--resume"]);
     shop.write("other.txt", lines(5_000_000..6_000_000));
     shop.run("buffered build other.txt -o f.grove --resume")
-        .fails_with(&["f.grove", "key 1 of", "not in it", "nothing was changed"]);
+        .fails_with(&[
+            "f.grove",
+            "key 1 of",
+            "does not contain key 1",
+            "nothing was changed",
+        ]);
     shop.write("few.txt", lines(0..1000));
     shop.run("buffered build few.txt -o f.grove --resume")
         .fails_with(&["f.grove", "only 1,000", "same order", "nothing was changed"]);

@@ -63,9 +63,12 @@ fn options_that_make_no_filter() {
             "--resume --replace",
             &["--resume", "cannot be used", "--replace"],
         ),
-        ("--resume", &["x.grove", "No such file", "without --resume"]),
-        ("--add", &["x.grove", "No such file", "without --add"]),
-        ("--keys integer", &["in.txt", "key-0", "whole number"]),
+        (
+            "--resume",
+            &["x.grove", "No such file", "leave out --resume"],
+        ),
+        ("--add", &["x.grove", "No such file", "leave out --add"]),
+        ("--keys integer", &["in.txt", "key-0", "not an integer"]),
         ("--column id", &["in.txt", "--column"]),
     ] {
         shop.run(&format!("buffered build in.txt -o x.grove {options}"))
@@ -80,7 +83,7 @@ fn too_little_memory_says_what_would_do() {
     let shop = shop();
     shop.run("buffered build in.txt -o x.grove --size 256MB --memory 1500kB")
         .fails_with(&[
-            "1.5 MB of memory are too few for 489 pages of 524.3 kB and 3 workers",
+            "1.5 MB of memory is not enough for 489 pages of 524.3 kB and 3 workers",
             "pass --memory 1782kB",
             "smaller pages with --page 256KiB",
             "--workers 1",
@@ -100,7 +103,7 @@ fn too_little_memory_says_what_would_do() {
         shop.run(&line).ends(0);
     }
     shop.run("buffered probe x.grove in.txt --memory 10kB")
-        .fails_with(&["10.0 kB of memory are too few", "pass --memory"]);
+        .fails_with(&["10.0 kB of memory is not enough", "pass --memory"]);
     // A single key needs none of it.
     shop.run("buffered probe x.grove --key key-1 --memory 10kB")
         .ends(0);
@@ -116,10 +119,10 @@ fn keys_that_cannot_be_counted_or_read() {
     for (inputs, parts) in [
         ("none.txt", &["none.txt", "No such file"][..]),
         ("in.txt none.txt", &["none.txt", "No such file"]),
-        (".", &["folder"]),
+        (".", &["directory"]),
         (
             "f.grove",
-            &["f.grove", "holds a buffered filter", "files of keys"],
+            &["f.grove", "contains a buffered filter", "files of keys"],
         ),
     ] {
         shop.run(&format!("buffered build {inputs} -o x.grove --size 1MB"))
@@ -132,7 +135,7 @@ fn keys_that_cannot_be_counted_or_read() {
     shop.run("buffered build a.csv --column nothing -o f.grove --items 10 --replace")
         .fails_with(&["a.csv", "nothing", "id, name"]);
     shop.run("buffered build in.txt --keys integer -o f.grove --items 10 --replace")
-        .fails_with(&["in.txt", "whole number"]);
+        .fails_with(&["in.txt", "not an integer"]);
     assert!(std::fs::read(shop.path("f.grove")).unwrap() == whole);
 
     // What came before a bad line is kept.
@@ -202,12 +205,12 @@ fn finished_files_take_no_more() {
     }
     shop.write("few.txt", keys(0..10));
     shop.run("buffered build few.txt -o f.grove --size 1MB")
-        .fails_with(&["f.grove", "finished, and has 10,000 keys", "--replace"]);
+        .fails_with(&["f.grove", "finished and has 10,000 keys", "--replace"]);
     // But may be replaced, as may be one in which no key is sure.
     shop.run("buffered build few.txt -o f.grove --size 1MB --open --replace")
         .ends(0);
     shop.run("buffered build few.txt -o f.grove --size 1MB")
-        .fails_with(&["not finished, and has 10 keys", "--add", "--replace"]);
+        .fails_with(&["not finished and has 10 keys", "--add", "--replace"]);
     // Whatever has been added to it, nobody knows which keys to skip.
     shop.run("buffered build in.txt -o f.grove --resume")
         .fails_with(&["f.grove", "--resume cannot know", "--add"]);
@@ -252,7 +255,7 @@ fn a_file_being_built_by_another_process() {
     let said = shop.run("buffered probe f.grove --key nothing").ends(1);
     assert!(
         said.err
-            .contains("being built: only the 0 keys of the last sync"),
+            .contains("being built; only the 0 keys of the last sync"),
         "{}",
         said.err
     );
@@ -275,7 +278,7 @@ fn disks_that_are_full_or_fail_midway() {
     .fails_with(&[
         "x.grove",
         "too large",
-        "1.0 MB, must have room",
+        "the whole file of 1.0 MB",
         "on another disk",
     ]);
     assert_eq!(shop.names(), ["f.grove", "in.txt"]);
@@ -306,7 +309,7 @@ fn disks_that_are_full_or_fail_midway() {
     let many = keys(0..100_000);
     shop.write("many.txt", &many);
     shop.shell("TMPDIR=$PWD/none exec $BLOOMGROVE buffered probe f.grove many.txt")
-        .fails_with(&["temporary files", "TMPDIR"]);
+        .fails_with(&["temporary directory", "TMPDIR"]);
 }
 
 #[test]

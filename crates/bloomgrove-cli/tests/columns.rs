@@ -116,7 +116,7 @@ fn integers_may_be_keys_of_a_column() {
     let said = shop.run("filter check k.grove 019 20").ends(0);
     assert_eq!(said.out, "019\tmaybe\n20\tno\n");
     shop.run("filter build p.csv --column city --keys integer -o x.grove")
-        .fails_with(&["p.csv", "Oslo", "whole number"]);
+        .fails_with(&["p.csv", "Oslo", "not an integer"]);
 }
 
 /// Columns by number, where the header has no such name; twice the same name is none.
@@ -173,7 +173,7 @@ fn what_cannot_be_right_says_where_and_what_to_do() {
         (
             "short.csv",
             "a",
-            vec!["line 6 has 1 fields", "header 2: a, b"],
+            vec!["line 6 has 1 field,", "header has 2: a, b"],
         ),
         ("long.csv", "a", vec!["line 6 has 3 fields"]),
         ("only.csv", "key", vec!["line 3", "never closed"]),

@@ -74,7 +74,7 @@ fn the_seeds_example_on_the_command_line() {
     let said = shop.run("filter check a.grove 133 25 24").ends(0);
     assert_eq!(said.out, "133\tno\n25\tmaybe\n24\tmaybe\n");
     shop.run("filter check a.grove twelve")
-        .fails_with(&["twelve", "whole number"]);
+        .fails_with(&["twelve", "not an integer"]);
 }
 
 #[test]
@@ -365,7 +365,7 @@ fn tune_prints_sizes_and_reasons() {
         "blocked",
         "first prime",
         "formula",
-        "take blocked, 8 hashes",
+        "use blocked, 8 hashes",
     ] {
         assert!(said.out.contains(part), "{}", said.out);
     }

@@ -213,7 +213,7 @@ fn filters_columns_and_other_indexes_can_be_sets() {
         .ends(0);
     assert_eq!(shop.run("index which ids.grove 17").ends(0).out, "t.csv\n");
     shop.run("index which ids.grove Oslo")
-        .fails_with(&["whole number"]);
+        .fails_with(&["not an integer"]);
     // A number hashed as a number is not found as text, so the two do not go together.
     shop.run("index add x.grove ids.grove")
         .fails_with(&["ids.grove", "read as integer"]);

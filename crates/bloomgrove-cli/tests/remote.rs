@@ -76,7 +76,7 @@ fn questions_are_scoped_cut_and_explained() {
     );
     let said = ask("--explain").ends(0);
     assert!(
-        said.err.contains("4 sets") && said.err.contains("by mistake"),
+        said.err.contains("4 sets") && said.err.contains("false positives to expect"),
         "{}",
         said.err
     );
@@ -123,7 +123,7 @@ fn sets_are_made_changed_and_removed() {
     let (shop, server) = filled();
     let run = |line: &str| server.remote(&shop, line);
     let said = run("create y/empty --bits 1000 --hashes 3 --tag new --expires 1h").ends(0);
-    assert_eq!(said.out, "made y/empty: 1,000 bits, 3 hashes\n");
+    assert_eq!(said.out, "created y/empty: 1,000 bits, 3 hashes\n");
     let set = json(&run("info y/empty --json").ends(0));
     assert_eq!(
         (&set["params"]["bits"], &set["tags"][0]),
@@ -147,7 +147,7 @@ fn sets_are_made_changed_and_removed() {
     );
     assert_eq!(run("tag y/full --none").ends(0).out, "y/full has no tags\n");
     let said = run("expire y/full --never").ends(0);
-    assert_eq!(said.out, "y/full stays until it is removed\n");
+    assert_eq!(said.out, "y/full does not expire\n");
     let said = run("expire y/full --in 24h").ends(0);
     assert!(
         said.out.starts_with("y/full goes 2") && said.out.ends_with("Z\n"),

@@ -201,7 +201,7 @@ fn names_come_packed_from_a_pipe_a_column_or_unsorted() {
         .ends(0);
     assert_eq!(said.out, whole);
     assert!(
-        said.err.contains("3,000 repeated names left out"),
+        said.err.contains("dropped 3,000 repeated names"),
         "{}",
         said.err
     );

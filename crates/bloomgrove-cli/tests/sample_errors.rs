@@ -130,7 +130,7 @@ fn wrong_requests_say_what_and_what_to_do() {
         ),
         (
             "sample sevens.grove --namespace letters.txt",
-            vec!["letters.txt", "\"a\"", "whole number"],
+            vec!["letters.txt", "\"a\"", "not an integer"],
         ),
         (
             "sample sevens.grove --namespace empty.txt",
@@ -154,7 +154,11 @@ fn wrong_requests_say_what_and_what_to_do() {
         ),
         (
             "sample affine.grove --namespace names.grove",
-            vec!["for other filters", "it is for", "--for affine.grove"],
+            vec![
+                "for other filters",
+                "the index is for",
+                "--for affine.grove",
+            ],
         ),
         (
             "sample sevens.grove --namespace 0..100 --within 200..300",

@@ -73,7 +73,7 @@ fn an_index_of_names_is_built_asked_grown_and_described() {
         "0..7000, a list of 2 integers",
         "40000 bits",
         "kept",
-        "belongs",
+        "in its place",
     ] {
         assert!(said.out.contains(part), "no {part} in {}", said.out);
     }

@@ -126,7 +126,7 @@ fn an_index_moves_with_its_files_and_does_not_answer_without_them() {
     fs::rename(shop.path("data"), shop.path("moved/data")).unwrap();
     shop.run("index which x.grove pear").fails_with(&[
         "x.grove",
-        "built from 3 files, and none is where it was",
+        "none of the 3 files that it was built from",
         "--trust",
     ]);
     let said = shop.run("index which x.grove pear --trust").ends(0);

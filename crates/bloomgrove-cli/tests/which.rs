@@ -59,7 +59,7 @@ fn single_files_share_the_index_of_their_folder() {
     let said = shop.run("which -e plum data/a.txt data/b.txt").ends(0);
     assert_eq!(said.out, "data/b.txt\n");
     assert!(
-        said.err.contains("1 files known, 1 to read"),
+        said.err.contains("1 file indexed, 1 to read"),
         "{}",
         said.err
     );
@@ -96,7 +96,7 @@ fn the_index_follows_the_files() {
     shop.run("which pear data").ends(0);
     let said = shop.run("which -e pear data").ends(0);
     assert!(
-        said.err.contains("3 files known, 0 to read"),
+        said.err.contains("3 files indexed, 0 to read"),
         "{}",
         said.err
     );
@@ -106,7 +106,7 @@ fn the_index_follows_the_files() {
     let said = shop.run("which -e grape data").ends(0);
     assert_eq!(said.out, "data/a.txt\n");
     assert!(
-        said.err.contains("2 files known, 1 to read"),
+        said.err.contains("2 files indexed, 1 to read"),
         "{}",
         said.err
     );
@@ -143,11 +143,11 @@ fn another_rate_builds_the_index_again() {
     settle();
     shop.run("which pear data").ends(0);
     let said = shop.run("which -e pear data --fpr 10%").ends(0);
-    let all = "0 files known, 3 to read";
+    let all = "0 files indexed, 3 to read";
     assert!(said.err.contains(all), "{}", said.err);
     // Unless asked, the rate of the index is as good as any.
     let said = shop.run("which -e pear data").ends(0);
-    assert!(said.err.contains("3 files known"), "{}", said.err);
+    assert!(said.err.contains("3 files indexed"), "{}", said.err);
     let said = shop.run("which -e pear data --refresh").ends(0);
     assert!(said.err.contains(all), "{}", said.err);
 }
@@ -184,7 +184,7 @@ fn packed_files_hidden_files_and_filters() {
     );
     shop.run("which secret data").ends(1);
     let said = shop.run("which -e secret data").ends(1);
-    assert!(said.err.contains("left out"), "{}", said.err);
+    assert!(said.err.contains("skipped"), "{}", said.err);
     // Named, a hidden file is meant.
     assert_eq!(
         shop.run("which secret data/.hidden").ends(0).out,
@@ -283,7 +283,7 @@ fn what_cannot_be_read_is_said_and_the_rest_answered() {
     shop.write("dos.txt", "one\r\ntwo\r\n");
     let said = shop.run_args(&["which", "two\r", "dos.txt"]).ends(0);
     assert_eq!(said.out, "dos.txt\n");
-    shop.run("which pear").fails_with(&["where?"]);
+    shop.run("which pear").fails_with(&["no files to search"]);
     shop.run("which").ends(2);
 }
 

@@ -15,7 +15,6 @@ use crate::shared::Outcome;
 pub(crate) enum Verb {
     Build(build::Args),
     Check(check::Args),
-    /// Show a filter's size, fill, number of keys and false-positive rate
     Info(info::Args),
     /// Write the union of filters: all keys of all of them
     #[command(
@@ -27,7 +26,6 @@ pub(crate) enum Verb {
         after_help = "Example:\n  bloomgrove filter intersect north.grove south.grove -o both.grove"
     )]
     Intersect(combine::Args),
-    /// Halve a filter, keeping its keys
     Fold(combine::FoldArgs),
     Compress(wire::CompressArgs),
     Expand(wire::ExpandArgs),

@@ -10,9 +10,7 @@ use crate::shared::Outcome;
 
 #[derive(Subcommand)]
 pub(crate) enum Verb {
-    /// Measure the speed and uniformity of every family
     Test(quality::Args),
-    /// Measure what double hashing costs in false positives
     Derivation(derivation::Args),
 }
 

@@ -14,21 +14,13 @@ use crate::shared::Outcome;
 
 #[derive(clap::Subcommand)]
 pub(crate) enum Verb {
-    /// Build an index of many sets
     Build(build::Args),
-    /// Find the sets that may contain a key
     Which(which::Args),
-    /// Add sets
     Add(add::Args),
-    /// Remove sets, or all slices before a given one
     Remove(change::Remove),
-    /// Add keys or a filter to a set, or rename it
     Update(change::Update),
-    /// Show an index's sets, sizes and layouts
     Info(info::Info),
-    /// Check an index for damage
     Verify(info::Verify),
-    /// Rewrite an index without unused space, or in another layout
     Compact(change::Compact),
 }
 

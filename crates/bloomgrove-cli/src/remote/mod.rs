@@ -42,41 +42,23 @@ pub(crate) struct Args {
 
 #[derive(clap::Subcommand)]
 enum Verb {
-    /// Find the sets that may contain a key
     Which(which::Which),
-    /// Add sets from files of keys, filters and indexes
     Add(add::Add),
-    /// Create an empty set
     Create(change::Create),
-    /// Add keys to a set
     Insert(change::Insert),
-    /// Merge filters into a set, or apply deltas
     Update(update::Update),
-    /// Remove sets
     Remove(change::Remove),
-    /// Rename a set
     Rename(change::Rename),
-    /// Replace the tags of a set
     Tag(change::Tag),
-    /// Set when a set expires
     Expire(change::Expire),
-    /// List the sets
     List(look::List),
-    /// Show the status of a set or of the server
     Info(look::Info),
-    /// Write the filter of a set to a file
     Download(look::Download),
-    /// Estimate how many items sets contain
     Estimate(members::Estimate),
-    /// Draw random members of sets, given the names that may be in them
     Sample(members::Sample),
-    /// List all members of sets, given the names that may be in them
     Reconstruct(members::Reconstruct),
-    /// List the sites of a federation that publish to the server
     Sites(sites::Sites),
-    /// Remove a site from the server
     Forget(sites::Forget),
-    /// Write a snapshot of everything on the server
     Snapshot(look::Snapshot),
 }
 

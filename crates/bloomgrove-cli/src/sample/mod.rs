@@ -57,9 +57,7 @@ pub(crate) struct Sample {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// Index names, to find members of filters faster
     Index(Box<index::Index>),
-    /// Show the names of an index, and the filters that it is for
     Info(index::Info),
 }
 

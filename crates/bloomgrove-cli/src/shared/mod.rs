@@ -68,3 +68,12 @@ impl Outcome {
         }
     }
 }
+
+/// The error for what only the whole program can do.
+#[cfg(not(feature = "server"))]
+pub(crate) fn missing<T>(what: &str) -> anyhow::Result<T> {
+    anyhow::bail!(
+        "{what} is not in this build; build the whole program with \
+         `cargo install --path crates/bloomgrove-cli --features server`"
+    )
+}

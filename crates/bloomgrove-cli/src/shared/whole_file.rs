@@ -80,7 +80,7 @@ impl WholeFile {
             (Err(error), Form::Lines { .. })
                 if matches!(error.kind(), Error::WouldReplace { found: None, .. }) =>
             {
-                let what = "this file exists and is not empty";
+                let what = "this file is not empty, and would be lost";
                 bail!(
                     "{}: {what}; name another, or pass --replace to overwrite it",
                     path.display()

@@ -48,19 +48,13 @@ pub(crate) struct Args {
 
 #[derive(clap::Subcommand)]
 enum Verb {
-    /// Record what happened to documents
     Record(record::Record),
-    /// Import files of RDF or PROV-JSON
     Import(import::Import),
-    /// Show the lineage of documents as this site knows it
     Lineage(ask::Lineage),
-    /// Query the site's triples with SPARQL
     Sparql(ask::Sparql),
-    /// Show the status of the site
     Info(ask::Info),
     /// Create a secret with which a federation hides its ids from the coordinator
     Secret,
-    /// Generate synthetic events of a federation, to try things out
     #[cfg(feature = "server")]
     Generate(generate::Generate),
 }
@@ -77,7 +71,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         #[cfg(feature = "server")]
         None => run::run(args.flags),
         #[cfg(not(feature = "server"))]
-        None => crate::serve::missing("a site"),
+        None => crate::shared::missing("a site"),
         Some(Verb::Record(args)) => record::run(args),
         Some(Verb::Import(args)) => import::run(args),
         Some(Verb::Lineage(args)) => ask::lineage(args),

@@ -12,9 +12,7 @@ use crate::shared::Outcome;
 
 #[derive(Subcommand)]
 pub(crate) enum Verb {
-    /// Find the size for a number of items and a false-positive rate, or the rate of a size
     Size(size::Args),
-    /// Find the size for a filter whose items are to be listed
     Accuracy(accuracy::Args),
     BloomTree(bloom_tree::Args),
     Wire(wire::Args),

@@ -77,9 +77,9 @@ pub(super) fn refresh(home: Home, options: &RefreshOptions) -> Result<Fresh> {
     let changes = Changes::new(&home, old.as_ref());
     if options.explain {
         complain(format_args!(
-            "{}: {} files indexed, {} to read",
+            "{}: {} indexed, {} to read",
             home.index.display(),
-            units::grouped(changes.known as u64),
+            units::counted(changes.known as u64, "file"),
             units::grouped(changes.read.len() as u64)
         ));
     }

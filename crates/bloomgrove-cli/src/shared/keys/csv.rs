@@ -15,7 +15,7 @@ use csv::ByteRecord;
 
 use super::column::{Batch, listed};
 use super::{Column, Each, LONGEST};
-use crate::shared::interrupt;
+use crate::shared::{interrupt, units};
 
 /// What is appended to the file.
 const END: &[u8] = b"\nend of the keys\n";
@@ -36,9 +36,9 @@ pub(super) fn read(source: impl Read, delimiter: u8, column: &Column, each: Each
     let mut count = 0;
     while let Some(record) = records.next()? {
         if record.len() != header.len() {
-            let found = record.len();
+            let found = units::counted(record.len() as u64, "field");
             bail!(
-                "line {} has {found} fields, but the header has {}: {}",
+                "line {} has {found}, but the header has {}: {}",
                 records.line(),
                 header.len(),
                 listed(&header)

@@ -164,7 +164,7 @@ fn one(output: &mut Output, answer: &Answer) -> Result<()> {
 fn many(output: &mut Output, answers: &[Answer]) -> Result<()> {
     let mut head = vec![
         "rate",
-        "take",
+        "use",
         "hashes",
         "wire",
         "bits/key",
