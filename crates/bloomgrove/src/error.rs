@@ -1,167 +1,166 @@
-//! Everything that can go wrong, with what a user needs to put it right.
+//! The error type of this crate. Every message says what is wrong, where, and what to do about it.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::{error, fmt, io};
 
-/// Why an operation could not be done.
+/// The reason why an operation failed.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// The filters were built with different parameters, so no set operation
-    /// between them means anything.
+    /// The filters were built with different parameters, so they cannot be combined.
     Incompatible {
-        /// The parameters of the filter acted on.
+        /// The parameters of the filter the method was called on.
         left: String,
-        /// The parameters of the filter given to it.
+        /// The parameters of the other filter.
         right: String,
     },
-    /// The trees have different shapes, so no set operation between them means anything.
+    /// The trees have different shapes, so they cannot be combined.
     DifferentTrees {
-        /// The shape of the tree acted on.
+        /// The shape of the tree the method was called on.
         left: String,
-        /// The shape of the tree given to it.
+        /// The shape of the other tree.
         right: String,
     },
-    /// These parameters describe no filter.
+    /// The parameters are invalid.
     Params {
-        /// Which rule they break.
+        /// The rule that they break.
         what: String,
     },
-    /// No filter of the kind asked for reaches the rate asked for.
+    /// No filter of this kind reaches the requested false-positive rate.
     Unreachable {
-        /// Why, and what would.
+        /// Why not, and what would.
         what: String,
     },
-    /// The filter cannot be halved.
+    /// The filter cannot be folded to half its size.
     Unfoldable {
-        /// Why.
+        /// The reason.
         what: String,
     },
-    /// The machine would not give this much memory.
+    /// The allocator could not provide this much memory.
     OutOfMemory {
-        /// How much was asked for.
+        /// The number of bytes requested.
         bytes: u64,
     },
-    /// The file was written by a version this build cannot read.
+    /// The file was written in a format version that this build cannot read.
     Version {
         /// The version in the file.
         found: u16,
-        /// The newest version this build reads.
+        /// The newest version that this build reads.
         newest: u16,
     },
-    /// The bytes are damaged, cut short, or were never ours.
+    /// The data is damaged, truncated, or not in a format of this crate.
     Corrupt {
         /// The part of the file.
         section: &'static str,
-        /// Where that part begins, in bytes from the start of the file.
+        /// The start of that part, in bytes from the start of the file.
         offset: u64,
         /// What is wrong with it.
         what: Cow<'static, str>,
     },
-    /// A whole file of ours, but of another kind than asked for.
+    /// The file is intact, but its content is of another kind than expected.
     WrongContent {
-        /// What is in the file.
+        /// The content of the file.
         found: &'static str,
-        /// What was asked for.
+        /// The content that was expected.
         wanted: &'static str,
     },
-    /// The file that would be replaced is of another kind than the one to write.
+    /// The file that would be replaced is of another kind than the one to be written.
     WouldReplace {
-        /// What it is, if that can be told.
+        /// Its content, if it could be recognized.
         found: Option<&'static str>,
-        /// What was to be written.
+        /// The content to be written.
         wanted: &'static str,
     },
-    /// A message is damaged, cut short, or was never one.
+    /// The message is damaged, truncated, or not a message.
     Message {
-        /// Where, in bytes from its start.
+        /// The position of the error, in bytes from the start of the message.
         offset: u64,
         /// What is wrong there.
         what: Cow<'static, str>,
     },
-    /// A message holds more than the receiver allows.
+    /// The message would expand to more than the receiver allows.
     TooLarge {
-        /// The bytes of memory that what it holds would take.
+        /// The memory that its content would take, in bytes.
         bytes: u64,
-        /// The bytes allowed.
+        /// The number of bytes allowed.
         limit: u64,
     },
-    /// A delta made from other bits than those it should change.
+    /// The delta was made from other bits than those it was applied to.
     OtherVersion {
         /// The fingerprint of the bits it was made from.
         wanted: u64,
-        /// The fingerprint of the bits given.
+        /// The fingerprint of the bits it was applied to.
         found: u64,
     },
-    /// The index has no set of this name.
+    /// The index contains no set of this name.
     UnknownSet {
         /// The name.
         name: String,
     },
-    /// The index has a set of this name already.
+    /// The index already contains a set of this name.
     DuplicateSet {
         /// The name.
         name: String,
     },
-    /// These names are no namespace, or not one of this filter.
+    /// The names do not form a valid namespace, or not one for this filter.
     Namespace {
-        /// Why.
+        /// The reason.
         what: String,
     },
-    /// Of all names that were looked at, the filter accepts none.
+    /// The filter accepts none of the names that were tested.
     NoMember {
-        /// How many names there are.
+        /// The number of names.
         names: u64,
     },
-    /// This way to the members of a filter is not open.
+    /// The members of the filter cannot be found by the requested method.
     Closed {
-        /// Why, and what would open it.
+        /// Why not, and what would make it possible.
         what: String,
     },
-    /// An expression of filters cannot be read.
+    /// The expression over filters cannot be parsed.
     Expression {
         /// The expression.
         text: String,
-        /// The number of the character, counted from 1.
+        /// The position of the error: the number of the character, counted from 1.
         at: usize,
         /// What is wrong there.
         what: String,
     },
-    /// The caller wanted no more.
+    /// The caller stopped the operation.
     Interrupted,
-    /// A scope of an index that has since been laid out anew.
+    /// The scope belongs to an index that has since been rearranged.
     Stale,
-    /// Somebody else is changing the file.
+    /// Another process is changing the file.
     Busy,
-    /// The file has been replaced by another since it was opened.
+    /// The file has been replaced since it was opened.
     Replaced,
     /// The file is finished: nothing more can be added to it.
     Finished,
-    /// The memory allowed is too little for the work.
+    /// The memory limit is too small for this operation.
     Budget {
-        /// The bytes allowed.
+        /// The limit, in bytes.
         given: u64,
-        /// The least that would do.
+        /// The smallest limit that would do.
         least: u64,
     },
-    /// This machine cannot do it.
+    /// The operation is not supported on this machine.
     Unsupported {
-        /// What, and what to do instead.
+        /// What is not supported, and what to do instead.
         what: &'static str,
     },
-    /// The operating system refused.
+    /// The operating system reported an error.
     Io {
         /// What was being done.
         doing: &'static str,
-        /// What it said.
+        /// The error it reported.
         source: io::Error,
     },
-    /// Any of the above, in a certain file.
+    /// Any of the other errors, with the file it is about.
     InFile {
         /// The file.
         path: PathBuf,
-        /// What went wrong there.
+        /// The error.
         source: Box<Error>,
     },
 }
@@ -199,7 +198,7 @@ impl Error {
         move |source| Error::Io { doing, source }
     }
 
-    /// Names the file the error is about.
+    /// Adds the path of the file that the error is about.
     #[doc(hidden)]
     pub fn in_file(path: &Path) -> impl FnOnce(Self) -> Self {
         move |error| Error::InFile {
@@ -208,7 +207,7 @@ impl Error {
         }
     }
 
-    /// The error itself, without the name of its file.
+    /// Returns the error itself, without the path of its file.
     pub fn kind(&self) -> &Error {
         match self {
             Error::InFile { source, .. } => source.kind(),
@@ -222,26 +221,26 @@ impl fmt::Display for Error {
         match self {
             Error::Incompatible { left, right } => write!(
                 f,
-                "the filters cannot be combined, they differ in parameters:\n  one is {left}\n  \
-                 the other is {right}\nbuild both with the same size, hashes, layout, family and seed"
+                "the filters cannot be combined because their parameters differ:\n  one has {left}\n  \
+                 the other has {right}\nbuild both with the same size, hashes, layout, family and seed"
             ),
             Error::DifferentTrees { left, right } => write!(
                 f,
-                "the trees cannot be combined, they differ in shape:\n  one is {left}\n  \
-                 the other is {right}\nbuild both with the same levels, hashes, family and seed"
+                "the trees cannot be combined because their shapes differ:\n  one has {left}\n  \
+                 the other has {right}\nbuild both with the same levels, hashes, family and seed"
             ),
-            Error::Params { what } => write!(f, "not a possible filter: {what}"),
-            Error::Unreachable { what } => write!(f, "no such filter: {what}"),
+            Error::Params { what } => write!(f, "invalid parameters: {what}"),
+            Error::Unreachable { what } => write!(f, "no filter meets these requirements: {what}"),
             Error::Unfoldable { what } => write!(f, "this filter cannot be folded: {what}"),
             Error::OutOfMemory { bytes } => write!(
                 f,
-                "not enough memory for {bytes} bytes; take a smaller filter (fewer items, or a \
-                 higher false-positive rate), or allow more memory where that can be said"
+                "not enough memory for {bytes} bytes; use a smaller filter (fewer items, or a \
+                 higher false-positive rate), or raise the memory limit if there is one"
             ),
             Error::Version { found, newest } => write!(
                 f,
-                "written in format version {found}, and this build reads up to {newest}; \
-                 use a newer bloomgrove, or build the file again with this one"
+                "the format version is {found}, but this build only reads versions up to {newest}; \
+                 use a newer bloomgrove, or rebuild the file with this one"
             ),
             Error::Corrupt {
                 section,
@@ -249,58 +248,60 @@ impl fmt::Display for Error {
                 what,
             } => write!(
                 f,
-                "damaged or not a .grove file: {section} at byte {offset}: {what}; \
-                 restore it from a copy or build it again"
+                "damaged, or not a .grove file: {section} at byte {offset}: {what}; \
+                 restore it from a backup or rebuild it"
             ),
             Error::WrongContent { found, wanted } => {
-                write!(f, "holds {found}, and {wanted} is needed here")
+                write!(f, "contains {found}, not {wanted}")
             }
             Error::WouldReplace { found, wanted } => match found {
                 Some(found) => write!(
                     f,
-                    "this file is {found}, not {wanted}, and would be lost; remove it or name another"
+                    "this file contains {found}, not {wanted}, and would be overwritten; remove it \
+                     or choose another name"
                 ),
                 None => write!(
                     f,
-                    "this file is not {wanted}, and would be lost; remove it or name another"
+                    "this file does not contain {wanted}, and would be overwritten; remove it or \
+                     choose another name"
                 ),
             },
             Error::Message { offset, what } => write!(
                 f,
-                "not a whole message: at byte {offset}: {what}; have it sent again"
+                "damaged, or not a message: at byte {offset}: {what}; have it sent again"
             ),
             Error::TooLarge { bytes, limit } => write!(
                 f,
-                "the message holds {bytes} bytes once it is expanded, and {limit} are allowed; if \
+                "the message expands to {bytes} bytes, but only {limit} are allowed; if \
                  you trust its sender, allow more (`--memory`)"
             ),
             Error::OtherVersion { wanted, found } => write!(
                 f,
-                "the delta was made from another version of this filter: it changes bits with the \
-                 fingerprint {wanted:016x}, and these have {found:016x}; apply the deltas in \
-                 their order, each once, or have the whole filter sent"
+                "the delta was made from another version of this filter: it applies to bits with \
+                 fingerprint {wanted:016x}, but these have {found:016x}; apply every delta once \
+                 and in order, or request the whole filter"
             ),
-            Error::UnknownSet { name } => write!(f, "there is no set called {name}"),
+            Error::UnknownSet { name } => write!(f, "there is no set named {name}"),
             Error::DuplicateSet { name } => write!(
                 f,
-                "there is a set called {name} already; update or replace that, or take \
+                "there is already a set named {name}; update or replace it, or choose \
                  another name"
             ),
-            Error::Namespace { what } => write!(f, "not a possible namespace: {what}"),
+            Error::Namespace { what } => write!(f, "invalid namespace: {what}"),
             Error::NoMember { names } => write!(
                 f,
                 "the filter accepts none of the {names} names; was it built from other names, or \
-                 from names spelled otherwise (integers as text, or as numbers)?"
+                 were they encoded differently (integers as text, or as numbers)?"
             ),
-            Error::Closed { what } => write!(f, "there is no such way to the members: {what}"),
+            Error::Closed { what } => write!(f, "the members cannot be found this way: {what}"),
             Error::Expression { text, .. } if text.trim().is_empty() => {
                 write!(
                     f,
-                    "the expression is empty; name a set, or several joined by & and |"
+                    "the expression is empty; name a set, or several sets joined by & and |"
                 )
             }
             Error::Expression { text, at, what } => {
-                // Nobody reads more than the start of a long one.
+                // The start of a long expression is enough.
                 let start = text
                     .char_indices()
                     .nth(200)
@@ -311,7 +312,7 @@ impl fmt::Display for Error {
             Error::Interrupted => write!(f, "interrupted; nothing was changed"),
             Error::Stale => write!(
                 f,
-                "the index has changed since this scope was made; make the scope again"
+                "the index has changed since this scope was created; create it again"
             ),
             Error::Busy => write!(
                 f,
@@ -319,19 +320,19 @@ impl fmt::Display for Error {
             ),
             Error::Replaced => write!(
                 f,
-                "this file has been replaced by another since it was opened; open that, and make \
-                 the changes again"
+                "this file has been replaced since it was opened; open it again and repeat the \
+                 changes"
             ),
             Error::Finished => write!(
                 f,
-                "this filter is finished, and takes no more keys; build another beside it"
+                "this filter is finished and accepts no more keys; build a second one for them"
             ),
             Error::Budget { given, least } => write!(
                 f,
-                "{given} bytes of memory are too few for the pages and what waits for them, \
-                 {least} would do; allow more, or take pages of another size"
+                "{given} bytes of memory are too few for the pages and their pending entries, \
+                 which need {least}; allow more, or choose another page size"
             ),
-            Error::Unsupported { what } => write!(f, "not possible here: {what}"),
+            Error::Unsupported { what } => write!(f, "not supported here: {what}"),
             Error::Io { doing, source } => write!(f, "{doing}: {source}"),
             Error::InFile { path, source } => write!(f, "{}: {source}", path.display()),
         }
@@ -340,8 +341,8 @@ impl fmt::Display for Error {
 
 impl error::Error for Error {
     fn source(&self) -> Option<&(dyn error::Error + 'static)> {
-        // The messages above include what they wrap, so the chain goes on behind it:
-        // whoever prints all of a chain reads nothing twice.
+        // The messages above include the errors they wrap, so the chain continues after those:
+        // printing a whole chain repeats nothing.
         match self {
             Error::Io { source, .. } => source.source(),
             Error::InFile { source, .. } => source.source(),

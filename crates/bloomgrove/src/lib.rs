@@ -1,25 +1,30 @@
-//! Which of my hundred thousand sets contain this item?
+//! Which of my hundred thousand sets contain this key?
 //!
-//! Bloomgrove keeps every set as a Bloom filter: a bit array that answers "is x in
-//! it?" with a certain no or a nearly certain yes, in a few bits for each item and
-//! without holding the items.
+//! Bloomgrove stores each set as a Bloom filter: an array of bits that answers "is this key in the
+//! set?" with a certain no or a nearly certain yes. A filter takes about ten bits per key for a
+//! false-positive rate of 1 %, and does not contain the keys themselves. An index stores many
+//! filters and queries them together.
 //!
-//! | You have | You ask | Use |
+//! # Which type do I want?
+//!
+//! | You have | You want to know | Use |
 //! |---|---|---|
-//! | one set | is x in it? | [`Filter`] |
-//! | one set, many threads | is x in it, while others insert? | [`ConcurrentFilter`] |
-//! | keys, and no idea how many | a filter that fits | [`Collector`] |
-//! | a filter in a file, of any size | is x in it? | [`MappedFilter`] |
-//! | more bits than memory | is x in it? | [`buffered::Filter`] |
-//! | many sets | which hold x? | [`index::Index`] |
-//! | a filter, the set long gone | give me ten of them; give me all | [`sample::Sampler`], [`sample::Reconstruction`] |
-//! | a filter to send | fewer bytes; only what changed | [`codec`] |
-//! | a number of items and a rate | how many bits, which kind, why? | [`tune`] |
+//! | one set | is this key in it? | [`Filter`] |
+//! | one set, many threads | is this key in it, while others insert? | [`ConcurrentFilter`] |
+//! | keys, but not their number | a filter of the right size | [`Collector`] |
+//! | a filter in a file, of any size | is this key in it? | [`MappedFilter`] |
+//! | a filter larger than memory | is this key in it? | [`buffered::Filter`] |
+//! | many sets | which of them contain this key? | [`index::Index`] |
+//! | a filter, but no longer its items | ten of the items, or all of them | [`sample::Sampler`], [`sample::Reconstruction`] |
+//! | a filter to send | how to send fewer bytes, or only the changes | [`codec`] |
+//! | a number of items and a false-positive rate | how many bits, which layout, and why | [`tune`] |
+//!
+//! # Example
 //!
 //! ```
 //! use bloomgrove::{Filter, Params};
 //!
-//! // A million items, one false positive in a hundred.
+//! A million items, a false-positive rate of 1 %.
 //! let params = Params::for_items(1_000_000, 0.01)?;
 //! let mut filter = Filter::new(params)?;
 //!
@@ -32,11 +37,11 @@
 //! # Ok::<(), bloomgrove::Error>(())
 //! ```
 //!
-//! Two filters can be combined when their [`Params`] are equal, and only then: the
-//! error says what differs. Everything stored names its hash family, seed, layout
-//! and sizes, is checked when opened, and means the same on every machine.
+//! Filters can be combined only if their [`Params`] are equal; otherwise the error says what
+//! differs. Every file and message states its hash family, seed, layout and sizes, is checked when
+//! it is opened, and means the same on every machine.
 
-/// Shows each type as its `name` says.
+/// Displays each type by its `name`.
 macro_rules! display_as_name {
     ($($type:ty),*) => {$(
         impl std::fmt::Display for $type {

@@ -1,7 +1,7 @@
-//! What the other crates of this workspace need and users do not: words of bits, hashing, the
-//! containers of files and messages, the entropy coder, formulas, threads.
+//! Internals that the other crates of this workspace need: words of bits, hashing, the containers
+//! of files and messages, the entropy coder, formulas, threads.
 //!
-//! Not for users: it changes without notice, and little of it checks what it is given.
+//! Not for users: it can change at any time, and most of it does not validate its arguments.
 
 /// Words of bits.
 pub mod bits {
@@ -32,7 +32,7 @@ pub mod format {
     pub use crate::format::writer::Writer;
 }
 
-/// Indexes in files that nobody named, or that are to be read by few.
+/// Indexes in files that have no path, or that only some users may read.
 pub mod index {
     pub use crate::format::whole::Origin;
     #[cfg(unix)]
@@ -40,7 +40,7 @@ pub mod index {
     pub use crate::index::file::{create_from, open_checked, open_from};
 }
 
-/// Messages, and the coder of bits and symbols.
+/// Messages, and the entropy coder for bits and symbols.
 pub mod codec {
     pub use crate::codec::bits::{BitDecoder, BitEncoder, Framing, Model};
     pub use crate::codec::delta::{delta_fingerprints, delta_with};
@@ -49,18 +49,18 @@ pub mod codec {
     pub use crate::codec::symbols::{Decoder, Encoder, Parts, Table};
     pub use crate::format::message::MessageKind as Kind;
 
-    /// Whole numbers in few bytes.
+    /// Integers of variable length.
     pub mod varint {
         pub use crate::codec::varint::*;
     }
 }
 
-/// The formulas, in the letters of the papers.
+/// The formulas, in the notation of the papers.
 pub mod math {
     pub use crate::tune::math::*;
 }
 
-/// Sizes of one layout, or with one choice made; rates of a filter that is there.
+/// Sizes for one layout, or with some choices fixed; false-positive rates of existing filters.
 pub mod tune {
     pub use crate::tune::sampling::{leaf_size, tree_depth};
     pub use crate::tune::size::{
@@ -69,13 +69,13 @@ pub mod tune {
     };
 }
 
-/// Queries as text; tests of samplers.
+/// Queries as text; statistical tests of samplers.
 pub mod sample {
     pub use crate::sample::expression::Expression;
     pub use crate::sample::quality::{Calibration, Uniformity};
 }
 
-/// The same work on many things at once.
+/// Parallel loops.
 pub mod threads {
     pub use crate::threads::{by_all, processors};
 }

@@ -1,15 +1,16 @@
-//! The same work on many things at once.
+//! Parallel loops.
 
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::{panic, thread};
 
-/// As many threads as there are processors.
+/// Returns the number of available processors, at least 1.
 pub fn processors() -> NonZero<usize> {
     thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN)
 }
 
-/// What `work` makes of each number below `count`, in order; by several threads.
+/// Calls `work` with each number below `count`, on several threads, and returns the results in
+/// order.
 pub fn by_all<T: Send>(
     count: usize,
     threads: NonZero<usize>,
@@ -27,7 +28,7 @@ pub fn by_all<T: Send>(
             .collect();
         let mut done: Vec<_> = share();
         for other in others {
-            // What panicked there goes on here.
+            // Passes on a panic of another thread.
             done.extend(other.join().unwrap_or_else(|p| panic::resume_unwind(p)));
         }
         done

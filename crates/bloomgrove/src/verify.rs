@@ -1,16 +1,18 @@
-//! Reading a whole file of any content and checking everything about it.
+//! Full check of a file of any kind.
 
 use std::path::Path;
 
 use crate::Error;
 use crate::format::{Content, Grove, Report, content_of};
 
-/// Checks every byte of a `.grove` file: structure, checksums, parameters, that all padding
-/// is zero, of an index that every layout says of every set what its label says, and of an index
-/// of names that every name is where it belongs. Reads the whole file.
+/// Checks every byte of a `.grove` file and returns a report.
+///
+/// This covers the structure, checksums, parameters and padding. In an index, the stored bits of
+/// every set are compared with its label; in a name index, every name must be at its place. Reads
+/// the whole file.
 ///
 /// # Errors
-/// The first thing that is wrong.
+/// Returns the first problem found.
 pub fn verify(path: impl AsRef<Path>) -> Result<Report, Error> {
     let path = path.as_ref();
     let content = content_of(path)?;
@@ -19,7 +21,7 @@ pub fn verify(path: impl AsRef<Path>) -> Result<Report, Error> {
         Content::Names => return crate::sample::check_file(path),
         Content::Paged => return crate::buffered::check_file(path),
         Content::Filter => crate::filter::check_file,
-        // What their shapes say, the crate of the trees checks.
+        // The crate `bloomgrove-trees` checks their shapes.
         Content::BloomTree | Content::Bloofi | Content::BloomSampleTree => |_| Ok(()),
     };
     let grove = Grove::open(path, content)?;

@@ -1,6 +1,6 @@
-//! Many keys at once: hash ahead, ask the memory early, test when it has come.
+//! Batches of keys: hash ahead, prefetch, and test once the cache lines have arrived.
 //!
-//! This file chooses the loop for the parameters; `bits::pipeline` has the loops.
+//! This file chooses the loop for the parameters; `bits::pipeline` contains the loops.
 
 use super::{Filter, lines};
 use crate::bits::{self, Size, Slot};
@@ -10,8 +10,8 @@ use crate::hash::{
 };
 use crate::{Layout, Params};
 
-/// Compiles `$body` for the default family in place and for all others behind
-/// [`AnyHasher`]. The affine family is no hasher and must be handled before.
+/// Compiles `$body` once for the default family and once for all others, through [`AnyHasher`]. The
+/// affine family has no hasher and must be handled before.
 macro_rules! with_hasher {
     ($params:expr, $hasher:ident => $body:expr) => {
         match $params.family() {
@@ -33,8 +33,8 @@ macro_rules! with_hasher {
 }
 
 impl<S: AsRef<[u64]>> Filter<S> {
-    /// Asks for many keys; `found[i]` is what [`contains`](Self::contains) would
-    /// say of `keys[i]`.
+    /// Tests many keys at once. `found[i]` is set to the result of [`contains`](Self::contains) for
+    /// `keys[i]`.
     ///
     /// ```
     /// # use bloomgrove::{Filter, Params};
@@ -80,7 +80,7 @@ impl<S: AsRef<[u64]>> Filter<S> {
 }
 
 impl<S: AsRef<[u64]> + AsMut<[u64]>> Filter<S> {
-    /// Adds many keys; the same as [`insert`](Self::insert) for each, faster.
+    /// Inserts many keys. Equivalent to calling [`insert`](Self::insert) for each, but faster.
     pub fn insert_batch<K: Key>(&mut self, keys: &[K]) {
         if matches!(self.params.family(), Family::Affine(_)) {
             for key in keys {
@@ -92,7 +92,7 @@ impl<S: AsRef<[u64]> + AsMut<[u64]>> Filter<S> {
         with_hasher!(params, h => self.insert_batch_by(h, keys));
     }
 
-    /// Adds keys that have been hashed before, by XXH3 with this filter's seed.
+    /// Inserts keys that have already been hashed, by XXH3 with the seed of this filter.
     pub(super) fn insert_hashed(&mut self, hashes: &[u64]) {
         debug_assert_eq!(*self.params.family(), Family::Xxh3);
         self.insert_batch_by(Hashed, hashes);
@@ -125,14 +125,14 @@ fn size(params: &Params) -> Size {
     }
 }
 
-/// The slot of a key, as `bits::contains_lines` and `insert_lines` ask for it.
+/// Returns the slot of a key, in the form that `bits::contains_lines` and `insert_lines` need.
 fn slot_of<K: Key>(params: &Params, hasher: impl Hasher) -> impl Fn(&K) -> Slot {
     let lines = lines(params);
     #[inline(always)]
     move |key| slot(key.with_bytes(|bytes| hasher.digest(bytes)), lines)
 }
 
-/// The walk of a key, as `bits::contains_walks` and `insert_many_walks` ask for it.
+/// Returns the walk of a key, in the form that `bits::contains_walks` and `insert_many_walks` need.
 fn walk_of<W: Start, K: Key>(params: &Params, hasher: impl Hasher) -> impl Fn(&K) -> W {
     let bits = params.bits();
     #[inline(always)]

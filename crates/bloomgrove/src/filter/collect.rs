@@ -1,4 +1,4 @@
-//! A filter for keys whose number is not known beforehand.
+//! A filter for keys whose number is not known in advance.
 //!
 //! ```text
 //!   keys --> 64-bit hashes --(memory full)--> sorted runs in a temporary file
@@ -6,13 +6,13 @@
 //!                     count the distinct ones, size the filter, insert them
 //! ```
 //!
-//! A filter cannot grow, so its size must be known first; and counting lines is
-//! not enough, because what counts is how many *distinct* keys there are. Eight
-//! bytes a key are kept instead of the keys. Sorted, they also go into the filter
-//! in the order of its memory.
+//! A filter cannot grow, so its size must be known first. Counting lines is not enough, because the
+//! size depends on the number of *distinct* keys. The collector therefore stores an 8-byte hash of
+//! each key instead of the key. Once sorted, the hashes are also inserted in the order of the
+//! filter's memory.
 //!
-//! Cost: 8 bytes a key, in memory up to the limit and on disk after that; sorting,
-//! about 30 ns a key.
+//! Cost: 8 bytes per key, in memory up to the limit and on disk beyond it; about 30 ns per key for
+//! sorting.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -24,12 +24,12 @@ use super::Filter;
 use crate::hash::{Family, Hasher, Key, Xxh3Hasher};
 use crate::{Error, Layout, tune};
 
-/// Memory used by default before hashes go to disk.
+/// The memory used by default before hashes are written to disk.
 const DEFAULT_MEMORY: usize = 64 << 20;
-/// How many hashes are read back at a time.
+/// The number of hashes that are read back at a time.
 const CHUNK: usize = 8192;
 
-/// Collects keys, and makes the filter that fits them.
+/// Collects keys and builds a filter of the right size for them.
 ///
 /// ```
 /// use bloomgrove::Collector;
@@ -52,26 +52,26 @@ pub struct Collector {
     hashes: Vec<u64>,
     spilled: Option<Spill>,
     keys: u64,
-    /// Whether the size goes in steps.
+    /// Whether sizes are rounded up to steps.
     in_steps: bool,
 }
 
 impl Collector {
-    /// Collects for a filter with false-positive rate `fpr` and seed 0.
+    /// Creates a collector for a filter with false-positive rate `fpr` and seed 0.
     ///
     /// # Errors
-    /// [`Error::Unreachable`] for a rate that no filter with hashes of 64 bits has.
+    /// [`Error::Unreachable`] if no filter with 64-bit hashes has this rate.
     pub fn new(fpr: f64) -> Result<Self, Error> {
         Self::seeded(fpr, 0)
     }
 
-    /// Collects for a filter with a seed: it goes into every hash, so it must be known
-    /// before the first key.
+    /// Creates a collector for a filter with a seed. The seed is part of every hash, so it must be
+    /// known before the first key.
     ///
     /// # Errors
-    /// As [`new`](Self::new).
+    /// Same as for [`new`](Self::new).
     pub fn seeded(fpr: f64, seed: u64) -> Result<Self, Error> {
-        // Now, and not when all keys have been read.
+        // Fail now rather than after all keys have been read.
         tune::choose(1, fpr, None, Some(Family::Xxh3))?;
         Ok(Self {
             fpr,
@@ -86,43 +86,43 @@ impl Collector {
         })
     }
 
-    /// Keeps about this many bytes of hashes in memory before they go to disk. (Merging
-    /// them back needs at least 4 KiB for each time they did.)
+    /// Sets how many bytes of hashes are kept in memory before they are written to disk,
+    /// approximately. Merging them needs at least 4 KiB for each time that happened.
     pub fn memory(mut self, bytes: usize) -> Self {
         self.room = (bytes / 8).max(CHUNK);
         self
     }
 
-    /// Where to put the temporary file, if one is needed.
+    /// Sets the directory of the temporary file, if one is needed.
     pub fn folder(mut self, folder: impl Into<PathBuf>) -> Self {
         self.folder = folder.into();
         self
     }
 
-    /// Decides the layout; otherwise [`tune`] does.
+    /// Sets the layout. By default, [`tune`] chooses it.
     pub fn layout(mut self, layout: Layout) -> Self {
         self.layout = Some(layout);
         self
     }
 
-    /// Sizes the filter for a number of items that comes in steps, up to a quarter more than
-    /// there are: filters of many sets then have few different sizes, as a mixed
-    /// [`Index`](crate::index::Index) wants.
+    /// Rounds the number of items up to the next of a few steps, by at most a quarter. The filters
+    /// of many sets then have few distinct sizes, which suits a mixed
+    /// [`Index`](crate::index::Index).
     pub fn in_steps(mut self) -> Self {
         self.in_steps = true;
         self
     }
 
-    /// How many keys were inserted, repeated ones counted again.
+    /// Returns the number of keys inserted, including duplicates.
     pub fn keys(&self) -> u64 {
         self.keys
     }
 
-    /// Adds a key.
+    /// Inserts a key.
     ///
     /// # Errors
-    /// [`Error::Io`] when the temporary file cannot be written. The key is kept all the
-    /// same, and the next insert tries again.
+    /// [`Error::Io`] if the temporary file cannot be written. The key is kept nevertheless, and the
+    /// next insert tries again.
     pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<(), Error> {
         let hasher = Xxh3Hasher { seed: self.seed };
         self.hashes
@@ -135,11 +135,11 @@ impl Collector {
         Ok(())
     }
 
-    /// The filter of all keys.
+    /// Builds the filter of all keys.
     ///
     /// # Errors
-    /// [`Error::Unreachable`] for an impossible rate, [`Error::OutOfMemory`], or
-    /// [`Error::Io`] from the temporary file.
+    /// [`Error::Unreachable`] if no filter has this rate, [`Error::OutOfMemory`], or [`Error::Io`]
+    /// from the temporary file.
     pub fn finish(mut self) -> Result<Filter, Error> {
         let io = Error::io("reading hashes from a temporary file");
         let Some(mut spill) = self.spilled.take() else {
@@ -177,7 +177,7 @@ impl Collector {
         Filter::new(params)
     }
 
-    /// Drops repeated hashes, and if that is not enough, writes all to disk.
+    /// Drops duplicate hashes and, if that is not enough, writes all hashes to disk.
     fn make_room(&mut self) -> io::Result<()> {
         sort(&mut self.hashes);
         if self.hashes.len() > self.room / 2 {
@@ -197,11 +197,11 @@ fn sort(hashes: &mut Vec<u64>) {
     hashes.dedup();
 }
 
-/// Sorted runs of hashes, one after the other in a file without a name.
+/// Sorted runs of hashes, one after the other in an unnamed file.
 #[derive(Debug)]
 struct Spill {
     file: File,
-    /// How many hashes each run has.
+    /// The number of hashes in each run.
     runs: Vec<u64>,
 }
 
@@ -214,7 +214,7 @@ impl Spill {
     }
 
     fn add(&mut self, run: &[u64]) -> io::Result<()> {
-        // Behind the last whole run: an attempt that failed may have left bytes there.
+        // After the last complete run: an attempt that failed may have left bytes there.
         self.file
             .seek(SeekFrom::Start(self.runs.iter().sum::<u64>() * 8))?;
         let mut file = BufWriter::with_capacity(1 << 20, &self.file);
@@ -226,8 +226,7 @@ impl Spill {
         Ok(())
     }
 
-    /// Merges the runs to see how many different hashes there are, holding about `room`
-    /// of them in memory.
+    /// Merges the runs to count the distinct hashes, with about `room` of them in memory.
     fn count_distinct(&self, room: usize) -> io::Result<u64> {
         let mut start = 0;
         let chunk = (room / self.runs.len().max(1)).clamp(512, CHUNK);
@@ -273,12 +272,12 @@ impl Spill {
     }
 }
 
-/// One run being read back, with its own place in the shared file.
+/// One run being read back, with its own position in the shared file.
 struct Run<'f> {
     file: &'f File,
     at: u64,
     left: u64,
-    /// How many hashes are read at a time.
+    /// The number of hashes read at a time.
     size: usize,
     chunk: std::vec::IntoIter<u64>,
 }

@@ -1,4 +1,4 @@
-//! One filter, many threads inserting.
+//! One filter, with many threads inserting.
 
 use super::Filter;
 use crate::bits::{LINE_WORDS, Pattern, SharedWords};
@@ -6,11 +6,11 @@ use crate::hash::Key;
 use crate::params::probe::Positions;
 use crate::{Error, Params};
 
-/// A filter that any number of threads may insert into and ask at once, without
-/// locks: each bit is set by one atomic operation.
+/// A filter that any number of threads can insert into and query at the same time, without locks:
+/// each bit is set by one atomic operation.
 ///
-/// A key is found by every thread that learns, in any way that synchronises, that
-/// its insert has returned. A thread that asks during the insert may hear either.
+/// A key is found by every thread that knows, through any form of synchronization, that its insert
+/// has returned. A query that runs during the insert may return either answer.
 ///
 /// ```
 /// use bloomgrove::{ConcurrentFilter, Params};
@@ -33,7 +33,7 @@ pub struct ConcurrentFilter {
 }
 
 impl ConcurrentFilter {
-    /// An empty filter.
+    /// Creates an empty filter.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`].
@@ -41,13 +41,13 @@ impl ConcurrentFilter {
         Filter::new(params).map(Self::from)
     }
 
-    /// Size, hashing and layout.
+    /// Returns the parameters: size, hashing and layout.
     pub fn params(&self) -> &Params {
         &self.params
     }
 
-    /// Adds a key. True if it was certainly new. Of two threads that add the same
-    /// new key at once, one or both may hear true.
+    /// Inserts a key. Returns true if it was certainly not in the filter before. If two threads
+    /// insert the same new key at the same time, one or both get true.
     pub fn insert<K: Key + ?Sized>(&self, key: &K) -> bool {
         let hashes = self.params.hashes();
         key.with_bytes(|bytes| match Positions::new(&self.params, bytes) {
@@ -68,14 +68,14 @@ impl ConcurrentFilter {
         })
     }
 
-    /// May the key be in the set?
+    /// Returns whether the key may be in the set. False is certain.
     pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
         key.with_bytes(|bytes| {
             Positions::new(&self.params, bytes).all(&self.params, |p| self.words.get(p))
         })
     }
 
-    /// The filter, when the threads are done. No copy.
+    /// Converts this into a [`Filter`], without copying, once the threads are done.
     pub fn into_filter(self) -> Filter {
         Filter {
             params: self.params,

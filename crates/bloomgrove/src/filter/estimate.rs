@@ -1,4 +1,4 @@
-//! What the bits alone say: how full, how many keys, how often wrong.
+//! Estimates from the bits alone: fill, number of keys, false-positive rate.
 
 use super::Filter;
 use crate::bits::{self, LANES, LINE_WORDS};
@@ -6,32 +6,32 @@ use crate::tune::math;
 use crate::{Error, Layout};
 
 impl<S: AsRef<[u64]>> Filter<S> {
-    /// How many bits are set.
+    /// Returns the number of bits that are set.
     pub fn count_ones(&self) -> u64 {
         bits::count(self.words())
     }
 
-    /// The share of bits that are set, 0 to 1.
+    /// Returns the share of bits that are set, from 0 to 1.
     pub fn fill(&self) -> f64 {
         self.params.fill(self.count_ones())
     }
 
-    /// How many distinct keys were inserted, judged by the fill. Infinite when
-    /// every bit is set: such a filter holds any number.
+    /// Estimates from the fill how many distinct keys were inserted. Infinite if every bit is set,
+    /// since such a filter may contain any number of keys.
     pub fn estimated_items(&self) -> f64 {
         self.items_for_ones(self.count_ones())
     }
 
-    /// How many keys this and `other` share, judged by the fill of both and of
-    /// their union. Good when the common part is not small beside the whole.
+    /// Estimates how many keys this filter and `other` have in common, from the fill of both and of
+    /// their union. The estimate is poor if they have few keys in common compared with their size.
     ///
     /// # Errors
-    /// [`Error::Incompatible`] when the parameters differ.
+    /// [`Error::Incompatible`] if the parameters differ.
     pub fn estimated_common_items<T: AsRef<[u64]>>(&self, other: &Filter<T>) -> Result<f64, Error> {
         self.params.check_equal(&other.params)?;
         let union = self.items_for_ones(bits::or_count(self.words(), other.words()));
         let sum = self.estimated_items() + other.estimated_items();
-        // Two saturated filters: infinity minus infinity says nothing but "many".
+        // Two saturated filters: infinity minus infinity would be NaN.
         let common = if union.is_infinite() {
             union
         } else {
@@ -40,11 +40,10 @@ impl<S: AsRef<[u64]>> Filter<S> {
         Ok(common.max(0.0))
     }
 
-    /// How often an absent key would be accepted, as the bits now stand.
+    /// Returns the expected false-positive rate, given the bits that are set now.
     ///
-    /// For the standard layout, fill to the power of k. For the blocked layout the
-    /// mean over its lines of what each would accept, which is higher, because
-    /// lines are filled unevenly.
+    /// For the standard layout this is the fill to the power of k. For the blocked layout it is the
+    /// mean of the rates of all lines, which is higher, because lines are filled unevenly.
     pub fn expected_fpr(&self) -> f64 {
         match self.params.layout() {
             Layout::Standard => self.fill().powi(self.params.hashes() as i32),
@@ -66,11 +65,11 @@ impl<S: AsRef<[u64]>> Filter<S> {
     }
 }
 
-/// The share of patterns that this line would accept: over the eight lanes a
-/// pattern may begin at, the product of the fills of the lanes it uses.
+/// Returns the share of patterns that this line accepts: the mean, over the eight lanes at which a
+/// pattern may begin, of the product of the fills of the lanes it uses.
 fn line_fpr(line: &[u64; LINE_WORDS], hashes: u32) -> f64 {
     let counts = line.map(u64::count_ones);
-    // The commonest case by far, in integers: at most 64^8 = 2^48.
+    // By far the most common case, in integers: at most 64^8 = 2^48.
     if hashes == LANES {
         let product: u64 = counts.iter().map(|&count| u64::from(count)).product();
         return product as f64 / (1u64 << 48) as f64;

@@ -1,4 +1,4 @@
-//! Filters in `.grove` files: saved whole, loaded or mapped.
+//! Filters in `.grove` files: save, load and map.
 
 use std::io::Write;
 use std::path::Path;
@@ -7,22 +7,22 @@ use super::Filter;
 use crate::format::{Content, Grove, Kind, MappedWords, Notes, Writer};
 use crate::{Error, Params};
 
-/// A filter that lives in a mapped file.
+/// A filter in a memory-mapped file.
 pub type MappedFilter = Filter<MappedWords>;
 
 impl<S: AsRef<[u64]>> Filter<S> {
-    /// Writes the filter to a file, replacing it whole or not at all.
+    /// Writes the filter to a file, atomically replacing any filter there.
     ///
     /// # Errors
-    /// [`Error::Io`], naming the file. The old file is then as it was.
+    /// [`Error::Io`] with the path. An existing file is then unchanged.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
         self.save_with(path, &Notes::new())
     }
 
-    /// As [`save`](Self::save), with notes for whoever opens it.
+    /// Same as [`save`](Self::save), and stores notes in the file.
     ///
     /// # Errors
-    /// [`Error::Io`], naming the file.
+    /// [`Error::Io`] with the path.
     pub fn save_with(&self, path: impl AsRef<Path>, notes: &Notes) -> Result<(), Error> {
         let mut writer = Writer::create(path.as_ref(), Content::Filter)?;
         self.write_sections(&mut writer, notes)?;
@@ -43,7 +43,7 @@ impl<S: AsRef<[u64]>> Filter<S> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Io`] when `out` refuses.
+    /// [`Error::Io`] if writing to `out` fails.
     pub fn write_to(&self, out: impl Write) -> Result<(), Error> {
         let mut writer = Writer::stream(out, Content::Filter)?;
         self.write_sections(&mut writer, &Notes::new())?;
@@ -58,18 +58,18 @@ impl<S: AsRef<[u64]>> Filter<S> {
 }
 
 impl Filter {
-    /// Reads a filter into memory and checks every byte of it.
+    /// Reads a filter from a file into memory, and checks every byte.
     ///
     /// # Errors
-    /// When the file cannot be read, is damaged, or holds something else.
+    /// If the file cannot be read, is damaged, or contains something else.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, Error> {
         Self::of(&Grove::open(path.as_ref(), Content::Filter)?)
     }
 
-    /// As [`load`](Self::load), from the bytes of a file.
+    /// Same as [`load`](Self::load), from the bytes of a file.
     ///
     /// # Errors
-    /// When they are damaged, or those of something else.
+    /// If the bytes are damaged or contain something else.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
         Self::of(&Grove::of_bytes(bytes, Content::Filter)?)
     }
@@ -81,11 +81,11 @@ impl Filter {
 }
 
 impl MappedFilter {
-    /// Opens a filter where it lies, whatever its size, without reading its bits:
-    /// they come in as they are asked for. All but the bits is checked. A disk that has
-    /// lost bits can make a present key look absent: [`verify`](crate::verify()) tells.
+    /// Opens a filter of any size as a memory map. The bits are not read now, but when they are
+    /// needed. Everything except the bits is checked. If the disk has lost bits, a key in the set
+    /// can appear absent; [`verify`](crate::verify()) detects that.
     ///
-    /// The file must not be changed in place while mapped; replacing it, as
+    /// The file must not be modified in place while it is mapped. Replacing it, as
     /// [`save`](Filter::save) does, is fine.
     ///
     /// ```
@@ -103,7 +103,7 @@ impl MappedFilter {
     /// ```
     ///
     /// # Errors
-    /// When the file cannot be read, is damaged, or holds something else.
+    /// If the file cannot be read, is damaged, or contains something else.
     pub fn map(path: impl AsRef<Path>) -> Result<Self, Error> {
         let grove = Grove::open(path.as_ref(), Content::Filter)?;
         let map = || {
@@ -115,14 +115,14 @@ impl MappedFilter {
     }
 }
 
-/// Tells the system that all bits are about to be read in order, as
-/// [`fill`](Filter::fill) and the estimates do. Worth saying before them when the
-/// file is larger than a gigabyte, since [`MappedFilter::map`] expects single questions.
+/// Advises the system that all bits are about to be read in order, as [`fill`](Filter::fill) and
+/// the estimates do. Worth calling before them if the file is larger than a gigabyte, since
+/// [`MappedFilter::map`] expects random access.
 pub fn expect_scan(filter: &MappedFilter) {
     filter.words.expect_scan();
 }
 
-/// Puts the two together, if they fit.
+/// Combines parameters and words into a filter, if they match.
 fn checked<S: AsRef<[u64]>>(
     grove: &Grove<'_>,
     params: Params,
@@ -137,7 +137,7 @@ fn checked<S: AsRef<[u64]>>(
     })
 }
 
-/// The part of `verify` that knows filters.
+/// The part of `verify` that is specific to filters.
 pub(crate) fn check_file(grove: &Grove<'_>) -> Result<(), Error> {
     Notes::of(grove)?;
     checked(grove, grove.params()?, grove.words()?).map(|_| ())

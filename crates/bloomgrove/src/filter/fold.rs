@@ -1,4 +1,4 @@
-//! Half the size, the same members.
+//! Folding: the same set in half the bits.
 //!
 //! ```text
 //!   standard   a b c d e f g h   ->   a|b c|d e|f g|h      neighbours
@@ -6,11 +6,10 @@
 //!   remainder  a b c d e f g h   ->   a|e b|f c|g d|h      halves
 //! ```
 //!
-//! A position made by `scale(h, n)` is the upper part of a product, so
-//! `scale(h, n/2)` is its half rounded down: neighbours meet. A position that is
-//! a remainder (Kirsch-Mitzenmacher, affine) meets the one n/2 away. Either way
-//! the result is bit for bit the filter that would have been built at half the
-//! size, with the false-positive rate that goes with it.
+//! A position made by `scale(h, n)` is the upper part of a product, so `scale(h, n/2)` is half of
+//! it, rounded down: neighbours are merged. A position that is a remainder (Kirsch-Mitzenmacher,
+//! affine) is merged with the one n/2 away. Either way the result is, bit for bit, the filter that
+//! would have been built at half the size, with the false-positive rate of that size.
 
 use super::Filter;
 use crate::bits::{LINE_BITS, LINE_WORDS, Words};
@@ -18,7 +17,7 @@ use crate::hash::{Derivation, Family};
 use crate::{Error, Layout, Params};
 
 impl<S: AsRef<[u64]>> Filter<S> {
-    /// The same set in half the bits.
+    /// Returns a filter of the same set with half the bits.
     ///
     /// ```
     /// # use bloomgrove::{Filter, Params};
@@ -33,7 +32,7 @@ impl<S: AsRef<[u64]>> Filter<S> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Unfoldable`] when the number of bits (or of lines) is odd.
+    /// [`Error::Unfoldable`] if the number of bits (or of lines) is odd.
     pub fn fold(&self) -> Result<Filter, Error> {
         let params = half(&self.params)?;
         let mut folded = Words::zeroed(params.words())?;
@@ -79,7 +78,7 @@ fn half(params: &Params) -> Result<Params, Error> {
     params.with_bits(bits / 2)
 }
 
-/// Each pair of neighbouring bits or-ed into one: 64 bits become 32.
+/// Combines each pair of neighbouring bits into one: 64 bits become 32.
 fn pack_neighbours(word: u64) -> u64 {
     let mut x = (word | word >> 1) & 0x5555_5555_5555_5555;
     // Halve the gaps: 1 bit in 2, then 2 in 4, up to 32 in 64.
@@ -90,7 +89,7 @@ fn pack_neighbours(word: u64) -> u64 {
     (x | x >> 16) & 0x0000_0000_ffff_ffff
 }
 
-/// Bit i of `into` becomes bit i or bit i + half of `from`.
+/// Sets bit i of `into` to the OR of bits i and i + half of `from`.
 fn fold_halves(from: &[u64], into: &mut [u64], half: u64) {
     let (skip, shift) = ((half / 64) as usize, half % 64);
     let word = |i: usize| from.get(i).copied().unwrap_or(0);
@@ -103,7 +102,7 @@ fn fold_halves(from: &[u64], into: &mut [u64], half: u64) {
         };
         *into = word(i) | low | high;
     }
-    // The last word took bits of the upper half along: cut it off.
+    // The last word also received bits of the upper half: clear them.
     if shift != 0
         && let Some(last) = into.last_mut()
     {

@@ -1,12 +1,12 @@
-//! One set as bits: is x in it?
+//! One set as a Bloom filter: is this key in the set?
 //!
 //! ```text
 //!   insert(x)     x --hash--> 3 positions    0 0 1 0 1 0 0 0 0 1   set them
 //!   contains(y)   y --hash--> 3 positions        ^       ^     ^   all set?
 //! ```
 //!
-//! "No" is certain; "yes" may be wrong, at a rate known beforehand. Nothing can
-//! be taken out again, and a bit array tells nothing of the keys by itself.
+//! "No" is certain; "yes" may be wrong, at a rate known in advance. Keys cannot be removed, and the
+//! bits alone do not reveal the keys.
 //!
 //! Source: Spyropoulos (Bloom filters), sections 2 to 4, and its worked example:
 //!
@@ -31,13 +31,13 @@
 //! # Ok::<(), bloomgrove::Error>(())
 //! ```
 //!
-//! Where we differ: each key is hashed once and all positions derived from that
-//! (`hash::positions`), and there is a second layout that keeps a key's bits in
-//! one cache line ([`Layout::Blocked`](crate::Layout::Blocked)).
+//! Differences: each key is hashed once, and all positions are derived from that hash
+//! (`hash::positions`); and there is a second layout, which keeps all bits of a key in one cache
+//! line ([`Layout::Blocked`](crate::Layout::Blocked)).
 //!
-//! Cost: k bit accesses a key; memory m/8 bytes. A standard filter larger than
-//! the cache pays up to k misses a key, a blocked one pays one. Batches overlap
-//! the misses of up to 64 keys.
+//! Cost: k bit accesses per key; m/8 bytes of memory. If the filter is larger than the cache, a
+//! standard one costs up to k cache misses per key, a blocked one only one. Batches overlap the
+//! misses of up to 64 keys.
 //!
 //! | file | contains |
 //! |---|---|
@@ -46,7 +46,7 @@
 //! | `estimate.rs` | fill, number of items, common items, expected false positives |
 //! | `fold.rs` | the same set in half the bits |
 //! | `concurrent.rs` | `ConcurrentFilter`: inserting from many threads |
-//! | `collect.rs` | `Collector`: a filter for keys whose number is not known, larger than memory |
+//! | `collect.rs` | `Collector`: a filter for an unknown number of keys, even more than fit in memory |
 //! | `file.rs` | save, load, map |
 
 mod batch;
@@ -67,7 +67,7 @@ use crate::params::Probe;
 use crate::params::probe::Positions;
 use crate::{Error, Params};
 
-/// A Bloom filter over its own words, borrowed words or a memory map.
+/// A Bloom filter over owned words, borrowed words or a memory map.
 ///
 /// ```
 /// use bloomgrove::{Filter, Params};
@@ -85,7 +85,7 @@ pub struct Filter<S = Words> {
 }
 
 impl Filter {
-    /// An empty filter.
+    /// Creates an empty filter.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`].
@@ -96,11 +96,11 @@ impl Filter {
 }
 
 impl<S: AsRef<[u64]>> Filter<S> {
-    /// A filter over words made elsewhere, taken as they are.
+    /// Creates a filter from existing words.
     ///
     /// # Errors
-    /// [`Error::Params`] when the words are not as many as `params` says, or a bit
-    /// beyond the last is set.
+    /// [`Error::Params`] if the number of words does not match `params`, or if a bit beyond the
+    /// last is set.
     pub fn from_words(params: Params, words: S) -> Result<Self, Error> {
         let found = words.as_ref();
         if found.len() != params.words() {
@@ -120,23 +120,23 @@ impl<S: AsRef<[u64]>> Filter<S> {
         Ok(Self { params, words })
     }
 
-    /// Size, hashing and layout.
+    /// Returns the parameters: size, hashing and layout.
     pub fn params(&self) -> &Params {
         &self.params
     }
 
-    /// The words, without the parameters.
+    /// Returns the words, without the parameters.
     pub(crate) fn into_words(self) -> S {
         self.words
     }
 
-    /// The bits, lowest first.
+    /// Returns the bits as words, lowest bit first.
     #[inline]
     pub fn words(&self) -> &[u64] {
         self.words.as_ref()
     }
 
-    /// May the key be in the set? False is certain.
+    /// Returns whether the key may be in the set. False is certain.
     #[inline]
     pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
         let words = self.words();
@@ -146,26 +146,26 @@ impl<S: AsRef<[u64]>> Filter<S> {
         })
     }
 
-    /// As [`contains`](Self::contains), for a key hashed before.
+    /// Same as [`contains`](Self::contains), for a key that has already been hashed.
     ///
     /// # Panics
-    /// If the probe was made with other `Params`: the answer would mean nothing.
+    /// If the probe was made with other `Params`, since the answer would be meaningless.
     #[inline]
     pub fn contains_probe(&self, probe: &Probe) -> bool {
         assert!(
             probe.is_of(&self.params),
-            "a probe asked of a filter with other parameters"
+            "the probe was made with other parameters than the filter"
         );
         let words = self.words();
         probe.positions().iter().all(|&p| bits::get(words, p))
     }
 
-    /// The numbers of the set bits, rising.
+    /// Returns the numbers of the bits that are set, in ascending order.
     pub fn ones(&self) -> impl Iterator<Item = u64> + '_ {
         bits::ones(self.words())
     }
 
-    /// A copy with words of its own.
+    /// Returns a copy that owns its words.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`].
@@ -178,7 +178,8 @@ impl<S: AsRef<[u64]>> Filter<S> {
 }
 
 impl<S: AsRef<[u64]> + AsMut<[u64]>> Filter<S> {
-    /// Adds a key. True if it was certainly new; false if it may have been there.
+    /// Inserts a key. Returns true if it was certainly not in the filter before, false if it may
+    /// have been.
     #[inline]
     pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> bool {
         let words = self.words.as_mut();
@@ -189,32 +190,32 @@ impl<S: AsRef<[u64]> + AsMut<[u64]>> Filter<S> {
         })
     }
 
-    /// The bits, to be changed; those beyond the last stay zero.
+    /// Returns the bits for modification; those beyond the last must stay zero.
     pub(crate) fn words_mut(&mut self) -> &mut [u64] {
         self.words.as_mut()
     }
 
-    /// Empties the filter.
+    /// Removes all keys.
     pub fn clear(&mut self) {
         self.words.as_mut().fill(0);
     }
 
-    /// Makes this the filter of the union. Exactly what inserting both sets into
-    /// one filter would have made.
+    /// Turns this into the filter of the union: exactly the filter that results from inserting both
+    /// sets into one.
     ///
     /// # Errors
-    /// [`Error::Incompatible`] when the parameters differ.
+    /// [`Error::Incompatible`] if the parameters differ.
     pub fn union_with<T: AsRef<[u64]>>(&mut self, other: &Filter<T>) -> Result<(), Error> {
         self.params.check_equal(&other.params)?;
         bits::or_assign(self.words.as_mut(), other.words());
         Ok(())
     }
 
-    /// Keeps the bits that both have. Holds every common key, and is wrong more
-    /// often than a filter built from the common keys alone.
+    /// Keeps the bits that are set in both. The result contains every common key, but has a higher
+    /// false-positive rate than a filter built from the common keys alone.
     ///
     /// # Errors
-    /// [`Error::Incompatible`] when the parameters differ.
+    /// [`Error::Incompatible`] if the parameters differ.
     pub fn intersect_with<T: AsRef<[u64]>>(&mut self, other: &Filter<T>) -> Result<(), Error> {
         self.params.check_equal(&other.params)?;
         bits::and_assign(self.words.as_mut(), other.words());
@@ -222,7 +223,7 @@ impl<S: AsRef<[u64]> + AsMut<[u64]>> Filter<S> {
     }
 }
 
-/// The same filter over borrowed words.
+/// Borrows the words of a filter.
 impl<'f, S: AsRef<[u64]>> From<&'f Filter<S>> for Filter<&'f [u64]> {
     fn from(filter: &'f Filter<S>) -> Self {
         Filter {
@@ -239,7 +240,7 @@ impl<S: AsRef<[u64]>, T: AsRef<[u64]>> PartialEq<Filter<T>> for Filter<S> {
     }
 }
 
-/// How many lines a blocked filter of these parameters has.
+/// Returns the number of lines of a blocked filter with these parameters.
 fn lines(params: &Params) -> u64 {
     params.bits() / LINE_BITS
 }

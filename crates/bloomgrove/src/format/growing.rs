@@ -1,4 +1,4 @@
-//! A file that grows: an index of sets or of names, with its changes behind one another.
+//! A file that grows: an index or a name index, to which each change is appended.
 //!
 //! ```text
 //!   | header | sections | MANIFEST | COMMIT | sections | MANIFEST | COMMIT | torn ...
@@ -6,8 +6,8 @@
 //!                                               the last whole commit is the state
 //! ```
 //!
-//! Bytes before the last commit never change, so that a map of them stays right while
-//! somebody appends. What follows the last commit was never finished, and is not there.
+//! Bytes before the last commit never change, so a memory map of them stays valid while another
+//! process appends. Whatever follows the last commit was never completed, and is ignored.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom};
@@ -27,7 +27,7 @@ use super::whole::{Origin, open_file};
 use super::{Content, Kind, MappedWords, Writer};
 use crate::Error;
 
-/// The bytes of a COMMIT with its head.
+/// The length of a COMMIT section with its head.
 const COMMIT_LEN: u64 = 2 * UNIT;
 
 /// An index file as of its last commit.
@@ -38,7 +38,7 @@ pub(crate) struct Growing {
     file: Arc<File>,
     map: FileMap,
     content: Content,
-    /// Where the last commit ends.
+    /// The offset at which the last commit ends.
     end: u64,
     commit: Commit,
 }
@@ -50,7 +50,7 @@ impl Growing {
             .map_err(Error::in_file(path))
     }
 
-    /// Opens a file to be appended to. Nobody else can while it is open.
+    /// Opens a file for appending. No other process can while it is open.
     pub(crate) fn open_to_change(
         path: &Path,
         content: Content,
@@ -63,7 +63,7 @@ impl Growing {
         open().map_err(Error::in_file(path))
     }
 
-    /// Of a file that is open already; errors do not name it.
+    /// Reads a file that is already open. Errors do not contain its path.
     pub(crate) fn of_file(
         path: &Path,
         file: File,
@@ -71,7 +71,7 @@ impl Growing {
         origin: Origin,
     ) -> Result<Self, Error> {
         let (end, commit) = last_commit(&file, content)?;
-        // No further: what is behind may be cut off while we look at it.
+        // Map no more than that: what follows may be truncated by another process at any time.
         let map = FileMap::of_start(&file, end)?;
         Ok(Self {
             path: path.to_owned(),
@@ -92,11 +92,11 @@ impl Growing {
         self.origin
     }
 
-    /// Lets nobody read or write the file whom `mode` does not let.
+    /// Denies access to all users to whom `mode` does not grant it.
     #[cfg(unix)]
     pub(crate) fn restrict(&self, mode: u32) -> Result<(), Error> {
         restrict(&self.file, mode)
-            .map_err(Error::io("changing who may read"))
+            .map_err(Error::io("changing its permissions"))
             .map_err(Error::in_file(&self.path))
     }
 
@@ -104,34 +104,34 @@ impl Growing {
         self.end
     }
 
-    /// How many commits came before the last.
+    /// Returns the number of commits before the last.
     pub(crate) fn number(&self) -> u64 {
         self.commit.number.get()
     }
 
-    /// Takes in what has been committed, up to `end`.
+    /// Extends the map to `end`, where a new commit ends.
     pub(crate) fn advance(&mut self, end: u64, number: u64) -> Result<(), Error> {
-        // First of all: whatever fails, these bytes must never be written over.
+        // First of all: even if the rest fails, these bytes must never be overwritten.
         self.end = end;
         self.commit.number = number.into();
         self.map = FileMap::of_start(&self.file, end)?;
         Ok(())
     }
 
-    /// Whether the file is still what its path names.
+    /// Returns whether the path still refers to this file.
     pub(crate) fn is_current(&self) -> bool {
         is_at(&self.file, &self.path, self.origin)
     }
 
-    /// Writes on behind the last commit; what a failed or unfinished change has left there
-    /// is cut off.
+    /// Returns a writer that appends after the last commit. Whatever a failed or interrupted change
+    /// has left there is cut off.
     pub(crate) fn append(&self) -> Result<Writer<File>, Error> {
         let open = || {
             self.file.set_len(self.end)?;
             self.file.try_clone()
         };
         let file = open()
-            .map_err(Error::io("cutting off an unfinished change"))
+            .map_err(Error::io("removing an incomplete change"))
             .map_err(Error::in_file(&self.path))?;
         Writer::append_to(&self.path, file, self.end)
     }
@@ -143,13 +143,13 @@ impl Growing {
     fn section(&self, head: u64, kind: Kind) -> Result<Section, Error> {
         let section = Section::decode(self.map.bytes(), head)?;
         if section.kind != kind {
-            let what = format!("a {} should be here", kind.name());
+            let what = format!("expected a {} here", kind.name());
             return Err(Error::corrupt(section.kind.name(), head, what));
         }
         Ok(section)
     }
 
-    /// A payload other than bits, its sum checked.
+    /// Returns a payload other than bits, its checksum verified.
     pub(crate) fn small(&self, head: u64, kind: Kind) -> Result<MappedBytes, Error> {
         let section = self.section(head, kind)?;
         let bytes = MappedBytes::new(&self.map, section.offset, section.len);
@@ -157,24 +157,24 @@ impl Growing {
         Ok(bytes)
     }
 
-    /// Bits, unchecked.
+    /// Returns words of bits, unchecked.
     pub(crate) fn words(&self, head: u64) -> Result<MappedWords, Error> {
         let section = self.section(head, Kind::Bits)?;
         MappedWords::new(&self.map, section.offset, section.len)
     }
 
-    /// Names, unchecked.
+    /// Returns names, unchecked.
     pub(crate) fn names(&self, head: u64) -> Result<MappedBytes, Error> {
         let section = self.section(head, Kind::Names)?;
         Ok(MappedBytes::new(&self.map, section.offset, section.len))
     }
 
-    /// Tells the system that the bits will be asked for here and there.
+    /// Advises the system that the bits will be read in random order.
     pub(crate) fn expect_jumps(&self) {
         self.map.expect_jumps();
     }
 
-    /// Checks every byte up to the last commit, what is no longer used included.
+    /// Checks every byte up to the last commit, including those no longer in use.
     pub(crate) fn check_all(&self) -> Result<Report, Error> {
         let bytes = self.map.bytes();
         let mut sections = Vec::new();
@@ -184,7 +184,7 @@ impl Growing {
         while at < self.end {
             let section = Section::decode(bytes, at)?;
             if !self.content.may_have(section.kind) {
-                let what = format!("it has no place in {}", self.content.name());
+                let what = format!("not allowed in {}", self.content.name());
                 return Err(Error::corrupt(section.kind.name(), at, what));
             }
             if section.read(&self.file, |_| {})? != section.checksum {
@@ -201,14 +201,14 @@ impl Growing {
             sections.push(section);
         }
         let mut report = Report::of(self.content, &sections);
-        let len = self.file.metadata().map_err(Error::io("looking at"))?.len();
+        let len = self.file.metadata().map_err(Error::io("reading its metadata"))?.len();
         report.unfinished = len.saturating_sub(self.end);
         Ok(report)
     }
 }
 
-/// The last whole commit, and where it ends. By ordinary reads: somebody may be cutting off
-/// what is behind it, and a map would end the process.
+/// Returns the last complete commit and the offset of its end. Uses ordinary reads: if another
+/// process truncates what follows the commit, reading it through a map would kill this process.
 fn last_commit(file: &File, wanted: Content) -> Result<(u64, Commit), Error> {
     let content = header::decode_file(&read_at(file, 0, UNIT)?)?;
     if content != wanted {
@@ -217,9 +217,9 @@ fn last_commit(file: &File, wanted: Content) -> Result<(u64, Commit), Error> {
             wanted: wanted.name(),
         });
     }
-    let len = file.metadata().map_err(Error::io("looking at"))?.len();
+    let len = file.metadata().map_err(Error::io("reading its metadata"))?.len();
     let section_at = |at: u64| Section::decode_head(&read_at(file, at, UNIT)?, at, len);
-    // Nearly always it is the end of the file.
+    // It is nearly always at the end of the file.
     let last = len.checked_sub(COMMIT_LEN);
     if let Some(at) = last.filter(|at| at.is_multiple_of(UNIT) && *at >= UNIT)
         && let Ok(section) = section_at(at)
@@ -229,7 +229,7 @@ fn last_commit(file: &File, wanted: Content) -> Result<(u64, Commit), Error> {
     {
         return Ok((len, commit));
     }
-    // A change was broken off: look for the last one that was not.
+    // A change was interrupted: search for the last complete one.
     let mut found = None;
     let mut since = Vec::new();
     let mut at = UNIT;
@@ -249,10 +249,10 @@ fn last_commit(file: &File, wanted: Content) -> Result<(u64, Commit), Error> {
         commits += 1;
         since.clear();
     }
-    found.ok_or_else(|| Error::corrupt("file", 0, "there is no whole commit in it"))
+    found.ok_or_else(|| Error::corrupt("file", 0, "it contains no complete commit"))
 }
 
-/// Up to `len` bytes from `at` on; fewer at the end of the file.
+/// Reads up to `len` bytes at offset `at`; fewer at the end of the file.
 fn read_at(mut file: &File, at: u64, len: u64) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
     file.seek(SeekFrom::Start(at))
@@ -262,7 +262,7 @@ fn read_at(mut file: &File, at: u64, len: u64) -> Result<Vec<u8>, Error> {
 }
 
 impl Section {
-    /// The payload of a section that is always small; nothing if it is not.
+    /// Returns the payload of a section that is always small; nothing if it is not.
     fn read_small(&self, file: &File) -> Result<Vec<u8>, Error> {
         if self.len > UNIT {
             return Ok(Vec::new());
@@ -276,7 +276,7 @@ fn commit_of(payload: &[u8], section: &Section) -> Option<Commit> {
     (section.kind == Kind::Commit && section.check(payload).is_ok()).then_some(commit)
 }
 
-/// That a commit matches the sections since the one before it.
+/// Checks that a commit matches the sections since the previous one.
 fn check_commit(
     payload: &[u8],
     head: u64,
@@ -296,44 +296,44 @@ fn check_commit(
     Ok(())
 }
 
-/// Opens a file and keeps other writers out until it is dropped.
+/// Opens a file and locks out other writers until it is dropped.
 fn open_locked(path: &Path, options: &OpenOptions, origin: Origin) -> Result<File, Error> {
     loop {
         let file = open_file(path, options, origin)?;
         lock(&file)?;
-        // It may have been replaced before we had the lock.
+        // It may have been replaced before we acquired the lock.
         if is_at(&file, path, origin) {
             return Ok(file);
         }
     }
 }
 
-/// Keeps other writers away from a file that is read, changed and replaced as a whole, until what
-/// is returned is dropped.
+/// Locks out other writers from a file that is read, changed and replaced as a whole. Dropping the
+/// returned file releases the lock.
 ///
 /// # Errors
-/// [`Error::Busy`] while somebody else changes it; [`Error::Io`].
+/// [`Error::Busy`] if another process is changing it; [`Error::Io`].
 pub fn lock_to_replace(path: impl AsRef<Path>) -> Result<File, Error> {
     let path = path.as_ref();
     open_locked(path, File::options().read(true), Origin::Named).map_err(Error::in_file(path))
 }
 
-/// Keeps other writers away from a file that is about to be replaced, if there is one.
-/// Dropping what is returned lets them in.
+/// Locks out other writers from a file that is about to be replaced, if it exists. Dropping the
+/// returned file releases the lock.
 pub(crate) fn lock_target(path: &Path, origin: Origin) -> Result<Option<File>, Error> {
     match open_file(path, File::options().read(true), origin) {
         Ok(file) => lock(&file).map(|()| Some(file)),
-        // Whatever else is wrong with it, replacing it will say.
+        // Other errors are reported when the file is replaced.
         Err(_) => Ok(None),
     }
 }
 
-/// Keeps other writers out.
+/// Locks out other writers.
 pub(super) fn lock(file: &File) -> Result<(), Error> {
     for attempt in 1.. {
         match file.try_lock() {
             Ok(()) => return Ok(()),
-            // Whoever only looks whether it is locked has it for a moment.
+            // A process that only tests the lock has it for a moment.
             Err(TryLockError::WouldBlock) if attempt < LOCK_ATTEMPTS => sleep(LOCK_PAUSE),
             Err(TryLockError::WouldBlock) => break,
             Err(TryLockError::Error(error)) => return Err(Error::io("locking")(error)),
@@ -345,7 +345,7 @@ pub(super) fn lock(file: &File) -> Result<(), Error> {
 const LOCK_ATTEMPTS: u32 = 5;
 const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
-/// Whether this file is what the path names now.
+/// Returns whether the path refers to this file now.
 pub(super) fn is_at(file: &File, path: &Path, origin: Origin) -> bool {
     #[cfg(unix)]
     {

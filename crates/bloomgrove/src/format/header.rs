@@ -1,4 +1,4 @@
-//! The two fixed structures: the file header and the head of a section.
+//! The two fixed structures: the file header and the section head.
 
 use xxhash_rust::xxh3::xxh3_64;
 use zerocopy::little_endian::{U16, U32, U64};
@@ -7,9 +7,9 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 use super::VERSION;
 use crate::Error;
 
-/// Both structures have this size, and everything begins at a multiple of it.
+/// The size of both structures; everything in a file is aligned to it.
 pub(super) const UNIT: u64 = 64;
-/// A payload begins at most this far behind its head. FORMAT section 3.
+/// The largest gap between a section head and its payload. FORMAT section 3.
 pub(super) const LARGEST_GAP: u64 = 4096;
 
 /// FORMAT section 2.
@@ -17,7 +17,7 @@ pub(super) const MAGIC: [u8; 8] = *b"\x89GROVE\r\n";
 /// FORMAT section 3.
 const MARK: [u8; 4] = *b"SECT";
 
-/// What a file holds.
+/// What a file contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Content {
@@ -25,11 +25,11 @@ pub enum Content {
     Filter,
     /// Many named filters, indexed.
     Index,
-    /// The names of a namespace, indexed by where filters have them.
+    /// The names of a namespace, sorted by the bits they set in a filter.
     Names,
-    /// One filter in pages, larger than memory.
+    /// One filter in pages, possibly larger than memory.
     Paged,
-    /// One BloomTree.
+    /// A BloomTree.
     BloomTree,
     /// Many named filters, as a Bloofi tree.
     Bloofi,
@@ -38,12 +38,12 @@ pub enum Content {
 }
 
 impl Content {
-    /// What to call it in messages.
+    /// Returns the name used in messages.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Content::Filter => "a filter",
             Content::Index => "an index",
-            Content::Names => "an index of names",
+            Content::Names => "a name index",
             Content::Paged => "a buffered filter",
             Content::BloomTree => "a BloomTree",
             Content::Bloofi => "a Bloofi tree",
@@ -68,7 +68,7 @@ impl Content {
         }
     }
 
-    /// Whether it is written once, with an END.
+    /// Returns whether it is written once, with an END.
     pub(super) fn is_whole(self) -> bool {
         matches!(
             self,
@@ -76,7 +76,7 @@ impl Content {
         )
     }
 
-    /// Whether it has commits, and no END.
+    /// Returns whether it has commits, and no END.
     pub(super) fn grows(self) -> bool {
         matches!(self, Content::Index | Content::Names)
     }
@@ -110,24 +110,24 @@ impl Content {
 
 display_as_name!(Content);
 
-/// What a section holds.
+/// What a section contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Parameters of a filter.
     Params,
-    /// Words.
+    /// Words of bits.
     Bits,
     /// Names and values.
     Notes,
     /// Names and tags of the sets of a segment.
     Labels,
-    /// What an index is made of.
+    /// The segments of an index.
     Manifest,
-    /// Where a change ends.
+    /// The end of a change.
     Commit,
-    /// Texts of a namespace, or the names in a tree.
+    /// The texts of a namespace, or the names in a tree.
     Names,
-    /// How a buffered filter is laid out.
+    /// How a buffered filter is divided into pages.
     Geometry,
     /// The levels of a tree.
     Shape,
@@ -136,7 +136,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// What to call it in messages.
+    /// Returns the name used in messages.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Params => "params section",
@@ -210,12 +210,13 @@ pub(super) fn encode_file(content: Content) -> [u8; UNIT as usize] {
     zerocopy::transmute!(header)
 }
 
-/// Do these bytes, six or more, begin as a `.grove` file does?
+/// Returns whether these bytes, six or more, are the start of a `.grove` file.
 pub(crate) fn is_grove(start: &[u8]) -> bool {
     start.len() >= 6 && start.starts_with(&MAGIC[..start.len().min(MAGIC.len())])
 }
 
-/// What a file says it is, if this version can read it: true of damaged ones, too.
+/// Returns the content that a file claims to have, if this version can read it. The file may be
+/// damaged.
 pub(super) fn claimed(start: &[u8]) -> Option<Content> {
     let [version, content] = [8, 10].map(|at| {
         let bytes = start.get(at..at + 2)?.try_into().ok()?;
@@ -234,10 +235,10 @@ pub(super) fn decode_file(file: &[u8]) -> Result<Content, Error> {
         });
     }
     if !file.starts_with(&MAGIC[..file.len().min(MAGIC.len())]) || file.is_empty() {
-        return Err(corrupt("it does not begin as a .grove file does"));
+        return Err(corrupt("it does not begin with the magic bytes of a .grove file"));
     }
     let (header, _) = FileHeader::read_from_prefix(file)
-        .map_err(|_| corrupt("the file is cut off inside its header"))?;
+        .map_err(|_| corrupt("the file ends within it"))?;
     // Before the checksum: a later version may have another header.
     let version = header.version.get();
     if version > VERSION {
@@ -250,7 +251,7 @@ pub(super) fn decode_file(file: &[u8]) -> Result<Content, Error> {
         return Err(corrupt("its checksum does not match"));
     }
     if version == 0 {
-        return Err(corrupt("there is no version 0"));
+        return Err(corrupt("version 0 does not exist"));
     }
     if header.flags.get() != 0 || header.reserved != [0; 40] {
         return Err(corrupt("a reserved field is not zero"));
@@ -272,7 +273,7 @@ struct SectionHead {
     checksum: U64,
 }
 
-/// A section: where its payload is, and what it should sum to.
+/// The location of a section's payload, and its checksum.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Section {
     pub(super) kind: Kind,
@@ -280,17 +281,17 @@ pub(crate) struct Section {
     pub(super) offset: u64,
     pub(super) len: u64,
     pub(super) checksum: u64,
-    /// Of the head itself; the END section sums these.
+    /// Of the head itself; included in the checksum of the END section.
     pub(super) head_checksum: u64,
 }
 
 impl Section {
-    /// Where the next section's head begins.
+    /// Returns the offset of the next section's head.
     pub(super) fn end(&self) -> u64 {
         (self.offset + self.len).next_multiple_of(UNIT)
     }
 
-    /// Fills in `head_checksum`.
+    /// Encodes the head, and sets `head_checksum`.
     pub(super) fn encode(&mut self) -> [u8; UNIT as usize] {
         let mut head = SectionHead {
             mark: MARK,
@@ -307,19 +308,19 @@ impl Section {
         zerocopy::transmute!(head)
     }
 
-    /// The section whose head is at `at`, all of it inside a file of `file.len()`.
+    /// Decodes the section head at `at`. The section must fit in a file of `file.len()` bytes.
     pub(super) fn decode(file: &[u8], at: u64) -> Result<Self, Error> {
         let rest = usize::try_from(at).ok().and_then(|at| file.get(at..));
         Self::decode_head(rest.unwrap_or(&[]), at, file.len() as u64)
     }
 
-    /// The section whose head, at `at` in a file of this length, begins `bytes`.
+    /// Decodes the section head at the start of `bytes`, which is at `at` in a file of this length.
     pub(super) fn decode_head(bytes: &[u8], at: u64, file_len: u64) -> Result<Self, Error> {
         let corrupt = |what: &'static str| Error::corrupt("section head", at, what);
         let (head, _) = SectionHead::read_from_prefix(bytes)
-            .map_err(|_| corrupt("the file is cut off before it"))?;
+            .map_err(|_| corrupt("the file ends before or within it"))?;
         if head.mark != MARK {
-            return Err(corrupt("no section begins here"));
+            return Err(corrupt("no section starts here"));
         }
         if checksum_of_fields(head.as_bytes()) != head.checksum.get() {
             return Err(corrupt("its checksum does not match"));
@@ -330,9 +331,10 @@ impl Section {
         let kind = Kind::from_code(head.kind.get()).ok_or_else(|| corrupt("unknown kind"))?;
         let (offset, len) = (head.offset.get(), head.len.get());
         if !offset.is_multiple_of(UNIT) || offset < at + UNIT || offset > at + UNIT + LARGEST_GAP {
-            return Err(corrupt("its payload is not where a payload may be"));
+            return Err(corrupt("its payload is at an invalid offset"));
         }
-        // The padded end must be inside as well: a file ends at a whole unit.
+        // The padded end must be inside as well, since the length of a file is a multiple of the
+        // unit.
         let end = offset
             .checked_add(len)
             .and_then(|end| end.checked_next_multiple_of(UNIT));
@@ -340,7 +342,7 @@ impl Section {
             return Err(Error::corrupt(
                 kind.name(),
                 at,
-                format!("it claims {len} bytes, and the file ends before that"),
+                format!("its payload has {len} bytes, but the file ends before that"),
             ));
         }
         Ok(Self {
@@ -353,12 +355,12 @@ impl Section {
     }
 }
 
-/// Of all fields before the checksum, which is last in both structures.
+/// Checksum of all fields before the checksum itself, which is last in both structures.
 fn checksum_of_fields(bytes: &[u8]) -> u64 {
     xxh3_64(&bytes[..bytes.len() - 8])
 }
 
-/// FORMAT section 8: how many sections came before, and the sum of their heads.
+/// FORMAT section 8: the number of sections before, and the checksum of their heads.
 #[derive(FromBytes, IntoBytes, Immutable, KnownLayout, PartialEq, Eq)]
 #[repr(C)]
 pub(super) struct End {
@@ -380,15 +382,15 @@ fn sum_of_heads(sections: &[Section]) -> u64 {
     xxh3_64(heads.as_bytes())
 }
 
-/// FORMAT section 12: the state of an index from here on, until the next.
+/// FORMAT section 12: the state of an index until the next commit.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, PartialEq, Eq)]
 #[repr(C)]
 pub(super) struct Commit {
-    /// Where the head of the manifest is.
+    /// The offset of the manifest's head.
     pub(super) manifest: U64,
-    /// How many commits came before.
+    /// The number of commits before this one.
     pub(super) number: U64,
-    /// Of the sections since the commit before.
+    /// Checksum of the sections since the previous commit.
     pub(super) sections: U64,
     pub(super) heads: U64,
 }

@@ -1,4 +1,4 @@
-//! Memory maps of files, and words inside them.
+//! Memory maps of files, and words in them.
 
 #![allow(unsafe_code)]
 
@@ -10,7 +10,7 @@ use memmap2::{Mmap, MmapOptions};
 
 use crate::Error;
 
-/// Up to this size, reading ahead soon has the whole file in memory.
+/// Up to this size, read-ahead soon brings the whole file into memory.
 const READ_AHEAD_HELPS: usize = 1 << 30;
 
 /// A read-only map of a whole file, shared by all that borrow from it.
@@ -22,18 +22,18 @@ impl FileMap {
         Self::new(file, &MmapOptions::new())
     }
 
-    /// Of the first `len` bytes of a file.
+    /// Maps the first `len` bytes of a file.
     pub(super) fn of_start(file: &File, len: u64) -> Result<Self, Error> {
         let len = usize::try_from(len).map_err(|_| Error::OutOfMemory { bytes: len })?;
         Self::new(file, MmapOptions::new().len(len))
     }
 
     fn new(file: &File, options: &MmapOptions) -> Result<Self, Error> {
-        // SAFETY: sound as long as nobody changes the file in place, which we cannot
-        // prevent. It is the accepted price of opening files of any size at once: ours
-        // are only ever replaced by renaming (see `writer`), or grow behind what is mapped
-        // (see `growing`), FORMAT.md tells others to do the same, and every function that
-        // maps says so.
+        // SAFETY: sound as long as no process changes the file in place, which we cannot prevent.
+        // This is the accepted price of opening files of any size instantly. Our own files are only
+        // ever replaced by renaming (see `writer`) or extended after the mapped part (see
+        // `growing`), FORMAT.md requires the same of other programs, and every function that maps a
+        // file documents it.
         let map = unsafe { options.map(file) }.map_err(Error::io("mapping"))?;
         Ok(Self(Arc::new(map)))
     }
@@ -42,9 +42,9 @@ impl FileMap {
         &self.0
     }
 
-    /// Tells the system that reads will jump about, if the file is so large that
-    /// reading ahead would bring in what nobody asked for: a first answer from a cold
-    /// file of 4 GB took 17 ms a key with reading ahead.
+    /// Advises the system that reads will be random, if the file is so large that read-ahead would
+    /// load data that is never used: with read-ahead, the first query of a cold file of 4 GB took
+    /// 17 ms per key.
     pub(super) fn expect_jumps(&self) {
         #[cfg(unix)]
         if self.0.len() > READ_AHEAD_HELPS {
@@ -60,8 +60,8 @@ impl fmt::Debug for FileMap {
     }
 }
 
-/// Words of a filter that lie in a mapped file. Cheap to clone; the map lives as
-/// long as any clone.
+/// Words of a filter in a mapped file. Cheap to clone; the file stays mapped as long as any clone
+/// exists.
 #[derive(Clone)]
 pub struct MappedWords {
     /// Keeps `words` valid.
@@ -70,24 +70,24 @@ pub struct MappedWords {
     len: usize,
 }
 
-// SAFETY: the words are only read, and the map they lie in is kept alive.
+// SAFETY: the words are only read, and the map that contains them is kept alive.
 unsafe impl Send for MappedWords {}
 // SAFETY: as above.
 unsafe impl Sync for MappedWords {}
 
 impl MappedWords {
-    /// `len` bytes from `offset` on as words. The caller has checked that they lie
-    /// inside the file.
+    /// Returns `len` bytes at `offset` as words. The caller has checked that they are within the
+    /// file.
     pub(super) fn new(map: &FileMap, offset: u64, len: u64) -> Result<Self, Error> {
         let corrupt = |what: &'static str| Error::corrupt("bits section", offset, what);
         if cfg!(target_endian = "big") {
             return Err(Error::Unsupported {
-                what: "mapping a file on a big-endian machine; load it instead",
+                what: "files cannot be mapped on a big-endian machine; load them instead",
             });
         }
         let bytes = &map.bytes()[offset as usize..][..len as usize];
         if !len.is_multiple_of(8) || bytes.as_ptr().align_offset(8) != 0 {
-            return Err(corrupt("it is not made of whole words"));
+            return Err(corrupt("its length is not a multiple of 8"));
         }
         Ok(Self {
             map: map.clone(),
@@ -96,14 +96,14 @@ impl MappedWords {
         })
     }
 
-    /// Tells the system that all words are about to be read, in order.
+    /// Advises the system that all words are about to be read in order.
     pub(crate) fn expect_scan(&self) {
         #[cfg(unix)]
         // Advice only.
         let _ = self.map.0.advise(memmap2::Advice::Sequential);
     }
 
-    /// Part of these words, in the same map.
+    /// Returns part of these words, in the same map.
     pub(crate) fn part(&self, start: usize, len: usize) -> Option<Self> {
         let part = self.as_ref().get(start..start.checked_add(len)?)?;
         Some(Self {
@@ -129,7 +129,7 @@ impl fmt::Debug for MappedWords {
     }
 }
 
-/// Bytes that lie in a mapped file. Cheap to clone.
+/// Bytes in a mapped file. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct MappedBytes {
     map: FileMap,
@@ -138,14 +138,15 @@ pub(crate) struct MappedBytes {
 }
 
 impl MappedBytes {
-    /// All bytes of a file that is not ours: it must not be changed in place meanwhile.
+    /// Maps all bytes of a file that is not in our format. It must not be changed in place
+    /// meanwhile.
     pub(crate) fn of_file(file: &File) -> Result<Self, Error> {
         let map = FileMap::of(file)?;
         let end = map.bytes().len();
         Ok(Self { map, start: 0, end })
     }
 
-    /// `len` bytes from `offset` on. The caller has checked that they lie inside the file.
+    /// Returns `len` bytes at `offset`. The caller has checked that they are within the file.
     pub(super) fn new(map: &FileMap, offset: u64, len: u64) -> Self {
         Self {
             map: map.clone(),

@@ -1,4 +1,4 @@
-//! Files that grow, as bytes: to be sent, or kept in something that is no file.
+//! Growing files as bytes: to be sent, or stored outside the file system.
 
 use std::fs::File;
 use std::io::{self, Cursor, Write};
@@ -15,12 +15,12 @@ impl Durable for Cursor<Vec<u8>> {
 }
 
 impl Writer<Cursor<Vec<u8>>> {
-    /// A file in memory.
+    /// Creates a file in memory.
     pub(crate) fn in_memory(content: Content) -> Result<Self, Error> {
         Self::begin_file(None, Cursor::default(), content)
     }
 
-    /// Its bytes, all of which have been committed.
+    /// Returns its bytes, all of which have been committed.
     pub(crate) fn into_bytes(self) -> Result<Vec<u8>, Error> {
         let file = self.into_inner().map_err(Error::io("writing"))?;
         Ok(file.into_inner())
@@ -28,7 +28,7 @@ impl Writer<Cursor<Vec<u8>>> {
 }
 
 impl Growing {
-    /// Of the bytes of a file, in memory that has no name, every one of them checked.
+    /// Copies the bytes of a file to anonymous memory, and checks every one of them.
     pub(crate) fn of_bytes(bytes: &[u8], content: Content) -> Result<Self, Error> {
         let write = || {
             let mut file = nameless()?;

@@ -1,14 +1,14 @@
-//! What a message begins with, so that it is not taken for a file: FORMAT section 15.
+//! The start of a message, by which it is told from a file: FORMAT section 15.
 //!
 //! Messages themselves are read and written by [`codec`](crate::codec).
 
-/// The first bytes.
+/// The magic bytes.
 pub(crate) const MAGIC: [u8; 4] = [0x89, b'G', 0x0d, 0x0a];
 
-/// The newest version this build reads, and the one it writes.
+/// The newest version that this build reads, and the one it writes.
 pub(crate) const VERSION: u8 = 1;
 
-/// What a message holds.
+/// What a message contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MessageKind {
@@ -34,7 +34,7 @@ impl MessageKind {
         all.into_iter().find(|kind| kind.code() == code)
     }
 
-    /// As it is called in messages to people.
+    /// Returns the name used in messages to people.
     pub fn name(self) -> &'static str {
         match self {
             MessageKind::Filter => "a compressed filter",
@@ -43,7 +43,7 @@ impl MessageKind {
         }
     }
 
-    /// The same, and what to do with it.
+    /// Returns the name with advice on how to use it.
     pub fn advice(self) -> &'static str {
         match self {
             MessageKind::Filter => "a compressed filter (see `bloomgrove filter expand`)",
@@ -52,7 +52,7 @@ impl MessageKind {
         }
     }
 
-    /// What `bytes`, the first of a file, begin: a message of this kind, or none.
+    /// Recognizes a message by the first bytes of a file, and returns its kind.
     pub fn of_start(bytes: &[u8]) -> Option<Self> {
         let rest = bytes.strip_prefix(&MAGIC)?;
         MessageKind::from_code(*rest.get(1)?)

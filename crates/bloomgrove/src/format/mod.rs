@@ -1,4 +1,4 @@
-//! The `.grove` container: one file, a header, sections, a checksum for each.
+//! The `.grove` container: a header and sections, each with a checksum.
 //!
 //! ```text
 //!   | header | section | section | ... | END |
@@ -6,25 +6,25 @@
 //!             | 64-byte head | payload, aligned for a memory map |
 //! ```
 //!
-//! Every byte is described in `FORMAT.md`, and only there; constants here cite its
-//! sections. Reading checks everything that is small (header, section heads,
-//! parameters, catalogue) at once, and the bits themselves when they are loaded
-//! or on [`verify`](crate::verify()): a map of any size opens in the time of a few page faults.
+//! `FORMAT.md` is the only description of the bytes; constants here cite its sections. Opening a
+//! file checks everything that is small (header, section heads, parameters, catalogue). The bits
+//! themselves are checked when they are loaded or by [`verify`](crate::verify()), so a file of any
+//! size can be mapped in the time of a few page faults.
 //!
-//! Files are written whole, under another name, synced, and renamed into place: a
-//! reader sees the old file or the new one, and a crash or a full disk leaves the
-//! old one as it was. Indexes also grow at their end, change by change (`growing`).
+//! A file is written under a temporary name, synced, and renamed into place. A reader sees either
+//! the old file or the new one, and a crash or a full disk leaves the old one unchanged. Indexes
+//! can also grow at their end, change by change (`growing`).
 //!
 //! | file | contains |
 //! |---|---|
 //! | `header.rs` | the fixed structures; `Content` |
-//! | `reader.rs` | whole files, mapped or in memory, checked |
-//! | `writer.rs` | sections; a file written whole or not at all |
-//! | `whole.rs` | which file a path means, and what may be written over |
+//! | `reader.rs` | reading complete files, mapped or in memory, with checks |
+//! | `writer.rs` | writing sections; a file is written completely or not at all |
+//! | `whole.rs` | which file a path refers to, and what may be overwritten |
 //! | `growing.rs`, `memory.rs` | files that grow by commits; their bytes |
 //! | `paged.rs` | the head of page files |
 //! | `map.rs`, `store.rs` | memory maps; words in memory or in a map |
-//! | `message.rs`, `notes.rs` | what a message begins with; notes |
+//! | `message.rs`, `notes.rs` | the start of a message; notes |
 
 pub(crate) mod growing;
 pub(crate) mod header;
@@ -52,7 +52,7 @@ pub(crate) use store::Store;
 pub(crate) use whole::Origin;
 pub(crate) use writer::{Durable, Writer};
 
-/// The newest version this build reads, and the one it writes. FORMAT section 2.
+/// The newest version that this build reads, and the one it writes. FORMAT section 2.
 pub(crate) const VERSION: u16 = 1;
 
 #[cfg(test)]

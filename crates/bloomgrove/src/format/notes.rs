@@ -1,4 +1,4 @@
-//! Facts about a file that no reader needs, but its user may.
+//! Notes: facts about a file that are meant for its user, not for its readers.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -6,8 +6,8 @@ use std::path::Path;
 use super::{Content, Grove, Kind, content_of, paged};
 use crate::Error;
 
-/// Names and values kept with a file, such as for how many items it was sized.
-/// FORMAT section 6.
+/// Names and values stored with a file, such as the number of items it was sized for. FORMAT
+/// section 6.
 ///
 /// ```
 /// use bloomgrove::format::Notes;
@@ -19,12 +19,13 @@ use crate::Error;
 pub struct Notes(BTreeMap<String, String>);
 
 impl Notes {
-    /// None yet.
+    /// Creates empty notes.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds one. Line breaks in either become spaces, and a `=` in the name a `-`.
+    /// Adds a note. Line breaks in the name or value become spaces, and a `=` in the name becomes a
+    /// `-`.
     pub fn with(mut self, name: &str, value: impl ToString) -> Self {
         let line = |text: &str| text.replace(['\n', '\r'], " ");
         self.0
@@ -32,20 +33,21 @@ impl Notes {
         self
     }
 
-    /// The value of a name.
+    /// Returns the value of a name.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
     }
 
-    /// All of them, by name.
+    /// Iterates over all notes, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, value)| (&**name, &**value))
     }
 
-    /// The notes of a file that holds one filter, whole or in pages, or a tree; empty if it has none.
+    /// Reads the notes of a file that contains a filter, whole or in pages, or a tree. Empty if it
+    /// has none.
     ///
     /// # Errors
-    /// When the file cannot be read or is damaged.
+    /// If the file cannot be read or is damaged.
     pub fn of_file(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
         let whole = match content_of(path)? {
@@ -68,7 +70,7 @@ impl Notes {
             Error::corrupt(
                 Kind::Notes.name(),
                 grove.offset(Kind::Notes),
-                "it is not made of sorted lines name=value",
+                "it is not a sorted list of name=value lines",
             )
         })
     }
@@ -90,7 +92,8 @@ impl Notes {
             Some((name.to_owned(), value.to_owned()))
         });
         let notes = Self(notes.collect::<Option<_>>()?);
-        // One spelling for each value: sorted, no name twice, every line ended.
+        // Each value has exactly one encoding: sorted, without duplicate names, every line
+        // terminated.
         (notes.to_bytes() == bytes).then_some(notes)
     }
 }

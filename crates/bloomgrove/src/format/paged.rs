@@ -1,12 +1,12 @@
-//! A file whose pages change in place: the head of it, which does not.
+//! The head of a file whose pages change in place. The head does not change.
 //!
 //! ```text
 //!   | header | PARAMS | NOTES | GEOMETRY | 0 ... | states, pages: not sections
 //!   0        64                              ^ the next multiple of 4096
 //! ```
 //!
-//! The sections are written once and checked as in any other file. What follows them is
-//! read and written by `buffered`, never through a map, because it changes.
+//! The sections are written once and checked as in any other file. `buffered` reads and writes what
+//! follows them, never through a map, because it changes.
 
 use std::fs::File;
 use std::io;
@@ -20,27 +20,27 @@ use super::writer::Writer;
 use super::{Content, Kind, Notes, lock, lock_target};
 use crate::{Error, Params};
 
-/// States and pages begin at a multiple of this.
+/// The alignment of states and pages.
 pub(crate) const ALIGN: u64 = 4096;
-/// The sections of a head may not be longer: they are read into memory.
+/// The longest head that is accepted, since it is read into memory.
 const LONGEST_HEAD: u64 = 1 << 20;
-/// The notes: what the other sections leave of that, and more than enough.
+/// The longest notes: half of that, which leaves ample room for the other sections.
 const LONGEST_NOTES: u64 = LONGEST_HEAD / 2;
 
-/// What the sections say.
+/// The content of the sections.
 #[derive(Clone, Debug)]
 pub(crate) struct Head {
     pub(crate) params: Params,
     pub(crate) notes: Notes,
     pub(crate) geometry: Vec<u8>,
-    /// Where the first byte behind the sections is, a multiple of [`ALIGN`].
+    /// The first offset after the sections that is a multiple of [`ALIGN`].
     pub(crate) end: u64,
     pub(crate) file_len: u64,
     sections: Vec<Section>,
 }
 
 impl Head {
-    /// Where the payload of the geometry is, for error messages.
+    /// Returns the offset of the geometry payload, for error messages.
     pub(crate) fn geometry_offset(&self) -> u64 {
         let geometry = self.sections.iter().find(|s| s.kind == Kind::Geometry);
         geometry.map_or(0, |section| section.offset)
@@ -51,8 +51,8 @@ impl Head {
     }
 }
 
-/// Makes a new file, locked, and whole or not at all; `more` writes what follows the
-/// sections, from the offset it is given on.
+/// Creates a new file and locks it. The file is complete or does not exist. `more` writes what
+/// follows the sections, starting at the given offset.
 pub(crate) fn create(
     path: &Path,
     params: &Params,
@@ -62,10 +62,10 @@ pub(crate) fn create(
 ) -> Result<File, Error> {
     let notes_len = notes.to_bytes().len() as u64;
     if notes_len > LONGEST_NOTES {
-        let what = format!("notes of {notes_len} bytes; there is room for {LONGEST_NOTES}");
+        let what = format!("the notes have {notes_len} bytes; there is room for {LONGEST_NOTES}");
         return Err(Error::params(what));
     }
-    // Whoever is building the file that is to be replaced is not to lose it.
+    // If another process is still building the file to be replaced, it must not lose it.
     let _old = lock_target(path, Origin::Named).map_err(Error::in_file(path))?;
     let mut writer = Writer::create(path, Content::Paged)?;
     writer.lock().map_err(Error::in_file(path))?;
@@ -76,7 +76,7 @@ pub(crate) fn create(
     writer.persist_with(|file| more(file, end))
 }
 
-/// Opens a file, to be changed or only read; errors do not name it.
+/// Opens a file to read or to change it. Errors do not contain its path.
 pub(crate) fn open(path: &Path, change: bool) -> Result<(File, Head), Error> {
     let file = loop {
         let file = open_file(
@@ -87,7 +87,7 @@ pub(crate) fn open(path: &Path, change: bool) -> Result<(File, Head), Error> {
         if change {
             lock(&file)?;
         }
-        // It may have been replaced before we had the lock.
+        // It may have been replaced before we acquired the lock.
         if !change || is_at(&file, path, Origin::Named) {
             break file;
         }
@@ -98,7 +98,7 @@ pub(crate) fn open(path: &Path, change: bool) -> Result<(File, Head), Error> {
 
 fn read_head(mut file: &File) -> Result<Head, Error> {
     use std::io::{Read, Seek};
-    let file_len = file.metadata().map_err(Error::io("looking at"))?.len();
+    let file_len = file.metadata().map_err(Error::io("reading its metadata"))?.len();
     let mut bytes = Vec::new();
     file.rewind()
         .and_then(|()| file.take(LONGEST_HEAD).read_to_end(&mut bytes))
@@ -115,7 +115,7 @@ fn read_head(mut file: &File) -> Result<Head, Error> {
     for wanted in [Kind::Params, Kind::Notes, Kind::Geometry] {
         let section = Section::decode(&bytes, at)?;
         if section.kind != wanted {
-            let what = format!("a {} should be here", wanted.name());
+            let what = format!("expected a {} here", wanted.name());
             return Err(Error::corrupt(section.kind.name(), at, what));
         }
         section.check(payload(&bytes, &section))?;
@@ -127,7 +127,7 @@ fn read_head(mut file: &File) -> Result<Head, Error> {
     let corrupt = |what| Error::corrupt("file", at, what);
     let gap = bytes.get(at as usize..end as usize);
     match gap {
-        None => return Err(corrupt("it ends before its first page")),
+        None => return Err(corrupt("the file ends before its first page")),
         Some(gap) if gap.iter().any(|&byte| byte != 0) => {
             return Err(corrupt("the gap before the states is not zero"));
         }
@@ -137,7 +137,7 @@ fn read_head(mut file: &File) -> Result<Head, Error> {
     let params = Params::from_bytes(params)
         .map_err(|what| Error::corrupt(Kind::Params.name(), sections[0].offset, what))?;
     let notes = Notes::from_bytes(notes).ok_or_else(|| {
-        let what = "it is not made of sorted lines name=value";
+        let what = "it is not a sorted list of name=value lines";
         Error::corrupt(Kind::Notes.name(), sections[1].offset, what)
     })?;
     Ok(Head {
@@ -150,7 +150,7 @@ fn read_head(mut file: &File) -> Result<Head, Error> {
     })
 }
 
-/// `decode` has checked that it lies inside.
+/// `decode` has checked that the payload is within the file.
 fn payload<'b>(bytes: &'b [u8], section: &Section) -> &'b [u8] {
     &bytes[section.offset as usize..][..section.len as usize]
 }

@@ -1,4 +1,4 @@
-//! A whole file, mapped or in memory, and its structure checked.
+//! Complete files, mapped or in memory, with their structure checked.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -14,7 +14,7 @@ use super::{Content, Kind, MappedWords};
 use crate::bits::Words;
 use crate::{Error, Params};
 
-/// The bytes of a `.grove` file, and the sections found in them.
+/// The bytes of a `.grove` file, and its sections.
 #[derive(Debug)]
 pub struct Grove<'a> {
     source: Source<'a>,
@@ -43,7 +43,7 @@ impl Source<'_> {
 }
 
 impl<'a> Grove<'a> {
-    /// Opens a file that holds `wanted` and checks everything but its bits.
+    /// Opens a file that must contain `wanted`, and checks everything except its bits.
     pub fn open(path: &Path, wanted: Content) -> Result<Self, Error> {
         let open = || {
             let file = open_file(path, File::options().read(true), Origin::Named)?;
@@ -54,7 +54,7 @@ impl<'a> Grove<'a> {
         open().map_err(Error::in_file(path))
     }
 
-    /// As [`open`](Self::open), of a file whose bytes are in memory.
+    /// Same as [`open`](Self::open), for a file whose bytes are in memory.
     pub fn of_bytes(bytes: &'a [u8], wanted: Content) -> Result<Self, Error> {
         Self::of_source(Source::Memory(bytes), wanted)
     }
@@ -70,7 +70,7 @@ impl<'a> Grove<'a> {
         Ok(grove)
     }
 
-    /// Names the file, if there is one, in an error.
+    /// Adds the path of the file to an error, if there is one.
     pub fn locate(&self, error: Error) -> Error {
         match &self.source {
             Source::File { path, .. } => Error::in_file(path)(error),
@@ -78,53 +78,53 @@ impl<'a> Grove<'a> {
         }
     }
 
-    /// The section of a kind, if the file has it. A file with two is damaged, and
-    /// was refused when it was opened.
+    /// Returns the section of a kind, if the file has it. A file with two of them is damaged, and
+    /// is rejected when it is opened.
     pub(crate) fn find(&self, kind: Kind) -> Option<&Section> {
         self.sections.iter().find(|section| section.kind == kind)
     }
 
     fn need(&self, kind: Kind) -> Result<&Section, Error> {
         self.find(kind)
-            .ok_or_else(|| Error::corrupt(kind.name(), 0, "the file has none"))
+            .ok_or_else(|| Error::corrupt(kind.name(), 0, "this section is missing"))
     }
 
     fn payload(&self, section: &Section) -> &[u8] {
-        // `decode` has checked that this lies inside the file.
+        // `decode` has checked that this is within the file.
         &self.source.bytes()[section.offset as usize..][..section.len as usize]
     }
 
-    /// A payload other than the bits; `open` has checked its sum.
+    /// Returns a payload other than the bits; `open` has verified its checksum.
     pub fn small(&self, kind: Kind) -> Result<&[u8], Error> {
         Ok(self.payload(self.need(kind)?))
     }
 
-    /// The parameters of its filter.
+    /// Returns the parameters of its filter.
     pub fn params(&self) -> Result<Params, Error> {
         let bytes = self.small(Kind::Params)?;
         let offset = self.need(Kind::Params)?.offset;
         Params::from_bytes(bytes).map_err(|what| Error::corrupt(Kind::Params.name(), offset, what))
     }
 
-    /// Tells the system that the bits will be asked for here and there.
+    /// Advises the system that the bits will be read in random order.
     pub fn expect_jumps(&self) {
         if let Source::File { map, .. } = &self.source {
             map.expect_jumps();
         }
     }
 
-    /// The bits of the file as words, still in the map and unchecked.
+    /// Returns the bits of the file as words in the map, unchecked.
     pub fn words(&self) -> Result<MappedWords, Error> {
         let section = self.need(Kind::Bits)?;
         match &self.source {
             Source::File { map, .. } => MappedWords::new(map, section.offset, section.len),
             Source::Memory(_) => Err(Error::Unsupported {
-                what: "mapping what is in memory; load it instead",
+                what: "bytes in memory cannot be mapped; load them instead",
             }),
         }
     }
 
-    /// Reads a payload piece by piece, in whole words but for the last, and returns its sum.
+    /// Reads a payload in pieces of whole words, except for the last, and returns its checksum.
     fn read(&self, section: &Section, mut each: impl FnMut(&[u8])) -> Result<u64, Error> {
         match &self.source {
             Source::File { file, .. } => section.read(file, each),
@@ -136,12 +136,12 @@ impl<'a> Grove<'a> {
         }
     }
 
-    /// The bits of the file copied into memory, their sum checked.
+    /// Copies the bits of the file into memory, and verifies their checksum.
     pub fn load_words(&self) -> Result<Words, Error> {
         let section = self.need(Kind::Bits)?;
         let corrupt = |what| Error::corrupt(section.kind.name(), section.offset, what);
         if !section.len.is_multiple_of(8) {
-            return Err(corrupt("it is not made of whole words"));
+            return Err(corrupt("its length is not a multiple of 8"));
         }
         let mut words = Words::zeroed((section.len / 8) as usize)?;
         let mut room = words.as_mut().iter_mut();
@@ -156,7 +156,7 @@ impl<'a> Grove<'a> {
         Ok(words)
     }
 
-    /// Payloads other than the bits, and all padding.
+    /// Checks payloads other than the bits, and all padding.
     fn check_all_but_bits(&self) -> Result<(), Error> {
         let mut at = UNIT;
         for section in &self.sections {
@@ -169,16 +169,16 @@ impl<'a> Grove<'a> {
         Ok(())
     }
 
-    /// Where the payload of a kind begins, for error messages.
+    /// Returns the offset of a payload, for error messages.
     pub fn offset(&self, kind: Kind) -> u64 {
         self.find(kind).map_or(0, |section| section.offset)
     }
 }
 
-/// What a file holds, by its header.
+/// Returns what a file contains, according to its header.
 ///
 /// # Errors
-/// When it cannot be read, or is no `.grove` file.
+/// If the file cannot be read or is not a `.grove` file.
 pub fn content_of(path: impl AsRef<Path>) -> Result<Content, Error> {
     let path = path.as_ref();
     let look = || {
@@ -193,7 +193,7 @@ pub fn content_of(path: impl AsRef<Path>) -> Result<Content, Error> {
 }
 
 impl Section {
-    /// That a payload, which is small and in memory, has the right sum.
+    /// Checks that a small payload in memory has the right checksum.
     pub(super) fn check(&self, payload: &[u8]) -> Result<(), Error> {
         match xxh3_64(payload) == self.checksum {
             true => Ok(()),
@@ -205,9 +205,9 @@ impl Section {
         Error::corrupt(self.kind.name(), self.offset, "its checksum does not match")
     }
 
-    /// Reads a payload piece by piece, in whole words but for the last, and returns its
-    /// sum. By ordinary reads, not by the map: a disk that fails, or a file cut off while
-    /// we read, is then an error and not the end of the process.
+    /// Reads a payload in pieces of whole words, except for the last, and returns its checksum.
+    /// Uses ordinary reads instead of the map, so that a failing disk, or a file that is truncated
+    /// while it is read, results in an error instead of killing the process.
     pub(super) fn read(&self, mut file: &File, mut each: impl FnMut(&[u8])) -> Result<u64, Error> {
         let mut piece = vec![0; self.len.min(1 << 20) as usize];
         let mut sum = Xxh3Default::new();
@@ -225,10 +225,10 @@ impl Section {
     }
 }
 
-/// Everything about a file that can be known without reading payloads.
+/// Parses and checks everything that does not require reading large payloads.
 fn parse(file: &[u8], wanted: Content) -> Result<Vec<Section>, Error> {
     let content = header::decode_file(file)?;
-    // What has no END is read by `growing` or `paged`.
+    // Files without END are read by `growing` or `paged`.
     if content != wanted || !content.is_whole() {
         return Err(Error::WrongContent {
             found: content.name(),
@@ -237,17 +237,18 @@ fn parse(file: &[u8], wanted: Content) -> Result<Vec<Section>, Error> {
     }
     let mut sections: Vec<Section> = Vec::new();
     let mut at = UNIT;
-    // Each turn moves at least one unit on, so a file bounds its own sections.
+    // Each iteration advances by at least one unit, so the length of the file bounds the number of
+    // sections.
     let end = loop {
         let section = Section::decode(file, at)?;
         if section.kind == Kind::End {
             break section;
         }
         if sections.iter().any(|other| other.kind == section.kind) {
-            return Err(Error::corrupt(section.kind.name(), at, "there are two"));
+            return Err(Error::corrupt(section.kind.name(), at, "there are two of them"));
         }
         if !content.may_have(section.kind) {
-            let what = format!("it has no place in {}", content.name());
+            let what = format!("not allowed in {}", content.name());
             return Err(Error::corrupt(section.kind.name(), at, what));
         }
         at = section.end();
@@ -255,7 +256,7 @@ fn parse(file: &[u8], wanted: Content) -> Result<Vec<Section>, Error> {
     };
     let corrupt = |what: &'static str| Error::corrupt(Kind::End.name(), at, what);
     let payload = &file[end.offset as usize..][..end.len as usize];
-    let sums = End::read_from_bytes(payload).map_err(|_| corrupt("it has a wrong length"))?;
+    let sums = End::read_from_bytes(payload).map_err(|_| corrupt("its length is wrong"))?;
     if xxh3_64(payload) != end.checksum || sums != End::of(&sections) {
         return Err(corrupt("it does not match the sections before it"));
     }
@@ -266,7 +267,7 @@ fn parse(file: &[u8], wanted: Content) -> Result<Vec<Section>, Error> {
     Ok(sections)
 }
 
-/// That the bytes around the payload of a section, whose head is at `at`, are zero.
+/// Checks that the bytes around the payload of a section, whose head is at `at`, are zero.
 pub(super) fn check_padding(file: &[u8], at: u64, section: &Section) -> Result<(), Error> {
     let before = at + UNIT..section.offset;
     let after = section.offset + section.len..section.end();
@@ -280,16 +281,16 @@ pub(super) fn check_padding(file: &[u8], at: u64, section: &Section) -> Result<(
     Ok(())
 }
 
-/// What [`verify`](crate::verify()) found.
+/// The result of [`verify`](crate::verify()).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Report {
-    /// What the file holds.
+    /// What the file contains.
     pub content: Content,
-    /// Its sections: name, and bytes of payload.
+    /// The sections: names and payload lengths in bytes.
     pub sections: Vec<(&'static str, u64)>,
-    /// Bytes at the end of an index that belong to a change that was never finished. They
-    /// are harmless, and gone with the next change.
+    /// Bytes at the end of an index that belong to an incomplete change. They are harmless, and the
+    /// next change removes them.
     pub unfinished: u64,
 }
 
@@ -307,7 +308,8 @@ impl Report {
 }
 
 impl Grove<'_> {
-    /// Reads the bits and checks their sum too: with what `open` checks, every byte.
+    /// Also reads the bits and verifies their checksum. Together with `open`, this checks every
+    /// byte.
     pub fn check_all(&self) -> Result<Report, Error> {
         let bits = self.need(Kind::Bits)?;
         if self.read(bits, |_| {})? != bits.checksum {

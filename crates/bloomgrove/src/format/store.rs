@@ -1,4 +1,4 @@
-//! Words in memory of their own, where they can change, or in a mapped file, where they cannot.
+//! Words in memory, which can be changed, or in a mapped file, which cannot.
 
 use super::MappedWords;
 use crate::Error;
@@ -15,7 +15,7 @@ impl Store {
         Words::zeroed(len).map(Store::Owned)
     }
 
-    /// The words, to be changed. None in a mapped file.
+    /// Returns the words for modification; `None` if they are in a mapped file.
     #[inline]
     pub(crate) fn owned(&mut self) -> Option<&mut [u64]> {
         match self {

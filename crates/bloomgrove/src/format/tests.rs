@@ -1,5 +1,5 @@
-//! Damage, byte by byte: each header field in turn, with and without its checksum
-//! made right again, and the error it gives.
+//! Damage to each header field in turn, with the checksum as it was and with a corrected one, and
+//! the error that results.
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -15,16 +15,16 @@ fn sample() -> (tempfile::TempDir, std::path::PathBuf, Vec<u8>) {
     (folder, path, bytes)
 }
 
-/// What opening and verifying the changed bytes says.
+/// Returns the error from opening and verifying the changed bytes.
 fn error_of(path: &std::path::Path, bytes: &[u8]) -> Error {
     std::fs::write(path, bytes).unwrap();
     match MappedFilter::map(path) {
         Err(error) => error,
-        Ok(_) => verify(path).expect_err("the damage goes unnoticed"),
+        Ok(_) => verify(path).expect_err("the damage must be detected"),
     }
 }
 
-/// Makes the checksum of the 64 bytes at `start` right again.
+/// Corrects the checksum of the 64 bytes at `start`.
 fn reseal(bytes: &mut [u8], start: usize) {
     let sum = xxh3_64(&bytes[start..start + 56]);
     bytes[start + 56..start + 64].copy_from_slice(&sum.to_le_bytes());
@@ -33,18 +33,18 @@ fn reseal(bytes: &mut [u8], start: usize) {
 #[test]
 fn every_header_field_is_checked() {
     let (_folder, path, good) = sample();
-    // Offset, length, what the error says, and what when the checksum is made right.
+    // Offset, length, expected error, and expected error once the checksum is corrected.
     let fields = [
-        (0, 8, "does not begin", "does not begin"),
+        (0, 8, "magic bytes", "magic bytes"),
         (8, 2, "format version", "format version"),
         (10, 2, "checksum", "unknown content"),
         (12, 4, "checksum", "reserved"),
         (16, 40, "checksum", "reserved"),
         (56, 8, "checksum", ""),
-        (64, 4, "no section begins", "no section begins"),
+        (64, 4, "no section starts", "no section starts"),
         (64 + 4, 2, "checksum", "unknown kind"),
         (64 + 6, 2, "checksum", "reserved"),
-        (64 + 8, 8, "checksum", "not where a payload may be"),
+        (64 + 8, 8, "checksum", "invalid offset"),
         (64 + 16, 8, "checksum", "the file ends before that"),
         (64 + 24, 8, "checksum", "does not match"),
         (64 + 32, 24, "checksum", "reserved"),
@@ -82,7 +82,7 @@ fn a_file_cut_anywhere_is_an_error() {
     for len in 0..good.len() {
         error_of(&path, &good[..len]);
     }
-    // One whose bits begin on a page of their own, through that page and beyond.
+    // A file whose bits begin at a page boundary: through that page and beyond.
     let large = Filter::new(Params::builder(100_000, 3).build().unwrap()).unwrap();
     large.save(&path).unwrap();
     let whole = std::fs::read(&path).unwrap();
@@ -104,14 +104,15 @@ fn a_claim_of_2_to_the_60_bits_allocates_nothing() {
     let sum = xxh3_64(&bad[params..params + 56]);
     bad[64 + 24..64 + 32].copy_from_slice(&sum.to_le_bytes());
     reseal(&mut bad, 64);
-    // The END sums the heads: make that right as well, so that only the size is left.
+    // The END includes the checksums of the heads: correct it as well, so that only the size is
+    // wrong.
     let message = error_of(&path, &bad).to_string();
     assert!(message.contains("end section"), "{message}");
     let bad = with_end_resealed(bad);
     let message = error_of(&path, &bad).to_string();
     assert!(message.contains("1152921504606846976 bits"), "{message}");
 
-    // And one that is possible, but more than the file has.
+    // A size that is valid, but larger than the file.
     let mut bad = good;
     bad[params..params + 8].copy_from_slice(&(1u64 << 40).to_le_bytes());
     let sum = xxh3_64(&bad[params..params + 56]);
@@ -122,7 +123,7 @@ fn a_claim_of_2_to_the_60_bits_allocates_nothing() {
     assert!(message.contains("words given for a filter of"), "{message}");
 }
 
-/// Walks the heads as FORMAT.md says and writes the END anew.
+/// Rewrites the END, following the heads as FORMAT.md describes.
 fn with_end_resealed(mut bytes: Vec<u8>) -> Vec<u8> {
     let u64_at =
         |bytes: &[u8], at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
@@ -148,7 +149,7 @@ fn after_a_failed_write_nothing_is_published() {
     writer.begin(Kind::Bits, 64).unwrap();
     writer.append(&[1; 64]).unwrap();
     writer.failed(std::io::Error::other("the disk is full"));
-    // Room again: but what is in the file by now is anybody's guess.
+    // There is room again, but the content of the file is now unknown.
     assert!(writer.append(&[2; 64]).is_err());
     assert!(writer.end().is_err());
     assert!(writer.finish().is_err());

@@ -1,15 +1,16 @@
-//! Which file a path means, and replacing it: whole or not at all, and only by its like.
+//! Resolving the target of a write, and replacing it atomically, but only by a file of the same
+//! kind.
 //!
 //! ```text
 //!   path --(links, as `Origin` says)--> target
-//!                                         |  is there a file of another kind? refused
-//!                     temporary beside it v
+//!                                         |  does it contain something else? refused
+//!   temporary file in its directory       v
 //!                         written, synced, renamed over the target
 //! ```
 //!
-//! Everything that replaces a file goes through here. What is there is judged by what is in
-//! it, never by its name: a mistyped output, or a link in a directory that somebody else
-//! made, must not cost anybody their data.
+//! Everything that replaces a file goes through here. An existing file is judged by its content,
+//! never by its name: neither a mistyped output path nor a link planted in a directory may destroy
+//! data.
 
 use std::fmt;
 use std::fs::{self, File, Metadata, OpenOptions};
@@ -23,16 +24,16 @@ use super::message::MessageKind as Message;
 use super::{Content, content_of};
 use crate::Error;
 
-/// How much of a file is looked at to tell what it is.
+/// How many bytes of a file are read to recognize its content.
 const START: u64 = 4096;
 
-/// Who chose a path, and so what may be there.
+/// Who chose a path, which determines what is accepted there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// Somebody named it: links are followed.
+    /// The user named it: links are followed.
     Named,
-    /// Nobody named it: it is where a program always looks, in a directory that may have
-    /// come from anywhere. Only a regular file that is nobody else's will do.
+    /// A program looks for it by default, in a directory that may have come from anywhere. It must
+    /// be a regular file that no other user can write to.
     Implicit,
 }
 
@@ -48,7 +49,7 @@ impl Origin {
 /// Opens a regular file.
 pub(super) fn open_file(path: &Path, options: &OpenOptions, origin: Origin) -> Result<File, Error> {
     let refuse = |what| Err(Error::io("opening")(io::Error::other(what)));
-    // Before it is opened: a pipe would keep us waiting, and a device may do anything.
+    // Checked before opening: a pipe would block, and a device may do anything.
     let about = origin.look_at(path).map_err(Error::io("opening"))?;
     if about.is_symlink() {
         return refuse(LINK.into());
@@ -59,7 +60,7 @@ pub(super) fn open_file(path: &Path, options: &OpenOptions, origin: Origin) -> R
     #[cfg(unix)]
     if origin == Origin::Implicit {
         use std::os::unix::fs::OpenOptionsExt;
-        // Somebody may put a link there in between.
+        // A link may be put there in between.
         let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
         let file = options.clone().custom_flags(flags.bits() as i32).open(path);
         let file = file.map_err(Error::io("opening"))?;
@@ -72,10 +73,10 @@ pub(super) fn open_file(path: &Path, options: &OpenOptions, origin: Origin) -> R
     options.open(path).map_err(Error::io("opening"))
 }
 
-const LINK: &str = "a symbolic link, which is not followed where nobody named the file";
+const LINK: &str = "a symbolic link, which is followed only if the path is given explicitly";
 
-/// What is wrong with a file that nobody named, if others could have written what is in it, or
-/// would see what we write to it.
+/// Returns what is wrong with a file that was found by default, if other users could have written
+/// its content or could read what we write to it.
 #[cfg(unix)]
 fn whose(about: &Metadata) -> Option<String> {
     use std::os::unix::fs::MetadataExt;
@@ -83,32 +84,32 @@ fn whose(about: &Metadata) -> Option<String> {
     if !about.is_file() {
         return Some("not a regular file".into());
     }
-    // What root wrote is to be trusted, as everything else on the machine.
+    // Files of root are trusted, like everything else on the machine.
     if owner != rustix::process::geteuid().as_raw() && owner != 0 {
         return Some(format!(
-            "it belongs to another user (uid {owner}), who could make it hide what is there"
+            "it belongs to another user (uid {owner}), who could falsify its content"
         ));
     }
     if mode & 0o022 != 0 {
         return Some(format!(
-            "others can write to it (mode {mode:03o}), and could make it hide what is there"
+            "other users can write to it (mode {mode:03o}) and could falsify its content"
         ));
     }
     (about.nlink() > 1).then(|| {
         let others = about.nlink() - 1;
-        format!("it is a hard link: a change to it would change {others} other files")
+        format!("it has other hard links ({others}), whose content would change, too")
     })
 }
 
-/// A file being written. It gets its name in [`finish`](Self::finish); dropped before that, it
-/// is gone, and the file it was to replace is untouched.
+/// A file being written. [`finish`](Self::finish) gives it its name. If it is dropped before that,
+/// it is deleted, and the file it was to replace is unchanged.
 ///
-/// A file of another kind is never replaced, and a link is followed: what it leads to is
-/// replaced, and the link stays.
+/// A file of another kind is never replaced. A link is followed: the file it leads to is replaced,
+/// and the link stays.
 ///
-/// Nothing is buffered here.
+/// Writes are not buffered.
 pub struct WholeFile {
-    /// As it was named.
+    /// The path as the caller gave it.
     shown: PathBuf,
     target: PathBuf,
     temporary: NamedTempFile,
@@ -120,14 +121,14 @@ type Test = Box<dyn Fn(&[u8]) -> bool + Send + Sync>;
 /// What may be replaced.
 pub(crate) struct Rule {
     pub(crate) origin: Origin,
-    /// What is written.
+    /// The content to be written.
     pub(crate) wanted: &'static str,
-    /// Whether a file that begins so is such a thing.
+    /// Whether a file that starts with these bytes has that content.
     pub(crate) is_such: Test,
 }
 
 impl Rule {
-    /// `.grove` files of one content, damaged ones included.
+    /// Accepts `.grove` files of one content, including damaged ones.
     pub(crate) fn grove(content: Content, origin: Origin) -> Self {
         Self {
             origin,
@@ -136,43 +137,43 @@ impl Rule {
         }
     }
 
-    /// The file to replace: `path`, or what it links to.
+    /// Returns the file to replace: `path`, or the target of the link.
     fn target(&self, path: &Path) -> Result<PathBuf, Error> {
         let refuse = |what| Err(Error::io("writing")(io::Error::other(what)));
         let about = match self.origin.look_at(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return match fs::symlink_metadata(path) {
                     Ok(about) if about.is_symlink() => {
-                        refuse("a link to a file that does not exist; name that file")
+                        refuse("a link to a file that does not exist; give the path of that file instead")
                     }
-                    // What has come just now is looked at again before it is replaced.
+                    // A file that has just appeared is checked again before it is replaced.
                     _ => Ok(path.to_owned()),
                 };
             }
-            about => about.map_err(Error::io("looking at"))?,
+            about => about.map_err(Error::io("reading its metadata"))?,
         };
         if about.is_symlink() {
             return refuse(LINK);
         }
         if about.is_dir() {
-            return refuse("a directory; name a file in it");
+            return refuse("a directory; give the path of a file in it");
         }
         if !about.is_file() {
-            return refuse("not a regular file, and would be replaced by one; name another");
+            return refuse("not a regular file, and would be replaced by one; choose another path");
         }
         if about.len() > 0 {
             self.check_kind(path)?;
         }
         match self.origin {
-            // A rename replaces a link that was put there since, and not what it leads to.
+            // If a link was put there meanwhile, the rename replaces the link, not its target.
             Origin::Implicit => Ok(path.to_owned()),
-            Origin::Named => fs::canonicalize(path).map_err(Error::io("looking at")),
+            Origin::Named => fs::canonicalize(path).map_err(Error::io("resolving the path")),
         }
     }
 
     fn check_kind(&self, path: &Path) -> Result<(), Error> {
         let mut start = Vec::new();
-        // Whose it is does not matter here: it is only looked at.
+        // Its owner does not matter here, since it is only read.
         open_file(path, File::options().read(true), Origin::Named)?
             .take(START)
             .read_to_end(&mut start)
@@ -190,11 +191,11 @@ impl Rule {
 }
 
 impl WholeFile {
-    /// Begins a file in the place of nothing, of an empty file, or of one whose first bytes (up
-    /// to 4096) are those of such a thing. `wanted` says in errors what that is: "a filter".
+    /// Creates a file in place of nothing, of an empty file, or of one whose first bytes (up to
+    /// 4096) `is_such` accepts. `wanted` is the name of that content in errors, such as "a filter".
     ///
     /// # Errors
-    /// [`Error::WouldReplace`], or [`Error::Io`], naming the file.
+    /// [`Error::WouldReplace`] or [`Error::Io`], with the path.
     pub fn create(
         path: impl AsRef<Path>,
         wanted: &'static str,
@@ -212,7 +213,7 @@ impl WholeFile {
         let create = || {
             let target = rule.target(path)?;
             let temporary =
-                temporary_beside(&target).map_err(Error::io("creating a temporary file"))?;
+                temporary_beside(&target).map_err(Error::io("cannot create a temporary file in its directory"))?;
             Ok((target, temporary))
         };
         let (target, temporary) = create().map_err(Error::in_file(path))?;
@@ -224,17 +225,17 @@ impl WholeFile {
         })
     }
 
-    /// The file as it is, under whatever name.
+    /// Returns the file, under its temporary name.
     pub(crate) fn as_file(&self) -> &File {
         self.temporary.as_file()
     }
 
-    /// Makes it durable and gives it its name. Returns the file itself: by the time its name is
-    /// used, that may be another's.
+    /// Syncs the file and gives it its name. Returns the file itself, since the path may soon refer
+    /// to another one.
     ///
     /// # Errors
-    /// As [`create`](Self::create): another file may have come there meanwhile. What was there
-    /// stays.
+    /// Same as for [`create`](Self::create), since another file may have appeared there meanwhile.
+    /// An existing file is then unchanged.
     pub fn finish(self) -> Result<File, Error> {
         let Self {
             shown,
@@ -248,8 +249,8 @@ impl WholeFile {
             rule.target(&target)?;
             let named = temporary.persist(&target).map_err(|error| error.error);
             let file = named.map_err(Error::io("writing"))?;
-            // The rename itself must reach the disk too. Not every system lets a directory be
-            // opened or synced; there the rename is as durable as it gets, and the file is in
+            // The rename itself must reach the disk, too. Not every system allows a directory to be
+            // opened or synced; there the rename is as durable as possible, and the file is in
             // place either way.
             if let Ok(directory) = File::open(directory_of(&target)) {
                 let _ = directory.sync_all();
@@ -259,7 +260,7 @@ impl WholeFile {
         finish().map_err(Error::in_file(&shown))
     }
 
-    /// Lets nobody read the file whom `mode` does not let.
+    /// Denies access to all users to whom `mode` does not grant it.
     #[cfg(unix)]
     pub(crate) fn restrict(&self, mode: u32) -> io::Result<()> {
         restrict(self.as_file(), mode)
@@ -274,7 +275,7 @@ impl fmt::Debug for WholeFile {
 
 impl Write for WholeFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // The error of the temporary file would have a name that nobody has heard of.
+        // The error of the temporary file would contain a name that the user has never seen.
         self.temporary.as_file_mut().write(bytes)
     }
 
@@ -289,11 +290,11 @@ impl Seek for WholeFile {
     }
 }
 
-/// Whether a `.grove` file of this content could be written here, as far as one can tell before:
-/// so that long work is not done for nothing.
+/// Checks whether a `.grove` file of this content could be written here, as far as that can be
+/// known in advance, so that long work is not done in vain.
 ///
 /// # Errors
-/// What is in the way.
+/// The reason why it cannot.
 pub fn check_target(path: impl AsRef<Path>, content: Content) -> Result<(), Error> {
     WholeFile::with(path.as_ref(), Rule::grove(content, Origin::Named)).map(|_| ())
 }
@@ -308,20 +309,20 @@ fn directory_of(path: &Path) -> &Path {
 fn temporary_beside(path: &Path) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".bloomgrove-").suffix(".tmp");
-    // What a new file gets here: this is subject to the umask.
+    // The mode of new files, subject to the umask.
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
     let directory = directory_of(path);
-    // An error should not have the name of a file that nobody has heard of.
+    // An error should not contain a name that the user has never seen.
     if !directory.exists() {
-        let what = format!("there is no directory {}", directory.display());
+        let what = format!("{} does not exist", directory.display());
         return Err(io::Error::new(io::ErrorKind::NotFound, what));
     }
     let temporary = builder.tempfile_in(directory)?;
-    // Or the mode of the file it replaces.
+    // Or the mode of the file to be replaced.
     #[cfg(unix)]
     if let Ok(about) = fs::symlink_metadata(path)
         && about.is_file()
@@ -336,13 +337,13 @@ fn mode_of(about: &Metadata) -> u32 {
     std::os::unix::fs::MetadataExt::mode(about) & 0o777
 }
 
-/// Lets nobody read or write a file whom `mode` does not let.
+/// Denies access to all users to whom `mode` does not grant it.
 #[cfg(unix)]
 pub(super) fn restrict(file: &File, mode: u32) -> io::Result<()> {
     set_mode(file, mode_of(&file.metadata()?) & mode)
 }
 
-/// Not asked for when nothing changes: some file systems have no modes and refuse.
+/// Skipped if nothing changes, because some file systems have no modes and refuse.
 #[cfg(unix)]
 fn set_mode(file: &File, wanted: u32) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;

@@ -1,4 +1,4 @@
-//! Writing a file whole or not at all; or its bytes, to anything.
+//! Writing a file completely or not at all, or writing its bytes to any output.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
@@ -12,28 +12,29 @@ use super::whole::{Origin, Rule, WholeFile};
 use super::{Content, Kind};
 use crate::Error;
 
-/// Bytes that are gathered before they are written.
+/// The number of bytes that are buffered before they are written.
 const BUFFER: usize = 1 << 20;
 
-/// A file being written. Until [`finish`](Self::finish) it has another name; dropped
-/// before that, it is gone and the file it was to replace is untouched.
+/// A file being written. It has a temporary name until [`finish`](Self::finish). If it is dropped
+/// before that, it is deleted, and the file it was to replace is unchanged.
 ///
-/// Or a file that grows (an index): what is written behind its last commit counts only with
-/// the next one.
+/// Also appends to a growing file (an index): what is written after the last commit takes effect
+/// with the next one.
 pub struct Writer<W: Write = WholeFile> {
     /// Of the file, for errors.
     path: Option<PathBuf>,
     file: BufWriter<W>,
-    /// Where the next byte goes.
+    /// The offset of the next byte.
     at: u64,
     sections: Vec<Section>,
-    /// The section whose payload is being streamed, with the sum so far.
+    /// The section whose payload is being streamed, with its checksum so far.
     open: Option<(u64, Section, Xxh3Default)>,
-    /// A write has failed: what is in the file is not known, and it must not be used.
+    /// Whether a write has failed: the content of the file is then unknown, and it must not be
+    /// used.
     broken: bool,
 }
 
-/// What can be written to, and made sure of.
+/// An output that can be synced to disk.
 pub trait Durable: Write + Seek {
     fn sync(&self) -> io::Result<()>;
 }
@@ -51,10 +52,10 @@ impl Durable for File {
 }
 
 impl Writer {
-    /// Begins a file of this name.
+    /// Creates a file at this path.
     ///
     /// # Errors
-    /// [`Error::Io`], naming the file.
+    /// [`Error::Io`] with the path.
     pub fn create(path: &Path, content: Content) -> Result<Self, Error> {
         Self::create_at(path, content, Origin::Named)
     }
@@ -64,31 +65,31 @@ impl Writer {
         Self::begin_file(Some(path), file, content)
     }
 
-    /// Lets nobody read the file whom `mode` does not let.
+    /// Denies access to all users to whom `mode` does not grant it.
     #[cfg(unix)]
     pub fn restrict(&mut self, mode: u32) -> Result<(), Error> {
         let restricted = self.file.get_ref().restrict(mode);
         restricted.map_err(|error| self.failed(error))
     }
 
-    /// Keeps others from changing the file from the moment it has its name.
+    /// Locks out other writers from the moment the file has its name.
     pub fn lock(&self) -> Result<(), Error> {
         super::lock(self.file.get_ref().as_file())
     }
 
-    /// Writes the END, makes everything durable, and gives the file its name. Returns the
-    /// file itself: by the time its name is used, it may be another's.
+    /// Writes the END, syncs the file, and gives it its name. Returns the file itself, since the
+    /// path may soon refer to another one.
     pub fn finish(mut self) -> Result<File, Error> {
         self.write_end()?;
         self.persist()
     }
 
-    /// Makes everything durable and gives the file its name; returns it.
+    /// Syncs the file, gives it its name, and returns it.
     pub fn persist(self) -> Result<File, Error> {
         self.persist_with(|_| Ok(()))
     }
 
-    /// As [`persist`](Self::persist), after `more` has written what is no section.
+    /// Same as [`persist`](Self::persist), after `more` has written data outside of sections.
     pub fn persist_with(self, more: impl FnOnce(&File) -> io::Result<()>) -> Result<File, Error> {
         let path = self.path.clone();
         let whole = || {
@@ -102,7 +103,7 @@ impl Writer {
 }
 
 impl Writer<File> {
-    /// Writes on behind `at`, where the last commit of an index ends.
+    /// Appends at `at`, where the last commit of an index ends.
     pub fn append_to(path: &Path, file: File, at: u64) -> Result<Self, Error> {
         let mut writer = Self {
             path: Some(path.to_owned()),
@@ -138,18 +139,18 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
-    /// Writes the bytes of a file to `out`: whole sections only, with an END.
+    /// Writes the bytes of a file to `out`: only complete sections, with an END.
     pub fn stream(out: W, content: Content) -> Result<Self, Error> {
         Self::begin_file(None, out, content)
     }
 
-    /// Writes the END, and gives the last byte to `out`.
+    /// Writes the END, and flushes `out`.
     pub fn flush(mut self) -> Result<(), Error> {
         self.write_end()?;
         self.file.flush().map_err(|error| self.failed(error))
     }
 
-    /// What was written to, with everything in it.
+    /// Returns the output, with everything written to it.
     pub(super) fn into_inner(self) -> io::Result<W> {
         self.file.into_inner().map_err(|error| error.into_error())
     }
@@ -159,13 +160,13 @@ impl<W: Write> Writer<W> {
         self.section(Kind::End, end.as_bytes())
     }
 
-    /// Writes a section at once.
+    /// Writes a complete section.
     pub fn section(&mut self, kind: Kind, payload: &[u8]) -> Result<(), Error> {
         let (len, sum) = (payload.len() as u64, xxh3_64(payload));
         self.section_of(kind, len, sum, |writer| writer.put(payload))
     }
 
-    /// Writes a section whose payload `put` puts, and whose length and sum are known.
+    /// Writes a section with a payload that `put` writes. Its length and checksum are known.
     fn section_of(
         &mut self,
         kind: Kind,
@@ -189,13 +190,13 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Writes words as a section at once.
+    /// Writes words as a complete section.
     pub fn words(&mut self, words: &[u64]) -> Result<(), Error> {
         self.words_of(std::iter::once(words))
     }
 
-    /// Writes words that lie in several places as one section. They are gone through twice: the
-    /// sum comes before them, and not everything that is written to can be written to again.
+    /// Writes words from several places as one section. The iterator is traversed twice, because
+    /// the checksum precedes the words, and not every output can seek back.
     pub fn words_of<'w>(
         &mut self,
         parts: impl Iterator<Item = &'w [u64]> + Clone,
@@ -215,12 +216,12 @@ impl<W: Write> Writer<W> {
         })
     }
 
-    /// Where the next section's head will be.
+    /// Returns the offset of the next section's head.
     pub fn at(&self) -> u64 {
         self.at
     }
 
-    /// Large payloads begin on a page, for direct reading and neat maps.
+    /// Large payloads start at a page boundary, for direct I/O and aligned maps.
     fn payload_offset(&self, len: u64) -> u64 {
         let after_head = self.at + UNIT;
         if len >= LARGEST_GAP {
@@ -253,7 +254,7 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// The bytes of words as they are in a file.
+/// Calls `each` with the bytes of the words, as stored in a file.
 fn for_bytes(words: &[u64], mut each: impl FnMut(&[u8]) -> Result<(), Error>) -> Result<(), Error> {
     if cfg!(target_endian = "little") {
         return each(words.as_bytes());
@@ -270,8 +271,8 @@ fn wrote_to(path: Option<&Path>, error: io::Error) -> Error {
 }
 
 impl<W: Durable> Writer<W> {
-    /// Begins a section whose payload comes in pieces, `len` bytes in all as far as one
-    /// knows: a large one begins on a page.
+    /// Starts a section whose payload comes in pieces. `len` is the expected total in bytes: a
+    /// large payload starts at a page boundary.
     pub fn begin(&mut self, kind: Kind, len: u64) -> Result<(), Error> {
         let head_at = self.at;
         let section = Section {
@@ -286,12 +287,12 @@ impl<W: Durable> Writer<W> {
         Ok(())
     }
 
-    /// Adds words to the open section.
+    /// Appends words to the open section.
     pub fn append_words(&mut self, words: &[u64]) -> Result<(), Error> {
         for_bytes(words, |bytes| self.append(bytes))
     }
 
-    /// Adds bytes to the open section.
+    /// Appends bytes to the open section.
     pub fn append(&mut self, bytes: &[u8]) -> Result<(), Error> {
         if let Some((_, _, sum)) = &mut self.open {
             sum.update(bytes);
@@ -299,7 +300,7 @@ impl<W: Durable> Writer<W> {
         self.put(bytes)
     }
 
-    /// Ends the open section: its head is written now that its sum is known.
+    /// Ends the open section. Its head is written now that its checksum is known.
     pub fn end(&mut self) -> Result<(), Error> {
         let Some((head_at, mut section, sum)) = self.open.take() else {
             return Ok(());
@@ -318,12 +319,12 @@ impl<W: Durable> Writer<W> {
         Ok(())
     }
 
-    /// Ends a change of an index: what was written since the last commit is made sure of,
-    /// and then counts. Returns where the file ends now.
+    /// Ends a change of an index: syncs what was written since the last commit, and commits it.
+    /// Returns the length of the file.
     pub fn commit(&mut self, number: u64, manifest: &[u8]) -> Result<u64, Error> {
         let manifest_at = self.at;
         self.section(Kind::Manifest, manifest)?;
-        // First all it speaks of, and then the commit itself: a disk may write in any order.
+        // First everything it refers to, then the commit itself: a disk may write in any order.
         self.sync()?;
         let commit = Commit::of(manifest_at, number, &self.sections);
         self.section(Kind::Commit, commit.as_bytes())?;

@@ -1,4 +1,4 @@
-//! How [`Params`] are spelled on disk: FORMAT.md section 4.
+//! The encoding of [`Params`] on disk: FORMAT.md section 4.
 
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -32,7 +32,7 @@ struct Pair {
 }
 
 impl Params {
-    /// The bytes that stand for these parameters in a file and in their fingerprint.
+    /// Encodes the parameters, as in files and for their fingerprint.
     #[doc(hidden)]
     pub fn to_bytes(&self) -> Vec<u8> {
         let affine = match &self.family {
@@ -80,20 +80,20 @@ impl Params {
         bytes
     }
 
-    /// The parameters that `bytes` spell.
+    /// Decodes parameters.
     ///
     /// # Errors
-    /// A sentence on what is wrong with them.
+    /// A message that says what is wrong.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Self, String> {
         let (fixed, rest) = Fixed::read_from_prefix(bytes)
-            .map_err(|_| format!("{} bytes, too few for parameters", bytes.len()))?;
+            .map_err(|_| format!("{} bytes are too few for parameters", bytes.len()))?;
         let pairs = <[Pair]>::ref_from_bytes(rest)
             .ok()
             .filter(|pairs| pairs.len() == fixed.pairs.get() as usize)
             .filter(|pairs| pairs.len() <= MAX_HASHES as usize)
             .ok_or_else(|| {
                 format!(
-                    "{} pairs of coefficients announced, {} bytes of them there",
+                    "{} pairs of coefficients expected, but there are {} bytes of them",
                     fixed.pairs,
                     rest.len()
                 )
@@ -135,7 +135,7 @@ impl Params {
                 Error::Params { what } => what,
                 other => other.to_string(),
             })?;
-        // One spelling for each value: what an unused field holds is checked too.
+        // Each value has exactly one encoding: unused fields must be zero, too.
         if params.to_bytes() != bytes {
             return Err("a field that this family does not use is not zero".into());
         }

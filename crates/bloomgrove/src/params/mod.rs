@@ -1,4 +1,4 @@
-//! What two filters must share before they may meet.
+//! The parameters that two filters must share before they can be combined.
 
 mod bytes;
 pub(crate) mod probe;
@@ -13,23 +13,24 @@ use crate::Error;
 use crate::bits::{LANES, LINE_BITS};
 use crate::hash::{Derivation, Family, Key, MAX_HASHES};
 
-/// The most bits: 32 TiB of them.
+/// The largest number of bits in a filter: 32 TiB.
 pub const MAX_BITS: u64 = 1 << 48;
-/// The most hash functions of a blocked filter: two to a lane.
+/// The largest number of hash functions in a blocked filter: two per lane.
 pub const MAX_BLOCKED_HASHES: u32 = 2 * LANES;
 
-/// Where the k bits of a key may lie.
+/// How the k bits of a key are laid out in a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Layout {
-    /// Anywhere. The fewest bits for a given rate; up to k cache misses a key.
+    /// Anywhere in the filter. The fewest bits for a given false-positive rate, but up to k cache
+    /// misses per key.
     Standard,
-    /// All in one 512-bit line. One cache miss a key, for a few more bits.
+    /// All in one 512-bit line. One cache miss per key, for a few more bits.
     Blocked,
 }
 
 impl Layout {
-    /// The name used on the command line and in messages.
+    /// Returns the name used on the command line and in messages.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Layout::Standard => "standard",
@@ -42,17 +43,17 @@ display_as_name!(Layout);
 
 /// Size, hashing and layout of a filter.
 ///
-/// Two filters can be combined, and one [`Probe`] asked of both, only if their
-/// `Params` are equal. A `Params` is always a possible one: it is checked when built.
+/// Filters can be combined, and queried with the same [`Probe`], only if their `Params` are equal.
+/// A `Params` is always valid: it is checked when it is built.
 ///
 /// ```
 /// use bloomgrove::{Layout, Params};
 ///
-/// // From what you need: a million items at one false positive in a hundred.
+/// From requirements: a million items at a false-positive rate of 1 %.
 /// let params = Params::for_items(1_000_000, 0.01)?;
 /// assert_eq!(params.layout(), Layout::Blocked);
 ///
-/// // From what you have decided.
+/// From a chosen size.
 /// let params = Params::builder(1 << 20, 7).seed(42).build()?;
 /// assert_eq!((params.bits(), params.hashes()), (1 << 20, 7));
 /// # Ok::<(), bloomgrove::Error>(())
@@ -65,13 +66,13 @@ pub struct Params {
     derivation: Derivation,
     seed: u64,
     family: Family,
-    /// Of the other fields, as they are spelled on disk.
+    /// Of the encoding of the other fields on disk.
     fingerprint: u64,
 }
 
 impl Params {
-    /// Starts from a number of bits and of hash functions; the rest has defaults
-    /// (standard layout, XXH3, independent positions, seed 0).
+    /// Creates a builder from the number of bits and of hash functions. The rest has defaults:
+    /// standard layout, XXH3, independent positions, seed 0.
     pub fn builder(bits: u64, hashes: u32) -> ParamsBuilder {
         ParamsBuilder(Params {
             bits,
@@ -84,10 +85,10 @@ impl Params {
         })
     }
 
-    /// The same, with the number of bits changed.
+    /// Returns the same parameters with another number of bits.
     ///
     /// # Errors
-    /// When that many bits are not possible with this layout or family.
+    /// [`Error::Params`] if this layout or family cannot have that many bits.
     pub fn with_bits(&self, bits: u64) -> Result<Self, Error> {
         ParamsBuilder(Params {
             bits,
@@ -96,58 +97,58 @@ impl Params {
         .build()
     }
 
-    /// How many bits the filter has.
+    /// Returns the number of bits in the filter.
     pub fn bits(&self) -> u64 {
         self.bits
     }
 
-    /// The share of the bits that are set when `ones` of them are, 0 to 1.
+    /// Returns the share of bits that are set, from 0 to 1, if `ones` bits are.
     pub fn fill(&self, ones: u64) -> f64 {
         ones as f64 / self.bits as f64
     }
 
-    /// How many bits each key sets.
+    /// Returns the number of bits that each key sets.
     pub fn hashes(&self) -> u32 {
         self.hashes
     }
 
-    /// Where those bits may lie.
+    /// Returns how the bits of a key are laid out.
     pub fn layout(&self) -> Layout {
         self.layout
     }
 
-    /// How the bits come from one digest.
+    /// Returns how the positions are derived from one digest.
     pub fn derivation(&self) -> Derivation {
         self.derivation
     }
 
-    /// The seed of the hash family.
+    /// Returns the seed of the hash family.
     pub fn seed(&self) -> u64 {
         self.seed
     }
 
-    /// The hash family.
+    /// Returns the hash family.
     pub fn family(&self) -> &Family {
         &self.family
     }
 
-    /// How many 64-bit words hold the bits.
+    /// Returns the number of 64-bit words in the filter.
     pub fn words(&self) -> usize {
-        // More than this machine can address is more than it can ever give.
+        // If it exceeds the address space, allocating it will fail.
         usize::try_from(self.bits.div_ceil(64)).unwrap_or(usize::MAX)
     }
 
-    /// 64 bits that stand for all of the above, on every machine.
+    /// Returns 64 bits that identify all of the above, the same on every machine.
     pub(crate) fn fingerprint(&self) -> u64 {
         self.fingerprint
     }
 
-    /// Hashes a key once, for testing against many filters.
+    /// Hashes a key once, to test it against many filters.
     pub fn probe<K: Key + ?Sized>(&self, key: &K) -> Probe {
         key.with_bytes(|bytes| Probe::new(self, bytes))
     }
 
-    /// Ok when equal, [`Error::Incompatible`] with both when not.
+    /// Returns [`Error::Incompatible`] with both parameters unless they are equal.
     pub fn check_equal(&self, other: &Params) -> Result<(), Error> {
         if self == other {
             Ok(())
@@ -181,7 +182,7 @@ impl fmt::Display for Params {
                     write!(f, ", ...")?;
                 }
             }
-            // The key stays out of messages; its trace tells two keys apart.
+            // The key itself must not appear in messages; its fingerprint tells two keys apart.
             Family::SipHash { key } => write!(f, " key #{:08x}", xxh3_64(key) as u32)?,
             _ => write!(f, " seed {}", self.seed)?,
         }
@@ -192,40 +193,40 @@ impl fmt::Display for Params {
     }
 }
 
-/// Builds [`Params`].
+/// A builder of [`Params`].
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct ParamsBuilder(Params);
 
 impl ParamsBuilder {
-    /// Where the bits may lie.
+    /// Sets how the bits of a key are laid out.
     pub fn layout(mut self, layout: Layout) -> Self {
         self.0.layout = layout;
         self
     }
 
-    /// The hash family.
+    /// Sets the hash family.
     pub fn family(mut self, family: Family) -> Self {
         self.0.family = family;
         self
     }
 
-    /// How the bits come from one digest.
+    /// Sets how the positions are derived from one digest.
     pub fn derivation(mut self, derivation: Derivation) -> Self {
         self.0.derivation = derivation;
         self
     }
 
-    /// The seed. Filters with different seeds cannot meet.
+    /// Sets the seed. Filters with different seeds cannot be combined.
     pub fn seed(mut self, seed: u64) -> Self {
         self.0.seed = seed;
         self
     }
 
-    /// Checks the whole.
+    /// Checks and returns the parameters.
     ///
     /// # Errors
-    /// [`Error::Params`], naming the rule that is broken.
+    /// [`Error::Params`] with the rule that is broken.
     pub fn build(self) -> Result<Params, Error> {
         let mut params = self.0;
         check(&params).map_err(Error::params)?;
@@ -245,38 +246,38 @@ fn check(params: &Params) -> Result<(), String> {
         ..
     } = *params;
     if bits == 0 || bits > MAX_BITS {
-        return Err(format!("{bits} bits; there must be 1 to {MAX_BITS}"));
+        return Err(format!("{bits} bits; a filter has 1 to {MAX_BITS}"));
     }
     if hashes == 0 || hashes > MAX_HASHES {
-        return Err(format!("{hashes} hashes; there must be 1 to {MAX_HASHES}"));
+        return Err(format!("{hashes} hashes; a filter has 1 to {MAX_HASHES}"));
     }
     if layout == Layout::Blocked {
         if !bits.is_multiple_of(LINE_BITS) {
             return Err(format!(
-                "{bits} bits is not a multiple of {LINE_BITS}, the line of the blocked layout"
+                "{bits} bits is not a multiple of {LINE_BITS}, the line size of the blocked layout"
             ));
         }
         if hashes > MAX_BLOCKED_HASHES {
             return Err(format!(
-                "{hashes} hashes; the blocked layout takes at most {MAX_BLOCKED_HASHES}"
+                "{hashes} hashes; the blocked layout allows at most {MAX_BLOCKED_HASHES}"
             ));
         }
         if derivation != Derivation::Independent {
-            return Err("the blocked layout places bits in its own way: \
+            return Err("the blocked layout derives positions in its own way: \
                         leave the derivation at independent"
                 .into());
         }
     }
     match family {
         Family::SipHash { .. } if seed != 0 => {
-            Err("siphash has its key instead of a seed: leave the seed at 0".into())
+            Err("siphash has a key instead of a seed: leave the seed at 0".into())
         }
         Family::Affine(functions) => {
             let pairs = functions.coefficients().len();
             if layout == Layout::Blocked {
                 Err("affine functions need the standard layout".into())
             } else if derivation != Derivation::Independent {
-                Err("affine functions give every position themselves: \
+                Err("affine functions produce every position themselves: \
                      leave the derivation at independent"
                     .into())
             } else if seed != 0 {

@@ -7,7 +7,7 @@ use crate::hash::{
     Start, Xxh3Hasher, slot,
 };
 
-/// The positions of one key, whatever the parameters.
+/// The positions of one key, for any parameters.
 pub(crate) enum Positions<'p> {
     Independent(Independent),
     KirschMitzenmacher(KirschMitzenmacher),
@@ -15,7 +15,7 @@ pub(crate) enum Positions<'p> {
     Affine { functions: &'p Affine, residue: u64 },
 }
 
-/// Calls `each` with the positions of a key, until it says false; whether it never did.
+/// Calls `each` with the positions of a key until it returns false. Returns whether it never did.
 #[inline(always)]
 pub fn each_position(params: &Params, bytes: &[u8], each: impl FnMut(u64) -> bool) -> bool {
     Positions::new(params, bytes).all(params, each)
@@ -26,7 +26,7 @@ impl<'p> Positions<'p> {
     pub(crate) fn new(params: &'p Params, bytes: &[u8]) -> Self {
         let seed = params.seed();
         let digest = match params.family() {
-            // In place: a call would cost a short key as much as its hash.
+            // Inlined: for a short key, a call would cost as much as the hash.
             Family::Xxh3 => Xxh3Hasher { seed }.digest(bytes),
             Family::Affine(functions) => {
                 return Positions::Affine {
@@ -48,7 +48,8 @@ impl<'p> Positions<'p> {
         }
     }
 
-    /// Whether `each` holds for every position, asked in order until one fails.
+    /// Returns whether `each` is true for every position, calling it in order until it returns
+    /// false.
     #[inline(always)]
     pub(crate) fn all(self, params: &Params, mut each: impl FnMut(u64) -> bool) -> bool {
         let (bits, hashes) = (params.bits(), params.hashes());
@@ -64,7 +65,7 @@ impl<'p> Positions<'p> {
         }
     }
 
-    /// The first position and the second; twice the first if there is one only.
+    /// Returns the first two positions; if there is only one, returns it twice.
     #[inline(always)]
     pub(crate) fn first_two(self, params: &Params) -> (u64, u64) {
         let mut found = (0, None);
@@ -79,7 +80,7 @@ impl<'p> Positions<'p> {
         (found.0, found.1.unwrap_or(found.0))
     }
 
-    /// Does `each` for every position; true if it said true for any.
+    /// Calls `each` for every position, and returns whether any call returned true.
     #[inline(always)]
     pub(crate) fn any_of_all(self, params: &Params, mut each: impl FnMut(u64) -> bool) -> bool {
         let mut any = false;
@@ -91,7 +92,7 @@ impl<'p> Positions<'p> {
     }
 }
 
-/// A key hashed once, for testing against many filters of equal [`Params`].
+/// A key that has been hashed once, to be tested against many filters with equal [`Params`].
 ///
 /// ```
 /// use bloomgrove::{Filter, Params};
@@ -125,13 +126,14 @@ impl Probe {
         }
     }
 
-    /// Whether it was made with these parameters: asked of filters with others it means nothing.
+    /// Returns whether the probe was made with these parameters. It can only be tested against
+    /// filters that have them.
     #[inline]
     pub fn is_of(&self, params: &Params) -> bool {
         self.fingerprint == params.fingerprint()
     }
 
-    /// The k positions, in the order of the hash functions; they may repeat.
+    /// Returns the k positions, in the order of the hash functions. They may repeat.
     pub fn positions(&self) -> &[u64] {
         &self.positions[..self.hashes as usize]
     }

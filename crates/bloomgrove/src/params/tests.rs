@@ -10,7 +10,7 @@ fn impossible_parameters_are_refused_with_the_reason() {
     let builder = Params::builder;
     let cases = [
         (builder(0, 3), "0 bits"),
-        (builder(MAX_BITS + 1, 3), "bits; there must be"),
+        (builder(MAX_BITS + 1, 3), "bits; a filter has"),
         (builder(100, 0), "0 hashes"),
         (builder(100, 65), "65 hashes"),
         (builder(100, 3).layout(Layout::Blocked), "multiple of 512"),
@@ -64,7 +64,7 @@ fn bytes_and_back_for_every_family() {
     }
     fingerprints.sort_unstable();
     fingerprints.dedup();
-    assert_eq!(fingerprints.len(), 6, "each has a fingerprint of its own");
+    assert_eq!(fingerprints.len(), 6, "fingerprints are distinct");
 }
 
 #[test]
