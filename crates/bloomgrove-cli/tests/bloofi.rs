@@ -82,7 +82,7 @@ fn changed_set_by_set() {
 
     let said = shop.run("bloofi remove x.grove a.txt nosuch").ends(2);
     assert_eq!(said.out, "removed a.txt\n");
-    assert!(said.err.contains("no set called nosuch"), "{}", said.err);
+    assert!(said.err.contains("no set named nosuch"), "{}", said.err);
     assert_eq!(which(&shop, "pear"), ["b.txt", "e.txt"]);
     for bulk in ["packed", "given", "chain"] {
         shop.run(&format!("bloofi rebuild x.grove --bulk {bulk}"))
@@ -219,7 +219,7 @@ fn wrong_requests_say_what_is_wrong_and_harm_nothing() {
     fails("filter check x.grove x", &["a Bloofi tree", "bloofi info"]);
     fails(
         "bloofi build data -o f.grove",
-        &["f.grove", "would be lost"],
+        &["f.grove", "would be overwritten"],
     );
     fails("bloofi build data -o y.grove --order 1", &["--order"]);
     fails(
@@ -239,7 +239,7 @@ fn wrong_requests_say_what_is_wrong_and_harm_nothing() {
     fails("bloofi add x.grove data --name one", &["--name"]);
     fails("bloofi add gone.grove data", &["gone.grove"]);
     fails("bloofi update x.grove a.txt", &["nothing to update"]);
-    fails("bloofi update x.grove nosuch x", &["no set called nosuch"]);
+    fails("bloofi update x.grove nosuch x", &["no set named nosuch"]);
     fails("bloofi update x.grove a.txt --rename b.txt", &["already"]);
     fails("bloofi widen x.grove data", &["how large?"]);
     fails(

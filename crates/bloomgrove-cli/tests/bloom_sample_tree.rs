@@ -173,7 +173,7 @@ fn what_is_wrong_is_said() {
         ),
         (
             "build 0..100 --for sevens.grove -o sevens.grove",
-            &["would be lost"],
+            &["would be overwritten"],
         ),
         (
             "build 9..3 --for sevens.grove -o t.grove",

@@ -229,14 +229,11 @@ fn what_is_wrong_is_said() {
     fails("bloom-tree check north.grove", &["no key"]);
     fails(
         "bloom-tree check filter.grove x",
-        &["holds a filter, and a BloomTree is needed", "filter info"],
+        &["contains a filter, not a BloomTree", "filter info"],
     );
     fails(
         "filter check north.grove x",
-        &[
-            "holds a BloomTree, and a filter is needed",
-            "bloom-tree info",
-        ],
+        &["contains a BloomTree, not a filter", "bloom-tree info"],
     );
     fails(
         "bloom-tree intersect north.grove south.grove -o t.grove",
@@ -250,15 +247,15 @@ fn what_is_wrong_is_said() {
     fails("bloom-tree check north.tree x --memory 100", &["100"]);
     fails(
         "bloom-tree compress north.grove -o north.grove",
-        &["would be lost"],
+        &["would be overwritten"],
     );
     fails(
         "bloom-tree compress north.grove -o north.txt",
-        &["north.txt", "would be lost"],
+        &["north.txt", "would be overwritten"],
     );
     fails(
         "bloom-tree build north.txt --compressed -o north.txt",
-        &["would be lost"],
+        &["would be overwritten"],
     );
     fails(
         "bloom-tree compress north.grove -o /dev/stdout",

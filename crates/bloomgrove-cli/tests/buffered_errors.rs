@@ -54,7 +54,10 @@ fn options_that_make_no_filter() {
         ("--size 1MB --hash affine", &["affine", "another --hash"]),
         ("--size 1MB --sip-key 00", &["--sip-key", "siphash"]),
         ("--fpr 200%", &["200%", "below 1"]),
-        ("--fpr 1e-300 --items 1G", &["no such filter"]),
+        (
+            "--fpr 1e-300 --items 1G",
+            &["no filter meets these requirements"],
+        ),
         ("--size 1MB --workers 0", &["--workers"]),
         ("--size 1MB --memory lots", &["lots", "--memory"]),
         ("--size 1MB --sync-every often", &["often", "60s"]),
@@ -167,14 +170,18 @@ fn files_that_are_something_else() {
     shop.run("filter build in.txt -o plain.grove").ends(0);
     let text = std::fs::read(shop.path("in.txt")).unwrap();
     shop.run("buffered build in.txt -o in.txt --size 1MB")
-        .fails_with(&["in.txt", "not a buffered filter", "name another"]);
+        .fails_with(&["in.txt", "not a buffered filter", "choose another name"]);
     assert!(std::fs::read(shop.path("in.txt")).unwrap() == text);
     shop.run("buffered build in.txt -o plain.grove --size 1MB")
-        .fails_with(&["plain.grove", "this file is a filter", "name another"]);
+        .fails_with(&[
+            "plain.grove",
+            "this file is a filter",
+            "choose another name",
+        ]);
     for verb in ["info", "probe --key a", "probe --count in.txt"] {
         let (verb, rest) = verb.split_once(' ').unwrap_or((verb, ""));
         shop.run(&format!("buffered {verb} plain.grove {rest}"))
-            .fails_with(&["plain.grove", "holds a filter", "bloomgrove filter info"]);
+            .fails_with(&["plain.grove", "contains a filter", "bloomgrove filter info"]);
         shop.run(&format!("buffered {verb} in.txt {rest}"))
             .fails_with(&["in.txt", "not a .grove file"]);
         shop.run(&format!("buffered {verb} none.grove {rest}"))
@@ -335,12 +342,7 @@ fn damage_is_found_when_its_page_is_read() {
     let at = bytes.len() - 300_000;
     bytes[at] ^= 1;
     shop.write("f.grove", bytes);
-    let parts = [
-        "f.grove: damaged",
-        "page",
-        "does not match",
-        "build it again",
-    ];
+    let parts = ["f.grove: damaged", "page", "does not match", "rebuild it"];
     shop.run("buffered probe f.grove in.txt --count")
         .fails_with(&parts);
     shop.run("buffered info f.grove --verify")

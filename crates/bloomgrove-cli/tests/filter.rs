@@ -113,8 +113,8 @@ fn union_intersect_and_fold() {
     shop.run("filter union a.grove big.grove -o x.grove")
         .fails_with(&[
             "a.grove and big.grove",
-            "one is",
-            "the other is",
+            "one has",
+            "the other has",
             "16384 bits",
         ]);
     shop.run("filter fold a.grove -o x.grove --times 40")
@@ -265,7 +265,7 @@ fn hostile_inputs_work_or_say_why() {
     shop.run("filter build folder -o f.grove")
         .fails_with(&["folder"]);
     shop.run("filter build odd.txt -o folder")
-        .fails_with(&["folder", "name a file in it"]);
+        .fails_with(&["folder", "give the path of a file in it"]);
     shop.run("filter build odd.txt -o /dev/full")
         .fails_with(&["/dev/full", "not a regular file"]);
     shop.write("bad.gz", b"\x1f\x8b\x08\x00 this is no archive");
@@ -280,8 +280,11 @@ fn hostile_inputs_work_or_say_why() {
 
     // What would be lost, or read as something it is not.
     shop.write("keys", "precious\n");
-    shop.run("filter build keys -o keys")
-        .fails_with(&["keys", "not a filter", "would be lost"]);
+    shop.run("filter build keys -o keys").fails_with(&[
+        "keys",
+        "not a filter",
+        "would be overwritten",
+    ]);
     assert_eq!(std::fs::read(shop.path("keys")).unwrap(), b"precious\n");
     shop.write("packed.xz", "x");
     shop.run("filter build packed.xz -o f.grove")

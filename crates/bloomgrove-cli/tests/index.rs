@@ -108,7 +108,7 @@ fn sets_are_added_removed_updated_and_renamed() {
         );
     }
     shop.run("index update x.grove d.txt fig")
-        .fails_with(&["no set called d.txt"]);
+        .fails_with(&["no set named d.txt"]);
     shop.run("index update x.grove e.txt")
         .fails_with(&["--keys-from"]);
     shop.run("index update x.grove e.txt --rename a.txt")
@@ -121,7 +121,7 @@ fn sets_are_added_removed_updated_and_renamed() {
     shop.run("index which x.grove date").ends(1);
     let said = shop.run("index remove x.grove nobody a.txt").ends(2);
     assert_eq!(said.out, "removed a.txt\n");
-    assert!(said.err.contains("no set called nobody"), "{}", said.err);
+    assert!(said.err.contains("no set named nobody"), "{}", said.err);
     assert_eq!(shop.run("index which x.grove pear").ends(0).out, "b.txt\n");
     shop.run("index verify x.grove").ends(0);
     let said = shop.run("index compact x.grove").ends(0);
@@ -187,7 +187,7 @@ fn filters_columns_and_other_indexes_can_be_sets() {
     );
     shop.run("index build f.grove -o y.grove").ends(0);
     shop.run("index add x.grove y.grove")
-        .fails_with(&["y.grove", "f already"]);
+        .fails_with(&["y.grove", "already a set named f"]);
     shop.run("index remove x.grove f").ends(0);
     assert_eq!(
         shop.run("index add x.grove y.grove").ends(0).out,
@@ -195,9 +195,9 @@ fn filters_columns_and_other_indexes_can_be_sets() {
     );
     shop.run("filter build data/a.txt -o other.grove").ends(0);
     shop.run("index add x.grove other.grove")
-        .fails_with(&["other.grove", "differ in parameters"]);
+        .fails_with(&["other.grove", "parameters differ"]);
     shop.run("index update x.grove f --filter other.grove")
-        .fails_with(&["differ in parameters"]);
+        .fails_with(&["parameters differ"]);
     shop.run("index update x.grove a.txt --filter f.grove")
         .ends(0);
 
@@ -274,9 +274,9 @@ fn wrong_requests_say_what_is_wrong_and_harm_nothing() {
     shop.run("filter build data/a.txt -o f.grove").ends(0);
     shop.write("text", "no index\n");
     shop.run("index which f.grove pear")
-        .fails_with(&["f.grove", "holds a filter", "an index"]);
+        .fails_with(&["f.grove", "contains a filter", "an index"]);
     shop.run("filter check x.grove pear")
-        .fails_with(&["holds an index"]);
+        .fails_with(&["contains an index"]);
     shop.run("index which text pear")
         .fails_with(&["text", "does not begin"]);
     shop.run("index which gone.grove pear")
@@ -313,7 +313,7 @@ fn wrong_requests_say_what_is_wrong_and_harm_nothing() {
     shop.run("index which x.grove pear --at-least 0")
         .fails_with(&["--at-least"]);
     shop.run("index build data -o text")
-        .fails_with(&["text", "would be lost"]);
+        .fails_with(&["text", "would be overwritten"]);
     shop.run("index build data -o y.grove --fpr 2").ends(2);
     shop.run("index build data -o y.grove --bits 1e20 --hashes 3")
         .ends(2);

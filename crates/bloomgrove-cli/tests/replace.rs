@@ -72,7 +72,7 @@ fn which_trusts_only_an_index_of_its_own() {
         assert_eq!(fs::read(&index).unwrap(), before);
     };
     mode(0o664);
-    left_alone("others can write to it (mode 664)");
+    left_alone("other users can write to it (mode 664)");
     mode(0o644);
     fs::hard_link(&index, shop.path("backup")).unwrap();
     left_alone("hard link");
@@ -227,7 +227,7 @@ fn a_command_replaces_only_its_like() {
             }
             assert_eq!(said.code, Some(2), "{context}");
             assert!(said.err.contains(&file), "{context}");
-            assert!(said.err.contains("would be lost"), "{context}");
+            assert!(said.err.contains("would be overwritten"), "{context}");
             assert_eq!(&fs::read(shop.path(&file)).unwrap(), bytes, "{context}");
         }
         fs::remove_file(shop.path(&file)).unwrap();
@@ -238,7 +238,7 @@ fn a_command_replaces_only_its_like() {
     shop.run(command).fails_with(&["old", "--replace"]);
     shop.run(&format!("{command} --replace")).ends(0);
     shop.run("reconstruct a.grove --namespace 0..10 -o a.grove --replace")
-        .fails_with(&["this file is a filter", "would be lost"]);
+        .fails_with(&["this file is a filter", "would be overwritten"]);
     assert!(
         fs::read_to_string(shop.path("old"))
             .unwrap()

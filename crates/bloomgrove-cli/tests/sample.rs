@@ -157,7 +157,7 @@ fn a_reconstruction_has_every_line_the_filter_was_built_from() {
     assert_eq!(set(&found), set(&wanted));
     // A file is replaced if that is said, and all there is to print is how many.
     shop.run("reconstruct words.grove --namespace all.txt -o found.txt")
-        .fails_with(&["found.txt", "would be lost", "--replace"]);
+        .fails_with(&["found.txt", "would be overwritten", "--replace"]);
     shop.run("reconstruct words.grove --namespace all.txt -o found.txt --replace")
         .ends(0);
     let said = shop

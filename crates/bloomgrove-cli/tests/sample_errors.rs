@@ -80,7 +80,7 @@ fn wrong_requests_say_what_and_what_to_do() {
         ),
         (
             "sample names.grove --namespace 0..9",
-            vec!["an index of names", "sample info"],
+            vec!["a name index", "sample info"],
         ),
         (
             "sample sets.grove --namespace 0..9",
@@ -250,7 +250,7 @@ fn wrong_requests_say_what_and_what_to_do() {
         ),
         (
             "sample index 0..9 --for sevens.grove -o sevens.txt",
-            vec!["not an index of names"],
+            vec!["not a name index"],
         ),
         (
             "sample index 0..9 -o x.grove",
@@ -280,7 +280,7 @@ fn wrong_requests_say_what_and_what_to_do() {
         // A name index where something else is needed.
         (
             "filter info names.grove",
-            vec!["an index of names", "bloomgrove sample info"],
+            vec!["a name index", "bloomgrove sample info"],
         ),
         ("filter check names.grove 5", vec!["bloomgrove sample info"]),
         ("index info names.grove", vec!["bloomgrove sample info"]),

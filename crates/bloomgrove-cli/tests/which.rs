@@ -215,8 +215,8 @@ fn an_index_elsewhere_or_nowhere() {
     // A filter is not an index, and is not replaced by one; nor is a file of keys.
     shop.run("filter build data/a.txt -o f.grove").ends(0);
     for (index, part) in [
-        ("f.grove", "holds a filter"),
-        ("data/a.txt", "would be lost"),
+        ("f.grove", "contains a filter"),
+        ("data/a.txt", "would be overwritten"),
     ] {
         let before = std::fs::read(shop.path(index)).unwrap();
         let said = shop

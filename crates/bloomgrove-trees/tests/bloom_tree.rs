@@ -371,7 +371,7 @@ fn damaged_and_foreign_files_are_refused() {
     std::fs::write(&path, &good).unwrap();
     let error = bloomgrove::Filter::load(&path).unwrap_err().to_string();
     assert!(
-        error.contains("holds a BloomTree, and a filter is needed"),
+        error.contains("contains a BloomTree, not a filter"),
         "{error}"
     );
     let filter = bloomgrove::Filter::new(bloomgrove::Params::for_items(10, 0.01).unwrap()).unwrap();
@@ -379,7 +379,7 @@ fn damaged_and_foreign_files_are_refused() {
     filter.save(&other).unwrap();
     let error = BloomTree::load(&other).unwrap_err().to_string();
     assert!(
-        error.contains("holds a filter, and a BloomTree is needed"),
+        error.contains("contains a filter, not a BloomTree"),
         "{error}"
     );
 }

@@ -298,7 +298,7 @@ fn what_is_no_file_of_ours_is_named() {
         ("text", "does not begin"),
         ("missing", "opening"),
         (".", "not a regular file"),
-        ("index", "holds an index, and a filter is needed"),
+        ("index", "contains an index, not a filter"),
     ] {
         for message in [
             MappedFilter::map(path(name)).unwrap_err().to_string(),
@@ -308,7 +308,7 @@ fn what_is_no_file_of_ours_is_named() {
         }
     }
     let message = Index::open(path("filter")).unwrap_err().to_string();
-    assert!(message.contains("holds a filter"), "{message}");
+    assert!(message.contains("contains a filter"), "{message}");
     assert!(Index::open(path("index")).unwrap().is_empty());
 }
 
@@ -394,17 +394,17 @@ fn forbidden_contents_are_refused() {
     // A section of the other content.
     let mut wrong = filter.clone();
     wrong[10] = 2;
-    refused(&wrong, "no whole commit");
+    refused(&wrong, "no complete commit");
     let mut wrong = index.clone();
     wrong[10] = 1;
-    refused(&wrong, "no place in a filter");
+    refused(&wrong, "not allowed in a filter");
 
     // Notes spelled in another way: "a=1" and a line feed, at byte 256.
     assert_eq!(filter[256..260], *b"a=1\n");
     for notes in [b"a=11", b"a\n=1", b"=\n=\n", b"a=\r\n"] {
         let mut wrong = filter.clone();
         wrong[256..260].copy_from_slice(notes);
-        refused(&wrong, "sorted lines");
+        refused(&wrong, "sorted list");
     }
 
     // A label that says something else of its filter than its bits do: the number of ones of
@@ -416,14 +416,14 @@ fn forbidden_contents_are_refused() {
         - 80;
     let mut wrong = index.clone();
     wrong[labels + 16] ^= 1;
-    refused(&wrong, "not as many bits as its label says");
+    refused(&wrong, "differs from its label");
     let mut wrong = index.clone();
     wrong[labels + 40 + 24] = 200;
     refused(&wrong, "outside the text");
     // Two sets of the same number.
     let mut wrong = index.clone();
     wrong[labels + 40] = 0;
-    refused(&wrong, "not numbered one by one");
+    refused(&wrong, "two sets have the same number");
 }
 
 /// A file of 4 GB, all of it a hole, opens and answers: nothing of it is read.

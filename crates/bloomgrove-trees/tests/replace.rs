@@ -78,7 +78,7 @@ fn only_a_file_of_the_same_content_is_replaced() {
                     "x.grove",
                     &other.to_string(),
                     &content.to_string(),
-                    "would be lost",
+                    "would be overwritten",
                 ] {
                     assert!(message.contains(part), "{message}");
                 }
@@ -195,7 +195,7 @@ fn an_index_that_nobody_named_is_a_regular_file_of_our_own() {
     open_checked(&own, Origin::Implicit).unwrap();
     for mode in [0o664, 0o646, 0o666] {
         fs::set_permissions(&own, fs::Permissions::from_mode(mode)).unwrap();
-        refused("others can write");
+        refused("other users can write");
     }
     fs::set_permissions(&own, fs::Permissions::from_mode(0o644)).unwrap();
     restrict(&open_from(&own, Origin::Implicit).unwrap(), 0o640).unwrap();

@@ -239,7 +239,7 @@ impl fmt::Display for Error {
             ),
             Error::Version { found, newest } => write!(
                 f,
-                "the format version is {found}, but this build only reads versions up to {newest}; \
+                "written in format version {found}, but this build only reads up to {newest}; \
                  use a newer bloomgrove, or rebuild the file with this one"
             ),
             Error::Corrupt {
@@ -257,12 +257,12 @@ impl fmt::Display for Error {
             Error::WouldReplace { found, wanted } => match found {
                 Some(found) => write!(
                     f,
-                    "this file contains {found}, not {wanted}, and would be overwritten; remove it \
+                    "this file is {found}, not {wanted}, and would be overwritten; remove it \
                      or choose another name"
                 ),
                 None => write!(
                     f,
-                    "this file does not contain {wanted}, and would be overwritten; remove it or \
+                    "this file is not {wanted}, and would be overwritten; remove it or \
                      choose another name"
                 ),
             },

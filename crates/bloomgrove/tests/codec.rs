@@ -106,10 +106,10 @@ fn a_delta_is_refused_by_any_other_version() {
     assert!(matches!(error, Error::Incompatible { .. }), "{error}");
 
     let error = codec::expand(&message[..]).unwrap_err().to_string();
-    assert!(error.contains("holds a delta"), "{error}");
+    assert!(error.contains("contains a delta"), "{error}");
     let whole = compressed(&old, Model::Framed, &Notes::new());
     let error = codec::apply(&mut filter, &whole[..]).unwrap_err();
-    assert!(error.to_string().contains("holds a compressed filter"));
+    assert!(error.to_string().contains("contains a compressed filter"));
     assert_eq!(Kind::of_start(&whole), Some(Kind::Filter));
 }
 

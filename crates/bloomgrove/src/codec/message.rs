@@ -406,8 +406,8 @@ mod tests {
         let error = read(&sample(), Kind::Filter).unwrap_err().to_string();
         assert_eq!(
             error,
-            "holds a compressed BloomTree (see `bloomgrove bloom-tree expand`), and a compressed filter is \
-             needed here"
+            "contains a compressed BloomTree (see `bloomgrove bloom-tree expand`), not a compressed \
+             filter"
         );
         let mut later = sample();
         later[4] = 2;
@@ -421,7 +421,7 @@ mod tests {
         ));
         let grove = b"\x89GROVE\r\n\x01\0\x01\0";
         let error = read(grove, Kind::Delta).unwrap_err().to_string();
-        assert!(error.contains("holds a .grove file"), "{error}");
+        assert!(error.contains("contains a .grove file"), "{error}");
         assert_eq!(Kind::of_start(&sample()), Some(Kind::Tree));
         assert_eq!(Kind::of_start(b"\x89GROVE\r\n"), None);
     }

@@ -201,7 +201,11 @@ impl Growing {
             sections.push(section);
         }
         let mut report = Report::of(self.content, &sections);
-        let len = self.file.metadata().map_err(Error::io("reading its metadata"))?.len();
+        let len = self
+            .file
+            .metadata()
+            .map_err(Error::io("reading its metadata"))?
+            .len();
         report.unfinished = len.saturating_sub(self.end);
         Ok(report)
     }
@@ -217,7 +221,10 @@ fn last_commit(file: &File, wanted: Content) -> Result<(u64, Commit), Error> {
             wanted: wanted.name(),
         });
     }
-    let len = file.metadata().map_err(Error::io("reading its metadata"))?.len();
+    let len = file
+        .metadata()
+        .map_err(Error::io("reading its metadata"))?
+        .len();
     let section_at = |at: u64| Section::decode_head(&read_at(file, at, UNIT)?, at, len);
     // It is nearly always at the end of the file.
     let last = len.checked_sub(COMMIT_LEN);

@@ -235,10 +235,12 @@ pub(super) fn decode_file(file: &[u8]) -> Result<Content, Error> {
         });
     }
     if !file.starts_with(&MAGIC[..file.len().min(MAGIC.len())]) || file.is_empty() {
-        return Err(corrupt("it does not begin with the magic bytes of a .grove file"));
+        return Err(corrupt(
+            "it does not begin with the magic bytes of a .grove file",
+        ));
     }
-    let (header, _) = FileHeader::read_from_prefix(file)
-        .map_err(|_| corrupt("the file ends within it"))?;
+    let (header, _) =
+        FileHeader::read_from_prefix(file).map_err(|_| corrupt("the file ends within it"))?;
     // Before the checksum: a later version may have another header.
     let version = header.version.get();
     if version > VERSION {

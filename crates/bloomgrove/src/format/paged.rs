@@ -98,7 +98,10 @@ pub(crate) fn open(path: &Path, change: bool) -> Result<(File, Head), Error> {
 
 fn read_head(mut file: &File) -> Result<Head, Error> {
     use std::io::{Read, Seek};
-    let file_len = file.metadata().map_err(Error::io("reading its metadata"))?.len();
+    let file_len = file
+        .metadata()
+        .map_err(Error::io("reading its metadata"))?
+        .len();
     let mut bytes = Vec::new();
     file.rewind()
         .and_then(|()| file.take(LONGEST_HEAD).read_to_end(&mut bytes))

@@ -245,7 +245,11 @@ fn parse(file: &[u8], wanted: Content) -> Result<Vec<Section>, Error> {
             break section;
         }
         if sections.iter().any(|other| other.kind == section.kind) {
-            return Err(Error::corrupt(section.kind.name(), at, "there are two of them"));
+            return Err(Error::corrupt(
+                section.kind.name(),
+                at,
+                "there are two of them",
+            ));
         }
         if !content.may_have(section.kind) {
             let what = format!("not allowed in {}", content.name());

@@ -143,9 +143,9 @@ impl Rule {
         let about = match self.origin.look_at(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return match fs::symlink_metadata(path) {
-                    Ok(about) if about.is_symlink() => {
-                        refuse("a link to a file that does not exist; give the path of that file instead")
-                    }
+                    Ok(about) if about.is_symlink() => refuse(
+                        "a link to a file that does not exist; give the path of that file instead",
+                    ),
                     // A file that has just appeared is checked again before it is replaced.
                     _ => Ok(path.to_owned()),
                 };
@@ -212,8 +212,8 @@ impl WholeFile {
     pub(crate) fn with(path: &Path, rule: Rule) -> Result<Self, Error> {
         let create = || {
             let target = rule.target(path)?;
-            let temporary =
-                temporary_beside(&target).map_err(Error::io("cannot create a temporary file in its directory"))?;
+            let temporary = temporary_beside(&target)
+                .map_err(Error::io("cannot create a temporary file in its directory"))?;
             Ok((target, temporary))
         };
         let (target, temporary) = create().map_err(Error::in_file(path))?;

@@ -1,4 +1,4 @@
-//! Whole indexes: merging them, and laying them out anew.
+//! Operations on whole indexes: merging and rearranging.
 
 use super::body::Shape;
 use super::change::duplicate;
@@ -8,22 +8,22 @@ use super::segment::Segment;
 use super::{Class, Index, fresh_epoch, planner};
 use crate::{Error, Filter};
 
-/// What to do when two indexes have a set of the same name.
+/// What to do if two indexes contain a set of the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Duplicates {
-    /// Refuse to merge them, and change nothing.
+    /// Fail without changing anything.
     Refuse,
-    /// Make one set of both.
+    /// Replace both by their union.
     Unite,
 }
 
 impl Index {
-    /// Adds all sets of another index, which get new numbers here.
+    /// Adds all sets of another index. They get new numbers here.
     ///
     /// # Errors
-    /// [`Error::DuplicateSet`] if one is here already and `duplicates` says to refuse,
-    /// [`Error::Incompatible`]: before anything is changed. [`Error::OutOfMemory`]: then some
-    /// sets may have been added.
+    /// [`Error::DuplicateSet`] if a set already exists here and `duplicates` is `Refuse`, or
+    /// [`Error::Incompatible`], before anything is changed. After [`Error::OutOfMemory`] some sets
+    /// may have been added.
     pub fn merge(&mut self, other: &Index, duplicates: Duplicates) -> Result<(), Error> {
         self.check_merge(other, duplicates)?;
         for (class, segment) in other.all_segments() {
@@ -35,7 +35,7 @@ impl Index {
         Ok(())
     }
 
-    /// Whether all sets of another index can be added.
+    /// Checks whether all sets of another index can be added.
     pub(super) fn check_merge(&self, other: &Index, duplicates: Duplicates) -> Result<(), Error> {
         for (class, segment) in other
             .all_segments()
@@ -50,7 +50,7 @@ impl Index {
                 if duplicates == Duplicates::Refuse {
                     return Err(duplicate(name));
                 }
-                // To be or-ed they must be equal, and plain sets and slices do not mix.
+                // A union requires equal parameters, and plain sets cannot be mixed with slices.
                 match self.directory().place(id, slice) {
                     Some(place) => {
                         let own = &self.classes[place.class].params;
@@ -64,7 +64,7 @@ impl Index {
         Ok(())
     }
 
-    /// Adds one filter of a segment of another index, or unites it with the one that is here.
+    /// Adds one filter of a segment of another index, or unites it with the existing one.
     pub(super) fn take_over<S: AsRef<[u64]>>(
         &mut self,
         segment: &Segment,
@@ -76,7 +76,7 @@ impl Index {
         let known = self.directory().id(set.name());
         let place = known.and_then(|id| self.directory().place(id, slice));
         if let Some(place) = place {
-            // Again: a damaged index may have a name twice.
+            // Checked again: a damaged index may contain a name twice.
             let own = &self.classes[place.class].params;
             own.check_equal(filter.params())?;
             let place = self.make_open(set.name(), place)?;
@@ -89,13 +89,13 @@ impl Index {
         self.put(filter, id, slice, set.name(), tag)
     }
 
-    /// Lays all filters out as the planner says, or as `shape` does: segments in mapped
+    /// Stores all filters in the shape that the planner chooses, or in `shape`. Segments in mapped
     /// files are copied into memory.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`]; the index is then as it was.
+    /// [`Error::OutOfMemory`]; the index is then unchanged.
     pub fn rearrange(&mut self, shape: Option<Shape>) -> Result<(), Error> {
-        // All of it before any of it counts.
+        // Everything is built before anything is replaced.
         let classes = self.classes.iter().map(|class| class.whole(shape));
         let wholes: Vec<Option<Segment>> = classes.collect::<Result<_, _>>()?;
         for (class, whole) in self.classes.iter_mut().zip(wholes) {
@@ -107,11 +107,12 @@ impl Index {
         Ok(())
     }
 
-    /// Leaves out what is empty, where that saves memory: at a density of 1 % four fifths.
-    /// The index can still be asked and changed; what is added lies beside the sealed part.
+    /// Compresses the index by omitting empty words, where that saves memory: about four fifths at
+    /// a density of 1 %. The index can still be queried and changed. What is added later is stored
+    /// separately from the sealed part.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`]; the index is then as it was.
+    /// [`Error::OutOfMemory`]; the index is then unchanged.
     pub fn seal(&mut self) -> Result<(), Error> {
         let mut wholes = Vec::new();
         for class in &self.classes {
@@ -131,16 +132,16 @@ impl Index {
         Ok(())
     }
 
-    /// Moves the segment of a place to another layout, if its filters have come to need it.
+    /// Converts the segment of a place to another shape, if its filters now need one.
     pub(super) fn replan(&mut self, place: Place) {
         if let Some(moved) = self.moved(place) {
             *self.segment_mut(place) = moved;
         }
     }
 
-    /// The segment of a place in another layout, if its filters have come to need it: looked at
-    /// whenever it has doubled. If there is no room for that, it stays: slower, and as right as before.
-    /// Slots stay, so places and scopes do.
+    /// Returns the segment of a place in another shape, if its filters now need one. This is
+    /// considered whenever the segment has doubled in size. If there is not enough memory, the
+    /// segment stays: slower, but correct. Slots do not change, so places and scopes stay valid.
     pub(super) fn moved(&self, place: Place) -> Option<Segment> {
         let class = &self.classes[place.class];
         let segment = &class.segments[place.segment];
@@ -152,9 +153,9 @@ impl Index {
         segment.convert(&class.params, shape).ok()
     }
 
-    /// Decides the layout that filters get from now on, when they are laid out or written to
-    /// a file; None leaves it to the planner. What lies somewhere stays as it is:
-    /// [`rearrange`](Self::rearrange) moves that in memory, and
+    /// Sets the shape that filters get from now on when they are stored in memory or written to a
+    /// file; with `None`, the planner chooses. Filters that are already stored keep their shape:
+    /// [`rearrange`](Self::rearrange) changes it in memory, and
     /// [`IndexFile::compact`](super::IndexFile::compact) in a file.
     pub fn set_shape(&mut self, shape: Option<Shape>) {
         self.fixed = shape;
@@ -162,7 +163,7 @@ impl Index {
 }
 
 impl Class {
-    /// All filters in one new segment; None if there are none.
+    /// Returns all filters in one new segment, or `None` if there are none.
     fn whole(&self, shape: Option<Shape>) -> Result<Option<Segment>, Error> {
         let sets: usize = self.segments.iter().map(Segment::len).sum();
         if sets == 0 {
@@ -172,7 +173,7 @@ impl Class {
         let density = planner::density(&self.params, sets, ones);
         let planned = planner::choose_shape(&self.params, sets, density).shape;
         let shape = shape.unwrap_or(planned);
-        // A sealed one is made of another.
+        // A sealed segment is built from another one.
         let first = if shape == Shape::Sealed {
             Shape::Sliced
         } else {

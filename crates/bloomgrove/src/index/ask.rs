@@ -1,8 +1,8 @@
-//! Asking: which sets, how many, any; one key or many; all sets or some.
+//! Queries: which sets, how many, any; one key or many; all sets or some.
 //!
-//! Every layout is asked the same way: "of the slots in this mask, which have all of these
-//! positions?" The mask is what is live, or a [`Scope`]'s part of it, so that restricting a
-//! question costs nothing and saves what it leaves out.
+//! Every shape answers the same query: "of the slots in this mask, which have all of these
+//! positions set?" The mask contains the live slots, or a [`Scope`]'s share of them. Restricting a
+//! query therefore costs nothing, and saves the work for what it leaves out.
 
 use super::labels::{Set, SetId};
 use super::segment::Segment;
@@ -12,14 +12,15 @@ use crate::bits;
 use crate::params::probe::Positions;
 use crate::{Error, Key, Params, tune};
 
-/// Keys whose memory is asked for at once: more reads than a core keeps under way.
+/// The number of keys whose memory is prefetched at once: more reads than a core can have in
+/// flight.
 const BATCH: usize = 32;
 
-/// Some of the sets of an index, to restrict questions to: a tenant's, those of last week.
+/// Some of the sets of an index, such as those of one tenant or of last week, to restrict queries
+/// to.
 ///
-/// It is of the index as it was: sets added later are not in it, and removed ones are not
-/// found. After changes that gave slots another meaning it must be made again
-/// ([`Error::Stale`]).
+/// A scope is a snapshot: sets added later are not in it, and removed ones are no longer found.
+/// After changes that reuse or move slots it must be created again ([`Error::Stale`]).
 #[derive(Clone, Debug)]
 pub struct Scope {
     epoch: u64,
@@ -27,17 +28,17 @@ pub struct Scope {
     masks: Vec<Vec<Vec<u64>>>,
 }
 
-/// What an answer cost.
+/// The cost of a query.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Figures {
-    /// Filters that were tested, 64 at a time where they lie so.
+    /// The number of filters tested, 64 at a time where the shape allows it.
     pub filters_tested: u64,
-    /// Words of 64 bits that were read.
+    /// The number of 64-bit words read.
     pub words_read: u64,
 }
 
-/// An index, or the part of it in a [`Scope`]: all that can be asked of either.
+/// An index, or the part of it in a [`Scope`]: all queries that both support.
 ///
 /// ```
 /// # use bloomgrove::{Filter, Params, index::Index};
@@ -57,24 +58,25 @@ pub struct View<'a> {
     scope: Option<&'a Scope>,
 }
 
-/// The answers to many keys.
+/// The answers for many keys.
 #[derive(Clone, Debug)]
 pub struct Answers<'a> {
     sets: Vec<Set<'a>>,
-    /// Where each key's answer ends, and how many sets it would have without a limit.
+    /// For each key, where its answer ends, and how many sets there are without a limit.
     ends: Vec<(usize, usize)>,
 }
 
 impl<'a> Answers<'a> {
-    /// How many sets may hold the key of this number, also those that a limit left out.
+    /// Returns how many sets may contain the key with this number, including those that a limit
+    /// left out.
     ///
     /// # Panics
-    /// If there were fewer keys.
+    /// If there are fewer keys.
     pub fn count(&self, key: usize) -> usize {
         self.ends[key].1
     }
 
-    /// Key by key.
+    /// Iterates over the answers, key by key.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &[Set<'a>]> {
         (0..self.ends.len()).map(|key| &self[key])
     }
@@ -86,9 +88,9 @@ impl<'a> Answers<'a> {
         }
     }
 
-    /// Takes in what was found for the next `keys` keys, in any order.
+    /// Adds what was found for the next `keys` keys, in any order.
     fn take(&mut self, keys: usize, found: &mut Vec<(u32, Set<'a>)>, left_out: &[usize]) {
-        // Numbers are looked up only where a key has several sets.
+        // Set numbers are looked up only if a key has several sets.
         if !found.is_sorted_by(|(k1, s1), (k2, s2)| k1 < k2 || k1 == k2 && s1.id() <= s2.id()) {
             found.sort_unstable_by_key(|(key, set)| (*key, set.id()));
         }
@@ -105,7 +107,7 @@ impl<'a> Answers<'a> {
     }
 }
 
-/// The sets that may contain the key of this number, by their own numbers.
+/// The sets that may contain the key with this number, sorted by set number.
 impl<'a> std::ops::Index<usize> for Answers<'a> {
     type Output = [Set<'a>];
 
@@ -115,7 +117,7 @@ impl<'a> std::ops::Index<usize> for Answers<'a> {
     }
 }
 
-/// Room that a batch needs, used again for the next.
+/// Buffers for a batch, reused for the next one.
 #[derive(Default)]
 struct Scratch {
     positions: Vec<u64>,
@@ -123,27 +125,28 @@ struct Scratch {
 }
 
 impl Index {
-    /// The sets that may hold the key, by their numbers. One not named does not hold it.
+    /// Returns the sets that may contain the key, sorted by set number. All other sets certainly do
+    /// not contain it.
     pub fn which<K: Key + ?Sized>(&self, key: &K) -> Vec<Set<'_>> {
         self.view().which(key)
     }
 
-    /// As [`which`](Self::which) for each of many keys, faster.
+    /// Same as [`which`](Self::which) for each of many keys, but faster.
     pub fn which_many<K: Key>(&self, keys: &[K]) -> Answers<'_> {
         self.view().which_many(keys)
     }
 
-    /// How many sets may hold the key.
+    /// Returns the number of sets that may contain the key.
     pub fn count<K: Key + ?Sized>(&self, key: &K) -> usize {
         self.view().count(key)
     }
 
-    /// Whether any set may hold the key; looks no further than the first.
+    /// Returns whether any set may contain the key. Stops at the first one.
     pub fn any<K: Key + ?Sized>(&self, key: &K) -> bool {
         self.view().any(key)
     }
 
-    /// The sets for which `keep` says true.
+    /// Returns a scope of the sets for which `keep` returns true.
     ///
     /// ```
     /// # use bloomgrove::{Filter, Params, index::Index};
@@ -175,10 +178,10 @@ impl Index {
         }
     }
 
-    /// The part of the index in a scope, to be asked like the whole.
+    /// Returns the part of the index in a scope, which can be queried like the whole.
     ///
     /// # Errors
-    /// [`Error::Stale`] when the scope must be made again.
+    /// [`Error::Stale`] if the scope must be created again.
     pub fn within<'a>(&'a self, scope: &'a Scope) -> Result<View<'a>, Error> {
         if scope.epoch != self.epoch {
             return Err(Error::Stale);
@@ -189,7 +192,7 @@ impl Index {
         })
     }
 
-    /// The whole index, to be queried as a part of it would be, and in more ways than [`Index`] has itself.
+    /// Returns a view of the whole index, which offers more queries than [`Index`] itself.
     pub fn view(&self) -> View<'_> {
         View {
             index: self,
@@ -199,17 +202,17 @@ impl Index {
 }
 
 impl<'a> View<'a> {
-    /// As [`Index::which`].
+    /// Same as [`Index::which`].
     pub fn which<K: Key + ?Sized>(&self, key: &K) -> Vec<Set<'a>> {
         self.collect(key).0
     }
 
-    /// As [`Index::count`].
+    /// Same as [`Index::count`].
     pub fn count<K: Key + ?Sized>(&self, key: &K) -> usize {
         self.collect(key).0.len()
     }
 
-    /// As [`Index::any`].
+    /// Same as [`Index::any`].
     pub fn any<K: Key + ?Sized>(&self, key: &K) -> bool {
         let mut any = false;
         self.search(key, |_, _, _| {
@@ -219,7 +222,7 @@ impl<'a> View<'a> {
         any
     }
 
-    /// As [`which`](Self::which), with what it cost.
+    /// Same as [`which`](Self::which), and also returns the cost.
     pub fn explain<K: Key + ?Sized>(&self, key: &K) -> (Vec<Set<'a>>, Figures) {
         let (sets, work) = self.collect(key);
         let figures = Figures {
@@ -229,7 +232,7 @@ impl<'a> View<'a> {
         (sets, figures)
     }
 
-    /// As [`Index::which_many`].
+    /// Same as [`Index::which_many`].
     pub fn which_many<K: Key>(&self, keys: &[K]) -> Answers<'a> {
         let mut answers = Answers::for_keys(keys.len());
         let mut found: Vec<(u32, Set<'a>)> = Vec::new();
@@ -246,10 +249,11 @@ impl<'a> View<'a> {
         answers
     }
 
-    /// As [`which_many`](Self::which_many), of the sets for which `keep` says true, and with at most
-    /// `limit` of them for each key, whichever are found first: [`Answers::count`] has the number of
-    /// all. A key that is in every set costs no more than its count, so that a
-    /// server can bound the cost of one query. What is left out of a set made of slices is counted by slice.
+    /// Same as [`which_many`](Self::which_many), restricted to the sets for which `keep` returns
+    /// true, and to `limit` sets per key, in the order in which they are found. [`Answers::count`]
+    /// returns the number without the limit. Beyond the limit sets are only counted, so a server
+    /// can bound the cost of a query even if a key is in every set. Omitted sets that consist of
+    /// slices are counted once per slice.
     pub fn which_some<K: Key>(
         &self,
         keys: &[K],
@@ -282,8 +286,8 @@ impl<'a> View<'a> {
         answers
     }
 
-    /// The sets that may contain at least `least` of the keys, and how many of them, most
-    /// first. A key given twice counts twice.
+    /// Returns the sets that may contain at least `least` of the keys, with the number of keys they
+    /// may contain, in descending order of that number. A key given twice counts twice.
     pub fn at_least<K: Key>(&self, least: usize, keys: &[K]) -> Vec<(Set<'a>, usize)> {
         let mut counts: std::collections::HashMap<SetId, (Set<'a>, usize)> = Default::default();
         for keys in keys.chunks(1 << 12) {
@@ -301,10 +305,10 @@ impl<'a> View<'a> {
         counts
     }
 
-    /// How many sets are expected in an answer by mistake, for a key that none contains: the sum
-    /// over all filters of how often each accepts what it does not contain.
+    /// Returns the expected number of false positives for a key that no set contains: the sum of
+    /// the false-positive rates of all filters.
     ///
-    /// Cost: one look at every label.
+    /// Cost: reads every label once.
     pub fn expected_false(&self) -> f64 {
         let mut sum = 0.0;
         for (c, Class { params, .. }) in self.index.classes.iter().enumerate() {
@@ -332,7 +336,7 @@ impl<'a> View<'a> {
         (sets, work)
     }
 
-    /// Calls `each(segment, word, bits)` for all slots that may hold the key, until it says
+    /// Calls `each(segment, word, bits)` for all slots that may contain the key, until it returns
     /// false.
     fn search<K: Key + ?Sized>(
         &self,
@@ -351,7 +355,7 @@ impl<'a> View<'a> {
             with_positions(&class.params, key, |positions| {
                 for (segment, live) in self.segments_of(c).filter(|(_, live)| !live.is_empty()) {
                     work += segment.search(positions, live, |word, found| {
-                        // A scope does not know what was removed since.
+                        // A scope does not know which filters were removed since.
                         let found = found & segment.live()[word];
                         go_on = found == 0 || each(segment, word, found);
                         go_on
@@ -397,14 +401,14 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The segments of a class, each with the slots to ask.
+    /// Iterates over the segments of a class, each with the slots to query.
     fn segments_of(&self, class: usize) -> impl Iterator<Item = (&'a Segment, &'a [u64])> {
         let masks = self.scope.map(|scope| scope.masks.get(class));
         let segments = self.index.classes[class].segments.iter().enumerate();
         segments.map(move |(s, segment)| {
             let live = match masks {
                 None => segment.live(),
-                // A segment made since has nothing in the scope.
+                // A segment created since is not in the scope.
                 Some(masks) => masks
                     .and_then(|masks| masks.get(s))
                     .map_or(&[][..], Vec::as_slice),
@@ -414,8 +418,8 @@ impl<'a> View<'a> {
     }
 }
 
-/// The positions of a key. A [`Probe`](crate::Probe) has room for 64 of them, and copying
-/// that is felt where the answer is no (30 ns in all, and 41 with it).
+/// Computes the positions of a key. A [`Probe`](crate::Probe) has room for 64 of them, and copying
+/// that is noticeable if the answer is no (41 ns instead of 30 ns in total).
 #[inline(always)]
 fn with_positions<K: Key + ?Sized>(params: &Params, key: &K, then: impl FnOnce(&[u64])) {
     const USUAL: usize = 16;

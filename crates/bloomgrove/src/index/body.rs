@@ -1,4 +1,4 @@
-//! The bits of a segment in one of the layouts: what each of them can do, in one place.
+//! The bits of a segment in any shape, and what each shape can do.
 
 use std::ops::Range;
 
@@ -11,25 +11,25 @@ use crate::bits::{self, Words};
 use crate::format::Store;
 use crate::{Error, Params};
 
-/// How the filters of an index lie in memory.
+/// How the filters of an index are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Shape {
-    /// One after the other, each asked in turn: for few filters, or very large ones.
+    /// One after the other, queried one by one: for few or very large filters.
     Loose,
-    /// A row for each bit position: for dense filters.
+    /// One row for each bit position: for dense filters.
     Flat,
     /// Blocks of 64 filters with a summary: for sparse filters.
     Sliced,
-    /// As sliced, without the empty words: a fifth of the memory, and nothing can be added.
+    /// Like sliced, without the empty words: a fifth of the memory, but nothing can be added.
     Sealed,
 }
 
 impl Shape {
-    /// All of them.
+    /// All shapes.
     pub const ALL: [Shape; 4] = [Shape::Loose, Shape::Flat, Shape::Sliced, Shape::Sealed];
 
-    /// The name used on the command line and in messages.
+    /// Returns the name used on the command line and in messages.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Shape::Loose => "loose",
@@ -49,7 +49,7 @@ pub(super) enum Body {
     Sealed(Sealed),
 }
 
-/// Bits in a layout that can change; those in a mapped file still cannot.
+/// Bits in a shape that can be changed, unless they are in a mapped file.
 #[derive(Debug)]
 pub(super) enum Plain {
     Loose(Loose),
@@ -57,7 +57,7 @@ pub(super) enum Plain {
     Sliced(Sliced),
 }
 
-/// Copies of a body's parts with room for another filter.
+/// Copies of parts of a body, with room for another filter.
 #[derive(Debug)]
 pub(super) enum Room {
     /// For this slot.
@@ -66,12 +66,12 @@ pub(super) enum Room {
 }
 
 impl Body {
-    /// An empty one, in memory.
+    /// Creates an empty body in memory.
     pub(super) fn new(params: &Params, shape: Shape) -> Result<Self, Error> {
         Self::of_blocks(params, shape, 0, |_, _| {})
     }
 
-    /// Of `slots` slots that come in blocks: `fetch(block, out)` gives a word for each
+    /// Builds a body of `slots` slots from blocks: `fetch(block, out)` returns one word for each
     /// position.
     pub(super) fn of_blocks(
         params: &Params,
@@ -117,8 +117,8 @@ impl Body {
         }
     }
 
-    /// Calls `each(word, bits)` for the slots whose filter has all positions, of those in
-    /// `live`, until it says false.
+    /// Calls `each(word, bits)` for the slots in `live` whose filter has all positions set, until
+    /// it returns false.
     #[inline]
     pub(super) fn search(
         &self,
@@ -134,7 +134,7 @@ impl Body {
         }
     }
 
-    /// For every key of a batch: `each(key, word, bits)`, in the order of keys.
+    /// Calls `each(key, word, bits)` for every key of a batch, in the order of the keys.
     pub(super) fn search_many(
         &self,
         batch: Batch<'_>,
@@ -158,7 +158,7 @@ impl Body {
         }
     }
 
-    /// The bits of one filter of `rows` bits.
+    /// Returns the bits of one filter of `rows` bits.
     pub(super) fn filter(&self, slot: usize, rows: usize) -> Result<Words, Error> {
         let mut words = Words::zeroed(rows.div_ceil(64))?;
         match self {
@@ -174,7 +174,7 @@ impl Body {
         Ok(words)
     }
 
-    /// 64 slots as one word for each position.
+    /// Returns 64 slots as one word for each position.
     pub(super) fn block(&self, block: usize, out: &mut [u64]) {
         match self {
             Body::Plain(Plain::Loose(body)) => body.block(block, out),
@@ -184,11 +184,11 @@ impl Body {
         }
     }
 
-    /// What must hold of the bits, as far as the layout can tell.
+    /// Checks the invariants of the bits, as far as the shape can tell.
     pub(super) fn check(&self) -> Result<(), &'static str> {
         match self {
             Body::Plain(Plain::Sliced(body)) if !body.is_exact() => {
-                Err("the summary does not say what the blocks hold")
+                Err("the summary does not match the blocks")
             }
             Body::Sealed(body) => body.check(),
             Body::Plain(_) => Ok(()),
@@ -197,8 +197,8 @@ impl Body {
 }
 
 impl Plain {
-    /// Puts a filter at a slot that has none, which may be one behind the last. If it fails,
-    /// nothing has changed.
+    /// Stores a filter in an empty slot, or in the one after the last. If this fails, nothing has
+    /// changed.
     pub(super) fn put(&mut self, slot: usize, filter: &[u64]) -> Result<(), Error> {
         match self {
             Plain::Loose(body) => body.put(slot, filter)?,
@@ -214,8 +214,8 @@ impl Plain {
         Ok(())
     }
 
-    /// Makes room for a filter at a slot, which may be one behind the last. Copies that this needs
-    /// can be made before ([`room`](Self::room)).
+    /// Makes room for a filter in a slot, which may be the one after the last. Copies that are
+    /// needed for this can be made in advance ([`room`](Self::room)).
     pub(super) fn reach(&mut self, slot: usize) -> Result<(), Error> {
         match self {
             Plain::Loose(body) => body.reach(slot),
@@ -224,7 +224,7 @@ impl Plain {
         }
     }
 
-    /// Copies with room for a filter at this slot, where a layout has to be copied to grow.
+    /// Returns copies with room for a filter in this slot, if the shape must be copied to grow.
     pub(super) fn room(&self, slot: usize) -> Result<Option<Room>, Error> {
         Ok(match self {
             Plain::Flat(body) => body.room(slot)?.map(|panel| Room::Flat(slot, panel)),
@@ -233,20 +233,20 @@ impl Plain {
         })
     }
 
-    /// Takes what [`room`](Self::room) made; gives back what is no longer used.
+    /// Installs what [`room`](Self::room) returned, and returns what is no longer used.
     pub(super) fn take_room(&mut self, room: Room) -> Room {
         match (self, room) {
             (Plain::Flat(body), Room::Flat(slot, panel)) => {
                 Room::Flat(slot, body.take_room(slot, panel))
             }
             (Plain::Sliced(body), Room::Sliced(room)) => Room::Sliced(body.take_room(room)),
-            // Of another layout: of no use any more.
+            // It has another shape, so it is useless now.
             (_, room) => room,
         }
     }
 
-    /// Puts the words `from..to` of a filter at a slot that has been [reached](Self::reach); all of
-    /// them at once where they lie together. Returns where to go on.
+    /// Stores the words `from..to` of a filter in a slot that has been [reached](Self::reach), or
+    /// all of them at once if they are contiguous. Returns where to continue.
     pub(super) fn fill(
         &mut self,
         slot: usize,
@@ -265,8 +265,8 @@ impl Plain {
         Ok(words.end)
     }
 
-    /// Clears these bits of a filter, or takes all of it away where it lies by itself; its memory is
-    /// returned, since freeing it takes time.
+    /// Clears these bits of a filter, or removes all of it if it is stored separately. Returns its
+    /// memory, since freeing it takes time.
     pub(super) fn clear_rows(
         &mut self,
         slot: usize,
@@ -290,7 +290,7 @@ impl Plain {
         }
     }
 
-    /// Is this bit of a filter set?
+    /// Returns whether this bit of a filter is set.
     pub(super) fn get(&self, slot: usize, position: u64) -> bool {
         match self {
             Plain::Loose(body) => bits::get(body.filter(slot), position),
@@ -299,7 +299,7 @@ impl Plain {
         }
     }
 
-    /// Some words of one filter.
+    /// Copies some words of one filter.
     pub(super) fn copy(&self, slot: usize, words: Range<usize>, rows: usize, out: &mut [u64]) {
         if let Plain::Loose(body) = self {
             return out.copy_from_slice(&body.filter(slot)[words]);
@@ -311,7 +311,7 @@ impl Plain {
     }
 }
 
-/// Fills words with the bit that `bit` gives for each row.
+/// Fills words with the bits that `bit` returns for each row.
 fn gather(words: &mut [u64], rows: usize, bit: impl Fn(usize) -> u64) {
     for (at, word) in words.iter_mut().enumerate() {
         let rows = at * 64..rows.min(at * 64 + 64);

@@ -1,7 +1,7 @@
-//! Adding, removing and replacing sets; `update.rs` adds to one.
+//! Adding, removing and replacing sets; `update.rs` adds keys to a set.
 //!
-//! A filter that lies in a mapped file, or sealed, cannot change where it is: it moves to
-//! the open segment in memory, and its old place dies.
+//! A filter that is sealed or in a mapped file cannot be changed in place. It is moved to the open
+//! segment in memory, and its old slot is no longer live.
 
 use super::body::Shape;
 use super::directory::Place;
@@ -15,7 +15,8 @@ impl Index {
     ///
     /// # Errors
     /// [`Error::DuplicateSet`], [`Error::Incompatible`] (unless the index is mixed),
-    /// [`Error::OutOfMemory`]. The index is then as it was, as after every error here.
+    /// [`Error::OutOfMemory`]. After any error, the index is unchanged; this applies to all methods
+    /// here.
     pub fn add<S: AsRef<[u64]>>(
         &mut self,
         name: impl AsRef<[u8]>,
@@ -24,8 +25,8 @@ impl Index {
         self.add_tagged(name, [], filter)
     }
 
-    /// As [`add`](Self::add). The tag is kept with the set for the caller's own use, such as
-    /// the tenant it belongs to.
+    /// Same as [`add`](Self::add), with a tag: bytes that are stored with the set for the caller's
+    /// use, such as the tenant it belongs to.
     pub fn add_tagged<S: AsRef<[u64]>>(
         &mut self,
         name: impl AsRef<[u8]>,
@@ -41,9 +42,9 @@ impl Index {
         Ok(id)
     }
 
-    /// Adds a slice of time to a set, which is made if it is not there: the moving window of
-    /// the paper. The set holds what any of its slices holds, and [`expire`](Self::expire)
-    /// drops old ones. Slices are numbered by the caller, rising with time.
+    /// Adds a time slice to a set, which is created if it does not exist: the moving window of the
+    /// paper. The set contains what any of its slices contains, and [`expire`](Self::expire) drops
+    /// old slices. The caller numbers slices, in ascending order of time.
     ///
     /// ```
     /// # use bloomgrove::{Filter, Params, index::Index};
@@ -65,8 +66,8 @@ impl Index {
     /// ```
     ///
     /// # Errors
-    /// As [`add`](Self::add); [`Error::DuplicateSet`] for a slice that is there, and for a
-    /// set that is not made of slices.
+    /// Same as for [`add`](Self::add); [`Error::DuplicateSet`] also if the slice exists, or if the
+    /// set does not consist of slices.
     pub fn add_slice<S: AsRef<[u64]>>(
         &mut self,
         name: impl AsRef<[u8]>,
@@ -76,7 +77,7 @@ impl Index {
         let name = name.as_ref();
         if slice == NO_SLICE {
             return Err(Error::params(format!(
-                "slices are numbered below {NO_SLICE}"
+                "the number of a slice must be below {NO_SLICE}"
             )));
         }
         let directory = self.directory();
@@ -112,8 +113,8 @@ impl Index {
         Ok(id)
     }
 
-    /// Drops every slice before this one, and sets that then have none. Returns how many
-    /// slices.
+    /// Drops every slice before this one, and sets that then have none left. Returns the number of
+    /// dropped slices.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`].
@@ -126,8 +127,8 @@ impl Index {
         Ok(old.len())
     }
 
-    /// Gives a set another filter, which may have other parameters if the index is mixed.
-    /// Its number and tag stay.
+    /// Replaces the filter of a set. The new one may have other parameters if the index is mixed.
+    /// The number and tag of the set stay the same.
     ///
     /// # Errors
     /// [`Error::UnknownSet`], [`Error::Incompatible`], [`Error::OutOfMemory`].
@@ -151,7 +152,7 @@ impl Index {
         Ok(id)
     }
 
-    /// Gives a set another name. Its number stays.
+    /// Renames a set. Its number stays the same.
     ///
     /// # Errors
     /// [`Error::UnknownSet`], [`Error::DuplicateSet`], [`Error::OutOfMemory`].
@@ -170,7 +171,7 @@ impl Index {
         Ok(id)
     }
 
-    /// Gives a set another tag.
+    /// Changes the tag of a set.
     ///
     /// # Errors
     /// [`Error::UnknownSet`], [`Error::OutOfMemory`].
@@ -187,7 +188,7 @@ impl Index {
 
     pub(super) fn fresh_id(&self) -> Result<SetId, Error> {
         if self.next_id == u64::MAX {
-            return Err(Error::params("the index has used up all numbers for sets"));
+            return Err(Error::params("the index has used all set numbers"));
         }
         Ok(SetId(self.next_id))
     }
@@ -207,7 +208,7 @@ impl Index {
         }
     }
 
-    /// Puts a filter into the open segment of its class, and into the directory.
+    /// Stores a filter in the open segment of its class, and adds it to the directory.
     pub(super) fn put<S: AsRef<[u64]>>(
         &mut self,
         filter: &Filter<S>,
@@ -242,7 +243,7 @@ impl Index {
         let before = segments[segment].slot_count();
         let slot = segments[segment].add(filter.words(), new)?;
         if slot < before {
-            // A slot that had another filter: scopes may still mean that.
+            // The slot contained another filter, which scopes may still refer to.
             self.epoch = fresh_epoch();
         }
         Ok(Place {
@@ -252,7 +253,8 @@ impl Index {
         })
     }
 
-    /// The class of these parameters and its segment that takes filters, made if there is none.
+    /// Returns the class of these parameters and its open segment. Creates them if they do not
+    /// exist.
     pub(super) fn open_segment(&mut self, params: &Params) -> Result<(usize, usize), Error> {
         self.check_params(params)?;
         let class = match self.class_of(params) {
@@ -262,7 +264,7 @@ impl Index {
                     params: params.clone(),
                     segments: Vec::new(),
                 };
-                // One that has lost all its sets makes room for another.
+                // A class that has lost all its sets can be reused.
                 let empty = |class: &Class| class.segments.is_empty();
                 match self.classes.iter().position(empty) {
                     Some(at) => {
@@ -279,7 +281,7 @@ impl Index {
         let segments = &mut self.classes[class].segments;
         if !segments.last().is_some_and(Segment::is_open) {
             let shape = match self.fixed {
-                // It can only be sealed when it is complete.
+                // A segment can only be sealed once it is complete.
                 Some(Shape::Sealed) | None => Shape::Loose,
                 Some(shape) => shape,
             };
@@ -290,14 +292,14 @@ impl Index {
 
     pub(super) fn list(&mut self, name: &[u8], id: SetId, slice: u64, place: Place) {
         self.next_id = self.next_id.max(id.0 + 1);
-        // Every change looks a name up first, so it is there.
+        // Every change looks up the name first, so it exists.
         if let Some(directory) = self.directory.get_mut() {
             directory.add(name, id, slice, place);
             self.len = directory.len();
         }
     }
 
-    /// Takes a filter out of its place.
+    /// Removes a filter from its place.
     fn take(&mut self, name: &[u8], id: SetId, slice: u64, place: Place) -> Result<(), Error> {
         self.segment_mut(place).remove(place.slot)?;
         self.unlist(name, id, slice);
@@ -312,8 +314,8 @@ impl Index {
         }
     }
 
-    /// Gives up the segments of a class that has lost all its filters: sets of ever other parameters
-    /// that come and go must not leave their memory behind.
+    /// Drops the segments of a class that has lost all its filters. Otherwise, sets with
+    /// ever-changing parameters would leave their memory behind.
     pub(super) fn drop_empty(&mut self, class: usize) -> Vec<Segment> {
         let segments = &mut self.classes[class].segments;
         let unused = |segment: &Segment| segment.len() == 0 && segment.is_open();
@@ -324,7 +326,7 @@ impl Index {
         std::mem::take(&mut self.classes[class].segments)
     }
 
-    /// Moves a filter to where it can change, unless it is there.
+    /// Moves a filter to an open segment, unless it is in one.
     pub(super) fn make_open(&mut self, name: &[u8], place: Place) -> Result<Place, Error> {
         let class = &self.classes[place.class];
         let segment = &class.segments[place.segment];
@@ -363,7 +365,7 @@ impl Index {
             match put {
                 Ok(place) => moved.push((slice, place)),
                 Err(error) => {
-                    // As if nothing had been: nobody knows of these yet.
+                    // Undo everything: no other code knows of these places yet.
                     for (_, place) in moved {
                         self.segment_mut(place).remove(place.slot)?;
                     }
@@ -371,7 +373,8 @@ impl Index {
                 }
             }
         }
-        // All old ones go before any new one is listed: a name goes with its last filter.
+        // All old ones are removed before any new one is listed, because a name is removed with its
+        // last filter.
         for (slice, place) in old {
             self.take(name, id, slice, place)?;
         }
@@ -383,7 +386,7 @@ impl Index {
         Ok(())
     }
 
-    /// As [`relabel`](Self::relabel), of filters that need not move for it.
+    /// Same as [`relabel`](Self::relabel), for filters that need not be moved.
     fn relabel_in_place(
         &mut self,
         id: SetId,
@@ -399,7 +402,7 @@ impl Index {
         for &(slice, place) in places {
             self.list(new, id, slice, place);
         }
-        // A scope may be of names or tags.
+        // A scope may depend on names or tags.
         self.epoch = fresh_epoch();
         Ok(())
     }

@@ -1,11 +1,11 @@
-//! From names and numbers to places.
+//! A map from names and numbers to places.
 
 use std::collections::{BTreeMap, HashMap};
 
 use super::Index;
 use super::labels::SetId;
 
-/// Where a filter lies.
+/// The place where a filter is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
     pub(super) class: usize,
@@ -40,12 +40,12 @@ impl Directory {
         directory
     }
 
-    /// How many sets.
+    /// Returns the number of sets.
     pub(super) fn len(&self) -> usize {
         self.by_name.len()
     }
 
-    /// How many filters: fewer than there are if two have the same number and slice.
+    /// Returns the number of filters; two with the same number and slice count as one.
     pub(super) fn filters(&self) -> usize {
         self.places.len()
     }
@@ -54,7 +54,7 @@ impl Directory {
         self.by_name.get(name).copied()
     }
 
-    /// The places of a set, by slice.
+    /// Returns the places of a set, by slice.
     pub(super) fn places(&self, id: SetId) -> impl Iterator<Item = (u64, Place)> + '_ {
         let places = self.places.range((id, 0)..=(id, u64::MAX));
         places.map(|(&(_, slice), &place)| (slice, place))
@@ -64,7 +64,7 @@ impl Directory {
         self.places.get(&(id, slice)).copied()
     }
 
-    /// The place of a set; of one made of slices, of its newest.
+    /// Returns the place of a set, or of its newest slice.
     pub(super) fn newest(&self, name: &[u8]) -> Option<Place> {
         self.places(self.id(name)?).last().map(|(_, place)| place)
     }
@@ -76,7 +76,8 @@ impl Directory {
         self.places.insert((id, slice), place);
     }
 
-    /// Forgets a filter, and its set with the last of its filters; true then.
+    /// Removes a filter, and with the last filter of a set also the set. Returns whether the set
+    /// was removed.
     pub(super) fn remove(&mut self, name: &[u8], id: SetId, slice: u64) -> bool {
         self.places.remove(&(id, slice));
         let last = self.places(id).next().is_none();
@@ -86,7 +87,7 @@ impl Directory {
         last
     }
 
-    /// All slices before a time, with their places.
+    /// Returns all slices before a time, with their places.
     pub(super) fn before(&self, slice: u64) -> Vec<(SetId, u64, Place)> {
         let old = self.places.iter().filter(|((_, own), _)| *own < slice);
         old.map(|(&(id, own), &place)| (id, own, place)).collect()

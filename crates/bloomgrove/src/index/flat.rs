@@ -1,5 +1,5 @@
-//! Flat: a row for each bit position, a column for each filter; a key is the rows it names,
-//! and-ed.
+//! Flat: one row for each bit position, one column for each filter. A query computes the AND of the
+//! rows of its key.
 //!
 //! ```text
 //!                 filter 0 1 2 ... 63 | 64 ... 127 | ...     panel 0 | panel 1 | ...
@@ -8,18 +8,17 @@
 //!   ...
 //! ```
 //!
-//! Source: the bit-sliced variant that followed the Bloofi paper (Crainiceanu), known
-//! as Flat-Bloofi. We differ: rows run through all filters instead of 64, so that a query
-//! reads k long stretches, and leaves a stretch of 512 filters as soon as none of them is
-//! left; and a removed filter's bits are cleared, so that whatever comes to its place
-//! starts empty.
+//! Source: the bit-sliced variant that followed the Bloofi paper (Crainiceanu), known as
+//! Flat-Bloofi. Differences: rows span all filters instead of 64, so that a query reads k long
+//! runs, and skips the rest of a run of 512 filters once none of them is left; and the bits of a
+//! removed filter are cleared, so that a new filter in its slot starts empty.
 //!
-//! Cost: N k / 64 words at most, in k streams; about a third of that when filters are so
-//! sparse that two rows have little in common. Memory: the filters themselves. Adding or
-//! removing a filter touches every row in which it has a bit.
+//! Cost: at most N k / 64 words, in k streams; about a third of that if filters are so sparse that
+//! two rows have little in common. Memory: the filters themselves. Adding or removing a filter
+//! touches every row in which it has a bit.
 //!
-//! A matrix cannot grow sideways, so there are panels: full ones of [`widest`] words, and
-//! one that is copied to a wider one now and then.
+//! A matrix cannot grow sideways, so it is divided into panels: full ones of [`widest`] words, and
+//! a last one that is copied to a wider one from time to time.
 
 use std::ops::Range;
 
@@ -28,18 +27,18 @@ use crate::Error;
 use crate::bits;
 use crate::format::Store;
 
-/// No panel takes more words than this (256 MiB), so that building needs no more memory.
+/// The largest number of words in a panel (256 MiB), which bounds the memory needed for building.
 const PANEL: usize = 1 << 25;
 
-/// How many words wide a full panel is, when filters have `rows` bits.
+/// Returns the width in words of a full panel, for filters with `rows` bits.
 pub(super) fn widest(rows: usize) -> usize {
     let width = (PANEL / rows).clamp(1, 1024);
-    // Rows that begin on a cache line of their own.
+    // Each row starts at a cache line.
     if width > 8 { width & !7 } else { width }
 }
 
-/// The width of a panel that must be at least this wide: some more, so that it is not copied
-/// for every 64 filters, and little enough to cost next to nothing.
+/// Returns the width of a panel that must have at least `width` words. It is somewhat larger, so
+/// that the panel is not copied for every 64 filters, but small enough to cost next to nothing.
 fn roomy(width: usize, widest: usize) -> usize {
     let step = match width {
         0..16 => 1,
@@ -69,7 +68,7 @@ impl Flat {
         }
     }
 
-    /// Over panels in a mapped file: all [`widest`] but the last.
+    /// Creates a body over panels in a mapped file. All but the last have [`widest`] words.
     pub(super) fn mapped(rows: usize, panels: impl IntoIterator<Item = (usize, Store)>) -> Self {
         let panels = panels
             .into_iter()
@@ -106,7 +105,7 @@ impl Flat {
         work
     }
 
-    /// Asks the memory for what a search will read first.
+    /// Prefetches what a search will read first.
     #[inline]
     pub(super) fn prefetch(&self, positions: &[u64]) {
         for panel in &self.panels {
@@ -116,7 +115,7 @@ impl Flat {
         }
     }
 
-    /// The panel of a slot and its word there.
+    /// Returns the panel of a slot, and its word in the panel.
     fn place(&self, slot: usize) -> (usize, usize) {
         let widest = widest(self.rows);
         (slot / 64 / widest, slot / 64 % widest)
@@ -127,7 +126,7 @@ impl Flat {
         let widest = widest(self.rows);
         let (panel, _) = self.place(slot);
         while self.panels.len() <= panel {
-            // A panel that is not the last is full.
+            // All panels but the last are full.
             if let Some(last) = self.panels.last_mut()
                 && last.width < widest
             {
@@ -142,8 +141,8 @@ impl Flat {
         Ok(())
     }
 
-    /// The panel of this slot with room for it, if it lacks that: what [`reach`](Self::reach) would
-    /// copy.
+    /// Returns a copy of the panel of this slot with room for it, if there is no room yet: the copy
+    /// that [`reach`](Self::reach) would make.
     pub(super) fn room(&self, slot: usize) -> Result<Option<Panel>, Error> {
         let (panel, at) = self.place(slot);
         let Some(panel) = self.panels.get(panel).filter(|panel| panel.width <= at) else {
@@ -153,7 +152,7 @@ impl Flat {
         panel.widened(self.rows, needed).map(Some)
     }
 
-    /// Takes a panel from [`room`](Self::room); gives back what is no longer used.
+    /// Installs a panel from [`room`](Self::room), and returns what is no longer used.
     pub(super) fn take_room(&mut self, slot: usize, panel: Panel) -> Panel {
         let (at, _) = self.place(slot);
         std::mem::replace(&mut self.panels[at], panel)
@@ -214,7 +213,7 @@ impl Flat {
 }
 
 impl Panel {
-    /// A copy that is at least this wide.
+    /// Returns a copy that has at least this width.
     fn widened(&self, rows: usize, width: usize) -> Result<Self, Error> {
         let width = width.max(self.width);
         let mut words = Store::zeroed(rows * width)?;

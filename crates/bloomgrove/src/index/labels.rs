@@ -6,14 +6,14 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 use crate::Error;
 use crate::format::MappedBytes;
 
-/// So much text may be out of use without being missed.
+/// The number of unused bytes of text that are tolerated.
 const TOLERATED: usize = 1 << 16;
 
-/// The slice of a filter that belongs to no time.
+/// The slice of a filter that does not belong to a time.
 pub(super) const NO_SLICE: u64 = u64::MAX;
 
-/// A set's number in its index. It stays when other sets come and go, through saving and
-/// opening, and is never given to another set.
+/// The number of a set in its index. It does not change when other sets are added or removed, or
+/// when the index is saved and opened, and is never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SetId(pub(super) u64);
 
@@ -42,7 +42,7 @@ pub(super) struct Label {
     id: U64,
     slice: U64,
     ones: U64,
-    /// Where name and tag begin in the text.
+    /// The offset of name and tag in the text.
     text: U64,
     name_len: U32,
     tag_len: U32,
@@ -53,12 +53,12 @@ impl Label {
         SetId(self.id.get())
     }
 
-    /// Of which time the filter is, or [`NO_SLICE`].
+    /// Returns the time slice of the filter, or [`NO_SLICE`].
     pub(super) fn slice(&self) -> u64 {
         self.slice.get()
     }
 
-    /// How many bits of the filter are set.
+    /// Returns the number of bits set in the filter.
     pub(super) fn ones(&self) -> u64 {
         self.ones.get()
     }
@@ -67,16 +67,16 @@ impl Label {
         self.ones = ones.into();
     }
 
-    /// Bytes of name and tag.
+    /// Returns the length of name and tag in bytes.
     fn text_len(&self) -> usize {
         self.name_len.get() as usize + self.tag_len.get() as usize
     }
 }
 
-/// A set of an index: its name, and what else is kept with it.
+/// A set of an index: its name, and what else is stored with it.
 #[derive(Clone, Copy)]
 pub struct Set<'a> {
-    // Looked up when asked for: an answer that is only counted touches no label.
+    // Read on demand: an answer that is only counted touches no label.
     labels: &'a Labels,
     slot: usize,
 }
@@ -86,7 +86,7 @@ impl<'a> Set<'a> {
         &self.labels.all()[self.slot]
     }
 
-    /// Name and tag.
+    /// Returns name and tag.
     fn texts(&self) -> (&'a [u8], &'a [u8]) {
         let label = self.label();
         let text = &self.labels.text()[label.text.get() as usize..];
@@ -94,27 +94,27 @@ impl<'a> Set<'a> {
         (name, &rest[..label.tag_len.get() as usize])
     }
 
-    /// Its number, which it keeps.
+    /// Returns its number, which never changes.
     pub fn id(&self) -> SetId {
         self.label().id()
     }
 
-    /// What it was called when added: bytes, since file names are.
+    /// Returns its name, which is bytes because file names are.
     pub fn name(&self) -> &'a [u8] {
         self.texts().0
     }
 
-    /// What the caller kept with it.
+    /// Returns the tag that the caller stored with it.
     pub fn tag(&self) -> &'a [u8] {
         self.texts().1
     }
 
-    /// How many bits of its filter are set.
+    /// Returns the number of bits set in its filter.
     pub fn ones(&self) -> u64 {
         self.label().ones()
     }
 
-    /// Of a set made of time slices, the one that was found.
+    /// Returns the slice that was found, if the set consists of time slices.
     pub fn slice(&self) -> Option<u64> {
         Some(self.label().slice()).filter(|&slice| slice != NO_SLICE)
     }
@@ -132,7 +132,7 @@ pub(super) enum Labels {
     Owned {
         labels: Vec<Label>,
         text: Vec<u8>,
-        /// Bytes of text that no label points to any more.
+        /// Bytes of text that no label refers to any more.
         unused: usize,
     },
     Mapped {
@@ -141,7 +141,7 @@ pub(super) enum Labels {
     },
 }
 
-/// What a new label says.
+/// The content of a new label.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct New<'a> {
     pub(super) id: SetId,
@@ -152,11 +152,11 @@ pub(super) struct New<'a> {
 }
 
 impl New<'_> {
-    /// Whether it can be written down.
+    /// Checks whether it can be encoded.
     pub(super) fn check(&self) -> Result<(), Error> {
         match u32::try_from(self.name.len().max(self.tag.len())) {
             Ok(_) => Ok(()),
-            Err(_) => Err(Error::params("a name or tag of 4 GiB or more")),
+            Err(_) => Err(Error::params("names and tags must be shorter than 4 GiB")),
         }
     }
 }
@@ -173,7 +173,7 @@ impl Labels {
     pub(super) fn all(&self) -> &[Label] {
         match self {
             Labels::Owned { labels, .. } => labels,
-            // `mapped` has seen that they are there.
+            // `mapped` has checked that they are within the text.
             Labels::Mapped { count, bytes } => {
                 <[Label]>::ref_from_prefix_with_elems(bytes.as_ref(), *count)
                     .map_or(&[], |(labels, _)| labels)
@@ -192,7 +192,7 @@ impl Labels {
         Set { labels: self, slot }
     }
 
-    /// Puts a label, which must have been checked, at a slot, which may be one behind the
+    /// Stores a label, which must have been checked, in a slot, which may be the one after the
     /// last.
     pub(super) fn put(&mut self, slot: usize, new: New<'_>) {
         let Labels::Owned {
@@ -219,7 +219,7 @@ impl Labels {
             *unused += labels[slot].text_len();
             labels[slot] = label;
         }
-        // Sets that come and go would leave their names behind for ever.
+        // Otherwise, sets that are added and removed would leave their names behind forever.
         if *unused > text.len() / 2 && *unused > TOLERATED {
             let mut kept = Vec::with_capacity(text.len() - *unused);
             for label in labels {
@@ -232,7 +232,7 @@ impl Labels {
         }
     }
 
-    /// Bytes on disk.
+    /// Returns the size on disk in bytes.
     pub(super) fn bytes(&self) -> u64 {
         self.to_bytes().iter().map(|part| part.len() as u64).sum()
     }
@@ -243,12 +243,12 @@ impl Labels {
         }
     }
 
-    /// As they are on disk.
+    /// Returns the bytes, as they are on disk.
     pub(super) fn to_bytes(&self) -> [&[u8]; 2] {
         [self.all().as_bytes(), self.text()]
     }
 
-    /// Labels in a mapped file; says what is wrong with them.
+    /// Reads the labels from a mapped file. The error says what is wrong with them.
     pub(super) fn mapped(count: usize, bytes: MappedBytes) -> Result<Self, &'static str> {
         let (labels, text) = <[Label]>::ref_from_prefix_with_elems(bytes.as_ref(), count)
             .map_err(|_| "there are fewer labels than filters")?;
@@ -256,7 +256,7 @@ impl Labels {
             let len = label.text_len() as u64;
             let end = label.text.get().checked_add(len);
             if end.is_none_or(|end| end > text.len() as u64) {
-                return Err("a name lies outside the text");
+                return Err("a name is outside the text");
             }
         }
         Ok(Labels::Mapped { count, bytes })

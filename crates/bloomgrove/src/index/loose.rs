@@ -1,12 +1,12 @@
-//! Filters side by side, asked one after the other: the naive scan.
+//! Loose: filters one after the other, queried one by one: the naive scan.
 //!
 //! ```text
 //!   [ filter 0 ][ filter 1 ][ filter 2 ] ...
 //! ```
 //!
-//! Cost: N filters asked, mostly one word of each, since an absent key is mostly turned
-//! away by its first bit. Adding a filter is a copy. Right for few filters, for very large
-//! ones, and for those just added to a file; and what the other layouts are checked against.
+//! Cost: N filters, and mostly one word of each, since most absent keys are rejected by their first
+//! bit. Adding a filter is a copy. Best for few filters, for very large ones, and for those just
+//! added to a file. The other shapes are tested against this one.
 
 use super::work::Work;
 use crate::Error;
@@ -15,10 +15,10 @@ use crate::format::Store;
 
 #[derive(Debug)]
 pub(super) struct Loose {
-    /// Bits of a filter.
+    /// The number of bits in a filter.
     rows: usize,
     filters: Vec<Store>,
-    /// Of all filters: asked for often, and they may be many.
+    /// Of all filters: read often, and there may be many filters.
     bytes: u64,
 }
 
@@ -31,7 +31,7 @@ impl Loose {
         }
     }
 
-    /// Over filters that lie in a mapped file.
+    /// Creates a body over filters in a mapped file.
     pub(super) fn mapped(rows: usize, filters: Vec<Store>) -> Self {
         Self {
             rows,
@@ -55,7 +55,7 @@ impl Loose {
                 left &= left - 1;
                 let words = self.filters[at * 64 + place as usize].as_ref();
                 work.tested += 1;
-                // A scope does not know what was removed since, and has no words any more.
+                // A scope does not know which filters were removed since; those have no words.
                 let holds = !words.is_empty()
                     && positions.iter().all(|&position| {
                         work.words += 1;
@@ -74,7 +74,7 @@ impl Loose {
         self.filters[slot].as_ref()
     }
 
-    /// Puts a filter at a slot, which may be one behind the last.
+    /// Stores a filter in a slot, which may be the one after the last.
     pub(super) fn put(&mut self, slot: usize, filter: &[u64]) -> Result<(), Error> {
         let words = Words::copy_of(filter)?;
         self.reach(slot)?;
@@ -82,7 +82,7 @@ impl Loose {
         Ok(())
     }
 
-    /// Makes room for a slot, which may be one behind the last.
+    /// Makes room for a slot, which may be the one after the last.
     pub(super) fn reach(&mut self, slot: usize) -> Result<(), Error> {
         if slot == self.filters.len() {
             self.filters.push(Store::zeroed(0)?);
@@ -90,7 +90,7 @@ impl Loose {
         Ok(())
     }
 
-    /// Puts a filter at a slot, without a copy.
+    /// Stores a filter in a slot, without copying it.
     pub(super) fn take(&mut self, slot: usize, words: Words) {
         let store = Store::Owned(words);
         self.bytes += store.bytes();
@@ -98,7 +98,7 @@ impl Loose {
         self.filters[slot] = store;
     }
 
-    /// Takes a filter away, and returns its memory.
+    /// Removes a filter, and returns its memory.
     pub(super) fn remove(&mut self, slot: usize) -> Result<Store, Error> {
         self.bytes -= self.filters[slot].bytes();
         Ok(std::mem::replace(
@@ -131,7 +131,7 @@ impl Loose {
         bits::weave(&filters, out, 1, 0);
     }
 
-    /// Puts 64 filters at once, behind the last.
+    /// Appends 64 filters at once.
     pub(super) fn put_block(&mut self, block: &[u64], count: usize) -> Result<(), Error> {
         let words = self.rows.div_ceil(64);
         let mut arrays = Words::zeroed(64 * words)?;

@@ -1,4 +1,4 @@
-//! Many sets: which of them hold x?
+//! Many sets: which of them contain this key?
 //!
 //! ```text
 //!   Index --- class (filters of equal parameters; most indexes have one)
@@ -9,37 +9,39 @@
 //!   key --hash once--> k positions --> every segment --> slots --> labels: id, name, tag
 //! ```
 //!
-//! [`Index`] holds named filters and answers for all of them at once. The layout of the
-//! bits is chosen from their density and number ([`choose_shape`]): [`Shape::Sliced`] for sparse
-//! filters, [`Shape::Flat`] for dense ones, one by one for a few; [`Shape::Sealed`] on
-//! request. [`IndexFile`] keeps an index on disk, where it opens through a memory map and
-//! grows at its end. The tree of the Bloofi paper is in the crate `bloomgrove-trees`.
+//! An [`Index`] contains named filters and queries all of them together. The shape in which they
+//! are stored is chosen from their density and number ([`choose_shape`]): [`Shape::Sliced`] for
+//! sparse filters, [`Shape::Flat`] for dense ones, [`Shape::Loose`] for a few, and
+//! [`Shape::Sealed`] on request. An [`IndexFile`] is an index on disk, which is opened as a memory
+//! map and grows at its end. A [`SharedIndex`] can be queried by many threads while it changes. The
+//! tree of the Bloofi paper is in the crate `bloomgrove-trees`.
 //!
-//! Source: Crainiceanu (Bloofi) for the question, the tree, and moving windows.
-//! The layouts are not the paper's; each says where it comes from.
+//! Source: Crainiceanu (Bloofi) for the problem, the tree, and moving windows. The shapes are not
+//! from the paper; each module cites its source.
 //!
-//! Cost of a key among N sets with k hashes: between N k / 4096 and N k / 64 words read.
-//! Memory: the filters, and 1/64 more when sliced. `docs/bench/index.md` has figures.
+//! Cost of a query for one key among N sets with k hashes: between N k / 4096 and N k / 64 words
+//! read. Memory: the filters, and 1/64 more if they are sliced. `docs/bench/index.md` has
+//! measurements.
 //!
 //! | file | contains |
 //! |---|---|
 //! | `mod.rs` | `Index`: classes of equal `Params`, each made of segments |
-//! | `ask.rs` | which, which_many, count, any, at_least; `View`, `Scope`, `Figures` |
+//! | `ask.rs` | queries: which, which_many, count, any, at_least; `View`, `Scope`, `Figures` |
 //! | `change.rs` | add, remove, replace, rename, slices |
-//! | `update.rs` | adding to a set: insert, update, bits that are missing |
-//! | `arrange.rs` | merge, rearrange, seal; moving to another layout |
-//! | `directory.rs` | from names and numbers to places |
+//! | `update.rs` | adding to a set: insert, update, missing bits |
+//! | `arrange.rs` | merge, rearrange, seal; changing the shape |
+//! | `directory.rs` | maps names and numbers to places |
 //! | `labels.rs` | name, tag, number and slice of each filter; `Set`, `SetId` |
-//! | `segment.rs` | filters in one layout with their labels |
-//! | `body.rs` | `Shape`; what each layout can do, in one place |
-//! | `loose.rs`, `flat.rs`, `sliced.rs`, `sealed.rs` | the layouts; the first is the naive scan |
-//! | `planner.rs` | which layout, and why |
-//! | `work.rs` | what an answer took; keys asked for together |
-//! | `shared.rs`, `staged.rs` | `SharedIndex`: many readers beside a writer; changes in parts |
-//! | `file/mod.rs` | `IndexFile`: commit, when segments are merged and files written anew |
+//! | `segment.rs` | filters in one shape, with their labels |
+//! | `body.rs` | `Shape`; what each shape can do |
+//! | `loose.rs`, `flat.rs`, `sliced.rs`, `sealed.rs` | the shapes; the first is the naive scan |
+//! | `planner.rs` | which shape, and why |
+//! | `work.rs` | the work of a query; batches of keys |
+//! | `shared.rs`, `staged.rs` | `SharedIndex`: many readers and one writer; changes in parts |
+//! | `file/mod.rs` | `IndexFile`: commits, and when segments are merged and files rewritten |
 //! | `file/change.rs` | its changes, one by one |
 //! | `file/whole.rs` | opening, saving and verifying an index |
-//! | `file/pack.rs`, `file/manifest.rs` | segments to and from a file, with bounded memory; the manifest in bytes |
+//! | `file/pack.rs`, `file/manifest.rs` | reading and writing segments, with bounded memory; the manifest in bytes |
 
 mod arrange;
 mod ask;
@@ -77,7 +79,7 @@ use segment::Segment;
 use crate::format::Notes;
 use crate::{Error, Filter, Params};
 
-/// Named sets as filters, asked all at once.
+/// Many named sets, stored as filters and queried together.
 ///
 /// ```
 /// use bloomgrove::{Filter, Params};
@@ -100,21 +102,21 @@ use crate::{Error, Filter, Params};
 #[derive(Debug)]
 pub struct Index {
     classes: Vec<Class>,
-    /// Whether filters of any parameters may be added.
+    /// Whether filters with any parameters may be added.
     mixed: bool,
     notes: Notes,
-    /// The layout, unless the planner chooses.
+    /// The shape, unless the planner chooses it.
     fixed: Option<Shape>,
     len: usize,
     next_id: u64,
-    /// Another one whenever slots get another meaning, and for every index: a scope made
-    /// before, or of another index, is of no use then.
+    /// Unique to this index and to the current meaning of its slots. A scope with another epoch is
+    /// stale.
     epoch: u64,
-    /// Made when first needed: asking does not need it.
+    /// Created on first use: queries do not need it.
     directory: OnceLock<Directory>,
 }
 
-/// Filters of equal parameters.
+/// Filters with equal parameters.
 #[derive(Debug)]
 struct Class {
     params: Params,
@@ -122,7 +124,7 @@ struct Class {
 }
 
 impl Index {
-    /// An empty index for filters of these parameters. Others are refused.
+    /// Creates an empty index for filters with these parameters. Others are rejected.
     pub fn new(params: Params) -> Self {
         let mut index = Self::mixed();
         index.mixed = false;
@@ -133,8 +135,8 @@ impl Index {
         index
     }
 
-    /// An empty index for filters of any parameters. Each different [`Params`] costs a
-    /// query about as much as one filter more: sizes should come in a few steps
+    /// Creates an empty index for filters with any parameters. Each distinct [`Params`] costs a
+    /// query about as much as one more filter, so there should be few distinct sizes
     /// ([`Collector::in_steps`](crate::Collector::in_steps)).
     pub fn mixed() -> Self {
         Self {
@@ -149,36 +151,36 @@ impl Index {
         }
     }
 
-    /// How many sets there are.
+    /// Returns the number of sets.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no sets.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Whether filters of any parameters may be added.
+    /// Returns whether filters with any parameters may be added.
     pub fn is_mixed(&self) -> bool {
         self.mixed
     }
 
-    /// The parameters of its filters: one, unless it is mixed.
+    /// Iterates over the parameters of its filters. There is only one, unless the index is mixed.
     pub fn params(&self) -> impl Iterator<Item = &Params> {
         self.classes.iter().map(|class| &class.params)
     }
 
-    /// All sets, by segment; a set made of slices once for each.
+    /// Iterates over all sets, by segment. A set that consists of slices appears once per slice.
     pub fn sets(&self) -> impl Iterator<Item = Set<'_>> {
         self.all_segments()
             .flat_map(|(_, segment)| segment.slots().map(|slot| segment.set(slot)))
     }
 
-    /// The set of this name, or [`Error::UnknownSet`].
+    /// Returns the set of this name.
     ///
     /// # Errors
-    /// If there is none.
+    /// [`Error::UnknownSet`] if there is none.
     pub fn get(&self, name: impl AsRef<[u8]>) -> Result<Set<'_>, Error> {
         let name = name.as_ref();
         let place = self.directory().newest(name);
@@ -187,10 +189,10 @@ impl Index {
             .ok_or_else(|| unknown(name))
     }
 
-    /// A set's filter; of a set made of slices, their union.
+    /// Returns the filter of a set; if the set consists of slices, their union.
     ///
     /// # Errors
-    /// [`Error::UnknownSet`]; [`Error::Incompatible`] when slices differ in parameters;
+    /// [`Error::UnknownSet`]; [`Error::Incompatible`] if slices differ in parameters;
     /// [`Error::OutOfMemory`].
     pub fn filter(&self, name: impl AsRef<[u8]>) -> Result<Filter, Error> {
         let name = name.as_ref();
@@ -208,24 +210,24 @@ impl Index {
         whole.ok_or_else(|| unknown(name))
     }
 
-    /// The notes kept with the index.
+    /// Returns the notes stored with the index.
     pub fn notes(&self) -> &Notes {
         &self.notes
     }
 
-    /// Keeps these notes with the index: they are saved with it.
+    /// Sets the notes, which are saved with the index.
     pub fn set_notes(&mut self, notes: Notes) {
         self.notes = notes;
     }
 
-    /// Bytes of all bits, with summaries; names and labels not counted.
+    /// Returns the size of all bits and summaries in bytes, without names and labels.
     pub fn bytes(&self) -> u64 {
         self.all_segments()
             .map(|(_, segment)| segment.bytes())
             .sum()
     }
 
-    /// What lies where: one for each segment.
+    /// Describes each segment.
     pub fn segments(&self) -> Vec<SegmentInfo<'_>> {
         let info = |(class, segment): (&'_ Class, &Segment)| -> (Shape, usize, u64, f64) {
             let density = planner::density(&class.params, segment.len(), segment.ones());
@@ -261,7 +263,7 @@ impl Index {
         self.directory.get_or_init(|| Directory::of(self))
     }
 
-    /// Panics if anything is not as it should be: for tests.
+    /// Panics if any invariant is violated. For tests.
     #[doc(hidden)]
     pub fn assert_invariants(&self) {
         let fresh = Directory::of(self);
@@ -280,27 +282,27 @@ impl Index {
     }
 }
 
-/// A part of an index that lies in one layout.
+/// A part of an index that is stored in one shape.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SegmentInfo<'a> {
     /// The parameters of its filters.
     pub params: &'a Params,
-    /// Their layout.
+    /// Their shape.
     pub shape: Shape,
-    /// How many filters.
+    /// The number of filters.
     pub sets: usize,
-    /// Bytes of their bits, with summary.
+    /// The size of their bits and summary in bytes.
     pub bytes: u64,
     /// The share of bits that are set.
     pub density: f64,
-    /// Whether it lies in a mapped file.
+    /// Whether it is in a mapped file.
     pub in_file: bool,
-    /// What the planner would choose, and why.
+    /// The shape that the planner would choose, and why.
     pub choice: ShapeChoice,
 }
 
-/// A number that no index has had.
+/// Returns a number that no index has had.
 fn fresh_epoch() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     NEXT.fetch_add(1, Relaxed)

@@ -1,49 +1,50 @@
-//! Which layout, and why.
+//! The choice of the shape, and the reason for it.
 //!
-//! What a query costs is counted in cache lines, as far as the number of filters N, their
-//! bits m, their hashes k and their density x (the share of set bits) tell:
+//! The cost of a query is counted in cache lines, as far as it follows from the number of filters
+//! N, their bits m, their hashes k and their density x (the share of set bits):
 //!
 //! ```text
 //!   loose    N filters, about one line of each
-//!   flat     rows of N/512 lines: k of them, or fewer when sparse rows leave nothing
+//!   flat     rows of N/512 lines: k of them, or fewer if sparse rows leave nothing
 //!   sliced   rows of N/32768 lines, likewise, and k lines for each block of 64 filters
 //!            that has all k positions: N/64 * (1 - (1 - x)^64)^k
 //! ```
 //!
-//! The weights below are fitted to `bench-compare index`, where the choice is compared with every layout.
+//! The weights below are fitted to `bench-compare index`, which compares the choice with every
+//! shape.
 
 use super::body::Shape;
 use crate::Params;
 
-/// Nanoseconds: for hashing and the rest, for a line of a row, for a word of a block, for the
-/// block that a present key is in (half of all keys are taken to be present), and for a
-/// filter asked by itself.
+/// In nanoseconds: hashing and other fixed costs, a line of a row, a word of a block, the block
+/// that contains a present key (half of all keys are assumed to be present), and a filter queried
+/// by itself.
 const BASE: f64 = 30.0;
 const LINE: f64 = 10.0;
 const BLOCK_WORD: f64 = 10.0;
 const OWN_BLOCK: f64 = 100.0;
 const LOOSE: f64 = 10.0;
-/// Below this many filters no matrix is worth building.
+/// With fewer filters than this, a matrix is not worthwhile.
 const FEW: usize = 64;
-/// Above this many bits a block of 64 filters is more than memory should be asked for at once.
+/// With more bits than this, a block of 64 filters would need too much memory at once.
 const HUGE: u64 = 1 << 26;
-/// Another layout must be this much better before filters are moved to it.
+/// Filters are moved only if the cost of another shape is below this share of the present cost.
 const WORTH_MOVING: f64 = 0.9;
 
-/// A layout, and the reason for it.
+/// A shape, and the reason for it.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ShapeChoice {
-    /// The layout.
+    /// The shape.
     pub shape: Shape,
-    /// Why, in a sentence.
+    /// The reason, in one sentence.
     pub reason: String,
-    /// What one key is expected to cost, in nanoseconds on an ordinary machine. Good for
-    /// comparing layouts, not for promises.
+    /// The expected cost per key, in nanoseconds on an ordinary machine. Meant for comparing
+    /// shapes, not as a prediction.
     pub nanoseconds: f64,
 }
 
-/// The layout for `sets` filters of which this share of bits is set.
+/// Chooses the shape for `sets` filters of which this share of bits is set.
 ///
 /// ```
 /// use bloomgrove::Params;
@@ -58,23 +59,22 @@ pub struct ShapeChoice {
 pub fn choose_shape(params: &Params, sets: usize, density: f64) -> ShapeChoice {
     let costs = Costs::new(params, sets, density);
     let (shape, reason) = if params.bits() > HUGE {
-        let reason = "filters this large are asked one by one: 64 of them side by side would \
+        let reason = "filters this large are queried one by one: 64 of them side by side would \
                       not fit into memory";
         (Shape::Loose, reason.to_owned())
     } else if sets < FEW {
-        let reason = format!("fewer than {FEW} sets are asked one by one");
+        let reason = format!("fewer than {FEW} sets are queried one by one");
         (Shape::Loose, reason)
     } else {
         let set = format!("{:.2} % of the bits are set", density * 100.0);
         let (candidates, blocks) = (short(costs.candidates), sets.div_ceil(64));
         if costs.sliced <= costs.flat {
-            let reason = format!(
-                "{set}, so a question has to look into {candidates} of {blocks} blocks of 64 sets"
-            );
+            let reason =
+                format!("{set}, so a query reads {candidates} of {blocks} blocks of 64 sets");
             (Shape::Sliced, reason)
         } else {
             let reason = format!(
-                "{set}, so a question would have to look into {candidates} of {blocks} blocks of \
+                "{set}, so a query would read {candidates} of {blocks} blocks of \
                  64 sets; reading one row for each of {} bits is faster",
                 params.hashes()
             );
@@ -88,19 +88,20 @@ pub fn choose_shape(params: &Params, sets: usize, density: f64) -> ShapeChoice {
     }
 }
 
-/// The share of set bits in so many filters, which have `ones` of them together; 0 without filters.
+/// Returns the share of set bits in `sets` filters that have `ones` set bits in total; 0 if there
+/// are no filters.
 pub(super) fn density(params: &Params, sets: usize, ones: u64) -> f64 {
     ones as f64 / (sets.max(1) as f64 * params.bits() as f64)
 }
 
-/// Whether filters in `now` should move, and to which layout.
+/// Returns the shape to which filters in shape `now` should be moved, if any.
 pub(super) fn replan(params: &Params, sets: usize, density: f64, now: Shape) -> Option<Shape> {
     let best = choose_shape(params, sets, density).shape;
     let costs = Costs::new(params, sets, density);
     (best != now && costs.of(best) < WORTH_MOVING * costs.of(now)).then_some(best)
 }
 
-/// How likely a block of 64 filters has a given bit.
+/// Returns the probability that a block of 64 filters has a given bit.
 fn block_share(density: f64) -> f64 {
     1.0 - (1.0 - density).powi(64)
 }
@@ -109,7 +110,7 @@ struct Costs {
     loose: f64,
     flat: f64,
     sliced: f64,
-    /// Blocks that have all positions of an absent key.
+    /// The number of blocks that have all positions of an absent key.
     candidates: f64,
 }
 
@@ -135,32 +136,33 @@ impl Costs {
             Shape::Loose => self.loose,
             Shape::Flat => self.flat,
             Shape::Sliced => self.sliced,
-            // Ranks are counted for every word looked at.
+            // A rank is computed for every word read.
             Shape::Sealed => 2.0 * self.sliced,
         }
     }
 }
 
-/// Reading the rows of a key, each `width` words, chunk by chunk until nothing is left.
+/// Returns the cost of reading the rows of a key, each `width` words, chunk by chunk until no
+/// filter is left.
 fn rows_cost(params: &Params, width: usize, density: f64) -> f64 {
     let hashes = params.hashes();
     let left_after = |rows: u32| 1.0 - (-512.0 * density.powi(rows as i32)).exp();
     let rows_read = 2.0f64.min(f64::from(hashes)) + (2..hashes).map(left_after).sum::<f64>();
-    // Narrow rows share lines, and their lines stay in the cache.
+    // Narrow rows share lines, and these lines stay in the cache.
     let lines = if width < 8 {
         width as f64 / 8.0
     } else {
         width.div_ceil(8) as f64
     };
-    // The first eight lines of every row are asked for in any case.
+    // The first eight lines of every row are always prefetched.
     let ahead = lines.min(8.0);
     (ahead * f64::from(hashes) + (lines - ahead) * rows_read) * LINE
 }
 
-/// A number of blocks, short.
+/// Formats a number of blocks.
 fn short(count: f64) -> String {
     if count < 0.01 {
-        "next to none".into()
+        "almost none".into()
     } else if count < 10.0 {
         format!("{count:.2}")
     } else {
@@ -208,7 +210,7 @@ mod tests {
             replan(&params, 10_000, 0.007, Shape::Flat),
             Some(Shape::Sliced)
         );
-        // Somewhere between them both are as good.
+        // Somewhere in between, both are equally good.
         let even = (1..1000)
             .map(|i| f64::from(i) / 1e4)
             .find(|&density| choose_shape(&params, 10_000, density).shape == Shape::Flat);

@@ -1,5 +1,5 @@
-//! Sealed: the sliced layout with its empty words left out. A fifth of the memory for sparse
-//! filters; nothing can be added.
+//! Sealed: the sliced shape without its empty words. It takes a fifth of the memory for sparse
+//! filters, but nothing can be added.
 //!
 //! ```text
 //!   row p    | rank | blocks that have p: 0 1 1 0 0 1 ... |
@@ -11,13 +11,13 @@
 //!            1 | n: 15 bits                         overflow word (base of its 4096 codes) + n
 //! ```
 //!
-//! The summary row of the sliced layout doubles as the directory of its words: the word of
-//! block g is the code at rank + the number of blocks before g. At 1 % density a word of 64
-//! filters is empty in half of all cases and has at most two bits in 97 of 100.
+//! The summary row of the sliced shape also serves as the directory of its words: the word of block
+//! g is the code at rank + the number of blocks before g. At a density of 1 %, half of all words of
+//! 64 filters are empty, and 97 % have at most two bits.
 //!
-//! Cost: as sliced, with k ranks (population counts of up to N / 4096 words each) for every
-//! block looked at. Memory at density x, for each word of 64 filters: 2 bytes unless empty,
-//! 8 more if it has three bits or more, and 1 bit; x = 1 % makes .16 of the filters. Filters
+//! Cost: as sliced, plus k ranks (population counts of up to N / 4096 words each) for every block
+//! read. Memory at density x, for each word of 64 filters: 2 bytes unless it is empty, 8 more if it
+//! has three bits or more, and 1 bit; at x = 1 % this is 0.16 of the size of the filters. Filters
 //! denser than about 1.2 % are better left sliced.
 
 use super::work::{Batch, Work};
@@ -25,15 +25,16 @@ use crate::Error;
 use crate::bits;
 use crate::format::Store;
 
-/// Codes that share a base in the overflow.
+/// The number of codes that share a base in the overflow.
 const CODES_PER_BASE: usize = 4096;
 const OVERFLOW: u16 = 1 << 15;
-/// What a rank can be: keeps a damaged one from overflowing.
+/// Ranks are below this, which keeps a damaged one from overflowing.
 const RANKS: usize = usize::MAX >> 8;
-/// Up to this many blocks, rank and blocks share a word if the ranks fit into half of it.
+/// Up to this many blocks, rank and blocks share a word if the rank fits into half of it.
 const PACKED: usize = 32;
 
-/// The parts, in this order and in whole words: rows, codes, bases, overflow.
+/// The sizes of the parts, which follow in this order and in whole words: rows, codes, bases,
+/// overflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sizes {
     pub(super) rows: usize,
@@ -43,7 +44,7 @@ pub(super) struct Sizes {
 }
 
 impl Sizes {
-    /// Words of a row: a rank, and a bit for each block.
+    /// Returns the words of a row: a rank, and a bit for each block.
     fn row(self) -> usize {
         if self.is_packed() {
             1
@@ -52,7 +53,7 @@ impl Sizes {
         }
     }
 
-    /// Whether the rank of a row and the bits of its blocks share a word.
+    /// Returns whether the rank of a row and the bits of its blocks share a word.
     fn is_packed(self) -> bool {
         self.blocks <= PACKED && u32::try_from(self.codes).is_ok()
     }
@@ -65,7 +66,7 @@ impl Sizes {
         self.codes.div_ceil(CODES_PER_BASE)
     }
 
-    /// All words, or None if that is more than can be addressed.
+    /// Returns the total number of words, or `None` if they cannot be addressed.
     pub(super) fn words(self) -> Option<usize> {
         self.rows
             .checked_mul(self.row())?
@@ -82,17 +83,17 @@ pub(super) struct Sealed {
 }
 
 impl Sealed {
-    /// Over words in a mapped file, which must be as many as `sizes` says. Ranks are checked,
-    /// so that no search can leave its part.
+    /// Creates a body over words in a mapped file, whose number must match `sizes`. Ranks are
+    /// checked, so that no search can leave its part.
     pub(super) fn mapped(sizes: Sizes, words: Store) -> Result<Self, &'static str> {
         let sealed = Self { sizes, words };
         if sizes.words() != Some(sealed.words.as_ref().len()) {
-            return Err("its parts do not make up the whole");
+            return Err("the sizes of its parts do not add up");
         }
         Ok(sealed)
     }
 
-    /// Ranks and codes, all of them: whether no search can go astray.
+    /// Checks all ranks and codes, so that every search stays within its part.
     pub(super) fn check(&self) -> Result<(), &'static str> {
         let mut rank = 0;
         for row in 0..self.sizes.rows {
@@ -103,7 +104,7 @@ impl Sealed {
             rank += blocks.map(|word| word.count_ones() as usize).sum::<usize>();
         }
         if rank != self.sizes.codes {
-            return Err("there are not as many codes as blocks that need one");
+            return Err("the number of codes does not match the blocks");
         }
         let mut overflow = 0;
         for index in 0..self.sizes.codes {
@@ -117,12 +118,13 @@ impl Sealed {
             overflow += 1;
         }
         if overflow != self.sizes.overflow {
-            return Err("there are overflow words that no code needs");
+            return Err("there are overflow words that no code refers to");
         }
         Ok(())
     }
 
-    /// Seals blocks: `fetch(block, out)` gives the words of one, and is asked for each twice.
+    /// Seals blocks: `fetch(block, out)` returns the words of a block, and is called twice for
+    /// each.
     pub(super) fn build(
         rows: usize,
         blocks: usize,
@@ -157,13 +159,13 @@ impl Sealed {
         let (code_words, rest) = rest.split_at_mut(sizes.code_words());
         let (bases, overflow_words) = rest.split_at_mut(sizes.bases());
 
-        // The ranks, and where each row's next code goes.
+        // The ranks, and the position of each row's next code.
         let next = codes_before.as_mut();
         for (row, &rank) in row_words.chunks_exact_mut(sizes.row()).zip(&*next) {
             row[0] = if sizes.is_packed() { rank << 32 } else { rank };
         }
-        // The words themselves come block by block, the overflow must go in the order of
-        // codes: it is collected and sorted.
+        // The words come block by block, but the overflow must be in the order of the codes: it is
+        // collected and sorted.
         let mut spilled: Vec<(u64, u64)> = Vec::new();
         for b in 0..blocks {
             fetch(b, block.as_mut());
@@ -216,7 +218,7 @@ impl Sealed {
         self.words.as_ref()
     }
 
-    /// The rank of a row, and the words of its blocks.
+    /// Returns the rank of a row, and the words of its blocks.
     fn row(&self, row: u64) -> (usize, impl Iterator<Item = u64>) {
         let width = self.sizes.row();
         let words = &self.words.as_ref()[row as usize * width..][..width];
@@ -230,7 +232,7 @@ impl Sealed {
         )
     }
 
-    /// Which code belongs to a block that has this row.
+    /// Returns the number of the code for a block that has this row.
     #[inline]
     fn index(&self, row: u64, block: usize) -> usize {
         let words = self.words.as_ref();
@@ -255,8 +257,8 @@ impl Sealed {
         (self.at(self.codes_at() + index / 4) >> (index % 4 * 16)) as u16
     }
 
-    /// A word of any part. The bits of a mapped file are not checked when it is opened: a
-    /// damaged rank must not end the process.
+    /// Returns a word of any part. The bits of a mapped file are not checked when it is opened, and
+    /// a damaged rank must not cause a panic.
     #[inline(always)]
     fn at(&self, index: usize) -> u64 {
         self.words.as_ref().get(index).copied().unwrap_or(!0)
@@ -268,7 +270,7 @@ impl Sealed {
         base.saturating_add(usize::from(code & !OVERFLOW))
     }
 
-    /// The word a code stands for.
+    /// Returns the word that a code stands for.
     #[inline]
     fn word(&self, index: usize) -> u64 {
         let code = self.code(index);
@@ -305,7 +307,7 @@ impl Sealed {
         })
     }
 
-    /// Which filters of a block have all positions; the block has a word for each.
+    /// Returns which filters of a block have all positions; the block has a word for each.
     #[inline]
     fn look(&self, block: usize, positions: &[u64], live: &[u64]) -> u64 {
         let live = live.get(block).copied().unwrap_or(0);
@@ -332,7 +334,7 @@ impl Sealed {
         work
     }
 
-    /// As [`Sliced::search_many`](super::sliced::Sliced::search_many).
+    /// Same as [`Sliced::search_many`](super::sliced::Sliced::search_many).
     pub(super) fn search_many(
         &self,
         batch: Batch<'_>,

@@ -1,13 +1,13 @@
-//! A segment: filters of equal parameters in one layout, with their labels.
+//! A segment: filters with equal parameters in one shape, with their labels.
 //!
 //! ```text
 //!   labels   id name ones | id name ones | ...     by slot
 //!   live     1 0 1 1 ...                           a bit for each slot
-//!   body     the bits, in one of the layouts
+//!   body     the bits, in one of the shapes
 //! ```
 //!
-//! A segment in memory can take and lose filters; one in a mapped file can only lose them,
-//! by their bit in `live`.
+//! Filters can be added to a segment in memory and removed from it. From one in a mapped file they
+//! can only be removed, by their bit in `live`.
 
 use std::ops::Range;
 
@@ -26,18 +26,18 @@ pub(super) struct Segment {
     labels: Labels,
     live: Vec<u64>,
     len: usize,
-    /// Set bits of all live filters.
+    /// The number of bits set in all live filters.
     ones: u64,
-    /// Slots whose filter is gone, to be used again.
+    /// Slots of removed filters, to be reused.
     free: Vec<usize>,
     /// Whether filters can be added.
     open: bool,
-    /// Where it lies in the file it was opened from.
+    /// Its location in the file it was opened from.
     home: Option<Home>,
 }
 
 impl Segment {
-    /// An empty one, in memory.
+    /// Creates an empty segment in memory.
     pub(super) fn new(params: &Params, shape: Shape) -> Result<Self, Error> {
         Ok(Self {
             rows: params.bits() as usize,
@@ -52,7 +52,7 @@ impl Segment {
         })
     }
 
-    /// One in a mapped file. `live` has a bit for each label.
+    /// Creates a segment in a mapped file. `live` has a bit for each label.
     pub(super) fn mapped(
         params: &Params,
         body: Body,
@@ -91,12 +91,12 @@ impl Segment {
         &self.live
     }
 
-    /// How many filters are live.
+    /// Returns the number of live filters.
     pub(super) fn len(&self) -> usize {
         self.len
     }
 
-    /// How many slots there are, live or not.
+    /// Returns the number of slots, live or not.
     pub(super) fn slot_count(&self) -> usize {
         self.labels.all().len()
     }
@@ -109,7 +109,7 @@ impl Segment {
         self.open
     }
 
-    /// Set bits of all live filters.
+    /// Returns the number of bits set in all live filters.
     pub(super) fn ones(&self) -> u64 {
         self.ones
     }
@@ -118,7 +118,7 @@ impl Segment {
         self.body.bytes()
     }
 
-    /// The live slots, rising.
+    /// Iterates over the live slots, in ascending order.
     pub(super) fn slots(&self) -> impl Iterator<Item = usize> + '_ {
         bits::ones(&self.live).map(|slot| slot as usize)
     }
@@ -131,7 +131,7 @@ impl Segment {
         self.labels.set(slot)
     }
 
-    /// What its label says, to be said again elsewhere.
+    /// Returns the content of a label, to be copied to another place.
     pub(super) fn described(&self, slot: usize) -> New<'_> {
         let (set, label) = (self.set(slot), self.label(slot));
         New {
@@ -143,7 +143,7 @@ impl Segment {
         }
     }
 
-    /// As [`Body::search`].
+    /// Same as [`Body::search`].
     #[inline]
     pub(super) fn search(
         &self,
@@ -154,7 +154,7 @@ impl Segment {
         self.body.search(positions, live, each)
     }
 
-    /// As [`Body::search_many`].
+    /// Same as [`Body::search_many`].
     pub(super) fn search_many(
         &self,
         batch: Batch<'_>,
@@ -165,10 +165,10 @@ impl Segment {
         self.body.search_many(batch, live, scratch, each);
     }
 
-    /// Takes in a filter, and says at which slot.
+    /// Adds a filter, and returns its slot.
     pub(super) fn add(&mut self, filter: &[u64], new: New<'_>) -> Result<usize, Error> {
         let slot = self.next_slot();
-        // What may fail comes first, and harms nothing when it does.
+        // Steps that can fail come first, and change nothing if they do.
         new.check()?;
         self.change()?.put(slot, filter)?;
         self.labels.put(slot, new);
@@ -192,7 +192,7 @@ impl Segment {
         Ok(())
     }
 
-    /// Copies with room for another filter, if the body has to be copied to grow.
+    /// Returns copies with room for another filter, if the body must be copied to grow.
     pub(super) fn room(&self) -> Result<Option<Room>, Error> {
         match &self.body {
             Body::Plain(body) => body.room(self.next_slot()),
@@ -200,7 +200,7 @@ impl Segment {
         }
     }
 
-    /// Takes what [`room`](Self::room) made; gives back what is no longer used.
+    /// Installs what [`room`](Self::room) returned, and returns what is no longer used.
     pub(super) fn take_room(&mut self, room: Room) -> Room {
         match &mut self.body {
             Body::Plain(body) => body.take_room(room),
@@ -208,7 +208,8 @@ impl Segment {
         }
     }
 
-    /// A slot for a filter that comes in parts: in no answer until it is [shown](Self::show).
+    /// Reserves a slot for a filter that comes in parts. No query finds it until it is
+    /// [shown](Self::show).
     pub(super) fn reserve(&mut self, new: New<'_>) -> Result<usize, Error> {
         new.check()?;
         let slot = self.next_slot();
@@ -221,7 +222,7 @@ impl Segment {
         Ok(slot)
     }
 
-    /// As [`Plain::fill`].
+    /// Same as [`Plain::fill`].
     pub(super) fn fill(
         &mut self,
         slot: usize,
@@ -231,22 +232,22 @@ impl Segment {
         self.change()?.fill(slot, filter, words)
     }
 
-    /// From now on, a filter that came in parts is in answers.
+    /// Makes a filter that came in parts visible to queries.
     pub(super) fn show(&mut self, slot: usize) {
         bits::set(&mut self.live, slot as u64);
         self.len += 1;
         self.ones += self.label(slot).ones();
     }
 
-    /// From now on, a filter is in no answer. Its bits are still there, and its slot is not free.
+    /// Hides a filter from queries. Its bits remain, and its slot is not free yet.
     pub(super) fn retire(&mut self, slot: usize) {
         bits::clear(&mut self.live, slot as u64);
         self.len -= 1;
         self.ones -= self.label(slot).ones();
     }
 
-    /// Clears the bits `from..` of a retired filter, at most `count` of them; frees its slot with the
-    /// last. Returns where to go on, and memory that is no longer used.
+    /// Clears the bits `from..` of a retired filter, at most `count` of them, and frees its slot
+    /// with the last. Returns where to continue, and memory that is no longer used.
     pub(super) fn sweep(
         &mut self,
         slot: usize,
@@ -265,7 +266,7 @@ impl Segment {
         Ok((None, unused))
     }
 
-    /// Another name and tag for a filter; false if its labels lie in a file.
+    /// Changes the name and tag of a filter. Returns false if its labels are in a file.
     pub(super) fn relabel(&mut self, slot: usize, name: &[u8], tag: &[u8]) -> Result<bool, Error> {
         if !self.open {
             return Ok(false);
@@ -283,26 +284,27 @@ impl Segment {
         Ok(true)
     }
 
-    /// Where the next filter goes.
+    /// Returns the slot of the next filter.
     fn next_slot(&self) -> usize {
         self.free.last().copied().unwrap_or(self.slot_count())
     }
 
-    /// The bits, to be changed.
+    /// Returns the bits for modification.
     ///
     /// # Errors
-    /// They are sealed, or lie in a file. Whoever changes filters moves them first
+    /// [`Error::Unsupported`] if they are sealed or in a file. Callers move filters first
     /// ([`Index::make_open`](super::Index::make_open)).
     fn change(&mut self) -> Result<&mut Plain, Error> {
         match &mut self.body {
             Body::Plain(body) if self.open => Ok(body),
             _ => Err(Error::Unsupported {
-                what: "changing filters that are sealed or in a file; copy them first",
+                what: "filters that are sealed or in a file cannot be changed; copy them first",
             }),
         }
     }
 
-    /// Of these bits, those that a filter does not have, rising, each once.
+    /// Returns which of these bits a filter does not have, in ascending order and without
+    /// duplicates.
     pub(super) fn missing(
         &self,
         slot: usize,
@@ -312,7 +314,7 @@ impl Segment {
             Body::Plain(body) => positions
                 .filter(|&position| !body.get(slot, position))
                 .collect(),
-            // No single bit can be looked at.
+            // Single bits cannot be read.
             Body::Sealed(_) => {
                 let words = self.filter(slot)?;
                 let has = |&position: &u64| bits::get(words.as_ref(), position);
@@ -338,12 +340,13 @@ impl Segment {
         Ok(())
     }
 
-    /// The bits of one filter.
+    /// Returns the bits of one filter.
     pub(super) fn filter(&self, slot: usize) -> Result<Words, Error> {
         self.body.filter(slot, self.rows)
     }
 
-    /// The body, if single words of a filter can be had from it; else all of it comes at once.
+    /// Returns the body, if single words of a filter can be read from it; otherwise a filter must
+    /// be read as a whole.
     pub(super) fn plain(&self) -> Option<&Plain> {
         match &self.body {
             Body::Plain(body) => Some(body),
@@ -351,7 +354,7 @@ impl Segment {
         }
     }
 
-    /// 64 slots as one word for each position: what is not live is zero.
+    /// Returns 64 slots as one word for each position. Slots that are not live are zero.
     pub(super) fn block(&self, block: usize, out: &mut [u64]) {
         self.body.block(block, out);
         if self.live[block] != !0 {
@@ -359,7 +362,7 @@ impl Segment {
         }
     }
 
-    /// Calls `each` with every live filter, 64 of them in memory at a time.
+    /// Calls `each` with every live filter, with 64 of them in memory at a time.
     pub(super) fn each_filter(
         &self,
         mut each: impl FnMut(usize, &[u64]) -> Result<(), Error>,
@@ -395,7 +398,7 @@ impl Segment {
         Ok(())
     }
 
-    /// The same filters in another layout, in memory; slots stay.
+    /// Returns the same filters in another shape, in memory. Slots do not change.
     pub(super) fn convert(&self, params: &Params, shape: Shape) -> Result<Self, Error> {
         let mut other = Self::new(params, shape)?;
         other.body = Body::of_blocks(params, shape, self.slot_count(), |block, out| {
@@ -412,7 +415,7 @@ impl Segment {
         Ok(other)
     }
 
-    /// What must hold of the bits, as far as the layout can tell: for `verify` and tests.
+    /// Checks the invariants of the bits, as far as the shape can tell: for `verify` and tests.
     pub(super) fn check(&self, params: &Params) -> Result<(), String> {
         self.body.check()?;
         let mut wrong = None;
@@ -428,7 +431,9 @@ impl Segment {
         look.map_err(|error| error.to_string())?;
         if let Some(slot) = wrong {
             let name = self.set(slot).name().escape_ascii();
-            return Err(format!("{name} has not as many bits as its label says"));
+            return Err(format!(
+                "the number of bits set in {name} differs from its label"
+            ));
         }
         if ones != self.ones || self.len as u64 != bits::count(&self.live) {
             return Err("its counts are wrong".into());

@@ -1,19 +1,21 @@
-//! One index for many threads: queries and changes side by side, and neither waits long.
+//! One index for many threads: queries and changes at the same time, and neither waits long.
 //!
 //! ```text
 //!   readers   |--which--|  |--which--|   |--which--||--which--|
-//!   writer       copies, beside the index   |part|  |part|  |part|
+//!   writer       copies, outside the lock    |part|  |part|  |part|
 //! ```
 //!
-//! A change keeps readers waiting only while a part of it is put in place: some thousand bits. What takes longer is either done beside the index and swapped in
-//! (growing, moving to another layout), or in parts that no answer looks at until the last is in place
-//! (a filter on its way in) or since before the first was touched (one on its way out).
+//! A change blocks readers only while one part of it is applied: a few thousand bits. Longer work
+//! is either done on copies that are swapped in (growing, changing the shape), or in parts that are
+//! invisible to queries: a new filter until its last part is in place, an old one before its first
+//! part is cleared.
 //!
 //! Why not a copy for every reader: the filters of a hundred thousand sets take gigabytes in a few
-//! matrices, every change touches all rows of one, and two copies of everything are one too many.
+//! matrices, and every change touches all rows of a matrix. There is no memory for two copies of
+//! everything.
 //!
-//! A key that was in a set when a query began is found, whatever is changed meanwhile: bits are
-//! only added to a set, and a filter that replaces another is shown before the other is taken away.
+//! A key that was in a set when a query began is found, whatever changes meanwhile: bits are only
+//! added to a set, and a filter that replaces another is shown before the old one is removed.
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -26,11 +28,12 @@ use super::{Index, SetId};
 use crate::bits::Words;
 use crate::{Error, Filter};
 
-/// Words of a filter that are copied at a time.
+/// The number of words of a filter that are copied at a time.
 const COPY: usize = 1 << 11;
-/// How often a filter is copied anew when its set moves meanwhile, before changes have to wait.
+/// How many times copying a filter is retried if sets change meanwhile, before changes are locked
+/// out.
 const TRIES: usize = 4;
-/// How often a change steps back for readers that wait, between two parts.
+/// How many times a change yields to waiting readers between two parts.
 const YIELDS: usize = 100;
 
 /// An [`Index`] shared by threads.
@@ -56,14 +59,14 @@ const YIELDS: usize = 100;
 #[derive(Debug)]
 pub struct SharedIndex {
     index: RwLock<Index>,
-    /// Held through all parts of a change.
+    /// Held during all parts of a change.
     changing: Mutex<()>,
-    /// Readers that wait for a part of a change.
+    /// The number of readers that wait for a part of a change.
     waiting: AtomicUsize,
 }
 
 impl SharedIndex {
-    /// Shares an index.
+    /// Creates a shared index.
     pub fn new(index: Index) -> Self {
         Self {
             index: RwLock::new(index),
@@ -72,8 +75,9 @@ impl SharedIndex {
         }
     }
 
-    /// To query; any number of threads at once. A change waits for it, and who comes then waits for
-    /// the change: look at a bounded number of things at a time.
+    /// Locks the index for queries, by any number of threads at once. A change waits until the lock
+    /// is released, and later readers wait for the change, so do a bounded amount of work at a
+    /// time.
     pub fn read(&self) -> impl Deref<Target = Index> + use<'_> {
         self.try_read_lock().unwrap_or_else(|| {
             self.waiting.fetch_add(1, Relaxed);
@@ -83,12 +87,12 @@ impl SharedIndex {
         })
     }
 
-    /// As [`read`](Self::read), unless that would have to wait.
+    /// Same as [`read`](Self::read), but returns `None` instead of waiting.
     pub fn try_read(&self) -> Option<impl Deref<Target = Index> + use<'_>> {
         self.try_read_lock()
     }
 
-    /// As [`Index::add`].
+    /// Same as [`Index::add`].
     pub fn add(&self, name: impl AsRef<[u8]>, filter: Filter) -> Result<SetId, Error> {
         let (name, _changing) = (name.as_ref(), self.change());
         if self.read().get(name).is_ok() {
@@ -97,14 +101,14 @@ impl SharedIndex {
         self.put(name, filter, None)
     }
 
-    /// As [`Index::replace`]. Queries find the old filter or the new one, or both.
+    /// Same as [`Index::replace`]. Queries find the old filter, the new one, or both.
     pub fn replace(&self, name: impl AsRef<[u8]>, filter: Filter) -> Result<SetId, Error> {
         let (name, _changing) = (name.as_ref(), self.change());
         let id = self.read().get(name)?.id();
         self.put(name, filter, Some(id))
     }
 
-    /// As [`Index::remove`].
+    /// Same as [`Index::remove`].
     pub fn remove(&self, name: impl AsRef<[u8]>) -> Result<SetId, Error> {
         let _changing = self.change();
         let (id, retired, unused) = self.write().retire(name.as_ref())?;
@@ -113,16 +117,16 @@ impl SharedIndex {
         Ok(id)
     }
 
-    /// As [`Index::rename`].
+    /// Same as [`Index::rename`].
     pub fn rename(&self, name: impl AsRef<[u8]>, new: impl AsRef<[u8]>) -> Result<SetId, Error> {
         let _changing = self.change();
         self.write().rename(name, new)
     }
 
-    /// As [`Index::set_bits`]. A query meanwhile may find some of them and not others.
+    /// Same as [`Index::set_bits`]. A query meanwhile may find some of the bits and not others.
     ///
     /// # Errors
-    /// As [`Index::set_bits`]; some bits may have been set then.
+    /// Same as for [`Index::set_bits`]; some bits may have been set then.
     pub fn set_bits(&self, name: impl AsRef<[u8]>, positions: &[u64]) -> Result<(), Error> {
         let (name, _changing) = (name.as_ref(), self.change());
         for part in positions.chunks(PART) {
@@ -132,8 +136,8 @@ impl SharedIndex {
         Ok(())
     }
 
-    /// As [`Index::filter`]: every bit that was set before is in it, and some that are set meanwhile
-    /// may be.
+    /// Same as [`Index::filter`]. The result contains every bit that was set before the call, and
+    /// possibly some that are set during it.
     pub fn filter(&self, name: impl AsRef<[u8]>) -> Result<Filter, Error> {
         let name = name.as_ref();
         for _ in 0..TRIES {
@@ -141,12 +145,13 @@ impl SharedIndex {
                 return Ok(filter);
             }
         }
-        // Nothing moves while this is held.
+        // Nothing is moved while this is locked.
         let _changing = self.change();
         self.read().filter(name)
     }
 
-    /// Copies a filter part by part; None if sets came or went meanwhile, or if it lies in no one place.
+    /// Copies a filter part by part. Returns `None` if sets were added or removed meanwhile, or if
+    /// the filter is not in one place.
     fn copy(&self, name: &[u8]) -> Result<Option<Filter>, Error> {
         let (place, params, epoch) = {
             let index = self.read();
@@ -178,7 +183,7 @@ impl SharedIndex {
         Filter::from_words(params, words).map(Some)
     }
 
-    /// Puts a filter in place, part by part; of a set that is there, the old one goes then.
+    /// Stores a filter part by part, and then removes the old filter of the set, if there is one.
     fn put(&self, name: &[u8], filter: Filter, old: Option<SetId>) -> Result<SetId, Error> {
         let room = self.read().room(filter.params())?;
         if let Some(room) = room {
@@ -189,7 +194,7 @@ impl SharedIndex {
             Some(_) => self.read().get(name)?.tag().to_vec(),
             None => Vec::new(),
         };
-        // Counted before anybody has to wait for it.
+        // Counted before any reader has to wait for it.
         let ones = filter.count_ones();
         let staged = self.write().stage(filter, ones, old, name, &tag)?;
         self.show(name, staged)
@@ -211,7 +216,7 @@ impl SharedIndex {
         let (retired, unused) = self.write().show(&staged, name);
         drop(unused);
         self.sweep(retired)?;
-        // Readers go on meanwhile, with the segment as it is.
+        // Readers continue meanwhile, with the old segment.
         let moved = self.read().moved(staged.place());
         if let Some(moved) = moved {
             let unused = std::mem::replace(self.write().segment_mut(staged.place()), moved);
@@ -234,7 +239,7 @@ impl SharedIndex {
         Ok(())
     }
 
-    /// Lets readers in that wait: they would be woken, and find the lock taken again.
+    /// Lets waiting readers in. Otherwise they would wake up to find the lock taken again.
     fn pause(&self) {
         for _ in 0..YIELDS {
             if self.waiting.load(Relaxed) == 0 {
@@ -247,7 +252,7 @@ impl SharedIndex {
     fn try_read_lock(&self) -> Option<RwLockReadGuard<'_, Index>> {
         match self.index.try_read() {
             Ok(index) => Some(index),
-            // Nothing in here panics on data; should it, the index is as good as it was before.
+            // Nothing in here panics on data. If it did, the index would still be consistent.
             Err(TryLockError::Poisoned(error)) => Some(error.into_inner()),
             Err(TryLockError::WouldBlock) => None,
         }

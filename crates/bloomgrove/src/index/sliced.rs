@@ -1,29 +1,29 @@
-//! Sliced: blocks of 64 filters, one word for each bit position, and a summary of which
-//! blocks have a bit there at all.
+//! Sliced: blocks of 64 filters with one word for each bit position, and a summary of which blocks
+//! have any bit there.
 //!
 //! ```text
 //!   summary      block 0 1 2 3 ...      row-major: the blocks that have position p
 //!   position 17        0 1 0 0
-//!   position 41        1 1 0 0          and of the key's rows: only block 1 is looked at
+//!   position 41        1 1 0 0          AND of the key's rows: only block 1 is read
 //!   position 93        0 1 0 1
 //!
 //!   block 1      filter 64 ... 127      a word for each position
 //!   position 17         0 1 ... 0
-//!   position 41         0 1 ... 1       and: filter 65
+//!   position 41         0 1 ... 1       AND: filter 65
 //!   position 93         1 1 ... 0
 //! ```
 //!
-//! A tree of two levels, the upper one turned on its side so that one word answers for 64
-//! blocks, or 4096 filters. Source: the idea of the Bloofi paper (Crainiceanu,
-//! section 2: what the union lacks, no member has) in the layout of its flat successor.
-//! Blocks of 128 and 512 filters were slower.
+//! This is a tree of two levels, the upper one transposed so that one word stands for 64 blocks, or
+//! 4096 filters. Source: the idea of the Bloofi paper (Crainiceanu, section 2: a bit that is not in
+//! the union is in no member) in the layout of its flat successor. Blocks of 128 and 512 filters
+//! were slower.
 //!
-//! Cost: N k / 4096 words of the summary, and k words for each block that has all of the
-//! key's positions. With density x of the filters, a block has a position with probability
-//! 1 - (1 - x)^64: at 1 % that is .47, and its k-th power is small; at 7 % it is .99, every
-//! block is looked at, and [`flat`](super::flat) is better. Memory: the filters and 1/64.
-//! A removed filter's bits are cleared, and a summary bit falls with the last bit of its
-//! word, so that the summary is always exact.
+//! Cost: N k / 4096 words of the summary, and k words for each block that has all of the key's
+//! positions. At density x of the filters, a block has a position with probability 1 - (1 - x)^64.
+//! At 1 % that is 0.47, and its k-th power is small; at 7 % it is 0.99, every block is read, and
+//! [`flat`](super::flat) is better. Memory: the filters and 1/64. The bits of a removed filter are
+//! cleared, and a summary bit is cleared with the last bit of its word, so the summary is always
+//! exact.
 
 use std::ops::Range;
 
@@ -32,8 +32,7 @@ use crate::Error;
 use crate::bits::{self, LINE_WORDS};
 use crate::format::Store;
 
-/// Blocks are allocated together up to this many words (16 MiB), so that huge pages lie under
-/// them.
+/// Blocks are allocated together, up to this many words (16 MiB), so that huge pages can be used.
 const CHUNK: usize = 1 << 21;
 
 #[derive(Debug)]
@@ -47,10 +46,10 @@ pub(super) struct Sliced {
 #[derive(Debug)]
 struct Blocks {
     rows: usize,
-    /// From one block to the next: whole lines.
+    /// The words from one block to the next, in whole lines.
     stride: usize,
     count: usize,
-    /// How many blocks a chunk has: a power of two, of which this is the exponent.
+    /// The binary logarithm of the number of blocks in a chunk.
     shift: u32,
     chunks: Vec<Store>,
 }
@@ -69,7 +68,7 @@ impl Blocks {
 
     #[inline(always)]
     fn get(&self, block: usize) -> Option<&[u64]> {
-        // A damaged summary may name a block that is not there.
+        // A damaged summary may refer to a block that does not exist.
         let words = self.chunks.get(block >> self.shift)?.as_ref();
         words
             .get((block & ((1 << self.shift) - 1)) * self.stride..)?
@@ -83,7 +82,7 @@ impl Blocks {
             .get_mut(..self.rows)
     }
 
-    /// The first chunk, which grows so that small indexes stay small, with room for a block.
+    /// Returns the first chunk with room for a block. It grows, so that small indexes stay small.
     fn room(&self, block: usize) -> Result<Option<Store>, Error> {
         if block >= 1 << self.shift {
             return Ok(None);
@@ -121,7 +120,7 @@ impl Sliced {
         })
     }
 
-    /// Over `count` blocks that lie behind one another in a mapped file.
+    /// Creates a body over `count` consecutive blocks in a mapped file.
     pub(super) fn mapped(rows: usize, count: usize, blocks: Store, summary: Summary) -> Self {
         Self {
             rows,
@@ -154,20 +153,20 @@ impl Sliced {
         work
     }
 
-    /// Which filters of a block have all positions.
+    /// Returns which filters of a block have all positions.
     #[inline(always)]
     fn look(&self, block: usize, positions: &[u64], live: &[u64]) -> u64 {
         let (Some(words), Some(&live)) = (self.blocks.get(block), live.get(block)) else {
             return 0;
         };
-        // All words are asked for at once: waiting for one costs more than reading seven.
+        // All words are loaded at once: waiting for one costs more than reading seven.
         positions
             .iter()
             .fold(live, |found, &position| found & words[position as usize])
     }
 
-    /// For every key of a batch: `each(key, block, found)`. The memory is asked for the
-    /// summary of all keys before any is looked at, and for all blocks then found likewise.
+    /// Calls `each(key, block, found)` for every key of a batch. The summary rows of all keys are
+    /// prefetched before any is read, and then likewise all blocks that were found.
     pub(super) fn search_many(
         &self,
         batch: Batch<'_>,
@@ -204,7 +203,7 @@ impl Sliced {
         self.blocks.reach(slot / 64)
     }
 
-    /// What [`reach`](Self::reach) would copy for this slot.
+    /// Returns what [`reach`](Self::reach) would copy for this slot.
     pub(super) fn room(&self, slot: usize) -> Result<Option<Room>, Error> {
         let room = Room {
             summary: self.summary.room(self.rows, slot / 64)?,
@@ -213,7 +212,7 @@ impl Sliced {
         Ok(Some(room).filter(|room| room.summary.is_some() || room.chunk.is_some()))
     }
 
-    /// Takes what [`room`](Self::room) made; gives back what is no longer used.
+    /// Installs what [`room`](Self::room) returned, and returns what is no longer used.
     pub(super) fn take_room(&mut self, room: Room) -> Room {
         Room {
             summary: (room.summary).map(|wider| std::mem::replace(&mut self.summary, wider)),
@@ -273,9 +272,9 @@ impl Sliced {
         (self.blocks.count * self.blocks.stride) as u64 * 8 + self.summary.words.bytes()
     }
 
-    /// Whether the summary says exactly what the blocks hold.
+    /// Returns whether the summary matches the blocks exactly.
     pub(super) fn is_exact(&self) -> bool {
-        // Also that it has no bit for a block that is not there.
+        // This includes that it has no bit for a block that does not exist.
         (0..self.summary.stride).all(|block| {
             let words = self.blocks.get(block).filter(|_| block < self.blocks.count);
             (0..self.rows).all(|row| {
@@ -295,18 +294,18 @@ pub(super) struct Room {
 
 /// For each row, which blocks have a bit there.
 ///
-/// Up to 64 blocks take the bits they need, rounded up to a power of two, so that rows do
-/// not cross words: 1000 filters take 16 bits a row and the summary a quarter of the cache
-/// that whole words would. More take whole words.
+/// Up to 64 blocks take the bits they need, rounded up to a power of two, so that rows do not cross
+/// words: 1000 filters take 16 bits per row, and the summary a quarter of the cache that whole
+/// words would take. More blocks take whole words.
 #[derive(Debug)]
 pub(super) struct Summary {
-    /// Bits of a row.
+    /// The number of bits in a row.
     stride: usize,
     words: Store,
 }
 
 impl Summary {
-    /// Zeroed, with room for this many blocks.
+    /// Creates a zeroed summary with room for this many blocks.
     pub(super) fn new(rows: usize, blocks: usize) -> Result<Self, Error> {
         let stride = Self::stride_for(blocks);
         Ok(Self {
@@ -315,12 +314,12 @@ impl Summary {
         })
     }
 
-    /// Over words in a mapped file, `stride` bits to a row.
+    /// Creates a summary over words in a mapped file, with `stride` bits per row.
     pub(super) fn mapped(stride: usize, words: Store) -> Self {
         Self { stride, words }
     }
 
-    /// Bits of a row for this many blocks.
+    /// Returns the number of bits in a row for this many blocks.
     pub(super) fn stride_for(blocks: usize) -> usize {
         match blocks {
             0..=64 => blocks.max(1).next_power_of_two(),
@@ -332,7 +331,7 @@ impl Summary {
         self.stride
     }
 
-    /// Words of a summary, or None if that is more than can be addressed.
+    /// Returns the number of words in a summary, or `None` if they cannot be addressed.
     pub(super) fn words_for(rows: usize, stride: usize) -> Option<usize> {
         if stride < 64 {
             Some(rows.div_ceil(64 / stride))
@@ -345,8 +344,8 @@ impl Summary {
         self.words.as_ref()
     }
 
-    /// Calls `each` for every block that has all positions, until it says false. Returns
-    /// how many words were read.
+    /// Calls `each` for every block that has all positions, until it returns false. Returns the
+    /// number of words read.
     #[inline]
     fn blocks(&self, positions: &[u64], mut each: impl FnMut(usize) -> bool) -> u64 {
         let words = self.words.as_ref();
@@ -393,7 +392,7 @@ impl Summary {
         }
     }
 
-    /// Notes where a new block has bits.
+    /// Records where a new block has bits.
     pub(super) fn add_block(&mut self, block: usize, words: &[u64]) {
         for (row, _) in words.iter().enumerate().filter(|(_, word)| **word != 0) {
             self.set(row as u64, block);
@@ -407,13 +406,13 @@ impl Summary {
         }
     }
 
-    /// A wider copy with room for a block, if there is none in this one.
+    /// Returns a wider copy with room for a block, if this one has none.
     pub(super) fn room(&self, rows: usize, block: usize) -> Result<Option<Self>, Error> {
         if block < self.stride {
             return Ok(None);
         }
-        // An eighth more than needed: an eighth of a 64th is nothing, and copying for
-        // every 64 blocks is not.
+        // An eighth more than needed: this is cheap, since the summary is 1/64 of the filters,
+        // while copying for every 64 blocks is not.
         let mut wider = Self::new(rows, (block + 1).max(block / 8 * 9))?;
         if self.stride >= 64
             && let Some(into) = wider.words.owned()

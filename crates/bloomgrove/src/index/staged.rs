@@ -1,13 +1,13 @@
-//! Changes in parts: what [`SharedIndex`](super::SharedIndex) does between one look and the next.
+//! Changes in parts: what [`SharedIndex`](super::SharedIndex) does each time it locks the index.
 //!
 //! ```text
-//!   room      copies with place for one filter more      made beside the index, then swapped in
-//!   staged    a slot that no answer looks at             filled part by part, then shown
-//!   retired   a slot that no answer looks at any more    swept part by part, then free
+//!   room      copies with room for one more filter       made outside the lock, then swapped in
+//!   staged    a slot that no query reads yet             filled part by part, then shown
+//!   retired   a slot that no query reads any more        cleared part by part, then freed
 //! ```
 //!
-//! No part takes longer than setting or clearing [`PART`] bits, however large the filter is. Only one
-//! thread may be in the middle of such a change, and nobody may move segments meanwhile.
+//! No part takes longer than setting or clearing [`PART`] bits, however large the filter is. Only
+//! one such change may be in progress at a time, and segments must not be moved meanwhile.
 
 use super::Index;
 use super::body::Room;
@@ -19,16 +19,17 @@ use crate::bits::Words;
 use crate::format::Store;
 use crate::{Error, Filter, Params};
 
-/// Bits that are set or cleared at a time: about half a millisecond of memory that is far away.
+/// The number of bits set or cleared at a time: about half a millisecond if the memory is not
+/// cached.
 pub(super) const PART: usize = 8192;
 
-/// A filter on its way into the index.
+/// A filter being added to the index.
 #[derive(Debug)]
 pub(super) struct Staged {
     place: Place,
     id: SetId,
     filter: Words,
-    /// The word to go on with.
+    /// The word to continue with.
     next: usize,
 }
 
@@ -42,21 +43,22 @@ impl Staged {
     }
 }
 
-/// A filter on its way out.
+/// A filter being removed.
 #[derive(Debug)]
 pub(super) struct Retired {
     place: Place,
-    /// The bit to go on with.
+    /// The bit to continue with.
     next: usize,
 }
 
-/// Memory that is no longer used: freeing it takes time, so it is done when nobody waits.
+/// Memory that is no longer used. Freeing it takes time, so it is dropped outside the lock.
 #[derive(Debug, Default)]
 #[expect(dead_code, reason = "only to be dropped")]
 pub(super) struct Unused(Vec<Segment>, Option<Store>);
 
 impl Index {
-    /// Copies with room for a filter of these parameters, if what takes it must be copied to grow.
+    /// Returns copies with room for a filter with these parameters, if its segment must be copied
+    /// to grow.
     pub(super) fn room(&self, params: &Params) -> Result<Option<Room>, Error> {
         let class = self.class_of(params);
         let segment = class.and_then(|class| self.classes[class].segments.last());
@@ -66,14 +68,15 @@ impl Index {
         }
     }
 
-    /// Takes what [`room`](Self::room) made for these parameters; gives back what is no longer used.
+    /// Installs what [`room`](Self::room) returned for these parameters, and returns what is no
+    /// longer used.
     pub(super) fn take_room(&mut self, params: &Params, room: Room) -> Option<Room> {
         let class = self.class_of(params)?;
         let segment = self.classes[class].segments.last_mut()?;
         Some(segment.take_room(room))
     }
 
-    /// A place for a filter, under this number or a new one.
+    /// Reserves a place for a filter, under this number or a new one.
     pub(super) fn stage(
         &mut self,
         filter: Filter,
@@ -108,21 +111,21 @@ impl Index {
         })
     }
 
-    /// Puts the next part of a filter in place; true when that was the last.
+    /// Stores the next part of a filter. Returns true if that was the last.
     pub(super) fn fill(&mut self, staged: &mut Staged) -> Result<bool, Error> {
         let all = staged.filter.as_ref().len();
-        // As many words as have this many bits, if none of them is zero.
+        // The number of words with this many bits, if all of them are set.
         let words = staged.next..all.min(staged.next + PART / 64);
         let segment = self.segment_mut(staged.place);
         staged.next = segment.fill(staged.place.slot, &mut staged.filter, words)?;
         Ok(staged.next >= all)
     }
 
-    /// From now on, a staged filter is in answers, and it is the set of this name; what that was
-    /// before is in no answer any more.
+    /// Makes a staged filter visible to queries, as the set of this name, and hides the previous
+    /// filters of that set.
     pub(super) fn show(&mut self, staged: &Staged, name: &[u8]) -> (Vec<Retired>, Unused) {
         let old: Vec<_> = self.directory().places(staged.id).collect();
-        // First, so that the class is not taken for empty.
+        // First, so that the class does not appear to be empty.
         self.segment_mut(staged.place).show(staged.place.slot);
         let gone = self.retire_all(name, staged.id, old);
         self.list(name, staged.id, NO_SLICE, staged.place);
@@ -130,7 +133,7 @@ impl Index {
         gone
     }
 
-    /// Gives a staged filter up.
+    /// Abandons a staged filter.
     pub(super) fn abandon(&mut self, staged: &Staged) -> Retired {
         Retired {
             place: staged.place,
@@ -138,7 +141,7 @@ impl Index {
         }
     }
 
-    /// From now on, the filters of a set are in no answer. The name goes with them.
+    /// Hides the filters of a set from queries, and removes its name.
     pub(super) fn retire(&mut self, name: &[u8]) -> Result<(SetId, Vec<Retired>, Unused), Error> {
         let id = self.directory().id(name).ok_or_else(|| unknown(name))?;
         let places: Vec<_> = self.directory().places(id).collect();
@@ -164,7 +167,7 @@ impl Index {
         for class in classes {
             let segments = self.drop_empty(class);
             if !segments.is_empty() {
-                // What is gone needs no sweeping.
+                // A filter that has already been dropped needs no clearing.
                 retired.retain(|retired| retired.place.class != class);
                 unused.0.extend(segments);
             }
@@ -172,7 +175,7 @@ impl Index {
         (retired, unused)
     }
 
-    /// Clears the next part of a retired filter; true when that was the last.
+    /// Clears the next part of a retired filter. Returns true if that was the last.
     pub(super) fn sweep(&mut self, retired: &mut Retired) -> Result<(bool, Unused), Error> {
         let Retired { place, next } = *retired;
         let segment = self.segment_mut(place);

@@ -1,13 +1,12 @@
-//! Adding to a set: a key, all of a filter, or the bits that are missing.
+//! Adding to a set: a key, all of a filter, or missing bits.
 //!
-//! Bits are only ever set, so the same update twice is harmless.
+//! Bits are only ever set, so applying an update twice is harmless.
 
 use super::Index;
 use crate::{Error, Filter, Key};
 
 impl Index {
-    /// Adds all of a filter to a set (the paper's update); of a set made of slices, to the
-    /// newest.
+    /// Adds all of a filter to a set (the paper's update), or to its newest slice.
     ///
     /// # Errors
     /// [`Error::UnknownSet`], [`Error::Incompatible`], [`Error::OutOfMemory`].
@@ -25,7 +24,7 @@ impl Index {
         self.segment_mut(place).set_bits(place.slot, filter.ones())
     }
 
-    /// Adds one key to a set; of a set made of slices, to the newest.
+    /// Inserts one key into a set, or into its newest slice.
     ///
     /// # Errors
     /// [`Error::UnknownSet`], [`Error::OutOfMemory`].
@@ -42,11 +41,11 @@ impl Index {
         self.segment_mut(place).set_bits(place.slot, positions)
     }
 
-    /// Of these bits of a filter, those that the set does not have, rising, each once: what an
-    /// update would change. Of a set made of slices, of the newest.
+    /// Returns which of these bits the set (or its newest slice) does not have, in ascending order
+    /// and without duplicates: what an update would change.
     ///
     /// # Errors
-    /// [`Error::UnknownSet`]; [`Error::Params`] for a bit that the filter does not have.
+    /// [`Error::UnknownSet`]; [`Error::Params`] if a bit is beyond the last of the filter.
     pub fn missing_bits(
         &self,
         name: impl AsRef<[u8]>,
@@ -69,10 +68,10 @@ impl Index {
         }
     }
 
-    /// Sets bits of a set's filter; of a set made of slices, of the newest.
+    /// Sets bits of the filter of a set, or of its newest slice.
     ///
     /// # Errors
-    /// [`Error::UnknownSet`]; [`Error::Params`] for a bit that the filter does not have;
+    /// [`Error::UnknownSet`]; [`Error::Params`] if a bit is beyond the last of the filter;
     /// [`Error::OutOfMemory`].
     pub fn set_bits(&mut self, name: impl AsRef<[u8]>, positions: &[u64]) -> Result<(), Error> {
         let name = name.as_ref();
@@ -88,5 +87,7 @@ impl Index {
 }
 
 fn no_bit(position: u64, bits: u64) -> Error {
-    Error::params(format!("bit {position} of a filter that has {bits}"))
+    Error::params(format!(
+        "bit {position} is beyond the {bits} bits of the filter"
+    ))
 }

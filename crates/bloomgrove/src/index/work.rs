@@ -1,11 +1,11 @@
-//! What answering takes: the work done, and the keys asked for together.
+//! The work of a query, and batches of keys.
 
-/// What answering took.
+/// The work done for a query.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Work {
-    /// Filters (of a tree: nodes) that were tested, 64 at a time where they lie so.
+    /// The number of filters (of a tree: nodes) tested, 64 at a time where the shape allows it.
     pub(super) tested: u64,
-    /// Words of 64 bits that were read.
+    /// The number of 64-bit words read.
     pub(super) words: u64,
 }
 
@@ -16,7 +16,7 @@ impl std::ops::AddAssign for Work {
     }
 }
 
-/// Several keys' positions, one key's behind the other's.
+/// The positions of several keys, one key after the other.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Batch<'a> {
     pub(super) positions: &'a [u64],
@@ -24,8 +24,8 @@ pub(super) struct Batch<'a> {
 }
 
 impl<'a> Batch<'a> {
-    /// Looks at blocks that may have all positions of a key: `look(block, positions)` says
-    /// which of its filters do, and those that do are handed to `each(key, block, found)`.
+    /// Tests blocks that may have all positions of a key: `look(block, positions)` returns which of
+    /// its filters do, and if any do, they are passed to `each(key, block, found)`.
     pub(super) fn look_at(
         self,
         candidates: &[(u32, u32)],

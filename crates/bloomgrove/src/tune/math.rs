@@ -1,4 +1,4 @@
-//! The formulas, in the letters of the papers.
+//! The formulas, in the notation of the papers.
 //!
 //! | letter | in this library |
 //! |---|---|
@@ -7,9 +7,9 @@
 //! | n | `items` |
 //! | p | `fpr`, the false-positive rate |
 //!
-//! Source: Spyropoulos (Bloom filters), section 4, for the standard layout. The blocked
-//! layout's rate is our own: exact for the way `bits::line` places bits up to 8 hashes, and
-//! within 5 % above (lanes are then taken as independent; `tests/rates.rs` measures it).
+//! Source: Spyropoulos (Bloom filters), section 4, for the standard layout. The formula for the
+//! blocked layout is our own: exact for the way `bits::line` places bits up to 8 hashes, and within
+//! 5 % for more (lanes are then assumed to be independent; `tests/rates.rs` measures it).
 
 use std::collections::BTreeMap;
 use std::f64::consts::LN_2;
@@ -18,23 +18,23 @@ use std::sync::LazyLock;
 use crate::MAX_BLOCKED_HASHES;
 use crate::bits::{LANES, LINE_BITS};
 
-/// The seed's `m = -n ln p / (ln 2)^2`: the fewest bits, if k could be a fraction.
+/// The paper's `m = -n ln p / (ln 2)^2`: the fewest bits, if k could be a fraction.
 pub fn optimal_bits(items: u64, fpr: f64) -> f64 {
     -(items as f64) * fpr.ln() / (LN_2 * LN_2)
 }
 
-/// The seed's `k = -log2 p`, before rounding.
+/// The paper's `k = -log2 p`, before rounding.
 pub fn optimal_hashes(fpr: f64) -> f64 {
     -fpr.log2()
 }
 
-/// `m = -k n / ln(1 - p^(1/k))`: the bits for a whole number of hashes.
+/// `m = -k n / ln(1 - p^(1/k))`: the bits for an integer number of hashes.
 pub fn standard_bits(items: u64, hashes: u32, fpr: f64) -> f64 {
     let k = f64::from(hashes);
     -k * items as f64 / (-fpr.powf(1.0 / k)).ln_1p()
 }
 
-/// `p = (1 - (1 - 1/m)^(k n))^k`: the rate of the standard layout.
+/// `p = (1 - (1 - 1/m)^(k n))^k`: the false-positive rate of the standard layout.
 pub fn standard_fpr(bits: u64, hashes: u32, items: u64) -> f64 {
     fill(bits, hashes, items).powi(hashes as i32)
 }
@@ -50,9 +50,8 @@ pub fn fill(bits: u64, hashes: u32, items: u64) -> f64 {
 
 /// The inverse of [`fill`]: `n = -m/k ln(1 - fill)`. Infinite at fill 1.
 ///
-/// It holds for the blocked layout too: the items of a line are Poisson
-/// distributed, and the mean of `z^c` over that distribution is the same
-/// exponential.
+/// This also holds for the blocked layout: the items of a line are Poisson distributed, and the
+/// mean of `z^c` over that distribution is the same exponential.
 pub fn items_for_fill(bits: u64, hashes: u32, fill: f64) -> f64 {
     if fill >= 1.0 {
         return f64::INFINITY;
@@ -60,35 +59,35 @@ pub fn items_for_fill(bits: u64, hashes: u32, fill: f64) -> f64 {
     -(bits as f64) / f64::from(hashes) * (-fill).ln_1p()
 }
 
-/// The binary entropy H(p) in bits: what a bit that is set with chance `p` is worth at best.
+/// The binary entropy H(p): the information in a bit that is set with probability `p`, in bits.
 pub fn entropy(p: f64) -> f64 {
     if p <= 0.0 || p >= 1.0 {
         return 0.0;
     }
-    // `ln_1p` keeps its digits where p is tiny.
+    // `ln_1p` keeps precision where p is tiny.
     -(p * p.ln() + (1.0 - p) * (-p).ln_1p()) / LN_2
 }
 
-/// `n log2(1/p)`: the fewest bits in which n items can be told from all others at rate p, by
-/// whatever structure.
+/// `n log2(1/p)`: the fewest bits with which any structure can tell n items from all others at rate
+/// p.
 pub fn information_bits(items: u64, fpr: f64) -> f64 {
     -(items as f64) * fpr.log2()
 }
 
-/// `m H(fill)`: the bits of a standard filter of n items once it is coded.
+/// `m H(fill)`: the size of a standard filter of n items once it is compressed, in bits.
 pub fn compressed_bits(bits: u64, hashes: u32, items: u64) -> f64 {
     bits as f64 * entropy(fill(bits, hashes, items))
 }
 
-/// How much [`compressed_bits`] varies from one set of n items to another: the standard deviation,
-/// as a share of them. The bits left empty vary as `m q (1 - (1 + c) q)`, where `c = k n / m` and
+/// The standard deviation of [`compressed_bits`] between different sets of n items, as a share of
+/// it. The variance of the number of empty bits is `m q (1 - (1 + c) q)`, where `c = k n / m` and
 /// `q = e^-c`.
 pub fn compressed_spread(bits: u64, hashes: u32, items: u64) -> f64 {
     let m = bits as f64;
     let c = f64::from(hashes) * items as f64 / m;
     let q = (-c).exp();
     let deviation = (m * q * (1.0 - (1.0 + c) * q)).max(0.0).sqrt();
-    // The derivative of m H(q) by the number of empty bits.
+    // The derivative of m H(q) with respect to the number of empty bits.
     let each = ((1.0 - q) / q).log2().abs();
     let coded = m * entropy(q);
     if coded > 0.0 {
@@ -98,17 +97,17 @@ pub fn compressed_spread(bits: u64, hashes: u32, items: u64) -> f64 {
     }
 }
 
-/// The bits of a Golomb-coded set of n items at rate p: each item is a number below N, so chosen
-/// that a share p of the numbers is taken, and the gaps between the numbers are coded with the
-/// parameter that is best for them. Exact in expectation; the last gap is not sent.
+/// The size of a Golomb-coded set of n items at rate p, in bits. Each item is a number below N,
+/// where N is chosen so that a share p of the numbers is taken, and the gaps between the numbers
+/// are coded with the optimal parameter. Exact in expectation; the last gap is not sent.
 pub fn golomb_bits(items: u64, fpr: f64) -> f64 {
-    // Two items with the same number are sent once: N p numbers, and not n.
+    // Two items with the same number are sent once: N p numbers instead of n.
     let range = -(items as f64) / (-fpr).ln_1p();
     range * fpr * golomb_length(golomb_parameter(fpr), fpr)
 }
 
-/// The best Golomb parameter M for gaps between numbers of which a share p is taken: the least
-/// with `q^M + q^(M + 1) <= 1`, where q = 1 - p (Gallager and Van Voorhis).
+/// The optimal Golomb parameter M for gaps between numbers of which a share p is taken: the
+/// smallest with `q^M + q^(M + 1) <= 1`, where q = 1 - p (Gallager and Van Voorhis).
 pub fn golomb_parameter(fpr: f64) -> u64 {
     let q = (-fpr).ln_1p();
     // q^M (1 + q) <= 1
@@ -117,7 +116,7 @@ pub fn golomb_parameter(fpr: f64) -> u64 {
 }
 
 /// The mean length of the Golomb code of a gap: the quotient by M in unary, and the remainder in
-/// `log2 M` bits rounded down for the small and up for the large.
+/// `log2 M` bits, rounded down for small remainders and up for large ones.
 fn golomb_length(parameter: u64, fpr: f64) -> f64 {
     let power = |exponent: u64| (exponent as f64 * (-fpr).ln_1p()).exp();
     let all = power(parameter);
@@ -127,15 +126,15 @@ fn golomb_length(parameter: u64, fpr: f64) -> f64 {
     1.0 + all / (1.0 - all) + f64::from(floor) + long
 }
 
-/// The rate of the blocked layout: the mean over how many items share a line. There are
-/// at most 16 hashes; more count as 16.
+/// The false-positive rate of the blocked layout: the mean over the number of items that share a
+/// line. There are at most 16 hashes; more count as 16.
 pub fn blocked_fpr(bits: u64, hashes: u32, items: u64) -> f64 {
     let line = LineRate::of(hashes);
     mean_over_line_load(bits / LINE_BITS, items, |load| line.fpr(load))
 }
 
-/// The mean of `rate(c)` when c of `items` fall into one of `lines`: a binomial
-/// mean, summed outward from the commonest c until nothing more is added.
+/// The mean of `rate(c)` where c of `items` fall into one of `lines`: a binomial mean, summed
+/// outward from the most probable c until the terms vanish.
 fn mean_over_line_load(lines: u64, items: u64, rate: impl Fn(f64) -> f64) -> f64 {
     if lines <= 1 {
         return rate(items as f64);
@@ -143,8 +142,8 @@ fn mean_over_line_load(lines: u64, items: u64, rate: impl Fn(f64) -> f64) -> f64
     const NOTHING: f64 = 1e-18;
     let (n, odds) = (items as f64, 1.0 / (lines as f64 - 1.0));
     let mode = ((n + 1.0) / lines as f64).floor().min(n);
-    // A line with this many items is full, and so are all others: no mean to take, and
-    // its terms would be without number.
+    // A line with this many items is full, and so are all others. There is no mean to compute, and
+    // it would have too many terms.
     if mode > 100_000.0 {
         return rate(mode);
     }
@@ -167,20 +166,20 @@ fn mean_over_line_load(lines: u64, items: u64, rate: impl Fn(f64) -> f64) -> f64
     sum / weights
 }
 
-/// The rate of one line as a function of how many items it has.
+/// The rate of one line as a function of its number of items.
 enum LineRate {
-    /// 8 hashes, one to each lane: all lanes alike and independent.
+    /// 8 hashes, one per lane: all lanes are alike and independent.
     AllLanes,
-    /// Fewer, each in a lane of its own. By inclusion and exclusion over the lanes a
-    /// query asks: `sum of factor * base^c`, where base is the chance that one item
-    /// sets none of the asked bits in a subset of them. Equal bases are one term.
+    /// Fewer than 8, each in a separate lane. By inclusion and exclusion over the lanes of a query:
+    /// `sum of factor * base^c`, where base is the probability that one item sets none of the
+    /// queried bits in a subset of the lanes. Terms with equal bases are merged.
     OnePerLane(Vec<(f64, f64)>),
-    /// More than 8: some lanes hold two bits of each item.
+    /// More than 8: some lanes have two bits of each item.
     TwoPerLane { hashes: u32 },
 }
 
 impl LineRate {
-    /// Made once for each number of hashes: sizing many filters asks for it often.
+    /// Computed once for each number of hashes, since sizing many filters needs it often.
     fn of(hashes: u32) -> &'static Self {
         static ALL: LazyLock<Vec<LineRate>> =
             LazyLock::new(|| (0..=MAX_BLOCKED_HASHES).map(LineRate::new).collect());
@@ -193,8 +192,8 @@ impl LineRate {
             _ if hashes > LANES => return LineRate::TwoPerLane { hashes },
             _ => {}
         }
-        // What decides the base of a subset of the asked lanes: for each lane an item
-        // may begin at, how many lanes of the subset it uses; in any order.
+        // The base of a subset of the queried lanes depends on this: for each lane at which an item
+        // may begin, how many lanes of the subset it uses; in any order.
         let mut factors: BTreeMap<Vec<u32>, f64> = BTreeMap::new();
         for subset in 0u32..1 << hashes {
             let in_subset = |lane: u32| lane < hashes && subset >> lane & 1 == 1;
@@ -233,14 +232,14 @@ impl LineRate {
             LineRate::TwoPerLane { hashes } => {
                 let doubled = hashes - LANES;
                 let share = f64::from(doubled) / f64::from(LANES);
-                // The chance that `load` items leave x given places of a lane empty.
+                // The probability that `load` items leave x given places of a lane empty.
                 let empty = |x: f64| {
                     let one = 1.0 - x / 64.0;
                     (one * (1.0 - share + share * one)).powf(load)
                 };
                 let one = 1.0 - empty(1.0);
                 let both = 1.0 - 2.0 * empty(1.0) + empty(2.0);
-                // Two asked places of one lane are the same one time in 64.
+                // Two queried places of one lane coincide with probability 1/64.
                 let pair = one / 64.0 + both * 63.0 / 64.0;
                 one.powi((LANES - doubled) as i32) * pair.powi(doubled as i32)
             }

@@ -1,4 +1,4 @@
-//! How big, which kind, and why: arithmetic.
+//! The size and layout of a filter, with the reason for the choice.
 //!
 //! ```text
 //!   items, rate --> standard: k = about log2(1/p), m = -k n / ln(1 - p^(1/k))
@@ -7,7 +7,7 @@
 //!                      +--> blocked if it costs at most 10 % more bits, else standard
 //! ```
 //!
-//! | target | standard | blocked | costs |
+//! | target | standard | blocked | cost |
 //! |---|---|---|---|
 //! | 1e-1 | 4.81 bits/key | 4.86 | + 1 % |
 //! | 1e-2 | 9.62 | 10.10 | + 5 % |

@@ -1,24 +1,24 @@
-//! How large filters and trees are that items are to be sampled from.
+//! The sizes of filters and trees for sampling items.
 //!
 //! | letter | in this library |
 //! |---|---|
-//! | M | `names`, how many the namespace has |
+//! | M | `names`, the size of the namespace |
 //! | n | `items` of the set sampled from |
 //! | FP | `fpr` |
 //! | M⊥ | `leaf`, the names of a leaf of the tree |
 //!
-//! Source: Sengupta et al. (sampling), section 5.4. Where its tables say "accuracy 1", .99 was
-//! meant: no filter reaches 1, and .99 gives the sizes printed.
+//! Source: Sengupta et al. (sampling), section 5.4. Where its tables say "accuracy 1", 0.99 was
+//! meant: no filter reaches 1, and 0.99 gives the sizes printed.
 
 use super::math;
 
-/// `acc = n / (n + (M - n) FP)`: of the names that a filter of `items` accepts, the share
-/// that were inserted. 1 when there is nothing to accept.
+/// `acc = n / (n + (M - n) FP)`: of the names that a filter of `items` accepts, the share that were
+/// inserted. 1 if it accepts nothing.
 ///
 /// ```
 /// use bloomgrove::tune::accuracy;
 ///
-/// // A thousand of a million, one false positive in a thousand: as many again.
+/// A thousand of a million, false-positive rate 0.001: as many false positives as items.
 /// assert!((accuracy(1_000_000, 1000, 0.001) - 0.5).abs() < 0.001);
 /// ```
 pub fn accuracy(names: u64, items: u64, fpr: f64) -> f64 {
@@ -29,14 +29,13 @@ pub fn accuracy(names: u64, items: u64, fpr: f64) -> f64 {
     items as f64 / (items as f64 + wrong)
 }
 
-/// The bits of a filter whose [`accuracy`] is the one asked for: the m for which
-/// `FP = (1 - e^(-kn/m))^k` gives it.
+/// The bits of a filter with this [`accuracy`]: the m for which `FP = (1 - e^(-kn/m))^k` yields it.
 ///
-/// Infinite for an accuracy of 1 or more, which no filter has as long as there are names
-/// beside the items, and 0 for one that an all-accepting filter has.
+/// Infinite for an accuracy of 1 or more, which no filter has as long as there are names other than
+/// the items, and 0 for one that a filter that accepts everything has.
 ///
 /// ```
-/// // Table 3 of the sampling paper: ten million names, a thousand items, accuracy .9.
+/// Table 3 of the sampling paper: ten million names, a thousand items, accuracy 0.9.
 /// let bits = bloomgrove::tune::bits_for_accuracy(10_000_000, 1000, 3, 0.9);
 /// assert_eq!(bits.ceil(), 132_933.0);
 /// ```
@@ -52,20 +51,20 @@ pub fn bits_for_accuracy(names: u64, items: u64, hashes: u32, accuracy: f64) -> 
     math::standard_bits(items, hashes, fpr)
 }
 
-/// The most names N of a leaf for which asking them all is no dearer than going down
-/// further: `N / log2 N <= intersection / membership`, the costs of one of each. 1 when
-/// even two names are better told apart by an intersection.
+/// The largest number N of names in a leaf for which testing all of them is not more expensive than
+/// descending further: `N / log2 N <= intersection / membership`, the costs of one intersection and
+/// one test. 1 if an intersection is cheaper even for two names.
 ///
 /// ```
 /// use bloomgrove::raw::tune::leaf_size;
 ///
-/// // Ten intersections cost as much as 1024 names.
+/// Ten intersections cost as much as testing 1024 names.
 /// assert_eq!(leaf_size(102.4, 1.0), 1024);
 /// ```
 pub fn leaf_size(intersection: f64, membership: f64) -> u64 {
     let ratio = intersection / membership;
     let fits = |names: u64| names as f64 / (names as f64).log2() <= ratio;
-    // N / log2 N falls up to e and then rises: 2 and 4 have the same, 3 has less.
+    // N / log2 N falls up to e and then rises: it is equal at 2 and 4, and smaller at 3.
     if !fits(3) {
         return 1;
     }
@@ -81,8 +80,8 @@ pub fn leaf_size(intersection: f64, membership: f64) -> u64 {
     low
 }
 
-/// How many levels below its root a tree over `names` has whose leaves hold `leaf` names:
-/// the least d with `names / 2^d`, rounded down, at most `leaf`.
+/// The number of levels below the root of a tree over `names` whose leaves contain `leaf` names:
+/// the smallest d with `names / 2^d`, rounded down, at most `leaf`.
 ///
 /// ```
 /// // Table 3 of the sampling paper.
@@ -115,8 +114,8 @@ mod tests {
         (10_000_000, 0.8, 101_088.0),
         (10_000_000, 0.9, 132_932.0),
     ];
-    /// What Tables 2 and 3 have besides. They repeat the rest of Table 4, most of it one
-    /// higher, 101,088 as 101,090, and 46,090 by a slip as 46,000.
+    /// The other values of Tables 2 and 3. The rest repeats Table 4, most of it one higher, 101,088
+    /// as 101,090, and 46,090 by mistake as 46,000.
     const TABLES_2_AND_3: [(u64, f64, f64); 2] =
         [(1_000_000, 0.99, 137_230.0), (10_000_000, 0.99, 297_485.0)];
 

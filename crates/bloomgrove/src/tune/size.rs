@@ -1,4 +1,4 @@
-//! The size and kind of a filter, from the number of keys and the wanted rate.
+//! The size and layout of a filter for a number of items and a false-positive rate.
 
 use super::math;
 use crate::bits::LINE_BITS;
@@ -6,42 +6,42 @@ use crate::hash::Family;
 use crate::hash::prime::first_prime_from;
 use crate::{Error, Layout, MAX_BITS, MAX_BLOCKED_HASHES, MAX_HASHES, Params};
 
-/// Blocked is recommended while it needs at most this many times the bits.
+/// Blocked is recommended if it needs at most this many times the bits.
 const BLOCKED_WORTH: f64 = 1.10;
-/// One hash less in a standard filter is worth this many times the bits: it
-/// spares a memory access and turns absent keys away sooner.
+/// One hash fewer in a standard filter is worth this many times the bits: it saves a memory access
+/// and rejects absent keys sooner.
 const FEWER_WORTH: f64 = 1.005;
-/// Eight hashes make the fastest blocked filter; worth this many times the bits.
+/// Eight hashes make the fastest blocked filter, which is worth this many times the bits.
 const EIGHT_WORTH: f64 = 1.02;
-/// Two keys with the same digest are a false positive no number of bits can
-/// mend; they may make up this share of the wanted rate.
+/// Two keys with the same digest are a false positive that no number of bits can prevent. Such
+/// collisions may make up this share of the target rate.
 const COLLISION_SHARE: f64 = 0.01;
 
-/// A size and kind of filter, with what to expect of it.
+/// The recommended size and layout of a filter, with its expected false-positive rate.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Recommendation {
-    /// How many keys it is for.
+    /// The number of items it is sized for.
     pub items: u64,
-    /// How many bits.
+    /// The number of bits.
     pub bits: u64,
-    /// How many of them each key sets.
+    /// The number of bits that each key sets.
     pub hashes: u32,
-    /// Where.
+    /// How the bits of a key are laid out.
     pub layout: Layout,
-    /// By which family.
+    /// The hash family.
     pub family: Family,
-    /// How often an absent key is accepted once all keys are in.
+    /// The expected false-positive rate once all items are inserted.
     pub fpr: f64,
-    /// Why this one.
+    /// The reason for the choice.
     pub why: String,
 }
 
 impl Recommendation {
-    /// The parameters of such a filter.
+    /// Returns the parameters of such a filter.
     ///
     /// # Errors
-    /// [`Error::Params`], if the size was changed into an impossible one.
+    /// [`Error::Params`] if the fields were changed to invalid values.
     pub fn params(&self) -> Result<Params, Error> {
         Params::builder(self.bits, self.hashes)
             .layout(self.layout)
@@ -51,16 +51,17 @@ impl Recommendation {
 }
 
 impl Params {
-    /// What [`recommend`] says for `items` keys at false-positive rate `fpr`.
+    /// Returns the parameters that [`recommend`] chooses for `items` items at false-positive rate
+    /// `fpr`.
     ///
     /// # Errors
-    /// [`Error::Unreachable`] when no filter can be that good or that large.
+    /// [`Error::Unreachable`] if no filter is that accurate or that large.
     pub fn for_items(items: u64, fpr: f64) -> Result<Self, Error> {
         recommend(items, fpr)?.params()
     }
 }
 
-/// The filter to take for `items` keys at false-positive rate `fpr`.
+/// Recommends a filter for `items` items at false-positive rate `fpr`.
 ///
 /// ```
 /// let size = bloomgrove::tune::recommend(1_000_000, 1e-4)?;
@@ -71,16 +72,15 @@ impl Params {
 /// ```
 ///
 /// # Errors
-/// [`Error::Unreachable`] when the rate is out of range, or no filter is that large
-/// or that good.
+/// [`Error::Unreachable`] if the rate is out of range, or no filter is that large or that accurate.
 pub fn recommend(items: u64, fpr: f64) -> Result<Recommendation, Error> {
     choose(items, fpr, None, None)
 }
 
-/// As [`recommend`], with layout or family already decided.
+/// Same as [`recommend`], with a given layout or family.
 ///
 /// # Errors
-/// [`Error::Unreachable`], also when the family has too few bits for the rate.
+/// [`Error::Unreachable`], also if the digests of the family are too short for the rate.
 pub fn choose(
     items: u64,
     fpr: f64,
@@ -104,13 +104,13 @@ pub fn choose(
                     if more <= BLOCKED_WORTH {
                         lined.why = format!(
                             "blocked costs {percent:.1} % more bits than standard at this rate, \
-                             and asks the memory once a key instead of up to {} times",
+                             but accesses memory once per key instead of up to {} times",
                             plain.hashes
                         );
                         lined
                     } else {
                         plain.why = format!(
-                            "standard needs the fewest bits; blocked would be faster and cost \
+                            "standard needs the fewest bits; blocked would be faster, but needs \
                              {percent:.1} % more of them"
                         );
                         plain
@@ -130,7 +130,7 @@ pub fn choose(
     Ok(size)
 }
 
-/// How often a filter of this size accepts an absent key once `items` keys are in.
+/// Returns the false-positive rate of a filter of this size once `items` items are inserted.
 pub fn expected_fpr(layout: Layout, bits: u64, hashes: u32, items: u64) -> f64 {
     match layout {
         Layout::Standard => math::standard_fpr(bits, hashes, items),
@@ -138,9 +138,9 @@ pub fn expected_fpr(layout: Layout, bits: u64, hashes: u32, items: u64) -> f64 {
     }
 }
 
-/// How often a filter of which so many bits are set accepts an absent key. Of the blocked layout as
-/// if its lines were filled by chance: [`Filter::expected_fpr`](crate::Filter::expected_fpr)
-/// looks at them.
+/// Returns the false-positive rate of a filter with `ones` bits set. For the blocked layout this
+/// assumes that its lines are filled at random;
+/// [`Filter::expected_fpr`](crate::Filter::expected_fpr) inspects them.
 pub fn fpr_of_ones(params: &Params, ones: u64) -> f64 {
     let (bits, hashes) = (params.bits(), params.hashes());
     let fill = params.fill(ones);
@@ -153,9 +153,8 @@ pub fn fpr_of_ones(params: &Params, ones: u64) -> f64 {
     }
 }
 
-/// A number of items to size a filter for: the next of few steps, up to a quarter more than asked.
-/// Filters of many sets then have few different sizes, as a mixed
-/// [`Index`](crate::index::Index) wants.
+/// Rounds a number of items up to the next of a few steps, by at most a quarter. The filters of
+/// many sets then have few distinct sizes, which suits a mixed [`Index`](crate::index::Index).
 pub fn step(items: u64) -> u64 {
     const LEAST: u64 = 32;
     if items <= LEAST {
@@ -165,7 +164,7 @@ pub fn step(items: u64) -> u64 {
     items.checked_next_multiple_of(quarter).unwrap_or(items)
 }
 
-/// The smallest standard filter.
+/// Returns the smallest standard filter.
 ///
 /// # Errors
 /// [`Error::Unreachable`].
@@ -182,12 +181,12 @@ pub fn standard(items: u64, fpr: f64) -> Result<Recommendation, Error> {
     let (hashes, bits) = sizes
         .into_iter()
         .find(|(_, bits)| *bits <= least * FEWER_WORTH)
-        .expect("the least is among them");
+        .expect("the smallest is among them");
     sized(items, hashes, bits, fpr)
 }
 
-/// The smallest standard filter with this number of hash functions, of a family that has enough
-/// bits.
+/// Returns the smallest standard filter with this number of hash functions, for a family whose
+/// digests are long enough.
 pub fn standard_with(items: u64, hashes: u32, fpr: f64) -> Result<Recommendation, Error> {
     check_target(items, fpr)?;
     let mut size = sized(items, hashes, math::standard_bits(items, hashes, fpr), fpr)?;
@@ -197,7 +196,7 @@ pub fn standard_with(items: u64, hashes: u32, fpr: f64) -> Result<Recommendation
 
 fn sized(items: u64, hashes: u32, bits: f64, fpr: f64) -> Result<Recommendation, Error> {
     let mut bits = whole_words(bits, items)?;
-    // The formula is an approximation for small filters: grow until it holds.
+    // The formula is an approximation for small filters: grow until the rate is met.
     while math::standard_fpr(bits, hashes, items) > fpr {
         bits = whole_words(bits as f64 + 1.0, items)?;
     }
@@ -212,8 +211,7 @@ fn sized(items: u64, hashes: u32, bits: f64, fpr: f64) -> Result<Recommendation,
     })
 }
 
-/// The blocked filter to take: the smallest, unless one with eight hashes is
-/// nearly as small.
+/// Returns the best blocked filter: the smallest, unless one with eight hashes is nearly as small.
 ///
 /// # Errors
 /// [`Error::Unreachable`].
@@ -222,7 +220,7 @@ pub fn blocked(items: u64, fpr: f64) -> Result<Recommendation, Error> {
     let floor = math::optimal_bits(items, fpr).max(1.0) as u64;
     let smallest = |hashes: u32| -> Option<(u64, u32)> {
         let good = |lines: u64| math::blocked_fpr(lines * LINE_BITS, hashes, items) <= fpr;
-        // It takes at least the bits of the best standard filter, and mostly few more.
+        // It needs at least the bits of the best standard filter, and usually few more.
         let most_lines = MAX_BITS / LINE_BITS;
         let mut low = floor / LINE_BITS;
         let mut high = (low + 1).min(most_lines);
@@ -243,7 +241,7 @@ pub fn blocked(items: u64, fpr: f64) -> Result<Recommendation, Error> {
         }
         Some((high * LINE_BITS, hashes))
     };
-    // The best k is that of the standard layout, or a little less.
+    // The best k is that of the standard layout, or slightly less.
     let most = MAX_BLOCKED_HASHES;
     let best_guess = (math::optimal_hashes(fpr).round().max(1.0) as u32).min(most);
     let around = best_guess.saturating_sub(2).max(1)..=(best_guess + 2).min(most);
@@ -253,8 +251,8 @@ pub fn blocked(items: u64, fpr: f64) -> Result<Recommendation, Error> {
             .min()
             .ok_or_else(|| Error::Unreachable {
                 what: format!(
-                    "no blocked filter holds {items} items at a false-positive rate of {fpr:e}: \
-                 take the standard layout"
+                    "no blocked filter of {items} items has a false-positive rate of {fpr:e}; \
+                     use the standard layout"
                 ),
             })?;
     if let Some((eight, _)) = smallest(8)
@@ -269,17 +267,17 @@ pub fn blocked(items: u64, fpr: f64) -> Result<Recommendation, Error> {
         layout: Layout::Blocked,
         family: Family::Xxh3,
         fpr: math::blocked_fpr(bits, hashes, items),
-        why: "one memory access a key".into(),
+        why: "one memory access per key".into(),
     })
 }
 
-/// The seed's own proposal (section 6): three hashes, and as many bits as the
+/// Returns the size that the paper proposes (section 6): three hashes, and as many bits as the
 /// first prime that is at least three times the number of records.
 ///
-/// Its rate is about (1 - 1/e)^3 = 25 %, whatever the number of records.
+/// Its false-positive rate is about (1 - 1/e)^3 = 25 %, for any number of records.
 ///
 /// # Errors
-/// [`Error::Unreachable`] for no records, or more than a filter can hold.
+/// [`Error::Unreachable`] for 0 records, or more than a filter can contain.
 pub fn first_prime(records: u64) -> Result<Recommendation, Error> {
     const HASHES: u32 = 3;
     check_target(records, 0.5)?;
@@ -299,21 +297,21 @@ pub fn first_prime(records: u64) -> Result<Recommendation, Error> {
     })
 }
 
-/// That some filter could hold so many items at such a rate.
+/// Checks that a filter can contain this many items at this false-positive rate.
 ///
 /// # Errors
-/// [`Error::Unreachable`], saying why not.
+/// [`Error::Unreachable`] with the reason why not.
 pub fn check_target(items: u64, fpr: f64) -> Result<(), Error> {
     let what = if items == 0 {
-        "for 0 items: say how many keys it will hold, at least 1".into()
+        "0 items; give the number of keys that it will contain, at least 1".into()
     } else if !(fpr > 0.0 && fpr < 1.0) {
         format!(
-            "a false-positive rate of {fpr}: it must be above 0 and below 1 (0.01 is one in a hundred)"
+            "the false-positive rate is {fpr}; it must be above 0 and below 1 (0.01 is one in a hundred)"
         )
     } else if math::optimal_hashes(fpr) > f64::from(MAX_HASHES) {
         format!(
             "a false-positive rate of {fpr:e} needs more than {MAX_HASHES} hashes; \
-             the lowest is about {:.1e}",
+             the lowest possible rate is about {:.1e}",
             0.5f64.powi(MAX_HASHES as i32)
         )
     } else {
@@ -324,11 +322,11 @@ pub fn check_target(items: u64, fpr: f64) -> Result<(), Error> {
 
 fn too_many(items: u64) -> Error {
     Error::Unreachable {
-        what: format!("{items} items need more than {MAX_BITS} bits, the most a filter can have"),
+        what: format!("{items} items need more than {MAX_BITS} bits, the maximum of a filter"),
     }
 }
 
-/// How often a key collides with one of `items` in all bits of its digest.
+/// Returns the probability that a key collides with one of `items` in all bits of its digest.
 fn collision_rate(items: u64, digest_bits: u32) -> f64 {
     items as f64 * 0.5f64.powi(digest_bits as i32)
 }
@@ -340,8 +338,8 @@ fn check_family(items: u64, fpr: f64, family: Family) -> Result<Family, Error> {
             return Err(Error::Unreachable {
                 what: format!(
                     "{} tells keys apart by {bits} bits, and with {items} items one absent key in \
-                     {:.1e} would share all of them with a present one: too often for a rate of \
-                     {fpr:e}; take a family of 128 bits (xxh3-128)",
+                     {:.1e} would have the same digest as an item: too many for a rate of \
+                     {fpr:e}; use a family with 128 bits (xxh3-128)",
                     family.name(),
                     1.0 / collisions
                 ),
@@ -351,19 +349,19 @@ fn check_family(items: u64, fpr: f64, family: Family) -> Result<Family, Error> {
     Ok(family)
 }
 
-/// The family for so many items at such a rate; and why, if it is not the usual one.
+/// Returns the family for this number of items and rate, and the reason if it is not the default.
 pub fn default_family(items: u64, fpr: f64) -> (Family, Option<&'static str>) {
     if check_family(items, fpr, Family::Xxh3).is_ok() {
         (Family::Xxh3, None)
     } else {
         (
             Family::Xxh3Wide,
-            Some("hashes of 128 bits, because 64 cannot tell that many keys apart at this rate"),
+            Some("128-bit hashes, because 64 bits cannot tell that many keys apart at this rate"),
         )
     }
 }
 
-/// Bits rounded up to whole words.
+/// Rounds bits up to whole words.
 fn whole_words(bits: f64, items: u64) -> Result<u64, Error> {
     if bits.is_nan() || bits > MAX_BITS as f64 {
         return Err(too_many(items));

@@ -1,14 +1,14 @@
-//! Changes of an index in a file: those of the [`Index`], one by one.
+//! Changes to an index in a file: those of [`Index`], one by one.
 //!
-//! An [`IndexFile`] does not hand its index out to be changed. Two of them could be swapped, and a
-//! commit would then write where the filters lie in the other file.
+//! An [`IndexFile`] does not give mutable access to its index. Otherwise two of them could be
+//! swapped, and a commit would then record the places of filters in the wrong file.
 
 use super::IndexFile;
 use crate::index::{Duplicates, Index, SetId, Shape};
 use crate::{Error, Filter, Key};
 
 impl IndexFile {
-    /// As [`Index::add`].
+    /// Same as [`Index::add`].
     pub fn add<S: AsRef<[u64]>>(
         &mut self,
         name: impl AsRef<[u8]>,
@@ -17,7 +17,7 @@ impl IndexFile {
         self.index.add(name, filter)
     }
 
-    /// As [`Index::add_tagged`].
+    /// Same as [`Index::add_tagged`].
     pub fn add_tagged<S: AsRef<[u64]>>(
         &mut self,
         name: impl AsRef<[u8]>,
@@ -27,7 +27,7 @@ impl IndexFile {
         self.index.add_tagged(name, tag, filter)
     }
 
-    /// As [`Index::add_slice`].
+    /// Same as [`Index::add_slice`].
     pub fn add_slice<S: AsRef<[u64]>>(
         &mut self,
         name: impl AsRef<[u8]>,
@@ -37,17 +37,17 @@ impl IndexFile {
         self.index.add_slice(name, slice, filter)
     }
 
-    /// As [`Index::remove`].
+    /// Same as [`Index::remove`].
     pub fn remove(&mut self, name: impl AsRef<[u8]>) -> Result<SetId, Error> {
         self.index.remove(name)
     }
 
-    /// As [`Index::expire`].
+    /// Same as [`Index::expire`].
     pub fn expire(&mut self, before: u64) -> Result<usize, Error> {
         self.index.expire(before)
     }
 
-    /// As [`Index::replace`].
+    /// Same as [`Index::replace`].
     pub fn replace<S: AsRef<[u64]>>(
         &mut self,
         name: impl AsRef<[u8]>,
@@ -56,7 +56,7 @@ impl IndexFile {
         self.index.replace(name, filter)
     }
 
-    /// As [`Index::rename`].
+    /// Same as [`Index::rename`].
     pub fn rename(
         &mut self,
         name: impl AsRef<[u8]>,
@@ -65,7 +65,7 @@ impl IndexFile {
         self.index.rename(name, new)
     }
 
-    /// As [`Index::set_tag`].
+    /// Same as [`Index::set_tag`].
     pub fn set_tag(
         &mut self,
         name: impl AsRef<[u8]>,
@@ -74,7 +74,7 @@ impl IndexFile {
         self.index.set_tag(name, tag)
     }
 
-    /// As [`Index::update`].
+    /// Same as [`Index::update`].
     pub fn update<S: AsRef<[u64]>>(
         &mut self,
         name: impl AsRef<[u8]>,
@@ -83,7 +83,7 @@ impl IndexFile {
         self.index.update(name, filter)
     }
 
-    /// As [`Index::insert`].
+    /// Same as [`Index::insert`].
     pub fn insert<K: Key + ?Sized>(
         &mut self,
         name: impl AsRef<[u8]>,
@@ -92,22 +92,22 @@ impl IndexFile {
         self.index.insert(name, key)
     }
 
-    /// As [`Index::merge`]; see also [`merge_in_parts`](Self::merge_in_parts).
+    /// Same as [`Index::merge`]; see also [`merge_in_parts`](Self::merge_in_parts).
     pub fn merge(&mut self, other: &Index, duplicates: Duplicates) -> Result<(), Error> {
         self.index.merge(other, duplicates)
     }
 
-    /// As [`Index::rearrange`].
+    /// Same as [`Index::rearrange`].
     pub fn rearrange(&mut self, shape: Option<Shape>) -> Result<(), Error> {
         self.index.rearrange(shape)
     }
 
-    /// As [`Index::seal`].
+    /// Same as [`Index::seal`].
     pub fn seal(&mut self) -> Result<(), Error> {
         self.index.seal()
     }
 
-    /// As [`Index::set_shape`].
+    /// Same as [`Index::set_shape`].
     pub fn set_shape(&mut self, shape: Option<Shape>) {
         self.index.set_shape(shape);
     }

@@ -9,7 +9,7 @@ use crate::Params;
 use crate::format::Notes;
 use crate::index::Shape;
 
-/// Everything there is to know of an index but its labels and bits.
+/// Everything about an index except its labels and bits.
 #[derive(Debug, PartialEq)]
 pub(super) struct Manifest {
     pub(super) next_id: u64,
@@ -26,42 +26,42 @@ pub(super) struct Manifest {
 pub(super) struct Record {
     pub(super) class: usize,
     pub(super) home: Home,
-    /// Which slots are live; a bit for each.
+    /// Which slots are live, one bit for each.
     pub(super) live: Vec<u64>,
 }
 
-/// Where a segment lies in its file. It does not change as long as the file lives.
+/// The location of a segment in its file. It never changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::index) struct Home {
     pub(super) slots: u64,
-    /// Where the heads of its sections are.
+    /// The offsets of the heads of its sections.
     pub(super) labels: u64,
     pub(super) bits: u64,
     pub(super) packing: Packing,
 }
 
-/// How the bits of a segment lie in their section.
+/// How the bits of a segment are arranged in their section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Packing {
     Loose,
     Flat {
-        /// Words of a row of a full panel, and of the last one.
+        /// The words in a row of a full panel, and of the last one.
         full: u64,
         last: u64,
     },
     Sliced {
-        /// Bits of a row of the summary.
+        /// The number of bits in a row of the summary.
         stride: u64,
     },
     Sealed {
         codes: u64,
-        /// Words.
+        /// In words.
         overflow: u64,
     },
 }
 
 impl Packing {
-    /// Its shape and its two numbers, as in the file.
+    /// Returns its shape and its two numbers, as in the file.
     fn fields(self) -> (Shape, u64, u64) {
         match self {
             Packing::Loose => (Shape::Loose, 0, 0),
@@ -109,7 +109,7 @@ struct FixedRecord {
     bits: U64,
     first: U64,
     second: U64,
-    /// 0 if all slots are live, or one for each 64 slots.
+    /// 0 if all slots are live, otherwise one for each 64 slots.
     live_words: U64,
 }
 
@@ -129,7 +129,7 @@ fn shape(number: u32) -> Option<Shape> {
     Shape::ALL.into_iter().find(|&shape| code(shape) == number)
 }
 
-/// A bit for each of `slots` slots.
+/// Returns a set bit for each of `slots` slots.
 pub(super) fn all_live(slots: u64) -> Vec<u64> {
     let mut live = vec![!0; slots.div_ceil(64) as usize];
     if !slots.is_multiple_of(64)
@@ -188,11 +188,11 @@ impl Manifest {
         let mixed = match fixed.mixed.get() {
             0 => false,
             1 => true,
-            _ => return Err("it is neither mixed nor not".into()),
+            _ => return Err("invalid value for mixed".into()),
         };
         let wanted = match fixed.fixed.get() {
             ANY_SHAPE => None,
-            number => Some(shape(number).ok_or("unknown layout")?),
+            number => Some(shape(number).ok_or("unknown shape")?),
         };
         let mut classes: Vec<Params> = Vec::new();
         let mut known = HashSet::new();
@@ -205,16 +205,17 @@ impl Manifest {
             classes.push(params);
         }
         if !mixed && classes.len() != 1 {
-            return Err("an index that is not mixed has one class".into());
+            return Err("an index that is not mixed must have one class".into());
         }
         let mut segments = Vec::new();
         for _ in 0..fixed.segments.get() {
             segments.push(record(&mut rest, classes.len())?);
         }
         let notes = cut(&mut rest, fixed.notes_len.get())?;
-        let notes = Notes::from_bytes(notes).ok_or("its notes are not sorted lines name=value")?;
+        let notes = Notes::from_bytes(notes)
+            .ok_or("its notes are not a sorted list of name=value lines")?;
         if !rest.is_empty() {
-            return Err("there are bytes behind its end".into());
+            return Err("there are bytes after its end".into());
         }
         Ok(Self {
             next_id: fixed.next_id.get(),
@@ -232,11 +233,11 @@ fn record(rest: &mut &[u8], classes: usize) -> Result<Record, String> {
     let fixed: FixedRecord = take(rest)?;
     let class = fixed.class.get() as usize;
     if class >= classes {
-        return Err("a segment is of no class".into());
+        return Err("a segment belongs to an unknown class".into());
     }
     let slots = fixed.slots.get();
-    // Labels have at least a byte each, so that a small file cannot claim many: checked
-    // against them later, before anything is made of this number.
+    // Each label takes at least a byte, so a small file cannot claim many. The number is checked
+    // against the labels later, before anything is allocated for it.
     let words = fixed.live_words.get();
     let live = if words == 0 {
         Vec::new()
@@ -246,13 +247,13 @@ fn record(rest: &mut &[u8], classes: usize) -> Result<Record, String> {
         let live: Vec<u64> = words.map(|word| u64::from_le_bytes(*word)).collect();
         let used = slots % 64;
         if used != 0 && live.last().is_some_and(|last| last >> used != 0) {
-            return Err("a slot behind the last is live".into());
+            return Err("a slot beyond the last is live".into());
         }
         live
     } else {
-        return Err("there is not a live bit for each slot".into());
+        return Err("the number of live bits does not match the slots".into());
     };
-    let shape = shape(fixed.shape.get()).ok_or("unknown layout")?;
+    let shape = shape(fixed.shape.get()).ok_or("unknown shape")?;
     let home = Home {
         slots,
         labels: fixed.labels.get(),
@@ -263,7 +264,7 @@ fn record(rest: &mut &[u8], classes: usize) -> Result<Record, String> {
 }
 
 fn take<T: FromBytes>(rest: &mut &[u8]) -> Result<T, String> {
-    let (value, after) = T::read_from_prefix(rest).map_err(|_| "it is cut off")?;
+    let (value, after) = T::read_from_prefix(rest).map_err(|_| "it is truncated")?;
     *rest = after;
     Ok(value)
 }
@@ -272,7 +273,7 @@ fn cut<'a>(rest: &mut &'a [u8], len: u64) -> Result<&'a [u8], String> {
     let parts = usize::try_from(len)
         .ok()
         .and_then(|len| rest.split_at_checked(len));
-    let (part, after) = parts.ok_or("it is cut off")?;
+    let (part, after) = parts.ok_or("it is truncated")?;
     *rest = after;
     Ok(part)
 }

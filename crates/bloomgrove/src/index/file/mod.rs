@@ -1,19 +1,18 @@
-//! An index on disk: opened through a memory map, changed at its end.
+//! An index on disk: opened as a memory map, changed by appending.
 //!
 //! ```text
 //!   | header | bits | labels | MANIFEST | COMMIT | bits | labels | MANIFEST | COMMIT |
 //!              segment 0                           segment 1
 //! ```
 //!
-//! Every [`commit`](IndexFile::commit) writes what is new as a segment, and a manifest that
-//! says which segments make up the index now and which of their slots are live. A crash at
-//! any moment leaves the state of the last commit.
+//! Every [`commit`](IndexFile::commit) writes new filters as a segment, and a manifest that lists
+//! the segments of the index and which of their slots are live. A crash at any time leaves the
+//! state of the last commit.
 //!
-//! Segments would become many, so a commit writes the small ones at the end together with
-//! the new one: each is kept at least twice as large as all behind it, which makes O(log N)
-//! of them and writes each filter O(log N) times. What is no longer used stays in the file
-//! until it is more than what is used; then the file is written anew, and replaced as a
-//! whole.
+//! To keep the number of segments low, a commit merges the small ones at the end with the new one:
+//! each is kept at least twice as large as all that follow it. This results in O(log N) segments,
+//! and each filter is written O(log N) times. Data that is no longer used stays in the file until
+//! it exceeds the data in use. Then the file is rewritten and atomically replaced.
 
 mod change;
 mod manifest;
@@ -36,15 +35,15 @@ use super::{Class, Duplicates, Index, Set, fresh_epoch};
 use crate::format::{Content, Growing, Origin, Writer, lock_target};
 use crate::{Error, Filter};
 
-/// Below this size nobody minds what is no longer used.
+/// Below this size, unused data does not matter.
 const SMALL_FILE: u64 = 1 << 20;
-/// Nobody else may write to an index that nobody named: it would not be trusted.
+/// An implicit index must not be writable by others, or it would not be trusted.
 const PRIVATE: u32 = 0o755;
-/// Around the two sections of a segment.
+/// The padding around the two sections of a segment.
 const PADDING: u64 = 2 * 4096;
 
-/// An index in a file, to be changed. It answers as the [`Index`] it holds, and has its changes; what
-/// has been changed is in the file, and safe there, after [`commit`](Self::commit).
+/// An index in a file that can be changed. It can be queried and changed like an [`Index`]. Changes
+/// are durable after [`commit`](Self::commit).
 ///
 /// ```
 /// use bloomgrove::{Filter, Params};
@@ -65,7 +64,8 @@ const PADDING: u64 = 2 * 4096;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// The index itself cannot be taken out or put in: what a commit writes of it holds for this file only.
+/// The index itself cannot be moved out or replaced, because what a commit writes is only valid for
+/// this file.
 ///
 /// ```compile_fail,E0596
 /// # use bloomgrove::index::IndexFile;
@@ -88,24 +88,23 @@ impl Deref for IndexFile {
 }
 
 impl IndexFile {
-    /// Opens an index to be changed, and keeps others from changing it meanwhile. They can
-    /// go on asking it.
+    /// Opens an index for changes, and locks out other writers. Readers are not affected.
     ///
     /// # Errors
-    /// As [`Index::open`]; [`Error::Busy`] while another process has it open to change.
+    /// Same as for [`Index::open`]; [`Error::Busy`] if another process has it open for changes.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         open_from(path.as_ref(), Origin::Named)
     }
 
-    /// Saves an index to a file, whole, and opens that to be changed.
+    /// Saves an index to a file, and opens it for changes.
     ///
     /// # Errors
-    /// As [`Index::save`] and [`open`](Self::open).
+    /// Same as for [`Index::save`] and [`open`](Self::open).
     pub fn create(path: impl AsRef<Path>, index: &Index) -> Result<Self, Error> {
         create_from(path.as_ref(), index, Origin::Named, None)
     }
 
-    /// Whoever calls this holds the lock of the file that is there.
+    /// The caller must hold the lock of the existing file.
     fn write_anew(
         path: &Path,
         index: &Index,
@@ -127,28 +126,28 @@ impl IndexFile {
         Ok(Self { index, file })
     }
 
-    /// The file.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         self.file.path()
     }
 
-    /// How many bytes of filters the next commit has to write at least: they are in memory.
+    /// Returns how many bytes of filters the next commit has to write, at least. They are in
+    /// memory.
     pub fn pending_bytes(&self) -> u64 {
         let pending = self.index.all_segments();
         let pending = pending.filter(|(_, segment)| segment.home().is_none());
         pending.map(|(_, segment)| segment.bytes()).sum()
     }
 
-    /// Writes all changes to the file. When this returns they are on disk, and are there
-    /// after a crash; if it fails, the file is as it was and they are still in memory.
+    /// Writes all changes to the file. They are durable when this returns. If it fails, the file is
+    /// unchanged, and the changes are still in memory.
     ///
     /// # Errors
-    /// [`Error::Io`], naming the file; [`Error::Replaced`] when another program has put
-    /// another file in its place.
+    /// [`Error::Io`] with the path; [`Error::Replaced`] if another program has replaced the file.
     pub fn commit(&mut self) -> Result<(), Error> {
         self.check_current()?;
         for class in &mut self.index.classes {
-            // Empty ones are of no use, and would never go away.
+            // Empty segments are useless and would never be removed.
             let before = class.segments.len();
             class.segments.retain(|segment| segment.len() > 0);
             if class.segments.len() < before {
@@ -156,7 +155,7 @@ impl IndexFile {
             }
         }
         self.index.epoch = fresh_epoch();
-        // There may be no room, or no right, to write it anew: then it just grows.
+        // If there is no space or permission to rewrite the file, it just grows.
         if self.is_wasteful() && self.compact().is_ok() {
             return Ok(());
         }
@@ -181,8 +180,8 @@ impl IndexFile {
             Ok((manifest, number, end))
         };
         let (manifest, number, end) = append()?;
-        // It is safe now, whatever follows. What cannot be mapped stays in memory, and is
-        // written once more by the next commit.
+        // The changes are durable now, whatever follows. What cannot be mapped stays in memory, and
+        // is written again by the next commit.
         let _ = self
             .file
             .advance(end, number)
@@ -190,8 +189,7 @@ impl IndexFile {
         Ok(())
     }
 
-    /// That nobody has put another file in the place of this one, where our changes would
-    /// never be seen.
+    /// Checks that the file has not been replaced: otherwise our changes would never be seen.
     fn check_current(&self) -> Result<(), Error> {
         match self.file.is_current() {
             true => Ok(()),
@@ -199,11 +197,11 @@ impl IndexFile {
         }
     }
 
-    /// Adds all sets of another index, with a commit whenever `budget` bytes have come
-    /// together: of any size. A set that is new here gets the tag that `tag` makes for it.
+    /// Adds all sets of another index, of any size, with a commit for every `budget` bytes. A set
+    /// that is new here gets the tag that `tag` returns for it.
     ///
     /// # Errors
-    /// As [`Index::merge`] and [`commit`](Self::commit). Sets that were committed stay.
+    /// Same as for [`Index::merge`] and [`commit`](Self::commit). Sets that were committed stay.
     pub fn merge_in_parts(
         &mut self,
         other: &Index,
@@ -226,8 +224,8 @@ impl IndexFile {
         Ok(())
     }
 
-    /// Puts the segments that were just written in the place of those in memory, behind the
-    /// `kept` ones of each class.
+    /// Replaces segments in memory by those that were just written, after the `kept` ones of each
+    /// class.
     fn take_in(&mut self, manifest: Manifest, kept: &[usize]) -> Result<(), Error> {
         for (c, class) in self.index.classes.iter_mut().enumerate() {
             let records = manifest.segments.iter().filter(|record| record.class == c);
@@ -237,8 +235,8 @@ impl IndexFile {
             let opened: Vec<Segment> = opened.collect::<Result<_, _>>()?;
             class.segments.truncate(kept[c]);
             class.segments.extend(opened);
-            // Only these have moved: with very many sets, finding all names again would take
-            // far longer than the commit.
+            // Only these have moved. With very many sets, rebuilding the directory would take far
+            // longer than the commit.
             let Some(directory) = self.index.directory.get_mut() else {
                 continue;
             };
@@ -257,11 +255,11 @@ impl IndexFile {
         Ok(())
     }
 
-    /// Writes the file anew, with one segment for each class (and the sealed ones), and
-    /// without what is no longer used. Whoever has the old one open can go on asking it.
+    /// Rewrites the file with one segment for each class (and the sealed ones), and without unused
+    /// data. Processes that have the old file open can continue to query it.
     ///
     /// # Errors
-    /// [`Error::Io`], naming the file, and [`Error::Replaced`]. The file is then as it was.
+    /// [`Error::Io`] with the path, and [`Error::Replaced`]. The file is then unchanged.
     pub fn compact(&mut self) -> Result<(), Error> {
         self.check_current()?;
         let origin = self.file.origin();
@@ -269,14 +267,14 @@ impl IndexFile {
         Ok(())
     }
 
-    /// Whether more of the file is out of use than in use.
+    /// Returns whether more of the file is unused than used.
     fn is_wasteful(&self) -> bool {
         let used: u64 = self
             .index
             .all_segments()
             .filter(|(_, segment)| segment.home().is_some())
             .map(|(_, segment)| {
-                // What is dead in a segment is as good as gone.
+                // Slots that are not live count as unused.
                 let all = segment.bytes() + segment.labels().bytes();
                 let share = segment.len() as f64 / segment.slot_count().max(1) as f64;
                 (all as f64 * share) as u64 + PADDING
@@ -286,17 +284,18 @@ impl IndexFile {
     }
 }
 
-/// As [`IndexFile::open`]. An index that nobody named ([`Origin::Implicit`]) lies where a
-/// program always looks, beside data that may have come from anywhere: links are not
-/// followed, and a file that others own, can write to or have under another name is refused.
+/// Same as [`IndexFile::open`]. An implicit index ([`Origin::Implicit`]) is one that a program
+/// looks for by default, next to data that may have come from anywhere. For such an index, links
+/// are not followed, and a file that other users own or can write to, or that has other hard links,
+/// is rejected.
 pub fn open_from(path: &Path, origin: Origin) -> Result<IndexFile, Error> {
     let file = Growing::open_to_change(path, Content::Index, origin)?;
     let index = Index::of(&file).map_err(Error::in_file(path))?;
     Ok(IndexFile { index, file })
 }
 
-/// As [`IndexFile::create`], for nobody whom this mode (as of `chmod`) does not let
-/// read: an index tells much of its sets. Nobody else can write to one that nobody named.
+/// Same as [`IndexFile::create`], readable only by the users to whom this mode (as of `chmod`)
+/// grants it, since an index reveals much about its sets. Others cannot write to an implicit index.
 pub fn create_from(
     path: &Path,
     index: &Index,
@@ -311,18 +310,18 @@ pub fn create_from(
     IndexFile::write_anew(path, index, origin, mode)
 }
 
-/// Lets nobody read or write the file from now on whom this mode does not let.
+/// Denies access to all users to whom this mode does not grant it.
 ///
 /// # Errors
-/// [`Error::Io`], naming the file.
+/// [`Error::Io`] with the path.
 #[cfg(unix)]
 pub fn restrict(file: &IndexFile, mode: u32) -> Result<(), Error> {
     file.file.restrict(mode)
 }
 
 impl Class {
-    /// How many segments stay where they are in the file: the rest is written together, so
-    /// that each is at least twice as large as all behind it.
+    /// Returns how many segments stay where they are in the file. The rest is merged, so that each
+    /// is at least twice as large as all that follow it.
     fn kept(&self) -> usize {
         let in_file = |segment: &Segment| segment.home().is_some();
         let mut kept = self.segments.iter().take_while(|s| in_file(s)).count();
@@ -332,7 +331,7 @@ impl Class {
         let mut behind: usize = self.segments[kept..].iter().map(Segment::len).sum();
         while kept > 0 {
             let last = &self.segments[kept - 1];
-            // A sealed one stays as it is.
+            // A sealed segment stays unchanged.
             if last.shape() == Shape::Sealed || last.len() >= 2 * behind {
                 break;
             }

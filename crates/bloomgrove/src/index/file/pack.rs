@@ -1,7 +1,7 @@
-//! Segments on their way to and from a file.
+//! Writing segments to a file, and opening them.
 //!
-//! Filters go in one after the other, and at most 64 of them (of a flat segment: one panel)
-//! are in memory: an index of any size can be written.
+//! Filters are written one after the other, with at most 64 of them (of a flat segment: one panel)
+//! in memory, so an index of any size can be written.
 //!
 //! ```text
 //!   loose    filter | filter | ...                        each padded to whole lines
@@ -23,12 +23,12 @@ use crate::index::segment::Segment;
 use crate::index::sliced::{Sliced, Summary};
 use crate::{Error, Params};
 
-/// Words that a part takes in the file.
+/// Returns the number of words that a part takes in the file.
 fn padded(words: usize) -> usize {
     words.next_multiple_of(LINE_WORDS)
 }
 
-/// Writes the live filters of segments as one, in this layout. Returns where it is.
+/// Writes the live filters of segments as one segment in this shape, and returns its location.
 pub(super) fn write<W: Durable>(
     writer: &mut Writer<W>,
     params: &Params,
@@ -40,7 +40,7 @@ pub(super) fn write<W: Durable>(
         Shape::Flat => write_flat(writer, params, segments)?,
         Shape::Sliced => write_sliced(writer, params, segments)?,
         Shape::Sealed => match segments {
-            // Sealed already, and all of it in use: as it is.
+            // Already sealed, and all of it in use: copied unchanged.
             [segment] if segment.len() == segment.slot_count() => match segment.body() {
                 Body::Sealed(body) => write_sealed(writer, body)?,
                 _ => write_sealed(writer, &seal(params, segments)?)?,
@@ -86,7 +86,7 @@ fn write_sealed<W: Durable>(writer: &mut Writer<W>, body: &Sealed) -> Written {
     Ok((head, Packing::Sealed { codes, overflow }))
 }
 
-/// Seals the live filters of segments: in memory, but only what is not empty.
+/// Seals the live filters of segments in memory, which takes room only for nonempty words.
 fn seal(params: &Params, segments: &[&Segment]) -> Result<Sealed, Error> {
     let slots = segments.iter().enumerate();
     let slots = slots.flat_map(|(s, segment)| segment.slots().map(move |slot| (s, slot)));
@@ -108,7 +108,7 @@ fn seal(params: &Params, segments: &[&Segment]) -> Result<Sealed, Error> {
     })
 }
 
-/// Where the head of the section is, and how it is packed.
+/// The offset of the section's head, and how the section is packed.
 type Written = Result<(u64, Packing), Error>;
 
 fn each_filter(
@@ -125,7 +125,7 @@ fn append_padded<W: Durable>(writer: &mut Writer<W>, words: &[u64]) -> Result<()
     writer.append_words(&[0; LINE_WORDS][..padded(words.len()) - words.len()])
 }
 
-/// About how many bytes the filters of segments take.
+/// Estimates the size of the filters of segments in bytes.
 fn size(params: &Params, segments: &[&Segment]) -> u64 {
     let filters: usize = segments.iter().map(|segment| segment.len()).sum();
     padded(params.words()) as u64 * 8 * filters as u64
@@ -143,7 +143,7 @@ fn write_loose<W: Durable>(
     Ok((head, Packing::Loose))
 }
 
-/// 64 filters at a time, as blocks.
+/// Collects filters into blocks of 64.
 struct Blocks {
     words: usize,
     arrays: Words,
@@ -161,7 +161,7 @@ impl Blocks {
         })
     }
 
-    /// Takes a filter; the block, if it is full with it.
+    /// Adds a filter. Returns the block if it is now full.
     fn push(&mut self, filter: &[u64]) -> Option<&[u64]> {
         self.arrays.as_mut()[self.filled * self.words..][..self.words].copy_from_slice(filter);
         self.filled += 1;
@@ -172,7 +172,7 @@ impl Blocks {
         }
     }
 
-    /// The block of what is left, if anything is.
+    /// Returns the last block, if it is not empty.
     fn finish(&mut self) -> Option<&[u64]> {
         if self.filled == 0 {
             return None;
@@ -247,7 +247,7 @@ fn write_flat<W: Durable>(
     Ok((head, panels_of(rows, total)))
 }
 
-/// How `blocks` blocks of 64 filters lie in panels.
+/// Returns how `blocks` blocks of 64 filters are divided into panels.
 fn panels_of(rows: usize, blocks: usize) -> Packing {
     let full = flat::widest(rows) as u64;
     let last = match blocks {
@@ -257,7 +257,7 @@ fn panels_of(rows: usize, blocks: usize) -> Packing {
     Packing::Flat { full, last }
 }
 
-/// The segment a record speaks of, in the mapped file.
+/// Opens the segment that a record describes, in the mapped file.
 pub(super) fn open(file: &Growing, params: &Params, record: &Record) -> Result<Segment, Error> {
     let Home {
         slots,
@@ -275,7 +275,7 @@ pub(super) fn open(file: &Growing, params: &Params, record: &Record) -> Result<S
         .iter()
         .any(|label| label.ones() > params.bits())
     {
-        let what = "a label claims more bits than a filter has";
+        let what = "a label counts more bits than a filter has";
         return Err(Error::corrupt(
             Kind::Labels.name(),
             record.home.labels,
@@ -334,7 +334,7 @@ pub(super) fn open(file: &Growing, params: &Params, record: &Record) -> Result<S
         }
     };
     if !parts.is_done() {
-        return Err(corrupt("there are words behind its last part"));
+        return Err(corrupt("there are words after its last part"));
     }
     let live = if record.live.is_empty() {
         all_live(slots as u64)
@@ -359,7 +359,7 @@ impl Parts {
         Some(Store::Mapped(part))
     }
 
-    /// A part without padding, which is the last.
+    /// Returns the last part, which has no padding.
     fn next_exactly(&mut self, len: usize) -> Option<Store> {
         let part = self.words.part(self.at, len)?;
         self.at = self.at.checked_add(len)?;

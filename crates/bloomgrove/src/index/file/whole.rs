@@ -1,4 +1,4 @@
-//! Whole indexes: opened, saved and verified.
+//! Opening, saving and verifying whole indexes.
 
 use std::io::Write;
 use std::path::Path;
@@ -13,13 +13,13 @@ use crate::index::segment::Segment;
 use crate::index::{Class, Index, planner};
 
 impl Index {
-    /// Opens an index where it lies, whatever its size, without reading its bits: they come
-    /// in as they are asked for. Everything else is checked.
+    /// Opens an index of any size as a memory map. The bits are not read now, but when they are
+    /// needed. Everything else is checked.
     ///
-    /// It can be changed in memory; [`IndexFile`](super::IndexFile) changes the file.
+    /// The index can be changed in memory; to change the file, use [`IndexFile`](super::IndexFile).
     ///
     /// # Errors
-    /// When the file cannot be read, is damaged, or holds something else.
+    /// If the file cannot be read, is damaged, or contains something else.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let file = Growing::open(path.as_ref(), Content::Index, Origin::Named)?;
         Self::of(&file).map_err(Error::in_file(file.path()))
@@ -50,10 +50,10 @@ impl Index {
             .ok()
             .filter(|&sets| sets <= index.sets_and_slices())
             .ok_or_else(|| {
-                Error::corrupt(Kind::Manifest.name(), 0, "it has more sets than filters")
+                Error::corrupt(Kind::Manifest.name(), 0, "there are more sets than filters")
             })?;
         if index.sets().any(|set| set.id().0 >= index.next_id) {
-            let what = "a set has a number that none has yet";
+            let what = "a set has a number that has not been assigned yet";
             return Err(Error::corrupt(Kind::Labels.name(), 0, what));
         }
         index.notes = manifest.notes;
@@ -64,11 +64,11 @@ impl Index {
         self.all_segments().map(|(_, segment)| segment.len()).sum()
     }
 
-    /// Writes the index to a file, replacing it whole or not at all.
+    /// Writes the index to a file, atomically replacing any index there.
     ///
     /// # Errors
-    /// [`Error::Io`], naming the file; [`Error::Busy`] while another process has the index
-    /// that is there open to change. The old file is then as it was.
+    /// [`Error::Io`] with the path; [`Error::Busy`] if another process has the existing index open
+    /// for changes. An existing file is then unchanged.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
         let path = path.as_ref();
         let _nobody_else = lock_target(path, Origin::Named).map_err(Error::in_file(path))?;
@@ -78,7 +78,8 @@ impl Index {
         Ok(())
     }
 
-    /// Writes the bytes that [`save`](Self::save) would write to a file. They are made in memory first.
+    /// Writes the bytes that [`save`](Self::save) would write to a file. They are built in memory
+    /// first.
     ///
     /// ```
     /// # use bloomgrove::{Filter, Params, index::Index};
@@ -95,7 +96,7 @@ impl Index {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Io`] when `out` refuses; [`Error::OutOfMemory`].
+    /// [`Error::Io`] if writing to `out` fails; [`Error::OutOfMemory`].
     pub fn write_to(&self, mut out: impl Write) -> Result<(), Error> {
         let mut writer = Writer::in_memory(Content::Index)?;
         self.write_whole(&mut writer)?;
@@ -103,16 +104,16 @@ impl Index {
             .map_err(Error::io("writing"))
     }
 
-    /// An index from the bytes of a file, every one of them checked. It keeps a copy.
+    /// Reads an index from the bytes of a file, and checks every one of them. It keeps a copy.
     ///
     /// # Errors
-    /// When they are damaged, or those of something else.
+    /// If the bytes are damaged or contain something else.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
         let file = Growing::of_bytes(bytes, Content::Index)?;
         Self::of(&file)
     }
 
-    /// Every class as one segment, and the commit.
+    /// Writes each class as one segment, and commits.
     pub(super) fn write_whole<W: Durable>(&self, writer: &mut Writer<W>) -> Result<u64, Error> {
         let mut records = Vec::new();
         for (c, class) in self.classes.iter().enumerate() {
@@ -123,7 +124,7 @@ impl Index {
         writer.commit(0, &manifest.to_bytes())
     }
 
-    /// Writes segments together, the sealed ones each by itself.
+    /// Writes segments merged into one, except for sealed ones, which stay separate.
     pub(super) fn write_segments<W: Durable>(
         &self,
         writer: &mut Writer<W>,
@@ -173,8 +174,8 @@ impl Index {
     }
 }
 
-/// As [`Index::open`], after reading the whole file and checking every sum: a disk
-/// that has lost bits can make a present key look absent.
+/// Same as [`Index::open`], but reads the whole file and verifies every checksum: if a disk has
+/// lost bits, a key in a set can appear absent.
 pub fn open_checked(path: &Path, origin: Origin) -> Result<Index, Error> {
     let file = Growing::open(path, Content::Index, origin)?;
     let open = || {
@@ -184,7 +185,7 @@ pub fn open_checked(path: &Path, origin: Origin) -> Result<Index, Error> {
     open().map_err(Error::in_file(file.path()))
 }
 
-/// The part of `verify` that knows indexes.
+/// The part of `verify` that is specific to indexes.
 pub(crate) fn check_file(path: &Path) -> Result<Report, Error> {
     let file = Growing::open(path, Content::Index, Origin::Named)?;
     let check = || {
@@ -196,7 +197,7 @@ pub(crate) fn check_file(path: &Path) -> Result<Report, Error> {
         }
         let directory = Directory::of(&index);
         if directory.len() != index.len() || directory.filters() != index.sets_and_slices() {
-            let what = "its sets are not as many as it says, or not numbered one by one";
+            let what = "the number of sets is wrong, or two sets have the same number";
             return Err(Error::corrupt(Kind::Manifest.name(), 0, what));
         }
         Ok(report)

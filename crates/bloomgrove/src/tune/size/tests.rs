@@ -77,7 +77,7 @@ fn impossible_targets_say_why() {
         (10, f64::NAN, "above 0"),
         (10, -0.5, "above 0"),
         (10, 1e-300, "hashes"),
-        (u64::MAX, 0.01, "bits, the most"),
+        (u64::MAX, 0.01, "bits, the maximum"),
     ] {
         let message = recommend(items, fpr).unwrap_err().to_string();
         assert!(message.contains(part), "{message:?} should say {part:?}");
@@ -151,7 +151,7 @@ fn golomb_sizes_are_those_of_codes_really_written() {
             (said / real - 1.0).abs() < 0.005,
             "{fpr}: {said} for {real}"
         );
-        // No other parameter does better, but for chance.
+        // No other parameter does better, except by chance.
         for other in [best / 2, best - best / 4, best + 1 + best / 4, best * 2] {
             let other = length(other.max(1)) as f64;
             assert!(real <= other * 1.002, "{fpr}: {real} and {other}");
@@ -161,8 +161,8 @@ fn golomb_sizes_are_those_of_codes_really_written() {
 
 #[test]
 fn compressed_sizes_are_those_of_the_literature() {
-    // H(p) / -ln(1 - p) bits for an item with one hash: always below the standard filter's, and
-    // always above the bound.
+    // H(p) / -ln(1 - p) bits per item with one hash: always below the standard filter, and always
+    // above the bound.
     for fpr in [0.3f64, 0.1, 0.01, 1e-3, 1e-6] {
         let items = 1_000_000;
         let bits = math::standard_bits(items, 1, fpr).round() as u64;
@@ -184,7 +184,7 @@ fn compressed_sizes_are_those_of_the_literature() {
     assert_eq!((math::entropy(0.0), math::entropy(1.0)), (0.0, 0.0));
     assert!((math::entropy(0.5) - 1.0).abs() < 1e-15);
     assert!((math::entropy(0.11) - 0.4999).abs() < 1e-3);
-    // log2(1/p) + 1/ln 2 bits for each one of few.
+    // log2(1/p) + 1/ln 2 bits for each of a few.
     let few = math::entropy(1e-12) / 1e-12;
     assert!(
         (few - (1e12f64.log2() + std::f64::consts::LOG2_E)).abs() < 1e-3,
@@ -194,10 +194,10 @@ fn compressed_sizes_are_those_of_the_literature() {
 
 #[test]
 fn the_blocked_rate_of_one_line_is_that_of_its_load() {
-    // All items in the one line: no mean to take.
+    // All items in the only line: there is no mean to compute.
     let one = math::blocked_fpr(512, 8, 40);
     assert!((one - (1.0 - (63.0f64 / 64.0).powi(40)).powi(8)).abs() < 1e-12);
-    // Far too many items end at once, in a rate of 1.
+    // Far too many items finish at once, with a rate of 1.
     assert_eq!(math::blocked_fpr(1024, 8, u64::MAX), 1.0);
     assert_eq!(math::blocked_fpr(1024, 3, u64::MAX), 1.0);
     assert_eq!(math::blocked_fpr(1024, 11, u64::MAX), 1.0);
