@@ -32,7 +32,7 @@ pub mod format {
     pub use crate::format::writer::Writer;
 }
 
-/// Indexes in files that have no path, or that only some users may read.
+/// Indexes at paths that the user did not give, or with restricted permissions.
 pub mod index {
     pub use crate::format::whole::Origin;
     #[cfg(unix)]
