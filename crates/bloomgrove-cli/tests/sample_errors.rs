@@ -230,7 +230,7 @@ fn wrong_requests_say_what_and_what_to_do() {
         ),
         (
             "reconstruct sevens.grove --namespace 0..9 -o sevens.grove",
-            vec!["this file is a filter", "lost"],
+            vec!["this file is a filter", "would be overwritten"],
         ),
         (
             "reconstruct sevens.grove --namespace 0..9 -o .",

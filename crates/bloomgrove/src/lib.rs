@@ -24,7 +24,7 @@
 //! ```
 //! use bloomgrove::{Filter, Params};
 //!
-//! A million items, a false-positive rate of 1 %.
+//! // A million items, a false-positive rate of 1 %.
 //! let params = Params::for_items(1_000_000, 0.01)?;
 //! let mut filter = Filter::new(params)?;
 //!

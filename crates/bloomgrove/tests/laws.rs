@@ -206,7 +206,7 @@ fn mismatched_parameters_are_an_error_with_both() {
 }
 
 #[test]
-#[should_panic(expected = "other parameters")]
+#[should_panic(expected = "different parameters")]
 fn a_probe_for_other_parameters_is_refused() {
     let one = Params::builder(1024, 4).build().unwrap();
     let two = one.with_bits(2048).unwrap();

@@ -154,7 +154,7 @@ impl<S: AsRef<[u64]>> Filter<S> {
     pub fn contains_probe(&self, probe: &Probe) -> bool {
         assert!(
             probe.is_of(&self.params),
-            "the probe was made with other parameters than the filter"
+            "the probe and the filter have different parameters"
         );
         let words = self.words();
         probe.positions().iter().all(|&p| bits::get(words, p))

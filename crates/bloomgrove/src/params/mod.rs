@@ -13,7 +13,7 @@ use crate::Error;
 use crate::bits::{LANES, LINE_BITS};
 use crate::hash::{Derivation, Family, Key, MAX_HASHES};
 
-/// The largest number of bits in a filter: 32 TiB.
+/// The largest number of bits in a filter: 2^48, which is 32 TiB.
 pub const MAX_BITS: u64 = 1 << 48;
 /// The largest number of hash functions in a blocked filter: two per lane.
 pub const MAX_BLOCKED_HASHES: u32 = 2 * LANES;
@@ -49,11 +49,11 @@ display_as_name!(Layout);
 /// ```
 /// use bloomgrove::{Layout, Params};
 ///
-/// From requirements: a million items at a false-positive rate of 1 %.
+/// // From requirements: a million items at a false-positive rate of 1 %.
 /// let params = Params::for_items(1_000_000, 0.01)?;
 /// assert_eq!(params.layout(), Layout::Blocked);
 ///
-/// From a chosen size.
+/// // From a chosen size.
 /// let params = Params::builder(1 << 20, 7).seed(42).build()?;
 /// assert_eq!((params.bits(), params.hashes()), (1 << 20, 7));
 /// # Ok::<(), bloomgrove::Error>(())

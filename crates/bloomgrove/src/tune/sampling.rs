@@ -18,7 +18,7 @@ use super::math;
 /// ```
 /// use bloomgrove::tune::accuracy;
 ///
-/// A thousand of a million, false-positive rate 0.001: as many false positives as items.
+/// // A thousand of a million, false-positive rate 0.001: as many false positives as items.
 /// assert!((accuracy(1_000_000, 1000, 0.001) - 0.5).abs() < 0.001);
 /// ```
 pub fn accuracy(names: u64, items: u64, fpr: f64) -> f64 {
@@ -35,7 +35,7 @@ pub fn accuracy(names: u64, items: u64, fpr: f64) -> f64 {
 /// the items, and 0 for one that a filter that accepts everything has.
 ///
 /// ```
-/// Table 3 of the sampling paper: ten million names, a thousand items, accuracy 0.9.
+/// // Table 3 of the sampling paper: ten million names, a thousand items, accuracy 0.9.
 /// let bits = bloomgrove::tune::bits_for_accuracy(10_000_000, 1000, 3, 0.9);
 /// assert_eq!(bits.ceil(), 132_933.0);
 /// ```
@@ -58,7 +58,7 @@ pub fn bits_for_accuracy(names: u64, items: u64, hashes: u32, accuracy: f64) -> 
 /// ```
 /// use bloomgrove::raw::tune::leaf_size;
 ///
-/// Ten intersections cost as much as testing 1024 names.
+/// // Ten intersections cost as much as testing 1024 names.
 /// assert_eq!(leaf_size(102.4, 1.0), 1024);
 /// ```
 pub fn leaf_size(intersection: f64, membership: f64) -> u64 {
