@@ -251,8 +251,8 @@ pub fn blocked(items: u64, fpr: f64) -> Result<Recommendation, Error> {
             .min()
             .ok_or_else(|| Error::Unreachable {
                 what: format!(
-                    "no blocked filter of {items} items has a false-positive rate of {fpr:e}; \
-                     use the standard layout"
+                    "the blocked layout cannot reach a false-positive rate of {fpr:e} with {items} \
+                     items; use the standard layout"
                 ),
             })?;
     if let Some((eight, _)) = smallest(8)
