@@ -40,7 +40,7 @@ fn an_index_of_names_is_built_asked_grown_and_described() {
         .run("sample sevens.grove --namespace n.grove --method index --explain")
         .ends(0);
     assert!(set(&by_range).is_superset(&set(&said.out)));
-    assert!(said.err.contains("index: as asked for"), "{}", said.err);
+    assert!(said.err.contains("index: as requested"), "{}", said.err);
 
     // Members beyond the names are found once their names are in.
     shop.write("later.txt", "6999\n7000\n70000\n");
@@ -130,7 +130,7 @@ fn an_index_that_would_help_is_named() {
         .run("reconstruct f.grove --namespace n.grove --explain --count")
         .ends(0);
     assert!(
-        said.err.contains("by the index") && !said.err.contains(hint),
+        said.err.contains("using the index") && !said.err.contains(hint),
         "{}",
         said.err
     );

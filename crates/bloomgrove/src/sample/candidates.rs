@@ -1,14 +1,14 @@
-//! Names that may be members, found without testing any.
+//! Candidates: names that may be members, found without testing each name.
 //!
 //! ```text
-//!   names       all of them
-//!   index       those on set bits, from a `NameIndex`; minus those whose second bit is not set
-//!   inversion   those on set bits, by turning the first affine function round
+//!   names       every name
+//!   index       names on set bits, from a `NameIndex`, minus those whose second bit is clear
+//!   inversion   names on set bits, by inverting the first affine function
 //! ```
 //!
-//! Each can be walked through, for a reconstruction, or drawn from with equal chances, for a
-//! sample. To draw may fail: a range restricts the names, a y has no x, a second bit is not
-//! set. Failing is how chances stay equal, and it is cheap.
+//! Each source can be enumerated, for a reconstruction, or drawn from uniformly, for a sample.
+//! A draw can fail: a range may exclude the name, a value may have no preimage, or a second bit
+//! may be clear. Rejecting such draws keeps the sample uniform, and it is cheap.
 
 use std::ops::Range;
 
@@ -22,15 +22,15 @@ use crate::bits;
 use crate::hash::Inverse;
 use crate::{Error, Family};
 
-/// The ranks that are asked about: of each part of a namespace, a window.
+/// The ranks that a query covers: one window for each part of a namespace.
 #[derive(Debug)]
 pub(super) struct Domain<'n> {
     pub(super) namespace: &'n Namespace,
     windows: Vec<Range<u64>>,
-    /// Whether every name of the namespace is in it.
+    /// Whether the domain contains every name of the namespace.
     whole: bool,
     pub(super) len: u64,
-    /// The integers from the least to the greatest that may be in it; None of texts.
+    /// The range from the least to the greatest integer in the domain; `None` for texts.
     pub(super) span: Option<Range<u64>>,
 }
 
@@ -61,7 +61,7 @@ impl<'n> Domain<'n> {
         &self.windows
     }
 
-    /// Name number `i` of the domain, by its rank in the namespace.
+    /// Returns the rank in the namespace of the domain's name number `i`.
     #[inline]
     fn rank(&self, i: u64) -> u64 {
         if self.whole {
@@ -83,7 +83,7 @@ impl<'n> Domain<'n> {
         self.whole || self.windows.iter().any(|window| window.contains(&rank))
     }
 
-    /// The rank of an integer that is in the domain.
+    /// Returns the rank of an integer, or `None` if it is not in the domain.
     #[inline]
     pub(super) fn rank_of(&self, number: u64) -> Option<u64> {
         self.namespace
@@ -92,7 +92,8 @@ impl<'n> Domain<'n> {
     }
 }
 
-/// The first function of a query's filters, turned round; None if their family is not affine.
+/// Returns the inverse of the first hash function of a query's filters, or `None` if their
+/// family is not affine.
 pub(super) fn inverse_of(query: &Query) -> Option<Inverse> {
     match query.params().family() {
         Family::Affine(functions) => Some(Inverse::of(functions, 0, query.params().bits())),
@@ -100,7 +101,7 @@ pub(super) fn inverse_of(query: &Query) -> Option<Inverse> {
     }
 }
 
-/// Where a [`Sampler`](super::Sampler) draws its candidates from.
+/// The source from which a [`Sampler`](super::Sampler) draws its candidates.
 #[derive(Debug)]
 pub(super) enum Source<'n> {
     Names,
@@ -115,12 +116,13 @@ pub(super) enum Source<'n> {
     },
 }
 
-/// Entries looked up together: the memory is asked for all before the first is read.
+/// Entries looked up together: all of them are prefetched before the first is read.
 const TOGETHER: usize = 32;
 
 impl Source<'_> {
-    /// Tries `looks` times to draw a name, and adds the ranks of those that may be members to
-    /// `found`. Every name of the domain that the query accepts has the same chance each time.
+    /// Tries `looks` times to draw a name, and appends the ranks of those that may be members
+    /// to `found`. In each try, every name of the domain that the query accepts is equally
+    /// likely.
     pub(super) fn draw(
         &self,
         query: &Query,
@@ -165,7 +167,8 @@ impl Source<'_> {
     }
 }
 
-/// Whether a bit is set; a position beyond the last, from a damaged file, is not.
+/// Returns whether a bit is set. A position past the last bit, as in a damaged file, counts as
+/// clear.
 #[inline]
 pub(super) fn is_set(words: &[u64], position: u64) -> bool {
     words
@@ -173,7 +176,7 @@ pub(super) fn is_set(words: &[u64], position: u64) -> bool {
         .is_some_and(|word| word >> (position & 63) & 1 != 0)
 }
 
-/// The buckets of `range` that have a set bit, rising.
+/// Returns the buckets of `range` that have a set bit, in ascending order.
 pub(super) fn live_buckets(
     words: &[u64],
     shift: u32,
@@ -187,33 +190,33 @@ pub(super) fn live_buckets(
         .filter(move |&bucket| range.contains(&bucket) && last.replace(bucket) != Some(bucket))
 }
 
-/// The entries of all buckets with a set bit, drawn from with equal chances.
+/// The entries of all buckets with a set bit, drawn from uniformly.
 ///
 /// ```text
-///   cumulated   0   3   4   9  ...    entries of the groups before
-///   guide       a first guess for each equal share of all entries: one step or two away
+///   cumulated   0   3   4   9  ...    entries in all earlier groups
+///   guide       for each equal share of the entries, a first guess that is one or two steps off
 /// ```
 #[derive(Debug)]
 pub(super) struct Live {
-    /// Buckets to a group: 1, or more if there are so many that memory would be short.
+    /// Buckets per group: 1, or more if one group per bucket would take too much memory.
     group: u64,
     groups: Vec<Group>,
-    /// For each of them, the entries before it.
+    /// The number of entries before each group.
     cumulated: Vec<u64>,
     guide: Vec<u32>,
     total: u64,
 }
 
-/// Buckets of which some are live and have entries.
+/// A group of buckets of which at least one is live and has entries.
 #[derive(Debug)]
 struct Group {
     segment: u32,
     number: u64,
-    /// Of a single bucket: its first entry.
+    /// The first entry, if the group is a single bucket.
     start: u64,
 }
 
-/// An entry that was drawn.
+/// The location of a drawn entry.
 #[derive(Clone, Copy, Default)]
 struct Place {
     segment: usize,
@@ -223,7 +226,7 @@ struct Place {
 
 impl Live {
     pub(super) fn new(index: &NameIndex, query: &Query, memory: u64) -> Self {
-        // 36 bytes a group, by the largest number there can be.
+        // 36 bytes per group, for the largest possible number of groups.
         let most = (memory / 36).max(1024);
         let groups = |group: u64| -> u64 {
             let of = |segment: &Segment| segment.buckets().div_ceil(group).min(query.ones());
@@ -269,7 +272,8 @@ impl Live {
         self.total += entries.end - entries.start;
     }
 
-    /// For each of as many equal shares as there are groups, the group its first entry is in.
+    /// For each of as many equal shares as there are groups, finds the group of its first
+    /// entry.
     fn guesses(&self) -> Vec<u32> {
         let shares = self.groups.len() as u64;
         let mut at = 0;
@@ -289,7 +293,7 @@ impl Live {
             .collect()
     }
 
-    /// How many entries there are to draw from.
+    /// Returns the number of entries to draw from.
     pub(super) fn total(&self) -> u64 {
         self.total
     }
@@ -336,24 +340,24 @@ impl Live {
     }
 }
 
-/// The set bits of a query, drawn from with equal chances.
+/// The set bits of a query, drawn from uniformly.
 #[derive(Debug)]
 pub(super) enum SetBits {
     Listed(Vec<u64>),
-    /// Too many to list: any bit is tried.
+    /// Too many to list: draw any bit, and reject it if it is clear.
     Any,
 }
 
 impl SetBits {
     pub(super) fn new(query: &Query, memory: u64) -> Self {
-        // A quarter full, trying any costs no more than the memory access of a list.
+        // At a quarter full, trying any bit costs no more than the memory access of a list.
         if query.ones() * 8 > memory || query.fill() > 0.25 {
             return SetBits::Any;
         }
         SetBits::Listed(bits::ones(query.words()).collect())
     }
 
-    /// How many bits there are to draw from.
+    /// Returns the number of bits to draw from.
     pub(super) fn looks(&self, query: &Query) -> f64 {
         match self {
             SetBits::Listed(positions) => positions.len() as f64,
@@ -373,7 +377,7 @@ impl SetBits {
     }
 }
 
-/// The index among the names, if they have one.
+/// Returns the index of the names, if they have one.
 pub(super) fn index_of<'n>(names: Names<'n>) -> Option<&'n NameIndex> {
     match names {
         Names::Index(index) => Some(index),

@@ -1,4 +1,4 @@
-//! How a query is written: names of filters, joined by `&` and `|`.
+//! The syntax of a query: names of filters, joined by `&` and `|`.
 //!
 //! ```text
 //!   either  =  both  { "|" both }
@@ -6,20 +6,20 @@
 //!   one     =  name  |  "name"  |  ( either )
 //! ```
 //!
-//! A name goes on to the next operator, spaces inside it included; one that has an operator in it
-//! stands in double quotes.
+//! A name extends to the next operator and may contain spaces. A name that contains an operator
+//! is written in double quotes.
 //!
-//! Cost: one pass over the text. Nothing is kept of a text that is refused, and no stack has to
-//! hold more than the limits below allow.
+//! Cost: one pass over the text. A rejected text leaves nothing allocated, and the limits below
+//! bound the stack.
 
 use super::Query;
 use crate::{Error, Filter};
 
-/// Operations on operations, and filters in all: nobody writes so many by hand.
+/// Limits on nesting depth and on the number of filters, far above what anyone writes by hand.
 const DEEPEST: usize = 100;
 const MOST: usize = 1000;
 
-/// Names of filters, and how they are joined.
+/// An expression: names of filters and how they are joined.
 ///
 /// ```
 /// use bloomgrove::{Filter, Params, raw::sample::Expression};
@@ -46,17 +46,17 @@ pub struct Expression {
 
 #[derive(Clone, Debug, PartialEq)]
 enum Tree {
-    /// The number of a name.
+    /// The index of a name.
     Name(usize),
     And(Box<(Tree, Tree)>),
     Or(Box<(Tree, Tree)>),
 }
 
 impl Expression {
-    /// Reads an expression.
+    /// Parses an expression.
     ///
     /// # Errors
-    /// [`Error::Expression`] says what is wrong with it, and at which character.
+    /// [`Error::Expression`] says what is wrong, and at which character.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let mut parser = Parser {
             text,
@@ -68,8 +68,8 @@ impl Expression {
         let tree = parser.either(0)?;
         match parser.next()? {
             (_, Token::End) => {}
-            (at, Token::Sign(')')) => return Err(parser.error(at, "this ) closes nothing")),
-            (at, _) => return Err(parser.error(at, "an & or | is missing before this")),
+            (at, Token::Sign(')')) => return Err(parser.error(at, "this ) has no matching (")),
+            (at, _) => return Err(parser.error(at, "expected & or | before this")),
         }
         Ok(Self {
             names: parser.names,
@@ -77,7 +77,7 @@ impl Expression {
         })
     }
 
-    /// The expression that is one name, whatever characters it has.
+    /// Creates an expression that is a single name, whatever characters it contains.
     pub fn of_name(name: impl Into<String>) -> Self {
         Self {
             names: vec![name.into()],
@@ -85,17 +85,18 @@ impl Expression {
         }
     }
 
-    /// The names in it, each once, in the order in which they appear.
+    /// Returns the names in the expression, without repetition, in order of first appearance.
     pub fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// Whether it is one name, and no operation.
+    /// Returns whether the expression is a single name without operations.
     pub fn is_one_name(&self) -> bool {
         matches!(self.tree, Tree::Name(_))
     }
 
-    /// How many operations there are: a query holds a filter's worth of words for each, at most.
+    /// Returns the number of operations. A query allocates at most one filter's worth of words
+    /// for each.
     pub fn operations(&self) -> usize {
         fn count(tree: &Tree) -> usize {
             match tree {
@@ -106,13 +107,13 @@ impl Expression {
         count(&self.tree)
     }
 
-    /// What is asked of these filters, one for each of the [`names`](Self::names).
+    /// Builds the query over these filters, one for each of the [`names`](Self::names).
     ///
     /// # Errors
-    /// [`Error::Incompatible`] when their parameters differ, [`Error::OutOfMemory`].
+    /// [`Error::Incompatible`] if their parameters differ, [`Error::OutOfMemory`].
     ///
     /// # Panics
-    /// When there are fewer filters than names.
+    /// If there are fewer filters than names.
     pub fn query<'f, S: AsRef<[u64]>>(&self, filters: &'f [Filter<S>]) -> Result<Query<'f>, Error> {
         assert!(
             filters.len() >= self.names.len(),
@@ -141,10 +142,10 @@ enum Token<'t> {
     End,
 }
 
-/// The tokens one after the other: a long text that is wrong at its start costs nothing.
+/// Yields tokens one at a time, so a long text with an error near its start is cheap to reject.
 struct Tokens<'t> {
     rest: &'t str,
-    /// The number of the next character, counted from 1.
+    /// The number of the next character, starting at 1.
     at: usize,
 }
 
@@ -153,7 +154,7 @@ impl<'t> Tokens<'t> {
         Self { rest: text, at: 1 }
     }
 
-    /// The first so many bytes of what is left.
+    /// Takes the first `bytes` bytes of the remaining text.
     fn take(&mut self, bytes: usize) -> &'t str {
         let (taken, rest) = self.rest.split_at(bytes);
         self.at += taken.chars().count();
@@ -161,7 +162,8 @@ impl<'t> Tokens<'t> {
         taken
     }
 
-    /// The next token and the number of its first character; none if a quote has no end.
+    /// Returns the next token and the number of its first character; no token if a quote is not
+    /// closed.
     fn next(&mut self) -> (usize, Option<Token<'t>>) {
         let spaces = self.rest.len() - self.rest.trim_start_matches(' ').len();
         self.take(spaces);
@@ -192,10 +194,10 @@ fn is_sign(c: char) -> bool {
 struct Parser<'t> {
     text: &'t str,
     tokens: Tokens<'t>,
-    /// A token that was looked at, and not taken.
+    /// A token that was peeked at but not consumed.
     ahead: Option<(usize, Token<'t>)>,
     names: Vec<String>,
-    /// How many there are so far, the same name counted each time.
+    /// The number of operands so far, counting repeated names each time.
     operands: usize,
 }
 
@@ -206,7 +208,7 @@ impl<'t> Parser<'t> {
         }
         match self.tokens.next() {
             (at, Some(token)) => Ok((at, token)),
-            (at, None) => Err(self.error(at, "this \" has no end")),
+            (at, None) => Err(self.error(at, "this \" is not closed")),
         }
     }
 
@@ -249,7 +251,7 @@ impl<'t> Parser<'t> {
             Token::Name(name) => {
                 self.operands += 1;
                 if self.operands > MOST {
-                    return Err(self.error(at, "these are too many filters"));
+                    return Err(self.error(at, "too many filters"));
                 }
                 let known = self.names.iter().position(|other| other == name);
                 let number = known.unwrap_or(self.names.len());
@@ -258,9 +260,7 @@ impl<'t> Parser<'t> {
                 }
                 Ok(Tree::Name(number))
             }
-            Token::Sign('(') if depth == DEEPEST => {
-                Err(self.error(at, "too many ( inside one another"))
-            }
+            Token::Sign('(') if depth == DEEPEST => Err(self.error(at, "too many nested (")),
             Token::Sign('(') => {
                 let tree = self.either(depth + 1)?;
                 match self.take(')')? {
@@ -269,9 +269,9 @@ impl<'t> Parser<'t> {
                 }
             }
             Token::Sign(sign) => {
-                Err(self.error(at, format!("a filter is missing before this {sign}")))
+                Err(self.error(at, format!("expected a filter name before this {sign}")))
             }
-            Token::End => Err(self.error(at, "a filter is missing at the end")),
+            Token::End => Err(self.error(at, "expected a filter name at the end")),
         }
     }
 }
@@ -280,7 +280,7 @@ impl<'t> Parser<'t> {
 mod tests {
     use super::*;
 
-    /// The expression with all its parentheses.
+    /// Renders the expression fully parenthesized.
     fn shown(text: &str) -> String {
         fn show(tree: &Tree, names: &[String]) -> String {
             let both = |pair: &(Tree, Tree), sign| {
@@ -331,17 +331,23 @@ mod tests {
     fn errors_name_the_place() {
         for (text, part) in [
             ("", "the expression is empty"),
-            ("a &", "character 4: a filter is missing at the end"),
-            ("a & & b", "character 5: a filter is missing before this &"),
+            ("a &", "character 4: expected a filter name at the end"),
+            (
+                "a & & b",
+                "character 5: expected a filter name before this &",
+            ),
             ("(a | b", "character 1: this ( is not closed"),
-            ("a)", "character 2: this ) closes nothing"),
-            ("(a) b", "character 5: an & or | is missing"),
-            ("a & \"b", "character 5: this \" has no end"),
-            ("göl & )", "character 7: a filter is missing before this )"),
+            ("a)", "character 2: this ) has no matching ("),
+            ("(a) b", "character 5: expected & or |"),
+            ("a & \"b", "character 5: this \" is not closed"),
+            (
+                "göl & )",
+                "character 7: expected a filter name before this )",
+            ),
         ] {
             assert!(shown(text).contains(part), "{text}: {}", shown(text));
         }
-        assert!(shown(&"(".repeat(200)).contains("too many ("));
+        assert!(shown(&"(".repeat(200)).contains("too many nested ("));
         let many: Vec<String> = (0..2000).map(|i| i.to_string()).collect();
         assert!(shown(&many.join("|")).contains("too many filters"));
     }
@@ -351,7 +357,7 @@ mod tests {
         let message = shown(&"ö(".repeat(100_000));
         assert!(message.len() < 1000, "{} bytes", message.len());
         assert!(
-            message.contains("character 2: an & or | is missing"),
+            message.contains("character 2: expected & or |"),
             "{message}"
         );
     }

@@ -1,46 +1,46 @@
-//! Items back out of a filter: draw members of a namespace, or list them all.
+//! Getting items back out of a filter: draw random members of a namespace, or list them all.
 //!
 //! ```text
 //!   filter     1 0 0 1 0 1 1 0 ...            which names does it accept?
 //!   names      0..10_000_000, or a list
 //!                 |
-//!                 +-- Sampler          a few of them, each with the same chance
+//!                 +-- Sampler          a few of them, drawn uniformly
 //!                 +-- Reconstruction   all of them
 //! ```
 //!
-//! A filter cannot be read backwards: it can only be asked. What it accepts are the items that
-//! were inserted and a few other names, and nothing tells them apart; how few is known beforehand
-//! ([`Estimate::accuracy`]).
+//! A filter cannot be read backwards; it can only be queried. It accepts the items that were
+//! inserted and a few other names, and nothing distinguishes the two. The proportion is known
+//! in advance ([`Estimate::accuracy`]).
 //!
 //! | You have | Use |
 //! |---|---|
-//! | integers of a range, a list, texts | [`Namespace`] |
-//! | many filters of the same names | a [`NameIndex`], built once |
+//! | a range of integers, a list of integers, or texts | [`Namespace`] |
+//! | many filters over the same names | a [`NameIndex`], built once |
 //! | one filter, or an expression of filters | [`Query`] |
-//! | a wish for a few members | [`Sampler`] |
-//! | a wish for all | [`Reconstruction`] |
+//! | (to draw a few members) | [`Sampler`] |
+//! | (to list all members) | [`Reconstruction`] |
 //!
-//! Both are exact: every member has the same chance, and no member is left out. How they find
-//! members is planned by cost ([`Plan`]), with an index, by turning the hash round, or by asking
-//! for every name.
+//! Both are exact: every member is equally likely to be drawn, and no member is left out. A
+//! planner picks the cheapest way to find members ([`Plan`]): with an index, by inverting the
+//! hash, or by testing every name.
 //!
 //! The structures of the paper (BloomSampleTree, HashInvert, DictionaryAttack) are in the crate
 //! `bloomgrove-trees`: the tree's samples are not uniform, and its thresholding loses members.
 //!
-//! Source: Sengupta et al. (sampling). `docs/papers/sampling.md` has its experiments, run again.
+//! Source: Sengupta et al. (sampling). `docs/papers/sampling.md` reproduces its experiments.
 //!
 //! | file | contains |
 //! |---|---|
-//! | `mod.rs` | `SampleOptions`, `Names`: what all of it shares |
+//! | `mod.rs` | `SampleOptions`, `Names`, and what the other files share |
 //! | `namespace/` | `Namespace`: ranges, lists of integers (`integers.rs`) and texts (`lines.rs`), as keys (`key.rs`), growing (`grow.rs`) |
 //! | `expression.rs` | `Expression`: a query as text, `a & (b \| c)` |
-//! | `query.rs` | `Query`: a filter, or several joined by and / or; how many members to expect |
-//! | `planner.rs` | which way to the members, and why |
-//! | `uniform.rs` | `Sampler`: draws, each member with the same chance |
-//! | `reconstruct.rs` | `Reconstruction`: all members, by all processors (`parallel.rs`) |
+//! | `query.rs` | `Query`: a filter, or several joined by and / or; the expected number of members |
+//! | `planner.rs` | how to find the members, and why |
+//! | `uniform.rs` | `Sampler`: uniform draws |
+//! | `reconstruct.rs` | `Reconstruction`: all members, on all processors (`parallel.rs`) |
 //! | `candidates.rs` | names that may be members: by index, by inversion, or all |
-//! | `name_index/` | `NameIndex`: names by first position; `build.rs` sorts them, `file.rs` keeps them |
-//! | `quality.rs` | is a sampler uniform? |
+//! | `name_index/` | `NameIndex`: names by first position; `build.rs` sorts them, `file.rs` stores them |
+//! | `quality.rs` | tests whether a sampler is uniform |
 
 mod candidates;
 pub(crate) mod expression;
@@ -70,9 +70,9 @@ use crate::Error;
 /// The names to draw from: a namespace, or an index of one.
 #[derive(Clone, Copy, Debug)]
 pub enum Names<'n> {
-    /// Names alone.
+    /// A namespace without an index.
     Namespace(&'n Namespace),
-    /// Names indexed for the parameters of the filter.
+    /// An index of names, for the parameters of the filter.
     Index(&'n NameIndex),
 }
 
@@ -89,7 +89,7 @@ impl<'n> From<&'n NameIndex> for Names<'n> {
 }
 
 impl<'n> Names<'n> {
-    /// The names, however they come.
+    /// Returns the namespace, with or without an index.
     fn namespace(self) -> &'n Namespace {
         match self {
             Names::Namespace(names) => names,
@@ -97,7 +97,7 @@ impl<'n> Names<'n> {
         }
     }
 
-    /// The ranks to ask a query about.
+    /// Returns the ranks that a query covers.
     fn domain(self, query: &Query, within: Option<&Range<u64>>) -> Result<Domain<'n>, Error> {
         if let Names::Index(index) = self {
             index.params().check_equal(query.params())?;
@@ -108,7 +108,7 @@ impl<'n> Names<'n> {
     }
 }
 
-/// How to draw or to reconstruct.
+/// Options for drawing or reconstructing members.
 ///
 /// ```
 /// use bloomgrove::sample::{Method, SampleOptions};
@@ -118,19 +118,19 @@ impl<'n> Names<'n> {
 /// ```
 #[derive(Clone, Debug)]
 pub struct SampleOptions {
-    /// How many members are going to be drawn, as far as one knows; one by default.
+    /// The number of members that will be drawn, as far as is known; 1 by default.
     pub draws: u64,
-    /// Only integers of this range.
+    /// Restricts the names to the integers of this range.
     pub within: Option<Range<u64>>,
-    /// How a sampler draws; the cheapest way by default.
+    /// How a sampler draws; by default, the cheapest method.
     pub method: Option<Method>,
-    /// How a reconstruction finds members; the cheapest way by default.
+    /// How a reconstruction finds members; by default, the cheapest way.
     pub way: Option<Way>,
-    /// Bytes it may use beside filters, names and index; 1 GiB by default.
+    /// The memory limit in bytes, not counting filters, names and index; 1 GiB by default.
     pub memory: u64,
-    /// Where randomness starts: the same seed draws the same members.
+    /// The seed of the random generator: the same seed draws the same members.
     pub seed: u64,
-    /// How many threads list members; all processors by default.
+    /// The number of threads that list members; by default, one per processor.
     pub threads: Option<usize>,
 }
 
@@ -155,11 +155,11 @@ impl SampleOptions {
     }
 }
 
-/// What drawing or reconstructing took.
+/// The work done by drawing or reconstructing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Work {
-    /// Candidates looked at.
+    /// Candidates examined.
     pub looks: u64,
-    /// Names tested: hashed, and asked of the filters.
+    /// Names tested: hashed, and looked up in the filters.
     pub tests: u64,
 }

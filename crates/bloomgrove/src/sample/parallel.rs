@@ -1,4 +1,4 @@
-//! Pieces of work on all processors, their results taken in order.
+//! Parallel work in pieces, with the results consumed in order.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::channel;
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// Does `work` on the numbers 0 to `pieces - 1` in `threads` threads, and hands each result to
-/// `take` in the order of the numbers, so that the outcome does not depend on the threads.
-/// Stops soon after `take` breaks off.
+/// Runs `work` on the numbers 0 to `pieces - 1` in `threads` threads, and passes each result to
+/// `take` in numeric order, so that the outcome does not depend on the threads. Stops soon
+/// after `take` breaks.
 pub(super) fn in_order<T: Send>(
     pieces: u64,
     threads: usize,
@@ -27,14 +27,14 @@ pub(super) fn in_order<T: Send>(
     let ahead = 4 * threads as u64;
     let next = AtomicU64::new(0);
     let stop = AtomicBool::new(false);
-    // How many results have been taken; who is too far ahead of that waits.
+    // The number of results taken. A thread that is too far ahead of it waits.
     let taken = (Mutex::new(0u64), Condvar::new());
     let advance = |to: u64| {
         let mut due = taken.0.lock().unwrap_or_else(PoisonError::into_inner);
         *due = to.max(*due);
         taken.1.notify_all();
     };
-    // However anybody's part ends, nobody may be left waiting.
+    // However a thread ends, no other may be left waiting.
     let release = || {
         stop.store(true, Relaxed);
         advance(u64::MAX);
@@ -62,7 +62,7 @@ pub(super) fn in_order<T: Send>(
                         break;
                     }
                 }
-                // Only who panics ends the work of all.
+                // Only a panic ends the work of all threads.
                 std::mem::forget(alarm);
             });
         }

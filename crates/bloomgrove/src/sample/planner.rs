@@ -1,39 +1,40 @@
-//! Which way to the members, and why.
+//! The planner: how to find the members, and why.
 //!
 //! ```text
-//!   a draw by     looks at                        and tests
+//!   a draw by     examines                        and tests
 //!   probing       M / members names               all of them
 //!   the index     fill M / members entries        those whose second bit is set
 //!   inversion     fill M / members numbers        all of them, if p is near M
-//!   a list        nothing, once all members are known: fill M or M names in all
+//!   a list        nothing, once all members are known: fill M or M names in total
 //! ```
 //!
-//! The number of members is judged by the fill (`query`). Where that is far off, because the
-//! filter was given other names or its hashes are weak, a sampler finds out and lists.
+//! The number of members is estimated from the fill (`query`). If the estimate is far off,
+//! because other names were inserted into the filter or its hashes are weak, a sampler detects
+//! this and lists the members instead.
 
 use super::candidates::{Domain, index_of, inverse_of};
 use super::{Estimate, Names, Namespace, Query, SampleOptions, Spelling};
 use crate::{Error, Family};
 
-/// How a sampler gets its members.
+/// How a sampler finds members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Method {
-    /// Names at random until one is a member.
+    /// Draws random names until one is a member.
     Probe,
-    /// Names on set bits at random, by a [`NameIndex`](super::NameIndex).
+    /// Draws random names on set bits, using a [`NameIndex`](super::NameIndex).
     Index,
-    /// Names on set bits at random, by turning the first affine function round.
+    /// Draws random names on set bits, by inverting the first affine function.
     Invert,
-    /// All members are listed, and drawn from.
+    /// Lists all members, and draws from the list.
     List,
 }
 
 impl Method {
-    /// All of them.
+    /// All methods.
     pub const ALL: [Self; 4] = [Method::Probe, Method::Index, Method::Invert, Method::List];
 
-    /// The name used on the command line and in messages.
+    /// Returns the name used on the command line and in messages.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Method::Probe => "probe",
@@ -50,19 +51,19 @@ display_as_name!(Method);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Way {
-    /// Every name is tested.
+    /// Tests every name.
     Scan,
-    /// Names on set bits, by a [`NameIndex`](super::NameIndex).
+    /// Tests the names on set bits, using a [`NameIndex`](super::NameIndex).
     Index,
-    /// Names on set bits, by turning the first affine function round.
+    /// Tests the names on set bits, found by inverting the first affine function.
     Invert,
 }
 
 impl Way {
-    /// All of them.
+    /// All ways.
     pub const ALL: [Self; 3] = [Way::Scan, Way::Index, Way::Invert];
 
-    /// The name used on the command line and in messages.
+    /// Returns the name used on the command line and in messages.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Way::Scan => "scan",
@@ -74,42 +75,43 @@ impl Way {
 
 display_as_name!(Way);
 
-/// What a sampler or a reconstruction is going to do.
+/// The plan of a sampler or a reconstruction.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Plan {
-    /// How members are drawn; of a reconstruction always [`Method::List`].
+    /// How members are drawn; for a reconstruction, always [`Method::List`].
     pub method: Method,
-    /// How they are listed, if they are.
+    /// How members are listed, if they are.
     pub way: Way,
-    /// How many names there are.
+    /// The number of names.
     pub names: u64,
-    /// What to expect of the members.
+    /// The expected number of members and items.
     pub estimate: Estimate,
-    /// Candidates to look at, for each draw or for the whole list.
+    /// The number of candidates to examine, per draw or for the whole list.
     pub looks: f64,
-    /// Names to test, for each draw or for the whole list.
+    /// The number of names to test, per draw or for the whole list.
     pub tests: f64,
-    /// Bytes of memory it takes beside filters, names and index.
+    /// The memory needed in bytes, not counting filters, names and index.
     pub bytes: u64,
-    /// Why.
+    /// The reason for the choice, as text.
     pub why: String,
 }
 
-/// What things cost, in nanoseconds on one machine (`bench-compare sample` shows them); only
-/// their ratios matter. A name at random:
+/// Costs in nanoseconds on one machine (`bench-compare sample` shows them); only their ratios
+/// matter. Drawing a name at random:
 const PROBED: f64 = 2.0;
-/// An entry of an index at random, which is a cache miss, and one of a bucket in order:
+/// Reading an entry of an index at random, which is a cache miss, and reading one of a bucket
+/// in order:
 const LOOKED_UP: f64 = 25.0;
 const WALKED: f64 = 6.0;
-/// A number from turning the hash round, at random and in order:
+/// Computing a number by inverting the hash, at random and in order:
 const INVERTED: f64 = 20.0;
 const LISTED: f64 = 12.0;
 
 /// Finding a number in a part that is a list:
 const SOUGHT: f64 = 100.0;
 
-/// A test of a name in a batch, and of one in a scan. A text is found by passing over others.
+/// Testing a name in a batch, and in a scan. Finding a text means skipping over others.
 fn test_costs(spelling: Spelling) -> (f64, f64) {
     match spelling {
         Spelling::Binary => (12.0, 8.0),
@@ -118,7 +120,7 @@ fn test_costs(spelling: Spelling) -> (f64, f64) {
     }
 }
 
-/// The looks and tests that one way takes.
+/// The candidates examined and the tests that one way needs.
 #[derive(Clone, Copy, Debug)]
 struct Cost {
     looks: f64,
@@ -144,26 +146,27 @@ impl Cost {
     }
 }
 
-/// Everything the choice depends on.
+/// The facts on which the choice depends.
 pub(super) struct Facts<'q> {
     query: &'q Query<'q>,
     names: u64,
-    /// How many entries of an index are looked at, if there is one, and whether it has second
+    /// The number of index entries examined, if there is an index, and whether it stores second
     /// positions.
     indexed: Option<(f64, bool)>,
-    /// How many integers inversion yields, and how often it fails, for each name.
+    /// The number of values that inversion tries per name, including those it yields no integer
+    /// for.
     inverted: Option<f64>,
     estimate: Estimate,
-    /// Of one test, in a batch and in a scan.
+    /// The cost of one test, in a batch and in a scan.
     test: (f64, f64),
-    /// Of finding a number among the names.
+    /// The cost of finding a number among the names.
     sought: f64,
 }
 
 impl<'q> Facts<'q> {
     pub(super) fn new(query: &'q Query<'q>, names: Names, domain: &Domain) -> Self {
         let index = index_of(names);
-        // Items are taken to be spread evenly over the names.
+        // This assumes that items are spread evenly over the names.
         let share = domain.len as f64 / domain.namespace.len() as f64;
         let inverted = inverse_of(query).zip(domain.span.as_ref());
         let inverted = inverted.map(|(inverse, span)| match domain.len {
@@ -184,7 +187,7 @@ impl<'q> Facts<'q> {
         }
     }
 
-    /// The cost of going through all candidates.
+    /// Returns the cost of going through all candidates.
     fn list(&self, way: Way) -> Option<Cost> {
         let (names, fill) = (self.names as f64, self.query.fill());
         Some(match way {
@@ -192,7 +195,8 @@ impl<'q> Facts<'q> {
             Way::Index => {
                 let (looks, second) = self.indexed?;
                 let candidates = names * fill;
-                // Members are tested for sure, others if their second bit happens to be set.
+                // Members are always tested, other names only if their second bit happens to be
+                // set.
                 let members = self.estimate.members.min(candidates);
                 let tests = match second {
                     true => members + (candidates - members) * fill,
@@ -207,7 +211,7 @@ impl<'q> Facts<'q> {
         })
     }
 
-    /// The cost of one draw.
+    /// Returns the cost of one draw.
     fn draw(&self, method: Method) -> Option<Cost> {
         let members = self.estimate.members.max(f64::MIN_POSITIVE);
         let way = match method {
@@ -235,16 +239,16 @@ impl<'q> Facts<'q> {
             .unwrap_or((Way::Scan, Cost::new(0.0, 0.0, 0.0, 0.0)))
     }
 
-    /// That a way is open, or why it is not.
+    /// Checks that a way is available, and otherwise says why not.
     fn check(&self, way: Way) -> Result<(), Error> {
         match way {
             Way::Index if self.indexed.is_none() => Err(Error::Closed {
-                what: "there is no index of these names; build one and give it in their place"
+                what: "there is no index of these names; build one and pass it instead of them"
                     .into(),
             }),
             Way::Invert if self.inverted.is_none() => Err(Error::Closed {
                 what: format!(
-                    "only affine functions can be turned round, and this filter's family is {}",
+                    "only affine functions can be inverted, and this filter's family is {}",
                     self.query.params().family().name()
                 ),
             }),
@@ -252,7 +256,7 @@ impl<'q> Facts<'q> {
         }
     }
 
-    /// How to list all members.
+    /// Plans how to list all members.
     pub(super) fn plan_list(&self, wanted: Option<Way>) -> Result<Plan, Error> {
         let (way, cost) = match wanted {
             Some(way) => {
@@ -262,31 +266,31 @@ impl<'q> Facts<'q> {
             None => self.cheapest_list(),
         };
         let why = match (wanted, way) {
-            (Some(_), _) => "as asked for".to_owned(),
+            (Some(_), _) => "as requested".to_owned(),
             (None, Way::Scan) if self.indexed.is_none() => {
                 let other = match self.inverted {
-                    Some(_) => "turning the hash round would look at more numbers than that",
-                    None => "with an index of the names only those on set bits would be looked at",
+                    Some(_) => "inverting the hash would examine more numbers",
+                    None => "with an index of the names, only those on set bits would be examined",
                 };
-                format!("there is no shorter way: {other}")
+                format!("no cheaper way is available: {other}")
             }
             (None, Way::Scan) => {
                 "testing every name is cheaper than looking up those on set bits".into()
             }
             (None, way) => format!(
-                "{} of the bits are set, and only names on them are looked at{}",
+                "{} of the bits are set, and only names on them are examined{}",
                 share(self.query.fill()),
                 if way == Way::Index {
-                    ", by the index"
+                    ", using the index"
                 } else {
-                    ", by turning the hash round"
+                    ", by inverting the hash"
                 }
             ),
         };
         Ok(self.plan(Method::List, way, cost, 0, why))
     }
 
-    /// How to draw.
+    /// Plans how to draw.
     pub(super) fn plan_draws(&self, options: &SampleOptions) -> Result<Plan, Error> {
         let draws = options.draws.max(1) as f64;
         let (way, list) = self.cheapest_list();
@@ -303,17 +307,17 @@ impl<'q> Facts<'q> {
                 Some(cost) => (cost, 0),
                 None => (list.times(1.0 / draws), list_bytes),
             };
-            return Ok(self.plan(method, way, cost, bytes, "as asked for".into()));
+            return Ok(self.plan(method, way, cost, bytes, "as requested".into()));
         }
         let (method, cost) = drawn
             .into_iter()
             .filter_map(|method| Some((method, self.draw(method)?)))
             .min_by(|a, b| a.1.nanos.total_cmp(&b.1.nanos))
             .unwrap_or((Method::Probe, list));
-        // Listing must pay twice over: it takes memory, and its cost is certain.
+        // Listing must be at least twice as cheap: it takes memory, and its cost is certain.
         if 2.0 * list.nanos < draws * cost.nanos && list_bytes <= options.memory {
             let why = format!(
-                "listing all members looks at fewer names than {} by {} would",
+                "listing all members is cheaper than {} by {}",
                 match options.draws {
                     1 => "one draw".to_owned(),
                     draws => format!("{draws} draws"),
@@ -346,8 +350,8 @@ impl<'q> Facts<'q> {
     }
 }
 
-/// What to expect of the members. Affine functions tell names apart below their modulus only: all
-/// with the same remainder are accepted, or none.
+/// Returns the expected number of members and items. Affine functions distinguish names only
+/// below their modulus: of the names with the same remainder, either all are accepted or none.
 fn expected(query: &Query, namespace: &Namespace) -> Estimate {
     let names = namespace.len();
     let modulus = match query.params().family() {

@@ -1,18 +1,19 @@
-//! Is a sampler uniform? Pearson's test of one run, and the judgement over many.
+//! Testing whether a sampler is uniform: Pearson's test of one run, and calibration over many.
 //!
 //! ```text
 //!   counts of each member  -->  chi^2 = sum (count - mean)^2 / mean  -->  p
-//!
-//!   many runs: of a uniform sampler p is below .01 in one of a hundred, chi^2 is on average its
-//!   degrees of freedom, and with enough draws no member is never drawn
 //! ```
 //!
-//! One p proves nothing: that of a perfect sampler is anything between 0 and 1, and below .08 in
-//! eight runs of a hundred. Source: Sengupta et al. (sampling), section 7.2, which judges by one run.
+//! Over many runs of a uniform sampler, p is below 0.01 in one run of a hundred, chi^2 is on
+//! average equal to its degrees of freedom, and with enough draws every member is drawn.
+//!
+//! A single p proves nothing: for a perfect sampler it is uniform between 0 and 1, so below
+//! 0.08 in eight runs of a hundred. Source: Sengupta et al. (sampling), section 7.2, which uses
+//! a single run.
 
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
-/// What many draws from one set say of the sampler.
+/// What many draws from one set say about the sampler.
 ///
 /// ```
 /// use bloomgrove::raw::sample::Uniformity;
@@ -26,23 +27,23 @@ use statrs::distribution::{ChiSquared, ContinuousCDF};
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Uniformity {
-    /// How many draws there were.
+    /// The number of draws.
     pub draws: u64,
     /// Pearson's statistic.
     pub chi_square: f64,
-    /// Its degrees of freedom: one less than there are members.
+    /// Its degrees of freedom: the number of members minus one.
     pub degrees: u64,
-    /// The chance of as large a statistic, if the sampler is uniform.
+    /// The probability of a statistic at least this large if the sampler is uniform.
     pub p: f64,
-    /// How many members no draw gave.
+    /// The number of members that were never drawn.
     pub never: u64,
-    /// How often the commonest member came, by the mean.
+    /// How often the most frequent member was drawn, divided by the mean.
     pub most: f64,
 }
 
 impl Uniformity {
-    /// Of how often each member was drawn. Without draws, or with one member, nothing speaks
-    /// against the sampler.
+    /// Computes the statistics from how often each member was drawn. With no draws or a single
+    /// member, nothing speaks against the sampler.
     pub fn of(counts: &[u64]) -> Self {
         let draws: u64 = counts.iter().sum();
         let mean = draws as f64 / counts.len() as f64;
@@ -64,7 +65,8 @@ impl Uniformity {
         }
     }
 
-    /// Of draws from `members`, which rise; those of anything else do not count.
+    /// Computes the statistics from draws from `members`, which must be ascending. Draws of
+    /// other names are ignored.
     pub fn of_draws(members: &[u64], draws: impl IntoIterator<Item = u64>) -> Self {
         let mut counts = vec![0; members.len()];
         for draw in draws {
@@ -75,30 +77,31 @@ impl Uniformity {
         Self::of(&counts)
     }
 
-    /// The statistic by its degrees of freedom: 1 on average, if the sampler is uniform.
+    /// Returns the statistic divided by its degrees of freedom: 1 on average if the sampler is
+    /// uniform.
     pub fn ratio(&self) -> f64 {
         self.chi_square / self.degrees as f64
     }
 }
 
-/// What many runs say of the sampler.
+/// What many runs say about the sampler.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Calibration {
-    /// How many runs.
+    /// The number of runs.
     pub runs: usize,
-    /// The share of them with p below .01.
+    /// The share of runs with p below 0.01.
     pub suspicious: f64,
     /// The mean of [`Uniformity::ratio`].
     pub mean_ratio: f64,
-    /// By how much that mean varies by chance: its standard deviation, if the sampler is uniform.
+    /// The standard deviation of that mean if the sampler is uniform.
     pub deviation: f64,
-    /// Members never drawn, in all runs together.
+    /// Members never drawn, summed over all runs.
     pub never: u64,
 }
 
 impl Calibration {
-    /// Of several runs, best a hundred or more.
+    /// Computes the calibration from several runs, ideally a hundred or more.
     pub fn of(runs: &[Uniformity]) -> Self {
         let count = runs.len() as f64;
         let mean = |of: &dyn Fn(&Uniformity) -> f64| runs.iter().map(of).sum::<f64>() / count;

@@ -1,16 +1,17 @@
-//! What members are wanted of: a filter, or filters joined by "and" and "or".
+//! Queries: a filter, or filters joined by "and" and "or".
 //!
 //! ```text
-//!   A & B    a name that A accepts and B accepts: as good as the filter of the common bits
-//!   A | B    a name that A accepts or B accepts: better than the filter of all bits, which
+//!   A & B    a name that both A and B accept: as accurate as the filter of the common bits
+//!   A | B    a name that A or B accepts: more accurate than the filter of all bits, which
 //!            also accepts names with some bits from A and the others from B
 //! ```
 //!
-//! Each name is asked of the filters themselves. Beside them one filter's worth of words is
-//! held, the bits that a member's first positions can be on; it leads to the candidates.
+//! Each name is tested against the filters themselves. In addition, a query stores one filter's
+//! worth of words: the bits that a member's first positions can be on. They lead to the
+//! candidates.
 //!
-//! How many members to expect: n items that are in the set, and of the other M - n names the
-//! share that is accepted by mistake (Sengupta et al., section 5.4, there for one filter).
+//! The expected number of members is the n items that are in the set plus the false positives
+//! among the other M - n names (Sengupta et al., section 5.4, for one filter).
 
 use std::fmt;
 
@@ -71,36 +72,36 @@ impl fmt::Debug for Bits<'_> {
     }
 }
 
-/// What the bits let one expect, whatever the namespace.
+/// What can be expected from the bits, independent of the namespace.
 #[derive(Clone, Copy, Debug)]
 struct Expected {
-    /// Items that are in the set.
+    /// Items in the set.
     items: f64,
-    /// Items of the operands that are accepted by mistake.
+    /// Items of the operands that are false positives.
     mistaken: f64,
     /// Items of all operands together.
     known: f64,
-    /// The chance of any other name to be accepted.
+    /// The probability that any other name is accepted.
     fpr: f64,
     ones: u64,
 }
 
-/// How many names a query accepts, and how many of them rightly: judged by the bits, before
-/// any name was tested.
+/// The estimated number of names that a query accepts, and how many of them were inserted. It
+/// is computed from the bits, before any name is tested.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Estimate {
-    /// How many names of the namespace are accepted.
+    /// The number of names of the namespace that are accepted.
     pub members: f64,
-    /// How many of them were inserted, if the namespace has all that were.
+    /// The number of those that were inserted, if the namespace contains all inserted names.
     pub items: f64,
-    /// `items / members`: the chance that a member drawn is an item. NaN if none is expected, or
-    /// if every bit is set: such a filter says nothing of its items.
+    /// `items / members`: the probability that a member drawn is an item. NaN if no members are
+    /// expected, or if every bit is set, in which case the filter says nothing about its items.
     pub accuracy: f64,
 }
 
 impl Estimate {
-    /// Of a share of the names.
+    /// Scales the estimate to a share of the names.
     pub(in crate::sample) fn times(self, share: f64) -> Self {
         Self {
             members: self.members * share,
@@ -111,7 +112,7 @@ impl Estimate {
 }
 
 impl<'f> Query<'f> {
-    /// The members of one filter.
+    /// Creates a query for the members of one filter.
     pub fn of<S: AsRef<[u64]>>(filter: &'f Filter<S>) -> Self {
         let words = filter.words();
         let params = filter.params().clone();
@@ -130,16 +131,16 @@ impl<'f> Query<'f> {
         }
     }
 
-    /// The members of both.
+    /// Returns a query for the members of both queries.
     ///
     /// # Errors
-    /// [`Error::Incompatible`] when the parameters differ, [`Error::OutOfMemory`].
+    /// [`Error::Incompatible`] if the parameters differ, [`Error::OutOfMemory`].
     pub fn and(self, other: Query<'f>) -> Result<Self, Error> {
         self.params.check_equal(&other.params)?;
         let (a, b) = (self.expected, other.expected);
         let either = self.items_of(bits::or_count(self.words(), other.words()));
         let common = match a.items + b.items - either {
-            // Two that are full: all of the smaller, as far as one can tell.
+            // Two full filters: as far as can be told, all items of the smaller.
             unknown if unknown.is_nan() => a.items.min(b.items),
             common => common.clamp(0.0, a.items.min(b.items)),
         };
@@ -158,17 +159,18 @@ impl<'f> Query<'f> {
         })
     }
 
-    /// The members of either.
+    /// Returns a query for the members of either query.
     ///
     /// # Errors
-    /// [`Error::Incompatible`] when the parameters differ, [`Error::OutOfMemory`].
+    /// [`Error::Incompatible`] if the parameters differ, [`Error::OutOfMemory`].
     pub fn or(self, other: Query<'f>) -> Result<Self, Error> {
         self.params.check_equal(&other.params)?;
         let (a, b) = (self.expected, other.expected);
         let by_both = bits::and_count(self.words(), other.words());
         let both = self.params.fill(by_both).powi(self.params.hashes() as i32);
         self.join(other, bits::or_assign, Node::Or, |either, _| Expected {
-            // Not fewer than one of them; an intersection among them has more bits than items.
+            // At least as many as in one operand; if an operand is an intersection, it has more
+            // bits than its items would set.
             items: either.min(a.items + b.items).max(a.items.max(b.items)),
             mistaken: a.mistaken + b.mistaken,
             known: either.min(a.known + b.known).max(a.known.max(b.known)),
@@ -184,7 +186,7 @@ impl<'f> Query<'f> {
         node: fn(Box<(Node<'f>, Node<'f>)>) -> Node<'f>,
         expect: impl FnOnce(f64, f64) -> Expected,
     ) -> Result<Self, Error> {
-        // Whichever has words of its own gives them; the other's go.
+        // The operand that owns its words provides them; those of the other are dropped.
         let (mut words, with) = match (self.words, other.words) {
             (Bits::Owned(words), with) | (with, Bits::Owned(words)) => (words, with),
             (Bits::Borrowed(words), with) => (Words::copy_of(words)?, with),
@@ -201,7 +203,7 @@ impl<'f> Query<'f> {
         })
     }
 
-    /// The same query, borrowed.
+    /// Returns the same query, borrowed.
     pub(in crate::sample) fn reborrow(&self) -> Query<'_> {
         Query {
             params: self.params.clone(),
@@ -211,17 +213,17 @@ impl<'f> Query<'f> {
         }
     }
 
-    /// The parameters that all filters share.
+    /// Returns the parameters that all filters share.
     pub fn params(&self) -> &Params {
         &self.params
     }
 
-    /// Whether the key is a member.
+    /// Returns whether the key is a member.
     pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
         self.node.contains(key)
     }
 
-    /// How many members and items to expect among `names` names.
+    /// Returns the expected number of members and items among `names` names.
     pub fn estimate(&self, names: u64) -> Estimate {
         let all = names as f64;
         let Expected {
@@ -252,12 +254,12 @@ impl<'f> Query<'f> {
         }
     }
 
-    /// The share of bits on which a member's positions can be.
+    /// Returns the share of bits that a member's positions can be on.
     pub fn fill(&self) -> f64 {
         self.params.fill(self.expected.ones)
     }
 
-    /// How many bits those are.
+    /// Returns the number of those bits.
     pub(in crate::sample) fn ones(&self) -> u64 {
         self.expected.ones
     }

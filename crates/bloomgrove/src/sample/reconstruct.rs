@@ -1,17 +1,18 @@
-//! All members of a namespace: the set a filter was made from, and what it accepts by mistake.
+//! Reconstruction: all members of a namespace, which are the inserted items and the false
+//! positives.
 //!
 //! ```text
 //!   scan         every name                              M tests
-//!   index        names on set bits, second bit set too   fill M looks, fill^2 M tests
+//!   index        names on set bits, second bit set too   fill M examined, fill^2 M tests
 //!   inversion    names on set bits                       fill M tests
 //! ```
 //!
-//! All three find exactly the same: every name that the filter accepts and no other. They
-//! differ in cost and in the order of the names: a scan goes by name, the others by position.
-//! Members are handed on as they are found, so that there may be any number of them.
+//! All three find exactly the same names: every name that the filter accepts, and no other.
+//! They differ in cost and in the order of the names: a scan goes by name, the others by
+//! position. Members are delivered as they are found, so there may be any number of them.
 //!
-//! Source: Sengupta et al. (sampling), sections 4 and 6. The paper's tree loses members to its
-//! thresholding (those of the BloomSampleTree); these cannot.
+//! Source: Sengupta et al. (sampling), sections 4 and 6. The paper's tree (BloomSampleTree)
+//! loses members to its thresholding; these ways cannot.
 
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -23,7 +24,7 @@ use super::planner::{Facts, Plan, Way};
 use super::{Names, Query, SampleOptions, Work};
 use crate::Error;
 
-/// About so many names are one piece of work.
+/// The approximate number of names in one piece of work.
 const PIECE: u64 = 1 << 18;
 /// Candidates tested together.
 const BATCH: usize = 512;
@@ -52,19 +53,19 @@ pub struct Reconstruction<'a> {
     threads: usize,
 }
 
-/// Members found since the last time, and how far the work is.
+/// Members found since the last call, and the progress of the work.
 #[derive(Debug)]
 pub struct Found<'f> {
     ranks: &'f [u64],
     domain: &'f Domain<'f>,
-    /// Pieces of work done, and in all.
+    /// Pieces of work done.
     pub done: u64,
-    /// See `done`.
+    /// Pieces of work in total.
     pub pieces: u64,
 }
 
 impl Found<'_> {
-    /// The members; there may be none, since progress is told nevertheless.
+    /// Returns the members; there may be none, because progress is reported anyway.
     pub fn names(&self) -> impl ExactSizeIterator<Item = Name> + '_ {
         self.ranks
             .iter()
@@ -76,16 +77,17 @@ impl<'a> Reconstruction<'a> {
     /// Plans to list the members of a filter or an expression of filters, among all names.
     ///
     /// # Errors
-    /// As [`with`](Self::with).
+    /// As for [`with`](Self::with).
     pub fn new(query: impl Into<Query<'a>>, names: impl Into<Names<'a>>) -> Result<Self, Error> {
         Self::with(query, names, &SampleOptions::default())
     }
 
-    /// As [`new`](Self::new), with options: `within`, `way` and `threads` count here.
+    /// Like [`new`](Self::new), with options: `within`, `way` and `threads` apply here.
     ///
     /// # Errors
-    /// [`Error::Namespace`] when filters of this family cannot have such names, [`Error::Closed`]
-    /// when the way asked for is, [`Error::Incompatible`] when an index is of other parameters.
+    /// [`Error::Namespace`] if filters of this family cannot contain such names,
+    /// [`Error::Closed`] if the requested way is not available, [`Error::Incompatible`] if an
+    /// index has other parameters.
     pub fn with(
         query: impl Into<Query<'a>>,
         names: impl Into<Names<'a>>,
@@ -103,13 +105,13 @@ impl<'a> Reconstruction<'a> {
         })
     }
 
-    /// What is going to be done, and why.
+    /// Returns the plan: what will be done, and why.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// Finds all members, on all processors, and hands them to `each` in an order that is
-    /// always the same; until it breaks off.
+    /// Finds all members, on all processors, and passes them to `each` in an order that is
+    /// always the same, until it breaks.
     pub fn run(&self, mut each: impl FnMut(Found) -> ControlFlow<()>) -> Work {
         let domain = &self.domain;
         self.ranks(|ranks, done, pieces| {
@@ -122,7 +124,7 @@ impl<'a> Reconstruction<'a> {
         })
     }
 
-    /// All members, which must fit in memory.
+    /// Returns all members, which must fit in memory.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`].
@@ -134,14 +136,14 @@ impl<'a> Reconstruction<'a> {
             .collect())
     }
 
-    /// All members as integers, rising.
+    /// Returns all members as integers, in ascending order.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`]; [`Error::Namespace`] when they are texts.
+    /// [`Error::OutOfMemory`]; [`Error::Namespace`] if they are texts.
     pub fn integers(&self) -> Result<Vec<u64>, Error> {
         let integer = |name| match name {
             Name::Integer(number) => Ok(number),
-            Name::Text(_) => Err(Error::namespace("these names are texts, and no integers")),
+            Name::Text(_) => Err(Error::namespace("these names are texts, not integers")),
         };
         let names = self.names()?.into_iter();
         let mut integers: Vec<u64> = names.map(integer).collect::<Result<_, _>>()?;
@@ -149,8 +151,8 @@ impl<'a> Reconstruction<'a> {
         Ok(integers)
     }
 
-    /// The ranks of all members, if they take no more than `memory` bytes and `watch` does not
-    /// break off.
+    /// Returns the ranks of all members, if they take at most `memory` bytes and `watch` does
+    /// not break.
     pub(super) fn all_ranks(
         &self,
         memory: u64,
@@ -199,11 +201,11 @@ impl<'a> Reconstruction<'a> {
         }
     }
 
-    /// The work, cut into pieces of about equal size: ranks of a scan, buckets of a segment, or
-    /// positions; where many numbers fall on a position, slices of them.
+    /// Divides the work into pieces of about equal size: ranks of a scan, buckets of a segment,
+    /// or positions. If many numbers map to a position, it is divided into slices.
     fn pieces(&self) -> Pieces {
         let mut pieces = Pieces::default();
-        // Numbers that are looked at, of which few are tested, make larger pieces.
+        // Few of the numbers examined are tested, so the pieces are larger.
         let step = |each: f64| (PIECE as f64 / 16.0 / each.max(1e-9)).clamp(1.0, 1e15) as u64;
         match (self.plan.way, index_of(self.names)) {
             (Way::Index, Some(index)) => {
@@ -229,7 +231,7 @@ impl<'a> Reconstruction<'a> {
         pieces
     }
 
-    /// Into how many slices the numbers on one position are cut.
+    /// Returns the number of slices into which the numbers of one position are divided.
     fn slices(&self) -> u64 {
         match (inverse_of(&self.query), &self.domain.span) {
             (Some(inverse), Some(span)) => inverse.candidates(span).div_ceil(PIECE).max(1),
@@ -237,7 +239,7 @@ impl<'a> Reconstruction<'a> {
         }
     }
 
-    /// Gives the candidates of a piece to `tester`.
+    /// Passes the candidates of a piece to `tester`.
     fn look(&self, part: usize, range: Range<u64>, tester: &mut Tester) {
         let words = self.query.words();
         match (self.plan.way, index_of(self.names), inverse_of(&self.query)) {
@@ -283,10 +285,11 @@ impl<'a> Reconstruction<'a> {
     }
 }
 
-/// Ranges cut into steps, found by number: there may be more than memory holds.
+/// Ranges divided into steps, computed by number because there may be more than fit in memory.
 #[derive(Default)]
 struct Pieces {
-    /// For each range: its part, itself, the step, and how many pieces come before it.
+    /// For each range: its part, the range itself, the step, and the number of pieces before
+    /// it.
     ranges: Vec<(usize, Range<u64>, u64, u64)>,
     len: u64,
 }
@@ -312,7 +315,7 @@ impl Pieces {
     }
 }
 
-/// Tests candidates, many at a time.
+/// Tests candidates in batches.
 struct Tester<'t> {
     query: &'t Query<'t>,
     domain: &'t Domain<'t>,

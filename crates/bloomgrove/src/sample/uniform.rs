@@ -1,20 +1,20 @@
-//! Members of a filter at random, each with the same chance.
+//! Uniform sampling of the members of a filter.
 //!
 //! ```text
-//!   draw a candidate, each with the same chance  --test-->  member: hand it out
-//!          ^---------------- else draw again ----------------'
+//!   draw a candidate uniformly  --test-->  member: return it
+//!          ^-------- otherwise, draw again --------'
 //! ```
 //!
-//! What is left after rejecting is uniform because the candidates are, whatever the fill and
-//! however names are spread: nothing is estimated on the way. Where the candidates come from,
-//! see `candidates`; how many are tested for each member, see `planner`.
+//! Rejection keeps the sample uniform because the candidates are uniform, whatever the fill and
+//! the distribution of the names: nothing is estimated along the way. See `candidates` for
+//! where the candidates come from, and `planner` for how many are tested per member.
 //!
-//! When far more candidates fail than were expected, the members are listed instead, and drawn
-//! from the list. So a namespace without members is told apart from bad luck, and a draw never
-//! takes longer than a few times a reconstruction.
+//! If far more candidates fail than expected, the members are listed instead, and drawn from
+//! the list. This distinguishes a namespace without members from bad luck, and bounds the time
+//! of a draw to a few times that of a reconstruction.
 //!
-//! Source: our own. The samplers of Sengupta et al. (sampling) are beside it
-//! (BloomSampleTree, HashInvert); they are not uniform.
+//! Source: our own. The samplers of Sengupta et al. (sampling), BloomSampleTree and HashInvert,
+//! are not uniform; they are in the crate `bloomgrove-trees`.
 
 use std::collections::{HashSet, VecDeque};
 use std::fmt;
@@ -30,16 +30,16 @@ use super::reconstruct::Reconstruction;
 use super::{Names, Query, SampleOptions, Work};
 use crate::Error;
 
-/// Candidates looked at together, at most.
+/// The maximum number of candidates examined together.
 const BATCH: usize = 512;
-/// Whoever watches is told each time after so many looks.
+/// Progress is reported each time this many candidates have been examined.
 const LONG: u64 = 1 << 22;
-/// If nothing was found in this many times the looks a draw should take, members are probably
-/// not what was expected: by chance that happens once in e^20 draws. (Sooner, when there are so
-/// few members that listing them takes less.)
+/// If nothing was found after this many times the expected number of candidates per draw, the
+/// members are probably not as expected: by chance, that happens once in e^20 draws. (Sampling
+/// gives up sooner if there are so few members that listing them takes less time.)
 const PATIENCE: f64 = 20.0;
 
-/// Draws members, each with the same chance, however often it is asked.
+/// Draws members uniformly, any number of times.
 ///
 /// ```
 /// use bloomgrove::sample::{Namespace, Sampler};
@@ -52,7 +52,7 @@ const PATIENCE: f64 = 20.0;
 /// let mut sampler = Sampler::new(&filter, &names)?;
 /// println!("{}", sampler.plan().why);
 /// for name in sampler.draw(10)? {
-///     println!("{name}"); // the same one may come again
+///     println!("{name}"); // a name may repeat
 /// }
 /// let all = sampler.draw_distinct(10)?; // there are only three
 /// assert_eq!(all.len(), 3);
@@ -68,12 +68,12 @@ pub struct Sampler<'a> {
     state: State<'a>,
     random: Xoshiro256PlusPlus,
     work: Work,
-    /// Members that all draws so far have found.
+    /// The number of members found by all draws so far.
     found: u64,
     watch: Watch<'a>,
 }
 
-/// Told how far a long draw is.
+/// Receives the progress of a long draw.
 struct Watch<'a>(Box<dyn FnMut(u64, u64) -> ControlFlow<()> + Send + 'a>);
 
 impl fmt::Debug for Watch<'_> {
@@ -87,37 +87,39 @@ enum State<'a> {
     /// Members are drawn one by one.
     Drawing {
         source: Source<'a>,
-        /// Drawn and accepted, but not yet asked for.
+        /// Drawn and accepted, but not yet returned.
         ready: VecDeque<u64>,
-        /// How many looks would, on average, see every member once.
+        /// The number of candidates to examine, on average, to see every member once.
         total: f64,
-        /// How many looks a draw takes, as far as is known.
+        /// The number of candidates examined per draw, as far as is known.
         expected: f64,
-        /// Looks since the last member, and how many are too many.
+        /// Candidates examined since the last member, and the number that is too many.
         since: u64,
         patience: u64,
     },
     /// All members are known.
     Listed(Vec<u64>),
-    /// They will be when the first is asked for.
+    /// They will be listed by the first draw.
     Unlisted,
 }
 
 impl<'a> Sampler<'a> {
-    /// Draws from the members of a filter or an expression of filters, among all names.
+    /// Creates a sampler of the members of a filter or an expression of filters, among all
+    /// names.
     ///
     /// # Errors
-    /// As [`with`](Self::with).
+    /// As for [`with`](Self::with).
     pub fn new(query: impl Into<Query<'a>>, names: impl Into<Names<'a>>) -> Result<Self, Error> {
         Self::with(query, names, &SampleOptions::default())
     }
 
-    /// As [`new`](Self::new), with options.
+    /// Like [`new`](Self::new), with options.
     ///
     /// # Errors
-    /// [`Error::NoMember`] when the filter is empty or no name is in the range,
-    /// [`Error::Namespace`] when filters of this family cannot have such names, [`Error::Closed`]
-    /// when the method asked for is, [`Error::Incompatible`] when an index is of other parameters.
+    /// [`Error::NoMember`] if the filter is empty or no name is in the range,
+    /// [`Error::Namespace`] if filters of this family cannot contain such names,
+    /// [`Error::Closed`] if the requested method is not available, [`Error::Incompatible`] if
+    /// an index has other parameters.
     pub fn with(
         query: impl Into<Query<'a>>,
         names: impl Into<Names<'a>>,
@@ -144,26 +146,26 @@ impl<'a> Sampler<'a> {
         })
     }
 
-    /// What is done for a draw, and why.
+    /// Returns the plan: what a draw does, and why.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// What all draws so far have taken.
+    /// Returns the work done by all draws so far.
     pub fn work(&self) -> Work {
         self.work
     }
 
-    /// Tells `watch` how much of how much is done whenever one draw takes long: looks at names, of
-    /// those after which the members are listed instead, and then pieces of that list. Breaking
-    /// off ends the draw with [`Error::Interrupted`].
+    /// Sets a callback that receives the amount done and the total whenever a draw takes long:
+    /// first candidates examined, out of the number after which the members are listed instead,
+    /// then pieces of that list. If it breaks, the draw ends with [`Error::Interrupted`].
     pub fn watch(&mut self, watch: impl FnMut(u64, u64) -> ControlFlow<()> + Send + 'a) {
         self.watch = Watch(Box::new(watch));
     }
 
-    /// How many members there are, by the draws so far: exact once they have been listed, None
-    /// before the first. Unlike [`Plan::estimate`] this does not depend on what the filter was
-    /// given.
+    /// Returns the number of members according to the draws so far: exact once they have been
+    /// listed, `None` before the first draw. Unlike [`Plan::estimate`], this does not depend on
+    /// what was inserted into the filter.
     pub fn measured_members(&self) -> Option<f64> {
         match &self.state {
             State::Listed(members) => Some(members.len() as f64),
@@ -174,10 +176,10 @@ impl<'a> Sampler<'a> {
         }
     }
 
-    /// Draws `count` members, of which the same may come again.
+    /// Draws `count` members, with replacement.
     ///
     /// # Errors
-    /// [`Error::NoMember`] when no name is accepted; that is certain.
+    /// [`Error::NoMember`] if no name is accepted; this is certain, not an estimate.
     pub fn draw(&mut self, count: usize) -> Result<Vec<Name>, Error> {
         let ranks = self.draw_ranks(count)?;
         Ok(self.named(&ranks))
@@ -186,22 +188,23 @@ impl<'a> Sampler<'a> {
     /// Draws one integer.
     ///
     /// # Errors
-    /// As [`draw`](Self::draw); [`Error::Namespace`] when the names are texts.
+    /// As for [`draw`](Self::draw); [`Error::Namespace`] if the names are texts.
     pub fn draw_integer(&mut self) -> Result<u64, Error> {
         let rank = self.draw_rank(1)?;
         match self.domain.namespace.name(rank) {
             Name::Integer(number) => Ok(number),
-            Name::Text(_) => Err(Error::namespace("these names are texts, and no integers")),
+            Name::Text(_) => Err(Error::namespace("these names are texts, not integers")),
         }
     }
 
-    /// Draws `count` different members, all sets of so many with the same chance; fewer if
-    /// there are no more. In random order.
+    /// Draws `count` different members in random order, or all of them if there are fewer. All
+    /// sets of that size are equally likely.
     ///
     /// # Errors
-    /// As [`draw`](Self::draw).
+    /// As for [`draw`](Self::draw).
     pub fn draw_distinct(&mut self, count: usize) -> Result<Vec<Name>, Error> {
-        // Where most are wanted, drawing would be repeating; then the members are listed.
+        // If most members are wanted, drawing would mostly repeat members, so they are listed
+        // instead.
         let mut drawn = HashSet::new();
         let mut order = Vec::new();
         let few = count as f64 <= self.plan.estimate.members / 2.0;
@@ -212,14 +215,14 @@ impl<'a> Sampler<'a> {
                 order.push(rank);
             }
             tries += 1;
-            // So many repetitions: there are far fewer members than expected.
+            // This many repetitions mean that there are far fewer members than expected.
             if tries > 4 * order.len() + 20 {
                 break;
             }
         }
         if order.len() < count {
             let Listing(members) = self.list()?;
-            // On from those drawn: the rest is drawn from the others.
+            // Keep the members drawn so far, and draw the rest from the others.
             let mut others: Vec<u64> = members
                 .iter()
                 .copied()
@@ -246,7 +249,7 @@ impl<'a> Sampler<'a> {
             .collect()
     }
 
-    /// Draws one, when `more` are going to be asked for.
+    /// Draws one member, the first of `more` that will be drawn.
     fn draw_rank(&mut self, more: usize) -> Result<u64, Error> {
         loop {
             match &mut self.state {
@@ -294,7 +297,8 @@ impl<'a> Sampler<'a> {
                         true => *since += looks as u64,
                         false => *since = 0,
                     }
-                    // Also when members are found now and then: many draws can take for ever, too.
+                    // Also report when members are found now and then: many draws can take
+                    // forever, too.
                     if before / LONG != self.work.looks / LONG
                         && (self.watch.0)(*since, *patience).is_break()
                     {
@@ -305,7 +309,7 @@ impl<'a> Sampler<'a> {
         }
     }
 
-    /// Lists all members, if they are not yet.
+    /// Lists all members, unless they are already listed.
     fn list(&mut self) -> Result<Listing<'_>, Error> {
         if !matches!(self.state, State::Listed(_)) {
             let options = SampleOptions {
@@ -339,7 +343,7 @@ impl<'a> State<'a> {
             (Method::List, ..) => return State::Unlisted,
             (Method::Index, Some(index), _) => {
                 let live = Live::new(index, query, memory / 2);
-                // No name is on a set bit: there is no member, as listing will prove.
+                // No name is on a set bit, so there is no member, as listing will prove.
                 if live.total() == 0 {
                     return State::Unlisted;
                 }
@@ -358,8 +362,8 @@ impl<'a> State<'a> {
             Source::Names => domain.len as f64,
         };
         let expected = total / plan.estimate.members.max(1e-9);
-        // Listing all may be the better part of patience: nobody waits for longer than it takes to
-        // look at a quarter of the names.
+        // Listing may be the quicker way out: do not wait longer than it takes to examine a
+        // quarter of the names.
         let all = domain.len as f64;
         State::Drawing {
             source,

@@ -4,11 +4,11 @@
 //!   names --hash--> 256 shares of the buckets --sort each--> entries in order --pack-->
 //! ```
 //!
-//! Each name becomes one number: its place among the buckets of its share, then its entry, which
-//! begins with the rank; sorting the numbers of a share sorts its names into buckets. Writing
-//! into few shares is what makes it fast: put into its bucket at once, each name would cost a
-//! cache miss. Where not all names fit the memory allowed, the buckets are taken in several
-//! rounds, and names are hashed once in each.
+//! Each name becomes one number: the offset of its bucket within its share, followed by its
+//! entry, which begins with the rank. Sorting the numbers of a share sorts its names into
+//! buckets. Writing into few shares is what makes this fast: writing each name directly into
+//! its bucket would cost a cache miss per name. If the names do not all fit in the memory
+//! allowed, the buckets are built in several rounds, and every round hashes all names once.
 
 use std::ops::{ControlFlow, Range};
 
@@ -21,18 +21,18 @@ use crate::sample::namespace::{Keys, Namespace};
 use crate::sample::parallel::in_order;
 use crate::{Error, Params};
 
-/// Names worked on between two words of progress.
+/// Names processed between two progress reports.
 const ROUND: u64 = 1 << 22;
-/// Words packed before they are handed on.
+/// Words packed before they are written out.
 const PIECE: usize = 1 << 16;
-/// All names are hashed once in each round; nobody waits for more.
+/// Every round hashes all names once, so more rounds than this would take too long.
 const MOST_ROUNDS: u64 = 256;
-/// Fewer names than this are sorted sooner than threads begin.
+/// Below this many names, sorting takes less time than starting threads.
 const FEW: u64 = 1 << 13;
-/// Shares that the buckets of a round are cut into.
+/// The number of shares into which the buckets of a round are divided.
 const SHARES: u64 = 256;
 
-/// Takes words as they come.
+/// Receives words as they are produced.
 pub(super) type Sink<'s> = &'s mut dyn FnMut(&[u64]) -> Result<(), Error>;
 
 impl Segment {
@@ -60,7 +60,7 @@ impl Segment {
     }
 }
 
-/// Hands the words of a segment to `sink`, in order.
+/// Writes the words of a segment to `sink`, in order.
 pub(super) fn write(
     params: &Params,
     namespace: &Namespace,
@@ -81,7 +81,7 @@ pub(super) fn write(
             _ => std::thread::available_parallelism().map_or(1, usize::from),
         },
     };
-    // Twice: the shares of a round grow by doubling.
+    // Twice, because the shares of a round grow by doubling.
     let fits = |size: u64| {
         let rounds = (2 * layout.names)
             .saturating_mul(size)
@@ -95,7 +95,7 @@ pub(super) fn write(
     }
 }
 
-/// A number that holds the place of a name's bucket, and its entry.
+/// A number that encodes the offset of a name's bucket and its entry.
 trait Number: Copy + Ord + Send + Sync {
     fn new(place: u64, entry: u64, width: u32) -> Self;
     fn place(self, width: u32) -> u64;
@@ -105,7 +105,7 @@ trait Number: Copy + Ord + Send + Sync {
 impl Number for u64 {
     #[inline]
     fn new(place: u64, entry: u64, width: u32) -> Self {
-        // A place takes no bits if there is one bucket to a share; then the width may be 64.
+        // The offset takes no bits if each share has one bucket; the width may then be 64.
         place.checked_shl(width).unwrap_or(0) | entry
     }
 
@@ -142,7 +142,7 @@ struct Build<'a> {
 }
 
 impl Build<'_> {
-    /// Buckets of a round, and of one of its shares.
+    /// Returns the number of buckets in a round, and in one of its shares.
     fn buckets(&self, rounds: u64) -> (u64, u64) {
         let round = self
             .layout
@@ -202,8 +202,8 @@ impl Build<'_> {
         offsets.finish()
     }
 
-    /// The names of some buckets by share, those of each thread apart. Tells `told` how many
-    /// names have been looked at.
+    /// Collects the names of some buckets by share, separately for each thread. Reports the
+    /// number of names processed to `told`.
     fn shares<N: Number>(
         &self,
         buckets: Range<u64>,
@@ -232,7 +232,7 @@ impl Build<'_> {
                     })
                     .collect();
                 let full = |worker: std::thread::ScopedJoinHandle<'_, bool>| {
-                    // A thread that panicked takes this one with it.
+                    // A panic in a worker thread propagates to this one.
                     worker
                         .join()
                         .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -253,7 +253,7 @@ impl Build<'_> {
         Ok(all)
     }
 
-    /// Puts the names of some ranks into their shares; true if memory was short.
+    /// Puts the names of some ranks into their shares; returns true if memory ran out.
     fn sort_in<N: Number>(
         &self,
         ranks: Range<u64>,
@@ -264,7 +264,7 @@ impl Build<'_> {
         let mut full = false;
         let layout = self.layout;
         let (shift, width) = (layout.shift, layout.width);
-        // A division by a number that is not known before costs as much as the hash.
+        // Division by a number not known at compile time costs as much as the hash.
         let exact = share.is_power_of_two().then(|| share.trailing_zeros());
         self.each(ranks, |rank, first, second| {
             let bucket = first >> shift;
@@ -294,7 +294,7 @@ impl Build<'_> {
     }
 
     /// Calls `each` on the names of some ranks, with the rank in the part and the first two
-    /// positions; until it says no.
+    /// positions, until it returns false.
     fn each(&self, ranks: Range<u64>, mut each: impl FnMut(u64, u64, u64) -> bool) {
         let start = self.ranks.start;
         self.namespace.scan(ranks, |first, keys| match keys {
@@ -318,7 +318,7 @@ impl Build<'_> {
     }
 }
 
-/// A count for each bucket.
+/// Returns a zeroed counter for each bucket.
 fn zeros(len: u64) -> Result<Vec<u32>, Error> {
     let too_many = || Error::OutOfMemory {
         bytes: len.saturating_mul(4),
@@ -330,7 +330,7 @@ fn zeros(len: u64) -> Result<Vec<u32>, Error> {
     Ok(all)
 }
 
-/// Packs numbers and hands the words on, a piece at a time.
+/// Packs numbers and writes out the words, one piece at a time.
 struct Packing<'s> {
     packer: Packer,
     words: Vec<u64>,

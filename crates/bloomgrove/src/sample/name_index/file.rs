@@ -1,4 +1,4 @@
-//! An index of names in a `.grove` file: FORMAT.md section 13.
+//! A name index in a `.grove` file: FORMAT.md section 13.
 
 use std::io::Write;
 use std::path::Path;
@@ -24,21 +24,21 @@ struct Head {
     params_len: U64,
 }
 
-/// Where a part lies in its file. FORMAT section 13.
+/// The location of a part in its file. FORMAT section 13.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 struct Home {
     form: U32,
     zero: U32,
     names: U64,
-    /// Of a range: its ends. Of a list: where the heads of its sections are.
+    /// For a range, its bounds. For a list, the offsets of its section headers.
     one: U64,
     two: U64,
-    /// Where the head of the index's section is.
+    /// The offset of the index's section header.
     index: U64,
 }
 
-/// A file may have this much that is out of use, and as much as is in use.
+/// A file may contain this much unused space, plus as much as is in use.
 const SPARE: u64 = 1 << 20;
 
 const RANGE: u32 = 1;
@@ -46,10 +46,10 @@ const INTEGERS: u32 = 2;
 const LINES: u32 = 3;
 
 impl NameIndex {
-    /// Writes the index to a file, replacing it whole or not at all.
+    /// Writes the index to a file, atomically replacing an existing one.
     ///
     /// # Errors
-    /// [`Error::Io`], naming the file. The old file is then as it was.
+    /// [`Error::Io`], naming the file. The old file is then unchanged.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
         let path = path.as_ref();
         let _lock = lock_target(path, Origin::Named).map_err(Error::in_file(path))?;
@@ -59,10 +59,11 @@ impl NameIndex {
         writer.persist().map(|_| ())
     }
 
-    /// Writes the bytes that [`save`](Self::save) would write to a file. They are made in memory first.
+    /// Writes to `out` the bytes that [`save`](Self::save) writes to a file. They are built in
+    /// memory first.
     ///
     /// # Errors
-    /// [`Error::Io`] when `out` refuses.
+    /// [`Error::Io`] if writing to `out` fails.
     pub fn write_to(&self, mut out: impl Write) -> Result<(), Error> {
         let mut writer = Writer::in_memory(Content::Names)?;
         let homes = self.write_segments(&mut writer)?;
@@ -71,10 +72,11 @@ impl NameIndex {
             .map_err(Error::io("writing"))
     }
 
-    /// An index of names from the bytes of a file, every one of them checked. It keeps a copy.
+    /// Reads a name index from the bytes of a file, and checks all of them. The index stores a
+    /// copy.
     ///
     /// # Errors
-    /// When they are damaged, or those of something else.
+    /// If the bytes are damaged or are not a name index.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
         let file = Growing::of_bytes(bytes, Content::Names)?;
         let (index, _) = read(&file)?;
@@ -96,11 +98,11 @@ impl NameIndex {
             .collect()
     }
 
-    /// Indexes all names into a file, with no more memory than `options` allows: for indexes
-    /// that memory does not hold. Opens it.
+    /// Builds an index of all names in a file, within the memory that `options` allows, and
+    /// opens it. For indexes that do not fit in memory.
     ///
     /// # Errors
-    /// As [`build`](Self::build) and [`save`](Self::save), and the error of `progress`.
+    /// As for [`build`](Self::build) and [`save`](Self::save), and the error of `progress`.
     pub fn build_to(
         path: impl AsRef<Path>,
         params: &Params,
@@ -118,12 +120,12 @@ impl NameIndex {
         Self::open(path)
     }
 
-    /// Opens an index where it lies, whatever its size, without reading it: entries come in as
-    /// they are asked for. All but those and the names is checked;
-    /// [`verify`](crate::verify()) checks everything.
+    /// Opens an index in place, whatever its size, without reading it: entries are loaded as
+    /// they are needed. Everything except the entries and the names is checked;
+    /// [`verify`](crate::verify()) checks those too.
     ///
     /// # Errors
-    /// When the file cannot be read, is damaged, or holds something else.
+    /// If the file cannot be read, is damaged, or is not a name index.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
         let file = Growing::open(path, Content::Names, Origin::Named)?;
@@ -132,13 +134,14 @@ impl NameIndex {
             .map_err(Error::in_file(path))
     }
 
-    /// Takes names that have come into use into the index in a file, which grows by about what
-    /// they need; when lists are merged, by more. Once most of the file is out of use, it is
-    /// replaced by a new one. Returns how many names are new. A process that is killed
-    /// meanwhile leaves the index as it was.
+    /// Adds names to the index in a file and returns how many are new. The file grows by about
+    /// the size of the new names, or by more when lists are merged. Once most of the file is
+    /// unused, it is replaced by a new one. If the process is killed during the call, the index
+    /// is unchanged.
     ///
     /// # Errors
-    /// As [`add`](Self::add) and [`open`](Self::open); [`Error::Busy`] while another adds.
+    /// As for [`add`](Self::add) and [`open`](Self::open); [`Error::Busy`] while another
+    /// process is adding names.
     pub fn add_to(
         path: impl AsRef<Path>,
         more: Namespace,
@@ -162,7 +165,7 @@ impl NameIndex {
             let (params, fresh, added) = (&index.params, &growth.fresh, growth.added);
             let used = index.bytes() + fresh.bytes();
             if file.end() > 2 * used + SPARE {
-                // More than half of it is out of use: what is in use goes into a new file.
+                // More than half of the file is unused: copy what is in use to a new file.
                 let mut writer = Writer::create(path, Content::Names)?;
                 homes = index.write_segments(&mut writer)?;
                 homes.extend(write_parts(&mut writer, params, fresh, options, progress)?);
@@ -207,7 +210,7 @@ fn write_parts<W: Durable>(
         .collect()
 }
 
-/// Writes the names of a part, and its index by `index`.
+/// Writes the names of a part, and its index using `index`.
 fn write_part<W: Durable>(
     writer: &mut Writer<W>,
     part: &Part,
@@ -270,17 +273,17 @@ fn manifest(
     bytes
 }
 
-/// The index of a file as of its last commit.
+/// Reads the index of a file as of its last commit.
 fn read(file: &Growing) -> Result<(NameIndex, Vec<Home>), Error> {
     let manifest = file.manifest()?;
     let corrupt = |what: &'static str| Error::corrupt(Kind::Manifest.name(), 0, what);
     let (head, rest) =
-        Head::read_from_prefix(manifest.as_ref()).map_err(|_| corrupt("it is cut off"))?;
+        Head::read_from_prefix(manifest.as_ref()).map_err(|_| corrupt("it is truncated"))?;
     let parts = head.parts.get() as usize;
-    let (homes, rest) =
-        <[Home]>::ref_from_prefix_with_elems(rest, parts).map_err(|_| corrupt("it is cut off"))?;
+    let (homes, rest) = <[Home]>::ref_from_prefix_with_elems(rest, parts)
+        .map_err(|_| corrupt("it is truncated"))?;
     if rest.len() as u64 != head.params_len.get() || parts == 0 {
-        return Err(corrupt("its lengths do not fit"));
+        return Err(corrupt("its lengths are inconsistent"));
     }
     let params =
         Params::from_bytes(rest).map_err(|what| Error::corrupt(Kind::Manifest.name(), 0, what))?;
@@ -288,14 +291,14 @@ fn read(file: &Growing) -> Result<(NameIndex, Vec<Home>), Error> {
         0 => Spelling::Binary,
         1 => Spelling::Decimal,
         2 => Spelling::Text,
-        _ => return Err(corrupt("an unknown spelling")),
+        _ => return Err(corrupt("it has an unknown spelling")),
     };
     let (Ok(second), Ok(bounded)) = (flag(head.second.get()), flag(head.bounded.get())) else {
         return Err(corrupt("a flag is neither 0 nor 1"));
     };
     let bounds = head.bounds_start.get()..head.bounds_end.get();
     if !bounded && bounds != (0..0) {
-        return Err(corrupt("bounds without a flag"));
+        return Err(corrupt("it has bounds, but the flag for them is not set"));
     }
     let options = NameIndexOptions {
         second,
@@ -311,7 +314,7 @@ fn read(file: &Growing) -> Result<(NameIndex, Vec<Home>), Error> {
             let layout = SegmentLayout::new(&params, home.names.get(), second)?;
             let words = file.words(home.index.get())?;
             if words.as_ref().len() as u64 != layout.words {
-                return Err(corrupt("an index has a wrong length"));
+                return Err(corrupt("an index has the wrong length"));
             }
             Ok(Segment::new(layout, Store::Mapped(words)))
         })
@@ -344,25 +347,23 @@ fn read_part(file: &Growing, home: &Home, spelling: Spelling) -> Result<Part, Er
     let (names, one, two) = (home.names.get(), home.one.get(), home.two.get());
     let words = |head: u64| file.words(head).map(Store::Mapped);
     if names == 0 || home.zero.get() != 0 {
-        return Err(corrupt(
-            "a part has no names, or a reserved field is not zero",
-        ));
+        return Err(corrupt("a part is empty, or a reserved field is not zero"));
     }
     let is_text = spelling == Spelling::Text;
     match home.form.get() {
         RANGE if !is_text && one.checked_add(names) == Some(two) => Ok(Part::Range(one..two)),
         INTEGERS if !is_text => Integers::from_parts(names, words(one)?, words(two)?)
             .map(Part::Integers)
-            .ok_or_else(|| corrupt("a list of integers does not fit together")),
+            .ok_or_else(|| corrupt("a list of integers is inconsistent")),
         LINES if is_text => Lines::from_parts(names, file.names(one)?, words(two)?)
             .map(Part::Lines)
-            .ok_or_else(|| corrupt("a list of texts does not fit together")),
-        _ => Err(corrupt("a part of an unknown form")),
+            .ok_or_else(|| corrupt("a list of texts is inconsistent")),
+        _ => Err(corrupt("a part has an unknown form")),
     }
 }
 
-/// The part of `verify` that knows indexes of names: all sums, that names are in order, and that
-/// every name is in its bucket.
+/// The part of `verify` for name indexes: checks all checksums, that names are in order, and
+/// that every name is in its bucket.
 pub(crate) fn check_file(path: &Path) -> Result<Report, Error> {
     let file = Growing::open(path, Content::Names, Origin::Named)?;
     let check = || {
@@ -375,8 +376,8 @@ pub(crate) fn check_file(path: &Path) -> Result<Report, Error> {
 }
 
 impl NameIndex {
-    /// That every bucket has exactly its names: as many entries as names, none twice, each on
-    /// the positions it hashes to.
+    /// Checks that every bucket contains exactly its names: as many entries as names, no
+    /// duplicates, and each at the positions it hashes to.
     fn check(&self) -> Result<(), Error> {
         let wrong = |what: &'static str| Error::corrupt(Kind::Bits.name(), 0, what);
         for (part, segment) in self.segments.iter().enumerate() {
@@ -385,14 +386,14 @@ impl NameIndex {
             for bucket in 0..segment.buckets() {
                 let entries = segment.bucket(bucket);
                 if entries.start != end {
-                    return Err(wrong("buckets of names do not follow one another"));
+                    return Err(wrong("the buckets are not contiguous"));
                 }
                 end = entries.end;
                 let mut last = None;
                 for i in entries {
                     let (rank, first, second) = segment.entry(i, bucket);
                     if last.replace(rank).is_some_and(|last| last >= rank) {
-                        return Err(wrong("names of a bucket are not in order"));
+                        return Err(wrong("the names in a bucket are out of order"));
                     }
                     let found = self.namespace.positions(start + rank, &self.params);
                     if found.0 != first || second.is_some_and(|second| second != found.1) {
@@ -401,7 +402,9 @@ impl NameIndex {
                 }
             }
             if end != segment.names() {
-                return Err(wrong("there are more or fewer entries than names"));
+                return Err(wrong(
+                    "the number of entries differs from the number of names",
+                ));
             }
         }
         self.namespace.check_order()

@@ -1,4 +1,4 @@
-//! The names of a namespace, indexed by the bits that filters have them on.
+//! An index of the names of a namespace by the bits that they set in a filter.
 //!
 //! ```text
 //!   first position    0     1     2     3     4   ...
@@ -7,20 +7,23 @@
 //!   filter            1     0     0     1     0   ...   candidates: 17 and 204 only
 //! ```
 //!
-//! A member's first position is a set bit, so the names on set bits are all that need be looked
-//! at: a share of the namespace equal to the filter's fill. With each name its second position
-//! is kept too, so that of those only the same share again has to be hashed and tested.
+//! A member's first position is a set bit, so only the names on set bits need to be examined: a
+//! share of the namespace equal to the filter's fill. The second position is stored with each
+//! name, so only the same share of those names must be hashed and tested.
 //!
-//! The index depends on the [`Params`] and not on any filter: one serves all filters of those
-//! parameters. It grows when names are added, and lives in memory or in a `.grove` file.
+//! The index depends on the [`Params`] and not on any filter: one index serves all filters with
+//! those parameters. It grows when names are added, and is stored in memory or in a `.grove`
+//! file.
 //!
-//! Cost, M names and m bits: log2 M + log2 m bits for a name (without the second position
-//! log2 M), and log2 M for each bucket, of which there are m, or about M if that is fewer: a
-//! bucket is then several positions, and the entry says which. Built in one pass over the names if the memory allowed
-//! holds 16 bytes for each, and in as many more as it takes if not.
+//! Cost, for M names and m bits: log2 M + log2 m bits per name (log2 M without the second
+//! position), and log2 M bits per bucket. There are m buckets, or about M if that is fewer;
+//! each bucket then covers several positions, and the entry says which. Building takes one pass
+//! over the names if the memory allowed is at least 16 bytes per name, and several passes
+//! otherwise.
 //!
-//! Source: our own; it takes the place of the BloomSampleTree of Sengupta et al. (sampling), whose sampler
-//! is not uniform. The tree holds a filter for each of its nodes; this holds each name once.
+//! Source: our own. It replaces the BloomSampleTree of Sengupta et al. (sampling), whose
+//! sampler is not uniform. The tree stores a filter for each of its nodes; this index stores
+//! each name once.
 
 mod build;
 mod file;
@@ -35,18 +38,19 @@ use crate::bits::{packed_get, packed_words, width_of};
 use crate::format::Store;
 use crate::{Error, Params};
 
-/// The most names of one part: their counts are 32 bits.
+/// The maximum number of names in one part: counts are 32 bits wide.
 const MOST: u64 = u32::MAX as u64;
-/// An index has no more buckets than names; or than this, if there are fewer names.
+/// An index has at most as many buckets as names, or this many if there are fewer names.
 const FEWEST_BUCKETS: u64 = 1024;
 
-/// How to build a [`NameIndex`].
+/// Options for building a [`NameIndex`].
 #[derive(Clone, Copy, Debug)]
 pub struct NameIndexOptions {
-    /// Keep each name's second position: more memory, far fewer tests. The default.
+    /// Whether to store each name's second position, which takes more memory and saves most
+    /// tests; true by default.
     pub second: bool,
-    /// Bytes to use while building, beside the index itself and 4 bytes for each of its buckets.
-    /// Less than a sixteenth of a byte for each name is taken for that.
+    /// The memory limit in bytes for building, not counting the index itself and 4 bytes per
+    /// bucket. Values below a sixteenth of a byte per name are raised to that.
     pub memory: u64,
 }
 
@@ -59,10 +63,11 @@ impl Default for NameIndexOptions {
     }
 }
 
-/// Told how many names of how many have been worked on; ends the work by an error.
+/// A progress callback: receives the number of names processed and the total, and can stop the
+/// work by returning an error.
 pub type Progress<'p> = &'p mut dyn FnMut(u64, u64) -> Result<(), Error>;
 
-/// The names of a namespace by their first position, for all filters of equal [`Params`].
+/// An index of names by first position, for all filters with equal [`Params`].
 ///
 /// ```
 /// use bloomgrove::sample::{NameIndexOptions, NameIndex, Namespace, Sampler};
@@ -83,15 +88,15 @@ pub struct NameIndex {
     params: Params,
     namespace: Namespace,
     options: NameIndexOptions,
-    /// One for each part of the namespace.
+    /// One segment for each part of the namespace.
     segments: Vec<Segment>,
 }
 
 impl NameIndex {
-    /// Indexes all names, in memory.
+    /// Builds an index of all names in memory.
     ///
     /// # Errors
-    /// [`Error::Namespace`] when filters of these parameters cannot have such names,
+    /// [`Error::Namespace`] if filters with these parameters cannot contain such names,
     /// [`Error::OutOfMemory`].
     pub fn build(
         params: &Params,
@@ -119,10 +124,10 @@ impl NameIndex {
             .collect()
     }
 
-    /// Takes in names that have come into use, and returns how many are new.
+    /// Adds names and returns how many are new.
     ///
     /// # Errors
-    /// As [`Namespace::add`]; then nothing was changed.
+    /// As for [`Namespace::add`]; the index is then unchanged.
     pub fn add(&mut self, more: Namespace) -> Result<u64, Error> {
         let growth = self.namespace.grown(more)?;
         let segments = Self::segments_of(
@@ -138,10 +143,11 @@ impl NameIndex {
         Ok(added)
     }
 
-    /// How many bytes an index of these names would have, with the names; nothing is built.
+    /// Returns the size in bytes of an index of these names, including the names, without
+    /// building it.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`] when there is no number for it.
+    /// [`Error::OutOfMemory`] if the size overflows.
     pub fn size(
         params: &Params,
         namespace: &Namespace,
@@ -154,31 +160,31 @@ impl NameIndex {
         Ok(bytes)
     }
 
-    /// The parameters of the filters it serves.
+    /// Returns the parameters of the filters that this index serves.
     pub fn params(&self) -> &Params {
         &self.params
     }
 
-    /// The names in it.
+    /// Returns the names in the index.
     pub fn namespace(&self) -> &Namespace {
         &self.namespace
     }
 
-    /// Whether each name's second position is there.
+    /// Returns whether the index stores each name's second position.
     pub fn has_second(&self) -> bool {
         self.segments
             .iter()
             .all(|segment| segment.layout.second > 0)
     }
 
-    /// Bytes of the index and the names, in memory or mapped.
+    /// Returns the size of the index and the names in bytes, in memory or mapped.
     pub fn bytes(&self) -> u64 {
         let segments = self.segments.iter().map(|segment| segment.words.bytes());
         segments.sum::<u64>() + self.namespace.bytes()
     }
 
-    /// The share of the entries that are in buckets with a set bit, if a share `fill` of the bits
-    /// is set.
+    /// Returns the share of the entries that are in buckets with a set bit, if a share `fill`
+    /// of the bits is set.
     pub(in crate::sample) fn live_share(&self, fill: f64) -> f64 {
         let live = self.segments.iter().map(|segment| {
             let positions = f64::from(segment.layout.shift).exp2();
@@ -196,24 +202,24 @@ impl NameIndex {
 #[derive(Debug)]
 pub(in crate::sample) struct Segment {
     layout: SegmentLayout,
-    /// Entries, and then the offsets of the buckets.
+    /// The entries, followed by the offsets of the buckets.
     words: Store,
 }
 
-/// How a segment is laid out.
+/// The layout of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct SegmentLayout {
     names: u64,
-    /// A bucket is 2^shift positions.
+    /// Each bucket covers 2^shift positions.
     shift: u32,
     buckets: u64,
     offset_width: u32,
     rank_width: u32,
-    /// Bits of a second position in each entry; 0 if there is none.
+    /// Bits of the second position in each entry; 0 if it is not stored.
     second: u32,
-    /// Bits of an entry: rank, place of the first position in its bucket, second position.
+    /// Bits per entry: rank, offset of the first position in its bucket, second position.
     width: u32,
-    /// Words of the entries, behind which the offsets begin; and words in all.
+    /// Words taken by the entries, which the offsets follow; and words in total.
     entries: u64,
     words: u64,
 }
@@ -222,8 +228,8 @@ impl SegmentLayout {
     fn new(params: &Params, names: u64, second: bool) -> Result<Self, Error> {
         if names > MOST {
             return Err(Error::namespace(format!(
-                "an index takes up to {MOST} names in one part, and these are {names}; index a \
-                 smaller range first, and add the rest to it"
+                "one part of an index can have at most {MOST} names, not {names}; index a \
+                 smaller range first, then add the rest"
             )));
         }
         let most = names.max(FEWEST_BUCKETS);
@@ -234,7 +240,8 @@ impl SegmentLayout {
         let buckets = ((params.bits() - 1) >> shift) + 1;
         let (offset_width, rank_width) = (width_of(names), width_of(names - 1));
         let full = width_of(params.bits() - 1);
-        // Together they must fit a word; beyond 2^32 names and bits the second is left out.
+        // Together they must fit in a word; beyond 2^32 names and bits the second position is
+        // omitted.
         let fits = second && params.hashes() > 1 && rank_width + shift + full <= 64;
         let second = if fits { full } else { 0 };
         let width = rank_width + shift + second;
@@ -265,7 +272,7 @@ impl Segment {
         Self { layout, words }
     }
 
-    /// How many buckets there are; position p is in bucket `p >> shift`.
+    /// Returns the number of buckets; position p is in bucket `p >> shift`.
     pub(in crate::sample) fn buckets(&self) -> u64 {
         self.layout.buckets
     }
@@ -278,7 +285,8 @@ impl Segment {
         self.layout.names
     }
 
-    /// The entries of a bucket. A damaged file may name wrong ones, and nothing worse.
+    /// Returns the entries of a bucket. With a damaged file they may be wrong, but nothing
+    /// worse.
     #[inline]
     pub(in crate::sample) fn bucket(&self, bucket: u64) -> Range<u64> {
         let words = &self.words.as_ref()[self.layout.entries as usize..];
@@ -287,8 +295,8 @@ impl Segment {
         start..end.max(start)
     }
 
-    /// The rank, in its part, of the name of an entry of `bucket`, if `words` have the positions
-    /// that are known of it.
+    /// Returns the rank, within its part, of the name of an entry of `bucket`, if all positions
+    /// known for it are set in `words`.
     #[inline]
     pub(in crate::sample) fn candidate(&self, i: u64, bucket: u64, words: &[u64]) -> Option<u64> {
         let (shift, second) = (self.layout.shift, self.layout.second);
@@ -296,7 +304,7 @@ impl Segment {
         if second > 0 && !is_set(words, entry & ((1 << second) - 1)) {
             return None;
         }
-        // A bucket of one position is there because its bit is set.
+        // A bucket of one position was selected because its bit is set.
         if shift > 0 {
             let place = entry >> second & ((1 << shift) - 1);
             if !is_set(words, bucket << shift | place) {
@@ -306,8 +314,8 @@ impl Segment {
         Some((entry >> (second + shift)).min(self.layout.names - 1))
     }
 
-    /// An entry of a bucket as it is: the rank of the name, its first position, and its second
-    /// if it is kept.
+    /// Decodes an entry of a bucket: the rank of the name, its first position, and its second
+    /// if that is stored.
     fn entry(&self, i: u64, bucket: u64) -> (u64, u64, Option<u64>) {
         let (shift, second) = (self.layout.shift, self.layout.second);
         let entry = packed_get(self.words.as_ref(), self.layout.width, i);
@@ -317,7 +325,7 @@ impl Segment {
         (rank, bucket << shift | place, (second > 0).then_some(last))
     }
 
-    /// Asks the processor to fetch an entry.
+    /// Prefetches an entry.
     #[inline]
     pub(in crate::sample) fn prefetch(&self, i: u64) {
         let bit = i * u64::from(self.layout.width);

@@ -1,4 +1,4 @@
-//! Names that come into use later.
+//! Adding names to a namespace.
 
 use std::ops::Range;
 
@@ -7,26 +7,26 @@ use super::lines::push_line;
 use super::{Integers, Lines, Namespace, Part, Spelling};
 use crate::Error;
 
-/// Ranges with up to so many names become lists when they are merged.
+/// Ranges with at most this many names become lists when they are merged.
 const LISTED: u64 = 1 << 16;
 
-/// What comes of adding names.
+/// The result of adding names.
 pub(in crate::sample) struct Growth {
-    /// How many parts, from the first on, stay as they are.
+    /// The number of parts, from the first, that are unchanged.
     pub(in crate::sample) kept: usize,
-    /// The parts that come behind them; none if no name is new.
+    /// The parts that follow them; empty if no name is new.
     pub(in crate::sample) fresh: Namespace,
-    /// How many names are new.
+    /// The number of new names.
     pub(in crate::sample) added: u64,
 }
 
 impl Namespace {
-    /// Takes in names that have come into use; those that are there already are passed over.
-    /// Returns how many are new. Ranks of names may change.
+    /// Adds names and returns how many are new; names already present are skipped. The ranks of
+    /// names may change.
     ///
     /// # Errors
-    /// [`Error::Namespace`] when integers and texts would be mixed, or a name is outside the
-    /// range of [`occupied`](Self::occupied).
+    /// [`Error::Namespace`] if the result would mix integers and texts, or if a name is outside
+    /// the range of [`occupied`](Self::occupied).
     pub fn add(&mut self, more: Namespace) -> Result<u64, Error> {
         let growth = self.grown(more)?;
         let added = growth.added;
@@ -34,11 +34,11 @@ impl Namespace {
         Ok(added)
     }
 
-    /// What taking in more names would make of this.
+    /// Returns the result of adding more names.
     pub(in crate::sample) fn grown(&self, more: Namespace) -> Result<Growth, Error> {
         if (self.spelling == Spelling::Text) != (more.spelling == Spelling::Text) {
             return Err(Error::namespace(
-                "integers and texts cannot be in one namespace",
+                "a namespace cannot contain both integers and texts",
             ));
         }
         self.check_bounds(&more)?;
@@ -47,7 +47,7 @@ impl Namespace {
             fresh.extend(self.fresh(part)?);
         }
         let added = fresh.iter().map(Part::len).sum();
-        // Like sizes are merged, so that each name moves about log N times in all.
+        // Parts of similar size are merged, so each name moves about log N times in total.
         let mut kept = self.parts.len();
         while let Some(last) = fresh.last() {
             let own = kept.checked_sub(1).map(|at| &self.parts[at]);
@@ -83,7 +83,7 @@ impl Namespace {
         self.count();
     }
 
-    /// What of a part is not in this namespace.
+    /// Returns the names of a part that are not in this namespace.
     fn fresh(&self, part: Part) -> Result<Vec<Part>, Error> {
         let known = |number: &u64| self.rank_of(*number).is_some();
         match part {
@@ -112,7 +112,7 @@ impl Namespace {
         }
     }
 
-    /// What of a range is in none of ours.
+    /// Returns the names of a range that are in none of our ranges.
     fn without_ranges(&self, range: Range<u64>) -> Vec<Part> {
         let mut left = vec![range];
         for part in &self.parts {
@@ -134,14 +134,15 @@ impl Namespace {
 fn listed(numbers: impl Iterator<Item = u64>) -> Result<Option<Part>, Error> {
     let mut builder = Builder::default();
     for number in numbers {
-        // They come from a list that rises, or from two merged: unless a file is damaged.
+        // They come from one ascending list or from two merged ones, unless a file is damaged.
         builder.push(number).map_err(|_| out_of_order())?;
     }
     let list = builder.finish()?;
     Ok((list.len() > 0).then_some(Part::Integers(list)))
 }
 
-/// Two parts as one; None if they are not of one kind, or ranges apart and too long for a list.
+/// Merges two parts into one; `None` if they differ in kind, or are ranges that are not
+/// adjacent and too long for a list.
 fn merge(one: &Part, other: &Part) -> Result<Option<Part>, Error> {
     match (one, other) {
         (Part::Range(one), Part::Range(other)) if one.end == other.start => {
@@ -177,7 +178,7 @@ fn out_of_order() -> Error {
     Error::namespace("a list of names is out of order")
 }
 
-/// Two rising sequences as one.
+/// Merges two ascending sequences.
 fn merged<T: Ord>(
     one: impl Iterator<Item = T>,
     other: impl Iterator<Item = T>,

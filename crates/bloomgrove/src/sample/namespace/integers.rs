@@ -1,21 +1,22 @@
-//! A rising list of integers in about as many bits as they need.
+//! An ascending list of integers, stored in about as many bits as they need.
 //!
 //! ```text
-//!   heads   | first, place and width |  for each block of 256
-//!   data    | distance to the first  |  255 to a block, all of one width
+//!   heads   | first, place and width |  one per block of 256
+//!   data    | distance to the first  |  255 per block, all of the same width
 //! ```
 //!
 //! Ids spread over billions have gaps of a few hundred: 17 bits each instead of 64. Cost:
-//! a number is read in constant time, and found by halving, first the heads and then a block.
+//! reading a number takes constant time; finding one takes a binary search, first over the
+//! heads and then within a block.
 
 use crate::Error;
 use crate::bits::{Packer, Words, packed_get, packed_words, width_of};
 use crate::format::Store;
 
-/// How many integers share a head.
+/// The number of integers that share a head.
 const BLOCK: u64 = 256;
-/// The width of a block's numbers is in the lowest bits of a head's second word, the place of
-/// the first of them, in words, in the others.
+/// The lowest bits of a head's second word are the width of the block's numbers; the other bits
+/// are the offset of the first of them, in words.
 const WIDTH_BITS: u32 = 7;
 
 #[derive(Debug)]
@@ -26,8 +27,8 @@ pub(in crate::sample) struct Integers {
 }
 
 impl Integers {
-    /// From words that [`heads`](Self::heads) and [`data`](Self::data) gave; None if they do
-    /// not fit together.
+    /// Creates a list from the words of [`heads`](Self::heads) and [`data`](Self::data), or
+    /// returns `None` if they are inconsistent.
     pub(in crate::sample) fn from_parts(len: u64, heads: Store, data: Store) -> Option<Self> {
         let found = heads.as_ref();
         let words = data.as_ref().len() as u64;
@@ -61,10 +62,10 @@ impl Integers {
         self.heads.bytes() + self.data.bytes()
     }
 
-    /// Number `rank` of the list.
+    /// Returns number `rank` of the list.
     ///
     /// # Panics
-    /// If there are not that many.
+    /// If the list has no such rank.
     #[inline]
     pub(in crate::sample) fn get(&self, rank: u64) -> u64 {
         assert!(rank < self.len, "rank {rank} of {}", self.len);
@@ -73,16 +74,16 @@ impl Integers {
             0 => head[0],
             i => {
                 let (place, width) = unpack(head[1]);
-                // Wrapping: a damaged file says something wrong, and nothing worse.
+                // Wrapping: a damaged file yields a wrong number, but nothing worse.
                 head[0].wrapping_add(packed_get(&self.data()[place as usize..], width, i - 1))
             }
         }
     }
 
-    /// How many of the list are below `number`.
+    /// Returns how many numbers of the list are below `number`.
     pub(in crate::sample) fn below(&self, number: u64) -> u64 {
         let heads = self.heads();
-        // The last block that begins below the number, if any does.
+        // The last block that begins below the number, if there is one.
         let block = partition_point(heads.len() as u64 / 2, |i| heads[2 * i as usize] < number);
         let Some(block) = block.checked_sub(1) else {
             return 0;
@@ -93,7 +94,7 @@ impl Integers {
     }
 }
 
-/// How many of `0..len`, from 0 on, fulfil `holds`.
+/// Returns the length of the prefix of `0..len` for which `holds` is true.
 fn partition_point(len: u64, holds: impl Fn(u64) -> bool) -> u64 {
     let (mut low, mut high) = (0, len);
     while low < high {
@@ -111,7 +112,7 @@ fn unpack(word: u64) -> (u64, u32) {
     (word >> WIDTH_BITS, (word & ((1 << WIDTH_BITS) - 1)) as u32)
 }
 
-/// Makes [`Integers`] from numbers as they come.
+/// Builds [`Integers`] from numbers as they arrive.
 #[derive(Debug, Default)]
 pub(in crate::sample) struct Builder {
     len: u64,
@@ -121,10 +122,10 @@ pub(in crate::sample) struct Builder {
 }
 
 impl Builder {
-    /// Adds a number, which must be above the last.
+    /// Appends a number, which must be greater than the last.
     ///
     /// # Errors
-    /// The last one, if it is not.
+    /// The last number, if the new one is not greater.
     pub(in crate::sample) fn push(&mut self, number: u64) -> Result<(), u64> {
         if let Some(&last) = self.block.last() {
             if last >= number {
@@ -153,7 +154,7 @@ impl Builder {
     fn pack(&mut self) {
         let (first, last) = (self.block[0], self.block[self.block.len() - 1]);
         let width = width_of(last - first);
-        // The extra word of the block before is this one's first.
+        // The extra word of the previous block is this block's first word.
         self.data.pop();
         let place = self.data.len() as u64;
         self.heads

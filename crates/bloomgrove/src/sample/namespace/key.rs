@@ -1,15 +1,15 @@
-//! Names as the keys a filter was given, many at a time.
+//! Names as keys of a filter, in batches.
 
 use std::ops::Range;
 
 use super::{Namespace, Part, Spelling};
 use crate::Key;
 
-/// How many names are looked at together: enough for the pipeline of a batch, and small
-/// enough for the first cache.
+/// Names processed together: enough for the pipeline of a batch, and few enough for the L1
+/// cache.
 const BATCH: usize = 512;
 
-/// Some names as keys.
+/// A batch of names as keys.
 #[derive(Clone, Copy)]
 pub(in crate::sample) enum Keys<'k> {
     Binary(&'k [u64]),
@@ -51,8 +51,8 @@ impl Key for Decimal {
 }
 
 impl Namespace {
-    /// Calls `each` on the names of these ranks, in order, some at a time, with the rank of
-    /// the first of them; until it says no.
+    /// Calls `each` on the names of these ranks, in order and in batches, with the rank of the
+    /// first of each batch, until it returns false.
     pub(in crate::sample) fn scan(
         &self,
         ranks: Range<u64>,
@@ -93,7 +93,7 @@ impl Namespace {
         }
     }
 
-    /// Calls `with` on the names of a few ranks, in any order.
+    /// Calls `with` on the names of a few ranks, given in any order.
     pub(in crate::sample) fn with_keys(&self, ranks: &[u64], with: impl FnOnce(Keys)) {
         let integer = |&rank: &u64| {
             let (part, rank) = self.place(rank);
@@ -121,8 +121,8 @@ impl Namespace {
     }
 }
 
-/// Calls `each` on up to [`BATCH`] of the items at a time, until it says no; whether it never
-/// did.
+/// Calls `each` on at most [`BATCH`] of the items at a time, until it returns false. Returns
+/// whether it never did.
 fn in_batches<T>(mut items: impl Iterator<Item = T>, mut each: impl FnMut(&[T]) -> bool) -> bool {
     let mut batch = Vec::with_capacity(BATCH);
     loop {

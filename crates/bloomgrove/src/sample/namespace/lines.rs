@@ -1,12 +1,12 @@
-//! A sorted list of texts, one to a line, in memory or in a mapped file.
+//! A sorted list of texts, one per line, in memory or in a mapped file.
 //!
 //! ```text
 //!   text     |ada\nalan\nbarbara\n ... |
 //!   starts   where every 16th line begins
 //! ```
 //!
-//! Only the starts are held beside the text: half a byte for each line. Cost: a line is found
-//! by passing over at most 15 others.
+//! Only the starts are stored in addition to the text: half a byte per line. Cost: finding a
+//! line skips at most 15 others.
 
 use std::fs::File;
 use std::path::Path;
@@ -15,9 +15,9 @@ use crate::Error;
 use crate::bits::Words;
 use crate::format::{MappedBytes, Store};
 
-/// Every so many lines, where they begin is known.
+/// The start of every line whose number is a multiple of this is stored.
 const STRIDE: u64 = 16;
-/// Up to this size a file is read; a larger one is mapped.
+/// Files up to this size are read; larger ones are mapped.
 const READ: u64 = 256 << 20;
 
 #[derive(Debug)]
@@ -42,25 +42,26 @@ impl AsRef<[u8]> for Text {
     }
 }
 
-/// Two lines of which the second does not come after the first.
+/// Two lines in the wrong order: the second does not sort after the first.
 #[derive(Debug, PartialEq)]
 pub(in crate::sample) struct Disorder {
-    /// The number of the second, from 1.
+    /// The number of the second line, starting at 1.
     pub(in crate::sample) line: u64,
     pub(in crate::sample) before: Vec<u8>,
     pub(in crate::sample) after: Vec<u8>,
 }
 
 impl Lines {
-    /// The lines of a text; a carriage return before a line feed is no part of a line.
+    /// Creates a list of the lines of a text. A carriage return before a line feed is not part
+    /// of the line.
     ///
     /// # Errors
-    /// That of memory; inside, the first two lines that are not in order.
+    /// An allocation failure; in the inner result, the first two lines that are out of order.
     pub(in crate::sample) fn of_text(text: Vec<u8>) -> Result<Result<Self, Disorder>, Error> {
         Self::of(Text::Owned(text))
     }
 
-    /// The lines of a file, which is mapped if it is large.
+    /// Creates a list of the lines of a file, which is mapped if it is large.
     pub(in crate::sample) fn of_file(path: &Path) -> Result<Result<Self, Disorder>, Error> {
         let open = || {
             let about = std::fs::metadata(path).map_err(Error::io("opening"))?;
@@ -103,8 +104,8 @@ impl Lines {
         Ok(Ok(Self { len, text, starts }))
     }
 
-    /// From what [`text`](Self::text) and [`starts`](Self::starts) gave; None if they do not
-    /// fit together.
+    /// Creates a list from the bytes of [`text`](Self::text) and [`starts`](Self::starts), or
+    /// returns `None` if they are inconsistent.
     pub(in crate::sample) fn from_parts(
         len: u64,
         text: MappedBytes,
@@ -132,22 +133,22 @@ impl Lines {
         self.len
     }
 
-    /// Bytes held in memory, or mapped.
+    /// Returns the size in bytes, in memory or mapped.
     pub(in crate::sample) fn bytes(&self) -> u64 {
         self.text().len() as u64 + self.starts.bytes()
     }
 
-    /// Line number `rank`, from 0.
+    /// Returns line number `rank`, starting at 0.
     ///
     /// # Panics
-    /// If there are not that many.
+    /// If the list has no such rank.
     pub(in crate::sample) fn get(&self, rank: u64) -> &[u8] {
         assert!(rank < self.len, "rank {rank} of {}", self.len);
-        // A damaged file may have fewer lines than it says.
+        // A damaged file may contain fewer lines than it claims.
         self.from(rank).next().unwrap_or(&[])
     }
 
-    /// The lines from number `rank` on.
+    /// Returns the lines starting at number `rank`.
     pub(in crate::sample) fn from(&self, rank: u64) -> impl Iterator<Item = &[u8]> {
         let text = self.text();
         let start = self.starts().get((rank / STRIDE) as usize);
@@ -160,7 +161,7 @@ impl Lines {
         lines.skip((rank % STRIDE) as usize)
     }
 
-    /// How many lines come before `text`.
+    /// Returns how many lines sort before `text`.
     pub(in crate::sample) fn below(&self, text: &[u8]) -> u64 {
         let starts = self.starts();
         let begins_below =
@@ -174,7 +175,8 @@ impl Lines {
     }
 }
 
-/// Adds a line. A carriage return at its end is doubled, so that one stays part of it.
+/// Appends a line. A carriage return at its end is doubled, so that one remains part of the
+/// line.
 pub(super) fn push_line(text: &mut Vec<u8>, line: &[u8]) {
     text.extend_from_slice(line);
     if line.ends_with(b"\r") {
@@ -183,7 +185,7 @@ pub(super) fn push_line(text: &mut Vec<u8>, line: &[u8]) {
     text.push(b'\n');
 }
 
-/// The line that begins at `at`, and where the next one does.
+/// Returns the line that begins at `at`, and the start of the next one.
 #[inline]
 fn line_at(text: &[u8], at: usize) -> Option<(&[u8], usize)> {
     let rest = text.get(at..).filter(|rest| !rest.is_empty())?;

@@ -1,19 +1,22 @@
-//! The names that may be in a filter: which of them are, a filter can only be asked.
+//! Namespaces: the names that may be in a filter.
 //!
 //! ```text
-//!   range      0..10_000_000                  nothing is held
+//!   range      0..10_000_000                  nothing is stored
 //!   integers   3, 17, 204, ...                about 17 bits each (`integers`)
-//!   texts      ada, alan, barbara, ...        the text, and half a byte each (`lines`)
+//!   texts      ada, alan, barbara, ...        the text plus half a byte each (`lines`)
 //!                 |        |        |
-//!   rank          0        1        2         names are numbered, and found by number
+//!   rank          0        1        2         names are numbered and looked up by number
 //! ```
 //!
-//! A namespace is made of parts: names that come into use later are a part of their own, so
-//! that the numbers of the others stay. Parts are merged as they pile up, lists with lists and ranges
-//! with those they follow or, while they are short, with lists: so they stay few.
+//! A filter cannot list its items, only test a given name; a namespace supplies the names to
+//! test.
 //!
-//! Lists must be sorted and free of repetitions. That is checked, because a name that is there
-//! twice would be drawn twice as often, and it needs no memory.
+//! A namespace is made of parts. Names added later form a new part, so the numbers of the
+//! others stay the same. Parts are merged as they accumulate, so there are never many: lists
+//! with lists, and ranges with adjacent ranges or, while they are short, with lists.
+//!
+//! Lists must be sorted and free of duplicates. This is checked, because a name that appears
+//! twice would be drawn twice as often, and because the check needs no memory.
 //!
 //! Source: Sengupta et al. (sampling), sections 3.2 and 5.2.
 
@@ -38,12 +41,12 @@ use crate::hash::Key;
 use crate::params::probe::Positions;
 use crate::{Error, Family, Params};
 
-/// A name: what was, or may have been, put into a filter.
+/// A name: what was, or may have been, inserted into a filter.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Name {
-    /// Of a range or a list of integers.
+    /// From a range or a list of integers.
     Integer(u64),
-    /// Of a list of texts; it need not be UTF-8.
+    /// From a list of texts; it need not be UTF-8.
     Text(Vec<u8>),
 }
 
@@ -56,30 +59,30 @@ impl fmt::Display for Name {
     }
 }
 
-/// How a name becomes the key that the filter was given.
+/// How a name is converted to the key that was inserted into the filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spelling {
-    /// An integer, as the 8 little-endian bytes of a `u64`.
+    /// An integer as the 8 little-endian bytes of a `u64`.
     Binary,
-    /// An integer, as its decimal digits.
+    /// An integer as its decimal digits.
     Decimal,
-    /// A text, as it is.
+    /// A text, unchanged.
     Text,
 }
 
-/// A part of a namespace: names that came together.
+/// A part of a namespace: names that were added together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Form {
     /// All integers of a range.
     Range(Range<u64>),
-    /// So many integers of a list.
+    /// A list of this many integers.
     Integers(u64),
-    /// So many texts.
+    /// A list of this many texts.
     Texts(u64),
 }
 
-/// A set of names, each with a number from 0 on, its rank.
+/// A set of names, numbered from 0. The number of a name is its rank.
 ///
 /// ```
 /// use bloomgrove::sample::Namespace;
@@ -93,42 +96,44 @@ pub enum Form {
 #[derive(Debug)]
 pub struct Namespace {
     spelling: Spelling,
-    /// Where integers may lie that are not in use yet.
+    /// The range of integers that may be added later.
     bounds: Option<Range<u64>>,
     parts: Vec<Part>,
-    /// The rank of each part's first name, and of the first beyond the last.
+    /// The rank of each part's first name, followed by the total number of names.
     starts: Vec<u64>,
 }
 
 impl Namespace {
-    /// All integers of a range.
+    /// Creates a namespace of all integers of a range.
     ///
     /// # Errors
-    /// [`Error::Namespace`] when there is none in it.
+    /// [`Error::Namespace`] if the range is empty.
     pub fn range(names: Range<u64>) -> Result<Self, Error> {
         if names.is_empty() {
             return Err(Error::namespace(format!(
-                "there is no number in {}..{}; the end comes after the last one",
+                "{}..{} contains no integers; the end is exclusive and must be greater than the start",
                 names.start, names.end
             )));
         }
         Ok(Self::of_parts(Spelling::Binary, vec![Part::Range(names)]))
     }
 
-    /// A rising list of integers.
+    /// Creates a namespace from an ascending list of integers.
     ///
     /// # Errors
-    /// [`Error::Namespace`] when it is empty, not sorted, or has one twice.
+    /// [`Error::Namespace`] if the list is empty, not sorted, or contains duplicates.
     pub fn integers(names: impl IntoIterator<Item = u64>) -> Result<Self, Error> {
         let mut builder = integers::Builder::default();
         for (i, name) in names.into_iter().enumerate() {
             if name == u64::MAX {
-                // Ranges, whose end is not in them, could not hold it.
-                return Err(Error::namespace("the largest integer may be 2^64 - 2"));
+                // A range excludes its end, so it could not contain this integer.
+                return Err(Error::namespace(
+                    "2^64 - 1 cannot be a name; the largest integer allowed is 2^64 - 2",
+                ));
             }
             builder.push(name).map_err(|last| {
                 Error::namespace(format!(
-                    "line {} is {name}, and comes after {last}; {}",
+                    "line {} is {name}, but the line before it is {last}; {}",
                     i + 1,
                     order(name == last, "by value (sort -n -u)")
                 ))
@@ -144,11 +149,11 @@ impl Namespace {
         ))
     }
 
-    /// Those integers of a range that are in use, rising; more may come with
-    /// [`add`](Self::add).
+    /// Creates a namespace of those integers of a range that are in use, in ascending order;
+    /// more can be added with [`add`](Self::add).
     ///
     /// # Errors
-    /// As [`integers`](Self::integers), and when one is outside the range.
+    /// As for [`integers`](Self::integers), and if an integer is outside the range.
     pub fn occupied(
         within: Range<u64>,
         names: impl IntoIterator<Item = u64>,
@@ -159,19 +164,20 @@ impl Namespace {
         Ok(namespace)
     }
 
-    /// A sorted list of texts, one to a line.
+    /// Creates a namespace from a sorted list of texts, one per line.
     ///
     /// # Errors
-    /// [`Error::Namespace`] when it is empty, not sorted by bytes, or has a line twice.
+    /// [`Error::Namespace`] if the list is empty, not sorted by bytes, or contains duplicates.
     pub fn texts(text: Vec<u8>) -> Result<Self, Error> {
         Self::of_lines(Lines::of_text(text)?)
     }
 
-    /// A sorted list of texts, one to a line, in a file. Above 256 MB the file is not read but
-    /// mapped, and must not be changed in place while the namespace lives.
+    /// Creates a namespace from a file with a sorted list of texts, one per line. A file larger
+    /// than 256 MB is mapped instead of read, and must not be changed in place while the
+    /// namespace exists.
     ///
     /// # Errors
-    /// As [`texts`](Self::texts), and when the file cannot be read.
+    /// As for [`texts`](Self::texts), and if the file cannot be read.
     pub fn text_file(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
         Self::of_lines(Lines::of_file(path)?).map_err(Error::in_file(path))
@@ -184,13 +190,13 @@ impl Namespace {
                 text.escape_debug().to_string()
             };
             Error::namespace(format!(
-                "line {} is \"{}\", and comes after \"{}\"; {}",
+                "line {} is \"{}\", but the line before it is \"{}\"; {}",
                 disorder.line,
                 shown(&disorder.after),
                 shown(&disorder.before),
                 order(
                     disorder.before == disorder.after,
-                    "of texts by bytes (LC_ALL=C sort -u)"
+                    "by bytes (LC_ALL=C sort -u)"
                 )
             ))
         })?;
@@ -219,39 +225,42 @@ impl Namespace {
         self.starts = std::iter::once(0).chain(lens).collect();
     }
 
-    /// The same names, as the decimal digits that a filter built from lines of text was given.
+    /// Returns the same names, spelled as decimal digits, as in a filter built from lines of
+    /// text.
     ///
     /// # Errors
-    /// [`Error::Namespace`] for texts, which have one spelling only.
+    /// [`Error::Namespace`] for texts, which have only one spelling.
     pub fn in_decimal(mut self) -> Result<Self, Error> {
         if self.spelling == Spelling::Text {
-            return Err(Error::namespace("texts cannot be spelled as integers"));
+            return Err(Error::namespace(
+                "texts cannot be spelled as decimal integers",
+            ));
         }
         self.spelling = Spelling::Decimal;
         Ok(self)
     }
 
-    /// How names become keys.
+    /// Returns how names are converted to keys.
     pub fn spelling(&self) -> Spelling {
         self.spelling
     }
 
-    /// How many names there are.
+    /// Returns the number of names.
     pub fn len(&self) -> u64 {
         self.starts.last().copied().unwrap_or(0)
     }
 
-    /// Never: a namespace has at least one name.
+    /// Returns false: a namespace has at least one name.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Bytes held in memory or mapped.
+    /// Returns the size in bytes, in memory or mapped.
     pub fn bytes(&self) -> u64 {
         self.parts.iter().map(Part::bytes).sum()
     }
 
-    /// What it is made of.
+    /// Returns the form of each part.
     pub fn forms(&self) -> Vec<Form> {
         let form = |part: &Part| match part {
             Part::Range(range) => Form::Range(range.clone()),
@@ -261,7 +270,7 @@ impl Namespace {
         self.parts.iter().map(form).collect()
     }
 
-    /// The name of a rank.
+    /// Returns the name with this rank.
     ///
     /// # Panics
     /// If there are not that many names.
@@ -270,12 +279,12 @@ impl Namespace {
         self.parts[part].name(rank)
     }
 
-    /// The rank of an integer, if it is in the namespace.
+    /// Returns the rank of an integer, if it is in the namespace.
     pub(in crate::sample) fn rank_of(&self, number: u64) -> Option<u64> {
         self.ranked(|part| part.rank_of(number))
     }
 
-    /// The rank of a text, if it is in the namespace.
+    /// Returns the rank of a text, if it is in the namespace.
     pub(in crate::sample) fn rank_of_text(&self, text: &[u8]) -> Option<u64> {
         self.ranked(|part| part.rank_of_text(text))
     }
@@ -291,12 +300,12 @@ impl Namespace {
         &self.parts
     }
 
-    /// The rank of the first name of a part.
+    /// Returns the rank of the first name of a part.
     pub(in crate::sample) fn start_of(&self, part: usize) -> u64 {
         self.starts[part]
     }
 
-    /// The part of a rank, and the rank in it.
+    /// Returns the part that contains a rank, and the rank within that part.
     #[inline]
     pub(in crate::sample) fn place(&self, rank: u64) -> (usize, u64) {
         if self.parts.len() == 1 {
@@ -306,7 +315,7 @@ impl Namespace {
         (part, rank - self.starts[part])
     }
 
-    /// The smallest range that all integers are in; None for texts.
+    /// Returns the smallest range that contains all integers; `None` for texts.
     pub fn span(&self) -> Option<Range<u64>> {
         if self.spelling == Spelling::Text {
             return None;
@@ -317,11 +326,12 @@ impl Namespace {
             .iter()
             .map(|part| part.integer(part.len() - 1))
             .max()?;
-        // A damaged file may have a list that does not rise.
+        // In a damaged file, a list may not be ascending.
         Some(first..last.saturating_add(1).max(first))
     }
 
-    /// For each part, the ranks of its names that lie in `within`; all without it.
+    /// Returns, for each part, the ranks of its names that are in `within`, or all of them
+    /// without it.
     ///
     /// # Errors
     /// [`Error::Namespace`] for texts.
@@ -347,18 +357,18 @@ impl Namespace {
         Ok(parts.map(window).collect())
     }
 
-    /// That filters of these parameters can have been given such names.
+    /// Checks that filters with these parameters can contain such names.
     pub(in crate::sample) fn check_family(&self, params: &Params) -> Result<(), Error> {
         match (params.family(), self.spelling) {
             (Family::Affine(_), Spelling::Text | Spelling::Decimal) => Err(Error::namespace(
-                "the filter hashes integers by affine functions, and these names are texts; \
-                 give a range or a list of integers",
+                "the filter uses affine functions, which hash integers only, but these names are texts; \
+                 pass a range or a list of integers",
             )),
             _ => Ok(()),
         }
     }
 
-    /// How many parts are lists, in which a name has to be sought.
+    /// Returns the number of parts that are lists, in which a name must be searched for.
     pub(in crate::sample) fn lists(&self) -> usize {
         let is_list = |part: &&Part| !matches!(part, Part::Range(_));
         self.parts.iter().filter(is_list).count()
@@ -372,7 +382,7 @@ impl Namespace {
         self.bounds = Some(bounds);
     }
 
-    /// The first two positions of a name.
+    /// Returns the first two positions of a name.
     pub(in crate::sample) fn positions(&self, rank: u64, params: &Params) -> (u64, u64) {
         let mut found = (0, 0);
         let mut of = |bytes: &[u8]| found = Positions::new(params, bytes).first_two(params);
@@ -392,7 +402,7 @@ impl Namespace {
             return Ok(());
         }
         Err(Error::namespace(format!(
-            "names from {} to {} do not all lie in {}..{}",
+            "the names from {} to {} are not all within {}..{}",
             span.start,
             span.end.saturating_sub(1),
             bounds.start,
@@ -401,10 +411,10 @@ impl Namespace {
     }
 }
 
-/// What to do about a list that is out of order.
+/// Returns advice on how to fix a list that is out of order.
 fn order(repeated: bool, how: &str) -> String {
     match repeated {
-        true => format!("a name may be there only once: sort the list {how}"),
+        true => format!("a name may appear only once: sort the list {how}"),
         false => format!("sort the list {how}"),
     }
 }

@@ -1,11 +1,11 @@
-//! Names in one form: a range, a list of integers, or a list of texts.
+//! A part of a namespace: a range, a list of integers, or a list of texts.
 
 use std::ops::Range;
 
 use super::{Integers, Lines, Name, Namespace};
 use crate::Error;
 
-/// Names in one form.
+/// A part of a namespace: names in one form.
 #[derive(Debug)]
 pub(in crate::sample) enum Part {
     Range(Range<u64>),
@@ -37,7 +37,7 @@ impl Part {
         }
     }
 
-    /// Of a range or a list of integers; texts have none, and give 0.
+    /// Returns an integer of a range or a list; 0 for texts.
     #[inline]
     pub(in crate::sample) fn integer(&self, rank: u64) -> u64 {
         match self {
@@ -47,7 +47,7 @@ impl Part {
         }
     }
 
-    /// How many of the part are below an integer; of texts none is.
+    /// Returns how many names of the part are below an integer; none for texts.
     pub(super) fn below(&self, number: u64) -> u64 {
         match self {
             Part::Range(range) => number.clamp(range.start, range.end) - range.start,
@@ -71,7 +71,8 @@ impl Part {
 }
 
 impl Namespace {
-    /// That names rise, are in one part each and within bounds: for what was read from a file.
+    /// Checks that names read from a file are ascending, within bounds, and in only one part
+    /// each.
     pub(in crate::sample) fn check_order(&self) -> Result<(), Error> {
         let rising = |part: &Part| match part {
             Part::Range(_) => true,
@@ -82,7 +83,7 @@ impl Namespace {
             }
         };
         if !self.parts.iter().all(rising) {
-            return Err(Error::corrupt("names section", 0, "names are not in order"));
+            return Err(Error::corrupt("names section", 0, "names are out of order"));
         }
         for (at, part) in self.parts.iter().enumerate() {
             let others = || self.parts[at + 1..].iter();
