@@ -1,65 +1,65 @@
-//! Buffer blocks: what waits for each page, in memory cut into chunks.
+//! Buffer blocks: the pending entries of each page, in memory divided into chunks.
 //!
 //! ```text
 //!   page 0   [chunk][chunk][chun..     the last one is being filled
 //!   page 1   [chunk][ch..
-//!   page 2   (nothing waits)           free: [chunk][chunk] ...
+//!   page 2   (nothing pending)         free: [chunk][chunk] ...
 //! ```
 //!
-//! The paper gives every page a block of equal size and flushes a block when it is full: at
-//! any moment half of the memory is empty. Here pages draw chunks from one pool and, when it
-//! runs dry, the longest block goes: after a while the blocks are of all lengths up to twice
-//! the mean, and a flush takes twice as many keys to the page, for the same memory. It is
-//! what replacement selection does for sorted runs.
+//! The paper gives every page a block of equal size and flushes a block when it is full, so at
+//! any moment half of the memory is empty. Here pages take chunks from one pool, and when it is
+//! exhausted, the longest block is flushed. After a while the blocks have all lengths up to
+//! twice the mean, and a flush brings twice as many keys to the page for the same memory.
+//! Replacement selection does the same for sorted runs.
 
 use std::mem;
 use std::time::Instant;
 
 use crate::Error;
 
-/// The least and the most bytes of a chunk.
+/// The minimum and maximum size of a chunk in bytes.
 const SMALLEST: usize = 256;
 const LARGEST: usize = 8192;
-/// Chunks that the pool has for each page, if it can: half a chunk of each page is empty.
+/// Chunks in the pool per page, if memory allows; on average, half a chunk per page is empty.
 const PER_PAGE: usize = 16;
-/// Bytes behind the last entry of a chunk that a write may touch, and may not pass.
+/// Bytes after the last entry of a chunk that a write may touch but must not go beyond.
 pub(super) const SLACK: usize = 16;
-/// What a chunk costs beside its bytes: its place in two lists that may be half empty, and the
-/// allocator's own.
+/// The overhead of a chunk: its slot in two lists that may be half empty, and the allocator's
+/// overhead.
 const CHUNK_COST: usize = 88;
-/// What a page costs, waiting or not.
+/// The memory cost of a page, whether or not it has pending entries.
 const PAGE_COST: usize = size_of::<Open>() + size_of::<Page>();
 
 pub(super) type Chunk = Box<[u8]>;
 
-/// How the memory is shared out, and who is flushed when it is used up.
+/// How the memory is divided among pages, and which blocks are flushed when it is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Strategy {
-    /// One pool; the longest block is flushed. The fastest on disks without moving parts.
+    /// One pool; the longest block is flushed. The fastest strategy on solid-state disks.
     Longest,
-    /// Every page has its own block of equal size, flushed when it is full: the paper's
-    /// Algorithms 1 and 2.
+    /// Every page has a separate block of equal size, which is flushed when it is full: the
+    /// paper's Algorithms 1 and 2.
     Equal,
-    /// One pool; all blocks are flushed, in the order of their pages: one sweep over the
-    /// filter, for disks that must seek. The paper's section 4.3.
+    /// One pool; all blocks are flushed in page order, in one sweep over the filter. For disks
+    /// that must seek. The paper's section 4.3.
     Sweep,
 }
 
-/// What waited for one page, on its way to it.
+/// The pending entries of one page, on their way to it.
 #[derive(Debug)]
 pub(super) struct Block {
     pub(super) page: usize,
-    /// Since when its first entry waits, if anybody asks.
+    /// When its first entry was added, if that is recorded.
     pub(super) since: Option<Instant>,
     chunks: Vec<Chunk>,
-    /// Bytes used of each chunk but the last, and of that.
+    /// Bytes used in each chunk but the last, and in the last.
     full: usize,
     last: usize,
 }
 
 impl Block {
-    /// The entries, chunk by chunk.
+    /// Returns the entries, chunk by chunk.
     pub(super) fn parts(&self) -> impl Iterator<Item = &[u8]> {
         let last = self.chunks.len().saturating_sub(1);
         let used = move |i| if i == last { self.last } else { self.full };
@@ -76,7 +76,8 @@ impl Block {
     }
 }
 
-/// The chunk of a page that is being filled; apart, so that filling touches little memory.
+/// The chunk of a page that is being filled; stored separately, so that filling touches little
+/// memory.
 #[derive(Debug, Default)]
 struct Open {
     chunk: Chunk,
@@ -89,9 +90,9 @@ struct Open {
 struct Page {
     full: Vec<Chunk>,
     since: Option<Instant>,
-    /// How many of its blocks have been taken.
+    /// The number of its blocks that have been taken.
     taken: u32,
-    /// A block of it is on its way.
+    /// Whether one of its blocks is being flushed.
     busy: bool,
 }
 
@@ -101,19 +102,19 @@ pub(super) struct Blocks {
     open: Vec<Open>,
     pages: Vec<Page>,
     free: Vec<Chunk>,
-    /// Chunks that may still be allocated.
+    /// The number of chunks that may still be allocated.
     unmade: usize,
     chunk_bytes: usize,
-    /// Bytes of an entry, and of all entries in a full chunk.
+    /// Bytes per entry, and bytes of all entries in a full chunk.
     width: usize,
     full: usize,
     total: usize,
-    /// Pages for which something waits.
+    /// The number of pages with pending entries.
     waiting: usize,
 }
 
 impl Blocks {
-    /// Blocks for so many pages that never take more than `memory` bytes.
+    /// Creates blocks for `pages` pages that never take more than `memory` bytes.
     pub(super) fn new(
         pages: usize,
         width: usize,
@@ -154,7 +155,8 @@ impl Blocks {
         })
     }
 
-    /// The least memory for so many pages: a small chunk for each, and some on their way.
+    /// Returns the least memory for this many pages: a small chunk for each, and some being
+    /// flushed.
     pub(super) fn least(pages: usize, spare: usize) -> u64 {
         (pages as u64) * (PAGE_COST as u64)
             + (pages + spare) as u64 * (SMALLEST + CHUNK_COST) as u64
@@ -164,12 +166,12 @@ impl Blocks {
         self.pages.len()
     }
 
-    /// For how many pages something waits.
+    /// Returns the number of pages with pending entries.
     pub(super) fn waiting(&self) -> usize {
         self.waiting
     }
 
-    /// Adds an entry, the lowest bytes of `entry`, to the block of a page, if its chunk has
+    /// Appends an entry, the lowest bytes of `entry`, to the block of a page if its chunk has
     /// room for it.
     #[inline(always)]
     pub(super) fn push(&mut self, page: usize, entry: u64) -> bool {
@@ -183,7 +185,7 @@ impl Blocks {
         true
     }
 
-    /// As [`push`](Self::push), for entries of up to 16 bytes.
+    /// Like [`push`](Self::push), for entries of up to 16 bytes.
     #[inline(always)]
     pub(super) fn push_wide(&mut self, page: usize, entry: u128) -> bool {
         let open = &mut self.open[page];
@@ -196,20 +198,20 @@ impl Blocks {
         true
     }
 
-    /// Whether the page's chunk has room for one more.
+    /// Returns whether the page's chunk has room for another entry.
     #[inline(always)]
     pub(super) fn has_room(&self, page: usize) -> bool {
         let open = &self.open[page];
         open.at + SLACK <= open.chunk.len()
     }
 
-    /// A number kept for the block of a page; 0 when the block begins.
+    /// Returns a number stored with the block of a page; 0 when the block is started.
     #[inline(always)]
     pub(super) fn memo(&mut self, page: usize) -> &mut u64 {
         &mut self.open[page].memo
     }
 
-    /// Whether nothing waits for this page.
+    /// Returns whether this page has no pending entries.
     pub(super) fn is_empty(&self, page: usize) -> bool {
         self.bytes(page) == 0
     }
@@ -218,7 +220,7 @@ impl Blocks {
         self.pages[page].full.len() * self.full + self.open[page].at
     }
 
-    /// How many chunks are free.
+    /// Returns the number of free chunks.
     pub(super) fn free(&self) -> usize {
         self.free.len() + self.unmade
     }
@@ -227,7 +229,7 @@ impl Blocks {
         self.total
     }
 
-    /// Gives the page a new chunk to fill; false if none is free.
+    /// Gives the page a new chunk to fill; returns false if none is free.
     pub(super) fn extend(&mut self, page: usize) -> bool {
         let chunk = match self.free.pop() {
             Some(chunk) => chunk,
@@ -247,7 +249,8 @@ impl Blocks {
         true
     }
 
-    /// The page with the longest block whose turn it is, if anything waits anywhere.
+    /// Returns the page with the longest block that is not being flushed, if any has pending
+    /// entries.
     pub(super) fn longest(&self) -> Option<usize> {
         let waiting = (0..self.pages.len()).filter(|&page| !self.pages[page].busy);
         let longest = waiting.max_by_key(|&page| self.bytes(page))?;
@@ -258,17 +261,17 @@ impl Blocks {
         self.pages[page].busy
     }
 
-    /// Says since when the first entry of the page's block waits.
+    /// Records when the first entry of the page's block was added.
     pub(super) fn set_since(&mut self, page: usize, since: Instant) {
         self.pages[page].since = Some(since);
     }
 
-    /// Which of the page's blocks is being filled.
+    /// Returns the serial number of the page's block that is being filled.
     pub(super) fn serial(&self, page: usize) -> u32 {
         self.pages[page].taken
     }
 
-    /// Takes the block of a page, which then counts as busy.
+    /// Takes the block of a page, and marks the page as busy.
     pub(super) fn take(&mut self, page: usize) -> Block {
         let Open { chunk, at, .. } = mem::take(&mut self.open[page]);
         self.waiting -= usize::from(!chunk.is_empty());
@@ -293,7 +296,7 @@ impl Blocks {
         }
     }
 
-    /// Takes back the memory of a block that is done.
+    /// Returns the memory of a flushed block to the pool.
     pub(super) fn free_block(&mut self, mut block: Block) {
         self.pages[block.page].busy = false;
         self.free.append(&mut block.chunks);

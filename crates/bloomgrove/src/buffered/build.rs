@@ -1,26 +1,26 @@
-//! Building: keys wait in the blocks of their pages, and `sync` makes them sure.
+//! Building: keys are buffered in the blocks of their pages, and `sync` makes them durable.
 //!
 //! ```text
 //!   insert(x)   hash --> page, entry --> the page's block     no disk
-//!   block full  read page | set bits | write page             one of the workers
-//!   sync        flush all blocks | sync disk | state | sync   returns: every key is found, for ever
+//!   block full  read page | set bits | write page             by a worker thread
+//!   sync        flush all blocks | sync disk | state | sync   on return, every key is durable
 //! ```
 //!
-//! Source: Buffered Bloom Filters, Algorithm 1. We differ: one entry waits for each key, not k
-//! offsets; the memory is one pool (`blocks`); several blocks are under way at once; and a page that was
-//! never written is not read.
+//! Source: Buffered Bloom Filters, Algorithm 1. We differ: one entry is buffered per key, not k
+//! offsets; the memory is one pool (`blocks`); several blocks are flushed concurrently; and a
+//! page that was never written is not read.
 //!
-//! Crashes. A page is written over in place. Until the next `sync` any of its sectors may
-//! be the old or the new one, after a crash of the machine too; as bits are only ever set, both have
-//! every key synced. So there is no journal, and nothing to repair: what would be repaired is there.
-//! The order matters once: the state that counts keys is written after their pages are sure.
-//! What we rely on is that a disk writes a sector of 4096 bytes whole or not at all, and a sector that is
-//! neither is noticed by its sum.
+//! Crashes. A page is overwritten in place. Until the next `sync`, each of its sectors may have
+//! its old or its new contents, even after a crash of the machine. Because bits are only ever
+//! set, both contain every synced key. So there is no journal, and nothing to repair. Order
+//! matters only once: the state, which counts the keys, is written after their pages are
+//! durable. This relies on the disk to write a sector of 4096 bytes entirely or not at all; a
+//! torn sector is detected by its checksum.
 //!
-//! Cost: with memory for M entries, n > 3 M keys and a filter of S bytes, about
-//! S × (n / 2M + 0.64) is written: the first round of flushes takes 2.7 M keys to the pages,
-//! each later one 2 M, and the last what is left. Reading is one S less. 50 million keys, 256 MB
-//! and M = 7.7 million took 3.95 S, where this says 3.9.
+//! Cost: with memory for M entries, n > 3 M keys and a filter of S bytes, about S × (n / 2M +
+//! 0.64) bytes are written: the first round of flushes brings 2.7 M keys to the pages, each
+//! later one 2 M, and the last the rest. Reads are S less. 50 million keys, 256 MB and M = 7.7
+//! million took 3.95 S; the formula gives 3.9.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -36,11 +36,11 @@ use super::geometry::{Geometry, Spread};
 use super::state::{Phase, State};
 use super::store::Buffer;
 
-/// A filter in a file, being built.
+/// A filter in a file, open for building.
 ///
-/// Nobody else can add to the file meanwhile; anybody can probe it, and finds every key
-/// that was in before the last [`sync`](Self::sync). Dropped without `sync` or
-/// [`finish`](Self::finish), keys since the last one may be lost.
+/// No one else can add keys to the file in the meantime. Any process can probe it, and finds
+/// every key inserted before the last [`sync`](Self::sync). If the builder is dropped without
+/// `sync` or [`finish`](Self::finish), the keys inserted since the last one may be lost.
 ///
 /// ```
 /// use bloomgrove::buffered::{Builder, Filter, BufferOptions, Geometry};
@@ -65,20 +65,20 @@ pub struct Builder {
     spread: Spread,
     state: State,
     keys: u64,
-    /// Whether the file says that it is being changed.
+    /// Whether the file is marked as being changed.
     marked: bool,
-    /// A bit for each page that is certainly empty, so need not be read.
+    /// A bit for each page that is known to be empty and need not be read.
     blank: Arc<Blank>,
 }
 
 impl Builder {
-    /// Makes a new file of the full size, reserved on the disk, and begins to build. A filter that
-    /// was there is replaced.
+    /// Creates a file of the full size, reserves its space on the disk, and starts building. An
+    /// existing filter is replaced.
     ///
     /// # Errors
-    /// [`Error::Io`] when the disk has no room; [`Error::Budget`] when the memory is too little
-    /// for so many pages; [`Error::Busy`] when another process is building the old file. In all
-    /// cases that file is as it was.
+    /// [`Error::Io`] if the disk has too little space; [`Error::Budget`] if the memory is too
+    /// little for this many pages; [`Error::Busy`] if another process is building the old file.
+    /// In all cases the old file is unchanged.
     pub fn create(
         path: impl AsRef<Path>,
         geometry: &Geometry,
@@ -87,25 +87,25 @@ impl Builder {
         Self::create_with(path, geometry, options, &Notes::new())
     }
 
-    /// As [`create`](Self::create), with notes for whoever opens the file.
+    /// Like [`create`](Self::create), with notes stored in the file.
     pub fn create_with(
         path: impl AsRef<Path>,
         geometry: &Geometry,
         options: &BufferOptions,
         notes: &Notes,
     ) -> Result<Self, Error> {
-        // Before anything is written.
+        // Check before anything is written.
         options.check(geometry)?;
         let (file, state) = PageFile::create(path.as_ref(), geometry, notes, options.direct)?;
         Self::start(file, state, options, true)
     }
 
-    /// Opens a file that is not finished, to add more keys. See [`Filter::state`](super::Filter::state)
-    /// for how far it was.
+    /// Opens an unfinished file to add more keys. See [`Filter::state`](super::Filter::state)
+    /// for how many it has.
     ///
     /// # Errors
-    /// [`Error::Finished`] when it is finished, [`Error::Busy`] when somebody else is building
-    /// it, [`Error::Budget`] when the memory is too little for its pages.
+    /// [`Error::Finished`] if it is finished, [`Error::Busy`] if another process is building
+    /// it, [`Error::Budget`] if the memory is too little for its pages.
     pub fn open(path: impl AsRef<Path>, options: &BufferOptions) -> Result<Self, Error> {
         let path = path.as_ref();
         let (file, state) = PageFile::open(path, true, options.direct)?;
@@ -143,26 +143,27 @@ impl Builder {
         })
     }
 
-    /// Sizes, hashing and pages.
+    /// Returns the sizes, hashing and pages.
     pub fn geometry(&self) -> &Geometry {
         self.file.geometry()
     }
 
-    /// How many keys were inserted, in this session and before.
+    /// Returns the number of keys inserted, in this session and before.
     pub fn keys(&self) -> u64 {
         self.keys
     }
 
-    /// How many of them are sure: those of the last [`sync`](Self::sync).
+    /// Returns the number of keys that are durable: those inserted before the last
+    /// [`sync`](Self::sync).
     pub fn synced_keys(&self) -> u64 {
         self.state.keys
     }
 
-    /// Adds a key. It is found from the next [`sync`](Self::sync) on, and maybe earlier.
+    /// Inserts a key. It is found after the next [`sync`](Self::sync), and possibly earlier.
     ///
     /// # Errors
-    /// [`Error::Io`] or [`Error::Corrupt`] when a page could not be read or written. The session is
-    /// then of no more use; the file has every key of the last sync.
+    /// [`Error::Io`] or [`Error::Corrupt`] if a page could not be read or written. The builder
+    /// is then unusable; the file contains every key of the last sync.
     pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<(), Error> {
         let params = self.file.geometry().params();
         let (family, seed) = (params.family(), params.seed());
@@ -176,10 +177,10 @@ impl Builder {
         Ok(())
     }
 
-    /// Adds many keys; the same as [`insert`](Self::insert) for each, faster.
+    /// Inserts many keys. Equivalent to calling [`insert`](Self::insert) for each, but faster.
     ///
     /// # Errors
-    /// As [`insert`](Self::insert).
+    /// As for [`insert`](Self::insert).
     pub fn insert_batch<K: Key>(&mut self, keys: &[K]) -> Result<(), Error> {
         let params = self.file.geometry().params().clone();
         let (family, seed) = (params.family(), params.seed());
@@ -211,7 +212,7 @@ impl Builder {
     #[inline(never)]
     fn put_anew(&mut self, page: usize, entry: u64) -> Result<(), Error> {
         self.mark()?;
-        // The room just made may have gone with a flush of this very page.
+        // The chunk just added may be gone again, if making room flushed this very page.
         loop {
             self.engine.make_room(page, &mut |_| {})?;
             if self.engine.blocks.push(page, entry) {
@@ -220,7 +221,7 @@ impl Builder {
         }
     }
 
-    /// Says in the file that it is being changed, once between two syncs.
+    /// Marks the file as being changed, once between two syncs.
     fn mark(&mut self) -> Result<(), Error> {
         if !self.marked {
             self.engine.check()?;
@@ -232,7 +233,7 @@ impl Builder {
         Ok(())
     }
 
-    /// A state counts when it is written, and not before.
+    /// A state takes effect only once it is written.
     fn write_state(&mut self, mut next: State) -> Result<(), Error> {
         next.number += 1;
         self.file
@@ -242,17 +243,17 @@ impl Builder {
         Ok(())
     }
 
-    /// Only once: a system that fails to write forgets what it could not, and says yes when it
-    /// is asked again.
+    /// Syncs only once: after a failed sync, the system discards what it could not write, and
+    /// reports success on the next call.
     fn sync_disk(&mut self) -> Result<(), Error> {
         self.file.sync().inspect_err(|_| self.engine.break_off())
     }
 
-    /// Makes every key inserted so far sure: when this returns, they are found whatever
-    /// happens to this process or to the machine.
+    /// Makes every key inserted so far durable: after this returns, they are found even if this
+    /// process or the machine crashes.
     ///
     /// # Errors
-    /// As [`insert`](Self::insert). Only the keys of the sync before are then sure.
+    /// As for [`insert`](Self::insert). Only the keys of the previous sync are then durable.
     pub fn sync(&mut self) -> Result<(), Error> {
         self.engine.flush(&mut |_| {})?;
         if self.marked {
@@ -262,24 +263,24 @@ impl Builder {
     }
 
     fn sync_as(&mut self, phase: Phase) -> Result<(), Error> {
-        // First the pages, then the word that they are there.
+        // First the pages, then the state that refers to them.
         self.sync_disk()?;
         let before = self.state.keys;
         let mut next = self.state.clone();
         self.blank.written_into(&mut next);
         (next.keys, next.phase) = (self.keys, phase);
         self.write_state(next)?;
-        // Nobody can say what is sure if this fails, but no more than before is.
+        // If this fails, it is unknown which of the new keys are durable, so they do not count.
         self.sync_disk().inspect_err(|_| self.state.keys = before)?;
         self.marked = false;
         Ok(())
     }
 
-    /// Syncs, and finishes the file: it takes no more keys. Returns what the
-    /// session has done.
+    /// Syncs and finishes the file, which then accepts no more keys. Returns the figures of the
+    /// session.
     ///
     /// # Errors
-    /// As [`sync`](Self::sync). The file is then not finished.
+    /// As for [`sync`](Self::sync). The file is then not finished.
     pub fn finish(mut self) -> Result<Figures, Error> {
         self.engine.flush(&mut |_| {})?;
         self.sync_as(Phase::Finished)?;
@@ -287,7 +288,7 @@ impl Builder {
     }
 }
 
-/// One flush: Algorithm 1, lines 8 to 13.
+/// Performs one flush: Algorithm 1, lines 8 to 13.
 fn apply(
     file: &PageFile,
     buffer: &mut Buffer,
@@ -321,14 +322,15 @@ mod blank {
     const BLANK: u8 = 1;
     const WRITTEN: u8 = 2;
 
-    /// A page is worked on by one worker at a time, and the channels between them order what
-    /// they see: no more than `Relaxed` is needed.
+    /// Only one worker at a time works on a page, and the channels between them order what they
+    /// see, so `Relaxed` is enough.
     #[derive(Debug)]
     pub(super) struct Blank(Vec<AtomicU8>);
 
     impl Blank {
         pub(super) fn new(state: &State, pages: usize, fresh: bool) -> Self {
-            // A crash may have come between a page and the state that speaks of it.
+            // A crash may have happened between writing a page and writing the state that
+            // refers to it.
             let other = if fresh { BLANK } else { UNKNOWN };
             let first = |page| match state.is_written(page) {
                 true => WRITTEN,

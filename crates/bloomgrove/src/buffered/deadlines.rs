@@ -1,4 +1,5 @@
-//! When a block must go so that its first entry has not waited for longer than `t_max`.
+//! Deadlines: when a block must be flushed so that its first entry is not pending longer than
+//! `t_max`.
 //!
 //! ```text
 //!   begun  |----------------- t_max -----------------|
@@ -6,52 +7,53 @@
 //!          |- latest ->|- blocks ahead --|
 //! ```
 //!
-//! Many blocks may fall due at about the same time, and the workers bring one after the other
-//! to its page. So a block goes early enough that all those before it can, too; and when as
-//! many wait as can be flushed in time, no more may begin ([`Deadlines::admits`]).
+//! Many blocks may become due at about the same time, and the workers flush them one after the
+//! other. So a block is flushed early enough that all blocks before it can be flushed in time,
+//! too; and once as many are pending as can be flushed in time, no new block may be started
+//! ([`Deadlines::admits`]).
 //!
-//! How long a page takes is learnt as it goes, and slow times are remembered: the next may come
-//! as suddenly. What that does not foresee makes blocks late, and being late widens the
-//! margin. Nothing of this can hold when the disk stands still for longer than the margin.
+//! The time per page is measured continuously, and slow periods are remembered, since the next
+//! one may come just as suddenly. Unforeseen delays make blocks late, and a late block widens
+//! the margin. No deadline can be met if the disk stalls for longer than the margin.
 //!
-//! Source: Buffered Bloom Filters, section 4.2, which has a timer for each block and flushes when
-//! it rings.
+//! Source: Buffered Bloom Filters, section 4.2, which has a timer for each block and flushes
+//! the block when the timer expires.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use super::blocks::{Block, Blocks};
 
-/// Blocks are reckoned to take so many times their mean in slow times: a disk or a processor
-/// that others use, too, is not always the same.
+/// Blocks are assumed to take this many times their mean in slow periods: the speed of a shared
+/// disk or processor varies.
 const CAUTION: f64 = 1.5;
-/// The margin at first: so long may a disk stand still that others use, too.
+/// The initial margin: how long a shared disk may stall.
 const FIRST_MARGIN: Duration = Duration::from_millis(25);
-/// The margin is this part of `t_max` at most.
+/// The margin is at most `t_max` divided by this.
 const MOST_MARGIN: u32 = 2;
-/// How much is left, after each block, of the margin and of what a slow time has taught.
+/// The factor by which the margin and the remembered slow time decay with each block.
 const FORGET: f64 = 1.0 - 1.0 / 16384.0;
-/// How often it is looked for blocks that are due within `t_max`: looking at all takes its
+/// How often, within `t_max`, to look for blocks that are due: examining all of them takes
 /// time, too.
 const GLANCES: u32 = 256;
 
-/// Longer than anybody waits, and short enough to reckon with.
+/// Longer than any real wait, and short enough not to overflow in arithmetic.
 const FAR: Duration = Duration::from_secs(1 << 30);
 
-/// The blocks that wait, by age, and how long the workers need for them.
+/// The pending blocks by age, and how long the workers need for them.
 #[derive(Debug)]
 pub(super) struct Deadlines {
     t_max: Duration,
     margin: Duration,
-    /// The mean time of a flush in slow times, in seconds.
+    /// The mean time of a flush in slow periods, in seconds.
     slow: f64,
     workers: usize,
-    /// Since when, for which page, and the number of its block. Those that went for other
-    /// reasons are still there for a while.
+    /// The start time, the page, and the serial number of its block. Blocks flushed for other
+    /// reasons remain here for a while.
     ages: VecDeque<(Instant, usize, u32)>,
-    /// When none was due.
+    /// The last time that no block was due.
     looked: Instant,
-    /// All that wait are due.
+    /// Whether all pending blocks are due.
     hurry: bool,
 }
 
@@ -69,17 +71,18 @@ impl Deadlines {
         }
     }
 
-    /// From now on, all that wait are due.
+    /// Makes all pending blocks due from now on.
     pub(super) fn hurry(&mut self) {
         self.hurry = true;
     }
 
-    /// Says how long a flush takes on average now, in seconds.
+    /// Records the current mean time of a flush, in seconds.
     pub(super) fn expect(&mut self, mean: f64) {
         self.slow = (self.slow * FORGET).max(mean);
     }
 
-    /// Looks at a block that is back, whether it was late beside its own page's time.
+    /// Records a block that was flushed; returns whether it was late, not counting the time for
+    /// its own page.
     pub(super) fn learn(&mut self, block: &Block, took: Duration) -> bool {
         let waited = block.since.map_or(Duration::ZERO, |since| since.elapsed());
         let late = waited.saturating_sub(self.t_max + took);
@@ -90,7 +93,7 @@ impl Deadlines {
         !late.is_zero()
     }
 
-    /// A block begins.
+    /// Records that a block was started.
     pub(super) fn begin(&mut self, page: usize, blocks: &mut Blocks) {
         let now = Instant::now();
         blocks.set_since(page, now);
@@ -105,7 +108,7 @@ impl Deadlines {
             .retain(|&(_, page, serial)| blocks.serial(page) == serial && !blocks.is_empty(page));
     }
 
-    /// How long the workers need for one block, all of them at work.
+    /// Returns the time the workers need per block when all of them are working.
     fn pace(&self) -> Duration {
         Duration::from_secs_f64(CAUTION * self.slow / self.workers as f64)
     }
@@ -114,16 +117,16 @@ impl Deadlines {
         self.t_max - self.margin
     }
 
-    /// Whether a block more can be flushed in time, behind so many.
+    /// Returns whether another block can be flushed in time after `before` others.
     pub(super) fn admits(&self, before: usize) -> bool {
         before < self.workers || self.pace() * (before as u32 + 1) <= self.aim()
     }
 
-    /// When the oldest block must go so that it, and each behind it, is back in time, while so
-    /// many are on their way. None if nothing waits.
+    /// Returns when the oldest block must be flushed so that it and each one after it is done
+    /// in time, while `outstanding` blocks are being flushed. `None` if nothing is pending.
     pub(super) fn due(&mut self, blocks: &Blocks, outstanding: usize) -> Option<Instant> {
         if self.hurry {
-            // Only the first matters: nobody looks at all of them for each that goes.
+            // Only the first matters: examining all of them for each flush would take too long.
             while let Some(&(since, page, serial)) = self.ages.front() {
                 if blocks.serial(page) == serial && !blocks.is_empty(page) {
                     return Some(since);
@@ -144,7 +147,7 @@ impl Deadlines {
         due
     }
 
-    /// The page whose block must go now, if there is one.
+    /// Returns the page whose block must be flushed now, if there is one.
     pub(super) fn next_due(&mut self, blocks: &Blocks, outstanding: usize) -> Option<usize> {
         let now = Instant::now();
         if !self.hurry && now - self.looked < self.t_max / GLANCES {
@@ -186,7 +189,7 @@ mod tests {
         (4..16).for_each(|page| begun(&mut deadlines, &mut blocks, page));
         let crowded = deadlines.due(&blocks, 0).unwrap();
         assert!(alone - crowded > 100 * MS, "{:?}", alone - crowded);
-        // One that has gone does not count.
+        // A block that has been taken does not count.
         blocks.take(3);
         assert!(deadlines.due(&blocks, 0).unwrap() > crowded);
     }
@@ -195,11 +198,11 @@ mod tests {
     fn no_more_are_admitted_than_can_be_flushed() {
         let mut deadlines = Deadlines::new(100 * MS, 2);
         deadlines.expect(0.010);
-        // 75 ms by 7.5 ms a block.
+        // 75 ms at 7.5 ms per block.
         assert!(deadlines.admits(9) && !deadlines.admits(10));
         assert!(
             Deadlines::new(Duration::ZERO, 2).admits(1),
-            "one for each worker"
+            "one per worker"
         );
     }
 

@@ -1,9 +1,9 @@
-//! What building and probing share: blocks that fill, and who is flushed when.
+//! The engine that building and probing share: it fills blocks and decides which to flush when.
 //!
-//! Memory runs out in the midst of an insert or a probe. Whoever needs a chunk then takes
-//! back what the workers have done, gives them the next block, and waits only if nothing is
-//! free. A block is given out a little before memory is used up, so that the workers are at
-//! it while the rest fills.
+//! Memory runs out in the middle of an insert or a probe. The caller that needs a chunk then
+//! collects what the workers have done, passes them the next block, and waits only if nothing
+//! is free. Blocks are passed on shortly before memory is full, so that the workers are busy
+//! while the rest fills.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,26 +16,28 @@ use super::file::PageFile;
 use super::geometry::Geometry;
 use super::workers::{Done, Work, Workers};
 
-/// Blocks are given to the workers when less than this part of the memory is free.
+/// Blocks are passed to the workers when less than this part (1 / RESERVE) of the memory is
+/// free.
 const RESERVE: usize = 8;
-/// Blocks that wait for a worker beside those that are with one.
+/// Blocks queued for a worker, in addition to those being worked on.
 const WAITING: usize = 2;
-/// The weight of the newest in the running mean of a flush's time: small enough that a single
-/// slow one does not count for a slow time.
+/// The weight of the newest value in the running mean of flush times: small enough that a
+/// single slow flush does not look like a slow period.
 const NEWEST: f64 = 1.0 / 64.0;
 
-/// How a session works. The defaults suit a disk without moving parts.
+/// Options for building and probing. The defaults suit a solid-state disk.
 #[derive(Clone, Debug)]
 pub struct BufferOptions {
-    /// The bytes that all buffers together may take: blocks, and the pages being worked on.
+    /// The memory limit in bytes for all buffers together: blocks, and the pages being worked
+    /// on.
     pub memory: u64,
-    /// Threads that read, change and write pages.
+    /// The number of threads that read, change and write pages.
     pub workers: usize,
-    /// Who is flushed when the memory is used up.
+    /// Which blocks are flushed when the memory is full.
     pub strategy: Strategy,
-    /// Pass by the system's cache, where the file system can.
+    /// Whether to bypass the system's page cache, if the file system supports it.
     pub direct: bool,
-    /// The longest that a probe may wait in its block.
+    /// The longest time that a probe may be pending in its block.
     pub t_max: Option<Duration>,
 }
 
@@ -56,10 +58,10 @@ impl BufferOptions {
         possible(self.workers)
     }
 
-    /// What the pages being worked on leave of the memory.
+    /// Returns the memory left for the blocks, after the pages being worked on.
     ///
     /// # Errors
-    /// [`Error::Budget`] when it is too little for the blocks.
+    /// [`Error::Budget`] if it is too little for the blocks.
     pub(super) fn check(&self, geometry: &Geometry) -> Result<u64, Error> {
         let buffers = self.workers() as u64 * geometry.page_bytes();
         let least = geometry.least_memory(self.workers());
@@ -78,27 +80,28 @@ fn possible(workers: usize) -> usize {
 }
 
 impl Geometry {
-    /// The least [`BufferOptions::memory`] that builds or probes such a filter with so many workers:
-    /// a page for each, and a little for every page there is.
+    /// Returns the least [`BufferOptions::memory`] for building or probing such a filter with
+    /// this many workers: a page for each worker, and a little for every page of the filter.
     pub fn least_memory(&self, workers: usize) -> u64 {
         let workers = possible(workers);
         workers as u64 * self.page_bytes() + Blocks::least(self.pages() as usize, workers + WAITING)
     }
 }
 
-/// What a session has done so far.
+/// Figures on the work of a session so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Figures {
-    /// Blocks brought to their pages.
+    /// The number of blocks flushed to their pages.
     pub flushes: u64,
-    /// How long one took on average, of late, in seconds.
+    /// The recent mean time of a flush, in seconds.
     pub flush_seconds: f64,
-    /// How long the slowest took, in seconds.
+    /// The time of the slowest flush, in seconds.
     pub slowest_seconds: f64,
     /// How often the session had to wait for the workers.
     pub waits: u64,
-    /// Blocks whose first entry had waited for longer than `t_max` and its own page.
+    /// The number of blocks whose first entry was pending for longer than `t_max`, not counting
+    /// the time for its own page.
     pub late: u64,
 }
 
@@ -110,13 +113,13 @@ pub(super) struct Engine {
     strategy: Strategy,
     reserve: usize,
     figures: Figures,
-    /// If there is a `t_max`.
+    /// Present if there is a `t_max`.
     deadlines: Option<Deadlines>,
     broken: bool,
 }
 
 impl Engine {
-    /// `width` is the length of an entry; `work` is done with each block.
+    /// Starts the workers. `width` is the length of an entry; `work` is applied to each block.
     pub(super) fn start(
         file: &PageFile,
         options: &BufferOptions,
@@ -143,7 +146,7 @@ impl Engine {
         self.figures
     }
 
-    /// Says how long a flush will take, before there was one.
+    /// Sets the expected time of a flush, before the first one.
     pub(super) fn expect(&mut self, took: Duration) {
         self.figures.flush_seconds = took.as_secs_f64();
         if let Some(deadlines) = &mut self.deadlines {
@@ -151,23 +154,24 @@ impl Engine {
         }
     }
 
-    /// Ends the session: what was written is not sure to be on the disk, whatever a later
-    /// attempt may say.
+    /// Ends the session: it is unknown whether what was written has reached the disk, whatever
+    /// a later attempt may report.
     pub(super) fn break_off(&mut self) {
         self.broken = true;
     }
 
-    /// An error when an earlier flush has failed: keys are lost then.
+    /// Returns an error if an earlier flush failed, because keys are then lost.
     pub(super) fn check(&self) -> Result<(), Error> {
         match self.broken {
             false => Ok(()),
             true => Err(Error::io("working on pages")(std::io::Error::other(
-                "an earlier write or read has failed",
+                "an earlier read or write of this session failed; open the file again",
             ))),
         }
     }
 
-    /// Gives the block of a page a chunk with room. `sink` sees every block that comes back.
+    /// Adds a chunk with room to the block of a page. `sink` receives every block that comes
+    /// back.
     #[cold]
     pub(super) fn make_room(
         &mut self,
@@ -203,7 +207,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Gives out the longest block, or one that is due.
+    /// Passes the longest block to the workers, or one that is due.
     fn give_longest(&mut self) {
         let outstanding = self.workers.outstanding();
         if outstanding >= self.workers.count() + WAITING {
@@ -221,7 +225,7 @@ impl Engine {
         self.workers.give(block);
     }
 
-    /// Gives out all blocks, in the order of their pages.
+    /// Passes all blocks to the workers, in page order.
     fn sweep(&mut self, sink: &mut impl FnMut(&Block)) -> Result<(), Error> {
         for page in 0..self.blocks.pages() {
             if self.blocks.is_empty(page) {
@@ -235,7 +239,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Brings everything that waits to its page, and returns when all of it is there.
+    /// Flushes everything that is pending, and returns once all of it has been written.
     pub(super) fn flush(&mut self, sink: &mut impl FnMut(&Block)) -> Result<(), Error> {
         self.check()?;
         self.sweep(sink)?;
@@ -245,7 +249,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Takes back what is done, without waiting.
+    /// Collects finished blocks without waiting.
     pub(super) fn collect(&mut self, sink: &mut impl FnMut(&Block)) -> Result<(), Error> {
         self.check()?;
         while let Some(done) = self.workers.try_take() {
@@ -254,7 +258,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Waits for a block to come back; false if `deadline` comes first, or none is out.
+    /// Waits for a block to come back; returns false if `deadline` passes first, or if none is
+    /// outstanding.
     pub(super) fn wait_until(
         &mut self,
         deadline: Instant,
@@ -305,21 +310,22 @@ impl Engine {
         self.workers.outstanding()
     }
 
-    /// Whether a block for this page waits already, or one more can still be flushed within
-    /// `t_max`, together with all that wait or are on their way.
+    /// Returns whether a block for this page is already pending, or another can still be
+    /// flushed within `t_max`, together with all that are pending or being flushed.
     pub(super) fn admits(&self, page: usize) -> bool {
         let before = self.blocks.waiting() + self.workers.outstanding();
         let deadlines = self.deadlines.as_ref();
         !self.blocks.is_empty(page) || deadlines.is_none_or(|deadlines| deadlines.admits(before))
     }
 
-    /// When a block must go next. None without a `t_max`, or if nothing waits.
+    /// Returns when a block must be flushed next. `None` without a `t_max`, or if nothing is
+    /// pending.
     pub(super) fn due(&mut self) -> Option<Instant> {
         let outstanding = self.workers.outstanding();
         self.deadlines.as_mut()?.due(&self.blocks, outstanding)
     }
 
-    /// From now on, all blocks that wait are due. Without a `t_max`, flushes them instead.
+    /// Makes all pending blocks due from now on. Without a `t_max`, flushes them instead.
     pub(super) fn hurry(&mut self, sink: &mut impl FnMut(&Block)) -> Result<(), Error> {
         match &mut self.deadlines {
             Some(deadlines) => deadlines.hurry(),
@@ -328,12 +334,12 @@ impl Engine {
         Ok(())
     }
 
-    /// Whether nothing waits and nothing is on its way.
+    /// Returns whether nothing is pending or being flushed.
     pub(super) fn is_idle(&self) -> bool {
         self.blocks.waiting() + self.workers.outstanding() == 0
     }
 
-    /// Gives out the oldest blocks, as long as they are due and a worker is free.
+    /// Passes the oldest blocks to the workers, as long as they are due and a worker is free.
     pub(super) fn give_due(&mut self) {
         let Some(deadlines) = &mut self.deadlines else {
             return;

@@ -1,12 +1,12 @@
-//! The page file: made, opened, and its pages read and written.
+//! The page file: creating and opening it, and reading and writing its pages.
 //!
 //! ```text
 //!   | head | state A | state B | page 0 | page 1 | ... | page n - 1 |
-//!   0      4096 ...                                                 the file ends here
+//!   0      4096 ...                                                 end of file
 //! ```
 //!
-//! All of it is reserved when the file is made, so that a disk is full before the work and
-//! not in the midst of it. FORMAT section 14.
+//! All of it is reserved when the file is created, so that a full disk is reported before the
+//! work starts and not in the middle of it. FORMAT section 14.
 
 use std::fs::File;
 use std::io;
@@ -25,8 +25,8 @@ use super::page::{self, Marker, SECTOR};
 use super::state::{Phase, State};
 use super::store::{Buffer, FileStore, Store, reserve};
 
-/// How often a sector that somebody may be writing is read again before it counts as damaged,
-/// and the pause before that.
+/// How often a sector that another process may be writing is read again before it counts as
+/// damaged, and the pause before each attempt.
 const ATTEMPTS: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(2);
 
@@ -54,7 +54,7 @@ pub(super) struct PageFile {
 }
 
 impl PageFile {
-    /// Makes a file with nothing in it, locked.
+    /// Creates an empty file, locked.
     pub(super) fn create(
         path: &Path,
         geometry: &Geometry,
@@ -89,7 +89,7 @@ impl PageFile {
         ))
     }
 
-    /// Opens a file, locked if it is to be changed.
+    /// Opens a file, and locks it if it will be changed.
     pub(super) fn open(path: &Path, change: bool, direct: bool) -> Result<(Self, State), Error> {
         let open = || {
             check_endian()?;
@@ -137,7 +137,8 @@ impl PageFile {
         self.store.is_direct()
     }
 
-    /// The newer whole state. For readers: of a file that is being changed it says so.
+    /// Returns the newer intact state. For readers: the phase says if the file is being
+    /// changed.
     pub(super) fn current_state(&self) -> Result<State, Error> {
         let mut state = self.read_state().map_err(Error::in_file(&self.path))?;
         if state.phase == Phase::Interrupted && self.store.is_locked() {
@@ -146,7 +147,7 @@ impl PageFile {
         Ok(state)
     }
 
-    /// Errors do not name the file.
+    /// Reads the newer intact state. Errors do not name the file.
     pub(super) fn read_state(&self) -> Result<State, Error> {
         let pages = self.geometry.pages();
         let mut buffer = Buffer::new(State::len(pages) as usize)?;
@@ -162,10 +163,16 @@ impl PageFile {
                 newest = state;
             }
         }
-        newest.ok_or_else(|| Error::corrupt("state", self.states_at, "neither of the two is whole"))
+        newest.ok_or_else(|| {
+            Error::corrupt(
+                "state",
+                self.states_at,
+                "neither of the two copies is intact",
+            )
+        })
     }
 
-    /// Whether the state that does not count is one, or has never been written.
+    /// Returns whether the state that does not count is intact or was never written.
     fn other_state_is_whole(&self, state: &State) -> Result<bool, Error> {
         let pages = self.geometry.pages();
         let mut buffer = Buffer::new(State::len(pages) as usize)?;
@@ -178,7 +185,7 @@ impl PageFile {
         Ok(blank || other.is_some_and(|other| other.number.checked_add(1) == Some(state.number)))
     }
 
-    /// Writes a state over the older of the two.
+    /// Overwrites the older of the two states.
     pub(super) fn write_state(&self, state: &State) -> Result<(), Error> {
         let mut buffer = Buffer::new(State::len(self.geometry.pages()) as usize)?;
         state.encode(buffer.bytes_mut());
@@ -188,7 +195,7 @@ impl PageFile {
             .map_err(|error| self.failed("writing", error))
     }
 
-    /// Returns when all that was written has reached the disk.
+    /// Returns once all that was written has reached the disk.
     pub(super) fn sync(&self) -> Result<(), Error> {
         self.store
             .sync()
@@ -199,8 +206,8 @@ impl PageFile {
         self.geometry.page_bytes() / SECTOR
     }
 
-    /// Reads a page and checks it. `written` says that it must not be blank, `still` that
-    /// nobody else may be writing it.
+    /// Reads a page and checks it. `written` means that it must not be blank, `still` that no
+    /// one else can be writing it.
     pub(super) fn read_page(
         &self,
         page: usize,
@@ -244,12 +251,12 @@ impl PageFile {
                 .map_err(|error| self.failed("reading", error))?;
             match page::check(buffer.words(), first, written) {
                 None => return Ok(()),
-                // Half of it may be from before somebody wrote it, and half from after.
+                // Part of it may be from before a concurrent write, and the rest from after.
                 Some(number) => bad = number,
             }
         }
         let what = format!(
-            "the sum of sector {} of page {} does not match",
+            "the checksum of sector {} of page {} does not match",
             bad % self.sectors(),
             bad / self.sectors()
         );
@@ -257,7 +264,7 @@ impl PageFile {
         Err(Error::in_file(&self.path)(error))
     }
 
-    /// Makes the sums right and writes the page.
+    /// Updates the checksums and writes the page.
     pub(super) fn write_page(&self, page: usize, buffer: &mut Buffer) -> Result<(), Error> {
         let first = page as u64 * self.sectors();
         page::write_checksums(buffer.words_mut(), first);
@@ -292,10 +299,10 @@ fn decode_geometry(head: &paged::Head) -> Result<Geometry, Error> {
     let corrupt =
         |what: String| Error::corrupt(Kind::Geometry.name(), head.geometry_offset(), what);
     let bytes = GeometryBytes::read_from_bytes(&head.geometry)
-        .map_err(|_| corrupt("it has a wrong length".into()))?;
+        .map_err(|_| corrupt("it has the wrong length".into()))?;
     if bytes.sector.get() != SECTOR as u32 || bytes.reserved != 0 {
         return Err(corrupt(
-            "sectors of another size, or a reserved field".into(),
+            "the sector size is wrong, or a reserved field is not zero".into(),
         ));
     }
     let geometry = Geometry::from_parts(
@@ -305,10 +312,10 @@ fn decode_geometry(head: &paged::Head) -> Result<Geometry, Error> {
         bytes.entry_bytes.get(),
     )
     .map_err(corrupt)?;
-    // Before anything is allocated by the number of pages.
+    // Check before allocating anything in proportion to the number of pages.
     if pages_at(&geometry, head.end) + geometry.bytes() != head.file_len {
         let what = format!(
-            "{} pages of {} bytes do not make a file of {}",
+            "{} pages of {} bytes do not add up to the file size of {} bytes",
             geometry.pages(),
             geometry.page_bytes(),
             head.file_len
@@ -318,25 +325,26 @@ fn decode_geometry(head: &paged::Head) -> Result<Geometry, Error> {
     Ok(geometry)
 }
 
-/// The part of `verify` that knows page files: everything is read and checked.
+/// The part of `verify` for page files: reads and checks everything.
 pub(crate) fn check_file(path: &Path) -> Result<Report, Error> {
     let (file, state) = PageFile::open(path, false, true)?;
     let (_, head) = paged::open(path, false).map_err(Error::in_file(path))?;
     let mut report = head.report();
     if !file.other_state_is_whole(&state)? {
         if state.phase == Phase::Finished {
-            let what = "one of the two is damaged";
+            let what = "one of the two copies is damaged";
             let error = Error::corrupt("state", file.states_at, what);
             return Err(Error::in_file(path)(error));
         }
-        // Of a change that did not get to its end.
+        // Left by a change that did not complete.
         report.unfinished = State::len(file.geometry.pages());
     }
     let mut buffer = Buffer::new(file.geometry.page_bytes() as usize)?;
     let finished = state.phase == Phase::Finished;
     for page in 0..file.geometry.pages() as usize {
         let written = state.is_written(page);
-        // What an interrupted session has left in other pages of a finished file is nothing.
+        // In a finished file, pages that an interrupted session wrote but that do not count are
+        // ignored.
         if written || !finished {
             file.read_page(page, &mut buffer, written, finished)?;
         }

@@ -1,19 +1,19 @@
-//! How a filter is cut into pages, and where in them a key goes.
+//! Geometry: how a filter is divided into pages, and which bits of a page belong to a key.
 //!
 //! ```text
 //!   key --hash--> lo, hi      page  = scale(lo, pages)
-//!                             entry = the upper 3 to 8 bytes of hi     waits in a block
-//!   entry --remix--> lo, hi   bits in the page, as in any filter of a page's size
+//!                             entry = the upper 3 to 8 bytes of hi     buffered in a block
+//!   entry --remix--> lo, hi   bits in the page, as in any filter of that size
 //! ```
 //!
-//! Only the entry waits in memory, so what a page learns of a key is the entry and nothing
-//! more: two keys of one page with equal entries are one key. A page of v keys therefore
-//! accepts v / 2^(8 × bytes) of all absent keys on top of what its bits accept;
-//! [`Geometry::expected_fpr`] counts that in.
+//! Only the entry is buffered in memory, so it is all that a page learns about a key: two keys
+//! of one page with equal entries are indistinguishable. A page of v keys therefore accepts v /
+//! 2^(8 × bytes) of all absent keys in addition to those its bits accept;
+//! [`Geometry::expected_fpr`] includes that.
 //!
-//! Source: Buffered Bloom Filters, section 3. There k offsets wait for each key when
-//! building, and the record itself when probing; we keep one entry in both, and derive the
-//! offsets when the page has come.
+//! Source: Buffered Bloom Filters, section 3. There, k offsets are buffered per key when
+//! building, and the record itself when probing. We buffer one entry in both cases, and derive
+//! the offsets when the page is in memory.
 
 use crate::bits::{LINE_BITS, Slot, Walk};
 use crate::hash::{Digest, Family, remix, scale};
@@ -22,24 +22,24 @@ use crate::{Derivation, Error, Layout, Params};
 
 use super::page::{LINES, SECTOR};
 
-/// The largest page: one must fit in memory more than once.
+/// The largest page: several must fit in memory.
 const MAX_PAGE: u64 = 1 << 30;
-/// The most pages: one number of 32 bits each.
+/// The maximum number of pages: each needs one 32-bit number.
 const MAX_PAGES: u64 = 1 << 31;
-/// What a page should be when nobody says: see `bench-compare buffered`.
+/// The default page size: see `bench-compare buffered`.
 pub(super) const PAGE: u64 = 1 << 19;
-/// Equal entries may add this share to the rate of false positives, or less, when nobody
-/// says how long entries are.
+/// By default, entries are long enough that equal entries add at most this share to the
+/// false-positive rate.
 const COLLISION_SHARE: f64 = 1.0 / 64.0;
-/// That is when this part of the bits is set, or more.
+/// That holds if at least this share of the bits is set.
 const SPARSE: f64 = 0.25;
 
-/// Size, hashing and pages of a buffered filter.
+/// The sizes, hashing and pages of a buffered filter.
 ///
 /// ```
 /// use bloomgrove::buffered::Geometry;
 ///
-/// // 256 MB on disk, three bits a key, pages of one megabyte.
+/// // 256 MB on disk, three bits per key, pages of one megabyte.
 /// let geometry = Geometry::builder(256 << 20, 3).page_bytes(1 << 20).build()?;
 /// assert_eq!(geometry.pages(), 256);
 /// assert!(geometry.expected_fpr(50_000_000) < 0.0025);
@@ -54,8 +54,8 @@ pub struct Geometry {
 }
 
 impl Geometry {
-    /// Starts from the bytes that all pages take on disk and the bits of each key; the rest
-    /// has defaults.
+    /// Creates a builder from the size of all pages on disk and the number of bits per key;
+    /// everything else has defaults.
     pub fn builder(bytes: u64, hashes: u32) -> GeometryBuilder {
         GeometryBuilder {
             bytes,
@@ -70,10 +70,11 @@ impl Geometry {
         }
     }
 
-    /// A geometry for `items` keys at rate `fpr`, in the fewest bytes that are whole pages.
+    /// Creates a geometry for `items` keys at a false-positive rate of `fpr`, with the fewest
+    /// pages.
     ///
     /// # Errors
-    /// [`Error::Unreachable`] when no filter can be that good or that large.
+    /// [`Error::Unreachable`] if no filter can be that accurate or that large.
     pub fn for_items(items: u64, fpr: f64) -> Result<Self, Error> {
         let choice = crate::tune::recommend(items, fpr)?;
         let bytes = choice.bits.div_ceil(LINE_BITS * LINES) * SECTOR;
@@ -85,32 +86,32 @@ impl Geometry {
         builder.build()
     }
 
-    /// Bits in all pages together, hashes, layout, family and seed.
+    /// Returns the params: bits in all pages together, hashes, layout, family and seed.
     pub fn params(&self) -> &Params {
         &self.params
     }
 
-    /// How many pages there are.
+    /// Returns the number of pages.
     pub fn pages(&self) -> u64 {
         self.pages
     }
 
-    /// How many bytes a page has.
+    /// Returns the size of a page in bytes.
     pub fn page_bytes(&self) -> u64 {
         self.page_bytes
     }
 
-    /// How many bytes all pages have.
+    /// Returns the size of all pages in bytes.
     pub fn bytes(&self) -> u64 {
         self.pages * self.page_bytes
     }
 
-    /// How many bytes of each key wait in memory.
+    /// Returns the number of bytes that are buffered in memory per key.
     pub fn entry_bytes(&self) -> u32 {
         self.entry_bytes
     }
 
-    /// How often an absent key is accepted when `items` keys are in.
+    /// Returns the expected false-positive rate with `items` keys.
     pub fn expected_fpr(&self, items: u64) -> f64 {
         let (bits, hashes) = (self.params.bits(), self.params.hashes());
         let by_bits = match self.params.layout() {
@@ -122,7 +123,7 @@ impl Geometry {
         1.0 - (1.0 - by_bits) * (1.0 - by_entry)
     }
 
-    /// Where keys go.
+    /// Returns the mapping from keys to pages and bits.
     pub(super) fn spread(&self) -> Spread {
         let bits = self.params.bits() / self.pages;
         Spread {
@@ -134,7 +135,7 @@ impl Geometry {
         }
     }
 
-    /// From what the file says; a sentence on what is wrong otherwise.
+    /// Creates a geometry from the fields of a file; the error says what is wrong.
     pub(super) fn from_parts(
         params: Params,
         pages: u64,
@@ -157,32 +158,32 @@ impl Geometry {
         } = self;
         if !page_bytes.is_multiple_of(SECTOR) || page_bytes == 0 || page_bytes > MAX_PAGE {
             return Err(format!(
-                "pages of {page_bytes} bytes; they must be a multiple of {SECTOR}, up to {MAX_PAGE}"
+                "pages of {page_bytes} bytes: the size must be a multiple of {SECTOR}, up to {MAX_PAGE}"
             ));
         }
         if pages == 0 || pages > MAX_PAGES {
-            return Err(format!("{pages} pages; there must be 1 to {MAX_PAGES}"));
+            return Err(format!("{pages} pages: there must be 1 to {MAX_PAGES}"));
         }
         if self.params.bits() != pages.saturating_mul(page_bits(page_bytes)) {
             return Err(format!(
-                "{} bits are not {pages} pages of {page_bytes} bytes",
+                "{} bits do not match {pages} pages of {page_bytes} bytes",
                 self.params.bits()
             ));
         }
         if !(3..=8).contains(&self.entry_bytes) {
             return Err(format!(
-                "entries of {} bytes; they must have 3 to 8",
+                "entries of {} bytes: the size must be 3 to 8 bytes",
                 self.entry_bytes
             ));
         }
         if matches!(self.params.family(), Family::Affine(_)) {
-            return Err("affine functions have no hash that could choose a page".into());
+            return Err("affine functions cannot choose a page; use another hash family".into());
         }
         Ok(())
     }
 }
 
-/// Bits of a page: one line of each sector has its sum.
+/// Returns the number of bits in a page: one line of each sector is for the checksum.
 fn page_bits(page_bytes: u64) -> u64 {
     page_bytes / SECTOR * LINES * LINE_BITS
 }
@@ -207,65 +208,66 @@ pub struct GeometryBuilder {
 }
 
 impl GeometryBuilder {
-    /// Bytes of a page: what is read and written at once. A multiple of 4096.
+    /// Sets the page size in bytes: the unit of reads and writes. A multiple of 4096.
     pub fn page_bytes(mut self, bytes: u64) -> Self {
         self.page_bytes = Some(bytes);
         self
     }
 
-    /// How many bytes of each key wait in memory, 3 to 8. Fewer let more keys wait; see
-    /// [`Geometry::expected_fpr`] for the price.
+    /// Sets the number of bytes that are buffered in memory per key, 3 to 8. With fewer, more
+    /// keys fit in memory, but the false-positive rate is higher: see
+    /// [`Geometry::expected_fpr`].
     pub fn entry_bytes(mut self, bytes: u32) -> Self {
         self.entry_bytes = Some(bytes);
         self
     }
 
-    /// Where in a page the bits of a key may lie: in one line (the default), or anywhere, as
-    /// in the paper.
+    /// Sets how the bits of a key are laid out in a page: in one line (the default), or
+    /// anywhere, as in the paper.
     pub fn layout(mut self, layout: Layout) -> Self {
         self.layout = layout;
         self
     }
 
-    /// How the bits come from an entry, in the standard layout.
+    /// Sets how bit positions are derived from an entry, in the standard layout.
     pub fn derivation(mut self, derivation: Derivation) -> Self {
         self.derivation = derivation;
         self
     }
 
-    /// The hash family.
+    /// Sets the hash family.
     pub fn family(mut self, family: Family) -> Self {
         self.family = family;
         self
     }
 
-    /// The seed of the hash family.
+    /// Sets the seed of the hash family.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// Checks the whole.
+    /// Checks the settings and creates the geometry.
     ///
     /// # Errors
-    /// [`Error::Params`], naming the rule that is broken.
+    /// [`Error::Params`], naming the rule that is violated.
     pub fn build(self) -> Result<Geometry, Error> {
         let page_bytes = self.page_bytes.unwrap_or(PAGE.min(self.bytes));
         if page_bytes == 0 || !self.bytes.is_multiple_of(page_bytes) || self.bytes == 0 {
             return Err(Error::params(format!(
-                "{} bytes cannot be cut into pages of {page_bytes}; take a multiple of it",
+                "{} bytes cannot be divided into pages of {page_bytes}; choose a multiple of the page size",
                 self.bytes
             )));
         }
         if page_bytes > MAX_PAGE {
             return Err(Error::params(format!(
-                "pages of {page_bytes} bytes; they must be a multiple of {SECTOR}, up to {MAX_PAGE}"
+                "pages of {page_bytes} bytes: the size must be a multiple of {SECTOR}, up to {MAX_PAGE}"
             )));
         }
         let pages = self.bytes / page_bytes;
         let bits = pages.checked_mul(page_bits(page_bytes));
-        let bits = bits.ok_or_else(|| Error::params("more bits than there are numbers"))?;
-        // Zero bits would be refused for a reason that is not the reason.
+        let bits = bits.ok_or_else(|| Error::params("the number of bits exceeds 2^64 - 1"))?;
+        // Zero bits would be rejected with a misleading message.
         let params = Params::builder(bits.max(LINE_BITS), self.hashes)
             .layout(self.layout)
             .derivation(self.derivation)
@@ -273,8 +275,8 @@ impl GeometryBuilder {
             .seed(self.seed)
             .build()?;
         let hashes = f64::from(params.hashes());
-        // Without a number of items: a quarter of the bits set. The fewer are set, the sooner
-        // equal entries show.
+        // Without a number of items, assume that a quarter of the bits is set. The fewer are
+        // set, the more equal entries matter.
         let (per_page, fpr) = match self.items {
             Some((items, fpr)) => (items as f64 / pages as f64, fpr),
             None => (
@@ -297,21 +299,22 @@ impl GeometryBuilder {
 pub(super) struct Spread {
     pages: u64,
     shift: u32,
-    /// Of one page.
+    /// Bits in one page.
     pub(super) bits: u64,
     lines: u64,
     pub(super) hashes: u32,
 }
 
 impl Spread {
-    /// The page of a key, and what waits for it.
+    /// Returns the page of a key, and the entry to buffer for it.
     #[inline(always)]
     pub(super) fn place(&self, digest: Digest) -> (usize, u64) {
         let page = scale(digest.lo, self.pages);
         (page as usize, digest.hi >> self.shift)
     }
 
-    /// The line of an entry in its page, sums counted, and the hash of its pattern.
+    /// Returns the line of an entry in its page, counting checksum lines, and the hash of its
+    /// pattern.
     #[inline(always)]
     pub(super) fn slot(&self, entry: u64) -> Slot {
         let mut slot = crate::hash::slot(digest(entry), self.lines);
@@ -319,7 +322,7 @@ impl Spread {
         slot
     }
 
-    /// The walk of an entry through its page.
+    /// Returns the walk of an entry through its page.
     #[inline(always)]
     pub(super) fn walk<W: crate::hash::Start>(&self, entry: u64) -> OverSums<W> {
         OverSums(W::start(digest(entry), self.bits))
@@ -331,7 +334,7 @@ fn digest(entry: u64) -> Digest {
     Digest::of_hash(remix(entry))
 }
 
-/// A walk that steps over the last line of each sector.
+/// A walk that skips the last line of each sector.
 #[derive(Clone, Copy)]
 pub(super) struct OverSums<W>(W);
 

@@ -1,38 +1,39 @@
-//! How long probes waited: in the request queue, in their block, and both.
+//! How long probes waited: in the request queue, in their block, and in total.
 //!
-//! A histogram whose classes grow by an eighth of a power of two, so that percentiles are right
-//! to 9 % in a few kilobytes, however many probes there were; mean and maximum are exact.
+//! A histogram whose classes grow by an eighth of a power of two, so percentiles are accurate
+//! to 9 % in a few kilobytes, for any number of probes. Mean and maximum are exact.
 
 use std::time::Duration;
 
-/// Classes to a power of two.
+/// Classes per power of two.
 const STEPS: u64 = 8;
-/// Enough for the nanoseconds of centuries.
+/// Enough for centuries in nanoseconds.
 const CLASSES: usize = 64 * STEPS as usize;
 
-/// How long probes waited.
+/// Statistics on how long probes waited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Latency {
-    /// How many were timed.
+    /// The number of probes timed.
     pub probes: u64,
-    /// Their mean.
+    /// The mean.
     pub mean: Duration,
-    /// Half of them waited no longer, to 9 %.
+    /// The median, accurate to 9 %.
     pub p50: Duration,
-    /// All but one in a hundred waited no longer, to 9 %.
+    /// The 99th percentile, accurate to 9 %.
     pub p99: Duration,
-    /// The longest.
+    /// The maximum.
     pub max: Duration,
 }
 
-/// The two places where a probe waits, and both together: the lines of the paper's Figure 3.
+/// The waiting times of a probe in its two stages and in total: the curves of the paper's
+/// Figure 3.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Latencies {
-    /// From being submitted to being put into a block.
+    /// From being submitted to being added to a block.
     pub queue: Latency,
-    /// From there to the answer.
+    /// From being added to a block to the answer.
     pub block: Latency,
     /// From being submitted to the answer.
     pub total: Latency,
@@ -78,7 +79,8 @@ impl Histogram {
         }
     }
 
-    /// The end of the class in which it lies, but no more than the longest.
+    /// Returns the upper bound of the class that contains the percentile, but at most the
+    /// maximum.
     fn percentile(&self, percent: u64) -> Duration {
         let rank = (self.probes * percent).div_ceil(100);
         let mut seen = 0;
@@ -91,7 +93,7 @@ impl Histogram {
     }
 }
 
-/// The power of two, and the three bits behind its leading one.
+/// The exponent of the power of two, and the three bits after the leading one.
 fn class_of(nanos: u64) -> usize {
     if nanos < STEPS {
         return nanos as usize;

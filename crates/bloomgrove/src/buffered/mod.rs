@@ -1,46 +1,48 @@
-//! A filter larger than memory: pages on disk, and buffers that make each visit worth it.
+//! Filters larger than memory: pages on disk, and buffers that make each page access
+//! worthwhile.
 //!
 //! ```text
 //!   keys --hash--> page number, entry
 //!                       |
-//!   memory    [ block 0 ][ block 1 ][ block 2 ] ...   what waits for each page
-//!                  |          | long enough: one read, all its bits, one write
-//!   disk      [ page 0  ][ page 1  ][ page 2  ] ...   each page a small filter of its own
+//!   memory    [ block 0 ][ block 1 ][ block 2 ] ...   pending entries of each page
+//!                  |          | when long enough: one read, all its bits, one write
+//!   disk      [ page 0  ][ page 1  ][ page 2  ] ...   each page is a small filter
 //! ```
 //!
-//! A filter on disk, asked key by key, pays a random read for each. Here a key first chooses
-//! a page; what must be done there waits in memory until there is enough of it to be worth a
-//! visit. Thousands of keys share one read. As the page's bits then lie in the processor's cache,
-//! it is not slower than a plain filter in memory, whose every bit is a cache miss.
+//! A filter on disk that is queried key by key pays a random read for each key. Here, a key is
+//! first assigned to a page, and its entry is buffered in memory until the page has enough
+//! entries to be worth a read. Thousands of keys share one read. The page's bits are then in
+//! the processor's cache, so this is no slower than a plain filter in memory, where every bit
+//! is a cache miss.
 //!
 //! | to | use |
 //! |---|---|
 //! | choose sizes | [`Geometry`] |
-//! | make a filter, or add to one | [`Builder`] |
-//! | ask for one key, now | [`Filter::contains`] |
-//! | ask for millions, in any order | [`Prober`] |
-//! | ask from many threads, no probe waiting for longer than `t_max` for others of its page | [`ProbeQueue`] |
+//! | create a filter, or add keys to one | [`Builder`] |
+//! | query one key immediately | [`Filter::contains`] |
+//! | query millions of keys, answered in any order | [`Prober`] |
+//! | query from many threads, with no probe buffered for longer than `t_max` | [`ProbeQueue`] |
 //!
-//! Source: Canim et al., *Buffered Bloom Filters on Solid State Storage*,
-//! sections 3 and 4. Where we differ: see `geometry` (what waits), `blocks` (whose turn it is),
-//! `page` (sums) and `build` (crashes).
+//! Source: Canim et al., *Buffered Bloom Filters on Solid State Storage*, sections 3 and 4. For
+//! the differences, see `geometry` (what is buffered), `blocks` (which block is flushed),
+//! `page` (checksums) and `build` (crashes).
 //!
 //! Cost: `bench-compare buffered` has the figures. Not for: filters that fit in memory, or
-//! questions that must be answered one by one at once, which cost a read each.
+//! queries that must each be answered immediately, which cost one read each.
 //!
 //! | file | contains |
 //! |---|---|
 //! | `mod.rs` | `Filter`: open, state, one key at a time |
-//! | `geometry.rs` | `Geometry`: pages, and where in them a key goes |
-//! | `page.rs` | sectors with their sums; entries to bits |
-//! | `blocks.rs` | what waits for each page, in chunks; `Strategy` |
+//! | `geometry.rs` | `Geometry`: pages, and which bits of a page belong to a key |
+//! | `page.rs` | sectors with their checksums; entries to bits |
+//! | `blocks.rs` | the pending entries of each page, in chunks; `Strategy` |
 //! | `engine.rs` | blocks and workers together; `BufferOptions`, `Figures` |
-//! | `deadlines.rs` | when a block must go to be back by `t_max` |
+//! | `deadlines.rs` | when a block must be flushed to meet `t_max` |
 //! | `workers.rs` | the threads that read, change and write pages |
 //! | `build.rs` | `Builder`: insert, sync, finish; why a crash loses nothing |
 //! | `probe.rs` | `Prober`: keys with tags in, tags with answers out |
-//! | `queue.rs`, `serve.rs`, `latency.rs` | `ProbeQueue`: a request queue; the thread behind it; how long probes wait |
-//! | `state.rs`, `file.rs`, `store.rs` | how far a file is; the page file; direct I/O |
+//! | `queue.rs`, `serve.rs`, `latency.rs` | `ProbeQueue`: a request queue; the thread that serves it; how long probes wait |
+//! | `state.rs`, `file.rs`, `store.rs` | the state of a file; the page file; direct I/O |
 
 mod blocks;
 mod build;
@@ -78,42 +80,42 @@ use file::PageFile;
 use page::SECTOR;
 use store::Buffer;
 
-/// How far a file is, and what is in it.
+/// The state of a file: whether it is finished, and what is in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct State {
-    /// Finished, or not, or being changed.
+    /// Whether the file is finished, unfinished, or being changed.
     pub phase: Phase,
-    /// How many keys were inserted before the last sync: all of them are found.
+    /// The number of keys inserted before the last sync: all of them are found.
     pub keys: u64,
-    /// How many pages had been written by then.
+    /// The number of pages written before the last sync.
     pub written_pages: u64,
 }
 
-/// A filter in a file of pages, to be asked.
+/// A filter in a page file, open for queries.
 ///
-/// Any number may be open at once, also while a [`Builder`] adds keys: all keys of its last
-/// [`sync`](Builder::sync) are found.
+/// A file can be open any number of times, even while a [`Builder`] adds keys: all keys of its
+/// last [`sync`](Builder::sync) are found.
 #[derive(Debug)]
 pub struct Filter {
     file: PageFile,
-    /// As of when the file was opened.
+    /// The state when the file was opened.
     state: state::State,
-    /// Memory for single probes, used in turn.
+    /// Buffers for single probes, reused.
     spare: Mutex<Vec<Buffer>>,
 }
 
 impl Filter {
-    /// Opens a file and checks all but its pages, which are checked as they are read.
+    /// Opens a file and checks everything except its pages, which are checked as they are read.
     ///
     /// # Errors
-    /// When the file cannot be read, is damaged, or holds something else.
+    /// If the file cannot be read, is damaged, or is not a buffered filter.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         Self::open_with(path, true)
     }
 
-    /// As [`open`](Self::open); `direct` says whether to pass by the system's cache. Single
-    /// probes of a filter that fits in memory are faster without.
+    /// Like [`open`](Self::open); `direct` says whether to bypass the system's page cache.
+    /// Single probes of a filter that fits in memory are faster without direct I/O.
     pub fn open_with(path: impl AsRef<Path>, direct: bool) -> Result<Self, Error> {
         let (file, state) = PageFile::open(path.as_ref(), false, direct)?;
         Ok(Self {
@@ -123,25 +125,25 @@ impl Filter {
         })
     }
 
-    /// Sizes, hashing and pages.
+    /// Returns the sizes, hashing and pages.
     pub fn geometry(&self) -> &Geometry {
         self.file.geometry()
     }
 
-    /// The notes the file was made with.
+    /// Returns the notes that the file was created with.
     pub fn notes(&self) -> &Notes {
         self.file.notes()
     }
 
-    /// Whether the system's cache is passed by.
+    /// Returns whether the system's page cache is bypassed.
     pub fn is_direct(&self) -> bool {
         self.file.is_direct()
     }
 
-    /// How far the file is now.
+    /// Returns the current state of the file.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// If the file cannot be read.
     pub fn state(&self) -> Result<State, Error> {
         let state = self.file.current_state()?;
         Ok(State {
@@ -151,11 +153,11 @@ impl Filter {
         })
     }
 
-    /// May the key be in the set? False is certain. Reads one sector of 4096 bytes; in the
-    /// standard layout up to one for each bit.
+    /// Returns whether the key may be in the set; false is certain. Reads one sector of 4096
+    /// bytes; in the standard layout, up to one sector per bit.
     ///
     /// # Errors
-    /// [`Error::Io`] or [`Error::Corrupt`] when it cannot be read.
+    /// [`Error::Io`] or [`Error::Corrupt`] if the sector cannot be read.
     pub fn contains<K: Key + ?Sized>(&self, key: &K) -> Result<bool, Error> {
         let params = self.geometry().params();
         let (family, seed) = (params.family(), params.seed());
@@ -197,10 +199,10 @@ impl Filter {
         }
     }
 
-    /// Begins to ask for many keys; `sink` is called with each tag and its answer.
+    /// Creates a prober for many keys; `sink` is called with each tag and its answer.
     ///
     /// # Errors
-    /// [`Error::Budget`] when the memory is too little for so many pages.
+    /// [`Error::Budget`] if the memory is too little for this many pages.
     pub fn prober<S: FnMut(u64, bool)>(
         &self,
         options: &BufferOptions,
@@ -209,10 +211,10 @@ impl Filter {
         Prober::start(&self.file, self.state.clone(), options, sink)
     }
 
-    /// Begins to answer questions from a queue; set [`BufferOptions::t_max`] for answers in time.
+    /// Creates a queue of probes; set [`BufferOptions::t_max`] to limit how long they wait.
     ///
     /// # Errors
-    /// [`Error::Budget`] when the memory is too little for so many pages.
+    /// [`Error::Budget`] if the memory is too little for this many pages.
     pub fn probe_queue(
         &self,
         options: &BufferOptions,

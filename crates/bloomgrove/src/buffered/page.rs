@@ -1,21 +1,21 @@
-//! A page: a small filter in sectors that each carry their own sum.
+//! A page: a small filter in sectors, each with a checksum.
 //!
 //! ```text
 //!   page    | sector | sector | ... | sector |            4096 bytes each
-//!   sector  | line 0 | line 1 | ... | line 62 | sum, zeros |
+//!   sector  | line 0 | line 1 | ... | line 62 | checksum, zeros |
 //! ```
 //!
-//! Pages are written over in place, and a crash may leave any of a page's sectors as they
-//! were and the others as they were to be. Bits are only ever set, so both hold every key of
-//! the last `sync`: a torn page needs no repair, as long as each sector is one or the other.
-//! That is what the sums tell, and why each sector has its own. A sum also lets a single
-//! probe check the 4096 bytes it has read, and nothing more.
+//! Pages are overwritten in place, and a crash may leave some of a page's sectors with their
+//! old contents and the others with the new. Bits are only ever set, so both contain every key
+//! of the last `sync`: a torn page needs no repair, as long as each sector is entirely old or
+//! new. The checksums verify that, which is why each sector has one. They also let a single
+//! probe check just the 4096 bytes it has read.
 //!
-//! A sector counts its number into its sum: one written to the wrong place is noticed.
-//! A sector of a page that was never written is all zero, sum included.
+//! The checksum of a sector covers its number, so a sector written to the wrong place is
+//! detected. A sector of a page that was never written is all zeros, including its checksum.
 //!
-//! Not in the paper, which has neither sums nor crashes. Cost: one line in 64, and the time
-//! of XXH3 over what is read and written.
+//! The paper has neither checksums nor crash recovery. Cost: one line in 64, and the time of
+//! XXH3 over what is read and written.
 
 use xxhash_rust::xxh3::xxh3_64;
 use zerocopy::IntoBytes;
@@ -26,19 +26,19 @@ use crate::{Derivation, Layout};
 
 use super::geometry::{Geometry, Spread};
 
-/// Bytes that reach the disk together or not at all.
+/// The unit of atomic writes, in bytes.
 pub(super) const SECTOR: u64 = 4096;
-/// Lines of a sector that hold bits.
+/// Lines of a sector that contain bits.
 pub(super) const LINES: u64 = SECTOR / 64 - 1;
 
 const SECTOR_WORDS: usize = SECTOR as usize / 8;
-/// Words that hold bits; the sum follows.
+/// Words of a sector that contain bits; the checksum follows.
 const BIT_WORDS: usize = LINES as usize * LINE_WORDS;
 
-/// What the bytes of a sector are.
+/// The condition of a sector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sector {
-    /// Bits with the right sum.
+    /// Bits with a matching checksum.
     Whole,
     /// All zero: never written.
     Blank,
@@ -46,7 +46,7 @@ pub(super) enum Sector {
     Damaged,
 }
 
-/// Looks at the sector that should be number `number` of the file.
+/// Examines the sector that should be number `number` of the file.
 pub(super) fn look(words: &[u64], number: u64) -> Sector {
     let (held, rest) = words[BIT_WORDS..].split_at(1);
     if held[0] == sum(words, number) && rest.iter().all(|&word| word == 0) {
@@ -63,8 +63,8 @@ fn sum(words: &[u64], number: u64) -> u64 {
     xxh3_64(words[..BIT_WORDS].as_bytes()) ^ number
 }
 
-/// Looks at a whole page; the first sector that is not as it should be, if any. Blank ones
-/// are fine unless the page is known to have been written.
+/// Examines a whole page and returns the first bad sector, if any. Blank sectors are fine
+/// unless the page is known to have been written.
 pub(super) fn check(words: &[u64], first: u64, written: bool) -> Option<u64> {
     let sectors = words.chunks_exact(SECTOR_WORDS);
     (first..)
@@ -84,7 +84,7 @@ pub(super) fn write_checksums(words: &mut [u64], first: u64) {
     }
 }
 
-/// How entries become bits: the layout of a geometry, chosen once.
+/// Converts entries to bits: the layout of a geometry, selected once.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Marker {
     spread: Spread,
@@ -99,7 +99,7 @@ enum Marks {
 }
 
 /// Calls `$self.$method::<N>` with N the constant equal to `$bytes`, 3 to 10: entries of a
-/// known length are read by one instruction.
+/// known length are read with one instruction.
 macro_rules! with_bytes {
     ($bytes:expr, $self:ident.$method:ident($($arg:expr),*)) => {
         match $bytes {
@@ -135,8 +135,7 @@ impl Marker {
         }
     }
 
-    /// Sets the bits of all entries in `waiting`, which are `width` bytes apart and have
-    /// `width` bytes.
+    /// Sets the bits of all entries in `waiting`, each `width` bytes long, without gaps.
     pub(super) fn insert(&self, page: &mut [u64], waiting: &[u8], width: usize) {
         with_bytes!(width, self.insert_by(page, waiting));
     }
@@ -160,8 +159,8 @@ impl Marker {
         });
     }
 
-    /// For each entry in `waiting`, whether the page has it. Entries are the first `len` of
-    /// every `width` bytes.
+    /// Tests each entry in `waiting` against the page. An entry is the first `len` of every
+    /// `width` bytes.
     pub(super) fn contains(
         &self,
         page: &[u64],
@@ -214,7 +213,8 @@ impl Marker {
         );
     }
 
-    /// The positions of one entry in its page, sums counted, until `each` says no.
+    /// Calls `each` on the positions of one entry in its page, counting checksum lines, until
+    /// it returns false.
     pub(super) fn all(&self, entry: u64, mut each: impl FnMut(u64) -> bool) -> bool {
         use crate::bits::{LINE_BITS, Pattern, Walk};
         let spread = self.spread;
@@ -240,10 +240,11 @@ impl Marker {
     }
 }
 
-/// The first `len` bytes as a number, 1 to 8.
+/// Returns the first `len` bytes, 1 to 8, as a number.
 #[inline(always)]
 fn value<const N: usize>(bytes: &[u8; N], len: usize) -> u64 {
-    // A copy of constant length, and a mask: a length known only at run time is a call.
+    // A copy of constant length and a mask: a length known only at run time would be a function
+    // call.
     let mut long = [0; 8];
     let most = N.min(8);
     long[..most].copy_from_slice(&bytes[..most]);

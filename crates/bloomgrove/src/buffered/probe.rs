@@ -1,18 +1,18 @@
-//! Probing: many questions wait in the blocks of their pages, and are answered page by page.
+//! Probing: queries are buffered in the blocks of their pages, and answered page by page.
 //!
 //! ```text
 //!   submit(x, tag)   hash --> page, entry --> the page's block: | entry | tag | entry | tag | ...
-//!   block full       read page | test each entry | answers in place of the entries
-//!   back             (tag, yes or no) for each, to the session's sink
+//!   block full       read page | test each entry | answers replace the entries
+//!   back             (tag, yes or no) for each, passed to the sink
 //! ```
 //!
-//! Source: Buffered Bloom Filters, Algorithm 2 and section 4.2. We differ: what waits is an
-//! entry, not the record; answers carry the asker's tag, since there is no record; and tags
-//! are kept as distances to the one before, in two bytes. A distance too long for that takes
-//! more entries, which say the tag piece by piece: tags that rise cost two bytes, others up to
-//! 8 + 2 × the pieces.
+//! Source: Buffered Bloom Filters, Algorithm 2 and section 4.2. We differ: an entry is
+//! buffered, not the record; answers carry the caller's tag, since there is no record; and a
+//! tag is stored as the difference from the previous one, in two bytes. A difference too large
+//! for that takes additional entries, which contain the tag in pieces: ascending tags cost two
+//! bytes, others up to 8 + 2 × the pieces.
 //!
-//! Cost: as building, without the writing.
+//! Cost: the same as building, without the writes.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -27,17 +27,18 @@ use super::geometry::Spread;
 use super::state::{Phase, State};
 use super::store::Buffer;
 
-/// Entries tested at once: their answers take memory that nobody counts.
+/// Entries tested at once, to bound the memory of their answers, which is not part of the
+/// budget.
 const AT_ONCE: usize = 4096;
-/// Bytes of a tag's distance behind each entry.
+/// Bytes of the tag difference after each entry.
 const TAG: usize = 2;
-/// Distances from here on say instead which piece of the tag the entry holds, counted down
-/// from the largest.
+/// Differences of at least this value say instead which piece of the tag the entry contains,
+/// counting down from the largest.
 const PIECES: u64 = 0xfff0;
 const LAST_PIECE: u64 = 0xffff;
 
 /// Calls `$function::<N>`, where N is the length of an entry of `$bytes` bytes with its tag.
-/// With a constant length, entries are found without arithmetic.
+/// With a constant length, entries are located without arithmetic.
 macro_rules! with_width {
     ($bytes:expr, $function:ident($($arg:expr),*)) => {
         match $bytes {
@@ -51,10 +52,10 @@ macro_rules! with_width {
     };
 }
 
-/// Many probes of one filter at once, answered out of order.
+/// Many concurrent probes of one filter, answered out of order.
 ///
-/// The sink given to [`Filter::prober`](super::Filter::prober) is called with each tag and
-/// its answer, on this thread, from within the functions below.
+/// The sink passed to [`Filter::prober`](super::Filter::prober) is called with each tag and its
+/// answer, on this thread, from within the methods below.
 ///
 /// ```
 /// use bloomgrove::buffered::{Builder, Filter, BufferOptions, Geometry};
@@ -106,7 +107,7 @@ impl<S: FnMut(u64, bool)> Prober<S> {
         };
         let mut engine = Engine::start(file, options, entry_bytes + TAG, Arc::new(work))?;
         if options.t_max.is_some() {
-            // How long a flush takes must be known before the first is due.
+            // The time of a flush must be known before the first is due.
             let began = Instant::now();
             let mut buffer = Buffer::new(file.geometry().page_bytes() as usize)?;
             file.read_page(0, &mut buffer, false, false)?;
@@ -121,17 +122,17 @@ impl<S: FnMut(u64, bool)> Prober<S> {
         })
     }
 
-    /// What the session has done.
+    /// Returns the figures of the session.
     pub(super) fn figures(&self) -> Figures {
         self.engine.figures()
     }
 
-    /// Asks for a key. The sink hears of it at some time, at the latest during
+    /// Queries a key. The sink receives the answer later, at the latest during
     /// [`finish`](Self::finish).
     ///
     /// # Errors
-    /// [`Error::Io`] or [`Error::Corrupt`] when a page could not be read. The session is then
-    /// of no more use.
+    /// [`Error::Io`] or [`Error::Corrupt`] if a page could not be read. The prober is then
+    /// unusable.
     pub fn submit<K: Key + ?Sized>(&mut self, key: &K, tag: u64) -> Result<(), Error> {
         let params = self.file.geometry().params();
         let (family, seed) = (params.family(), params.seed());
@@ -142,10 +143,10 @@ impl<S: FnMut(u64, bool)> Prober<S> {
         self.submit_digest(digest, tag)
     }
 
-    /// Asks for many keys, whose tags are `first` and those that follow it.
+    /// Queries many keys, tagged with consecutive numbers from `first` on.
     ///
     /// # Errors
-    /// As [`submit`](Self::submit).
+    /// As for [`submit`](Self::submit).
     pub fn submit_batch<K: Key>(&mut self, keys: &[K], first: u64) -> Result<(), Error> {
         let params = self.file.geometry().params().clone();
         let (family, seed) = (params.family(), params.seed());
@@ -184,13 +185,13 @@ impl<S: FnMut(u64, bool)> Prober<S> {
         self.submit_slowly(page, entry, tag)
     }
 
-    /// With a new chunk, or a tag far from the one before, or both.
+    /// The slow path: with a new chunk, a tag far from the previous one, or both.
     #[cold]
     #[inline(never)]
     fn submit_slowly(&mut self, page: usize, entry: u64, tag: u64) -> Result<(), Error> {
         let bits = 8 * self.entry_bytes as u32;
         loop {
-            // A flush of this very page takes the room along, and the memo begins anew.
+            // A flush of this very page takes the new chunk with it, and resets the memo.
             while !self.engine.blocks.has_room(page) {
                 let (sink, bytes) = (&mut self.sink, self.entry_bytes);
                 self.engine
@@ -219,12 +220,12 @@ impl<S: FnMut(u64, bool)> Prober<S> {
         }
     }
 
-    /// Takes in answers that are there, and flushes blocks whose time has come: those that
-    /// have waited for `t_max`, and those that would if all before them took their time.
-    /// Does not wait. To be called now and then, when `t_max` is set.
+    /// Collects available answers, and flushes the blocks that are due: those whose first entry
+    /// has been pending for `t_max`, and those that would become late if all blocks before them
+    /// took their time. Does not block. Call it regularly if `t_max` is set.
     ///
     /// # Errors
-    /// As [`submit`](Self::submit).
+    /// As for [`submit`](Self::submit).
     pub fn poll(&mut self) -> Result<(), Error> {
         let (sink, bytes) = (&mut self.sink, self.entry_bytes);
         self.engine
@@ -233,12 +234,13 @@ impl<S: FnMut(u64, bool)> Prober<S> {
         Ok(())
     }
 
-    /// When a block must be flushed next so that none waits for longer than `t_max`.
+    /// Returns when a block must be flushed next so that none is pending for longer than
+    /// `t_max`.
     pub fn next_deadline(&mut self) -> Option<Instant> {
         self.engine.due()
     }
 
-    /// Blocks that are on their way.
+    /// Returns the number of blocks being flushed.
     pub(super) fn outstanding(&self) -> usize {
         self.engine.outstanding()
     }
@@ -247,24 +249,25 @@ impl<S: FnMut(u64, bool)> Prober<S> {
         self.spread.place(digest).0
     }
 
-    /// Whether a probe of this page may be put into its block now, if all blocks are to be
-    /// flushed in time.
+    /// Returns whether a probe of this page may be added to its block now, if all blocks are to
+    /// be flushed in time.
     pub(super) fn admits(&self, page: usize) -> bool {
         self.engine.admits(page)
     }
 
-    /// Flushes all that waits from now on, the oldest first, as fast as the workers can.
+    /// From now on, flushes everything that is pending, oldest first, as fast as the workers
+    /// can.
     pub(super) fn hurry(&mut self) -> Result<(), Error> {
         let (sink, bytes) = (&mut self.sink, self.entry_bytes);
         self.engine.hurry(&mut |block| answer(block, bytes, sink))
     }
 
-    /// Whether everything submitted has been answered.
+    /// Returns whether everything submitted has been answered.
     pub(super) fn is_idle(&self) -> bool {
         self.engine.is_idle()
     }
 
-    /// Waits for a page to be read, or until then.
+    /// Waits until a page has been read or the deadline has passed.
     pub(super) fn wait_until(&mut self, deadline: Instant) -> Result<(), Error> {
         let (sink, bytes) = (&mut self.sink, self.entry_bytes);
         self.engine
@@ -275,16 +278,16 @@ impl<S: FnMut(u64, bool)> Prober<S> {
     /// Answers everything submitted so far.
     ///
     /// # Errors
-    /// As [`submit`](Self::submit).
+    /// As for [`submit`](Self::submit).
     pub fn flush(&mut self) -> Result<(), Error> {
         let (sink, bytes) = (&mut self.sink, self.entry_bytes);
         self.engine.flush(&mut |block| answer(block, bytes, sink))
     }
 
-    /// Answers everything, and returns what the session has done.
+    /// Answers everything submitted, and returns the figures of the session.
     ///
     /// # Errors
-    /// As [`submit`](Self::submit).
+    /// As for [`submit`](Self::submit).
     pub fn finish(mut self) -> Result<Figures, Error> {
         self.flush()?;
         Ok(self.engine.figures())
@@ -296,7 +299,7 @@ fn piece_mask(piece: u32, bits: u32) -> u64 {
     ones.checked_shl(piece * bits).unwrap_or(0)
 }
 
-/// One flush: Algorithm 2, lines 6 to 20. Each answer takes the place of its entry.
+/// Performs one flush: Algorithm 2, lines 6 to 20. Each answer replaces its entry.
 fn test(
     file: &PageFile,
     buffer: &mut Buffer,
@@ -326,7 +329,7 @@ fn test_by<const N: usize>(file: &PageFile, buffer: &Buffer, block: &mut Block) 
         file.marker()
             .contains(buffer.words(), part, N, N - TAG, &mut found);
         for (entry, &found) in part.as_chunks_mut::<N>().0.iter_mut().zip(&found) {
-            // Pieces of tags are no questions.
+            // Pieces of tags are not queries.
             if u64::from(distance_of(entry)) < PIECES {
                 entry[0] = u8::from(found);
             }
@@ -334,7 +337,7 @@ fn test_by<const N: usize>(file: &PageFile, buffer: &Buffer, block: &mut Block) 
     }
 }
 
-/// Tells the sink every answer of a block that [`test`] has been through.
+/// Passes every answer of a block processed by [`test`] to the sink.
 fn answer(block: &Block, bytes: usize, sink: &mut impl FnMut(u64, bool)) {
     with_width!(bytes, answer_by(block, sink));
 }

@@ -1,17 +1,18 @@
-//! A request queue before the blocks, in which no probe is to wait for longer than `t_max`.
+//! A request queue in front of the blocks, which limits how long a probe is buffered to
+//! `t_max`.
 //!
 //! ```text
 //!   submit --> [ request queue ] --> [ blocks ] --> pages --> answers --> receive
 //!              |-- queue time --|   |------- block time ------|
 //! ```
 //!
-//! A block is flushed when it is full, and also when its first entry has waited for `t_max`.
-//! With a short `t_max` many blocks fall due at once, and the disk can bring only so many to
-//! their pages in that time. So blocks are begun early enough that each is under way by its
-//! time; and when as many blocks wait as can be flushed within `t_max`, a request that would
-//! begin another one stays in the queue, with all others for its page; they begin their block
-//! together. That is the trade of the paper's Figure 3: a shorter `t_max` takes time from the
-//! blocks and adds it to the queue.
+//! A block is flushed when it is full, and also when its first entry has been pending for
+//! `t_max`. With a short `t_max`, many blocks become due at once, and the disk can handle only
+//! a limited number of pages in that time. So each block is flushed early enough to meet its
+//! deadline; and once as many blocks are pending as can be flushed within `t_max`, a request
+//! that would start another block stays in the queue, together with all others for its page;
+//! they start their block together. This is the trade-off of the paper's Figure 3: a shorter
+//! `t_max` moves waiting time from the blocks to the queue.
 //!
 //! Source: Buffered Bloom Filters, section 4.2. We differ: the paper flushes at the timeout,
 //! lets overdue blocks wait for one another, and keeps the queue in order.
@@ -31,15 +32,15 @@ use super::latency::{Histogram, Latencies};
 use super::serve::{Inner, Request, Shared, serve, wait};
 use super::state::State;
 
-/// Longer than anybody waits, and short enough to reckon with.
+/// Longer than any real wait, and short enough not to overflow in arithmetic.
 const FAR: Duration = Duration::from_secs(1 << 30);
 
-/// How a [`ProbeQueue`] queues.
+/// Options for a [`ProbeQueue`].
 #[derive(Clone, Copy, Debug)]
 pub struct QueueOptions {
-    /// How many requests the queue holds: whoever submits more waits.
+    /// The capacity of the queue: submitting more requests blocks.
     pub requests: usize,
-    /// One in so many probes is timed.
+    /// One in this many probes is timed.
     pub time_every: u64,
 }
 
@@ -53,7 +54,7 @@ impl Default for QueueOptions {
     }
 }
 
-/// Probes of one filter from any number of threads, each answered soon.
+/// A queue of probes of one filter from any number of threads, with bounded delay.
 ///
 /// ```
 /// use std::time::Duration;
@@ -106,9 +107,9 @@ impl ProbeQueue {
             let (shared, every) = (Arc::clone(&shared), queue.time_every.max(1));
             move || {
                 let run = AssertUnwindSafe(|| serve(&file, state, &options, every, &shared));
-                // Whoever waits for it must hear of it.
+                // Threads waiting for an answer must be notified.
                 let outcome = catch_unwind(run).unwrap_or_else(|_| {
-                    let what = std::io::Error::other("the thread of the queue has panicked");
+                    let what = std::io::Error::other("the queue's thread panicked");
                     Err(Error::io("probing")(what))
                 });
                 let mut inner = shared.lock();
@@ -128,19 +129,18 @@ impl ProbeQueue {
         })
     }
 
-    /// Asks for a key; waits while the queue is full.
+    /// Queries a key; blocks while the queue is full.
     ///
     /// # Errors
-    /// [`Error::Io`] or [`Error::Corrupt`] when a page could not be read: the queue has then
-    /// come to its end.
+    /// [`Error::Io`] or [`Error::Corrupt`] if a page could not be read; this ends the queue.
     pub fn submit<K: Key + ?Sized>(&self, key: &K, tag: u64) -> Result<(), Error> {
         self.submit_batch(&[key], tag)
     }
 
-    /// Asks for many keys, whose tags are `first` and those that follow it.
+    /// Queries many keys, tagged with consecutive numbers from `first` on.
     ///
     /// # Errors
-    /// As [`submit`](Self::submit).
+    /// As for [`submit`](Self::submit).
     pub fn submit_batch<K: Key>(&self, keys: &[K], first: u64) -> Result<(), Error> {
         let params = self.geometry.params();
         let hasher = AnyHasher {
@@ -172,11 +172,12 @@ impl ProbeQueue {
         Ok(())
     }
 
-    /// The answers that have come since, in no order; waits for some if there are none, unless
-    /// nothing is asked for or the time is over. Answers are kept until they are received.
+    /// Returns the answers that have arrived since the last call, in no particular order. If
+    /// there are none, waits for some until `patience` has passed, unless nothing is
+    /// outstanding. Answers are kept until they are received.
     ///
     /// # Errors
-    /// As [`submit`](Self::submit).
+    /// As for [`submit`](Self::submit).
     pub fn receive(&self, patience: Duration) -> Result<Vec<(u64, bool)>, Error> {
         let until = Instant::now() + patience.min(FAR);
         let mut inner = self.shared.lock();
@@ -194,12 +195,12 @@ impl ProbeQueue {
         Ok(inner.answers.drain(..).collect())
     }
 
-    /// How many probes have been submitted and not answered.
+    /// Returns the number of probes submitted but not yet answered.
     pub fn open(&self) -> u64 {
         self.shared.lock().open
     }
 
-    /// How long those timed have waited so far.
+    /// Returns how long the timed probes have waited so far.
     pub fn latencies(&self) -> Latencies {
         let inner = self.shared.lock();
         let [queue, block, total] = inner.times.each_ref().map(Histogram::latency);
@@ -210,16 +211,16 @@ impl ProbeQueue {
         }
     }
 
-    /// What has been done so far.
+    /// Returns the figures so far.
     pub fn figures(&self) -> Figures {
         self.shared.lock().figures
     }
 
-    /// Flushes all blocks, now, and returns when every probe has been answered and can be
-    /// received. No more can be submitted.
+    /// Flushes all blocks immediately, and returns once every probe has been answered and can
+    /// be received. Nothing more can be submitted.
     ///
     /// # Errors
-    /// As [`submit`](Self::submit).
+    /// As for [`submit`](Self::submit).
     pub fn close(&mut self) -> Result<(), Error> {
         self.end();
         let mut inner = self.shared.lock();
@@ -233,7 +234,7 @@ impl ProbeQueue {
         self.shared.lock().closing = true;
         self.shared.arrived.notify_all();
         if let Some(thread) = self.thread.take() {
-            // It reports by `failed`.
+            // The thread reports errors through `failed`.
             let _ = thread.join();
         }
     }
@@ -245,7 +246,7 @@ impl Drop for ProbeQueue {
     }
 }
 
-/// The error that ended the queue, the first time; later, that it has ended.
+/// Returns the error that ended the queue, the first time; later, that the queue has ended.
 fn alive(inner: &mut Inner) -> Result<(), Error> {
     if !inner.dead && !inner.closing {
         return Ok(());
@@ -256,7 +257,7 @@ fn alive(inner: &mut Inner) -> Result<(), Error> {
 fn reason(inner: &mut Inner) -> Error {
     inner.failed.take().unwrap_or_else(|| {
         Error::io("probing")(std::io::Error::other(
-            "the queue has come to its end, by an error or because it was closed",
+            "the queue has ended, after an error or because it was closed; create a new one",
         ))
     })
 }

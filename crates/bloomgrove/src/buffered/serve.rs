@@ -1,10 +1,10 @@
-//! The thread behind a [`ProbeQueue`](super::ProbeQueue): takes requests, fills blocks, hands
-//! answers over.
+//! The thread that serves a [`ProbeQueue`](super::ProbeQueue): takes requests, fills blocks,
+//! and delivers answers.
 //!
 //! ```text
 //!   requests --take 256--> may its block be flushed in time? --yes--> block --page--> answers
 //!                                     | no
-//!                                  parked, by page, until it may
+//!                                  parked, by page, until it can be
 //! ```
 
 use std::cell::RefCell;
@@ -21,11 +21,11 @@ use super::latency::Histogram;
 use super::probe::Prober;
 use super::state::State;
 
-/// Probes that are timed at once, at most: beyond, they are answered and not timed.
+/// The maximum number of probes timed at once; further probes are answered but not timed.
 const TIMED: usize = 1 << 16;
-/// How long to wait for a page before looking for requests again.
+/// How long to wait for a page before checking for requests again.
 const GLANCE: Duration = Duration::from_micros(100);
-/// Requests put into blocks before the clock is looked at again.
+/// Requests added to blocks before the clock is read again.
 const BATCH: usize = 256;
 
 pub(super) struct Request {
@@ -37,10 +37,10 @@ pub(super) struct Request {
 #[derive(Default)]
 pub(super) struct Inner {
     pub(super) requests: VecDeque<Request>,
-    /// Requests that the thread has taken and that count as queued.
+    /// Requests that the thread has taken but that still count as queued.
     pub(super) parked: usize,
     pub(super) answers: VecDeque<(u64, bool)>,
-    /// Submitted and not yet answered.
+    /// The number of requests submitted but not yet answered.
     pub(super) open: u64,
     pub(super) closing: bool,
     pub(super) failed: Option<Error>,
@@ -67,10 +67,10 @@ pub(super) fn wait<'i>(signal: &Condvar, inner: MutexGuard<'i, Inner>) -> MutexG
     signal.wait(inner).unwrap_or_else(PoisonError::into_inner)
 }
 
-/// When a probe was submitted, and when it was put into its block.
+/// When a probe was submitted, and when it was added to its block.
 type Times = HashMap<u64, (Instant, Instant)>;
 
-/// The thread of a queue.
+/// Runs the thread of a queue.
 pub(super) fn serve(
     file: &PageFile,
     state: State,
@@ -89,7 +89,7 @@ pub(super) fn serve(
             let mut inner = shared.lock();
             let most = inner.requests.len().min(BATCH);
             let taken: Vec<Request> = inner.requests.drain(..most).collect();
-            // Those parked count when the next are taken.
+            // Parked requests count toward the capacity when the next are taken.
             inner.parked = parked.requests;
             shared.room.notify_all();
             let closing = inner.closing && inner.requests.is_empty();
@@ -103,7 +103,7 @@ pub(super) fn serve(
             }
             prober.submit_digest(request.digest, request.tag)
         };
-        // First those that have waited for their page's turn.
+        // First the requests that were parked.
         while let Some(page) = parked.first()
             && prober.admits(page)
         {
@@ -132,11 +132,11 @@ pub(super) fn serve(
         if moved {
             continue;
         }
-        // Nothing to do: wait for a page, or for a request, or for a block's time.
+        // Nothing to do: wait for a page, a request, or the deadline of a block.
         let next = prober.next_deadline();
         let left = next.map(|next| next.saturating_duration_since(Instant::now()));
         if prober.outstanding() > 0 {
-            // What is overdue waits for a worker.
+            // An overdue block waits for a worker.
             let left = left.filter(|left| !left.is_zero());
             let glance = left.unwrap_or(GLANCE).min(GLANCE);
             prober.wait_until(Instant::now() + glance)?;
@@ -152,7 +152,7 @@ pub(super) fn serve(
     }
 }
 
-/// Requests that may not begin a block yet, by page, in the order of each page's first.
+/// Requests that may not start a block yet, by page, in the order of each page's first request.
 #[derive(Default)]
 struct Parked {
     by_page: HashMap<usize, Vec<Request>>,
@@ -187,7 +187,7 @@ impl Parked {
     }
 }
 
-/// Hands answers over and notes how long they took; true if there were any.
+/// Delivers answers and records how long they took; returns whether there were any.
 fn deliver(
     shared: &Shared,
     answers: &RefCell<Vec<(u64, bool)>>,

@@ -1,11 +1,11 @@
-//! What a page file says of itself: how many keys are sure, and whether it is finished.
+//! The state of a page file: how many keys are durable, and whether it is finished.
 //!
 //! ```text
-//!   | state A | state B | page 0 | page 1 | ...       the whole one with the higher number counts
+//!   | state A | state B | page 0 | page 1 | ...       the intact one with the higher number counts
 //! ```
 //!
-//! A new state is written over the older of the two, so that a crash while writing leaves the
-//! other. FORMAT section 14.
+//! A new state overwrites the older of the two, so a crash while writing leaves the other
+//! intact. FORMAT section 14.
 
 use xxhash_rust::xxh3::Xxh3Default;
 use zerocopy::little_endian::{U32, U64};
@@ -15,26 +15,26 @@ use super::page::SECTOR;
 
 const MARK: [u8; 8] = *b"GRVSTATE";
 
-/// Numbers and keys are fewer: adding to them never overflows.
+/// Serial numbers and key counts stay below this, so adding to them never overflows.
 const MOST: u64 = 1 << 62;
 
-/// How far a page file is.
+/// The phase of a page file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Phase {
-    /// Not finished, and nobody is known to have added keys since the last sync.
+    /// Unfinished, with no keys known to have been added since the last sync.
     Synced,
-    /// Somebody is adding keys to it now.
+    /// Keys are being added now.
     Building,
-    /// Whoever added keys did not get to the next sync. The keys of the last one are all
-    /// there, and maybe some more.
+    /// Keys were being added, but the next sync did not complete. All keys of the last sync are
+    /// present, and possibly some more.
     Interrupted,
-    /// Finished.
+    /// Finished: no more keys can be added.
     Finished,
 }
 
 impl Phase {
-    /// The name used on the command line and in messages.
+    /// Returns the name used on the command line and in messages.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Phase::Synced => "unfinished",
@@ -65,12 +65,12 @@ const FIXED: usize = size_of::<Fixed>();
 /// The state as of the last sync.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct State {
-    /// Rises with each state written.
+    /// Increases with each state written.
     pub(super) number: u64,
-    /// How many keys were inserted before the last sync.
+    /// The number of keys inserted before the last sync.
     pub(super) keys: u64,
     pub(super) phase: Phase,
-    /// A bit for each page: whether it had been written.
+    /// A bit for each page: whether it has been written.
     written: Vec<u8>,
 }
 
@@ -84,7 +84,7 @@ impl State {
         }
     }
 
-    /// Bytes of a state on disk.
+    /// Returns the size of a state on disk in bytes.
     pub(super) fn len(pages: u64) -> u64 {
         (FIXED as u64 + pages.div_ceil(8)).next_multiple_of(SECTOR)
     }
@@ -102,7 +102,7 @@ impl State {
         ones.sum()
     }
 
-    /// Into zeroed bytes as many as [`len`](Self::len) says.
+    /// Encodes the state into zeroed bytes of length [`len`](Self::len).
     pub(super) fn encode(&self, bytes: &mut [u8]) {
         let mut fixed = Fixed {
             mark: MARK,
@@ -125,7 +125,7 @@ impl State {
         head.copy_from_slice(fixed.as_bytes());
     }
 
-    /// None when this is no whole state of a filter of so many pages.
+    /// Decodes a state; `None` if it is not an intact state of a filter with this many pages.
     pub(super) fn decode(bytes: &[u8], pages: u64) -> Option<Self> {
         let (fixed, rest) = Fixed::read_from_prefix(bytes).ok()?;
         let right = fixed.mark == MARK
@@ -154,7 +154,7 @@ impl State {
     }
 }
 
-/// Of all bytes but the sum's own.
+/// Returns the checksum of all bytes except the checksum itself.
 fn sum(fixed: &Fixed, rest: &[u8]) -> u64 {
     let mut sum = Xxh3Default::new();
     sum.update(&fixed.as_bytes()[..FIXED - 8]);

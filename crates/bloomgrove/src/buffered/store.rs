@@ -1,9 +1,9 @@
-//! Where pages lie: a file, read and written past the system's own cache if it can be.
+//! Storage for pages: a file, read and written with direct I/O if possible.
 //!
-//! Direct I/O keeps the promise of a memory budget honest: with ordinary I/O the system would
-//! keep as much of the filter in memory as it has room for, and writing would be a copy. It
-//! wants memory, offsets and lengths at multiples of 4096, which everything behind the head of a page
-//! file is.
+//! Direct I/O makes the memory budget meaningful: with buffered I/O, the system would cache as
+//! much of the filter as it has room for, and a write would be a copy to that cache. It
+//! requires memory, offsets and lengths to be multiples of 4096, which they are for everything
+//! after the head of a page file.
 
 use std::fmt;
 use std::fs::File;
@@ -14,21 +14,21 @@ use zerocopy::FromBytes;
 
 use crate::Error;
 
-/// What pages are read from and written to. Tests have others.
+/// The storage that pages are read from and written to. Tests have other implementations.
 pub(super) trait Store: Send + Sync + fmt::Debug {
-    /// Fills `buffer` from `offset` on.
+    /// Fills `buffer` with the bytes at `offset`.
     fn read(&self, buffer: &mut [u8], offset: u64) -> io::Result<()>;
     /// Writes all of `bytes` at `offset`.
     fn write(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
-    /// Returns when all that was written has reached the disk.
+    /// Returns once all that was written has reached the disk.
     fn sync(&self) -> io::Result<()>;
-    /// Whether the system's cache is passed by.
+    /// Returns whether the system's page cache is bypassed.
     fn is_direct(&self) -> bool;
-    /// Whether somebody else has the file open to change it.
+    /// Returns whether another process has the file open for changes.
     fn is_locked(&self) -> bool;
 }
 
-/// An ordinary file.
+/// A regular file.
 #[derive(Debug)]
 pub(super) struct FileStore {
     file: File,
@@ -36,14 +36,14 @@ pub(super) struct FileStore {
 }
 
 impl FileStore {
-    /// Takes a file over; its head has been read or written by ordinary I/O before.
+    /// Takes over a file, whose head has already been read or written with ordinary I/O.
     pub(super) fn new(file: File, direct: bool) -> Self {
         let direct = direct && go_direct(&file);
         Self { file, direct }
     }
 }
 
-/// Switches direct I/O on, if the file system has it.
+/// Enables direct I/O, if the file system supports it.
 #[cfg(target_os = "linux")]
 fn go_direct(file: &File) -> bool {
     use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
@@ -57,7 +57,7 @@ fn go_direct(file: &File) -> bool {
     if switch(true).is_err() {
         return false;
     }
-    // Some file systems say yes and refuse every read.
+    // Some file systems accept the flag and then reject every read.
     let works = Buffer::new(4096).is_ok_and(|mut buffer| {
         std::os::unix::fs::FileExt::read_at(file, buffer.bytes_mut(), 0).is_ok()
     });
@@ -119,14 +119,14 @@ impl Store for FileStore {
     }
 }
 
-/// Reserves `len` bytes on the disk, so that it cannot fill up halfway. File systems that
-/// cannot reserve get a file with holes.
+/// Reserves `len` bytes on the disk, so that it cannot fill up in the middle of the work. On
+/// file systems that cannot reserve space, the file is sparse.
 pub(super) fn reserve(file: &File, len: u64) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     {
         use rustix::fs::{FallocateFlags, fallocate, fstatvfs};
         use rustix::io::Errno;
-        // A file system may fill itself up before it finds that there is too little.
+        // A file system may fill up entirely before it reports that there is too little space.
         if fstatvfs(file).is_ok_and(|disk| disk.f_bavail.saturating_mul(disk.f_frsize) < len) {
             return Err(io::ErrorKind::StorageFull.into());
         }
@@ -138,11 +138,11 @@ pub(super) fn reserve(file: &File, len: u64) -> io::Result<()> {
     file.set_len(len)
 }
 
-/// Memory for a page or a part of one, aligned as direct I/O wants it.
+/// Memory for a page or part of one, aligned for direct I/O.
 pub(super) struct Buffer(MmapMut);
 
 impl Buffer {
-    /// `len` bytes, a multiple of 4096, all zero.
+    /// Allocates `len` zeroed bytes; `len` is a multiple of 4096.
     pub(super) fn new(len: usize) -> Result<Self, Error> {
         let no_room = |_| Error::OutOfMemory { bytes: len as u64 };
         MmapMut::map_anon(len).map(Self).map_err(no_room)
@@ -157,7 +157,7 @@ impl Buffer {
     }
 
     pub(super) fn words(&self) -> &[u64] {
-        // A map begins at a page of memory, so it is aligned; empty is unreachable.
+        // A map starts at a memory page, so it is aligned; the empty case is unreachable.
         <[u64]>::ref_from_bytes(&self.0).unwrap_or(&[])
     }
 

@@ -1,4 +1,4 @@
-//! Disks that lose power, tear pages, fill up and lie.
+//! Disks that lose power, tear pages, fill up and report false success.
 
 mod faults;
 
@@ -15,7 +15,7 @@ use super::state::State;
 use super::store::Store;
 use super::*;
 
-/// A disk in memory. What is written counts as lost until the next sync.
+/// A disk in memory. Writes count as lost until the next sync.
 #[derive(Debug)]
 struct Disk {
     inner: Mutex<Inner>,
@@ -24,9 +24,9 @@ struct Disk {
 #[derive(Debug, Default)]
 struct Inner {
     sure: Vec<u8>,
-    /// All that was written since, in order.
+    /// All writes since the last sync, in order.
     unsure: Vec<(u64, Vec<u8>)>,
-    /// So many writes go well, and then none.
+    /// The number of writes that succeed before all others fail.
     writes_left: usize,
     failure: Option<io::ErrorKind>,
 }
@@ -58,8 +58,8 @@ impl Disk {
         self
     }
 
-    /// The disk after a loss of power: of every sector written since the last sync, any of
-    /// its versions.
+    /// Returns the disk after a power failure: each sector written since the last sync has any
+    /// of its versions.
     fn after_crash(&self, random: &mut Xoshiro256PlusPlus) -> Vec<u8> {
         let inner = self.inner.lock().unwrap();
         let mut bytes = inner.sure.clone();
@@ -135,7 +135,7 @@ fn options() -> BufferOptions {
     }
 }
 
-/// The bytes of a new file behind its head.
+/// Returns the bytes of a new file after its head.
 fn fresh(geometry: &Geometry) -> Vec<u8> {
     let state_len = State::len(geometry.pages());
     let mut bytes = vec![0; (2 * state_len + geometry.bytes()) as usize];
@@ -189,7 +189,7 @@ fn every_synced_key_survives_a_loss_of_power_at_any_write() {
         let after = Disk::new(disk.after_crash(&mut random), usize::MAX);
         let found = filter(&after, &geometry);
         let state = found.state().unwrap();
-        // A sync that had done its work, but could not say so, may count.
+        // A sync that completed but could not report it may count.
         assert!(state.keys >= synced, "round {round}");
         let synced = state.keys;
         torn += u64::from(state.phase == Phase::Interrupted);
@@ -199,7 +199,7 @@ fn every_synced_key_survives_a_loss_of_power_at_any_write() {
                 "round {round}, key {key}"
             );
         }
-        // It can be built on, and is then as good as any.
+        // It can be built on, and is then as good as any other.
         if state.phase != Phase::Finished {
             let mut more = builder(&after, &geometry).unwrap();
             more.insert("more").unwrap();
@@ -248,7 +248,8 @@ fn a_sector_that_is_neither_old_nor_new_is_found() {
         let mut bytes = whole.clone();
         let sector = pages_at + random.random_range(0..32) * 4096;
         match round % 4 {
-            // Torn within, as by a disk of smaller sectors; blank; moved; one bit.
+            // Torn within a sector, as by a disk with smaller sectors; blank; moved; one bit
+            // flipped.
             0 => bytes[sector..sector + 512].fill(0),
             1 => bytes[sector..sector + 4096].fill(0),
             2 => {
@@ -295,7 +296,7 @@ fn a_disk_that_fills_up_midway_is_an_error_and_costs_no_synced_key() {
         matches!(error.kind(), Error::Io { source, .. } if source.kind() == full),
         "{error}"
     );
-    // The keys on their way are lost: no sync may pass.
+    // The pending keys are lost, so no sync may succeed.
     assert!(builder.sync().is_err());
     assert!(builder.finish().is_err());
     let found = filter(&disk, &geometry);

@@ -1,15 +1,15 @@
-//! Threads that bring blocks to their pages.
+//! Worker threads that apply blocks to their pages.
 //!
 //! ```text
-//!   session: hash, put into blocks --block--> worker: read page, apply, write
+//!   session: hash, add to blocks  --block--> worker: read page, apply, write
 //!                   ^                                       |
 //!                   +---------------- block ---------------+
 //! ```
 //!
-//! While one worker waits for the disk, another applies its block, and the session goes on
-//! hashing. Plain threads, which every system has: a ring of requests to the kernel (`io_uring`),
-//! which one thread tends, is no faster for pages of half a megabyte and slower for larger ones
-//! (`bench-compare disk`). It would be faster for single sectors.
+//! While one worker waits for the disk, another applies its block, and the session continues
+//! hashing. These are plain threads, which every system has: `io_uring`, driven by one thread,
+//! is no faster for pages of half a megabyte and slower for larger ones (`bench-compare disk`).
+//! It would be faster for single sectors.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -23,20 +23,20 @@ use super::blocks::Block;
 use super::file::PageFile;
 use super::store::Buffer;
 
-/// What a worker does with a block: given its page's memory, into which it reads.
+/// What a worker does with a block, given a buffer into which it reads the page.
 pub(super) type Work =
     dyn Fn(&PageFile, &mut Buffer, &mut Block) -> Result<(), Error> + Send + Sync;
 
-/// A block that has been to its page.
+/// A block that was applied to its page.
 #[derive(Debug)]
 pub(super) struct Done {
     pub(super) block: Block,
     pub(super) outcome: Result<(), Error>,
-    /// How long it was with the worker.
+    /// How long the worker took.
     pub(super) took: Duration,
 }
 
-/// The threads, and the blocks they have.
+/// The threads, and the blocks they are working on.
 #[derive(Debug)]
 pub(super) struct Workers {
     jobs: Option<Sender<Block>>,
@@ -46,7 +46,7 @@ pub(super) struct Workers {
 }
 
 impl Workers {
-    /// Starts `count` threads, each with the memory of one page.
+    /// Starts `count` threads, each with a buffer for one page.
     pub(super) fn start(count: usize, file: &PageFile, work: Arc<Work>) -> Result<Self, Error> {
         let (jobs, waiting) = mpsc::channel::<Block>();
         let waiting = Arc::new(Mutex::new(waiting));
@@ -59,7 +59,7 @@ impl Workers {
             let run = move || {
                 while let Some(mut block) = next(&waiting) {
                     let began = Instant::now();
-                    // A block that never came back would be waited for without end.
+                    // The session would wait forever for a block that never came back.
                     let done =
                         catch_unwind(AssertUnwindSafe(|| work(&file, &mut buffer, &mut block)));
                     let outcome = done.unwrap_or_else(|_| Err(panicked()));
@@ -89,27 +89,27 @@ impl Workers {
         self.threads.len()
     }
 
-    /// Blocks given and not yet taken back.
+    /// Returns the number of blocks passed to workers and not yet taken back.
     pub(super) fn outstanding(&self) -> usize {
         self.outstanding
     }
 
     pub(super) fn give(&mut self, block: Block) {
         if let Some(jobs) = &self.jobs {
-            // Fails only if all workers have died; `take` will say so.
+            // Fails only if all workers have died, which `take` reports.
             let _ = jobs.send(block);
             self.outstanding += 1;
         }
     }
 
-    /// A block that is done, if there is one.
+    /// Returns a finished block, if there is one.
     pub(super) fn try_take(&mut self) -> Option<Done> {
         let done = self.done.try_recv().ok()?;
         self.outstanding -= 1;
         Some(done)
     }
 
-    /// Waits for a block that is done, until `deadline` if there is one. None when it has passed.
+    /// Waits for a finished block, until `deadline` if there is one. `None` once it has passed.
     pub(super) fn take(&mut self, deadline: Option<Instant>) -> Result<Option<Done>, Error> {
         let done = match deadline {
             None => self.done.recv().map_err(|_| died())?,
@@ -132,15 +132,15 @@ fn next(waiting: &Mutex<Receiver<Block>>) -> Option<Block> {
 }
 
 fn panicked() -> Error {
-    Error::io("working on pages")(std::io::Error::other("a thread has panicked"))
+    Error::io("working on pages")(std::io::Error::other("a worker thread panicked"))
 }
 
 fn died() -> Error {
-    Error::io("working on pages")(std::io::Error::other("all threads have ended"))
+    Error::io("working on pages")(std::io::Error::other("all worker threads have ended"))
 }
 
 impl Drop for Workers {
-    /// Blocks given before are still brought to their pages.
+    /// Blocks already passed to workers are still applied to their pages.
     fn drop(&mut self) {
         self.jobs = None;
         for thread in self.threads.drain(..) {

@@ -1,12 +1,13 @@
-//! What must not happen when something fails: a key that is said to be sure and is not, or
-//! somebody who waits without end.
+//! Failures that must not cause a key to be reported as durable when it is not, or a caller to
+//! wait forever.
 
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use super::*;
 use crate::buffered::{Geometry, QueueOptions};
 
-/// A disk whose first syncs fail, and which forgets what it could not write, as systems do.
+/// A disk whose first syncs fail, and which discards what it could not write, as operating
+/// systems do.
 #[derive(Debug)]
 struct Forgetful(Arc<Disk>, AtomicUsize);
 
@@ -76,7 +77,7 @@ fn what_an_interrupted_session_left_is_no_damage() {
     crate::verify(&path).unwrap();
 }
 
-/// A finished filter of which one page is damaged.
+/// Returns a finished filter with one damaged page.
 fn damaged(geometry: &Geometry) -> Filter {
     let disk = Disk::new(fresh(geometry), usize::MAX);
     let mut builder = builder(&disk, geometry).unwrap();
@@ -137,7 +138,7 @@ fn what_cannot_be_is_refused_before_it_is_made() {
     assert!(!path.exists());
 }
 
-/// Pages so large that their keys would be sorted first if they were a filter's.
+/// Pages so large that an ordinary filter would sort the keys first.
 #[test]
 fn a_large_page_of_the_standard_layout_takes_every_key() {
     let folder = tempfile::tempdir().unwrap();
