@@ -139,7 +139,7 @@ fn the_wrong_file_is_named_with_the_right_verb() {
         ),
         (
             "filter expand text -o c.grove",
-            &["text", "no message of ours"],
+            &["text", "not a Bloomgrove message"],
         ),
         ("filter expand missing -o c.grove", &["missing"]),
         ("filter expand . -o c.grove", &["not a regular file"]),
@@ -195,7 +195,7 @@ fn damage_and_claims_are_refused() {
     for (name, part) in [
         ("cut", "cut short"),
         ("flipped", "checksum"),
-        ("longer", "behind its end"),
+        ("longer", "after its end"),
     ] {
         shop.run(&format!("filter expand {name}.msg -o out.grove"))
             .fails_with(&[&format!("{name}.msg"), part, "sent again"]);

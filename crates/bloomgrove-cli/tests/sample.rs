@@ -299,7 +299,7 @@ fn filters_are_joined() {
     };
     fails(
         "a.grove & & b.grove",
-        &["at character 11", "missing before this &"],
+        &["at character 11", "expected a name before this &"],
     );
     fails("(a.grove | b.grove", &["at character 1", "not closed"]);
     fails("a.grove & x.grove", &["x.grove", "No such file"]);

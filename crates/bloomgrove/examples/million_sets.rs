@@ -1,4 +1,4 @@
-//! A million sets in one index: how long it takes to build, save, open and ask.
+//! A million sets in one index: how long it takes to build, save, open and query.
 //!
 //! `cargo run --release -p bloomgrove --example million_sets [SETS] [ITEMS]`
 
@@ -57,13 +57,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     let start = Instant::now();
     let named: usize = keys.iter().map(|key| index.which(key).len()).sum();
     println!(
-        "one by one {:.2?} a key",
+        "one by one {:.2?} per key",
         start.elapsed() / keys.len() as u32
     );
     let start = Instant::now();
     let answers = index.which_many(&keys);
     println!(
-        "many       {:.2?} a key",
+        "many       {:.2?} per key",
         start.elapsed() / keys.len() as u32
     );
     assert_eq!(answers.iter().map(|sets| sets.len()).sum::<usize>(), named);
@@ -73,7 +73,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let expected = index.view().expected_false();
     let wrong = (named - keys.len()) as f64 / keys.len() as f64;
-    println!("named by mistake {wrong:.2} sets a key, {expected:.2} expected");
+    println!("false positives {wrong:.2} sets per key, {expected:.2} expected");
     drop(answers);
     drop(first);
     drop(index);
@@ -83,10 +83,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     filter.insert("new");
     let start = Instant::now();
     file.add("one more", &filter)?;
-    println!(
-        "add    {:8.2?} (finding names for the first time)",
-        start.elapsed()
-    );
+    println!("add    {:8.2?} (first lookup of names)", start.elapsed());
     let start = Instant::now();
     file.commit()?;
     println!("commit {:8.2?}", start.elapsed());

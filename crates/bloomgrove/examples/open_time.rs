@@ -1,7 +1,7 @@
-//! How long a filter in a file takes to open and to answer for the first time.
+//! Measures how long a filter in a file takes to open and to answer its first queries.
 //!
-//! `cargo run --release -p bloomgrove --example open_time -- FILTER`. To see it cold, put
-//! the file out of the page cache in the pause (as root: `sysctl vm.drop_caches=3`).
+//! `cargo run --release -p bloomgrove --example open_time -- FILTER`. For a cold start, drop
+//! the page cache during the pause (as root: `sysctl vm.drop_caches=3`).
 
 use std::io::Read;
 use std::time::Instant;
@@ -9,8 +9,8 @@ use std::time::Instant;
 use bloomgrove::MappedFilter;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let path = std::env::args().nth(1).ok_or("which filter?")?;
-    println!("press return when ready");
+    let path = std::env::args().nth(1).ok_or("usage: open_time FILTER")?;
+    println!("press Enter when ready");
     std::io::stdin().read_exact(&mut [0])?;
 
     let start = Instant::now();
@@ -20,6 +20,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let answered = start.elapsed();
 
     println!("{} bits opened in {opened:?}", filter.params().bits());
-    println!("10 keys answered by {answered:?} ({found} found)");
+    println!("10 keys answered after {answered:?} ({found} found)");
     Ok(())
 }

@@ -3,26 +3,26 @@
 //! ```text
 //!                         run(|| loop)
 //!                        /            \
-//!        the loop as it is        the loop inside a function that has
-//!        (any machine)            AVX2, BMI and popcnt switched on
+//!        the loop as written      the loop inside a function with
+//!        (any machine)            AVX2, BMI and popcnt enabled
 //! ```
 //!
-//! A closure that is inlined into a function with more instructions switched on is
-//! compiled with those instructions. So every loop is plain Rust, written once, and
-//! this file is all that knows of instruction sets.
+//! A closure that is inlined into a function with more instructions enabled is compiled with
+//! those instructions. So every loop is plain Rust, written once, and only this file deals with
+//! instruction sets.
 
-/// How to run a loop.
+/// The instruction set to run a loop with.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Backend {
-    /// With the target's baseline. Always there.
+    /// The target's baseline; always available.
     Scalar,
-    /// With AVX2 and what comes with it.
+    /// AVX2 and the instructions that come with it.
     #[cfg(target_arch = "x86_64")]
     Avx2(Avx2),
 }
 
 impl Backend {
-    /// The fastest this machine has.
+    /// Returns the fastest backend of this machine.
     #[inline]
     pub(super) fn best() -> Self {
         #[cfg(target_arch = "x86_64")]
@@ -32,7 +32,7 @@ impl Backend {
         Backend::Scalar
     }
 
-    /// All that this machine has, for tests.
+    /// Returns all backends of this machine, for tests.
     #[cfg(test)]
     pub(super) fn all() -> Vec<Self> {
         match Self::best() {
@@ -42,8 +42,8 @@ impl Backend {
         }
     }
 
-    /// Runs `task`, which must be a closure marked `#[inline(always)]` around functions
-    /// marked so: what is not inlined is compiled for the baseline.
+    /// Runs `task`, which must be a closure marked `#[inline(always)]` that calls only
+    /// functions marked the same: whatever is not inlined is compiled for the baseline.
     #[inline(always)]
     pub(super) fn run<R>(self, task: impl FnOnce() -> R) -> R {
         self.call(
@@ -55,8 +55,8 @@ impl Backend {
         )
     }
 
-    /// As [`run`](Self::run), with three arguments that stay in registers. What a closure
-    /// captures goes through memory, which a single key feels: 1 ns of 13.
+    /// Like [`run`](Self::run), with three arguments that stay in registers. The captures of a
+    /// closure go through memory, which is noticeable for a single key: 1 ns of 13.
     #[inline(always)]
     pub(super) fn call<A, B, C, R>(self, task: impl FnOnce(A, B, C) -> R, a: A, b: B, c: C) -> R {
         match self {
@@ -67,7 +67,7 @@ impl Backend {
     }
 }
 
-/// Proof that this machine has the instructions: only [`Avx2::new`] makes one.
+/// Proof that this machine has the instructions: only [`Avx2::new`] creates one.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Avx2(());
@@ -76,7 +76,8 @@ pub(super) struct Avx2(());
 impl Avx2 {
     #[inline]
     fn new() -> Option<Self> {
-        // Four questions to the standard library cost as much as a probe: ask once.
+        // Four feature checks in the standard library cost as much as a probe, so the result is
+        // cached.
         static THERE: std::sync::LazyLock<bool> = std::sync::LazyLock::new(|| {
             is_x86_feature_detected!("avx2")
                 && is_x86_feature_detected!("bmi1")

@@ -6,14 +6,13 @@
 //!   line   [ 64 bits ][ 64 bits ][ ... 8 lanes ... ][ 64 bits ]
 //! ```
 //!
-//! Bit i goes to lane `(first + i) mod 8`, at the place named by six bits of the
-//! hash. With k = 8 every lane gets one bit. With fewer, the `first` field
-//! spreads the lanes used evenly. With more (up to 16), a second round takes its
-//! places from the hash mixed once more.
+//! Bit i goes to lane `(first + i) mod 8`, at the position given by six bits of the hash. With
+//! k = 8, every lane gets one bit. With fewer, the `first` field distributes the lanes evenly.
+//! With more (up to 16), a second round takes its positions from the hash mixed once more.
 //!
-//! Putting one bit in each lane, instead of all bits anywhere, is what lets one
-//! vector shift make the whole pattern; its price in false positives is what
-//! `tune` calls the cost of the blocked layout.
+//! Because each lane has one bit, instead of all bits being anywhere, one vector shift computes
+//! the whole pattern. The price in false positives is what `tune` calls the cost of the blocked
+//! layout.
 
 /// Words in a line.
 pub const LINE_WORDS: usize = 8;
@@ -26,8 +25,8 @@ const PLACES_SHIFT: u32 = 10;
 const PLACE_BITS: u32 = 6;
 const FIRST_SHIFT: u32 = 61;
 
-/// A key on its way into or out of a line: which line, and the hash that makes
-/// its [`Pattern`].
+/// Where a key goes in the blocked layout: its line, and the hash that determines its
+/// [`Pattern`].
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Slot {
     pub(crate) line: u64,
@@ -39,10 +38,10 @@ pub(crate) struct Slot {
 pub(crate) struct Pattern([u64; LINE_WORDS]);
 
 impl Pattern {
-    /// The pattern of `hashes` bits, 1 to 16.
+    /// Creates the pattern of `hashes` bits, 1 to 16.
     #[inline(always)]
     pub(crate) fn new(hash: u64, hashes: u32) -> Self {
-        // By far the commonest, and cheaper without the choice of lanes.
+        // By far the most common case, and cheaper without selecting lanes.
         if hashes == LANES {
             return Self::full(hash);
         }
@@ -57,7 +56,7 @@ impl Pattern {
         pattern
     }
 
-    /// One bit in every lane: the pattern of eight hashes.
+    /// Creates a pattern with one bit in every lane, for eight hashes.
     #[inline(always)]
     fn full(hash: u64) -> Self {
         let mut lanes = [0; LINE_WORDS];
@@ -67,7 +66,7 @@ impl Pattern {
         Self(lanes)
     }
 
-    /// Keeps `count` lanes, from `first` on and around.
+    /// Keeps `count` lanes, starting at `first` and wrapping around.
     #[inline(always)]
     fn only(mut self, first: u32, count: u32) -> Self {
         for (lane, word) in self.0.iter_mut().enumerate() {
@@ -86,7 +85,7 @@ impl Pattern {
         missing == 0
     }
 
-    /// True if any bit was not set before.
+    /// Adds the pattern to a line; returns true if any bit was not set before.
     #[inline(always)]
     pub(crate) fn add_to(&self, line: &mut [u64; LINE_WORDS]) -> bool {
         let mut fresh = 0;
@@ -97,12 +96,12 @@ impl Pattern {
         fresh != 0
     }
 
-    /// The words of the pattern, lane by lane.
+    /// Returns the words of the pattern, lane by lane.
     pub(crate) fn lanes(&self) -> [u64; LINE_WORDS] {
         self.0
     }
 
-    /// Where in the line bit `i` of the key falls, 0 to 511.
+    /// Returns the position of bit `i` of the key in the line, 0 to 511.
     #[inline(always)]
     pub(crate) fn position(hash: u64, i: u32) -> u64 {
         let lane = (first_lane(hash) + i) % LANES;

@@ -1,31 +1,30 @@
-//! Slices of 64-bit words seen as bits: counts, and/or/xor, and many keys at once.
+//! Slices of 64-bit words as bit arrays: counts, and/or/xor, and batches of keys.
 //!
 //! ```text
 //!  bit      0 1 2 ... 63 | 64 65 ... 127 | ...
-//!  word         0        |       1       | ...      bit p = word p/64, place p%64
+//!  word         0        |       1       | ...      bit p = word p/64, bit p%64
 //!  line     |<------------- 512 bits = 8 words = one cache line ------------->|
 //! ```
 //!
-//! Every loop is written once, in plain Rust, and compiled twice: for the target's
-//! baseline, and with AVX2 (`backend`). The choice is made at run time, once per slice,
-//! so an ordinary build is fast on any x86-64 and right everywhere else.
+//! Every loop is written once, in plain Rust, and compiled twice: for the target's baseline,
+//! and with AVX2 (`backend`). The choice is made at run time, once per slice, so an ordinary
+//! build is fast on any x86-64 processor and correct everywhere else.
 //!
 //! Cost: one pass over the words. With AVX2 the counts run near memory speed.
 //!
-//! This folder, and the memory map of a file, are the only places that may use
-//! `unsafe`.
+//! Only this directory and the memory map of a file may use `unsafe`.
 //!
 //! | file | contains |
 //! |---|---|
-//! | `mod.rs` | the safe functions; each picks a backend once per slice; counts, and/or/xor |
-//! | `pipeline.rs` | many keys at once: hash ahead, prefetch, look late; both layouts |
-//! | `parts.rs` | very many keys into a large filter: sorted by where they go first |
+//! | `mod.rs` | the safe functions; each selects a backend once per slice; counts, and/or/xor |
+//! | `pipeline.rs` | batches of keys: hash ahead, prefetch, test later; both layouts |
+//! | `parts.rs` | very large batches into a large filter: sorted by destination first |
 //! | `packed.rs` | numbers of a few bits each |
-//! | `rows.rs` | bit matrices: what rows have in common; from 64 filters to a block and back |
-//! | `backend.rs` | how one loop is compiled for the baseline and with AVX2; the choice between them |
-//! | `line.rs` | the 512-bit line: which bits of it a key sets |
+//! | `rows.rs` | bit matrices: intersections of rows; from 64 filters to a block and back |
+//! | `backend.rs` | compiles each loop for the baseline and with AVX2, and selects one |
+//! | `line.rs` | the 512-bit line: which of its bits a key sets |
 //! | `words.rs` | owned words: aligned, zeroed, huge pages when large |
-//! | `shared.rs` | words set by many threads at once |
+//! | `shared.rs` | words that many threads set bits in concurrently |
 
 #![allow(unsafe_code)]
 
@@ -49,26 +48,26 @@ pub use words::Words;
 
 use backend::Backend;
 
-/// How many bits are set.
+/// Returns the number of set bits.
 pub fn count(a: &[u64]) -> u64 {
     Backend::best().count(a, a, |x, _| x)
 }
 
-/// How many bits are set in both.
+/// Returns the number of bits that are set in both.
 ///
 /// # Panics
-/// If the slices differ in length, as do all functions here that take two: a bug in
-/// the caller, never a matter of data.
+/// If the slices differ in length. The same holds for all functions here that take two slices:
+/// this is a bug in the caller, never caused by data.
 pub fn and_count(a: &[u64], b: &[u64]) -> u64 {
     Backend::best().count(a, b, |x, y| x & y)
 }
 
-/// How many bits are set in either.
+/// Returns the number of bits that are set in either.
 pub(crate) fn or_count(a: &[u64], b: &[u64]) -> u64 {
     Backend::best().count(a, b, |x, y| x | y)
 }
 
-/// In how many bits the two differ.
+/// Returns the number of bits in which the two differ.
 pub fn hamming(a: &[u64], b: &[u64]) -> u64 {
     Backend::best().count(a, b, |x, y| x ^ y)
 }
@@ -118,7 +117,7 @@ impl Backend {
     }
 }
 
-/// The numbers of the set bits, rising.
+/// Returns the numbers of the set bits, in ascending order.
 pub fn ones(a: &[u64]) -> impl Iterator<Item = u64> + '_ {
     a.iter().enumerate().flat_map(|(i, &word)| {
         let mut left = word;
@@ -132,13 +131,13 @@ pub fn ones(a: &[u64]) -> impl Iterator<Item = u64> + '_ {
     })
 }
 
-/// Is bit `position` set?
+/// Returns whether bit `position` is set.
 #[inline(always)]
 pub fn get(words: &[u64], position: u64) -> bool {
     words[(position >> 6) as usize] >> (position & 63) & 1 != 0
 }
 
-/// Sets bit `position`; true if it was not set before.
+/// Sets bit `position`; returns true if it was not set before.
 #[inline(always)]
 pub fn set(words: &mut [u64], position: u64) -> bool {
     let word = &mut words[(position >> 6) as usize];
@@ -154,7 +153,7 @@ pub fn clear(words: &mut [u64], position: u64) {
     words[(position >> 6) as usize] &= !(1 << (position & 63));
 }
 
-/// Whether the line of `slot` holds every bit of its pattern.
+/// Returns whether the line of `slot` contains every bit of its pattern.
 #[inline]
 pub(crate) fn contains_line(words: &[u64], hashes: u32, slot: Slot) -> bool {
     let line = &words.as_chunks().0[slot.line as usize];
@@ -167,7 +166,7 @@ pub(crate) fn contains_line(words: &[u64], hashes: u32, slot: Slot) -> bool {
     )
 }
 
-/// Sets the pattern of `slot` in its line; true if any bit was not set before.
+/// Sets the pattern of `slot` in its line; returns true if any bit was not set before.
 #[inline]
 pub(crate) fn insert_line(words: &mut [u64], hashes: u32, slot: Slot) -> bool {
     let line = &mut words.as_chunks_mut().0[slot.line as usize];
@@ -180,7 +179,7 @@ pub(crate) fn insert_line(words: &mut [u64], hashes: u32, slot: Slot) -> bool {
     )
 }
 
-/// For each key, whether the line of its slot holds every bit of its pattern.
+/// Tests, for each key, whether the line of its slot contains every bit of its pattern.
 pub(crate) fn contains_lines<K>(
     words: &[u64],
     hashes: u32,
@@ -201,7 +200,7 @@ pub(crate) fn insert_lines<K>(
     Backend::best().insert_lines(words, hashes, keys, slot);
 }
 
-/// For each key, whether every bit of its walk is set.
+/// Tests, for each key, whether every bit of its walk is set.
 pub(crate) fn contains_walks<K, W: Walk>(
     words: &[u64],
     size: Size,
@@ -212,7 +211,7 @@ pub(crate) fn contains_walks<K, W: Walk>(
     Backend::best().contains_walks(words, size, keys, start, found);
 }
 
-/// Sets every bit of every key's walk, at once.
+/// Sets every bit of every key's walk, immediately.
 pub(crate) fn insert_walks<K, W: Walk>(
     words: &mut [u64],
     size: Size,
@@ -222,8 +221,8 @@ pub(crate) fn insert_walks<K, W: Walk>(
     Backend::best().insert_walks(words, size, keys, start);
 }
 
-/// As [`insert_walks`], sorted by where the bits are first if there are so many that it pays.
-/// Walks must stay within `size`.
+/// Like [`insert_walks`], but first sorts the bits by position if there are enough of them for
+/// that to pay. Walks must stay within `size`.
 pub(crate) fn insert_many_walks<K, W: Walk>(
     words: &mut [u64],
     size: Size,
@@ -236,8 +235,8 @@ pub(crate) fn insert_many_walks<K, W: Walk>(
     }
 }
 
-/// Asks the processor to fetch the cache line that holds `words[index]`.
-/// Out of range is harmless: nothing is fetched.
+/// Prefetches the cache line that contains `words[index]`. An index out of range is harmless:
+/// nothing is fetched.
 #[inline(always)]
 pub fn prefetch(words: &[u64], index: usize) {
     #[cfg(target_arch = "x86_64")]

@@ -1,22 +1,22 @@
-//! Numbers of a few bits each, one behind the other.
+//! Arrays of numbers of a few bits each, without gaps.
 //!
 //! ```text
 //!   width 5:   |aaaaabbbbbcccccddddd...|       number i is bits 5 i to 5 i + 4
 //! ```
 //!
-//! Cost: a number is in one word or two, and is read with one branch-free look at both.
+//! Cost: a number is in one word or two, and is read from both without a branch.
 
-/// Number `i` of `width` bits each, 1 to 64.
+/// Returns number `i` of numbers of `width` bits each, 1 to 64.
 ///
 /// # Panics
-/// If the words do not hold the number and one word more, which [`packed_words`] allows for.
+/// If the words do not contain the number and one more word, which [`packed_words`] allows for.
 #[inline(always)]
 pub(crate) fn packed_get(words: &[u64], width: u32, i: u64) -> u64 {
     let bit = i * u64::from(width);
     let (word, place) = ((bit >> 6) as usize, (bit & 63) as u32);
     let pair = &words[word..word + 2];
     let low = pair[0] >> place;
-    // Shifted twice: a shift by 64 would be none.
+    // Shifted twice, because a shift by 64 would have no effect.
     let high = (pair[1] << 1) << (63 - place);
     (low | high) & mask(width)
 }
@@ -29,18 +29,18 @@ fn mask(width: u32) -> u64 {
     }
 }
 
-/// How many words `len` numbers take, with the one that [`packed_get`] may look at beyond them.
-/// None if there is no such number.
+/// Returns the number of words for `len` numbers, including the extra word that [`packed_get`]
+/// may read. `None` on overflow.
 pub(crate) fn packed_words(len: u64, width: u32) -> Option<u64> {
     Some(len.checked_mul(width.into())?.div_ceil(64) + 1)
 }
 
-/// How many bits the numbers 0 to `largest` need; one at least.
+/// Returns the number of bits that the numbers 0 to `largest` need; at least one.
 pub(crate) fn width_of(largest: u64) -> u32 {
     (64 - largest.leading_zeros()).max(1)
 }
 
-/// Packs numbers as they come; whole words go out as soon as they are full.
+/// Packs numbers as they arrive; words are emitted as soon as they are full.
 pub(crate) struct Packer {
     width: u32,
     word: u64,
@@ -56,7 +56,7 @@ impl Packer {
         }
     }
 
-    /// Adds a number; what is above its `width` bits must be zero.
+    /// Appends a number; the bits above its `width` must be zero.
     #[inline]
     pub(crate) fn push(&mut self, number: u64, out: &mut Vec<u64>) {
         debug_assert_eq!(number & !mask(self.width), 0);
@@ -70,7 +70,7 @@ impl Packer {
         }
     }
 
-    /// The last word, and the one beyond.
+    /// Emits the last word, and the extra one.
     pub(crate) fn finish(self, out: &mut Vec<u64>) {
         if self.used > 0 {
             out.push(self.word);

@@ -1,4 +1,4 @@
-//! Very many keys into a large filter: first sorted by where they go, then set part by part.
+//! Very large batches into a large filter: sorted by destination first, then set part by part.
 //!
 //! ```text
 //!   keys --walk--> positions --upper bits--> [part 0: .....][part 1: ...][part 2: ....]
@@ -6,36 +6,36 @@
 //!   filter         [      part 0      ][      part 1      ][      part 2      ]
 //! ```
 //!
-//! A position set at once is a cache line fetched for one bit. When several positions wait
-//! for each line, it pays to write them all down first: a part stays in the cache while
-//! its bits are set. It is the buffered filter's idea without the disk.
+//! Setting a position immediately fetches a cache line for one bit. If there are several
+//! positions per line, it pays to record them all first: a part stays in the cache while its
+//! bits are set. This is the idea of the buffered filter without the disk.
 //!
-//! Source: Buffered Bloom Filters (Canim et al.), sections 2.1 and 3. We differ: each of
-//! a key's k positions goes to its own part, so the filter is the same as if its keys had come
-//! one by one.
+//! Source: Buffered Bloom Filters (Canim et al.), sections 2.1 and 3. We differ: each of a
+//! key's k positions goes to a separate part, so the filter is the same as if the keys had been
+//! inserted one by one.
 //!
-//! Cost: 4 bytes for each position while it waits, at most half of the filter's own memory.
-//! `bench-compare batches` has the gain. Only for inserting in the standard layout. In the
-//! blocked layout a key is one line, fetched ahead; and to ask, each position would have to
-//! carry its key's number along, through k rounds of sorting.
+//! Cost: 4 bytes per pending position, at most half of the filter's memory. `bench-compare
+//! batches` measures the gain. Only for inserting in the standard layout. In the blocked
+//! layout, a key is one line, fetched ahead. For queries, each position would have to carry the
+//! number of its key through k rounds of sorting.
 
 use zerocopy::{FromBytes, IntoBytes};
 
 use super::pipeline::{Size, Walk};
 use super::{Backend, Words};
 
-/// Positions wait when there are so many for each line of the filter, or more, and twice as
-/// many at most.
+/// Positions are recorded if there are at least this many per line of the filter, and at most
+/// twice as many at a time.
 const PER_LINE: u64 = 4;
-/// Bits of a line, as the memory moves them.
+/// Bits in a cache line, the unit of memory transfers.
 const LINE_BITS: u64 = 512;
-/// Filters up to this many bits stay in the cache that cores share, more or less.
+/// Filters up to this many bits mostly stay in the shared cache.
 const NEAR: u64 = 32 << 23;
-/// Beyond this many, what waits takes so much memory that to get it costs more than is gained:
-/// with 512 MB it was .6 to 1.7 times as fast.
+/// Above this many bits, allocating memory for the pending positions costs more than is gained:
+/// with 512 MB, it was 0.6 to 1.7 times as fast.
 const FAR: u64 = 128 << 23;
-/// A part is half a megabyte at least, and there are this many at most: each is a place
-/// that is being written to.
+/// A part is at least half a megabyte, and there are at most this many parts, since each is a
+/// separate write location.
 const SMALLEST: u32 = 22;
 const MOST: u64 = 1024;
 
@@ -43,17 +43,17 @@ const MOST: u64 = 1024;
 pub(super) struct Parts {
     /// A part is 2^shift bits.
     shift: u32,
-    /// How many positions each part has room for, and has.
+    /// The number of positions that each part has room for, and that it has.
     room: usize,
     filled: Vec<u32>,
-    /// `room` for each part, one part after the other.
+    /// `room` positions for each part, one part after the other.
     waiting: Words,
-    /// How many keys are taken at a time.
+    /// The number of keys processed at a time.
     keys: usize,
 }
 
 impl Parts {
-    /// Parts for so many keys, if they pay and there is memory for them.
+    /// Creates parts for this many keys, if they pay and there is memory for them.
     pub(super) fn that_pay(size: Size, keys: usize) -> Option<Self> {
         let positions = keys as u64 * u64::from(size.hashes);
         let least = PER_LINE * size.bits.div_ceil(LINE_BITS);
@@ -61,20 +61,20 @@ impl Parts {
             return None;
         }
         let shift = (size.bits.div_ceil(MOST)).next_power_of_two().ilog2();
-        // Equal batches, each with enough.
+        // Equal batches, each with enough positions.
         let keys = keys.div_ceil(positions.div_ceil(2 * least) as usize);
         Self::new(size, shift.max(SMALLEST), keys)
     }
 
-    /// Parts of 2^shift bits, for so many keys at a time.
+    /// Creates parts of 2^shift bits, for this many keys at a time.
     pub(super) fn new(size: Size, shift: u32, keys: usize) -> Option<Self> {
-        // Positions in a part are numbers of 32 bits.
+        // Positions within a part are 32-bit numbers.
         if shift > 31 {
             return None;
         }
         let parts = usize::try_from(size.bits.div_ceil(1 << shift)).ok()?;
         let mean = keys.checked_mul(size.hashes as usize)? / parts;
-        // Six deviations: what finds no room is set at once.
+        // Six standard deviations; positions that do not fit are set immediately.
         let room = mean + 6 * mean.isqrt() + 16;
         Some(Self {
             shift,
@@ -85,7 +85,7 @@ impl Parts {
         })
     }
 
-    /// Writes down all positions of these keys.
+    /// Records all positions of these keys.
     #[inline(always)]
     fn sort<K, W: Walk>(
         &mut self,
@@ -96,7 +96,7 @@ impl Parts {
     ) {
         let (shift, room) = (self.shift, self.room);
         let waiting = self.waiting.as_mut().as_mut_bytes();
-        // As words are aligned, so are their halves.
+        // The words are aligned, so their halves are too.
         let waiting = <[u32]>::mut_from_bytes(waiting).unwrap_or_default();
         let filled = &mut self.filled[..];
         filled.fill(0);
@@ -117,7 +117,7 @@ impl Parts {
         }
     }
 
-    /// Sets what was written down.
+    /// Sets the recorded positions.
     #[inline(always)]
     fn set(&self, words: &mut [u64]) {
         let parts = words.chunks_mut((1usize << self.shift) / 64);
@@ -132,7 +132,7 @@ impl Parts {
 }
 
 impl Backend {
-    /// As `insert_walks`: sets every bit of every key's walk.
+    /// Like `insert_walks`: sets every bit of every key's walk.
     pub(super) fn insert_by_parts<K, W: Walk>(
         self,
         words: &mut [u64],

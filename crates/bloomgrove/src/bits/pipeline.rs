@@ -1,29 +1,29 @@
-//! Many keys on their way through memory: hash ahead, fetch early, look late.
+//! A pipeline for batches of keys: hash ahead, prefetch early, test later.
 //!
 //! ```text
-//!   lines     key i + 32: hash, ask for its line     key i: look at its line
-//!   walks     key i + 32: hash, ask for one word     key i: is its bit set?
-//!             64 keys of which it is: ask for 2 words each, look; then for 8; ...
+//!   lines     key i + 32: hash, prefetch its line     key i: test its line
+//!   walks     key i + 32: hash, prefetch one word     key i: is its bit set?
+//!             of 64 keys with it set: prefetch 2 words each, test; then 8; ...
 //! ```
 //!
-//! A single probe waits for memory; here 32 are under way. In one turn one key is
-//! hashed and another looked at, which keeps both halves of the processor busy:
-//! hashing 64 keys and then looking at 64 took half as long again.
+//! A single probe waits for memory; here 32 are in flight. Each iteration hashes one key and
+//! tests another, which keeps both the arithmetic and the memory units busy: hashing 64 keys
+//! and then testing 64 took half as long again.
 //!
-//! Walks (the standard layout) go in stages because at the usual half fill one bit
-//! turns away half of the absent keys, and three bits seven in eight, before more
-//! is fetched. While the filter is small enough to stay in the cache, asking ahead costs more
-//! than it saves, and walks look at once.
+//! Walks (the standard layout) proceed in stages, because at the usual fill of one half, one
+//! bit rejects half of the absent keys, and three bits seven in eight, before more is fetched.
+//! If the filter is small enough to stay in the cache, prefetching costs more than it saves,
+//! and walks are tested immediately.
 
 use super::Backend;
 use super::line::{LANES, LINE_WORDS, Pattern, Slot};
 
-/// Keys under way between the prefetch and the look: about as many reads as a
-/// core keeps outstanding. 16 and 64 were no faster.
+/// Keys in flight between the prefetch and the test: about as many reads as a core keeps
+/// outstanding. 16 and 64 were no faster.
 const AHEAD: usize = 32;
 
-/// Calls `fetch` on every key, and `look` on what it gave [`AHEAD`] keys later.
-/// Both are handed `context`: one to ask its memory, the other to use it.
+/// Calls `fetch` on every key, and `look` on its result [`AHEAD`] keys later. Both receive
+/// `context`: the first to prefetch from it, the second to use it.
 #[inline(always)]
 fn pipeline<C: ?Sized, K, P: Copy>(
     context: &mut C,
@@ -100,38 +100,38 @@ fn insert_lines<K>(words: &mut [u64], hashes: u32, keys: &[K], slot: impl Fn(&K)
     );
 }
 
-/// The positions of one key, one after the other, in a filter of `bits` bits.
+/// The positions of one key in a filter of `bits` bits, one after the other.
 pub trait Walk: Copy {
-    /// The next position below `bits`.
+    /// Returns the next position, below `bits`.
     fn next(&mut self, bits: u64) -> u64;
 }
 
-/// Bits of the filter and bits of each key.
+/// The number of bits in the filter and per key.
 #[derive(Clone, Copy)]
 pub(crate) struct Size {
     pub bits: u64,
     pub hashes: u32,
 }
 
-/// Whether a filter of these words is too large to stay in a core's cache.
+/// Returns whether a filter of these words is too large to stay in a core's cache.
 fn is_far(words: &[u64]) -> bool {
     words.len() > (1 << 19) / 8
 }
 
-/// Positions tested at once after the first one.
+/// Positions tested together after the first one.
 const SECOND: u32 = 2;
-/// Positions tested at once after those.
+/// Positions tested together after those.
 const STEPS: u32 = 8;
 /// Keys that go through those steps together.
 const ROOM: usize = 64;
 
-/// Keys that may still be in, with the rest of their walks. `FAR` is [`is_far`].
+/// Keys that may still be present, with the rest of their walks. `FAR` is [`is_far`].
 struct Batch<W, const FAR: bool> {
     len: usize,
     walks: [W; ROOM],
-    /// Which of the caller's keys each is.
+    /// The index of each among the caller's keys.
     keys: [usize; ROOM],
-    /// The positions asked of the memory, N to a key.
+    /// The prefetched positions, N per key.
     ahead: [u64; ROOM * STEPS as usize],
 }
 
@@ -150,15 +150,15 @@ impl<W: Walk, const FAR: bool> Batch<W, FAR> {
         self.len == 0
     }
 
-    /// Whether these are nearly all keys that were asked between the first and the
-    /// last of them: then most are present, and turning some away early is no gain.
+    /// Returns whether the batch contains nearly all keys queried between its first and its
+    /// last: then most are present, and rejecting some early gains nothing.
     fn is_dense(&self) -> bool {
         let span = self.keys[self.len - 1] - self.keys[0] + 1;
         self.len * 8 >= span * 7
     }
 
-    /// Calls `look` on N positions of every key, in order, with the number of the
-    /// key and where its walk then stands.
+    /// Calls `look` on N positions of every key, in order, with the number of the key and its
+    /// walk after those positions.
     #[inline(always)]
     fn each<C: AsRef<[u64]> + ?Sized, const N: usize>(
         &mut self,
@@ -189,7 +189,7 @@ impl<W: Walk, const FAR: bool> Batch<W, FAR> {
         }
     }
 
-    /// Takes the first `len` keys through `rest` and notes those that are left.
+    /// Takes the first `len` keys through `rest`, and marks the remaining ones as found.
     fn finish(&mut self, len: usize, rest: &impl Fn(&mut Self), found: &mut [bool]) {
         self.len = len;
         rest(self);
@@ -198,10 +198,10 @@ impl<W: Walk, const FAR: bool> Batch<W, FAR> {
         }
     }
 
-    /// Asks N more bits of every key and keeps those that have them all.
+    /// Tests N more bits of every key, and keeps the keys that have them all.
     #[inline(always)]
     fn keep<const N: usize>(&mut self, mut words: &[u64], bits: u64) {
-        // All are written and the end moves by the answer: no branch depends on it.
+        // All are written, and the end advances by the answer: no branch depends on it.
         let mut kept = 0;
         self.each::<_, N>(
             &mut words,
@@ -236,7 +236,7 @@ impl<W: Walk, const FAR: bool> Batch<W, FAR> {
     }
 }
 
-/// Whether all bits of each key are set. `rest` takes a batch of keys through the
+/// Tests whether all bits of each key are set. `rest` takes a batch of keys through the
 /// positions after the first.
 #[inline(always)]
 fn contains_walks<K, W: Walk, const FAR: bool>(
@@ -250,9 +250,9 @@ fn contains_walks<K, W: Walk, const FAR: bool>(
     let Some(any) = keys.first() else { return };
     found.fill(false);
     let mut batch = Batch::new(start(any));
-    // Apart from the batch, so that it stays in a register.
+    // Separate from the batch, so that it stays in a register.
     let mut len = 0;
-    // A macro, because a closure used twice is not inlined into either place.
+    // A macro, because a closure used twice is not inlined at either place.
     macro_rules! look {
         ($batch:expr, $i:expr, $walk:expr, $first:expr) => {{
             $batch.walks[len] = $walk;
@@ -307,8 +307,8 @@ fn insert_walks<K, W: Walk, const FAR: bool>(
     }
 }
 
-/// Calls `$self.$method::<_, FAR, N>` with N the constant equal to `$steps`, 1 to
-/// [`STEPS`]: a loop whose length is known when compiled takes half the time.
+/// Calls `$self.$method::<_, FAR, N>` with N the constant equal to `$steps`, 1 to [`STEPS`]: a
+/// loop whose length is known at compile time takes half the time.
 macro_rules! with_steps {
     ($steps:expr, $self:ident.$method:ident($($arg:expr),*)) => {
         match $steps {
@@ -337,7 +337,7 @@ impl Backend {
         self.run(
             #[inline(always)]
             || match hashes {
-                // Compiled apart with the commonest number as a constant.
+                // Compiled separately, with the most common number as a constant.
                 LANES => contains_lines(words, LANES, keys, slot, found),
                 _ => contains_lines(words, hashes, keys, slot, found),
             },
@@ -406,7 +406,7 @@ impl Backend {
         );
     }
 
-    /// Takes a batch whose first positions are done through the others.
+    /// Takes a batch through the positions after the first.
     fn keep_rest<W: Walk, const FAR: bool>(
         self,
         batch: &mut Batch<W, FAR>,

@@ -1,29 +1,29 @@
-//! Bit matrices: rows of words, and what several rows have in common.
+//! Bit matrices: rows of words, and the intersection of several rows.
 //!
 //! ```text
-//!              column  0 1 2 3 4 5 6 7 ...          64 columns to a word
+//!              column  0 1 2 3 4 5 6 7 ...          64 columns per word
 //!   row 17             0 1 0 0 1 1 0 0
 //!   row 41             0 1 1 0 0 1 0 1              and
 //!   row 93             1 1 0 0 0 1 0 0
 //!                        ^       ^
-//!                      the columns that have all three
+//!                      the columns set in all three
 //! ```
 //!
-//! An index of many filters is such a matrix: a row for each bit position, a column for
-//! each filter. A key's positions name the rows.
+//! An index of many filters is such a matrix, with a row for each bit position and a column for
+//! each filter. A key's positions select the rows.
 
 use super::Backend;
 
-/// Words looked at together: one cache line.
+/// Words processed together: one cache line.
 const CHUNK: usize = 8;
-/// Of each row, so many words are asked for before any is looked at: waiting for one row
-/// to find out whether the next is needed takes longer than reading it. Further ones come
-/// by themselves, as the processor sees that they follow one another.
+/// The number of words of each row to prefetch before reading any: waiting for one row to find
+/// out whether the next is needed takes longer than reading it. The processor prefetches the
+/// following words, because the access is sequential.
 const AHEAD: usize = 64;
 
-/// Calls `each(word, bits)` for every word of the columns that all `rows` share and
-/// `mask` keeps, until it says false. A row is `width` words. Returns how many words were
-/// read: a chunk is left as soon as nothing is left in it.
+/// Calls `each(word, bits)` for every word of the columns that all `rows` share and `mask`
+/// keeps, until it returns false. A row is `width` words. Returns the number of words read: a
+/// chunk is abandoned as soon as its intersection is empty.
 ///
 /// # Panics
 /// If a row is not in `words`.
@@ -56,7 +56,7 @@ impl Backend {
                         for ahead in (0..width.min(AHEAD)).step_by(CHUNK) {
                             super::prefetch(words, start + ahead);
                         }
-                        // The last word may lie in a line of its own.
+                        // The last word may be in a separate cache line.
                         super::prefetch(words, start + width.min(AHEAD) - 1);
                     }
                 }
@@ -73,7 +73,7 @@ impl Backend {
                             *common &= word;
                         }
                         read += CHUNK as u64;
-                        // Not after the first row: it is next to never empty.
+                        // Not after the first row, which is almost never empty.
                         if i > 0 && common == [0; CHUNK] {
                             break;
                         }
@@ -87,7 +87,7 @@ impl Backend {
                     }
                     at += CHUNK;
                 }
-                // Narrow rows are a line each: all are asked for at once, since waiting
+                // Narrow rows are one cache line each: all are fetched at once, since waiting
                 // for one to be empty costs more than reading the others.
                 for at in at..width {
                     let mut common = mask(at);
@@ -105,7 +105,7 @@ impl Backend {
     }
 }
 
-/// Exchanges rows and columns of a square of 64 by 64 bits.
+/// Transposes a square of 64 by 64 bits.
 pub(crate) fn transpose(square: &mut [u64; 64]) {
     let mut size = 32;
     let mut low: u64 = 0xffff_ffff;
@@ -139,8 +139,8 @@ pub(crate) fn weave(arrays: &[&[u64]], rows: &mut [u64], width: usize, column: u
     }
 }
 
-/// The reverse of [`weave`]: the 64 bit arrays of one column, each `count.div_ceil(64)`
-/// words, where `count` is the number of rows.
+/// The inverse of [`weave`]: extracts the 64 bit arrays of one column, each
+/// `count.div_ceil(64)` words, where `count` is the number of rows.
 pub(crate) fn unweave(rows: &[u64], width: usize, column: usize, arrays: &mut [&mut [u64]]) {
     let count = rows.len() / width;
     for at in 0..count.div_ceil(64) {

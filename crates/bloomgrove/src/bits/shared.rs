@@ -1,19 +1,19 @@
-//! Words that many threads may set bits in at once.
+//! Words in which many threads can set bits concurrently.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::Words;
 
-/// [`Words`] given over to atomic access, and taken back when all is done.
+/// [`Words`] under atomic access, which can be converted back at the end.
 ///
-/// `Relaxed` is enough: bits only ever go from 0 to 1, and each is its own fact.
-/// A thread that learns of an insert through any synchronisation (a join, a
-/// channel, a lock) also sees its bits.
+/// `Relaxed` is enough: bits only ever change from 0 to 1, and each is independent of the
+/// others. A thread that learns of an insert through any synchronization (a join, a channel, a
+/// lock) also sees its bits.
 #[derive(Debug)]
 pub(crate) struct SharedWords {
     len: usize,
     address: *mut u64,
-    /// Keeps the memory; never touched while `self` lives, except by `into_words`.
+    /// Owns the memory; not accessed while `self` exists, except by `into_words`.
     owner: Words,
 }
 
@@ -43,12 +43,12 @@ impl SharedWords {
         unsafe { std::slice::from_raw_parts(self.address.cast::<AtomicU64>(), self.len) }
     }
 
-    /// A bit or several of one word; true if any was not set before.
+    /// Sets one or more bits of a word; returns true if any was not set before.
     #[inline]
     pub(crate) fn set(&self, word: usize, mask: u64) -> bool {
         let word = &self.atomics()[word];
-        // Reading first spares the locked instruction, and the cache line's
-        // journey between cores, when the bits are there already.
+        // Reading first avoids the locked instruction, and moving the cache line between cores,
+        // if the bits are already set.
         word.load(Relaxed) & mask != mask && word.fetch_or(mask, Relaxed) & mask != mask
     }
 

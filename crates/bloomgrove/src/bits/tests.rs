@@ -1,4 +1,4 @@
-//! One body, run against every backend, compared with loops over single bits.
+//! One body, run against every backend and compared with loops over single bits.
 
 use super::*;
 
@@ -85,7 +85,7 @@ fn check_backend(backend: Backend) {
     }
 }
 
-/// A walk made of a plain generator, whose positions a test can list by itself.
+/// A walk from a simple generator, whose positions a test can list independently.
 #[derive(Clone, Copy)]
 struct Steps(u64);
 
@@ -120,7 +120,7 @@ fn check_walks(backend: Backend) {
                 "{bits} bits, {hashes} hashes, {count} keys"
             );
 
-            // Present ones, absent ones, and the two mixed.
+            // Present keys, absent keys, and a mix of both.
             let absent: Vec<u64> = (0..count).map(|i| i << 32 | 7).collect();
             let mixed: Vec<u64> = keys
                 .iter()
@@ -138,7 +138,7 @@ fn check_walks(backend: Backend) {
     }
 }
 
-/// Parts of all sizes, the last one cut short, and keys that crowd into one of them.
+/// Parts of all sizes, the last one partial, and keys that cluster in one of them.
 #[test]
 fn parts_set_the_bits_that_walks_set() {
     let spread: Vec<u64> = (0..3000).map(|i| i << 32 | 5).collect();
@@ -243,7 +243,7 @@ fn more_words_than_any_machine_has_is_an_error() {
 fn common_columns_are_those_that_every_row_has() {
     for backend in Backend::all() {
         for width in [1, 2, 7, 8, 9, 16, 25, 64, 65, 130] {
-            // Three rows of ones and a few of them sparse, so that chunks end early.
+            // Three rows of ones and a few sparse ones, so that chunks end early.
             let words: Vec<u64> = (0..10)
                 .flat_map(|row| random_words(row, width, 1 + row as u32 % 4))
                 .collect();
@@ -275,7 +275,7 @@ fn common_columns_are_those_that_every_row_has() {
                     let wanted = bit(&masks, i) && rows.iter().all(all);
                     assert_eq!(bit(&found, i), wanted, "width {width}, column {i}");
                 }
-                // And no further than it is asked to.
+                // And it stops when told to.
                 let mut calls = 0;
                 backend.common(
                     &words,

@@ -7,27 +7,27 @@ use zerocopy::FromZeros;
 
 use crate::Error;
 
-/// From this size on, words live in their own anonymous map with huge pages
-/// advised: with 4 KiB pages a filter of 120 MB misses the TLB on nearly every
-/// probe. The size of one huge page on x86-64.
+/// From this size on, words are in a separate anonymous map with huge pages advised: with 4 KiB
+/// pages, a filter of 120 MB misses the TLB on nearly every probe. This is the size of one huge
+/// page on x86-64.
 const LARGE: usize = 2 << 20;
 
-/// A cache line, in bytes.
+/// The size of a cache line in bytes.
 const LINE: usize = super::LINE_WORDS * 8;
 
 /// An owned, zeroed array of words, aligned to 64 bytes.
 ///
-/// Making one checks for memory instead of aborting, and large ones cost
-/// nothing until touched.
+/// Allocation returns an error instead of aborting if memory is short, and large arrays use no
+/// memory until they are touched.
 pub struct Words {
     len: usize,
     memory: Memory,
 }
 
 enum Memory {
-    /// Some words more than needed, so that they can begin at a cache line. Asking the allocator
-    /// for that alignment instead costs a server of 100,000 filters a second copy of them all: what is
-    /// freed is a few bytes too small to be given out again (glibc before 2.38).
+    /// A few more words than needed, so that they can start at a cache line. Requesting that
+    /// alignment from the allocator instead costs a server with 100,000 filters a second copy
+    /// of them all: a freed block is a few bytes too small to be reused (glibc before 2.38).
     Small {
         words: Vec<u64>,
         start: usize,
@@ -36,10 +36,10 @@ enum Memory {
 }
 
 impl Words {
-    /// `len` words, all zero.
+    /// Allocates `len` words, all zero.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`] when the machine will not give that much.
+    /// [`Error::OutOfMemory`] if the memory cannot be allocated.
     pub fn zeroed(len: usize) -> Result<Self, Error> {
         let too_large = || Error::OutOfMemory {
             bytes: (len as u64).saturating_mul(8),
@@ -57,17 +57,17 @@ impl Words {
         } else {
             let map = MmapMut::map_anon(bytes).map_err(|_| too_large())?;
             #[cfg(target_os = "linux")]
-            // Advice only: a kernel without huge pages is slower, not wrong.
+            // Only a hint: a kernel without huge pages is slower, but correct.
             let _ = map.advise(memmap2::Advice::HugePage);
             Memory::Large(map)
         };
         Ok(Self { len, memory })
     }
 
-    /// A copy of `words`.
+    /// Copies `words`.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`], as [`Words::zeroed`].
+    /// [`Error::OutOfMemory`], as for [`Words::zeroed`].
     pub fn copy_of(words: &[u64]) -> Result<Self, Error> {
         let mut copy = Self::zeroed(words.len())?;
         copy.as_mut().copy_from_slice(words);
@@ -90,8 +90,8 @@ impl AsRef<[u64]> for Words {
             Memory::Small { words, start } => words[*start..].as_ptr(),
             Memory::Large(map) => map.as_ptr().cast(),
         };
-        // SAFETY: both memories are aligned to 64 bytes there, initialised, and hold at
-        // least `len` words from there on (`zeroed` rounds up); the borrow is that of `self`.
+        // SAFETY: in both cases, `first` is aligned to 64 bytes and followed by at least `len`
+        // initialised words (`zeroed` rounds up); the borrow is that of `self`.
         unsafe { std::slice::from_raw_parts(first, self.len) }
     }
 }

@@ -16,8 +16,7 @@ use super::file::PageFile;
 use super::geometry::Geometry;
 use super::workers::{Done, Work, Workers};
 
-/// Blocks are passed to the workers when less than this part (1 / RESERVE) of the memory is
-/// free.
+/// Blocks are passed to the workers when less than one part in this many of the memory is free.
 const RESERVE: usize = 8;
 /// Blocks queued for a worker, in addition to those being worked on.
 const WAITING: usize = 2;

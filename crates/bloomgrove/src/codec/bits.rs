@@ -1,26 +1,27 @@
 //! Bits in frames, each coded in the way that takes the fewest bytes.
 //!
 //! ```text
-//!   | frame | frame | ... |          2^20 to 2^26 bits each, fewer in the last
+//!   | frame | frame | ... |          2^20 to 2^26 bits each, the last may have fewer
 //!       |
-//!       | kind | density | coded |   kind: all zero, all one, plain, by bytes, by gaps
+//!       | kind | density | coded |   kind: all zero, all one, plain, bytes, gaps
 //! ```
 //!
 //! | bits | kind | why |
 //! |---|---|---|
-//! | one in eleven or more | bytes (`bytes`) | eight bits at a step |
-//! | fewer | gaps (`gaps`) | a step for each set bit: less to do, and no part too small to be named |
-//! | about half | plain | there is nothing to gain |
+//! | one in eleven or more | bytes (`bytes`) | eight bits per step |
+//! | fewer | gaps (`gaps`) | one step per set bit: less work, and no symbol too rare to represent |
+//! | about half | plain | nothing to gain |
 //!
-//! Where ones are the more frequent bits, the same is done with zeros. What the chances of the bits
-//! are taken to be is the [`Model`].
+//! If ones are more frequent than zeros, zeros are coded instead. The [`Model`] decides where
+//! the probabilities of the bits come from.
 //!
-//! Source: the paper's section 4.3 codes each level of a tree with one static density, which is
-//! [`Model::Static`]; Mitzenmacher, "Compressed Bloom filters", section 2.3, asks for an arithmetic coder
-//! that comes close to the entropy. We differ in coding bytes and gaps instead of single bits, for the time it takes:
-//! `docs/bench/codec.md` has the figures.
+//! Source: Fu and Biersack (BloomTree), section 4.3, code each level of a tree with one static
+//! density, which is [`Model::Static`]; Mitzenmacher, "Compressed Bloom filters" (cited in
+//! their section 2.3), calls for an arithmetic coder that comes close to the entropy. We differ
+//! in coding bytes and gaps instead of single bits, for speed: `docs/bench/codec.md` has the
+//! figures.
 //!
-//! Cost: memory for one coded frame beside the words. A frame has at most 8 MB of bits.
+//! Cost: memory for one coded frame in addition to the words. A frame has at most 8 MB of bits.
 
 use super::bytes::{ByteTables, Words, last_mask};
 use super::density::{Density, Learned};
@@ -28,24 +29,24 @@ use super::gaps::GapTables;
 use super::varint;
 use crate::{Error, bits};
 
-/// Where the chances of ones and zeros come from.
+/// The source of the probabilities of ones and zeros.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Model {
-    /// Each frame says how dense it is. Two bytes a frame, and right also where
-    /// the density changes along the bits.
+    /// Each frame states its density. This takes two bytes per frame, and stays accurate if the
+    /// density changes along the bits.
     #[default]
     Framed,
-    /// One density for all bits, as the paper codes a level.
+    /// One density for all bits, as Fu and Biersack code a level.
     Static,
-    /// Learned from the bits before, and never said.
+    /// Learned from the preceding bits, and never stated.
     Adaptive,
 }
 
 impl Model {
     const ALL: [Model; 3] = [Model::Framed, Model::Static, Model::Adaptive];
 
-    /// Its name on the command line.
+    /// Returns the name used on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Model::Framed => "framed",
@@ -54,24 +55,24 @@ impl Model {
         }
     }
 
-    /// The model of a name.
+    /// Returns the model with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|model| model.name() == name)
     }
 }
 
-/// The bits of a frame, as powers of two.
+/// The number of bits in a frame, as powers of two.
 const SMALLEST: u32 = 20;
 const LARGEST: u32 = 26;
 
-/// Coded frames are to be this long, so that what is around them does not count.
+/// The intended length of a coded frame in bytes, so that its overhead is negligible.
 const WORTHWHILE: f64 = (1 << 16) as f64;
 
-/// Gaps are coded up to this density, bytes above it: about where `bench-compare codec` finds both
-/// equally fast.
+/// Gaps are coded up to this density, bytes above it: about where both are equally fast in
+/// `bench-compare codec`.
 const GAPS_UP_TO: f64 = 0.09;
 
-/// Below this gain, bits are left as they are: the time is not worth it.
+/// Below this gain, bits are stored uncompressed: the time would not be worth it.
 const GAIN: f64 = 0.0002;
 
 /// Kinds of frames. FORMAT section 15.
@@ -80,22 +81,22 @@ const ONES: u8 = 1;
 const PLAIN: u8 = 2;
 const BYTES: u8 = 3;
 const GAPS: u8 = 4;
-/// Added to the last two if zeros are coded as the rare bits.
+/// Added to the last two if zeros are coded as the rarer bits.
 const FLIPPED: u8 = 8;
 
-/// How some number of bits is cut into frames, and by which model these are coded.
+/// How a number of bits is divided into frames, and which model codes them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Framing {
     bits: u64,
     frame: u32,
     model: Model,
-    /// Of [`Model::Static`].
+    /// The density for [`Model::Static`].
     density: Density,
     flipped: bool,
 }
 
 impl Framing {
-    /// For `bits`, of which `ones` are set.
+    /// Creates a framing for `bits` bits, of which `ones` are set.
     pub fn new(model: Model, bits: u64, ones: u64) -> Self {
         let rare = ones.min(bits - ones);
         let coded = |frame: u32| 2f64.powi(frame as i32 - 3) * entropy(rare, bits);
@@ -113,7 +114,7 @@ impl Framing {
         }
     }
 
-    /// Appends the framing, but for the number of bits, to `out`.
+    /// Appends the framing, except for the number of bits, to `out`.
     pub fn write(&self, out: &mut Vec<u8>) {
         let model = match self.model {
             Model::Framed => 0,
@@ -127,12 +128,12 @@ impl Framing {
         }
     }
 
-    /// Takes a framing for `bits` from the front of `bytes`.
+    /// Reads a framing for `bits` bits from the front of `bytes`.
     ///
     /// # Errors
-    /// [`Error::Message`] when there is none.
+    /// [`Error::Message`] if there is none.
     pub fn read(bytes: &mut &[u8], bits: u64) -> Result<Self, Error> {
-        let wrong = || Error::message(0, "not a valid framing");
+        let wrong = || Error::message(0, "invalid framing");
         let (&[model, frame], rest) = bytes.split_first_chunk().ok_or_else(wrong)?;
         *bytes = rest;
         let mut framing = Self {
@@ -157,23 +158,23 @@ impl Framing {
         }
     }
 
-    /// How many words a frame has, but for the last.
+    /// Returns the number of words in each frame but the last.
     pub fn frame_words(&self) -> usize {
         1 << (self.frame - 6)
     }
 
-    /// How many frames there are.
+    /// Returns the number of frames.
     pub fn frames(&self) -> u64 {
         self.bits.div_ceil(1 << self.frame)
     }
 
-    /// How many bits frame `number` has.
+    /// Returns the number of bits in frame `number`.
     fn frame_bits(&self, number: u64) -> u64 {
         (self.bits - (number << self.frame)).min(1 << self.frame)
     }
 }
 
-/// The bits that one of `all` takes if `rare` of them are set, after Shannon.
+/// Returns the Shannon entropy, in bits, of one of `all` bits if `rare` of them are set.
 pub(crate) fn entropy(rare: u64, all: u64) -> f64 {
     let worth = |part: u64| match part {
         0 => 0.0,
@@ -185,7 +186,7 @@ pub(crate) fn entropy(rare: u64, all: u64) -> f64 {
     worth(rare) + worth(all - rare)
 }
 
-/// What both directions keep between frames.
+/// What the encoder and the decoder keep between frames.
 struct State {
     framing: Framing,
     next: u64,
@@ -205,37 +206,42 @@ impl State {
         }
     }
 
-    /// The bits of the next frame, which has `words`.
+    /// Returns the number of bits in the next frame, which has `words` words.
     fn advance(&mut self, words: usize) -> u64 {
         assert!(
             self.next < self.framing.frames(),
-            "more frames than planned"
+            "more frames than the framing has"
         );
         let bits = self.framing.frame_bits(self.next);
-        assert_eq!(words as u64, bits.div_ceil(64), "a frame cut elsewhere");
+        assert_eq!(
+            words as u64,
+            bits.div_ceil(64),
+            "a frame has the wrong number of words"
+        );
         self.next += 1;
         bits
     }
 
-    /// Adaptive models also learn from what is not coded by them.
+    /// Adaptive models also learn from bits that they do not code.
     fn learn(&mut self, bits: u64, ones: u64) {
         self.learned.add(bits, ones);
     }
 }
 
-/// Words in, coded frames out.
+/// Encodes words into frames.
 pub struct BitEncoder(State);
 
 impl BitEncoder {
-    /// One that codes by this framing.
+    /// Creates an encoder for this framing.
     pub fn new(framing: Framing) -> Self {
         Self(State::new(framing))
     }
 
-    /// Codes the next frame into `out`, replacing what it holds. Bits of the last word beyond the last bit are zero.
+    /// Encodes the next frame into `out`, replacing its contents. Bits of the last word after
+    /// the last bit must be zero.
     ///
     /// # Panics
-    /// If `words` are not as many as the framing has in this frame.
+    /// If the number of `words` is not the one that the framing has for this frame.
     pub fn frame(&mut self, words: &[u64], out: &mut Vec<u8>) {
         let state = &mut self.0;
         let bits = state.advance(words.len());
@@ -248,7 +254,8 @@ impl BitEncoder {
         }
         let rare = ones.min(bits - ones);
         let len = bits.div_ceil(8) as usize;
-        // Coded as static and adaptive, if need be: not all frames are as dense as that.
+        // Under the static and adaptive models, a frame may not have the expected density and
+        // take more bytes than plain bits. What was learned from coding it is then undone.
         let before = state.learned.clone();
         if 1.0 - entropy(rare, bits) > GAIN {
             state.code(words, bits, ones, out);
@@ -267,7 +274,7 @@ impl BitEncoder {
 }
 
 impl State {
-    /// Codes a frame by bytes or gaps.
+    /// Encodes a frame by bytes or gaps.
     fn code(&mut self, words: &[u64], bits: u64, ones: u64, out: &mut Vec<u8>) {
         let framed = self.framing.model == Model::Framed;
         let (density, flipped) = match self.framing.model {
@@ -294,22 +301,22 @@ impl State {
     }
 }
 
-/// Coded frames in, words out.
+/// Decodes frames into words.
 pub struct BitDecoder(State);
 
 impl BitDecoder {
-    /// One that codes by this framing.
+    /// Creates a decoder for this framing.
     pub fn new(framing: Framing) -> Self {
         Self(State::new(framing))
     }
 
-    /// Decodes the next frame into `words`, which are all zero.
+    /// Decodes the next frame into `words`, which must be all zero.
     ///
     /// # Errors
-    /// [`Error::Message`]; the words are then in any state.
+    /// [`Error::Message`]; the contents of the words are then unspecified.
     ///
     /// # Panics
-    /// If `words` are not as many as the framing has in this frame.
+    /// If the number of `words` is not the one that the framing has for this frame.
     pub fn frame(&mut self, coded: &[u8], words: &mut [u64]) -> Result<(), Error> {
         let state = &mut self.0;
         let bits = state.advance(words.len());
@@ -328,7 +335,7 @@ impl BitDecoder {
         match (kind & !FLIPPED, adaptive) {
             (ZEROS | ONES, _) if !flipped => {
                 if !coded.is_empty() {
-                    return Err(wrong("bytes in a frame that needs none"));
+                    return Err(wrong("a frame that needs no bytes has some"));
                 }
                 if kind == ONES {
                     words.fill(u64::MAX);
@@ -336,7 +343,7 @@ impl BitDecoder {
             }
             (PLAIN, _) if !flipped => {
                 if coded.len() != len {
-                    return Err(wrong("a plain frame of another length"));
+                    return Err(wrong("a plain frame has the wrong length"));
                 }
                 for (word, bytes) in words.iter_mut().zip(coded.chunks(8)) {
                     let mut whole = [0; 8];
@@ -359,7 +366,7 @@ impl BitDecoder {
         if let Some(last) = words.last_mut() {
             let mask = last_mask(bits);
             if kind != ONES && *last & !mask != 0 {
-                return Err(wrong("a bit beyond the last is set"));
+                return Err(wrong("a bit after the last one is set"));
             }
             if flipped {
                 words.iter_mut().for_each(|word| *word = !*word);

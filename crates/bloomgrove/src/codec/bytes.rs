@@ -1,11 +1,13 @@
-//! Bits by eights: a byte is a symbol, worth the product of what its bits are worth.
+//! Coding bits eight at a time: each byte is a symbol whose probability is the product of those
+//! of its bits.
 //!
 //! ```text
-//!   chance of a one: q     byte 0000_0101: q^2 (1 - q)^6
+//!   probability of a one: q     byte 0000_0101: q^2 (1 - q)^6
 //! ```
 //!
-//! One step of the arithmetic coder for eight bits, which is what makes it fast. Parts are of 2^20:
-//! with 2^16, the parts that 256 symbols need at least would cost .8 % where one bit in a hundred is set.
+//! One step of the arithmetic coder covers eight bits, which is what makes it fast.
+//! Probabilities are in units of 2^-20: with 2^-16, the minimum units that 256 symbols need
+//! would cost 0.8 % where one bit in a hundred is set.
 
 use super::density::{Density, Learned};
 use super::symbols::{Decoder, Encoder, Parts};
@@ -13,7 +15,7 @@ use crate::Error;
 
 type ByteTable = Parts<20>;
 
-/// The table of each density, made when it is first asked for.
+/// The table of each density, computed on first use.
 pub(super) struct ByteTables(Vec<Option<ByteTable>>);
 
 impl ByteTables {
@@ -26,7 +28,7 @@ impl ByteTables {
         table.get_or_insert_with(|| table_of(density))
     }
 
-    /// The bytes of `words`, `len` of them, under one density.
+    /// Encodes the `len` bytes of `words` under one density.
     pub(super) fn encode(&mut self, words: Words<'_>, density: Density, len: usize) -> Vec<u8> {
         let table = self.get(density);
         let mut encoder = Encoder::default();
@@ -58,7 +60,7 @@ impl ByteTables {
         decoder.finish()
     }
 
-    /// As [`encode`](Self::encode), under the density that was learned before each word.
+    /// Like [`encode`](Self::encode), under the density learned before each word.
     pub(super) fn encode_learning(
         &mut self,
         words: Words<'_>,
@@ -99,13 +101,13 @@ impl ByteTables {
     }
 }
 
-/// The words to be coded, or their complements.
+/// The words to encode, or their complements.
 #[derive(Clone, Copy)]
 pub(super) struct Words<'a> {
     words: &'a [u64],
-    /// All ones if zeros are the rarer bits, else zero.
+    /// All ones if zeros are the rarer bits, otherwise zero.
     flip: u64,
-    /// The bits of the last word that count.
+    /// The bits of the last word that are part of the data.
     last: u64,
 }
 
@@ -129,7 +131,7 @@ impl<'a> Words<'a> {
     }
 }
 
-/// The bits that count in the last word of `bits`.
+/// Returns the mask of valid bits in the last word of `bits` bits.
 pub(super) fn last_mask(bits: u64) -> u64 {
     match bits % 64 {
         0 => u64::MAX,
@@ -152,7 +154,8 @@ fn decode_word(decoder: &mut Decoder<'_>, table: &ByteTable, len: usize) -> Resu
     Ok(u64::from_le_bytes(bytes))
 }
 
-/// FORMAT section 15: weights as products in 62 bits, rounded down after each step.
+/// Computes the table of FORMAT section 15: weights as products in 62 bits, rounded down after
+/// each step.
 fn table_of(density: Density) -> ByteTable {
     let (one, zero) = (density.chance(), (1 << 32) - density.chance());
     let times = |weight: u64, chance: u64| ((u128::from(weight) * u128::from(chance)) >> 32) as u64;

@@ -1,21 +1,23 @@
-//! What changed between two versions of a filter, as a message.
+//! Deltas: what changed between two versions of a filter, as a message.
 //!
 //! ```text
 //!   old  0 1 0 0 1 0        delta = old xor new, coded as sparse bits
 //!   new  0 1 1 0 1 0              0 0 1 0 0 0
 //! ```
 //!
-//! The receiver has the old version; each new key changes k bits at most, and naming one costs
-//! about log2(bits / changed) + 1.4 bits. Where most bits have changed, a delta costs no more
-//! than the whole.
+//! The receiver has the old version. Each new key changes at most k bits, and each changed bit
+//! costs about log2(bits / changed) + 1.4 bits. If most bits have changed, a delta costs no
+//! more than the whole filter.
 //!
-//! A delta carries the fingerprints of the bits it was made from and of those it makes: applied to any other version it is
-//! refused, and a filter is changed as a whole or not at all.
+//! A delta contains the fingerprints of the bits it was made from and of those it produces. It
+//! is rejected when applied to any other version, and a filter is changed entirely or not at
+//! all.
 //!
-//! Source: none of the papers; their protocols send whole filters.
+//! Source: our own; the protocols of the papers send whole filters.
 //!
-//! Cost: making one takes three passes over both filters, and memory for a frame (8 MB at most) and its code.
-//! Applying one takes two decodings, for which the coded frames are kept, as long as all of them.
+//! Cost: making a delta takes three passes over both filters, and memory for a frame (8 MB at
+//! most) and its code. Applying one decodes it twice, and keeps all coded frames in memory for
+//! that.
 
 use std::io::{Read, Write};
 
@@ -28,7 +30,7 @@ use super::message::{Reader, Writer};
 use crate::format::Notes;
 use crate::{Error, Filter, bits};
 
-/// Writes what turns `old` into `new` as a message, and says how many bytes it takes.
+/// Writes a message that turns `old` into `new`, and returns its size in bytes.
 ///
 /// ```
 /// use bloomgrove::{Filter, Params, codec};
@@ -49,7 +51,7 @@ use crate::{Error, Filter, bits};
 /// ```
 ///
 /// # Errors
-/// [`Error::Incompatible`] when the parameters differ; [`Error::Io`].
+/// [`Error::Incompatible`] if the parameters differ; [`Error::Io`].
 pub fn delta<S: AsRef<[u64]>, T: AsRef<[u64]>>(
     old: &Filter<S>,
     new: &Filter<T>,
@@ -58,10 +60,10 @@ pub fn delta<S: AsRef<[u64]>, T: AsRef<[u64]>>(
     delta_with(old, new, Model::default(), &Notes::new(), out)
 }
 
-/// As [`delta`](delta()), with a certain model, and notes for the receiver.
+/// Like [`delta`](delta()), with a given model and notes for the receiver.
 ///
 /// # Errors
-/// As [`delta`](delta()).
+/// As for [`delta`](delta()).
 pub fn delta_with<S: AsRef<[u64]>, T: AsRef<[u64]>>(
     old: &Filter<S>,
     new: &Filter<T>,
@@ -91,13 +93,13 @@ pub fn delta_with<S: AsRef<[u64]>, T: AsRef<[u64]>>(
     message.finish()
 }
 
-/// Makes of the version that a delta was made from the version that it was made for; returns the
-/// notes that came with it. On any error the filter is as it was.
+/// Applies a delta to the version that it was made from, and returns the notes that came with
+/// it. On any error, the filter is unchanged.
 ///
 /// # Errors
-/// [`Error::OtherVersion`] when the filter is not the one the delta was made from, and
-/// [`Error::Incompatible`] when it has other parameters; [`Error::Message`],
-/// [`Error::WrongContent`] and [`Error::Version`] for what is no delta; [`Error::Io`].
+/// [`Error::OtherVersion`] if the filter is not the version that the delta was made from, and
+/// [`Error::Incompatible`] if it has other parameters; [`Error::Message`],
+/// [`Error::WrongContent`] and [`Error::Version`] if the input is not a delta; [`Error::Io`].
 pub fn apply<S: AsRef<[u64]> + AsMut<[u64]>>(
     filter: &mut Filter<S>,
     input: impl Read,
@@ -118,7 +120,7 @@ pub fn apply<S: AsRef<[u64]> + AsMut<[u64]>>(
     let mut coded = Vec::new();
     let (notes, mut ready) = take_notes(&mut message, &mut coded)?;
 
-    // Once to see what would come of it, with the coded frames kept, and then in earnest.
+    // Decode once to check the result, keeping the coded frames, and then again to apply it.
     let mut kept = Vec::new();
     let mut made = Xxh3::new();
     let mut decoder = BitDecoder::new(framing.clone());
@@ -137,7 +139,7 @@ pub fn apply<S: AsRef<[u64]> + AsMut<[u64]>>(
         kept.push(std::mem::take(&mut coded));
     }
     if made.digest() != read.new {
-        return Err(message.damaged("it makes other bits than it says"));
+        return Err(message.damaged("the resulting bits do not match its fingerprint"));
     }
     message.finish()?;
 
@@ -147,26 +149,26 @@ pub fn apply<S: AsRef<[u64]> + AsMut<[u64]>>(
         changed.clear();
         changed.resize(frame.len(), 0);
         let decoded = decoder.frame(coded, &mut changed);
-        debug_assert!(decoded.is_ok(), "it was decoded before");
+        debug_assert!(decoded.is_ok(), "the delta was decoded before");
         bits::xor_assign(frame, &changed);
     }
     Ok(notes)
 }
 
-/// The fingerprints that a delta carries: of the bits it was made from, and of those it makes. A
-/// filter refused with [`Error::OtherVersion`] whose own fingerprint is the second has had the
-/// delta already.
+/// Returns the fingerprints in a delta: of the bits it was made from, and of those it produces.
+/// If a filter is rejected with [`Error::OtherVersion`] and its fingerprint is the second one,
+/// the delta has already been applied.
 ///
 /// # Errors
-/// [`Error::Message`], [`Error::WrongContent`] and [`Error::Version`] for what is no delta;
-/// [`Error::Io`].
+/// [`Error::Message`], [`Error::WrongContent`] and [`Error::Version`] if the input is not a
+/// delta; [`Error::Io`].
 pub fn delta_fingerprints(input: impl Read) -> Result<(u64, u64), Error> {
     let message = Reader::open(input, Kind::Delta)?;
     let head = Head::read(&mut message.params()).map_err(|error| message.locate(error))?;
     Ok((head.old, head.new))
 }
 
-/// What the head of a delta says.
+/// The head of a delta.
 struct Head {
     params: crate::Params,
     old: u64,
@@ -198,7 +200,7 @@ impl Head {
     }
 }
 
-/// By which two versions of a filter's bits are told apart.
+/// Returns the hash that distinguishes versions of a filter's bits.
 fn fingerprint(words: &[u64]) -> u64 {
     let mut sum = Xxh3::new();
     add_words(&mut sum, words);

@@ -1,35 +1,36 @@
-//! How dense bits are: one of 833 steps, the same on both sides, or learned on the way.
+//! The density of bits: one of 833 steps, the same for encoder and decoder, or learned along
+//! the way.
 //!
 //! ```text
 //!   step    0          ...  800 801 ... 831   832
-//!   chance  32 / 2^32  ...   8/32 ..  15.75/32  1/2     32 steps to each doubling
+//!   prob.   32 / 2^32  ...   8/32 ..  15.75/32  1/2     32 steps per doubling
 //! ```
 //!
-//! Coding takes the chance of the rarer bit from these steps only, so that a table belongs to a step
-//! and two bytes name it. A chance that is off by a 64th of itself costs a ten-thousandth of the
-//! entropy at most.
+//! The coder takes the probability of the rarer bit from these steps only, so each step has one
+//! table and is identified by two bytes. A probability that is off by a 64th of its value costs
+//! at most a ten-thousandth of the entropy.
 
-/// How many steps there are to a doubling.
+/// The number of steps per doubling.
 const STEPS: u32 = 32;
 
-/// The chance of the rarer bit: step number, 0 to [`Density::HALF`].
+/// The probability of the rarer bit, as a step number from 0 to [`Density::HALF`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Density(u16);
 
 impl Density {
-    /// One bit in two: the densest, as the other bit is the rarer one beyond it.
+    /// One bit in two: the highest density, since above it the other bit is the rarer one.
     pub(super) const HALF: Density = Density(26 * STEPS as u16);
 
-    /// How many there are.
+    /// The number of densities.
     pub(super) const COUNT: usize = Self::HALF.0 as usize + 1;
 
-    /// The step for `rare` bits of `all`; the nearest one if there is none so low or high.
+    /// Returns the step for `rare` bits of `all`, or the nearest one if that is out of range.
     pub(super) fn of(rare: u64, all: u64) -> Self {
         let chance = (u128::from(rare) << 32) / u128::from(all.max(1));
         Self::of_chance(chance.min(1 << 31) as u32)
     }
 
-    /// The step for a chance in parts of 2^32.
+    /// Returns the step for a probability in units of 2^-32.
     fn of_chance(chance: u32) -> Self {
         let chance = u64::from(chance.max(STEPS));
         let doubling = chance.ilog2() - STEPS.ilog2();
@@ -42,7 +43,7 @@ impl Density {
         Self(self.0.min(other.0))
     }
 
-    /// The chance, in parts of 2^32.
+    /// Returns the probability in units of 2^-32.
     pub(super) fn chance(self) -> u64 {
         let step = u32::from(self.0);
         u64::from(STEPS + step % STEPS) << (step / STEPS)
@@ -58,7 +59,8 @@ impl Density {
     }
 }
 
-/// Bits of what came before, and how many of them were ones: from that, what to expect.
+/// The number of preceding bits, and how many of them were ones, from which the next are
+/// predicted.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Learned {
     bits: u64,
@@ -66,8 +68,8 @@ pub(super) struct Learned {
 }
 
 impl Learned {
-    /// What is remembered: fewer bits follow a change sooner, more are a better estimate. Half a
-    /// million, or as many as have [`RARE`] of the rarer bit.
+    /// The number of bits remembered: with fewer, the model adapts sooner; with more, the
+    /// estimate is better. Half a million, or as many as contain [`RARE`] of the rarer bit.
     const BITS: u64 = 1 << 19;
     const RARE: u64 = 512;
 
@@ -81,14 +83,14 @@ impl Learned {
         }
     }
 
-    /// The chance of a one, or of a zero if that is what is coded as rare.
+    /// Returns the probability of a one, or of a zero if zeros are coded as the rarer bits.
     #[inline]
     pub(super) fn density(&self, zeros: bool) -> Density {
         let rare = match zeros {
             true => self.bits - self.ones,
             false => self.ones,
         };
-        // Half a rare bit in one more than were seen, before any was.
+        // The prior is half a rare bit in one bit, added to what was seen.
         let (rare, all) = (2 * rare + 1, 2 * self.bits + 2);
         match rare.checked_mul(1 << 32) {
             Some(parts) => Density::of_chance((parts / all).min(1 << 31) as u32),

@@ -1,17 +1,18 @@
-//! A filter as a message.
+//! A compressed filter as a message.
 //!
 //! ```text
 //!   | head: parameters, framing | notes, if any | frame | frame | ... | end |
 //! ```
 //!
-//! Any family and layout; the filter that comes out has the same parameters and bits. It
-//! pays where the fill is far from a half: a filter with its best number of hashes is half full and
-//! cannot be made smaller, but one with *fewer hashes and more bits* is sparse, and once coded smaller than the best
-//! filter of the same rate.
+//! Works for any family and layout; the decompressed filter has the same parameters and bits.
+//! Compression pays if the fill is far from one half: a filter with the optimal number of
+//! hashes is half full and cannot be made smaller, but one with *fewer hashes and more bits* is
+//! sparse, and is smaller when compressed than the optimal filter with the same false-positive
+//! rate.
 //!
-//! Source: Mitzenmacher, "Compressed Bloom filters"; the paper's section 2.3.
+//! Source: Mitzenmacher, "Compressed Bloom filters"; Fu and Biersack (BloomTree), section 2.3.
 //!
-//! Cost: two passes over the words (the first counts), one coded frame of memory. A filter
+//! Cost: two passes over the words (the first counts), and memory for one coded frame. A filter
 //! larger than memory can be compressed from its map.
 
 use std::io::{Read, Write};
@@ -23,20 +24,21 @@ use crate::bits::{self, Words};
 use crate::format::Notes;
 use crate::{Error, Filter, Params};
 
-/// The bytes of bits that [`expand`](expand()) makes at most: 1 GiB. Few bytes can stand for many bits, so
-/// whoever takes messages from strangers needs a limit that does not come from the message.
+/// The maximum size of the bits that [`expand`](expand()) produces: 1 GiB. A few bytes can
+/// represent many bits, so a program that accepts untrusted messages needs a limit that does
+/// not come from the message.
 pub const LIMIT: u64 = 1 << 30;
 
 /// Tags of frames. FORMAT section 15.
 pub(super) const NOTES: u8 = 1;
 pub(super) const BITS: u8 = 2;
 
-/// Writes a filter as a message, and says how many bytes it takes.
+/// Writes a filter as a message, and returns its size in bytes.
 ///
 /// ```
 /// use bloomgrove::{Filter, Params, codec};
 ///
-/// // One hash, many bits: sparse, and small once it is coded.
+/// // One hash and many bits: the filter is sparse and compresses well.
 /// let mut filter = Filter::new(Params::builder(1 << 20, 1).build()?)?;
 /// filter.insert_batch(&(0..10_000u64).collect::<Vec<_>>());
 ///
@@ -55,7 +57,7 @@ pub fn compress<S: AsRef<[u64]>>(filter: &Filter<S>, out: impl Write) -> Result<
     compress_with(filter, Model::default(), &Notes::new(), out)
 }
 
-/// As [`compress`](compress()), with a certain model, and notes for the receiver.
+/// Like [`compress`](compress()), with a given model and notes for the receiver.
 ///
 /// # Errors
 /// [`Error::Io`].
@@ -81,19 +83,21 @@ pub fn compress_with<S: AsRef<[u64]>>(
     message.finish()
 }
 
-/// Reads a filter from a message, all of which is checked.
+/// Reads a filter from a message, and checks all of it.
 ///
 /// # Errors
 /// [`Error::TooLarge`] above [`LIMIT`]; [`Error::Message`], [`Error::WrongContent`] and
-/// [`Error::Version`] for what is no message of a filter; [`Error::OutOfMemory`]; [`Error::Io`].
+/// [`Error::Version`] if the input is not a filter message; [`Error::OutOfMemory`];
+/// [`Error::Io`].
 pub fn expand(input: impl Read) -> Result<Filter, Error> {
     expand_within(input, LIMIT).map(|(filter, _)| filter)
 }
 
-/// As [`expand`](expand()), with the notes that came with it, and up to `limit` bytes of bits.
+/// Like [`expand`](expand()), with the notes that came with it, and up to `limit` bytes of
+/// bits.
 ///
 /// # Errors
-/// As [`expand`](expand()).
+/// As for [`expand`](expand()).
 pub fn expand_within(input: impl Read, limit: u64) -> Result<(Filter, Notes), Error> {
     let mut message = Reader::open(input, Kind::Filter)?;
     let mut head = message.params();
@@ -121,11 +125,11 @@ pub fn expand_within(input: impl Read, limit: u64) -> Result<(Filter, Notes), Er
     Ok((Filter::from_words(params, words)?, notes))
 }
 
-/// The parameters of the filter in a message, or of the filters that a delta is of; its bits are
-/// not looked at. By these one can decide whether to take it.
+/// Returns the parameters of the filter in a message, or of the filters that a delta applies
+/// to, without decoding the bits. Use it to decide whether to accept the message.
 ///
 /// # Errors
-/// As [`expand`](expand()), but for its bits.
+/// As for [`expand`](expand()), except for the bits.
 pub fn params_of(message: &[u8]) -> Result<Params, Error> {
     let kind = match Kind::of_start(message) {
         Some(Kind::Delta) => Kind::Delta,
@@ -144,8 +148,8 @@ pub fn put_notes<W: Write>(message: &mut Writer<W>, notes: &Notes) -> Result<(),
     }
 }
 
-/// The notes, if the message has any; and whether the frame in `payload` is already the one
-/// behind them, which is of bits.
+/// Returns the notes, if the message has any, and whether `payload` already contains the frame
+/// after them, which is a frame of bits.
 pub(super) fn take_notes<R: Read>(
     message: &mut Reader<R>,
     payload: &mut Vec<u8>,
@@ -154,15 +158,15 @@ pub(super) fn take_notes<R: Read>(
         Some(BITS) => Ok((Notes::new(), true)),
         Some(NOTES) if !payload.is_empty() => {
             let notes = Notes::from_bytes(payload);
-            let notes = notes.ok_or_else(|| message.damaged("the notes are no notes"))?;
+            let notes = notes.ok_or_else(|| message.damaged("the notes are invalid"))?;
             Ok((notes, false))
         }
-        _ => Err(message.damaged("bits or notes were expected here")),
+        _ => Err(message.damaged("expected bits or notes here")),
     }
 }
 
-/// Appends the bytes of FORMAT section 4 without their zeros: how many eights there are, and for each
-/// a byte that says which of its eight bytes follow.
+/// Appends the bytes of FORMAT section 4 without their zeros: the number of groups of eight
+/// bytes, and for each group a byte that says which of its bytes follow.
 pub fn put_params(out: &mut Vec<u8>, params: &Params) {
     let bytes = params.to_bytes();
     let (eights, _) = bytes.as_chunks::<8>();
@@ -174,10 +178,10 @@ pub fn put_params(out: &mut Vec<u8>, params: &Params) {
     }
 }
 
-/// Reads parameters, and leaves what is behind them.
+/// Reads parameters from the front of `bytes`.
 ///
 /// # Errors
-/// [`Error::Message`] when they are damaged.
+/// [`Error::Message`] if they are damaged.
 pub fn take_params(bytes: &mut &[u8]) -> Result<Params, Error> {
     let mut next = || {
         let (&first, rest) = bytes
@@ -193,7 +197,7 @@ pub fn take_params(bytes: &mut &[u8]) -> Result<Params, Error> {
             spelled.push(match there & (1 << i) {
                 0 => 0,
                 _ => match next()? {
-                    0 => return Err(Error::message(0, "a zero that is not left out")),
+                    0 => return Err(Error::message(0, "a zero byte that should be omitted")),
                     byte => byte,
                 },
             });

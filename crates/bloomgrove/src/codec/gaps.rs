@@ -1,15 +1,16 @@
-//! Sparse bits by the distances between them.
+//! Coding sparse bits by the gaps between them.
 //!
 //! ```text
-//!   0 0 0 1 0 1 0 0 0 0 0 1 0 0 |      gaps 3 1 5 2, the last one up to the end
-//!   gap = high part, arithmetic coded under the geometric distribution | low bits as they are
+//!   0 0 0 1 0 1 0 0 0 0 0 1 0 0 |      gaps 3 1 5 2, the last one runs to the end
+//!   gap = high part, arithmetic coded with a geometric distribution | low bits, uncoded
 //! ```
 //!
-//! There are as many low bits as make the mean gap 8 to 16 steps of the high part: within one such
-//! step all gaps are nearly as likely, and leaving them as they are costs a thousandth of a bit each.
+//! The number of low bits is chosen so that the mean gap is 8 to 16 steps of the high part.
+//! Within one such step all gaps are almost equally likely, and leaving the low bits uncoded
+//! costs a thousandth of a bit each.
 //!
-//! Cost: one step of the coder for each set bit, so the sparser the faster; no part of it grows with the
-//! zeros between.
+//! Cost: one step of the coder per set bit, so sparser is faster; no cost grows with the zeros
+//! in between.
 
 use super::bytes::Words;
 use super::density::{Density, Learned};
@@ -19,17 +20,17 @@ use crate::Error;
 
 type GapTable = Parts<20>;
 
-/// The high part that stands for itself and all above; the rest follows in 32 low bits.
+/// The high part that stands for itself and everything above; the rest follows in 32 low bits.
 const LONG: u64 = 255;
 
 /// How the gaps of one density are coded.
 struct Gaps {
     table: GapTable,
-    /// How many low bits there are.
+    /// The number of low bits.
     low: u32,
 }
 
-/// The table of each density, made when it is first asked for.
+/// The table of each density, computed on first use.
 pub(super) struct GapTables(Vec<Option<Gaps>>);
 
 impl GapTables {
@@ -43,7 +44,7 @@ impl GapTables {
         gaps.get_or_insert_with(|| gaps_of(density))
     }
 
-    /// The set bits of `words`, under one density.
+    /// Encodes the set bits of `words` under one density.
     pub(super) fn encode(&mut self, words: Words<'_>, density: Density, bits: u64) -> Vec<u8> {
         let gaps = self.get(density);
         let mut out = Out::new();
@@ -51,7 +52,7 @@ impl GapTables {
         out.finish()
     }
 
-    /// Sets bits of `words`, which are all zero.
+    /// Sets bits of `words`, which must be all zero.
     pub(super) fn decode(
         &mut self,
         coded: &[u8],
@@ -73,7 +74,7 @@ impl GapTables {
         input.finish(at == bits)
     }
 
-    /// As [`encode`](Self::encode), under the density that was learned before each gap.
+    /// Like [`encode`](Self::encode), under the density learned before each gap.
     pub(super) fn encode_learning(
         &mut self,
         words: Words<'_>,
@@ -113,12 +114,13 @@ impl GapTables {
     }
 }
 
-/// A gap is so many zeros and a one. So is the last, up to the end: both sides learn the same.
+/// A gap is a number of zeros and a one. The last gap counts the same, so that both sides learn
+/// the same.
 fn learn(learned: &mut Learned, gap: u64, flipped: bool) {
     learned.add(gap + 1, if flipped { gap } else { 1 });
 }
 
-/// The gap before each set bit, and the one up to the end.
+/// Calls `each` on the gap before each set bit, and on the one at the end.
 #[inline]
 fn each_gap(words: Words<'_>, bits: u64, mut each: impl FnMut(u64)) {
     let mut next = 0;
@@ -133,14 +135,14 @@ fn each_gap(words: Words<'_>, bits: u64, mut each: impl FnMut(u64)) {
     each(bits - next);
 }
 
-/// FORMAT section 15: powers in 63 bits, rounded down after each step.
+/// Computes the table of FORMAT section 15: powers in 63 bits, rounded down after each step.
 fn gaps_of(density: Density) -> Gaps {
     let mut low = 0;
     while density.chance() << (low + 1) <= 1 << 29 {
         low += 1;
     }
     let times = |a: u64, b: u64| ((u128::from(a) * u128::from(b)) >> 63) as u64;
-    // The chance that a stretch of 2^low is empty.
+    // The probability that a run of 2^low bits is all zero.
     let mut empty = ((1 << 32) - density.chance()) << 31;
     for _ in 0..low {
         empty = times(empty, empty);
@@ -159,11 +161,11 @@ fn gaps_of(density: Density) -> Gaps {
     }
 }
 
-/// High parts and low bits on their way out.
+/// The output of high parts and low bits.
 struct Out {
     high: Encoder,
     low: Vec<u8>,
-    /// Low bits that fill no word yet, and how many.
+    /// Low bits that do not fill a word yet, and their number.
     open: u64,
     used: u32,
 }
@@ -188,7 +190,7 @@ impl Out {
         self.bits(gap & ((1 << gaps.low) - 1), gaps.low);
     }
 
-    /// The lowest `count` bits of `value`, at most 32, the others being zero.
+    /// Writes the lowest `count` bits of `value`, at most 32; the others must be zero.
     #[inline]
     fn bits(&mut self, value: u64, count: u32) {
         self.open |= value << self.used;
@@ -212,7 +214,7 @@ impl Out {
     }
 }
 
-/// High parts and low bits on their way in.
+/// The input of high parts and low bits.
 struct In<'a> {
     high: Decoder<'a>,
     low: &'a [u8],
@@ -226,7 +228,8 @@ impl<'a> In<'a> {
         let parts = usize::try_from(len)
             .ok()
             .and_then(|len| coded.split_at_checked(len));
-        let (high, low) = parts.ok_or_else(|| Error::message(0, "its parts do not fit in"))?;
+        let (high, low) =
+            parts.ok_or_else(|| Error::message(0, "its parts are longer than the frame"))?;
         Ok(Self {
             high: Decoder::new(high),
             low,
@@ -235,7 +238,7 @@ impl<'a> In<'a> {
         })
     }
 
-    /// At most 2^59.
+    /// Returns the next gap, at most 2^59.
     #[inline]
     fn get(&mut self, gaps: &Gaps) -> Result<u64, Error> {
         let mut high = u64::from(self.high.get(&gaps.table)?);
@@ -275,10 +278,14 @@ impl<'a> In<'a> {
         }
     }
 
-    /// One spelling for each: nothing is left, and the last gap ends where the bits do.
+    /// Checks that the encoding is canonical: nothing is left over, and the last gap ends where
+    /// the bits do.
     fn finish(self, at_end: bool) -> Result<(), Error> {
         if !at_end || !self.low.is_empty() || self.used >= 8 || self.open != 0 {
-            return Err(Error::message(0, "the last gap does not end at the end"));
+            return Err(Error::message(
+                0,
+                "the last gap does not end where the bits do",
+            ));
         }
         self.high.finish()
     }

@@ -1,22 +1,22 @@
-//! The message: what goes over the wire, in frames, each with its length and checksum.
+//! The message format for the wire: frames, each with a length and a checksum.
 //!
 //! ```text
-//!   | magic | version | kind | length, parameters | sum |
-//!   | tag | length, payload | sum |
-//!   | tag | length, payload | sum |    ...
-//!   | 0 | frames, bytes | sum |                          and nothing behind it
+//!   | magic | version | kind | length, parameters | checksum |
+//!   | tag | length, payload | checksum |
+//!   | tag | length, payload | checksum |    ...
+//!   | 0 | frames, bytes | checksum |                     and nothing after it
 //! ```
 //!
-//! A `.grove` file is made to be mapped and pads everything to 64 bytes; a message is made to be
-//! sent, and has about seven bytes around a frame and twenty around the whole. Every byte is
-//! described in `FORMAT.md`, section 15.
+//! A `.grove` file is designed to be mapped and pads everything to 64 bytes; a message is
+//! designed to be sent, and has an overhead of about seven bytes per frame and twenty in total.
+//! Every byte is described in `FORMAT.md`, section 15.
 //!
-//! A sum is 32 bits of the XXH3 of its part, seeded with the sum before it: parts that are damaged,
-//! missing, doubled or out of order are noticed, and so is a message that ends too early, for its
-//! end says how much came before.
+//! A checksum is 32 bits of the XXH3 of its part, seeded with the checksum before it. This
+//! detects parts that are damaged, missing, repeated or out of order, and a message that ends
+//! too early, because its end says how much came before.
 //!
-//! Cost: one pass, one frame in memory. A reader makes room as the bytes arrive, never as they
-//! are announced.
+//! Cost: one pass, with one frame in memory. A reader allocates memory as the bytes arrive,
+//! never as they are announced.
 
 use std::io::{ErrorKind, Read, Write};
 
@@ -26,13 +26,13 @@ use super::varint;
 use crate::Error;
 use crate::format::message::{MAGIC, MessageKind as Kind, VERSION};
 
-/// The longest payload of a frame, and the longest parameters.
+/// The maximum length of a frame's payload, and of the parameters.
 pub(crate) const LONGEST: usize = 1 << 24;
 
 /// The tag of the last part.
 const END: u8 = 0;
 
-/// Reads all of a message and checks every checksum. The bits in it are not looked at.
+/// Reads a whole message and verifies every checksum. The bits in it are not decoded.
 ///
 /// # Errors
 /// [`Error::Message`], [`Error::WrongContent`] and [`Error::Version`]; [`Error::Io`].
@@ -42,14 +42,14 @@ pub fn check(input: impl Read, kind: Kind) -> Result<(), Error> {
     Ok(())
 }
 
-/// The sum of a part, given that of the part before.
+/// Returns the checksum of a part, given that of the part before.
 fn chained(before: u64, part: &[&[u8]]) -> u64 {
     let mut sum = Xxh3::with_seed(before);
     part.iter().for_each(|bytes| sum.update(bytes));
     sum.digest()
 }
 
-/// Writes a message to anything that takes bytes.
+/// Writes a message to any writer.
 pub struct Writer<W> {
     out: W,
     sum: u64,
@@ -58,7 +58,7 @@ pub struct Writer<W> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Begins a message.
+    /// Starts a message.
     ///
     /// # Errors
     /// [`Error::Io`]; [`Error::Unsupported`] for parameters longer than 16 MiB.
@@ -75,15 +75,15 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
-    /// Adds a frame.
+    /// Appends a frame.
     ///
     /// # Errors
     /// [`Error::Io`]; [`Error::Unsupported`] for a payload longer than 16 MiB.
     ///
     /// # Panics
-    /// If the tag is 0, the end's.
+    /// If the tag is 0, which is reserved for the end.
     pub fn frame(&mut self, tag: u8, payload: &[u8]) -> Result<(), Error> {
-        assert_ne!(tag, END, "a frame tagged as the end");
+        assert_ne!(tag, END, "tag 0 is reserved for the end of the message");
         self.frames += 1;
         self.part(vec![tag], payload)
     }
@@ -91,7 +91,7 @@ impl<W: Write> Writer<W> {
     fn part(&mut self, mut head: Vec<u8>, payload: &[u8]) -> Result<(), Error> {
         if payload.len() > LONGEST {
             return Err(Error::Unsupported {
-                what: "a part of a message longer than 16 MiB; take shorter notes",
+                what: "a part of a message longer than 16 MiB; shorten the notes",
             });
         }
         varint::put(&mut head, payload.len() as u64);
@@ -108,7 +108,7 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Ends the message, and says how many bytes it has.
+    /// Ends the message, and returns its size in bytes.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -122,16 +122,16 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// Reads a message from anything that gives bytes.
+/// Reads a message from any reader.
 #[derive(Debug)]
 pub struct Reader<R> {
     input: R,
     params: Vec<u8>,
     sum: u64,
     frames: u64,
-    /// How many bytes were read.
+    /// The number of bytes read.
     bytes: u64,
-    /// Where the part that is being read begins.
+    /// The offset of the part being read.
     start: u64,
 }
 
@@ -164,13 +164,13 @@ impl<R: Read> Reader<R> {
         }
         if magic != MAGIC {
             return Err(Error::WrongContent {
-                found: "something that is no message of ours",
+                found: "data that is not a Bloomgrove message",
                 wanted: wanted.name(),
             });
         }
-        // Before the sum: a later version may have another head.
+        // Before verifying the checksum: a later version may have another head.
         if rest[0] == 0 {
-            return Err(Error::message(0, "there is no version 0"));
+            return Err(Error::message(0, "version 0 does not exist"));
         }
         if rest[0] > VERSION {
             return Err(Error::Version {
@@ -192,13 +192,13 @@ impl<R: Read> Reader<R> {
         Ok(reader)
     }
 
-    /// The parameters in the head.
+    /// Returns the parameters in the head.
     pub fn params(&self) -> &[u8] {
         &self.params
     }
 
-    /// The next frame: its payload in `payload`, its tag returned. None at the end, once it is
-    /// certain that all of the message was read and nothing follows.
+    /// Reads the next frame into `payload` and returns its tag. Returns `None` at the end, once
+    /// it is certain that the whole message was read and nothing follows.
     ///
     /// # Errors
     /// [`Error::Message`]; [`Error::Io`].
@@ -222,41 +222,41 @@ impl<R: Read> Reader<R> {
         loop {
             match self.input.read(&mut more) {
                 Ok(0) => return Ok(None),
-                Ok(_) => return Err(self.damaged("there are bytes behind its end")),
+                Ok(_) => return Err(self.damaged("there are bytes after its end")),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(Error::io("reading")(error)),
             }
         }
     }
 
-    /// As [`next`](Self::next), where the message must have a frame of this tag.
+    /// Like [`next`](Self::next), if the next frame must have this tag.
     ///
     /// # Errors
     /// Also [`Error::Message`] for any other frame, and for the end.
     pub fn expect(&mut self, tag: u8, payload: &mut Vec<u8>) -> Result<(), Error> {
         match self.next(payload)? {
             Some(found) if found == tag => Ok(()),
-            _ => Err(self.damaged("another part was expected here")),
+            _ => Err(self.damaged("expected another part here")),
         }
     }
 
-    /// That nothing but the end follows.
+    /// Checks that nothing but the end follows.
     ///
     /// # Errors
     /// [`Error::Message`]; [`Error::Io`].
     pub fn finish(mut self) -> Result<(), Error> {
         match self.next(&mut Vec::new())? {
             None => Ok(()),
-            Some(_) => Err(self.damaged("its end was expected here")),
+            Some(_) => Err(self.damaged("expected the end of the message here")),
         }
     }
 
-    /// The error for what is wrong with the part that was read last.
+    /// Returns an error about the part that was read last.
     pub fn damaged(&self, what: &'static str) -> Error {
         Error::message(self.start, what)
     }
 
-    /// Says where, of an error found inside the part that was read last.
+    /// Adds the offset to an error found inside the part that was read last.
     pub fn locate(&self, error: Error) -> Error {
         match error {
             Error::Message { what, .. } => Error::message(self.start, what),
@@ -264,14 +264,14 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Length, payload and sum, behind a head that was read before.
+    /// Reads a length, payload and checksum, after a head that was already read.
     fn part(&mut self, mut head: Vec<u8>, payload: &mut Vec<u8>) -> Result<(), Error> {
         let len = self.number(&mut head)?;
         if len > LONGEST as u64 {
-            return Err(self.damaged("a part claims to be longer than any may be"));
+            return Err(self.damaged("the length of a part exceeds the limit"));
         }
         payload.clear();
-        // Grows with what arrives, not with what is announced.
+        // Grows with the bytes that arrive, not with the announced length.
         let read = self.input.by_ref().take(len).read_to_end(payload);
         read.map_err(Error::io("reading"))?;
         self.bytes += payload.len() as u64;
@@ -281,7 +281,7 @@ impl<R: Read> Reader<R> {
         self.check(&[&head, payload])
     }
 
-    /// Reads the sum of a part and compares it.
+    /// Reads the checksum of a part and verifies it.
     fn check(&mut self, part: &[&[u8]]) -> Result<(), Error> {
         self.sum = chained(self.sum, part);
         let mut sum = [0; 4];
@@ -292,7 +292,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// A number, whose bytes are also added to `head`.
+    /// Reads a number, and appends its bytes to `head`.
     fn number(&mut self, head: &mut Vec<u8>) -> Result<u64, Error> {
         let number = varint::read(|| {
             let byte = self.byte()?;
@@ -383,12 +383,12 @@ mod tests {
         }
         let longer = [&sample[..], &[0]].concat();
         let error = read(&longer, Kind::Tree).unwrap_err().to_string();
-        assert!(error.contains("behind its end"), "{error}");
+        assert!(error.contains("after its end"), "{error}");
     }
 
     #[test]
     fn parts_out_of_order_are_noticed() {
-        // Both frames have the same payload and sum to other values all the same.
+        // Frames of equal length, so that swapping them leaves only the chained checksums wrong.
         let bytes = written(Kind::Tree, b"", &[(1, b"ab"), (1, b"cd")]);
         let (head, frame) = (4 + 2 + 1 + 4, 1 + 1 + 2 + 4);
         let mut swapped = bytes.clone();
@@ -426,7 +426,7 @@ mod tests {
         assert_eq!(Kind::of_start(b"\x89GROVE\r\n"), None);
     }
 
-    /// A part that claims much and has little takes no more room than it has.
+    /// A part that announces much and contains little allocates only what it contains.
     #[test]
     fn claims_are_not_believed() {
         for len in [LONGEST as u64, LONGEST as u64 + 1, 1 << 60, u64::MAX] {

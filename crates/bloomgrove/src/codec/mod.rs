@@ -1,27 +1,29 @@
-//! Fewer bytes on the wire: filters compressed, and only what changed of them.
+//! Compression for the wire: compressed filters, and deltas between two versions.
 //!
 //! ```text
-//!   Filter --compress--> message --expand--> Filter          smaller where the fill is not a half
-//!   old, new --delta--> message --apply--> old becomes new   a few bits for each bit that changed
+//!   Filter --compress--> message --expand--> Filter          smaller unless the fill is about one half
+//!   old, new --delta--> message --apply--> old becomes new   a few bits per changed bit
 //! ```
 //!
-//! | file | holds |
+//! | file | contains |
 //! |---|---|
-//! | `filter`, `delta` | what the messages hold |
+//! | `filter`, `delta` | the contents of the messages |
 //! | `message` | frames with lengths and checksums |
-//! | `bits` | bits in frames, the best kind of code for each |
+//! | `bits` | bits in frames, with the best code for each |
 //! | `bytes`, `gaps` | the two codes |
-//! | `density` | how dense bits are, said or learned |
+//! | `density` | the density of bits, stated or learned |
 //! | `symbols` | arithmetic coding under tables |
-//! | `varint` | short spellings of small numbers |
+//! | `varint` | variable-length integers |
 //!
-//! Source: the paper's section 4.3, and Mitzenmacher, "Compressed Bloom filters" (its section 2.3).
-//! Where we differ is said in each file.
+//! Source: Fu and Biersack (BloomTree), section 4.3, and Mitzenmacher, "Compressed Bloom
+//! filters" (their section 2.3). Each file says where it differs.
 //!
-//! Cost: both ways one core does 50 MB a second and more of what is compressed, at any density; the size is within .5 %
-//! of the entropy at one set bit in a hundred and above (`bench-compare codec` prints both).
+//! Cost: in either direction, one core handles at least 50 MB of uncompressed bits per second,
+//! at any density. The size is within 0.5 % of the entropy if at least one bit in a hundred is
+//! set (`bench-compare codec` prints both).
 //!
-//! Not for: what is already half full at random. It stays as it is, plus some tens of bytes.
+//! Not for: filters that are already half full. They stay the same size, plus some tens of
+//! bytes.
 
 pub(crate) mod bits;
 mod bytes;

@@ -1,21 +1,23 @@
 //! Arithmetic coding of small alphabets: symbols under tables that may change at every step.
 //!
 //! ```text
-//!   counts  5 2 1      table  0 ......... a ..... b .. 65536      what each symbol is worth
-//!   symbols 0 0 1 0    each narrows the range to its part of it; the bytes name the last range
+//!   counts  5 2 1      table  0 ......... a ..... b .. 65536      the share of each symbol
+//!   symbols 0 0 1 0    each narrows the range to its share; the bytes identify the last range
 //! ```
 //!
-//! A symbol of probability p takes log2(1/p) bits, fractions included. First in, first out, so
-//! that the decoder can choose the table by what it has decoded.
+//! A symbol of probability p takes log2(1/p) bits, including fractions. Symbols are decoded in
+//! the order in which they were encoded, so the decoder can choose the table based on what it
+//! has decoded.
 //!
-//! Source: the paper's section 4.3 (arithmetic coding of a filter's bits). The range coder is
-//! that of the `constriction` crate, with a state of 64 bits and words of 32.
+//! Source: Fu and Biersack (BloomTree), section 4.3 (arithmetic coding of a filter's bits). The
+//! range coder is that of the `constriction` crate, with a 64-bit state and 32-bit words.
 //!
-//! Cost: one multiplication a symbol to encode, one division to decode. A table takes about eight
-//! bytes a symbol. Everything about a table is integer arithmetic: it is the same on every machine.
+//! Cost: one multiplication per symbol to encode, one division to decode. A table takes about
+//! eight bytes per symbol. Tables are computed in integer arithmetic only, so they are the same
+//! on every machine.
 //!
-//! The coder adds no checksum: bytes that were damaged decode to other symbols or to an error,
-//! never to a panic. `message` has the checksums.
+//! The coder adds no checksum: damaged bytes decode to other symbols or to an error, never to a
+//! panic. `message` has the checksums.
 
 use std::borrow::Borrow;
 use std::num::NonZeroU32;
@@ -29,24 +31,24 @@ use constriction::stream::{Decode, Encode};
 use super::varint;
 use crate::Error;
 
-/// What each symbol of an alphabet is worth, in parts of 65536.
+/// The share of each symbol of an alphabet, in units of 1/65536.
 pub type Table = Parts<16>;
 
-/// What each symbol of an alphabet is worth, in parts of 2^P.
+/// The share of each symbol of an alphabet, in units of 2^-P.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parts<const P: usize> {
-    /// Where the part of each symbol begins, and 2^P at the end.
+    /// The start of each symbol's interval, followed by 2^P.
     starts: Box<[u32]>,
-    /// For equal stretches of the range, the symbol at its first place: from there a search needs
-    /// an eighth of a step on average, whatever the table, because stretches are four times
-    /// as many as symbols.
+    /// For equal stretches of the range, the symbol at the start of the stretch. From there, a
+    /// search takes an eighth of a step on average, whatever the table, because there are four
+    /// times as many stretches as symbols.
     first: Box<[u8]>,
-    /// From a place to its stretch.
+    /// The shift that converts a place to its stretch.
     shift: u32,
 }
 
 impl<const P: usize> Parts<P> {
-    /// From the parts themselves, which sum to 2^P.
+    /// Creates a table from the shares themselves, which must sum to 2^P.
     fn new(parts: impl Iterator<Item = u32>) -> Self {
         let mut starts = vec![0];
         let mut sum = 0;
@@ -71,19 +73,20 @@ impl<const P: usize> Parts<P> {
         }
     }
 
-    /// The table under which symbols that occur as often as `weights` say take the fewest bits,
-    /// nearly. A symbol of weight 0 cannot be coded; if all are 0, the first alone can, for nothing.
+    /// Creates a nearly optimal table for symbols that occur in proportion to `weights`. A
+    /// symbol of weight 0 cannot be coded; if all weights are 0, only the first symbol can, and
+    /// it takes no bits.
     ///
     /// # Panics
-    /// For more than 256 symbols.
+    /// If there are more than 256 symbols.
     pub fn from_counts(weights: &[u64]) -> Self {
         assert!(weights.len() <= 256, "{} symbols", weights.len());
         let total: u128 = weights.iter().map(|&weight| u128::from(weight)).sum();
         if total == 0 {
             return Self::new([1 << P].into_iter());
         }
-        // One for every symbol that may occur, the rest by weight, and what rounding leaves to
-        // the heaviest, which it changes least.
+        // One unit for every symbol that may occur, the rest in proportion to weight, and the
+        // rounding remainder for the heaviest, which it changes least.
         let used = weights.iter().filter(|&&weight| weight > 0).count();
         let rest = (1u128 << P) - used as u128;
         let part = |weight: u64| match weight {
@@ -100,12 +103,12 @@ impl<const P: usize> Parts<P> {
         )
     }
 
-    /// How many symbols there are, those that cannot occur included.
+    /// Returns the number of symbols, including those that cannot occur.
     pub fn symbols(&self) -> usize {
         self.starts.len() - 1
     }
 
-    /// The part of a symbol, of 2^P.
+    /// Returns the share of a symbol, out of 2^P.
     pub fn part(&self, symbol: u8) -> u32 {
         let at = usize::from(symbol);
         match self.starts.get(at + 1) {
@@ -114,8 +117,8 @@ impl<const P: usize> Parts<P> {
         }
     }
 
-    /// Appends the table to `out`: the number of symbols and their parts, one to three bytes each;
-    /// what the last one has is the rest.
+    /// Appends the table to `out`: the number of symbols and their shares, one to three bytes
+    /// each; the share of the last symbol is the remainder.
     pub fn write(&self, out: &mut Vec<u8>) {
         varint::put(out, self.symbols() as u64);
         for pair in self.starts.windows(2).take(self.symbols() - 1) {
@@ -123,12 +126,12 @@ impl<const P: usize> Parts<P> {
         }
     }
 
-    /// Takes a table from the front of `bytes`.
+    /// Reads a table from the front of `bytes`.
     ///
     /// # Errors
-    /// [`Error::Message`] when there is none.
+    /// [`Error::Message`] if there is none.
     pub fn read(bytes: &mut &[u8]) -> Result<Self, Error> {
-        let wrong = || Error::message(0, "this is no table of symbols");
+        let wrong = || Error::message(0, "invalid table of symbols");
         let len = varint::take(bytes)?;
         if !(1..=256).contains(&len) {
             return Err(wrong());
@@ -167,7 +170,7 @@ impl<const P: usize> DecoderModel<P> for &Parts<P> {
     #[inline]
     fn quantile_function(&self, place: u32) -> (u8, u32, NonZeroU32) {
         let mut at = usize::from(self.first[(place >> self.shift) as usize]);
-        // Ends inside, as the last end is 2^P and `place` is less.
+        // This terminates within the table, because the last end is 2^P and `place` is less.
         while self.starts[at + 1] <= place {
             at += 1;
         }
@@ -177,33 +180,33 @@ impl<const P: usize> DecoderModel<P> for &Parts<P> {
     }
 }
 
-/// Symbols in, bytes out.
+/// Encodes symbols into bytes.
 #[derive(Default)]
 pub struct Encoder(RangeEncoder<u32, u64>);
 
 impl Encoder {
-    /// Adds a symbol.
+    /// Appends a symbol.
     ///
     /// # Panics
-    /// If the table gives it no part: it could not be decoded.
+    /// If the symbol has no share in the table: it could not be decoded.
     #[inline]
     pub fn put<const P: usize>(&mut self, symbol: u8, table: &Parts<P>) {
         let put = self.0.encode_symbol(symbol, table);
         assert!(put.is_ok(), "symbol {symbol} cannot occur in this table");
     }
 
-    /// The bytes; a multiple of four.
+    /// Returns the bytes; their number is a multiple of four.
     pub fn finish(self) -> Vec<u8> {
         let Ok(words) = self.0.into_compressed();
         words.iter().flat_map(|word| word.to_le_bytes()).collect()
     }
 }
 
-/// Bytes in, symbols out.
+/// Decodes symbols from bytes.
 pub struct Decoder<'a>(RangeDecoder<u32, u64, Bytes<'a>>);
 
 impl<'a> Decoder<'a> {
-    /// Reads what an [`Encoder`] wrote.
+    /// Creates a decoder for the output of an [`Encoder`].
     pub fn new(bytes: &'a [u8]) -> Self {
         let (words, rest) = bytes.as_chunks();
         let whole = rest.is_empty();
@@ -211,27 +214,28 @@ impl<'a> Decoder<'a> {
         Self(decoder)
     }
 
-    /// The next symbol. Behind the last one, and in damaged bytes, any symbol of the table.
+    /// Returns the next symbol. After the last one, and in damaged bytes, it can be any symbol
+    /// of the table.
     ///
     /// # Errors
-    /// [`Error::Message`] when the bytes stand for no symbol.
+    /// [`Error::Message`] if the bytes do not encode a symbol.
     #[inline]
     pub fn get<const P: usize>(&mut self, table: &Parts<P>) -> Result<u8, Error> {
         self.0
             .decode_symbol(table)
-            .map_err(|_| Error::message(0, "the coded bytes stand for no symbol"))
+            .map_err(|_| Error::message(0, "the coded bytes do not encode a symbol"))
     }
 
-    /// That the bytes end where the symbols do.
+    /// Checks that the bytes end where the symbols do.
     ///
     /// # Errors
-    /// [`Error::Message`] when bytes are left.
+    /// [`Error::Message`] if bytes are left over.
     pub fn finish(self) -> Result<(), Error> {
         let whole = self.0.maybe_exhausted();
         let (bytes, ..) = self.0.into_raw_parts();
         match whole && bytes.whole {
             true => Ok(()),
-            false => Err(Error::message(0, "there are bytes behind the last symbol")),
+            false => Err(Error::message(0, "there are bytes after the last symbol")),
         }
     }
 }
@@ -297,7 +301,7 @@ mod tests {
         Encoder::default().put(0, &Table::from_counts(&[0, 1]));
     }
 
-    /// Against the sum of log2(1/p), with tables that change at every symbol.
+    /// Compared with the sum of log2(1/p), with tables that change at every symbol.
     #[test]
     fn symbols_take_what_their_parts_are_worth() {
         let tables = [

@@ -1,4 +1,5 @@
-//! Bits in frames: every density, length and model, there and back; sizes against the entropy.
+//! Bits in frames: round trips of every density, length and model; sizes compared with the
+//! entropy.
 
 use proptest::prelude::*;
 
@@ -7,7 +8,7 @@ use crate::Error;
 
 const MODELS: [Model; 3] = [Model::Framed, Model::Static, Model::Adaptive];
 
-/// `bits` bits, each set with chance `p`; the same for the same seed.
+/// Returns `bits` bits, each set with probability `p`; the same seed gives the same bits.
 fn random_bits(bits: u64, p: f64, seed: u64) -> Vec<u64> {
     let mut state = seed;
     let mut words = vec![0; bits.div_ceil(64) as usize];
@@ -40,7 +41,7 @@ fn decode(framing: &Framing, frames: &[Vec<u8>], words: usize) -> Result<Vec<u64
     Ok(found)
 }
 
-/// Codes and decodes; the bytes it took.
+/// Encodes and decodes; returns the number of bytes.
 fn there_and_back(model: Model, bits: u64, words: &[u64]) -> usize {
     let framing = Framing::new(model, bits, crate::bits::count(words));
     let mut spelled = Vec::new();
@@ -65,7 +66,7 @@ fn every_length_and_density_comes_back() {
 }
 
 /// Densities that change from frame to frame and within one: every kind of frame in one stream,
-/// also where the model is wrong about it.
+/// including frames where the model is wrong.
 #[test]
 fn changing_densities_come_back() {
     let densities = [0.5, 0.0, 0.001, 1.0, 0.2, 0.999, 0.03, 0.5, 0.9];

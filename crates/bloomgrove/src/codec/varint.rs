@@ -1,12 +1,12 @@
-//! Whole numbers in as few bytes as they need: seven bits to a byte, lowest first, the highest bit
-//! set in all but the last (LEB128).
+//! Integers in as few bytes as they need: seven bits per byte, lowest first, with the highest
+//! bit set in all bytes but the last (LEB128).
 
 use crate::Error;
 
-/// The most bytes that a number takes.
+/// The maximum number of bytes per integer.
 pub const LONGEST: usize = 10;
 
-/// Appends a number.
+/// Appends an integer.
 pub fn put(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
@@ -15,17 +15,18 @@ pub fn put(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// A number from its bytes, one by one. One spelling for each: zeros at the end are refused.
+/// Reads an integer byte by byte. The encoding must be canonical: trailing zero groups are
+/// rejected.
 pub fn read(next: impl FnMut() -> Result<u8, Error>) -> Result<u64, Error> {
     decode(next, false)
 }
 
-/// Takes a number from the front of `bytes`.
+/// Reads an integer from the front of `bytes`.
 pub fn take(bytes: &mut &[u8]) -> Result<u64, Error> {
     decode(|| first(bytes), false)
 }
 
-/// Takes a number that others wrote, maybe with zeros at the end.
+/// Reads an integer written by other software, possibly with trailing zero groups.
 pub fn take_padded(bytes: &mut &[u8]) -> Result<u64, Error> {
     decode(|| first(bytes), true)
 }
@@ -50,7 +51,7 @@ fn decode(mut next: impl FnMut() -> Result<u8, Error>, padded: bool) -> Result<u
             return Ok(value);
         }
     }
-    Err(Error::message(0, "a number is not spelled as it should be"))
+    Err(Error::message(0, "a number is not in canonical form"))
 }
 
 #[cfg(test)]

@@ -1,12 +1,11 @@
 //! k functions `((a x + b) mod p) mod bits` of an integer.
 //!
-//! They can be turned round: given p prime, each value of the inner function
-//! has one x below p. Sampling uses that; the worked example of Spyropoulos
-//! (`x mod 10` and `(5x + 4) mod 10`) is written with them.
+//! They can be inverted: if p is prime, each value of the inner function has exactly one x
+//! below p. Sampling uses this. The worked example of Spyropoulos (`x mod 10` and `(5x + 4) mod
+//! 10`) uses such functions.
 //!
-//! They are weak hashes. With the inner modulus equal to the number of bits, x
-//! and x + bits fall on the same bits in *every* function; with p prime and
-//! above all keys, they do not.
+//! They are weak hashes. If the inner modulus equals the number of bits, x and x + bits map to
+//! the same bits in *every* function; if p is prime and above all keys, they do not.
 
 use std::sync::Arc;
 
@@ -21,24 +20,24 @@ pub struct Affine {
 }
 
 impl Affine {
-    /// Functions with the given `(a, b)`, one pair per hash, and inner modulus.
+    /// Creates functions with the given `(a, b)`, one pair per hash, and inner modulus.
     ///
-    /// For `(a x + b) mod bits` as printed in textbooks, give `bits` as modulus.
+    /// For `(a x + b) mod bits`, as in textbooks, pass `bits` as the modulus.
     ///
     /// # Errors
-    /// No pairs or too many, a zero modulus, or an `a` that the modulus divides
-    /// (its function would be the same for every key).
+    /// If there are no pairs or too many, the modulus is zero, or the modulus divides an `a`
+    /// (that function would be the same for every key).
     pub fn new(coefficients: &[(u64, u64)], modulus: u64) -> Result<Self, Error> {
         if modulus == 0 {
             return Err(Error::params("the affine modulus must be at least 1"));
         }
         if coefficients.is_empty() || coefficients.len() > MAX_HASHES as usize {
             return Err(Error::params(format!(
-                "{} pairs of affine coefficients; there must be 1 to {MAX_HASHES}",
+                "{} pairs of affine coefficients: there must be 1 to {MAX_HASHES}",
                 coefficients.len()
             )));
         }
-        // With modulus 1 every function is constant, and nothing else is possible.
+        // With modulus 1 every function is constant, and that is unavoidable.
         if let Some((a, _)) = coefficients
             .iter()
             .find(|(a, _)| modulus > 1 && a % modulus == 0)
@@ -54,17 +53,17 @@ impl Affine {
         })
     }
 
-    /// `hashes` functions with coefficients drawn from `seed`, modulo a prime
-    /// that should be above every key.
+    /// Creates `hashes` functions with coefficients derived from `seed`, modulo a prime that
+    /// should be above every key.
     ///
     /// # Errors
-    /// When `prime` is not one, or `hashes` is out of range.
+    /// If `prime` is not prime, or `hashes` is out of range.
     pub fn seeded(prime: u64, hashes: u32, seed: u64) -> Result<Self, Error> {
         if !prime::is_prime(prime) {
             return Err(Error::params(format!(
                 "the affine modulus {prime} is not prime{}",
                 prime::first_prime_from(prime)
-                    .map(|p| format!("; the next one is {p}"))
+                    .map(|p| format!("; the next prime is {p}"))
                     .unwrap_or_default()
             )));
         }
@@ -79,17 +78,17 @@ impl Affine {
         Self::new(&pairs, prime)
     }
 
-    /// The inner modulus p.
+    /// Returns the inner modulus p.
     pub fn modulus(&self) -> u64 {
         self.modulus
     }
 
-    /// The pairs `(a, b)`, one per hash.
+    /// Returns the pairs `(a, b)`, one per hash.
     pub fn coefficients(&self) -> &[(u64, u64)] {
         &self.coefficients
     }
 
-    /// The key as an integer modulo p: its bytes, of any number, read as one
+    /// Returns the key as an integer modulo p: its bytes, of any length, read as one
     /// little-endian integer. The empty key is 0.
     pub(crate) fn residue(&self, bytes: &[u8]) -> u64 {
         let p = u128::from(self.modulus);
@@ -111,13 +110,13 @@ impl Affine {
         value as u64
     }
 
-    /// Function `i` of a residue: `((a x + b) mod p) mod bits`.
+    /// Returns function `i` of a residue: `((a x + b) mod p) mod bits`.
     #[inline]
     #[doc(hidden)]
     pub fn position(&self, i: u32, residue: u64, bits: u64) -> u64 {
         let (a, b) = self.coefficients[i as usize];
         let sum = u128::from(a) * u128::from(residue) + u128::from(b);
-        // Small numbers are the usual case, and a 128-bit division costs ten times more.
+        // Small numbers are the common case, and a 128-bit division costs ten times more.
         let inner = match u64::try_from(sum) {
             Ok(small) => small % self.modulus,
             Err(_) => (sum % u128::from(self.modulus)) as u64,

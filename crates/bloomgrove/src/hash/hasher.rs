@@ -6,18 +6,18 @@ use xxhash_rust::xxh3::{xxh3_64_with_seed, xxh3_128_with_seed};
 
 use super::{Digest, Family, murmur3};
 
-/// Something that makes digests. The default family has its own type so that
-/// batch loops compile it in place; the others go through [`AnyHasher`], whose
-/// one predictable branch is small beside their own cost.
+/// A hash function from bytes to digests. The default family has a separate type so that batch
+/// loops inline it; the others go through [`AnyHasher`], whose one predictable branch costs
+/// little compared with the hash.
 pub trait Hasher: Copy {
-    /// The digest of these bytes.
+    /// Returns the digest of these bytes.
     fn digest(self, bytes: &[u8]) -> Digest;
 }
 
-/// XXH3 of 64 bits, the default family.
+/// XXH3 with 64 bits, the default family.
 #[derive(Clone, Copy)]
 pub struct Xxh3Hasher {
-    /// Of the parameters.
+    /// The seed of the parameters.
     pub seed: u64,
 }
 
@@ -28,7 +28,7 @@ impl Hasher for Xxh3Hasher {
     }
 }
 
-/// For keys that are XXH3 hashes already, as `u64`.
+/// A hasher for keys that are already XXH3 hashes, as `u64`.
 #[derive(Clone, Copy)]
 pub(crate) struct Hashed;
 
@@ -42,12 +42,12 @@ impl Hasher for Hashed {
     }
 }
 
-/// Any family but the affine.
+/// A hasher for any family except the affine one.
 #[derive(Clone, Copy)]
 pub struct AnyHasher<'a> {
-    /// Of the parameters.
+    /// The family of the parameters.
     pub family: &'a Family,
-    /// Of the parameters.
+    /// The seed of the parameters.
     pub seed: u64,
 }
 

@@ -1,18 +1,18 @@
-//! An affine function turned round: from a position back to the integers that fall on it.
+//! The inverse of an affine function: from a position back to the integers that map to it.
 //!
 //! ```text
 //!   x --(a x + b) mod p--> y --mod bits--> position
 //!
 //!   position --> y = position, position + bits, ...  below p
-//!            --> x = (y - b) / a  modulo p, and x + p, x + 2p, ... in the range asked for
+//!            --> x = (y - b) / a  modulo p, and x + p, x + 2p, ... in the requested range
 //! ```
 //!
-//! With p prime every y has one x modulo p. With any other modulus, a and p may share a
-//! factor g: then only every g-th y has an x, and it has g of them. That is handled, so that
-//! the functions of textbooks, `(a x + b) mod bits`, can be turned round too.
+//! If p is prime, every y has one x modulo p. With any other modulus, a and p may share a
+//! factor g: then only every g-th y has an x, and it has g of them. This case is handled, so
+//! the functions of textbooks, `(a x + b) mod bits`, can be inverted too.
 //!
-//! Source: Sengupta et al. (sampling), section 4 ("weakly invertible"). Cost: one multiplication
-//! modulo p for a position, then an addition for each y.
+//! Source: Sengupta et al. (sampling), section 4 ("weakly invertible"). Cost: one
+//! multiplication modulo p per position, then an addition per y.
 
 use std::ops::Range;
 
@@ -20,7 +20,7 @@ use rand::{Rng, RngExt};
 
 use super::Affine;
 
-/// One function of an [`Affine`] family, inverted.
+/// The inverse of one function of an [`Affine`] family.
 #[derive(Clone, Copy, Debug)]
 pub struct Inverse {
     bits: u64,
@@ -29,14 +29,15 @@ pub struct Inverse {
     shift: u64,
     /// The common factor of a and p.
     factor: u64,
-    /// p / factor: integers that differ by this fall on the same y.
+    /// p / factor: integers that differ by this map to the same y.
     period: u64,
     /// 1 / (a / factor) modulo the period.
     reciprocal: u64,
 }
 
 impl Inverse {
-    /// Function number `function` of a family, for a filter with `bits` bits.
+    /// Creates the inverse of function number `function` of a family, for a filter with `bits`
+    /// bits.
     ///
     /// # Panics
     /// If there is no such function.
@@ -54,7 +55,7 @@ impl Inverse {
         }
     }
 
-    /// Every integer of `within` that the function maps to `position`, in no particular
+    /// Returns every integer of `within` that the function maps to `position`, in no particular
     /// order.
     ///
     /// ```
@@ -70,12 +71,12 @@ impl Inverse {
         self.names_of(position, &within, 0..u64::MAX)
     }
 
-    /// How many integers there may be on a position.
+    /// Returns the maximum number of integers that map to a position.
     pub(crate) fn candidates(&self, within: &Range<u64>) -> u64 {
         self.values().saturating_mul(self.copies(within))
     }
 
-    /// A slice of the [`candidates`](Self::candidates) of a position: those that are there.
+    /// Returns the integers in a slice of the [`candidates`](Self::candidates) of a position.
     pub(crate) fn names_of(
         &self,
         position: u64,
@@ -83,11 +84,11 @@ impl Inverse {
         slice: Range<u64>,
     ) -> impl Iterator<Item = u64> + use<> {
         let (this, within) = (*self, within.clone());
-        // An empty range has no copies, and nothing in it.
+        // An empty range has no copies and contains nothing.
         let copies = this.copies(&within).max(1);
         let mut at = slice.start;
         std::iter::from_fn(move || {
-            // Each y, and of each all copies, one by one.
+            // Each y, and all copies of each, one by one.
             while at < slice.end {
                 let (value, copy) = (at / copies, at % copies);
                 let y = value
@@ -107,8 +108,8 @@ impl Inverse {
         })
     }
 
-    /// One of the integers of `within` on `position`, or nothing: every integer with the
-    /// same chance, whatever its position, if positions are tried with equal chances.
+    /// Draws an integer of `within` that maps to `position`, or nothing. If positions are tried
+    /// uniformly, every integer is equally likely, whatever its position.
     #[inline]
     pub(crate) fn draw(
         &self,
@@ -132,13 +133,13 @@ impl Inverse {
             .filter(|x| *x < within.end)
     }
 
-    /// How many integers [`draw`](Self::draw) chooses from for a position, those included that
-    /// turn out not to be there.
+    /// Returns the number of candidates that [`draw`](Self::draw) chooses from for a position,
+    /// including those that do not exist.
     pub(crate) fn looks(&self, within: &Range<u64>) -> f64 {
         self.values() as f64 * self.copies(within) as f64
     }
 
-    /// How many integers of `within` have the same y, at most.
+    /// Returns the maximum number of integers of `within` that have the same y.
     fn copies(&self, within: &Range<u64>) -> u64 {
         within
             .end
@@ -146,12 +147,12 @@ impl Inverse {
             .div_ceil(self.period)
     }
 
-    /// How many y fall on a position, at most.
+    /// Returns the maximum number of y that map to a position.
     fn values(&self) -> u64 {
         self.modulus.div_ceil(self.bits)
     }
 
-    /// The x modulo the period with value y.
+    /// Returns the x, modulo the period, that has value y.
     #[inline]
     fn residue(&self, y: u64) -> Option<u64> {
         let scaled = if y >= self.shift {
@@ -165,7 +166,7 @@ impl Inverse {
         Some(multiply(scaled / self.factor, self.reciprocal, self.period))
     }
 
-    /// The first integer from `start` on with this residue.
+    /// Returns the first integer, at or after `start`, with this residue.
     #[inline]
     fn first(&self, residue: u64, start: u64) -> Option<u64> {
         if start <= residue {
@@ -177,17 +178,17 @@ impl Inverse {
     }
 }
 
-/// a b modulo m.
+/// Returns a b modulo m.
 #[inline]
 fn multiply(a: u64, b: u64, modulus: u64) -> u64 {
-    // Small numbers are the usual case, and a 128-bit division costs ten times more.
+    // Small numbers are the common case, and a 128-bit division costs ten times more.
     match a.checked_mul(b) {
         Some(small) => small % modulus,
         None => (u128::from(a) * u128::from(b) % u128::from(modulus)) as u64,
     }
 }
 
-/// The greatest common divisor g of a and p, and the reciprocal of a/g modulo p/g, by
+/// Returns the greatest common divisor g of a and p, and the reciprocal of a/g modulo p/g, by
 /// Euclid's algorithm.
 fn reciprocal(a: u64, modulus: u64) -> (u64, u64) {
     let (mut old, mut new) = (i128::from(a), i128::from(modulus));
@@ -207,7 +208,8 @@ mod tests {
     use rand::SeedableRng;
     use rand::rngs::Xoshiro256PlusPlus;
 
-    /// Modulus prime, as printed, with common factors, below and above the bits, and 1.
+    /// Moduli that are prime, as in textbooks, with common factors, below and above the number
+    /// of bits, and 1.
     fn cases() -> Vec<(Affine, u64)> {
         let of = |pairs: &[(u64, u64)], modulus| Affine::new(pairs, modulus).unwrap();
         vec![

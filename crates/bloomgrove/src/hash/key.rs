@@ -1,11 +1,10 @@
-//! What can be a key: anything with one portable spelling in bytes.
+//! Keys: anything with one portable encoding in bytes.
 
 /// A key: bytes, text, or an integer as its little-endian bytes.
 ///
-/// `usize` is left out on purpose: its width is the machine's, and a filter must
-/// mean the same everywhere. Two types with the same bytes are the same key:
-/// `"a"`, `b"a"` and `97u8` are one, `5u32` and `5u64` are two (except to the
-/// affine family, which reads integers).
+/// `usize` is omitted on purpose: its width depends on the machine, and a filter must mean the
+/// same everywhere. Two values with the same bytes are the same key: `"a"`, `b"a"` and `97u8`
+/// are one key, `5u32` and `5u64` are two (except for the affine family, which reads integers).
 ///
 /// ```
 /// use bloomgrove::{Filter, Params};
@@ -18,7 +17,7 @@
 /// # Ok::<(), bloomgrove::Error>(())
 /// ```
 pub trait Key {
-    /// Calls `with` on the bytes that stand for this key.
+    /// Calls `with` on the bytes of this key.
     fn with_bytes<R>(&self, with: impl FnOnce(&[u8]) -> R) -> R;
 }
 
@@ -42,7 +41,7 @@ impl Key for [u8] {
 }
 
 impl<const N: usize> Key for [u8; N] {
-    // Apart from the slice, so that the hash is compiled for this one length.
+    // Separate from the slice implementation, so that the hash is compiled for this length.
     #[inline(always)]
     fn with_bytes<R>(&self, with: impl FnOnce(&[u8]) -> R) -> R {
         with(self)

@@ -1,25 +1,24 @@
-//! From a key to 128 bits, the same on every machine and in every version.
+//! Hashing: from a key to 128 bits, the same on every machine and in every version.
 //!
 //! ```text
 //!   key bytes --family + seed--> Digest { lo, hi } --derivation--> k positions
 //!   integers are their little-endian bytes        (see `positions`)
 //! ```
 //!
-//! Everything stored names its family and seed, so a filter written today is
-//! readable for ever; that is why nothing here goes through `std::hash::Hash`,
-//! whose output is not portable.
+//! Everything stored records its family and seed, so a filter written today stays readable.
+//! That is why nothing here goes through `std::hash::Hash`, whose output is not portable.
 //!
-//! Source: Spyropoulos (Bloom filters), sections 4 and 5; the affine family also serves
-//! the sampling paper, section 5.3.
+//! Source: Spyropoulos (Bloom filters), sections 4 and 5; the affine family is also that of
+//! Sengupta et al. (sampling), section 5.3.
 //!
 //! | file | contains |
 //! |---|---|
-//! | `key.rs` | what can be a key, and its bytes |
+//! | `key.rs` | keys and their bytes |
 //! | `mod.rs` | the families |
 //! | `hasher.rs` | their digests |
-//! | `murmur3.rs`, `affine.rs` | the two families no crate serves well |
+//! | `murmur3.rs`, `affine.rs` | the two families that no crate implements well |
 //! | `positions.rs` | from digest to positions: independent, Kirsch-Mitzenmacher, blocked, affine |
-//! | `invert.rs` | affine functions turned round |
+//! | `invert.rs` | inverses of affine functions |
 //! | `prime.rs` | primality, next prime |
 
 mod affine;
@@ -40,42 +39,44 @@ pub(crate) use positions::{Independent, KirschMitzenmacher, Start, slot};
 
 use std::fmt;
 
-/// The most hash functions a filter can have: enough for a rate of 2^-64, which
-/// is as low as the default hash can tell keys apart.
+/// The maximum number of hash functions in a filter: enough for a false-positive rate of 2^-64,
+/// the lowest at which the default hash can distinguish keys.
 pub const MAX_HASHES: u32 = 64;
 
-/// A hash family: how the bytes of a key become bits, the same on every machine and in every version.
+/// A hash family: how the bytes of a key become bits, the same on every machine and in every
+/// version.
 ///
 /// | family | digest | for |
 /// |---|---|---|
-/// | [`Family::Xxh3`] | 64 bits | the default: a nanosecond for a short key |
-/// | [`Family::Xxh3Wide`] | 128 bits | more items than 64 bits can tell apart at the asked rate |
-/// | [`Family::Murmur3`] | 128 bits | agreement with other systems and with the sampling paper |
-/// | [`Family::Md5`] | 128 bits | the same; slow |
-/// | [`Family::SipHash`] | 128 bits, keyed | keys chosen by someone who wants to hurt you |
-/// | [`Family::Affine`] | none: k functions of an integer | worked examples, and getting items back out |
+/// | [`Family::Xxh3`] | 64 bits | the default: one nanosecond per short key |
+/// | [`Family::Xxh3Wide`] | 128 bits | more items than 64 bits can distinguish at the desired rate |
+/// | [`Family::Murmur3`] | 128 bits | compatibility with other systems and with Sengupta et al. (sampling) |
+/// | [`Family::Md5`] | 128 bits | compatibility; slow |
+/// | [`Family::SipHash`] | 128 bits, keyed | keys chosen by an attacker |
+/// | [`Family::Affine`] | none: k functions of an integer | worked examples, and recovering items |
 #[derive(Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Family {
-    /// XXH3, 64 bits, frozen since its version 0.8.0.
+    /// XXH3 with 64 bits, frozen since its version 0.8.0.
     Xxh3,
-    /// XXH3, 128 bits.
+    /// XXH3 with 128 bits.
     Xxh3Wide,
-    /// MurmurHash3 x64 128. The seed may have 64 bits; below 2^32 it is the original's.
+    /// MurmurHash3 x64 128. The seed may have 64 bits; below 2^32 it is the seed of the
+    /// original.
     Murmur3,
-    /// MD5 of the key; with a seed other than 0, of the seed's 8 bytes and the key.
+    /// MD5 of the key; with a seed other than 0, of the seed's 8 bytes followed by the key.
     Md5,
-    /// SipHash-2-4 with 128 bits of output. Who does not know `key` cannot make
-    /// keys that collide; who can read the file can read `key`.
+    /// SipHash-2-4 with 128 bits of output. An attacker who does not know `key` cannot
+    /// construct keys that collide; anyone who can read the file can read `key`.
     SipHash {
-        /// The secret.
+        /// The secret key.
         key: [u8; 16],
     },
-    /// k functions `((a x + b) mod p) mod bits` of the key read as an integer.
+    /// k functions `((a x + b) mod p) mod bits` of the key, read as an integer.
     Affine(Affine),
 }
 
-/// Without the secret of SipHash, which would end up in logs.
+/// Omits the secret key of SipHash, which would otherwise end up in logs.
 impl fmt::Debug for Family {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -86,7 +87,7 @@ impl fmt::Debug for Family {
 }
 
 impl Family {
-    /// The name used on the command line and in messages.
+    /// Returns the name used on the command line and in messages.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Family::Xxh3 => "xxh3",
@@ -98,8 +99,8 @@ impl Family {
         }
     }
 
-    /// How many bits of a key's hash tell it from others: no family can tell more
-    /// keys apart than this. None for the affine family, where it depends on p.
+    /// Returns the number of bits in a key's hash, which limits how many keys a family can
+    /// distinguish. `None` for the affine family, where it depends on p.
     pub(crate) fn digest_bits(&self) -> Option<u32> {
         match self {
             Family::Xxh3 => Some(64),
@@ -111,12 +112,12 @@ impl Family {
 
 display_as_name!(Family);
 
-/// What a family makes of a key: 128 bits, from which all positions are derived.
+/// The digest of a key: 128 bits, from which all positions are derived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Digest {
-    /// The first 64 bits. Picks the line in the blocked layout.
+    /// The first 64 bits, which select the line in the blocked layout.
     pub lo: u64,
-    /// The second 64 bits. A family of 64 bits has `lo` multiplied here.
+    /// The second 64 bits. For a 64-bit family, `lo` multiplied.
     pub hi: u64,
 }
 

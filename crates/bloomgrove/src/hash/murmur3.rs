@@ -1,5 +1,5 @@
-//! MurmurHash3 x64 128, by Austin Appleby's public-domain definition. Written
-//! here because the crates that have it read through `io::Read` or are left alone.
+//! MurmurHash3 x64 128, after Austin Appleby's public-domain definition. Implemented here
+//! because the existing crates read through `io::Read` or are unmaintained.
 
 use super::remix;
 
@@ -14,8 +14,8 @@ fn scramble_2(k: u64) -> u64 {
     k.wrapping_mul(C2).rotate_left(33).wrapping_mul(C1)
 }
 
-/// The 128 bits, the first 64 lowest. The original's seed has 32 bits and fills
-/// both halves of the state; ours may have 64.
+/// Returns the 128 bits, the first 64 lowest. The original's seed has 32 bits and fills both
+/// halves of the state; ours may have 64.
 pub(super) fn x64_128(bytes: &[u8], seed: u64) -> u128 {
     let (mut h1, mut h2) = (seed, seed);
     let (blocks, tail) = bytes.as_chunks::<16>();
@@ -28,8 +28,8 @@ pub(super) fn x64_128(bytes: &[u8], seed: u64) -> u128 {
         h2 = h2.rotate_left(31).wrapping_add(h1);
         h2 = h2.wrapping_mul(5).wrapping_add(0x3849_5ab5);
     }
-    // The tail padded with zeros scrambles to the same as the original's switch:
-    // a half with no bytes scrambles to zero.
+    // A tail padded with zeros gives the same result as the original's switch: a half without
+    // bytes contributes zero.
     let mut last = [0; 16];
     last[..tail.len()].copy_from_slice(tail);
     let k = u128::from_le_bytes(last);

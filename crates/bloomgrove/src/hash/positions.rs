@@ -2,38 +2,37 @@
 //!
 //! ```text
 //!   Independent          position i = scale(x_i, bits), x_0 = lo,
-//!                        x_(i+1) = (x_i turned by 23 bits) + (hi | 1)
+//!                        x_(i+1) = (x_i rotated by 23 bits) + (hi | 1)
 //!   KirschMitzenmacher   position i = (lo + i * remix(hi)) mod bits
 //!   blocked layout       line = scale(lo, lines), bits in the line from hi
 //!   affine family        position i = ((a_i x + b_i) mod p) mod bits
 //! ```
 //!
-//! `scale(h, n)` is the upper half of `h * n`. The turn is what makes the first
-//! kind independent: without it, each key's positions would be a walk with one
-//! step width, as in the second kind. With it the rate of false positives is that
-//! of theory from about 1000 bits on (`bloomgrove hash derivation`). We tried a
-//! multiplication in place of the turn: no better, and slower.
+//! `scale(h, n)` is the upper half of `h * n`. The rotation makes the positions of the first
+//! kind independent: without it, each key's positions would have a constant stride, as in the
+//! second kind. With it, the false-positive rate matches theory from about 1000 bits on
+//! (`bloomgrove hash derivation`). We tried a multiplication instead of the rotation: no
+//! better, and slower.
 //!
-//! Kirsch and Mitzenmacher (Spyropoulos, section 4) save k - 2 hashes and
-//! lose nothing as bits grow, but a key whose `hi` falls on 0, or on a divisor
-//! that brings the walk back on itself, has fewer than k distinct bits:
-//! `bloomgrove hash derivation` measures how often. Here both cost about the
-//! same, since either derives from one digest.
+//! Kirsch and Mitzenmacher (Spyropoulos, section 4) save k - 2 hashes and lose nothing as bits
+//! grow, but a key whose `hi` maps to 0, or to a divisor that makes the walk revisit its
+//! positions, has fewer than k distinct bits: `bloomgrove hash derivation` measures how often.
+//! Here both cost about the same, since both derive from one digest.
 
 use super::{Digest, remix, scale};
 use crate::bits::{Slot, Walk};
 
-/// How k positions come from one digest.
+/// How k positions are derived from one digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Derivation {
-    /// Each position mixed anew: the default.
+    /// Each position is mixed anew; the default.
     Independent,
     /// Double hashing, `h1 + i * h2`.
     KirschMitzenmacher,
 }
 
 impl Derivation {
-    /// The name used on the command line and in messages.
+    /// Returns the name used on the command line and in messages.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Derivation::Independent => "independent",
@@ -44,17 +43,17 @@ impl Derivation {
 
 display_as_name!(Derivation);
 
-/// A walk through the standard layout that a digest starts.
+/// A walk through the standard layout that starts from a digest.
 pub trait Start: Walk {
-    /// The walk of a digest, below `bits`.
+    /// Returns the walk of a digest over positions below `bits`.
     fn start(digest: Digest, bits: u64) -> Self;
 }
 
-/// How far the hash is turned between two positions: the next one comes from
-/// bits that the last did not use, and 23 and 64 share no factor.
+/// How far the hash is rotated between two positions: the next one comes from bits that the
+/// last did not use, and 23 and 64 have no common factor.
 const TURN: u32 = 23;
 
-/// [`Derivation::Independent`], position by position.
+/// The walk of [`Derivation::Independent`].
 #[derive(Clone, Copy)]
 pub struct Independent {
     at: u64,
@@ -80,7 +79,7 @@ impl Walk for Independent {
     }
 }
 
-/// [`Derivation::KirschMitzenmacher`], position by position.
+/// The walk of [`Derivation::KirschMitzenmacher`].
 #[derive(Clone, Copy)]
 pub struct KirschMitzenmacher {
     at: u64,
@@ -102,7 +101,7 @@ impl Walk for KirschMitzenmacher {
     #[inline(always)]
     fn next(&mut self, bits: u64) -> u64 {
         let position = self.at;
-        // Both are below `bits`, so one subtraction is the remainder.
+        // Both are below `bits`, so one subtraction gives the remainder.
         self.at += self.step;
         if self.at >= bits {
             self.at -= bits;
@@ -111,7 +110,7 @@ impl Walk for KirschMitzenmacher {
     }
 }
 
-/// Which line a digest falls in, and the hash of its pattern there.
+/// Returns the line of a digest, and the hash of its pattern there.
 #[inline(always)]
 pub(crate) fn slot(digest: Digest, lines: u64) -> Slot {
     Slot {

@@ -1,7 +1,7 @@
-//! Primes of up to 64 bits, for the affine family and for sizing by a prime.
+//! Primes of up to 64 bits, for the affine family and for prime sizes.
 
-/// Is `n` prime? Exact: these twelve bases decide Miller and Rabin's test for
-/// every n below 2^64.
+/// Returns whether `n` is prime. Exact: with these twelve bases, the Miller-Rabin test is
+/// deterministic for every n below 2^64.
 pub(crate) fn is_prime(n: u64) -> bool {
     const BASES: [u64; 12] = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37];
     if n < 2 {
@@ -26,7 +26,7 @@ pub(crate) fn is_prime(n: u64) -> bool {
     })
 }
 
-/// The first prime that is at least `n`; None above the largest of 64 bits.
+/// Returns the first prime that is at least `n`, or `None` above the largest 64-bit prime.
 pub fn first_prime_from(n: u64) -> Option<u64> {
     (n..=u64::MAX).find(|&candidate| is_prime(candidate))
 }

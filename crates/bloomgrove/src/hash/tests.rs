@@ -1,5 +1,5 @@
-//! Known answers: from each family's own publication, and computed with other
-//! implementations (python's xxhash 3, mmh3 5 and hashlib).
+//! Known answers: from the publication of each family, and computed with other implementations
+//! (Python's xxhash 3, mmh3 5 and hashlib).
 
 use super::*;
 use crate::Params;
@@ -8,7 +8,7 @@ fn digest(family: &Family, seed: u64, bytes: &[u8]) -> Digest {
     AnyHasher { family, seed }.digest(bytes)
 }
 
-/// Bytes 3, 10, 17, ...: what the tables below were computed over.
+/// Bytes 3, 10, 17, ...: the input of the tables below.
 fn message(len: usize) -> Vec<u8> {
     (0..len).map(|i| (i * 7 + 3) as u8).collect()
 }
@@ -100,7 +100,7 @@ fn md5_gives_the_known_answers() {
         known.hi.to_le_bytes(),
         [0x52, 0x5a, 0x2f, 0x31, 0xaa, 0xf1, 0x61, 0xd0]
     );
-    // A seed goes in front of the key, as eight little-endian bytes.
+    // The seed precedes the key, as eight little-endian bytes.
     let seeded = digest(&Family::Md5, 0x0065_6761_7373_656d, b" digest");
     let plain = digest(&Family::Md5, 0, b"message\0 digest");
     assert_eq!(seeded, plain);

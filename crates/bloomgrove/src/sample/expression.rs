@@ -268,10 +268,8 @@ impl<'t> Parser<'t> {
                     false => Err(self.error(at, "this ( is not closed")),
                 }
             }
-            Token::Sign(sign) => {
-                Err(self.error(at, format!("expected a filter name before this {sign}")))
-            }
-            Token::End => Err(self.error(at, "expected a filter name at the end")),
+            Token::Sign(sign) => Err(self.error(at, format!("expected a name before this {sign}"))),
+            Token::End => Err(self.error(at, "expected a name at the end")),
         }
     }
 }
@@ -331,19 +329,13 @@ mod tests {
     fn errors_name_the_place() {
         for (text, part) in [
             ("", "the expression is empty"),
-            ("a &", "character 4: expected a filter name at the end"),
-            (
-                "a & & b",
-                "character 5: expected a filter name before this &",
-            ),
+            ("a &", "character 4: expected a name at the end"),
+            ("a & & b", "character 5: expected a name before this &"),
             ("(a | b", "character 1: this ( is not closed"),
             ("a)", "character 2: this ) has no matching ("),
             ("(a) b", "character 5: expected & or |"),
             ("a & \"b", "character 5: this \" is not closed"),
-            (
-                "göl & )",
-                "character 7: expected a filter name before this )",
-            ),
+            ("göl & )", "character 7: expected a name before this )"),
         ] {
             assert!(shown(text).contains(part), "{text}: {}", shown(text));
         }
