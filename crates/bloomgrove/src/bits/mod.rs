@@ -243,7 +243,7 @@ pub fn prefetch(words: &[u64], index: usize) {
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         // SAFETY: a prefetch is a hint; it never faults, whatever the address,
-        // and `wrapping_add` makes no claim that the address is in bounds.
+        // and `wrapping_add` does not require the address to be in bounds.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(words.as_ptr().wrapping_add(index).cast()) }
     }
     #[cfg(not(target_arch = "x86_64"))]

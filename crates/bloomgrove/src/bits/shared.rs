@@ -36,9 +36,9 @@ impl SharedWords {
     }
 
     fn atomics(&self) -> &[AtomicU64] {
-        // SAFETY: `address` points at `len` initialised, aligned words that `owner`
+        // SAFETY: `address` points at `len` initialized, aligned words that `owner`
         // keeps alive and in place (moving a `Vec` or a map moves no heap memory);
-        // nothing makes a reference to them as plain words while `self` lives; and
+        // no reference to them as plain words is created while `self` exists; and
         // `AtomicU64` has the layout of `u64`.
         unsafe { std::slice::from_raw_parts(self.address.cast::<AtomicU64>(), self.len) }
     }

@@ -74,7 +74,7 @@ impl Words {
         Ok(copy)
     }
 
-    /// The address of the first word, for [`super::SharedWords`].
+    /// Returns the address of the first word, for [`super::SharedWords`].
     pub(super) fn address(&mut self) -> *mut u64 {
         match &mut self.memory {
             Memory::Small { words, start } => words[*start..].as_mut_ptr(),
@@ -91,7 +91,7 @@ impl AsRef<[u64]> for Words {
             Memory::Large(map) => map.as_ptr().cast(),
         };
         // SAFETY: in both cases, `first` is aligned to 64 bytes and followed by at least `len`
-        // initialised words (`zeroed` rounds up); the borrow is that of `self`.
+        // initialized words (`zeroed` rounds up); the borrow is that of `self`.
         unsafe { std::slice::from_raw_parts(first, self.len) }
     }
 }

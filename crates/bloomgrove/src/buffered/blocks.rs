@@ -82,7 +82,7 @@ impl Block {
 struct Open {
     chunk: Chunk,
     at: usize,
-    /// For [`Blocks::memo`].
+    /// The number that [`Blocks::memo`] returns.
     memo: u64,
 }
 

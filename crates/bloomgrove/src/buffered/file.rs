@@ -137,8 +137,8 @@ impl PageFile {
         self.store.is_direct()
     }
 
-    /// Returns the newer intact state. For readers: the phase says if the file is being
-    /// changed.
+    /// Returns the newer intact state, for readers: while another process has the file locked,
+    /// the phase says that it is being built.
     pub(super) fn current_state(&self) -> Result<State, Error> {
         let mut state = self.read_state().map_err(Error::in_file(&self.path))?;
         if state.phase == Phase::Interrupted && self.store.is_locked() {

@@ -42,7 +42,7 @@ pub(super) enum Sector {
     Whole,
     /// All zero: never written.
     Blank,
-    /// Neither.
+    /// Neither of the above.
     Damaged,
 }
 

@@ -12,15 +12,15 @@
 //! inserted and a few other names, and nothing distinguishes the two. The proportion is known
 //! in advance ([`Estimate::accuracy`]).
 //!
-//! | You have | Use |
+//! | For | Use |
 //! |---|---|
 //! | a range of integers, a list of integers, or texts | [`Namespace`] |
-//! | many filters over the same names | a [`NameIndex`], built once |
+//! | many filters over the same names | [`NameIndex`], built once |
 //! | one filter, or an expression of filters | [`Query`] |
-//! | (to draw a few members) | [`Sampler`] |
-//! | (to list all members) | [`Reconstruction`] |
+//! | drawing a few members | [`Sampler`] |
+//! | listing all members | [`Reconstruction`] |
 //!
-//! Both are exact: every member is equally likely to be drawn, and no member is left out. A
+//! The last two are exact: every member is equally likely to be drawn, and no member is left out. A
 //! planner picks the cheapest way to find members ([`Plan`]): with an index, by inverting the
 //! hash, or by testing every name.
 //!

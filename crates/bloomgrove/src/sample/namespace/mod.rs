@@ -96,7 +96,7 @@ pub enum Form {
 #[derive(Debug)]
 pub struct Namespace {
     spelling: Spelling,
-    /// The range of integers that may be added later.
+    /// The range that all integers must be in, including those added later.
     bounds: Option<Range<u64>>,
     parts: Vec<Part>,
     /// The rank of each part's first name, followed by the total number of names.
