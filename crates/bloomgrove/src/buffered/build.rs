@@ -276,7 +276,7 @@ impl Builder {
         Ok(())
     }
 
-    /// Syncs and finishes the file, which then accepts no more keys. Returns the figures of the
+    /// Syncs and finishes the file, which then accepts no more keys. Returns the statistics of the
     /// session.
     ///
     /// # Errors

@@ -87,7 +87,7 @@ impl Geometry {
     }
 }
 
-/// Figures on the work of a session so far.
+/// Statistics of a session so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Figures {

@@ -122,7 +122,7 @@ impl<S: FnMut(u64, bool)> Prober<S> {
         })
     }
 
-    /// Returns the figures of the session.
+    /// Returns the statistics of the session.
     pub(super) fn figures(&self) -> Figures {
         self.engine.figures()
     }
@@ -284,7 +284,7 @@ impl<S: FnMut(u64, bool)> Prober<S> {
         self.engine.flush(&mut |block| answer(block, bytes, sink))
     }
 
-    /// Answers everything submitted, and returns the figures of the session.
+    /// Answers everything submitted, and returns the statistics of the session.
     ///
     /// # Errors
     /// As for [`submit`](Self::submit).

@@ -211,7 +211,7 @@ impl ProbeQueue {
         }
     }
 
-    /// Returns the figures so far.
+    /// Returns the statistics so far.
     pub fn figures(&self) -> Figures {
         self.shared.lock().figures
     }

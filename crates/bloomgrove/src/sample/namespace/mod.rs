@@ -111,7 +111,8 @@ impl Namespace {
     pub fn range(names: Range<u64>) -> Result<Self, Error> {
         if names.is_empty() {
             return Err(Error::namespace(format!(
-                "{}..{} contains no integers; the end is exclusive and must be greater than the start",
+                "{}..{} contains no integers; the end is exclusive and must be greater than the \
+                 start",
                 names.start, names.end
             )));
         }
@@ -361,8 +362,8 @@ impl Namespace {
     pub(in crate::sample) fn check_family(&self, params: &Params) -> Result<(), Error> {
         match (params.family(), self.spelling) {
             (Family::Affine(_), Spelling::Text | Spelling::Decimal) => Err(Error::namespace(
-                "the filter uses affine functions, which hash integers only, but these names are texts; \
-                 pass a range or a list of integers",
+                "the filter uses affine functions, which hash integers only, but these names are \
+                 texts; pass a range or a list of integers",
             )),
             _ => Ok(()),
         }
