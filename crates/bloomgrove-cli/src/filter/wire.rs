@@ -283,7 +283,7 @@ fn refuse_inputs(output: &Path, inputs: &[&PathBuf]) -> Result<()> {
     for input in inputs {
         if fs::canonicalize(input).is_ok_and(|input| input == target) {
             bail!(
-                "{}: the output would overwrite this input; name another file",
+                "{}: this input would be overwritten; name another output",
                 output.display()
             );
         }

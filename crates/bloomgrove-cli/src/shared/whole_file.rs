@@ -80,7 +80,7 @@ impl WholeFile {
             (Err(error), Form::Lines { .. })
                 if matches!(error.kind(), Error::WouldReplace { found: None, .. }) =>
             {
-                let what = "this file is not empty, and would be lost";
+                let what = "this file is not empty, and would be overwritten";
                 bail!(
                     "{}: {what}; name another, or pass --replace to overwrite it",
                     path.display()
