@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Everything that must hold before a change lands: format, lints, all tests (library,
-# command line, README, rival benchmark, the page in a browser) and the documentation's links.
+# Everything that must hold before a change lands: format, lints, documentation, all tests (library, command line,
+# guide, rival benchmark), the API and the page in a browser.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -10,28 +10,32 @@ if cargo fmt --version >/dev/null 2>&1; then
 fi
 if cargo clippy --version >/dev/null 2>&1; then
     cargo clippy --workspace --all-targets --all-features -- -D warnings
-    # As it is built without the server; everything else is checked already.
+    # The tool without its server; everything else is checked already.
     cargo clippy --workspace --bin bloomgrove -- -D warnings
 fi
-# The whole workspace here too: its features are those that clippy has checked dependencies with.
-RUSTDOCFLAGS="-D warnings" cargo doc --workspace --all-features --no-deps --quiet
-python3 tests/public_items.py
-cargo test --workspace --all-features
+# Documents the whole workspace, from what clippy has compiled.
+RUSTDOCFLAGS="-D warnings" python3 tests/public_items.py
 
-# Both use the program that the tests have built, and mostly wait: for a server and for a browser.
+cargo test --workspace --all-features --no-run
+
+# These two mostly wait, for a server and for a browser, so they run beside the other tests.
 program=$(tests/program.sh)
-log=$(mktemp)
-tests/api/run.sh "$program" >"$log" 2>&1 &
+logs=$(mktemp -d)
+tests/api/run.sh "$program" >"$logs/api" 2>&1 &
 api=$!
-trap 'kill "$api" 2>/dev/null || true; rm -f "$log"' EXIT
-page=passed
-tests/browser/run.sh "$program" || page=failed
-if wait "$api"; then
-    api_result=passed
-    tail -n 8 "$log"
-else
-    api_result=failed
-    cat "$log"
-fi
-echo "the page in a browser: $page; the API: $api_result"
-[ "$page$api_result" = passedpassed ]
+tests/browser/run.sh "$program" >"$logs/page" 2>&1 &
+page=$!
+trap 'kill "$api" "$page" 2>/dev/null || true; rm -rf "$logs"' EXIT
+
+result=0
+cargo test --workspace --all-features || result=1
+for name in api page; do
+    if wait "${!name}"; then
+        tail -n 8 "$logs/$name"
+    else
+        cat "$logs/$name"
+        echo "the tests of the $name failed"
+        result=1
+    fi
+done
+exit "$result"

@@ -15,7 +15,8 @@ MOST = 350
 
 # Pages of what is gone would stay.
 shutil.rmtree(PAGES, ignore_errors=True)
-subprocess.run(["cargo", "doc", "-p", "bloomgrove", "--no-deps", "--quiet"], check=True)
+# All of the workspace, since what the linter has compiled serves here again.
+subprocess.run(["cargo", "doc", "--workspace", "--all-features", "--no-deps", "--quiet"], check=True)
 links = re.findall(r'<li><a href="([^"]+)">', (PAGES / "all.html").read_text())
 links = [link for link in links if not link.startswith("raw/")]
 items = {str(Path(link).parent): [] for link in links if "/" in link}
