@@ -1,8 +1,8 @@
-//! Inserting into large filters: batches so large that they are sorted by where they go first,
-//! against small ones that go straight to memory.
+//! Inserting into large filters: batches large enough to be sorted by position first, against
+//! small ones that are written to memory directly.
 //!
-//! Each size of batch in turn, in every round, into a filter of its own that has been filled
-//! before; the best round of each counts.
+//! Each batch size takes its turn in every round, with a filter that was filled
+//! beforehand; the best round of each counts.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -15,16 +15,16 @@ const KEYS: u64 = 1 << 24;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Megabytes of the filter
+    /// The size of the filter, in megabytes
     #[arg(long, default_values_t = [64, 128, 512])]
     size: Vec<u64>,
-    /// Bits of each key
+    /// The number of bits per key
     #[arg(long, default_values_t = [3, 7])]
     hashes: Vec<u32>,
-    /// Keys of a large batch
+    /// The number of keys in a large batch
     #[arg(long, default_values_t = [1 << 20, 1 << 22, 1 << 24])]
     batch: Vec<usize>,
-    /// Rounds; the best of them counts
+    /// The number of rounds; the best counts
     #[arg(long, default_value_t = 3)]
     rounds: usize,
 }
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Error> {
         args.rounds
     );
     println!(
-        "| MB | hashes | keys in a batch | ns / key | batches of {SMALL}, ns / key | times as fast |"
+        "| MB | hashes | keys per batch | ns / key | batches of {SMALL}, ns / key | speedup |"
     );
     println!("|---|---|---|---|---|---|");
     for (&size, &hashes) in args

@@ -1,11 +1,10 @@
-//! A filter on disk with a little memory against filters in memory, single random reads and a
+//! A filter on disk with little memory against filters in memory, single random reads and a
 //! memory map.
 //!
-//! As the paper's Table 2: 50 million keys are built in and 50 million asked for, half of them
+//! As in the paper's Table 2, 50 million keys are inserted and 50 million queried, half of them
 //! present; the buffered filter has 256 MB on disk, the plain one 128 MB of memory and three
-//! hashes. Each contender in turn, in every round; the best round of each counts. Answers are
-//! checked. Resident memory is the peak during build and probe, less what the process had when it
-//! began.
+//! hashes. Each contender takes its turn in every round; the best round of each counts. Answers are
+//! checked. Resident memory is the peak during build and probe, minus that of the process before.
 
 use std::hint::black_box;
 use std::path::Path;
@@ -16,50 +15,51 @@ use bloomgrove::{Error, Filter, Layout, MappedFilter, Params};
 use experiments::memory::{begin_anew, forget, resident};
 use serde_json::{Value, json};
 
-/// Keys made at a time: enough for batches, and small beside any budget.
+/// Keys generated at a time: enough for batches, and small compared with any budget.
 const CHUNK: u64 = 4096;
-/// How long the contenders that ask key by key may take, in seconds.
+/// How long the contenders that query one key at a time may take, in seconds.
 const PATIENCE: f64 = 2.0;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Keys built in, and keys asked for
+    /// The number of keys to insert, and of keys to query
     #[arg(long, default_value_t = 50_000_000)]
     keys: u64,
-    /// Megabytes of the buffered filter on disk
+    /// The size of the buffered filter on disk, in megabytes
     #[arg(long, default_value_t = 256)]
     size: u64,
-    /// Megabytes of the plain filter in memory
+    /// The size of the plain filter in memory, in megabytes
     #[arg(long, default_value_t = 128)]
     plain: u64,
-    /// Megabytes of memory for buffers; several are several contenders
+    /// The memory for buffers, in megabytes; may be given several times, for several contenders
     #[arg(long, default_values_t = [32, 64])]
     memory: Vec<u64>,
-    /// Kilobytes of a page; several are several contenders
+    /// The size of a page, in kilobytes; may be given several times, for several contenders
     #[arg(long, default_values_t = [512])]
     page: Vec<u64>,
-    /// Bytes of each key that wait in memory
+    /// The bytes of memory per waiting key
     #[arg(long, default_value_t = 4)]
     entry: u32,
-    /// Bits of each key in the buffered filter
+    /// The number of bits per key in the buffered filter
     #[arg(long, default_value_t = 8)]
     hashes: u32,
-    /// Threads that work on pages
+    /// The number of threads that work on pages
     #[arg(long, default_value_t = 3)]
     workers: usize,
-    /// Also flush as the paper does, and in sweeps
+    /// Also flush as in the paper, and in sweeps
     #[arg(long)]
     strategies: bool,
-    /// Ordinary I/O instead of direct
+    /// Use ordinary I/O instead of direct I/O
     #[arg(long)]
     cached: bool,
-    /// The folder for the filter's file
+    /// The directory for the filter's file
     #[arg(long, default_value = ".")]
-    folder: std::path::PathBuf,
-    /// Milliseconds that a probe may wait: time the request queue with each of these instead
+    directory: std::path::PathBuf,
+    /// Time the request queue instead, with each of these limits on how long a probe may wait, in
+    /// milliseconds
     #[arg(long)]
     t_max: Vec<u64>,
-    /// Rounds; the best of them counts
+    /// The number of rounds; the best counts
     #[arg(long, default_value_t = 3)]
     rounds: usize,
     /// Print JSON instead of tables
@@ -94,7 +94,7 @@ impl Row {
         }
     }
 
-    /// Of the first round: later, what others have left free may still be resident.
+    /// Of the first round: later, memory that other contenders freed may still be resident.
     fn note_resident(&mut self) {
         if self.resident == 0.0 {
             self.resident = resident().unwrap_or_default();
@@ -107,13 +107,13 @@ impl Row {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Error> {
-    let path = args.folder.join("bench-buffered.grove");
+    let path = args.directory.join("bench-buffered.grove");
     if !args.t_max.is_empty() {
         return waiting(args, &path);
     }
-    let plain_path = args.folder.join("bench-plain.grove");
+    let plain_path = args.directory.join("bench-plain.grove");
     let mut rows = vec![
-        Row::new(format!("plain, {} MB, k = 3, key by key", args.plain)),
+        Row::new(format!("plain, {} MB, k = 3, one key at a time", args.plain)),
         Row::new(format!("plain, {} MB, k = 3, batches", args.plain)),
     ];
     let mut contenders = Vec::new();
@@ -167,8 +167,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Error> {
     Ok(())
 }
 
-/// The paper's Figure 3: how long probes wait, by `t_max`. Whoever asks goes as fast as the
-/// queue lets.
+/// The paper's Figure 3: how long probes wait, by `t_max`. Probes are sent as fast as the queue
+/// accepts them.
 fn waiting(args: &Args, path: &Path) -> Result<(), Error> {
     let (memory, page) = (args.memory[0], args.page[0]);
     let geometry = Geometry::builder(args.size << 20, args.hashes)
@@ -189,7 +189,7 @@ fn waiting(args: &Args, path: &Path) -> Result<(), Error> {
         crate::machine()
     );
     println!(
-        "| t_max ms | queue ms: mean, p99 | block ms: mean, p99, max | total ms: mean, p99 | page ms: mean, slowest | blocks late, of all | million probes / s |"
+        "| t_max ms | queue ms: mean, p99 | block ms: mean, p99, max | total ms: mean, p99 | page ms: mean, slowest | late blocks, all blocks | million probes / s |"
     );
     println!("|---|---|---|---|---|---|---|");
     for t_max in args.t_max.iter().map(Some).chain([None]) {
@@ -204,7 +204,7 @@ fn waiting(args: &Args, path: &Path) -> Result<(), Error> {
             asked += CHUNK;
             answered += queue.receive(Duration::ZERO)?.len();
         }
-        // What still waits would make a long `t_max` look slow.
+        // Probes that still wait would make a long `t_max` look slow.
         let rate = answered as f64 / start.elapsed().as_secs_f64() / 1e6;
         queue.close()?;
         let (times, figures) = (queue.latencies(), queue.figures());
@@ -245,7 +245,7 @@ fn report(args: &Args, rows: &[Row]) {
         return;
     }
     println!(
-        "\n### {} keys built in, {} asked for ({}; best of {} interleaved rounds)\n",
+        "\n### {} keys inserted, {} queried ({}; best of {} interleaved rounds)\n",
         args.keys,
         args.keys,
         crate::machine(),
@@ -281,7 +281,7 @@ fn chunks(
     Ok(())
 }
 
-/// Half of the keys asked for are present.
+/// Half of the queried keys are present.
 fn fpr(args: &Args, yes: u64) -> f64 {
     let present = args.keys - args.keys / 2;
     assert!(yes >= present, "a key was lost");
@@ -357,8 +357,8 @@ fn plain(args: &Args, batches: bool, row: &mut Row) -> Result<(), Error> {
     Ok(())
 }
 
-/// Asks key by key, for as long as patience lasts, and reckons up to all keys. Nothing is
-/// built this way: the build counts as zero.
+/// Queries one key at a time until the time limit, and extrapolates to all keys. Nothing is built
+/// this way, so the build time is zero.
 fn one_by_one(args: &Args, path: &Path, row: &mut Row) -> Result<(), Error> {
     let filter = buffered::Filter::open_with(path, true)?;
     let start = Instant::now();
@@ -374,7 +374,7 @@ fn one_by_one(args: &Args, path: &Path, row: &mut Row) -> Result<(), Error> {
     Ok(())
 }
 
-/// The same for a plain filter in a memory map that nothing has been read of yet.
+/// The same for a plain filter in a cold memory map.
 fn map(args: &Args, path: &Path, row: &mut Row) -> Result<(), Error> {
     let params = Params::builder(args.size << 23, 8)
         .layout(Layout::Blocked)

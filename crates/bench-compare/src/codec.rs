@@ -1,8 +1,8 @@
-//! Compressing bits: size against entropy and speed each way, by density and model, beside
-//! general compressors on the same bytes; then whole filters, and deltas.
+//! Compressing bits: size compared with entropy, and speed of compressing and expanding, by density
+//! and model, compared with general compressors on the same bytes; then whole filters, and deltas.
 //!
-//! Each contender in turn, in every round; the best round of each counts. The slow ones run in the
-//! first round only.
+//! Each contender takes its turn in every round; the best round of each counts. The slow ones run in
+//! the first round only.
 
 use std::hint::black_box;
 use std::io::{Read, Write};
@@ -17,16 +17,16 @@ use rand::{Rng, SeedableRng};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Bits that are coded
+    /// The number of bits to code
     #[arg(long, default_value_t = 100_000_000)]
     bits: u64,
-    /// Shares of set bits
+    /// The shares of set bits
     #[arg(long, default_values_t = [0.0001, 0.001, 0.01, 0.03, 0.05, 0.1, 0.2, 0.3, 0.45, 0.5, 0.7, 0.9, 0.99])]
     density: Vec<f64>,
-    /// Keys in the filters
+    /// The number of keys in the filters
     #[arg(long, default_value_t = 1_000_000)]
     items: u64,
-    /// Rounds; the best of them counts
+    /// The number of rounds; the best counts
     #[arg(long, default_value_t = 5)]
     rounds: usize,
     /// Leave out zstd 19 and gzip 6
@@ -37,12 +37,12 @@ pub(crate) struct Args {
     bits_only: bool,
 }
 
-/// One way to compress, and what it came to.
+/// A compression method, and its results.
 struct Contender {
     name: &'static str,
     code: Code,
     bytes: usize,
-    /// Best seconds there and back.
+    /// Best seconds for compressing and for expanding.
     best: [f64; 2],
 }
 
@@ -64,23 +64,23 @@ impl Code {
         match self {
             Code::Ours(model) => {
                 let done = compress_with(filter, model, &Notes::new(), &mut out);
-                done.expect("memory takes all");
+                done.expect("writing to memory cannot fail");
             }
             Code::Zstd(level) => {
                 let plain: Vec<u8> = plain().collect();
-                out = zstd::bulk::compress(&plain, level).expect("memory takes all");
+                out = zstd::bulk::compress(&plain, level).expect("writing to memory cannot fail");
             }
             Code::Gzip => {
                 let plain: Vec<u8> = plain().collect();
                 let mut gzip = flate2::write::GzEncoder::new(out, flate2::Compression::new(6));
-                gzip.write_all(&plain).expect("memory takes all");
-                out = gzip.finish().expect("memory takes all");
+                gzip.write_all(&plain).expect("writing to memory cannot fail");
+                out = gzip.finish().expect("writing to memory cannot fail");
             }
         }
         out
     }
 
-    /// Decompresses, and says whether the same came out.
+    /// Decompresses, and returns whether the result is the same.
     fn expand(self, coded: &[u8], filter: &Filter) -> bool {
         let len = filter.words().len() * 8;
         let plain = match self {
@@ -130,7 +130,7 @@ fn race(filter: &Filter, args: &Args) -> Vec<Contender> {
             let start = Instant::now();
             let same = contender.code.expand(&coded, filter);
             let back = start.elapsed().as_secs_f64();
-            assert!(same, "{} lost something", contender.name);
+            assert!(same, "{} does not round-trip", contender.name);
             contender.bytes = coded.len();
             contender.best[0] = contender.best[0].min(there);
             contender.best[1] = contender.best[1].min(back);
@@ -139,7 +139,7 @@ fn race(filter: &Filter, args: &Args) -> Vec<Contender> {
     contenders
 }
 
-/// The bytes that Shannon allows for the bits of a filter.
+/// The entropy of the bits of a filter, in bytes.
 fn entropy(filter: &Filter) -> f64 {
     let bits = filter.params().bits() as f64;
     let ones = filter.count_ones() as f64;
@@ -169,13 +169,13 @@ fn row(first: &str, filter: &Filter, contender: &Contender) {
 
 pub(crate) fn run(args: &Args) -> Result<(), Error> {
     println!(
-        "\n### {} bits, one core ({}; best of {} interleaved rounds, of zstd 19 and gzip one)\n",
+        "\n### {} bits, one core ({}; best of {} interleaved rounds; one round for zstd 19 and gzip)\n",
         args.bits,
         crate::machine(),
         args.rounds
     );
     println!(
-        "| set | coded by | bytes | % of plain | % over entropy | MB/s of plain, there / back |"
+        "| density | coder | bytes | % of original | % over entropy | MB/s of original, compress / expand |"
     );
     println!("|---|---|---|---|---|---|");
     for &density in &args.density {
@@ -203,20 +203,20 @@ fn random(bits: u64, density: f64) -> Result<Filter, Error> {
     Filter::from_words(Params::builder(bits, 1).build()?, words)
 }
 
-/// Filters of about the same rate: the best one, and ever fewer hashes with ever more bits.
+/// Filters of about the same rate: the smallest one, and others with fewer hashes and more bits.
 fn filters(args: &Args) -> Result<(), Error> {
     println!(
-        "\n### Filters of {} keys, false positives 1 %\n",
+        "\n### Filters of {} keys, false-positive rate 1 %\n",
         args.items
     );
     println!(
-        "| filter | coded by | bytes | % of plain | % over entropy | MB/s of plain, there / back | bits / key before | after |"
+        "| filter | coder | bytes | % of original | % over entropy | MB/s of original, compress / expand | bits / key before | after |"
     );
     println!("|---|---|---|---|---|---|---|---|");
     let items = args.items as f64;
     let keys: Vec<u64> = (0..args.items).collect();
     let with_hashes = |hashes: u32| {
-        // (1 - e^(-k n / m))^k = .01
+        // (1 - e^(-k n / m))^k = 0.01
         let fill = 0.01f64.powf(1.0 / f64::from(hashes));
         let bits = -f64::from(hashes) * items / (1.0 - fill).ln();
         Params::builder(bits.ceil() as u64, hashes).build()
@@ -252,14 +252,14 @@ fn filters(args: &Args) -> Result<(), Error> {
     Ok(())
 }
 
-/// What more keys cost, sent as a delta.
+/// The cost of more keys, sent as a delta.
 fn deltas(args: &Args) -> Result<(), Error> {
     println!(
-        "\n### Deltas of a filter for {} keys at 1 %, nine tenths of them there before\n",
+        "\n### Deltas of a filter for {} keys at 1 %, with nine tenths of them inserted before\n",
         args.items
     );
     println!(
-        "| new keys | bits changed | bytes of the delta | % over entropy | bits / new key | bytes of the whole | MB/s of the whole, there / back |"
+        "| new keys | bits changed | bytes of the delta | % over entropy | bits / new key | bytes of the filter | MB/s of the filter, compress / apply |"
     );
     println!("|---|---|---|---|---|---|---|");
     let old_keys: Vec<u64> = (0..args.items / 10 * 9).collect();
@@ -279,7 +279,7 @@ fn deltas(args: &Args) -> Result<(), Error> {
             let start = Instant::now();
             codec::apply(&mut there, &message[..])?;
             best[1] = best[1].min(start.elapsed().as_secs_f64());
-            assert!(there == now, "a delta lost something");
+            assert!(there == now, "a delta does not round-trip");
         }
         let changed: Vec<u64> = old
             .words()

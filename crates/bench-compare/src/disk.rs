@@ -1,14 +1,14 @@
-//! How pages are best brought from the disk and back: by threads that wait, or by a ring of
-//! requests that one thread tends (`io_uring`).
+//! The fastest way to read pages from disk and write them back: threads that wait, or a ring of
+//! requests that one thread serves (`io_uring`).
 //!
 //! ```text
-//!   threads   N of them, each: read a page, change it, write it, the next
-//!   ring      one thread: D pages under way; whichever has been read is changed and written
+//!   threads   N threads, each: read a page, change it, write it, continue with the next
+//!   ring      one thread with D pages in flight; a page that has been read is changed and written
 //! ```
 //!
-//! Pages are visited in random order, past the system's cache. Between reading and writing
-//! as much is done with a page as a buffered filter does: a bit is set in each of some
-//! thousand lines. Every way in turn, in each round; the best round of each counts.
+//! Pages are visited in random order, bypassing the system's cache. Between reading and writing, a
+//! page gets as much work as in a buffered filter: a bit is set in each of some thousand lines.
+//! Every method takes its turn in each round; the best round of each counts.
 
 use std::fs::File;
 use std::io;
@@ -24,24 +24,24 @@ use rustix::fs::OFlags;
 
 use crate::rivals::scatter;
 
-/// Direct I/O wants memory, offsets and lengths at multiples of this.
+/// Direct I/O requires memory, offsets and lengths at multiples of this.
 const ALIGN: usize = 4096;
-/// A line is changed for so many bytes of a page: about what 32 MB of buffers bring to a
-/// filter of 256 MB.
+/// One line is changed per this many bytes of a page: about as many as 32 MB of buffers change in
+/// a filter of 256 MB.
 const BYTES_PER_KEY: usize = 17;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Megabytes of the file
+    /// The size of the file, in megabytes
     #[arg(long, default_value_t = 1024)]
     size: usize,
-    /// Kilobytes of a page
+    /// The size of a page, in kilobytes
     #[arg(long, default_values_t = [4, 512, 2048])]
     page: Vec<usize>,
-    /// The folder for the file
+    /// The directory for the file
     #[arg(long, default_value = ".")]
-    folder: PathBuf,
-    /// Rounds; the best of them counts
+    directory: PathBuf,
+    /// The number of rounds; the best counts
     #[arg(long, default_value_t = 5)]
     rounds: usize,
 }
@@ -64,7 +64,7 @@ const WAYS: [Way; 8] = [
 ];
 
 pub(crate) fn run(args: &Args) -> Result<(), Error> {
-    let path = args.folder.join("bench-disk.bin");
+    let path = args.directory.join("bench-disk.bin");
     let result = measure(args, &path);
     let _ = std::fs::remove_file(&path);
     result.map_err(|source| Error::Io {
@@ -91,7 +91,7 @@ fn measure(args: &Args, path: &Path) -> io::Result<()> {
         crate::machine(),
         args.rounds
     );
-    println!("| page KB | way | read: pages / s | MB / s | changed: pages / s | MB / s |");
+    println!("| page KB | method | read: pages / s | MB / s | changed: pages / s | MB / s |");
     println!("|---|---|---|---|---|---|");
     for &kilobytes in &args.page {
         let page = kilobytes << 10;
@@ -120,7 +120,7 @@ fn measure(args: &Args, path: &Path) -> io::Result<()> {
         for (way, rates) in WAYS.iter().zip(rates) {
             let name = match way {
                 Way::Threads(count) => format!("{count} threads"),
-                Way::Ring(depth) => format!("ring, {depth} under way"),
+                Way::Ring(depth) => format!("ring, {depth} in flight"),
             };
             let megabytes = |rate: f64| rate * kilobytes as f64 / 1024.0;
             let [read, changed] = rates;
@@ -134,7 +134,7 @@ fn measure(args: &Args, path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Pages to be visited, each once, in random order.
+/// The pages to visit, each once, in random order.
 struct Job<'f> {
     file: &'f File,
     page: usize,
@@ -145,7 +145,7 @@ struct Job<'f> {
 
 impl Job<'_> {
     fn offset(&self, visit: usize) -> u64 {
-        // Odd steps visit each page of a power of two once, and of others nearly so.
+        // Odd steps visit each page once if their number is a power of two, and nearly so if not.
         let page = (visit as u64).wrapping_mul(scatter(self.visits as u64) | 1) % self.all as u64;
         page * self.page as u64
     }
@@ -190,7 +190,7 @@ impl Job<'_> {
             .collect();
         let result = self.tend(&mut ring, &mut slots);
         if result.is_err() {
-            // The system may still be writing into them.
+            // The system may still be writing to them.
             std::mem::forget(slots);
         }
         result
@@ -211,7 +211,7 @@ impl Job<'_> {
                 .collect();
             for (slot, result) in ends {
                 if result != self.page as i32 {
-                    return Err(io::Error::other(format!("a request ended with {result}")));
+                    return Err(io::Error::other(format!("a request failed with {result}")));
                 }
                 let at = slot as usize;
                 let (memory, visit, written) = &mut slots[at];
@@ -234,7 +234,7 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// Asks for the next step of a slot: reading its page, or writing it.
+    /// Submits the next step of a slot: reading its page, or writing it.
     #[allow(unsafe_code)]
     fn push(
         &self,
@@ -249,11 +249,11 @@ impl Job<'_> {
             true => opcode::Write::new(fd, bytes, len).offset(at).build(),
         };
         let entry = entry.user_data(slot as u64);
-        // SAFETY: the slot's memory lives, unmoved and untouched, until its completion has been
-        // taken: `tend` touches a slot only then, and ends with requests under way only by an
-        // error, upon which `by_ring` never frees the slots.
+        // SAFETY: the slot's memory stays alive, unmoved and untouched, until its completion has been
+        // received: `tend` touches a slot only then, and returns with requests in flight only on an
+        // error, after which `by_ring` never frees the slots.
         let pushed = unsafe { ring.submission().push(&entry) };
-        pushed.map_err(|_| io::Error::other("more requests than the ring has room for"))
+        pushed.map_err(|_| io::Error::other("more requests than the ring can take"))
     }
 }
 

@@ -1,9 +1,9 @@
-//! Which of N sets hold a key: the layouts against one another, against the faithful tree,
-//! against a scan of our filters and of fastbloom's.
+//! Which of N sets contain a key: the layouts against each other, against the faithful tree,
+//! and against a scan of our filters and of fastbloom's.
 //!
-//! Sets are those of Table 1 of the Bloofi paper (100,992 bits, 7 hashes; 100 items, or as
-//! many as make the density). Every contender is asked in turn, in every round, with keys
-//! that none was asked before; the best round of each counts.
+//! The sets are those of Table 1 of the Bloofi paper (100,992 bits, 7 hashes; 100 items, or as
+//! many as the density requires). Every contender takes its turn in every round, with keys that
+//! were not queried before; the best round of each counts.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -25,16 +25,16 @@ const TURN: f64 = 50e6;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Numbers of sets
+    /// The numbers of sets
     #[arg(long, value_delimiter = ',', default_values_t = [1_000, 10_000, 100_000])]
     sets: Vec<u64>,
-    /// Percent of bits set; above .7 only up to 10,000 sets
+    /// The percentage of bits set; above 1, only up to 10,000 sets are measured
     #[arg(long, value_delimiter = ',', default_values_t = [0.69, 7.0, 30.0, 50.0])]
     density: Vec<f64>,
-    /// Rounds; the best of them counts
+    /// The number of rounds; the best counts
     #[arg(long, default_value_t = 15)]
     rounds: usize,
-    /// Keys of a turn, unless they take too long
+    /// The number of keys per turn, unless they take too long
     #[arg(long, default_value_t = 20_000)]
     keys: u64,
     /// Print JSON instead of tables
@@ -42,11 +42,11 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Those that are asked, in the order of the tables.
+/// The contenders, in the order of the tables.
 enum Contender {
     /// The search as the paper prints it.
     Tree(Box<Bloofi>),
-    /// Of the contender before: the search that asks the memory ahead.
+    /// The tree of the previous contender, with the search that prefetches.
     TreeAhead,
     Fastbloom(Vec<BloomFilter>),
     One(Index),
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Error> {
             if density > 1.0 && sets > 10_000 {
                 continue;
             }
-            // (1 - 1/m)^(k n) of the bits stay clear.
+            // (1 - 1/m)^(k n) of the bits remain clear.
             let items = (-(BITS as f64) / f64::from(HASHES) * (1.0 - density / 100.0).ln()).round();
             let (rows, real) = race(sets, items as u64, args)?;
             let params = Params::builder(BITS, HASHES).build()?;
@@ -142,7 +142,7 @@ fn race(sets: u64, items: u64, args: &Args) -> Result<(Vec<Row>, f64), Error> {
         })
         .collect();
     let mut counter = 0;
-    // What is slow is asked for fewer keys.
+    // Slow contenders are queried for fewer keys.
     let mut counts = vec![20; contenders.len()];
     for round in 0..=args.rounds {
         for i in 0..contenders.len() {
@@ -188,7 +188,7 @@ impl Contender {
     }
 }
 
-/// Asks contender `i` for all keys; how many sets were named.
+/// Queries contender `i` for all keys; returns how many sets were found.
 fn ask(contenders: &[(String, Contender)], i: usize, keys: &[u64]) -> usize {
     match &contenders[i].1 {
         Contender::Tree(tree) => ask_tree(tree, keys, Bloofi::find_matches),
@@ -274,7 +274,7 @@ fn verdict(chosen: Shape, rows: &[Row]) -> String {
         of(chosen, many)[absent] / best.into_iter().fold(f64::INFINITY, f64::min)
     };
     format!(
-        "The planner takes {}: {:.2} / {:.2} times the best for one key (present / absent), \
+        "The planner chooses {}: {:.2} / {:.2} times the best for one key (present / absent), \
          {:.2} / {:.2} for many.",
         chosen,
         over(false, 0),

@@ -1,21 +1,22 @@
-//! Bloomgrove against rival crates and its own baselines: ratios, taken interleaved in one
+//! Bloomgrove against other crates and its own baselines: ratios, measured interleaved in one
 //! run.
 //!
 //! * `filters`: `{1e6, 1e8} u64, 1e6 text` x `insert, hit, miss` x every contender of
 //!   [`rivals`]. All are built for a false-positive rate of 1 %.
-//! * `batches`: inserting into `64, 128, 512` MB, many keys at once and very many ([`batches`]).
-//! * `index`: `1e3, 1e4, 1e5` sets x densities `.7, 7, 30, 50 %` x `present, absent` keys,
-//!   one at a time and many x every layout ([`index`]).
-//! * `sample`: `1e6, 1e7` names, `100, 1000, 10,000` items x every way to draw members and to
-//!   list them ([`sample`]).
+//! * `batches`: inserting into filters of `64, 128, 512` MB, in large and in small batches ([`batches`]).
+//! * `index`: `1e3, 1e4, 1e5` sets x densities `0.7, 7, 30, 50 %` x `present, absent` keys,
+//!   one at a time and in batches x every layout ([`index`]).
+//! * `sample`: `1e6, 1e7` names, `100, 1000, 10,000` items x every method of drawing members and
+//!   of listing them ([`sample`]).
 //! * `buffered`: a filter on disk with `32, 64` MB of memory against filters in memory, single
 //!   random reads and a memory map ([`buffered`]).
-//! * `tree`: BloomTrees against a standard filter, with one thread and several, to the wire and back ([`tree`]).
+//! * `tree`: BloomTrees against a standard filter, with one thread and several, compressed and
+//!   expanded ([`tree`]).
 //! * `disk`: pages of `4, 512, 2048` KB read and changed by threads and by a ring of requests
 //!   ([`disk`]).
-//! * `server`: a server with `1e3, 1e4, 1e5` sets, asked over HTTP while deltas arrive ([`server`]).
+//! * `server`: a server with `1e3, 1e4, 1e5` sets, queried over HTTP while deltas arrive ([`server`]).
 //! * `load`: a server under an open-loop load, with one hostile client ([`load`]).
-//! * `codec`: bits of 13 densities, filters and deltas, compressed, beside zstd and gzip ([`codec`]).
+//! * `codec`: bits of 13 densities, filters and deltas, compressed, compared with zstd and gzip ([`codec`]).
 
 mod batches;
 mod buffered;
@@ -36,30 +37,30 @@ use serde_json::json;
 
 use race::{MEASURES, Row, Setup};
 
-/// Bloomgrove against rival crates and its own baselines, interleaved in one run.
+/// Compare Bloomgrove with other crates and its own baselines, interleaved in one run.
 #[derive(Parser)]
 enum Args {
-    /// Single filters against rival crates
+    /// Single filters against other crates
     Filters(Filters),
-    /// Batches so large that they are sorted first against small ones
+    /// Batches large enough to be sorted first against small ones
     Batches(batches::Args),
-    /// Layouts of an index against one another, the tree, and a scan
+    /// Layouts of an index against each other, the tree, and a scan
     Index(index::Args),
-    /// Ways to draw members of a filter and to list them
+    /// Methods of drawing the members of a filter and of listing them
     Sample(sample::Args),
     /// A filter on disk against filters in memory
     Buffered(buffered::Args),
-    /// BloomTrees: speed, threads, the wire
+    /// BloomTrees: speed, threads, compression
     Tree(tree::Args),
     /// Threads that wait for the disk against a ring of requests
     Disk(disk::Args),
     /// Compressed bits, filters and deltas: size against entropy, and speed
     Codec(codec::Args),
-    /// A server under load: keys a second, waiting times, processor time
+    /// A server under load: keys per second, latencies, processor time
     Server(server::Args),
     /// A server under an open-loop load, with one hostile client
     Load(load::Args),
-    /// The server that is loaded
+    /// The server under load
     #[command(hide = true)]
     ServeForLoad(server::ServeArgs),
 }
@@ -72,7 +73,7 @@ struct Filters {
     /// Print JSON instead of tables
     #[arg(long)]
     json: bool,
-    /// Rounds; the best of them counts
+    /// The number of rounds; the best counts
     #[arg(long, default_value_t = 41)]
     rounds: usize,
 }
@@ -149,7 +150,7 @@ fn print(setup: &Setup, keys: &str, rows: &[Row]) {
         setup.rounds
     );
     println!(
-        "| filter | bits/key | FPR % | ns/key {0} | times as fast as FB, {0} | as FB*, {0} |",
+        "| filter | bits/key | FPR % | ns/key {0} | speedup over FB, {0} | over FB*, {0} |",
         MEASURES.join(" / ")
     );
     println!("|---|---|---|---|---|---|");
@@ -157,7 +158,7 @@ fn print(setup: &Setup, keys: &str, rows: &[Row]) {
         let three =
             |values: [f64; 3], digits: usize| values.map(|v| format!("{v:.digits$}")).join(" / ");
         let bits = match row.bits_per_key {
-            0.0 => "not told".into(),
+            0.0 => "unknown".into(),
             bits => format!("{bits:.2}"),
         };
         println!(

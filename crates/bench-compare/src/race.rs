@@ -1,12 +1,12 @@
-//! The race: every contender in turn, in every round, so that a noisy moment
-//! hits all alike; the best round of each counts.
+//! The race: every contender takes its turn in every round, so that noise affects all of
+//! them; the best round of each counts.
 
 use std::hint::black_box;
 use std::time::Instant;
 
 use crate::rivals::{self, BenchKey, Entry, FB, FB_GROUP};
 
-/// What is measured of each contender, in this order.
+/// What is measured for each contender, in this order.
 pub(crate) const MEASURES: [&str; 3] = ["insert", "hit", "miss"];
 
 /// Absent keys are made from counters that no present key uses.
@@ -23,9 +23,9 @@ pub(crate) struct Row {
     pub(crate) name: &'static str,
     pub(crate) bits_per_key: f64,
     pub(crate) fpr: f64,
-    /// Nanoseconds a key, best round.
+    /// Nanoseconds per key, best round.
     pub(crate) nanos: [f64; 3],
-    /// How many times faster than FB, and than FB* (the best fastbloom of each measure).
+    /// The speedup over FB, and over FB* (the best fastbloom for each measure).
     pub(crate) over_fb: [f64; 3],
     pub(crate) over_best_fb: [f64; 3],
 }
@@ -58,7 +58,7 @@ pub(crate) fn run<K: BenchKey>(setup: &Setup) -> Vec<Row> {
         .collect()
 }
 
-/// Runs `each` on all entries, beginning with another one each round.
+/// Runs `each` on all entries, beginning with a different one in each round.
 fn in_turn<K>(round: usize, entries: &mut [Entry<K>], mut each: impl FnMut(usize, &mut Entry<K>)) {
     let len = entries.len();
     for i in 0..len {
@@ -73,8 +73,8 @@ fn timed(count: usize, work: impl FnOnce()) -> f64 {
     start.elapsed().as_nanos() as f64 / count as f64
 }
 
-/// Small: whole builds, several times. Large: one build, in chunks, the best
-/// chunk counting, all of them hitting memory that is already touched.
+/// Small: whole builds, several times. Large: one build, in chunks; the best chunk
+/// counts, and all chunks use memory that has been touched before.
 fn insert<K: BenchKey>(setup: &Setup, entries: &mut [Entry<K>], nanos: &mut [[f64; 3]]) {
     let chunk = setup.items.min(1_000_000);
     let builds = if setup.items <= chunk {
@@ -119,7 +119,7 @@ fn query<K: BenchKey>(setup: &Setup, entries: &mut [Entry<K>], nanos: &mut [[f64
         in_turn(round, entries, |i, entry| {
             let filter = &mut entry.contender;
             if small {
-                // In-cache figures: bring this filter back in before the clock runs.
+                // In-cache figures: bring this filter back into the cache before timing.
                 black_box(filter.count(&absent));
             }
             let mut found = 0;
@@ -128,7 +128,7 @@ fn query<K: BenchKey>(setup: &Setup, entries: &mut [Entry<K>], nanos: &mut [[f64
             let miss = timed(setup.queries, || found = filter.count(black_box(&absent)));
             assert!(
                 black_box(found) < setup.queries / 20,
-                "{} is no filter",
+                "{} accepts too many absent keys",
                 entry.name
             );
             nanos[i][1] = nanos[i][1].min(hit);

@@ -1,14 +1,14 @@
-//! Every contender behind one face, ours and theirs.
+//! One interface to all contenders, ours and other crates'.
 
 use std::hash::{BuildHasher, Hash};
 
 use bloomgrove::{Family, Filter, Layout, tune};
 use xorf::Filter as _;
 
-/// The rate every contender is built for.
+/// The false-positive rate that every contender is built for.
 pub(crate) const TARGET: f64 = 0.01;
 
-/// A key as each rival wants it.
+/// A key in the form that each crate requires.
 pub(crate) trait BenchKey: Copy + bloomgrove::Key + Hash + 'static {
     fn make(i: u64) -> Self;
     fn xxh3(&self) -> u64;
@@ -104,9 +104,9 @@ pub(crate) trait Contender<K> {
     /// How many of `keys` it accepts.
     fn count(&mut self, keys: &[K]) -> usize;
     fn bits(&self) -> u64;
-    /// A static filter is built here, from the keys inserted before.
+    /// Builds a static filter, from the keys inserted before.
     fn finish(&mut self) {}
-    /// Built in one go only: its insert time counts the whole build.
+    /// Whether it is built in one step, so that its insert time is that of the whole build.
     fn is_static(&self) -> bool {
         false
     }
@@ -175,7 +175,7 @@ pub(crate) fn all<K: BenchKey>(items: usize) -> Vec<Entry<K>> {
         entry("parquet Sbbf", Box::new(Parquet::new(items))),
         entry(
             "sbbf-rs-safe + xxh3",
-            // 11 bits a key is the least whole number with which it reaches 1 %.
+            // 11 bits per key is the smallest integer with which it reaches 1 %.
             Box::new(SplitBlock(sbbf_rs_safe::Filter::new(11, items))),
         ),
         entry("xorf BinaryFuse8 + xxh3", Box::<Fuse>::default()),
@@ -216,7 +216,7 @@ impl<K: BenchKey, S: BuildHasher> Contender<K> for Fast<S> {
     }
 }
 
-/// fastbloom fed with hashes made by `F`, a closure and so compiled in place.
+/// fastbloom with hashes computed by `F`, a closure, which is inlined.
 struct FastHashed<F>(fastbloom::BloomFilter, F);
 impl<K: BenchKey, F: Fn(&K) -> u64> Contender<K> for FastHashed<F> {
     fn clear(&mut self) {
@@ -269,7 +269,7 @@ impl<K: BenchKey> Contender<K> for Growable {
         keys.iter().filter(|key| self.0.contains(*key)).count()
     }
     fn bits(&self) -> u64 {
-        // It does not tell.
+        // It does not report its size.
         0
     }
 }

@@ -1,7 +1,7 @@
-//! BloomTrees: against a standard filter of the same rate, with one thread and with several, and on
-//! their way to the wire and back.
+//! BloomTrees: against a standard filter of the same rate, with one thread and with several, and
+//! compressed and expanded.
 //!
-//! Every contender in turn, in every round; the best round of each counts.
+//! Every contender takes its turn in every round; the best round of each counts.
 
 use std::hint::black_box;
 use std::num::NonZero;
@@ -12,13 +12,13 @@ use bloomgrove_trees::bloom_tree::{BloomTree, Coding, TreeShape};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Keys of each tree
+    /// The number of keys in each tree
     #[arg(long, default_value_t = 1_000_000)]
     items: u64,
-    /// Threads, besides one
+    /// The number of threads to compare with one
     #[arg(long, default_value_t = 2)]
     threads: usize,
-    /// Rounds; the best of them counts
+    /// The number of rounds; the best counts
     #[arg(long, default_value_t = 5)]
     rounds: usize,
 }
@@ -49,14 +49,14 @@ fn built(shape: TreeShape, keys: &[u64]) -> Result<BloomTree, Error> {
     Ok(tree)
 }
 
-/// The seconds of one run.
+/// The time of one run, in seconds.
 fn timed<T>(work: impl FnOnce() -> T) -> f64 {
     let start = Instant::now();
     black_box(work());
     start.elapsed().as_secs_f64()
 }
 
-/// The best round of each of several kinds of work, done in turn.
+/// The best round of each of several tasks, run in turn.
 fn race<const N: usize>(rounds: usize, mut round: impl FnMut() -> [f64; N]) -> [f64; N] {
     let mut best = [f64::INFINITY; N];
     for _ in 0..rounds {
@@ -79,7 +79,7 @@ fn head(args: &Args, what: &str) {
 fn one_thread(args: &Args, keys: &[u64], absent: &[u64]) -> Result<(), Error> {
     head(
         args,
-        "A tree and a standard filter of the same rate, key by key",
+        "A tree and a standard filter of the same rate, one key at a time",
     );
     println!(
         "| levels | rate | hashes, tree / filter | ns / key, tree: insert / hit / miss | filter | tree over filter |"
@@ -122,7 +122,7 @@ fn one_thread(args: &Args, keys: &[u64], absent: &[u64]) -> Result<(), Error> {
     Ok(())
 }
 
-/// How many times as much of the plainest work several threads do.
+/// The speedup that several threads have in pure arithmetic.
 fn arithmetic(args: &Args, threads: NonZero<usize>) -> f64 {
     let work = |seed: u64| {
         (0..50_000_000).fold(seed, |x, i| {
@@ -147,18 +147,18 @@ fn several_threads(args: &Args, keys: &[u64], absent: &[u64]) -> Result<(), Erro
     let threads = NonZero::new(args.threads).unwrap_or(NonZero::<usize>::MIN);
     head(args, &format!("One thread and {threads}"));
     println!(
-        "(Of arithmetic that needs no memory this machine does {:.2} times as much with {threads} threads.)\n",
+        "(In arithmetic without memory accesses, {threads} threads of this machine have a speedup of {:.2}.)\n",
         arithmetic(args, threads)
     );
     println!(
-        "| levels | root | insert, ns / key: one / {threads} | times as fast | hit, ns / key: one / {threads} | times as fast | miss: times as fast |"
+        "| levels | root | insert, ns / key: one / {threads} | speedup | hit, ns / key: one / {threads} | speedup | miss: speedup |"
     );
     println!("|---|---|---|---|---|---|---|");
     for row in SHAPES {
         let plain = shape(args.items, row)?;
         for shape in [plain.clone(), plain.partitioned()?] {
             let name = if shape.is_partitioned() {
-                "in parts"
+                "partitioned"
             } else {
                 "whole"
             };
@@ -175,7 +175,7 @@ fn several_threads(args: &Args, keys: &[u64], absent: &[u64]) -> Result<(), Erro
                     timed(|| tree.contains_batch(absent)),
                     timed(|| tree.contains_parallel(absent, threads)),
                 ];
-                assert!(tree == other, "threads set other bits");
+                assert!(tree == other, "several threads set different bits than one");
                 times
             });
             let nanos = |seconds: f64| seconds * 1e9 / args.items as f64;
@@ -196,9 +196,9 @@ fn several_threads(args: &Args, keys: &[u64], absent: &[u64]) -> Result<(), Erro
 }
 
 fn wire(args: &Args, keys: &[u64]) -> Result<(), Error> {
-    head(args, "To the wire and back");
+    head(args, "Compressed and expanded");
     println!(
-        "| levels | coding | MB | bytes sent | bits / key | over entropy | MB/s of the tree, out / back |"
+        "| levels | coding | MB | bytes sent | bits / key | over entropy | MB/s of the tree, compress / expand |"
     );
     println!("|---|---|---|---|---|---|---|");
     for row in SHAPES {
@@ -221,7 +221,7 @@ fn wire(args: &Args, keys: &[u64]) -> Result<(), Error> {
             });
             assert!(
                 BloomTree::expand(&message[..])? == tree,
-                "another tree came back"
+                "the expanded tree differs"
             );
             let bits = message.len() as f64 * 8.0;
             println!(

@@ -92,6 +92,30 @@ fn changed_set_by_set() {
     shop.run("verify x.grove").ends(0);
 }
 
+#[test]
+fn changes_are_reported_as_json() {
+    let shop = built();
+    shop.write("d.txt", "quince\n");
+    let said = shop.run("bloofi add x.grove d.txt --json --costs").ends(0);
+    assert_eq!(said.out, "{\"added\":\"d.txt\",\"nodes_accessed\":5}\n");
+    let said = shop.run("bloofi update x.grove d.txt lemon --rename e.txt --json");
+    assert_eq!(
+        json(&said.ends(0)),
+        serde_json::json!({ "updated": "d.txt", "name": "e.txt", "keys": 1 })
+    );
+    let said = shop.run("bloofi remove x.grove e.txt nosuch --json");
+    assert_eq!(
+        json(&said.ends(2)),
+        serde_json::json!({ "removed": ["e.txt"] })
+    );
+    let facts = json(&shop.run("bloofi info x.grove --json").ends(0));
+    for verb in ["rebuild x.grove", "widen x.grove data --items 200"] {
+        let said = json(&shop.run(&format!("bloofi {verb} --json")).ends(0));
+        assert_eq!(said["file"], "x.grove");
+        assert_eq!(said["sets"], facts["sets"]);
+    }
+}
+
 /// No change is lost when several are made at once.
 #[test]
 fn changes_wait_for_each_other() {
@@ -175,11 +199,11 @@ fn sized_for_the_largest_set_or_as_its_filters_are() {
     );
     let facts = json(&shop.run("bloofi info x.grove --json").ends(0));
     assert!(facts["bits"].as_u64().unwrap() > 5000 * 10, "{facts}");
-    // Two sizes are no tree, and said once.
+    // A tree cannot have filters of two sizes, which is reported once.
     shop.run("index build data -o mixed.grove --keys integer")
         .ends(0);
     shop.run("bloofi build mixed.grove -o y.grove --keys integer")
-        .fails_with(&["1 set with other filters", "--items", "no tree was written"]);
+        .fails_with(&["1 set with filters that differ", "--items", "no tree was written"]);
     shop.run("bloofi build mixed.grove -o y.grove")
         .fails_with(&["integer", "text"]);
     shop.run("filter build data/small.txt -o small.grove --keys integer --bits 1000 --hashes 3")
@@ -233,22 +257,22 @@ fn wrong_requests_say_what_is_wrong_and_harm_nothing() {
     );
     fails(
         "bloofi build f.grove -o y.grove --fpr 1%",
-        &["--fpr means nothing"],
+        &["--fpr does not apply"],
     );
-    fails("bloofi add x.grove f.grove", &["must all be alike"]);
+    fails("bloofi add x.grove f.grove", &["must be equal"]);
     fails("bloofi add x.grove data --name one", &["--name"]);
     fails("bloofi add gone.grove data", &["gone.grove"]);
     fails("bloofi update x.grove a.txt", &["nothing to update"]);
     fails("bloofi update x.grove nosuch x", &["no set named nosuch"]);
     fails("bloofi update x.grove a.txt --rename b.txt", &["already"]);
-    fails("bloofi widen x.grove data", &["how large?"]);
+    fails("bloofi widen x.grove data", &["no size given"]);
     fails(
         "bloofi widen x.grove data/a.txt --items 9",
         &["a.txt", "deep/c.txt"],
     );
     fails("which pear x.grove", &["bloofi which"]);
     assert!(std::fs::read(shop.path("x.grove")).unwrap() == before);
-    // A tree among the files it was made of is none of the sets.
+    // A tree among the files that it was built from is not a set.
     std::fs::copy(shop.path("x.grove"), shop.path("data/x.grove")).unwrap();
     shop.run("bloofi build data -o x.grove --items 100").ends(0);
     assert!(std::fs::read(shop.path("x.grove")).unwrap() == before);

@@ -131,6 +131,8 @@ fn names_that_come_into_use_are_found() {
         .ends(0);
     assert!(said.out.contains("499 new names"), "{}", said.out);
     assert_eq!(count(), "1000\n");
+    let said = json(&shop.run("bloom-sample-tree add even.grove 7 11 --json").ends(0));
+    assert_eq!((&said["added"], &said["file"]), (&1.into(), &"even.grove".into()));
     shop.run("verify even.grove").ends(0);
     let facts = json(&shop.run("bloom-sample-tree info even.grove --json").ends(0));
     assert_eq!(
@@ -215,7 +217,7 @@ fn what_is_wrong_is_said() {
         ),
         (
             "sample all.grove sevens.grove --method dictionary --threshold 1",
-            &["means nothing"],
+            &["requires --method tree"],
         ),
         (
             "sample even.grove sevens.grove --method hash-invert",
@@ -223,7 +225,7 @@ fn what_is_wrong_is_said() {
         ),
         ("add all.grove 5", &["complete", "--within"]),
         ("add even.grove 1000000", &["not in 0..1000000"]),
-        ("add even.grove", &["no name to add"]),
+        ("add even.grove", &["no name given"]),
         ("add even.grove seven", &["seven"]),
     ] {
         shop.run(&format!("bloom-sample-tree {line}"))
@@ -237,7 +239,7 @@ fn what_is_wrong_is_said() {
         .run("bloom-sample-tree sample none.bst.grove none.grove")
         .ends(1);
     assert!(
-        said.err.contains("no member among the 99 names"),
+        said.err.contains("none of the 99 names"),
         "{}",
         said.err
     );

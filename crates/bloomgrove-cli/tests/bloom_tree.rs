@@ -61,7 +61,7 @@ fn built_asked_and_inspected() {
     for part in [
         "expected false positives",
         "measured",
-        "no rate",
+        "not a rate",
         "by context",
         "standard filter",
     ] {

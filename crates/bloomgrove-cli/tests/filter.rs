@@ -63,7 +63,7 @@ fn every_present_key_is_found_from_any_kind_of_input() {
 }
 
 #[test]
-fn the_seeds_example_on_the_command_line() {
+fn the_example_of_spyropoulos_on_the_command_line() {
     let shop = Shop::new();
     shop.write("set.txt", "19\n132\n25\n");
     shop.run(

@@ -11,8 +11,8 @@ fn the_front_of_trees_is_printed_and_written() {
         .run("tune bloom-tree --items 1000 --csv front.csv")
         .ends(0);
     assert!(said.out.starts_with("rho  m "), "{}", said.out);
-    assert!(said.out.contains("196 of 196 configurations judged"));
-    assert!(said.out.contains("in the paper's way it would seem"));
+    assert!(said.out.contains("196 of 196 configurations evaluated"));
+    assert!(said.out.contains("measured in the paper's way"));
     let csv = std::fs::read_to_string(shop.path("front.csv")).unwrap();
     assert!(csv.starts_with("rho,m,k,expected_fpr,geometric_fpr,"));
 

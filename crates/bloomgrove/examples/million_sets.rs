@@ -32,8 +32,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         index.segments()[0].shape
     );
 
-    let folder = tempfile::tempdir()?;
-    let path = folder.path().join("million.grove");
+    let directory = tempfile::tempdir()?;
+    let path = directory.path().join("million.grove");
     let start = Instant::now();
     index.save(&path)?;
     let size = std::fs::metadata(&path)?.len();
@@ -51,7 +51,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let first = index.which(&4711u64);
     let own = format!("set-{}", 4711 / items);
     assert!(first.iter().any(|set| set.name() == own.as_bytes()));
-    println!("first answer {:.2?}, {} sets", start.elapsed(), first.len());
+    println!("first query {:.2?}, {} sets", start.elapsed(), first.len());
 
     let keys: Vec<u64> = (0..2000).map(|i| i * 7919 % (sets * items)).collect();
     let start = Instant::now();
@@ -83,7 +83,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     filter.insert("new");
     let start = Instant::now();
     file.add("one more", &filter)?;
-    println!("add    {:8.2?} (first lookup of names)", start.elapsed());
+    println!(
+        "add    {:8.2?} (including the first lookup of names)",
+        start.elapsed()
+    );
     let start = Instant::now();
     file.commit()?;
     println!("commit {:8.2?}", start.elapsed());

@@ -237,7 +237,7 @@ fn many_threads_lose_no_key() {
 }
 
 #[test]
-fn the_seeds_example_bit_for_bit() {
+fn the_example_of_spyropoulos_bit_for_bit() {
     use bloomgrove::{Affine, Family};
     let functions = Affine::new(&[(1, 0), (5, 4)], 10).unwrap();
     let params = Params::builder(10, 2)

@@ -1,4 +1,4 @@
-//! One hostile client: what it does, as fast as it is let.
+//! One hostile client: its attacks, as fast as the server allows.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -21,17 +21,17 @@ use crate::server::wire::{Result, render};
 pub(super) enum Attack {
     /// Nothing: the ordinary load alone
     Nothing,
-    /// One question of 5.6 kB: 512 times a key that all sets contain
+    /// A query of 5.6 kB: 512 times a key that all sets contain
     SharedKey,
     /// 30 downloads of 64 MiB that are never read
     Downloads,
-    /// 100,000 keys for a set of 64 hashes, 60 times at once
+    /// 60 concurrent insertions of 100,000 keys into a set with 64 hashes
     Batches,
-    /// A JSON list of 60 MB, as names that may be members
+    /// A JSON list of 60 MB of possible members
     List,
     /// New sets with the longest names and tags
     Tags,
-    /// All numbers below 10^9 that are in a set, 4 times at once
+    /// 4 concurrent requests for all numbers below 10^9 that are in a set
     Reconstruct,
     /// All of these in turn, for two seconds each
     InTurn,
@@ -47,19 +47,19 @@ const SINGLE: [Attack; 6] = [
     Attack::Reconstruct,
 ];
 const TURN: Duration = Duration::from_secs(2);
-/// A client that is refused tries again after this.
+/// A client that is rejected retries after this time.
 const PAUSE: Duration = Duration::from_millis(20);
 
 const LARGE: &str = "hostile-large";
 const HASHED: &str = "hostile-hashed";
 
-/// Sets that were made, so that no two have one name.
+/// The number of sets created, which makes their names unique.
 static MADE: AtomicUsize = AtomicUsize::new(0);
 
-/// How often each status was answered; 0 stands for no answer in time.
+/// The number of answers of each status; 0 stands for no answer in time.
 pub(super) type Statuses = BTreeMap<u16, usize>;
 
-/// Makes the sets that the attacks need.
+/// Creates the sets that the attacks need.
 pub(super) async fn prepare(http: &Http) -> Result<()> {
     for (name, bits, hashes) in [(LARGE, 64_u64 << 23, 7), (HASHED, 1 << 23, 64)] {
         let body = format!(r#"{{"name":"{name}","params":{{"bits":{bits},"hashes":{hashes}}}}}"#);
@@ -69,7 +69,7 @@ pub(super) async fn prepare(http: &Http) -> Result<()> {
 }
 
 impl Attack {
-    /// Attacks until then.
+    /// Attacks until this time.
     pub(super) async fn run(self, http: &Http, until: Instant) -> Statuses {
         let mut statuses = Statuses::new();
         if self == Self::InTurn {
@@ -153,7 +153,7 @@ impl Attack {
     }
 }
 
-/// A JSON list of the same text again and again.
+/// A JSON list that repeats one text.
 fn list(text: &str, times: usize) -> String {
     format!(r#"["{text}"{}]"#, format!(r#","{text}""#).repeat(times - 1))
 }
@@ -164,13 +164,13 @@ fn line(mut lines: String, number: u32) -> String {
     lines
 }
 
-/// A question for those of these names that are in a set.
+/// A query for those of these names that are in a set.
 fn members(names: &str) -> String {
     let set = name(0);
     format!(r#"{{"expression":"\"{set}\"","names":{names}}}"#)
 }
 
-/// A change to the longest name that begins so, and to as many and as long tags as there may be.
+/// Renames a set to the longest name with this prefix, with as many and as long tags as allowed.
 fn longest(own: &str) -> String {
     let tags: Vec<String> = (0..32)
         .map(|tag| format!(r#""{own:x<97}{tag:03}""#))
@@ -178,7 +178,7 @@ fn longest(own: &str) -> String {
     format!(r#"{{"name":"{own:x<500}","tags":[{}]}}"#, tags.join(","))
 }
 
-/// Asks for the large filter, looks at the status of the answer, and reads nothing of it.
+/// Requests the large filter, and reads only the status of the answer.
 async fn download(http: &Http, until: Instant) -> Result<u16> {
     let socket = TcpSocket::new_v4()?;
     socket.set_recv_buffer_size(4096)?;
@@ -191,7 +191,7 @@ async fn download(http: &Http, until: Instant) -> Result<u16> {
     }
     let status = std::str::from_utf8(&start[9..])?.parse()?;
     if status == 200 {
-        // Not to the very end, so that it is counted.
+        // Stop shortly before the end, so that it is counted.
         sleep_until(until - PAUSE).await;
     }
     Ok(status)

@@ -1,4 +1,4 @@
-//! Requests on connections that are idle, or on new ones: as many at a time as there must be.
+//! Requests on idle connections or new ones: as many at a time as necessary.
 
 use std::net::SocketAddr;
 
@@ -24,7 +24,7 @@ impl Http {
     pub(super) fn new(address: SocketAddr) -> Self {
         let mut connector = HttpConnector::new();
         connector.set_nodelay(true);
-        // A body of 60 MB goes out in small steps: in one, the system would let nobody else run here.
+        // A body of 60 MB is sent in small steps: in a single one, it would block all others here.
         connector.set_send_buffer_size(Some(64 << 10));
         Self {
             client: Client::builder(TokioExecutor::new()).build(connector),
@@ -32,7 +32,7 @@ impl Http {
         }
     }
 
-    /// Sends a request and reads its answer whole: the status and the body.
+    /// Sends a request and reads the complete answer: the status and the body.
     pub(super) async fn ask(
         &self,
         method: &str,
@@ -50,7 +50,7 @@ impl Http {
         Ok((status, answer.into_body().collect().await?.to_bytes()))
     }
 
-    /// As [`ask`](Self::ask); an answer that is no success is an error.
+    /// Like [`ask`](Self::ask), but an answer other than success is an error.
     pub(super) async fn get_done(
         &self,
         method: &str,

@@ -1,17 +1,18 @@
-//! A server under an open-loop load, with one hostile client: how long everybody else waits, and
-//! how much memory the server takes.
+//! A server under an open-loop load, with one hostile client: how long the other clients wait, and
+//! how much memory the server uses.
 //!
 //! ```text
-//!   by schedule, whatever happens   500 single keys, 100 of /livez, 20 deltas, 5 uploads a second
-//!   one hostile client              one attack, as fast as it is let
+//!   on a fixed schedule   per second: 500 single keys, 100 of /livez, 20 deltas, 5 uploads
+//!   one hostile client    one attack, as fast as the server allows
 //! ```
 //!
-//! A request is sent when it is due, on an idle connection or a new one, and its time is counted
-//! from when it was due: a server that stalls for a second is charged for every question that came
-//! in that second. What is refused, answered wrongly or not answered within a minute counts as never answered.
+//! A request is sent when it is due, on an idle connection or a new one, and its time is measured
+//! from when it was due: a server that stalls for a second is charged for every request of
+//! that second. A request that is rejected, answered incorrectly or not answered within a minute
+//! counts as never answered.
 //!
-//! Each attack is on a server that was just started, with the same sets. The server has all
-//! processors but the last, which is the load's.
+//! Each attack has a newly started server with the same sets. The server has all processors but the
+//! last, which the load uses.
 
 mod hostile;
 mod http;
@@ -38,16 +39,16 @@ use crate::server::wire::Result;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// What the hostile client does; everything by default
+    /// The attacks of the hostile client [default: all]
     #[arg(value_enum)]
     attacks: Vec<Attack>,
-    /// How many sets the server has
+    /// The number of sets on the server
     #[arg(long, default_value_t = 100_000)]
     sets: usize,
-    /// Seconds of each attack
+    /// The length of each attack, in seconds
     #[arg(long, default_value_t = 20.0)]
     seconds: f64,
-    /// The server's limit of memory
+    /// The server's memory limit
     #[arg(long, default_value = "1GiB")]
     memory: Amount,
     /// Single keys queried per second
@@ -62,7 +63,7 @@ pub(crate) struct Args {
 const SHARED: &str = "everyone";
 /// Sets are small, so that 100,000 of them take a tenth of the memory.
 const BITS: u64 = 8192;
-/// Sets that are sent at the same time share the disk.
+/// Sets that are sent at the same time share a commit.
 const FILLERS: usize = 64;
 
 /// The goals, in milliseconds and in shares of the limit.
@@ -87,9 +88,9 @@ fn measure(args: &Args) -> Result<()> {
         return Err("the server and the load need a processor each".into());
     }
     if !(args.rate > 0.0 && args.sets > 0) {
-        return Err("there must be sets, and a rate above 0".into());
+        return Err("the number of sets and the rate must be above 0".into());
     }
-    // As many connections as questions that wait, here and in the server.
+    // As many connections as requests that wait, here and in the server.
     let mut files = getrlimit(Resource::Nofile);
     files.current = files.maximum;
     setrlimit(Resource::Nofile, files)?;
@@ -119,8 +120,8 @@ fn in_directory(args: &Args, directory: &Path, cores: &[usize]) -> Result<()> {
         args.seconds,
     );
     println!(
-        "| hostile client | /livez ms: p50, p99, p99.9, max | single keys ms | deltas ms: p50, p99 \
-         | uploads ms | peak MiB | of the limit | its answers | sent late ms: p99 \
+        "| attack | /livez ms: p50, p99, p99.9, max | single keys ms: p50, p99, p99.9, max | deltas ms: p50, p99 \
+         | uploads ms: p50, p99 | peak MiB | of the limit | its answers | sent late ms: p99 \
          |\n|---|---|---|---|---|---|---|---|---|"
     );
     let attacks = match args.attacks.is_empty() {
@@ -135,7 +136,7 @@ fn in_directory(args: &Args, directory: &Path, cores: &[usize]) -> Result<()> {
         share = share.max(row.peak as f64 / memory as f64);
         println!("{}", row.text(attack, memory));
     }
-    println!("\n| the worst of all | goal | measured |\n|---|---|---|");
+    println!("\n| worst case | goal | measured |\n|---|---|---|");
     println!("| p99 of /livez | < {LIVE_P99} ms | {} ms |", time(live));
     println!(
         "| p99 of single keys | < {KEY_P99} ms | {} ms |",
@@ -173,14 +174,14 @@ fn runtime(priority: i32) -> Result<Runtime> {
     Ok(Builder::new_multi_thread()
         .worker_threads(1)
         .on_thread_start(move || {
-            // If the system refuses, the times say so: requests are sent late.
+            // If the system refuses, it shows in the times: requests are sent late.
             let _ = rustix::process::setpriority_process(None, priority);
         })
         .enable_all()
         .build()?)
 }
 
-/// What one attack came to.
+/// The result of one attack.
 struct Row {
     measured: Measured,
     statuses: hostile::Statuses,
@@ -205,8 +206,8 @@ fn under(
     }
     let (server, _) = Process::start(&data, Some(args.memory.bytes()), cores)?;
     let time = Duration::from_secs_f64(args.seconds);
-    // Each on a thread of its own, and whoever measures goes first: what the hostile client takes of this
-    // processor is not the server's doing.
+    // Separate threads, of which the measuring one has priority: the processor time that the
+    // hostile client uses here must not count as latency of the server.
     let (ordinary, other) = (runtime(0)?, runtime(19)?);
     let enemy = Http::new(server.address);
     let attacking = other.spawn(async move {

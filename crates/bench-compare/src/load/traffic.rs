@@ -1,4 +1,4 @@
-//! Ordinary traffic: requests that come by schedule, whatever happens to those before them.
+//! Ordinary traffic: requests on a fixed schedule, regardless of what happens to earlier ones.
 
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -13,12 +13,12 @@ use crate::server::load::Times;
 use crate::server::sets::{ITEMS, key, name};
 use crate::server::wire::{Result, find};
 
-/// What is sent.
+/// A kind of request.
 #[derive(Clone, Copy)]
 enum Kind {
-    /// Whether the server lives.
+    /// Whether the server is alive.
     Live,
-    /// Which sets contain a key; one does for certain.
+    /// Which sets contain a key; at least one does.
     Key,
     /// One more item for a set.
     Delta,
@@ -42,18 +42,18 @@ pub(super) struct Measured {
     pub(super) keys: Times,
     pub(super) deltas: Times,
     pub(super) uploads: Times,
-    /// How long after it was due each request was sent: what the load itself is to blame for.
+    /// How long after it was due each request was sent: the delay caused by the load generator.
     pub(super) sent: Times,
 }
 
-/// A request that is not answered by then counts as never answered, like one that is refused.
+/// A request that is not answered by then counts as never answered, like one that is rejected.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 pub(super) const NEVER: Duration = Duration::MAX;
 
-/// Far from one another, so that neighbours are not used one after the other.
+/// A large stride, so that neighbouring sets are not used in succession.
 const STRIDE: usize = 7919;
 
-/// Sends requests at these rates for so long, and waits for their answers.
+/// Sends requests at these rates for this time, and waits for their answers.
 pub(super) fn run(
     runtime: &Handle,
     http: &Http,
@@ -67,7 +67,7 @@ pub(super) fn run(
     let mut sent = Vec::new();
     let start = Instant::now();
     let due = |at: usize, count: usize| Duration::from_secs_f64(count as f64 / rates[at]);
-    // By a thread and not by the runtime, whose clock ticks in milliseconds.
+    // On a thread and not in the runtime, whose clock has a resolution of a millisecond.
     loop {
         let times = counts.iter().enumerate();
         let next = times.map(|(at, &count)| (due(at, count), at)).min();
@@ -141,7 +141,7 @@ mod tests {
 
     use super::*;
 
-    /// Says yes to everything, but to nothing before `open`.
+    /// Answers every request with success, but none before `open`.
     fn stalled(listener: TcpListener, open: Instant) {
         for stream in listener.incoming().map_while(|stream| stream.ok()) {
             std::thread::spawn(move || {
@@ -182,7 +182,7 @@ mod tests {
         // 30 were due in the stall; 15 of them more than 300 ms before its end.
         assert!(measured.live.at(0.75) > 250.0, "{}", measured.live.at(0.75));
         assert!(measured.live.at(1.0) > 550.0, "{}", measured.live.at(1.0));
-        // An answer that does not name the set is none.
+        // An answer that does not list the set does not count.
         assert!(measured.keys.at(0.0) >= NEVER.as_secs_f64());
     }
 }

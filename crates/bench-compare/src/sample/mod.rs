@@ -1,8 +1,8 @@
-//! Members back out of a filter: every way to draw and to list them, interleaved in one run.
+//! The members of a filter: every method of drawing and of listing them, interleaved in one run.
 //!
-//! Filters are sized as in the sampling paper, for accuracy .9 with three hashes. Each
+//! Filters are sized as in the sampling paper, for an accuracy of 0.9 with three hashes. Each
 //! contender draws in turn, in every round; the best round of each counts. The paper's tree
-//! has the paper's depth. What is drawn is checked.
+//! has the paper's depth. Every member that is drawn is checked.
 
 mod row;
 
@@ -33,10 +33,10 @@ const RACES: [(u64, u64, u32); 4] = [
 ];
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Rounds; the best of them counts
+    /// The number of rounds; the best counts
     #[arg(long, default_value_t = 9)]
     rounds: usize,
-    /// Draw also from a billion names, and list them
+    /// Also draw from a billion names, and list them
     #[arg(long)]
     billion: bool,
     /// Print JSON instead of tables
@@ -46,7 +46,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<(), Error> {
     let mut report = Vec::new();
-    // First, so that the peak of memory is its own.
+    // First, so that no other contender raises the peak memory.
     if args.billion {
         report.push(billion(args.json)?);
     }
@@ -87,7 +87,7 @@ struct Setup {
     names: u64,
     depth: u32,
     params: Params,
-    /// The same, with functions that can be turned round.
+    /// The same, with hash functions that can be inverted.
     affine: Params,
     filter: Filter,
     affine_filter: Filter,
@@ -239,7 +239,7 @@ impl Setup {
         let tree_bytes = built.tree.bytes();
         let mut rows = vec![
             Row::new("BSTSample, any common bit", tree_bytes),
-            Row::new("BSTSample, estimate >= .5", tree_bytes),
+            Row::new("BSTSample, estimate >= 0.5", tree_bytes),
             Row::new("HashInvert", 0),
         ];
         rows.extend(
@@ -290,7 +290,7 @@ impl Setup {
                         let bloomgrove::sample::Name::Integer(name) = name else {
                             continue;
                         };
-                        assert!(members.binary_search(&name).is_ok(), "{name} is no member");
+                        assert!(members.binary_search(&name).is_ok(), "{name} is not a member");
                     }
                     let work = sampler.work();
                     Ok(Work {
@@ -307,7 +307,7 @@ impl Setup {
         let tree = built.tree.bytes();
         let mut rows = vec![
             Row::new("tree, safe", tree),
-            Row::new("tree, estimate >= .5", tree),
+            Row::new("tree, estimate >= 0.5", tree),
             Row::new("scan", 0),
             Row::new("index", built.index.bytes()),
             Row::new("index, lean", built.lean.bytes()),
@@ -415,7 +415,7 @@ fn billion(as_json: bool) -> Result<Value, Error> {
     )
 }
 
-/// The most memory this process has had, as the kernel counts it.
+/// The peak memory of this process, as counted by the kernel.
 fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM"))?;

@@ -1,4 +1,4 @@
-//! What each contender did, and how it is printed.
+//! The results of each contender, and how they are printed.
 
 use std::time::Instant;
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 /// How long a contender's turn may take, in nanoseconds.
 const TURN: f64 = 20e6;
 
-/// What one of many did.
+/// The result of one contender.
 pub(super) struct Row {
     pub(super) name: &'static str,
     /// Best round.
@@ -41,7 +41,7 @@ impl Row {
 
 pub(super) fn print(what: &str, unit: &str, scale: f64, rows: &[Row]) {
     let tree = rows[0].nanos;
-    println!("| {what} | {unit} | times as fast as the first | looks | tests | MB | recall |");
+    println!("| {what} | {unit} | speedup over the first | looks | tests | MB | recall |");
     println!("|---|---|---|---|---|---|---|");
     for row in rows {
         println!(
@@ -59,7 +59,7 @@ pub(super) fn print(what: &str, unit: &str, scale: f64, rows: &[Row]) {
     println!();
 }
 
-/// Lets a contender draw for one turn, as often as it lasts, and keeps the best.
+/// Lets a contender draw for one turn, as often as it can, and keeps the best time.
 pub(super) fn turn(
     row: &mut Row,
     count: &mut usize,
@@ -77,7 +77,7 @@ pub(super) fn turn(
     Ok(())
 }
 
-/// The nanoseconds of one of `count`, kept if they are fewer than before.
+/// Keeps the nanoseconds per one of `count`, if they are fewer than before.
 pub(super) fn time(
     row: &mut Row,
     count: usize,

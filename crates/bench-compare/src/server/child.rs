@@ -1,7 +1,7 @@
-//! The server as a process of its own, on processors of its own.
+//! The server as a separate process, on separate processors.
 //!
-//! The tool starts itself again with a hidden verb. The child says where it listens, and ends when
-//! its input does: with the tool, however that ends.
+//! The tool starts itself again with a hidden verb. The child prints the address that it listens on,
+//! and exits when its standard input is closed: when the tool exits, for whatever reason.
 
 use std::error::Error;
 use std::io::{BufRead, BufReader, Read};
@@ -15,7 +15,7 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 
 use super::wire::{Result, Wire, render};
 
-/// What the tool runs itself as.
+/// The arguments of the hidden verb.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     data: PathBuf,
@@ -24,12 +24,12 @@ pub(crate) struct Args {
     cores: Vec<usize>,
 }
 
-/// How often to ask whether a server is ready.
+/// How often to check whether a server is ready.
 const EVERY: Duration = Duration::from_millis(2);
 /// A server that takes longer to start or to stop is broken.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// This process and all threads that it starts from now on run on these processors.
+/// Restricts this process, and all threads that it starts from now on, to these processors.
 pub(crate) fn pin(cores: &[usize]) -> Result<()> {
     let mut set = CpuSet::new();
     cores.iter().for_each(|&core| set.set(core));
@@ -58,14 +58,14 @@ pub(crate) fn serve(args: &Args) -> std::result::Result<(), Box<dyn Error>> {
     })
 }
 
-/// A server that runs.
+/// A running server.
 pub(crate) struct Process {
     child: Child,
     pub(crate) address: SocketAddr,
 }
 
 impl Process {
-    /// Starts a server; says how many seconds it took until it was ready.
+    /// Starts a server; returns how many seconds it took to be ready.
     pub(crate) fn start(data: &Path, memory: Option<u64>, cores: &[usize]) -> Result<(Self, f64)> {
         let started = Instant::now();
         let mut child = Command::new(std::env::current_exe()?)
@@ -93,7 +93,7 @@ impl Process {
         Ok((process, started.elapsed().as_secs_f64()))
     }
 
-    /// The most memory that it had resident at any time, in bytes.
+    /// Its peak resident memory, in bytes.
     pub(crate) fn peak(&self) -> Result<u64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -101,7 +101,7 @@ impl Process {
         Ok(kib.trim().parse::<u64>()? << 10)
     }
 
-    /// Stops it in order; says how many seconds that took.
+    /// Shuts it down; returns how many seconds that took.
     pub(crate) fn stop(mut self) -> Result<f64> {
         let started = Instant::now();
         drop(self.child.stdin.take());

@@ -1,4 +1,5 @@
-//! Load: connections that ask as fast as they are answered, and deltas at a rate.
+//! Load: connections that send a query as soon as the last one is answered, and deltas at a given
+//! rate.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
@@ -9,10 +10,10 @@ use serde_json::Value;
 use super::sets::{self, ITEMS, Question};
 use super::wire::{Result, Wire, find, render};
 
-/// Connections that fill a server: what they send at the same time shares the disk.
+/// Connections that fill a server: sets sent at the same time share a commit.
 const FILLERS: usize = 64;
 
-/// Sends all sets; says how many seconds it took.
+/// Sends all sets; returns how many seconds it took.
 pub(super) fn fill(address: SocketAddr, count: usize) -> Result<f64> {
     let started = Instant::now();
     let next = AtomicUsize::new(0);
@@ -30,7 +31,7 @@ pub(super) fn fill(address: SocketAddr, count: usize) -> Result<f64> {
     Ok(started.elapsed().as_secs_f64())
 }
 
-/// Does the same so many times at once.
+/// Runs the same work on this many threads.
 fn together<T: Send>(count: usize, work: impl Fn(usize) -> Result<T> + Sync) -> Result<Vec<T>> {
     std::thread::scope(|scope| {
         let work = &work;
@@ -44,7 +45,7 @@ fn together<T: Send>(count: usize, work: impl Fn(usize) -> Result<T> + Sync) -> 
     })
 }
 
-/// Times of requests.
+/// The times of requests.
 #[derive(Default)]
 pub(crate) struct Times(Vec<Duration>);
 
@@ -59,7 +60,7 @@ impl Times {
         self.0.len()
     }
 
-    /// The time that this share of the requests did not take longer than, in milliseconds.
+    /// The time within which this share of the requests finished, in milliseconds.
     pub(crate) fn at(&self, share: f64) -> f64 {
         let last = self.0.len().saturating_sub(1);
         let place = ((self.0.len() as f64 * share).ceil() as usize).clamp(1, last + 1) - 1;
@@ -69,7 +70,7 @@ impl Times {
     }
 }
 
-/// What the server says of itself.
+/// Counters from the status of the server.
 #[derive(Clone, Copy)]
 pub(super) struct Counters {
     pub(super) cpu: f64,
@@ -93,30 +94,30 @@ pub(super) fn counters(address: SocketAddr) -> Result<Counters> {
     })
 }
 
-/// What a while of load came to.
+/// The result of a period of load.
 pub(super) struct Measured {
     pub(super) seconds: f64,
     pub(super) keys: usize,
     pub(super) asked: Times,
     pub(super) deltas: Times,
-    /// Seconds of the server's processor.
+    /// Processor time of the server, in seconds.
     pub(super) cpu: f64,
     pub(super) commits: f64,
 }
 
-/// How a server is loaded.
+/// The load on a server.
 pub(super) struct Load<'l> {
     pub(super) address: SocketAddr,
     pub(super) questions: &'l [Question],
-    /// Each asks its next question when the last one is answered.
+    /// Each sends its next query when the last one is answered.
     pub(super) connections: usize,
-    /// So many in a second, on a connection of their own.
+    /// Deltas per second, on a separate connection.
     pub(super) deltas: f64,
     pub(super) seconds: f64,
 }
 
 impl Load<'_> {
-    /// Puts the load on, after a little of it that is not counted.
+    /// Applies the load, after a short warm-up that is not counted.
     pub(super) fn run(&self, source: &mut Deltas) -> Result<Measured> {
         if self.connections > 0 {
             let end = Instant::now() + Duration::from_secs_f64((self.seconds / 10.0).min(1.0));
@@ -157,7 +158,7 @@ impl Load<'_> {
     fn ask(&self, connection: usize, end: Instant) -> Result<Vec<Duration>> {
         let mut wire = Wire::open(self.address)?;
         let mut times = Vec::new();
-        // Not all connections ask the same at the same time.
+        // The connections do not send the same query at the same time.
         let from = connection * self.questions.len() / self.connections;
         for question in self.questions.iter().cycle().skip(from) {
             let started = Instant::now();
@@ -166,7 +167,7 @@ impl Load<'_> {
             }
             let body = wire.expect(200, &question.request)?;
             times.push(started.elapsed());
-            // Among the first answer's sets is that of the first key.
+            // The answer for the first key must contain its set.
             let first = &body[..find(body, b"]").unwrap_or(body.len())];
             if find(first, &question.wanted).is_none() {
                 return Err(format!(
@@ -181,14 +182,14 @@ impl Load<'_> {
     }
 }
 
-/// Sets that get one item more, one after the other.
+/// Sets that receive one more item each, in turn.
 pub(super) struct Deltas {
-    /// How many items each has.
+    /// The number of items of each.
     items: Vec<u64>,
     next: usize,
 }
 
-/// Far from one another, so that no two neighbours change soon after one another.
+/// A large stride, so that neighbouring sets do not change in succession.
 const STRIDE: usize = 7919;
 
 impl Deltas {
@@ -199,7 +200,7 @@ impl Deltas {
         }
     }
 
-    /// So many in a second, each when its time has come and the one before is answered.
+    /// This many per second: each is sent when it is due and the previous one has been answered.
     fn send(
         &mut self,
         address: SocketAddr,

@@ -1,14 +1,14 @@
-//! A server under load: how many keys a second, how long a question waits, what of the processor
-//! it takes; without changes and while deltas arrive; by how many sets there are.
+//! A server under load: keys per second, query latency and processor time, without changes and
+//! while deltas arrive, by number of sets.
 //!
 //! ```text
-//!   processor 0   the server, a process of its own
-//!   processor 1   connections that ask, and one that sends deltas
+//!   processor 0   the server, a separate process
+//!   processor 1   connections that query, and one that sends deltas
 //! ```
 //!
-//! Everything goes over HTTP on loopback. Answers are checked: the first key of every question is
-//! in a set, which must be named. The dimensions are
-//! `sets` x `1000, 100, 1 keys a question, 1 within a prefix` x `1, 4 connections` x
+//! Everything goes over HTTP on loopback. Answers are checked: the first key of every query is
+//! in a set, which must be listed. The dimensions are
+//! `sets` x `1000, 100, 1 keys per query, 1 within a prefix` x `1, 4 connections` x
 //! `no deltas, deltas`.
 
 pub(crate) mod child;
@@ -26,27 +26,27 @@ use wire::Result;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// How many sets the server has; several are several runs
+    /// The number of sets on the server; may be given several times, for several runs
     #[arg(long, default_values_t = [1_000, 10_000, 100_000])]
     sets: Vec<usize>,
-    /// Seconds of each measurement
+    /// The length of each measurement, in seconds
     #[arg(long, default_value_t = 10.0)]
     seconds: f64,
-    /// Deltas in a second, where deltas arrive
+    /// Deltas per second, in the measurements with deltas
     #[arg(long, default_value_t = 100.0)]
     deltas: f64,
-    /// The folder for the server's data
+    /// The directory for the server's data
     #[arg(long, default_value = ".")]
-    folder: PathBuf,
-    /// The processors of the server and of the load
+    directory: PathBuf,
+    /// The processor of the server and that of the load
     #[arg(long, num_args = 2, default_values_t = [0, 1])]
     cores: Vec<usize>,
 }
 
-/// Different questions, asked again and again.
+/// The number of different queries, which are repeated.
 const QUESTIONS: usize = 2000;
 
-/// What is asked, by how many connections.
+/// A kind of query, and the number of connections.
 struct Case {
     name: &'static str,
     keys: usize,
@@ -61,7 +61,7 @@ const CASES: [Case; 6] = [
     case("1 key", 1, 1),
     case("1 key", 1, 4),
     Case {
-        name: "1 key, of a hundredth of the sets",
+        name: "1 key, in a hundredth of the sets",
         keys: 1,
         scoped: true,
         connections: 4,
@@ -81,7 +81,7 @@ pub(crate) fn run(args: &Args) -> std::result::Result<(), Box<dyn Error>> {
     measure(args).map_err(|error| error.to_string().into())
 }
 
-/// The rows of one number of sets.
+/// The rows for one number of sets.
 struct Rows {
     filled: String,
     asked: Vec<String>,
@@ -104,19 +104,19 @@ fn measure(args: &Args) -> Result<()> {
         args.seconds
     );
     println!(
-        "| sets | filled in s | sets / s | CPU us a set | resident MB | on disk MB | stopped in s \
+        "| sets | filled in s | sets / s | CPU us per set | resident MB | on disk MB | stopped in s \
          | ready again in s |\n|---|---|---|---|---|---|---|---|"
     );
     all.iter().for_each(|rows| println!("{}", rows.filled));
     println!(
-        "\n| sets | question | connections | deltas / s | keys / s | ms: p50, p99, p99.9 | CPU us \
-         a key | CPU % |\n|---|---|---|---|---|---|---|---|"
+        "\n| sets | query | connections | deltas / s | keys / s | ms: p50, p99, p99.9 | CPU us \
+         per key | CPU % |\n|---|---|---|---|---|---|---|---|"
     );
     all.iter()
         .flat_map(|rows| &rows.asked)
         .for_each(|row| println!("{row}"));
     println!(
-        "\n| sets | while asked for | deltas / s | ms: p50, p99 | commits / s | CPU us a delta \
+        "\n| sets | concurrent queries | deltas / s | ms: p50, p99 | commits / s | CPU us per delta \
          |\n|---|---|---|---|---|---|"
     );
     all.iter()
@@ -126,27 +126,27 @@ fn measure(args: &Args) -> Result<()> {
 }
 
 fn one(args: &Args, sets: usize) -> Result<Rows> {
-    let folder = args
-        .folder
+    let directory = args
+        .directory
         .join(format!("bench-server-{}", std::process::id()));
-    std::fs::create_dir(&folder)?;
-    let rows = in_folder(args, sets, &folder);
-    std::fs::remove_dir_all(&folder)?;
+    std::fs::create_dir(&directory)?;
+    let rows = in_directory(args, sets, &directory);
+    std::fs::remove_dir_all(&directory)?;
     rows
 }
 
-fn in_folder(args: &Args, sets: usize, folder: &std::path::Path) -> Result<Rows> {
+fn in_directory(args: &Args, sets: usize, directory: &std::path::Path) -> Result<Rows> {
     let core = &args.cores[..1];
-    let (server, _) = Process::start(folder, None, core)?;
+    let (server, _) = Process::start(directory, None, core)?;
     let before = counters(server.address)?;
     let filled = fill(server.address, sets)?;
     let after = counters(server.address)?;
     if after.sets != sets as f64 {
-        return Err(format!("{} sets were sent, and there are {}", sets, after.sets).into());
+        return Err(format!("{} sets were sent, but the server has {}", sets, after.sets).into());
     }
-    // All measurements are of a server that was started with its sets.
+    // All measurements use a server that has loaded its sets at startup.
     let stopped = server.stop()?;
-    let (server, ready) = Process::start(folder, None, core)?;
+    let (server, ready) = Process::start(directory, None, core)?;
     let mut rows = Rows {
         filled: String::new(),
         asked: Vec::new(),
@@ -172,7 +172,7 @@ fn in_folder(args: &Args, sets: usize, folder: &std::path::Path) -> Result<Rows>
             eprintln!("{}", rows.asked.last().map_or("", String::as_str));
         }
     }
-    // Deltas alone, to know what they take.
+    // Deltas alone, to measure their cost.
     let load = Load {
         address: server.address,
         questions: &[],
@@ -181,7 +181,7 @@ fn in_folder(args: &Args, sets: usize, folder: &std::path::Path) -> Result<Rows>
         seconds: args.seconds,
     };
     let measured = load.run(&mut source)?;
-    rows.changed.push(changed(sets, "nothing", &measured));
+    rows.changed.push(changed(sets, "none", &measured));
     let running = counters(server.address)?;
     rows.filled = filled_row(sets, filled, &before, &after, &running, stopped, ready);
     server.stop()?;
@@ -227,7 +227,7 @@ fn changed(sets: usize, during: &str, measured: &Measured) -> String {
     let times = &measured.deltas;
     let alone = match measured.keys {
         0 => format!("{:.0}", measured.cpu * 1e6 / times.len() as f64),
-        // The processor was asked for other things, too.
+        // The processor time includes that of the queries.
         _ => String::new(),
     };
     format!(

@@ -1,5 +1,5 @@
 //! The sets of the Bloofi paper: filters of 100,992 bits and 7 hashes, 100 items in each; as
-//! requests that fill a server, change it and ask it.
+//! requests that fill, change and query a server.
 
 use bloomgrove::{Error, Filter, Params, codec};
 use bloomgrove_client::api::MEDIA_MESSAGE;
@@ -12,14 +12,14 @@ use super::wire::render;
 const BITS: u64 = 100_992;
 const HASHES: u32 = 7;
 pub(crate) const ITEMS: u64 = 100;
-/// Names begin with one of so many prefixes.
+/// The number of prefixes that names begin with.
 const PREFIXES: usize = 100;
 
 pub(crate) fn name(set: usize) -> String {
     format!("{}{set:06}", prefix(set))
 }
 
-/// What the name of a set begins with; a hundredth of all sets share it.
+/// The prefix of a set's name; a hundredth of all sets share it.
 pub(super) fn prefix(set: usize) -> String {
     format!("site-{:02}-", set % PREFIXES)
 }
@@ -28,7 +28,7 @@ pub(crate) fn key(set: usize, item: u64) -> String {
     format!("item-{set}-{item}")
 }
 
-/// The filter of a set with so many items.
+/// The filter of a set with this many items.
 pub(crate) fn filter(bits: u64, set: usize, items: u64) -> Result<Filter, Error> {
     let mut filter = Filter::new(Params::builder(bits, HASHES).build()?)?;
     for item in 0..items {
@@ -45,7 +45,7 @@ pub(super) fn put(set: usize) -> Result<Vec<u8>, Error> {
     Ok(render("PUT", &path, MEDIA_MESSAGE, &message))
 }
 
-/// Sends what changes when a set of so many items gets one more.
+/// Sends what changes when a set of this many items receives one more.
 pub(super) fn delta(set: usize, items: u64) -> Result<Vec<u8>, Error> {
     let (old, new) = (filter(BITS, set, items)?, filter(BITS, set, items + 1)?);
     let mut message = Vec::new();
@@ -54,16 +54,16 @@ pub(super) fn delta(set: usize, items: u64) -> Result<Vec<u8>, Error> {
     Ok(render("POST", &path, MEDIA_MESSAGE, &message))
 }
 
-/// A question, and what its answer must have in it.
+/// A query, and what its answer must contain.
 pub(super) struct Question {
     pub(super) request: Vec<u8>,
-    /// The first key, and the set that holds it.
+    /// The first key, and the set that contains it.
     pub(super) wanted: Vec<u8>,
     pub(super) keys: usize,
 }
 
-/// So many questions of so many keys. Every other key is in a set, the first one too; the others
-/// are in none. Scoped ones are about the sets that share a prefix with the first key's.
+/// This many queries of this many keys. Every other key, beginning with the first, is in a set; the
+/// rest are in none. Scoped queries search the sets that share a prefix with the first key's set.
 pub(super) fn questions(sets: usize, count: usize, keys: usize, scoped: bool) -> Vec<Question> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(keys as u64);
     let question = |_| {

@@ -1,5 +1,5 @@
-//! HTTP/1.1 as lean as it gets: requests are bytes that were rendered before, answers are read
-//! into one buffer. What is measured is the server.
+//! A minimal HTTP/1.1 client: requests are rendered in advance, and answers are read into one
+//! buffer, so that the server is measured and not the client.
 
 use std::error::Error;
 use std::io::{ErrorKind, Read, Write};
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 pub(crate) type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
-/// An answer that takes longer is a failure of the run.
+/// The run fails if an answer takes longer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// One connection, kept open.
@@ -34,7 +34,7 @@ impl Wire {
         })
     }
 
-    /// Sends a request and reads its answer whole.
+    /// Sends a request and reads the complete answer.
     pub(super) fn ask(&mut self, request: &[u8]) -> Result<Answer<'_>> {
         self.stream.write_all(request)?;
         let mut len = 0;
@@ -47,9 +47,9 @@ impl Wire {
                 read => read?,
             };
             if read == 0 {
-                return Err("the server hung up".into());
+                return Err("the server closed the connection".into());
             }
-            // The end of the head may lie across two reads.
+            // The end of the head may span two reads.
             let from = len.saturating_sub(3);
             len += read;
             if let Some(end) = find(&self.buffer[from..len], b"\r\n\r\n") {
@@ -58,7 +58,7 @@ impl Wire {
         }
     }
 
-    /// Reads what is missing behind a head that ends at `head`, when `len` bytes are there.
+    /// Reads the rest of the answer after a head that ends at `head`, with `len` bytes in the buffer.
     fn rest(&mut self, head: usize, mut len: usize) -> Result<Answer<'_>> {
         let text = std::str::from_utf8(&self.buffer[..head])?;
         let status = text.get(9..12).ok_or("no status")?.parse()?;
@@ -89,7 +89,7 @@ impl Wire {
         })
     }
 
-    /// As [`ask`](Self::ask); another status than this is an error.
+    /// Like [`ask`](Self::ask), but any other status is an error.
     pub(super) fn expect(&mut self, status: u16, request: &[u8]) -> Result<&[u8]> {
         let answer = self.ask(request)?;
         if answer.status != status {
@@ -100,7 +100,7 @@ impl Wire {
     }
 }
 
-/// Where `wanted` first lies in `bytes`.
+/// The position of the first `wanted` in `bytes`.
 pub(crate) fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
     let first = *wanted.first()?;
     let mut from = 0;

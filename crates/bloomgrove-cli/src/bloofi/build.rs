@@ -18,17 +18,19 @@ use crate::shared::{Outcome, interrupt, notes, open};
 
 /// Build a Bloofi tree of many sets.
 ///
-/// Every leaf of the tree is the Bloom filter of a set, every node above it the union of its children;
-/// a search goes down only where all bits of the key are set. An index (`bloomgrove index`) answers the
-/// same queries faster; this is the published structure, to be used and compared.
+/// Each leaf of the tree is the Bloom filter of a set, and each node above it the union of its
+/// children; a search descends only where all bits of the key are set. An index
+/// (`bloomgrove index`) answers the same queries faster; this is the published structure, for use and
+/// for comparison.
 ///
-/// Takes what `index build` takes: every file is a set and every line of it a key; with --column, every
-/// value of that column of a .csv, .tsv or .parquet file. A .grove file is a filter, or an index of
-/// which all sets are taken. Of a directory, all files in and below it, except hidden ones and indexes.
+/// Takes the same inputs as `index build`: each file is a set and each of its lines a key; with
+/// --column, each value of that column of a .csv, .tsv or .parquet file. A .grove file is a filter, or
+/// an index, all of whose sets are added. Directories are read recursively, except for hidden files
+/// and indexes.
 ///
-/// All filters of a tree have the same parameters. Without --items or --bits they are those of the
-/// filters and indexes given, or large enough for the largest set at the rate --fpr, for which files of keys
-/// are read twice.
+/// All filters of a tree have the same parameters. Without --items or --bits, they are those of the
+/// filters and indexes given; if there are only files of keys, the filters are large enough for the
+/// largest set at --fpr, and the files are read twice.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bloomgrove bloofi build logs/ -o logs.bloofi.grove\n  \
@@ -37,36 +39,36 @@ pub(crate) struct Args {
     /// Files of keys, filters, indexes, or directories
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// The tree to write, whole or not at all
+    /// The tree to write; an interrupted run leaves no partial file
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     /// The order d: inner nodes have d to 2d children
     #[arg(long, value_name = "D", default_value_t = 2,
           value_parser = clap::value_parser!(u32).range(2..=65536))]
     order: u32,
-    /// How the distance between two filters is measured
+    /// How to measure the distance between two filters
     #[arg(long, value_enum, default_value = "hamming")]
     metric: MetricArg,
-    /// Split nodes with every bit set, too, instead of leaving them longer (section 3.4)
+    /// Also split nodes that have every bit set, instead of letting them grow (section 3.4)
     #[arg(long)]
     split_full: bool,
-    /// How the tree is built
+    /// How to build the tree
     #[arg(long, value_enum, value_name = "HOW", default_value = "packed")]
     bulk: Bulk,
-    /// Insert set by set, as the paper does, instead of building in bulk
+    /// Insert one set at a time, as in the paper, instead of building in bulk
     #[arg(long, conflicts_with = "bulk")]
     insert: bool,
     #[command(flatten)]
     size: sizing::SizeArgs,
     #[command(flatten)]
     column: Option<Column>,
-    /// How a line is read
+    /// How to interpret a line
     #[arg(long, value_enum, default_value = "text")]
     keys: KeyKind,
-    /// Write a tree even if not all sets can be read
+    /// Write the tree even if some sets cannot be read
     #[arg(long)]
     partial: bool,
-    /// Print facts as JSON
+    /// Print the summary as JSON
     #[arg(long)]
     json: bool,
 }
@@ -75,7 +77,7 @@ pub(crate) struct Args {
 enum MetricArg {
     /// The number of bits in which they differ
     Hamming,
-    /// 1 minus the share of common bits among all
+    /// 1 minus the share of set bits that they have in common
     Jaccard,
     /// 1 minus the cosine of the angle between them
     Cosine,
@@ -100,7 +102,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let params = sets::params(&args.size, &sources, &mut how)?;
     how.sizing = Sizing::Equal(params.clone());
 
-    // Takes the sets one by one if they are to be inserted.
+    // With --insert, receives the sets one by one.
     let mut tree = NamedBloofi::new(params.clone(), options)?;
     let mut all = Vec::new();
     let mut names = std::collections::HashSet::new();
@@ -120,16 +122,16 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     })?;
     let complete = found && read;
     if !complete && !args.partial {
-        bail!("no tree was written, since not all sets could be read; --partial leaves them out");
+        bail!("some sets could not be read, so no tree was written; --partial leaves them out");
     }
     if !args.insert {
-        // Nothing is half written, so Ctrl-C may end it at once.
+        // Nothing has been written yet, so Ctrl-C may end the process at once.
         let _waiting = interrupt::Waiting::new();
         tree = NamedBloofi::bulk(params, options, all, args.bulk.into())?;
     }
     if overfull > 0 {
         complain(format_args!(
-            "{} more keys than the filters are made for, and will often be listed by mistake: build \
+            "{} more keys than the filters were sized for, so many false positives are likely; build \
              the tree with more --items or --bits",
             sets_have(overfull)
         ));

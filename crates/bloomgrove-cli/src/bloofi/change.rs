@@ -1,4 +1,4 @@
-//! `bloomgrove bloofi add`, `remove` and `update`: the file is read, changed and replaced as a whole.
+//! `bloomgrove bloofi add`, `remove` and `update`: read the file, change the tree, and replace the file.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -6,19 +6,20 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use bloomgrove::{Error, Filter, MappedFilter};
+use serde_json::json;
 
 use super::{Changing, sets};
 use crate::shared::keys::{self, Column, KeyKind};
-use crate::shared::output::{Output, complain};
+use crate::shared::output::{self, Output, complain};
 use crate::shared::sizing::{OVERFULL, Sizing, is_overfull, sets_have};
 use crate::shared::sources::{self, How, SourceKind};
 use crate::shared::{Outcome, notes, units};
 
 /// Add sets to a Bloofi tree.
 ///
-/// Takes what `bloofi build` takes. Each set goes beside the most similar one, as in the paper. A set
-/// that cannot be added is reported, and the others still are. The file is replaced once, at the end: a
-/// crash leaves the tree as it was.
+/// Takes the same inputs as `bloofi build`. Each set is placed next to the most similar one, as in the
+/// paper. A set that cannot be added is reported, and the others are still added. The file is
+/// replaced once, at the end: a crash leaves the tree as it was.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bloomgrove bloofi add sites.bloofi.grove tunis.txt\n  \
@@ -30,22 +31,25 @@ pub(crate) struct Add {
     /// Files of keys, filters, indexes, or directories
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// The name of the set, if it is only one
+    /// The name of the set, if there is only one
     #[arg(long)]
     name: Option<String>,
-    /// Replace sets that are there, instead of refusing
+    /// Replace existing sets instead of failing
     #[arg(long)]
     replace: bool,
     #[command(flatten)]
     column: Option<Column>,
-    /// Show how many nodes were accessed for each set
+    /// Report how many nodes were accessed for each set
     #[arg(long)]
     costs: bool,
+    /// Print one JSON object per set
+    #[arg(long)]
+    json: bool,
 }
 
 /// Remove sets from a Bloofi tree.
 ///
-/// Exit code 0 if all were there, 2 if one was not (the others are removed).
+/// Exit code: 0 if all sets were found, 2 if one was not (the others are removed).
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  bloomgrove bloofi remove sites.bloofi.grove oslo.txt --costs")]
 pub(crate) struct Remove {
@@ -55,15 +59,18 @@ pub(crate) struct Remove {
     /// Names of sets
     #[arg(value_name = "SET", required = true)]
     sets: Vec<OsString>,
-    /// Show how many nodes were accessed for each set
+    /// Report how many nodes were accessed for each set
     #[arg(long)]
     costs: bool,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
 }
 
 /// Add keys to a set of a Bloofi tree, or rename it.
 ///
-/// The set stays where it is in the tree, as in the paper; `bloofi rebuild` arranges the sets anew after
-/// many updates. To replace what a set contains, use `bloofi add --replace`.
+/// The set keeps its place in the tree, as in the paper; after many updates, `bloofi rebuild` groups
+/// similar sets again. To replace the contents of a set, use `bloofi add --replace`.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bloomgrove bloofi update sites.bloofi.grove oslo.txt doc-00042 doc-00043\n  \
@@ -84,18 +91,21 @@ pub(crate) struct Update {
     keys_from: Vec<PathBuf>,
     #[command(flatten)]
     column: Option<Column>,
-    /// Add everything that this filter contains; it must have the parameters of the tree
+    /// Add everything in this filter; it must have the same parameters as the tree's filters
     #[arg(long, value_name = "FILTER")]
     filter: Option<PathBuf>,
-    /// Give the set another name
+    /// Rename the set
     #[arg(long, value_name = "NAME")]
     rename: Option<OsString>,
-    /// Show how many nodes were accessed
+    /// Report how many nodes were accessed
     #[arg(long)]
     costs: bool,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
 }
 
-/// What a change took, if that was asked for.
+/// The cost of a change, if --costs was given.
 fn cost(nodes: u64, shown: bool) -> String {
     match shown {
         true => format!(", {} accessed", units::counted(nodes, "node")),
@@ -108,7 +118,7 @@ pub(crate) fn add(args: Add) -> Result<Outcome> {
     if let Some(name) = args.name {
         match &mut sources[..] {
             [one] if one.kind != SourceKind::Index => one.name = name.into_bytes(),
-            _ => bail!("--name is for one set, and {} were given", sources.len()),
+            _ => bail!("--name requires a single set, but {} were given", sources.len()),
         }
     }
     let mut file = Changing::open(&args.tree)?;
@@ -117,22 +127,35 @@ pub(crate) fn add(args: Add) -> Result<Outcome> {
         kind: notes::key_kind(&file.notes).unwrap_or(KeyKind::Text),
         column: args.column,
     };
-    let (mut lines, mut overfull) = (Vec::new(), 0);
+    let (mut added, mut overfull) = (Vec::new(), 0);
     let read = sets::read(&sources, &how, |name, filter| {
         let nodes = match file.tree.insert(name.clone(), &filter) {
             Err(Error::DuplicateSet { .. }) if args.replace => file.tree.replace(&name, &filter),
             inserted => inserted,
         }?;
         overfull += u64::from(is_overfull(&filter));
-        lines.push([b"added ", &*name, cost(nodes, args.costs).as_bytes()].concat());
+        added.push((name, nodes));
         Ok(())
     })?;
     file.save()?;
-    print(&lines)?;
+    let mut output = Output::new();
+    for (name, nodes) in &added {
+        if args.json {
+            let mut line = json!({ "added": output::json_bytes(name) });
+            if args.costs {
+                line["nodes_accessed"] = json!(nodes);
+            }
+            output.json_line(&line)?;
+        } else {
+            let cost = cost(*nodes, args.costs);
+            output.bytes(&[b"added ", name, cost.as_bytes(), b"\n"])?;
+        }
+    }
+    output.finish()?;
     if overfull > 0 {
         complain(format_args!(
-            "{} more keys than the filters of this tree are made for, and will often be listed by \
-             mistake; `bloofi widen` makes them larger",
+            "{} more keys than the filters of this tree were sized for, so many false positives are \
+             likely; `bloofi widen` makes the filters larger",
             sets_have(overfull)
         ));
     }
@@ -142,13 +165,11 @@ pub(crate) fn add(args: Add) -> Result<Outcome> {
 pub(crate) fn remove(args: Remove) -> Result<Outcome> {
     let mut file = Changing::open(&args.tree)?;
     let mut complete = true;
-    let mut lines = Vec::new();
+    let mut removed = Vec::new();
     for name in args.sets {
         let name = name.into_vec();
         match file.tree.remove(&name) {
-            Ok(nodes) => {
-                lines.push([b"removed ", &*name, cost(nodes, args.costs).as_bytes()].concat());
-            }
+            Ok(nodes) => removed.push((name, nodes)),
             Err(error) => {
                 complain(format_args!("{}: {error}", args.tree.display()));
                 complete = false;
@@ -156,28 +177,34 @@ pub(crate) fn remove(args: Remove) -> Result<Outcome> {
         }
     }
     file.save()?;
-    print(&lines)?;
-    Ok(Outcome::of(complete))
-}
-
-/// What was done, once it is on disk.
-fn print(lines: &[Vec<u8>]) -> Result<()> {
     let mut output = Output::new();
-    for line in lines {
-        output.bytes(&[line, b"\n"])?;
+    if args.json {
+        let names = removed.iter().map(|(name, _)| output::json_bytes(name));
+        let mut answer = json!({ "removed": names.collect::<Vec<_>>() });
+        if args.costs {
+            let nodes = removed.iter().map(|(_, nodes)| nodes);
+            answer["nodes_accessed"] = json!(nodes.collect::<Vec<_>>());
+        }
+        output.json(&answer)?;
+    } else {
+        for (name, nodes) in &removed {
+            let cost = cost(*nodes, args.costs);
+            output.bytes(&[b"removed ", name, cost.as_bytes(), b"\n"])?;
+        }
     }
-    output.finish()
+    output.finish()?;
+    Ok(Outcome::of(complete))
 }
 
 pub(crate) fn update(args: Update) -> Result<Outcome> {
     let has_keys = !args.keys.is_empty() || !args.keys_from.is_empty();
     if !has_keys && args.filter.is_none() && args.rename.is_none() {
-        bail!("nothing to update: name keys, or give --keys-from, --filter or --rename");
+        bail!("nothing to update; name keys, or pass --keys-from, --filter or --rename");
     }
     let mut file = Changing::open(&args.tree)?;
     let kind = notes::key_kind(&file.notes).unwrap_or(KeyKind::Text);
-    let name = args.set.into_vec();
-    // Refused before any file is read.
+    let mut name = args.set.into_vec();
+    // Fail before any file is read.
     file.tree.filter(&name)?;
     let mut more = Filter::new(file.tree.tree().params().clone())?;
     let mut count = 0;
@@ -201,21 +228,35 @@ pub(crate) fn update(args: Update) -> Result<Outcome> {
         false => 0,
     };
     let fill = file.tree.filter(&name)?.fill();
-    let mut line = [b"updated ", &*name].concat();
+    let old = name.clone();
     if let Some(new) = args.rename {
-        let new = new.into_vec();
-        line.extend([b", now ", &*new].concat());
-        file.tree.rename(&name, new)?;
+        name = new.into_vec();
+        file.tree.rename(&old, name.clone())?;
     }
     file.save()?;
-    if count > 0 {
-        line.extend(format!(": {}", units::counted(count, "key")).into_bytes());
+    let mut output = Output::new();
+    if args.json {
+        let (old, new) = (output::json_bytes(&old), output::json_bytes(&name));
+        let mut answer = json!({ "updated": old, "name": new, "keys": count });
+        if args.costs {
+            answer["nodes_accessed"] = json!(nodes);
+        }
+        output.json(&answer)?;
+    } else {
+        output.bytes(&[b"updated ", &old])?;
+        if name != old {
+            output.bytes(&[b", now ", &name])?;
+        }
+        let keys = match count {
+            0 => String::new(),
+            count => format!(": {}", units::counted(count, "key")),
+        };
+        output.line(format_args!("{keys}{}", cost(nodes, args.costs)))?;
     }
-    line.extend(cost(nodes, args.costs).into_bytes());
-    print(&[line])?;
+    output.finish()?;
     if fill > OVERFULL {
         complain(format_args!(
-            "{} now has more keys than its filter is made for, and will often be listed by mistake; \
+            "{} now has more keys than its filter was sized for, so many false positives are likely; \
              `bloofi widen` makes the filters larger",
             String::from_utf8_lossy(&name)
         ));

@@ -11,18 +11,19 @@ use crate::shared::whole_file::{self, Form};
 
 /// Draw a Bloofi tree.
 ///
-/// Every set is a leaf, and every node above it the union of its children; the darker a node, the more of
-/// its bits are set. The form is that of the file's ending, .svg or .dot (Graphviz); without a file, text.
+/// Each set is a leaf, and each node above it the union of its children; the darker a node, the more
+/// of its bits are set. The extension of the file decides the format: .svg, or .dot or .gv for
+/// Graphviz. Without a file, the drawing is text.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  bloomgrove bloofi draw sites.bloofi.grove -o sites.svg")]
 pub(crate) struct Args {
     /// The tree
     #[arg(value_name = "TREE")]
     tree: PathBuf,
-    /// Where to draw; text on standard output if not given
+    /// The file to write; without it, text goes to standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Draw this many children of each node, and say how many more there are
+    /// Draw at most this many children per node, and note how many were left out
     #[arg(long, default_value_t = 8, value_name = "COUNT")]
     children: usize,
 }
@@ -44,7 +45,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         Some("svg") => (Form::Svg, drawing.to_svg()),
         Some("dot" | "gv") => (Form::Dot, drawing.to_dot()),
         _ => bail!(
-            "{}: name a file ending in .svg or .dot; the ending decides the form",
+            "{}: unknown format; name a file with the extension .svg, .dot or .gv",
             path.display()
         ),
     };

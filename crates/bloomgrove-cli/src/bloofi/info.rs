@@ -10,9 +10,10 @@ use serde_json::{Value, json};
 use crate::shared::output::{self, Output};
 use crate::shared::{Outcome, units};
 
-/// Show what is in a Bloofi tree: sets, shape, options, how full its root is.
+/// Show a Bloofi tree's sets, shape, options, and the fill of its root.
 ///
-/// A root with every bit set turns no query away. `bloofi widen` gives all sets larger filters.
+/// A saturated root, with every bit set, rules out no query. `bloofi widen` gives all sets larger
+/// filters.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  bloomgrove bloofi info sites.bloofi.grove --sets")]
 pub(crate) struct Args {
@@ -53,7 +54,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         let on_disk = std::fs::metadata(&args.tree).map_or(0, |about| about.len());
         let (bloofi, options) = (tree.tree(), tree.tree().options());
         let saturated = match bloofi.is_saturated() {
-            true => ", saturated: it turns no query away",
+            true => ", saturated: it rules out no query",
             false => "",
         };
         let mut facts = vec![

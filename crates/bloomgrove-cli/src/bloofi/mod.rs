@@ -1,4 +1,4 @@
-//! `bloomgrove bloofi`: many sets as the tree of the Bloofi paper, in one file.
+//! `bloomgrove bloofi`: many sets in one file, as the tree of the Bloofi paper.
 
 mod build;
 mod change;
@@ -48,11 +48,11 @@ pub(crate) fn run(verb: Verb) -> Result<Outcome> {
 /// How a whole tree is built.
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum Bulk {
-    /// From the leaves up, similar sets together, found by sampling
+    /// From the leaves up, with similar sets together; similarity is found by sampling
     Packed,
-    /// From the leaves up, in the order that the sets have
+    /// From the leaves up, in the order of the sets
     Given,
-    /// The paper's way: a chain of nearest neighbors; time grows with the square of the sets
+    /// The paper's method: a chain of nearest neighbors; takes time quadratic in the number of sets
     Chain,
 }
 
@@ -66,7 +66,7 @@ impl From<Bulk> for BulkOrder {
     }
 }
 
-/// A tree that is going to be changed; nobody else can change its file meanwhile.
+/// A tree to be changed, with its file locked against other changes.
 struct Changing<'p> {
     path: &'p Path,
     tree: NamedBloofi,

@@ -1,4 +1,4 @@
-//! Sets on their way into a tree: all filters alike, read on all processors.
+//! Reads the sets of a tree on all processors, with equal parameters for all filters.
 
 use anyhow::{Context, Result, bail};
 use bloomgrove::codec;
@@ -11,8 +11,8 @@ use crate::shared::sizing::{self, Sizing};
 use crate::shared::sources::{How, Source, SourceKind};
 use crate::shared::{interrupt, parallel, units};
 
-/// The parameters of all filters of a tree: those asked for, those of the filters among the
-/// sources, or large enough for the largest of the sets.
+/// The parameters of all filters of a tree: those requested, those of the filters among the
+/// sources, or large enough for the largest set.
 pub(super) fn params(size: &sizing::SizeArgs, sources: &[Source], how: &mut How) -> Result<Params> {
     let fpr = match size.sizing()? {
         Sizing::Equal(params) => return Ok(params),
@@ -20,10 +20,10 @@ pub(super) fn params(size: &sizing::SizeArgs, sources: &[Source], how: &mut How)
     };
     for source in sources {
         if let Some(params) = params_of(source)? {
-            // An option without effect is a mistake.
+            // An option that would have no effect is an error.
             if !size.is_empty() {
                 bail!(
-                    "--fpr means nothing here: {} brings the size of its filters with it",
+                    "--fpr does not apply here: {} determines the size of the filters",
                     source.path.display()
                 );
             }
@@ -35,7 +35,7 @@ pub(super) fn params(size: &sizing::SizeArgs, sources: &[Source], how: &mut How)
     let mut largest: Option<Params> = None;
     let count = |source| Source::filter(source, how, &progress);
     parallel::each(sources, count, |_, filter| {
-        // What cannot be read is reported when its keys are.
+        // A source that cannot be read is reported when its keys are read.
         if let Ok(filter) = filter {
             let larger = |params: &Params| params.bits() >= filter.params().bits();
             if !largest.as_ref().is_some_and(larger) {
@@ -45,10 +45,10 @@ pub(super) fn params(size: &sizing::SizeArgs, sources: &[Source], how: &mut How)
         Ok(())
     })?;
     interrupt::check()?;
-    largest.context("there are no sets to build a tree of")
+    largest.context("no sets to build a tree from")
 }
 
-/// The parameters that a source brings with it; of an index, those of most of its sets.
+/// The parameters that a source determines; for an index, those of most of its sets.
 fn params_of(source: &Source) -> Result<Option<Params>> {
     let shown = || source.path.display().to_string();
     Ok(match source.kind {
@@ -76,8 +76,9 @@ fn total(sources: &[Source]) -> u64 {
     sources.iter().map(|source| source.size).sum()
 }
 
-/// Reads all sources, and hands their sets on in their order. False if one could not be read, or
-/// `take` refused one; it has been reported, those with other parameters than the tree's all at once.
+/// Reads all sources, and passes their sets to `take` in order. Returns false if one could not be
+/// read or `take` rejected it; each is reported, and all sets whose parameters differ from the
+/// tree's are reported together.
 pub(super) fn read(
     sources: &[Source],
     how: &How,
@@ -123,15 +124,15 @@ pub(super) fn read(
     }
     if unequal > 0 {
         failed(format_args!(
-            "{} with other filters than those of the tree, which must all be alike:\n  {example}\n\
-             give the files of keys instead, or build the filters alike (`index build --items`)",
+            "{} with filters that differ from those of the tree, which must be equal:\n  {example}\n\
+             pass the files of keys instead, or build equal filters (`index build --items`)",
             units::counted(unequal, "set"),
         ));
     }
     Ok(complete)
 }
 
-/// The sets of an index; those made of slices as one filter each.
+/// The sets of an index; a set made of slices becomes one filter.
 fn sets_of(source: &Source, how: &How) -> Result<Vec<(Vec<u8>, Filter)>> {
     source.check_keys(how.kind)?;
     let index = Index::open(&source.path)?;

@@ -1,10 +1,11 @@
-//! `bloomgrove bloofi rebuild` and `widen`: the same sets, arranged anew.
+//! `bloomgrove bloofi rebuild` and `widen`: build the tree again from the same sets.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use bloomgrove::Filter;
+use serde_json::json;
 
 use super::{Bulk, Changing, info, sets};
 use crate::shared::keys::{Column, KeyKind};
@@ -16,25 +17,28 @@ use crate::shared::{Outcome, interrupt, notes, units};
 /// Missing sets that are listed by name.
 const LISTED: usize = 5;
 
-/// Arrange the sets of a Bloofi tree anew.
+/// Group the similar sets of a Bloofi tree again.
 ///
-/// After many changes, similar sets may no longer be together. The filters stay as they are.
+/// After many changes, similar sets may no longer be close together. The filters do not change.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  bloomgrove bloofi rebuild sites.bloofi.grove")]
 pub(crate) struct Rebuild {
     /// The tree
     #[arg(value_name = "TREE")]
     tree: PathBuf,
-    /// How the tree is built
+    /// How to build the tree
     #[arg(long, value_enum, value_name = "HOW", default_value = "packed")]
     bulk: Bulk,
+    /// Print the summary as JSON
+    #[arg(long)]
+    json: bool,
 }
 
 /// Give all sets of a Bloofi tree larger filters.
 ///
 /// The remedy for a saturated root (section 3.4 of the paper). A filter cannot be enlarged, so the
-/// files of keys that the sets were built from are read again: name them, or their directory, as when
-/// the tree was built.
+/// files of keys that the sets were built from are read again: name them, or their directory, as
+/// for `bloofi build`.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  \
     bloomgrove bloofi widen sites.bloofi.grove examples/sites --items 10k")]
@@ -49,32 +53,38 @@ pub(crate) struct Widen {
     size: sizing::SizeArgs,
     #[command(flatten)]
     column: Option<Column>,
+    /// Print the summary as JSON
+    #[arg(long)]
+    json: bool,
 }
 
 pub(crate) fn rebuild(args: Rebuild) -> Result<Outcome> {
     let mut file = Changing::open(&args.tree)?;
-    // Nothing is half written, so Ctrl-C may end it at once.
+    // Nothing has been written yet, so Ctrl-C may end the process at once.
     let waiting = interrupt::Waiting::new();
     file.tree.rebuild(args.bulk.into())?;
     drop(waiting);
     file.save()?;
-    print(&args.tree, &file)
+    print(&args.tree, &file, args.json)
 }
 
-fn print(path: &Path, file: &Changing<'_>) -> Result<Outcome> {
+fn print(path: &Path, file: &Changing<'_>, json: bool) -> Result<Outcome> {
     let mut output = Output::new();
-    output.line(format_args!(
-        "{}: {}",
-        path.display(),
-        info::line(&file.tree)
-    ))?;
+    if json {
+        let mut facts = info::json(&file.tree);
+        facts["file"] = json!(path.to_string_lossy());
+        output.json(&facts)?;
+    } else {
+        let line = info::line(&file.tree);
+        output.line(format_args!("{}: {line}", path.display()))?;
+    }
     output.finish()?;
     Ok(Outcome::Yes)
 }
 
 pub(crate) fn widen(args: Widen) -> Result<Outcome> {
     let Sizing::Equal(params) = args.size.sizing()? else {
-        bail!("how large? say for how many keys with --items N, or --bits and --hashes");
+        bail!("no size given; pass --items N for filters of N keys, or --bits and --hashes");
     };
     let mut file = Changing::open(&args.tree)?;
     let how = How {
@@ -99,7 +109,7 @@ pub(crate) fn widen(args: Widen) -> Result<Outcome> {
     if !missing.is_empty() || !found || !read {
         let shown = missing[..missing.len().min(LISTED)].join(", ");
         bail!(
-            "nothing was changed: the keys of {} are not among the files given ({shown}{})",
+            "nothing was changed; the keys of {} are not in the files given ({shown}{})",
             units::counted(missing.len() as u64, "set"),
             if missing.len() > LISTED { ", ..." } else { "" }
         );
@@ -110,5 +120,5 @@ pub(crate) fn widen(args: Widen) -> Result<Outcome> {
             None => Ok(()),
         })?;
     file.save().context("saving the wider tree")?;
-    print(&args.tree, &file)
+    print(&args.tree, &file, args.json)
 }

@@ -1,4 +1,4 @@
-//! `bloomgrove bloofi which`: the sets that may contain a key, and what it took to find them.
+//! `bloomgrove bloofi which`: the sets that may contain a key, and the cost of finding them.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -13,13 +13,13 @@ use crate::shared::keys::{self, Column, KeyKind};
 use crate::shared::output::{Output, complain};
 use crate::shared::{Outcome, notes, units};
 
-/// List the sets of a Bloofi tree that may contain a key.
+/// Find the sets of a Bloofi tree that may contain a key.
 ///
-/// A set that is not listed does not contain the key; a listed one may not contain it either, at the
-/// rate of its filter. The tree does not know the files that its sets were read from: what has changed there
-/// since is not seen.
+/// A set that is not listed does not contain the key. A listed set contains it, except for false
+/// positives at the rate of its filter. The tree does not record the files that its sets were read
+/// from, so changes to them are not noticed.
 ///
-/// --costs shows the nodes whose bits were checked, as the paper counts them.
+/// --costs reports the number of nodes whose bits were checked, the cost measure of the paper.
 ///
 /// Exit code: 0 if any set may contain any key, 1 if none does, 2 if something went wrong.
 #[derive(clap::Args)]
@@ -38,23 +38,23 @@ pub(crate) struct Args {
     keys_from: Vec<PathBuf>,
     #[command(flatten)]
     column: Option<Column>,
-    /// Print how many sets, instead of which
+    /// Print the number of sets instead of their names
     #[arg(short, long)]
     count: bool,
-    /// Print nothing; the exit code tells
+    /// Print nothing; only set the exit code
     #[arg(short, long, conflicts_with_all = ["json", "count"])]
     quiet: bool,
     /// Print one JSON object per key
     #[arg(long)]
     json: bool,
-    /// Show how many nodes were checked: on standard error, or with --json for each key
+    /// Report how many nodes were checked: on standard error, or with --json for each key
     #[arg(long)]
     costs: bool,
 }
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
     if args.keys.is_empty() && args.keys_from.is_empty() {
-        bail!("no key to query: name one, or give a file with --keys-from");
+        bail!("no key given; name one, or pass a file of keys with --keys-from");
     }
     let tree = NamedBloofi::load(&args.tree)?;
     let kind = notes::key_kind(&Notes::of_file(&args.tree)?).unwrap_or(KeyKind::Text);

@@ -1,10 +1,11 @@
-//! `bloomgrove bloom-sample-tree add`: names that have come into use.
+//! `bloomgrove bloom-sample-tree add`: adds names that have come into use.
 
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use bloomgrove::raw::format::lock_to_replace;
 use bloomgrove_trees::bloom_sample_tree::BloomSampleTree;
+use serde_json::json;
 
 use super::{info, names};
 use crate::shared::keys::Column;
@@ -13,8 +14,8 @@ use crate::shared::{Outcome, open, units};
 
 /// Add names to a pruned BloomSampleTree.
 ///
-/// Names that are there already are counted, and change nothing. All are added at once: if one is not in
-/// the namespace of the tree, none is.
+/// Names that the tree already has are skipped. All names are added together: if one is outside the
+/// namespace of the tree, none is added.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bloomgrove bloom-sample-tree add ids.bst.grove 4711 4712\n  \
@@ -31,18 +32,21 @@ pub(crate) struct Args {
     names_from: Vec<PathBuf>,
     #[command(flatten)]
     column: Option<Column>,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome> {
     if args.names.is_empty() && args.names_from.is_empty() {
-        bail!("no name to add: give some, or a file with --names-from");
+        bail!("no name given; pass names, or a file of names with --names-from");
     }
     let _lock = open::patiently(|| lock_to_replace(&args.tree))?;
     let mut tree = BloomSampleTree::load(&args.tree)?;
     if !tree.is_pruned() {
         bail!(
-            "{}: a complete tree has every name of its range already; for names that come into use, \
-             build a tree of a list, with --within",
+            "{}: a complete tree already has every name of its range; to add names over time, \
+             build a tree from a list of names, with --within",
             args.tree.display()
         );
     }
@@ -59,12 +63,19 @@ pub(crate) fn run(args: &Args) -> Result<Outcome> {
     }
     tree.save(&args.tree)?;
     let mut output = Output::new();
-    output.line(format_args!(
-        "{}: {} added, now a {}",
-        args.tree.display(),
-        units::counted(added, "new name"),
-        info::line(&tree),
-    ))?;
+    if args.json {
+        let mut facts = info::json(&tree);
+        facts["file"] = json!(args.tree.to_string_lossy());
+        facts["added"] = json!(added);
+        output.json(&facts)?;
+    } else {
+        output.line(format_args!(
+            "{}: {} added, now a {}",
+            args.tree.display(),
+            units::counted(added, "new name"),
+            info::line(&tree),
+        ))?;
+    }
     output.finish()?;
     Ok(Outcome::Yes)
 }

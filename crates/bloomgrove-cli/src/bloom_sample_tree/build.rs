@@ -17,19 +17,19 @@ use crate::shared::keys::{Column, KeyKind};
 use crate::shared::output::{Output, complain};
 use crate::shared::{Outcome, interrupt, notes, open, params, range, units};
 
-/// Build a BloomSampleTree of names, for filters of certain parameters.
+/// Build a BloomSampleTree of names, for filters with given parameters.
 ///
-/// The tree halves a namespace level by level and has the Bloom filter of each part. A search for the
-/// members of a filter goes down only where the two have bits in common. One tree is for all filters of the
-/// same size, hashes, layout, family and seed: --for takes these from a filter of integers, or give the options of
-/// `filter build`.
+/// The tree halves a namespace level by level and stores the Bloom filter of each part. A search for
+/// the members of a filter descends only where the two have bits in common. One tree serves all
+/// filters of the same size, hashes, layout, family and seed: --for copies these from a filter of
+/// integers; otherwise, pass the options of `filter build`.
 ///
-/// A range of NAMES makes a complete tree. A file with one integer per line makes a pruned tree: only
-/// these names are in it, nodes without names do not exist, and more names can be added later
-/// (`bloom-sample-tree add`), inside the range --within.
+/// A range of NAMES makes a complete tree. A file with one integer per line makes a pruned tree: it
+/// contains only these names and no nodes without names, and more names within the range --within
+/// can be added later (`bloom-sample-tree add`).
 ///
-/// `bloomgrove sample` and `bloomgrove reconstruct` are uniform, exact and faster; this is the published
-/// structure, to be used and compared.
+/// `bloomgrove sample` and `bloomgrove reconstruct` are uniform, exact and faster; this is the
+/// published structure, for use and for comparison.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bloomgrove bloom-sample-tree build 0..10M --for users.grove -o users.bst.grove\n  \
@@ -38,7 +38,7 @@ pub(crate) struct Args {
     /// The names: a range of integers such as 0..10M, or a file of them
     #[arg(value_name = "NAMES")]
     names: OsString,
-    /// The tree to write, whole or not at all
+    /// The tree to write; an interrupted run leaves no partial file
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     /// Build the tree for filters like this one
@@ -47,20 +47,20 @@ pub(crate) struct Args {
     /// The namespace of a pruned tree [default: from its first to its last name]
     #[arg(long, value_name = "A..B", value_parser = range::parse)]
     within: Option<Range<u64>>,
-    /// How many levels there are below the root [default: the fastest on this machine]
+    /// The number of levels below the root [default: the fastest on this machine]
     #[arg(long, value_name = "LEVELS", conflicts_with = "leaf")]
     depth: Option<u32>,
-    /// How many names a leaf has at most, instead of --depth
+    /// The most names that a leaf may have, instead of --depth
     #[arg(long, value_name = "NAMES", value_parser = units::count)]
     leaf: Option<u64>,
-    /// The most memory a tree may take, if its depth is not given
+    /// The most memory that the tree may take, if no depth is given
     #[arg(long, value_name = "BYTES", default_value = "1GiB", value_parser = units::bytes)]
     memory: u64,
     #[command(flatten)]
     params: params::ParamsArgs,
     #[command(flatten)]
     column: Option<Column>,
-    /// Print facts as JSON
+    /// Print the summary as JSON
     #[arg(long)]
     json: bool,
 }
@@ -71,7 +71,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let names = Names::read(&args.names, args.column.as_ref())?;
     let span = span(&names, args.within.clone())?;
     let depth = depth(&args, &params, &names, &span)?;
-    // Nothing is half written, so Ctrl-C may end it at once.
+    // Nothing has been written yet, so Ctrl-C may end the process at once.
     let waiting = interrupt::Waiting::new();
     let tree = match names {
         Names::Range(range) => BloomSampleTree::complete(&params, range, depth)?,
@@ -97,15 +97,15 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
 fn params_of(args: &Args) -> Result<Params> {
     let Some(path) = &args.like else {
         return args.params.decided()?.context(
-            "for which filters? name one with --for, or give --items N, or --bits and --hashes, as \
-             for `filter build`",
+            "no filter parameters given; name a filter with --for, or pass --items N, or --bits and \
+             --hashes, as for `filter build`",
         );
     };
     let filter = MappedFilter::map(path)?;
     if notes::key_kind(&Notes::of_file(path)?) == Some(KeyKind::Text) {
         bail!(
-            "{}: its keys were read as text, and a BloomSampleTree is for integers; filters of integers \
-             are built with `bloomgrove filter build --keys integer`",
+            "{}: its keys were read as text, but a BloomSampleTree requires integers; build filters of \
+             integers with `bloomgrove filter build --keys integer`",
             path.display()
         );
     }
@@ -115,30 +115,30 @@ fn params_of(args: &Args) -> Result<Params> {
 fn span(names: &Names, within: Option<Range<u64>>) -> Result<Range<u64>> {
     match (names, within) {
         (Names::Range(_), Some(_)) => bail!(
-            "--within is for a list of names; a complete tree has all names of its range, so give a \
-             shorter one"
+            "--within requires a list of names; a complete tree has all names of its range, so pass a \
+             shorter range"
         ),
         (Names::Range(range), None) => Ok(range.clone()),
         (Names::List(_), Some(within)) => Ok(within),
         (Names::List(list), None) => match (list.iter().min(), list.iter().max()) {
             (Some(first), Some(last)) => Ok(*first..last.saturating_add(1)),
-            _ => bail!("there are no names; say with --within which may be added later"),
+            _ => bail!("no names were read; pass the range that names may be added in with --within"),
         },
     }
 }
 
-/// As deep as asked for, or as the costs on this machine make best (section 5.4 of the paper) and
-/// the memory allows.
+/// The depth requested, or else the fastest on this machine (section 5.4 of the paper) that the
+/// memory allows.
 fn depth(args: &Args, params: &Params, names: &Names, span: &Range<u64>) -> Result<u32> {
     let most = (span.end - span.start).ilog2();
     if let Some(depth) = args.depth {
         return Ok(depth);
     }
-    // Names that will be added need leaves, too.
+    // Names that are added later need leaves, too.
     let count = names.len().max(1);
     if let Some(leaf) = args.leaf {
         if leaf == 0 {
-            bail!("--leaf 0: a leaf has one name at least");
+            bail!("--leaf 0: a leaf has at least one name");
         }
         return Ok(tune::tree_depth(count, leaf).min(most));
     }
@@ -154,7 +154,7 @@ fn depth(args: &Args, params: &Params, names: &Names, span: &Range<u64>) -> Resu
     let depth = (0..=best).rev().find(|&depth| fits(depth)).unwrap_or(0);
     if depth < best {
         complain(format_args!(
-            "note: {best} levels would be fastest, and take more than --memory {}",
+            "note: {best} levels would be fastest, but take more than --memory {}",
             units::size(args.memory)
         ));
     }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::shared::output::Output;
 use crate::shared::{Outcome, units};
 
-/// Show what is in a BloomSampleTree: names, shape, and for which filters it is.
+/// Show a BloomSampleTree's names and shape, and the parameters of its filters.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  bloomgrove bloom-sample-tree info users.bst.grove")]
 pub(crate) struct Args {

@@ -1,4 +1,4 @@
-//! The tree, and the two methods that the paper compares it with, over the same names.
+//! The tree, and the two methods that the paper compares it with, for the same names.
 
 use std::path::{Path, PathBuf};
 
@@ -18,24 +18,24 @@ use crate::shared::{Outcome, notes, open, units};
 /// Bits that HashInvert draws without finding a member before it gives up.
 const TRIES: u64 = 100_000;
 
-// A comment here would become the help of the command.
+// A doc comment here would become the help of the command.
 #[derive(clap::Args)]
 pub(super) struct Question {
     /// The tree
     #[arg(value_name = "TREE")]
     tree: PathBuf,
-    /// The filter, of integers, with the parameters of the tree
+    /// The filter: of integers, and with the parameters of the tree
     #[arg(value_name = "FILTER")]
     filter: PathBuf,
-    /// The paper's method
+    /// Which of the paper's methods to use
     #[arg(long, value_enum, default_value = "tree")]
     method: Method,
-    /// When a part of the tree counts as without members: "safe" loses none, "common-bit" only if no
-    /// bit is common, a number if fewer members are estimated (the paper's, which loses many)
-    /// [default: safe]
+    /// When to skip a part of the tree: "safe" loses no members, "common-bit" skips a part that has no
+    /// bit in common with the filter, a number skips a part with fewer estimated members (the paper's
+    /// rule, which loses many) [default: safe]
     #[arg(long, value_name = "RULE", value_parser = threshold)]
     threshold: Option<Threshold>,
-    /// Show the paper's counters on standard error, or in the JSON
+    /// Report the paper's counters on standard error, or in the JSON
     #[arg(long)]
     pub(super) costs: bool,
     /// Print JSON
@@ -47,7 +47,7 @@ pub(super) struct Question {
 enum Method {
     /// Search the tree
     Tree,
-    /// HashInvert: names from the bits, by inverting affine hash functions
+    /// HashInvert: find names from the bits, by inverting affine hash functions
     HashInvert,
     /// DictionaryAttack: test every name of the tree
     Dictionary,
@@ -69,12 +69,12 @@ fn threshold(text: &str) -> Result<Threshold, String> {
         "common-bit" => Ok(Threshold::NoCommonBit),
         number => match number.parse() {
             Ok(least) if least >= 0.0 && f64::is_finite(least) => Ok(Threshold::Estimate(least)),
-            _ => Err("write safe, common-bit, or a number of members such as 0.5".into()),
+            _ => Err("use safe, common-bit, or a number of members such as 0.5".into()),
         },
     }
 }
 
-/// What was asked, opened.
+/// The tree and the filter of a query, opened.
 pub(super) struct Opened {
     tree: BloomSampleTree,
     filter: MappedFilter,
@@ -88,7 +88,7 @@ impl Question {
     pub(super) fn open(&self) -> Result<Opened> {
         if self.threshold.is_some() && self.method != Method::Tree {
             bail!(
-                "--threshold means nothing with --method {}",
+                "--threshold requires --method tree; it does not apply to {}",
                 self.method.name()
             );
         }
@@ -96,7 +96,7 @@ impl Question {
         let filter = filter_for(&tree, &self.tree, &self.filter)?;
         if self.method == Method::HashInvert && tree.is_pruned() {
             bail!(
-                "{}: HashInvert is for all integers of a range, and this is a pruned tree",
+                "{}: HashInvert requires a complete tree, and this one is pruned",
                 self.tree.display()
             );
         }
@@ -117,12 +117,13 @@ fn filter_for(tree: &BloomSampleTree, tree_path: &Path, path: &Path) -> Result<M
     open::check(path, false)?;
     let (tree_path, shown) = (tree_path.display(), path.display());
     if notes::key_kind(&Notes::of_file(path)?) == Some(KeyKind::Text) {
-        bail!("{shown}: its keys were read as text, and the names of {tree_path} are integers");
+        bail!("{shown}: its keys were read as text, but the names of {tree_path} are integers");
     }
     if tree.params() != filter.params() {
         bail!(
-            "{tree_path} is a tree for other filters than {shown}:\n  it is for {}\n  and the filter \
-             has {}\nbuild another with `bloomgrove bloom-sample-tree build NAMES --for {shown} -o FILE`",
+            "{tree_path} was built for filters with other parameters than {shown}:\n  the tree has {}\n  \
+             the filter has {}\nbuild a tree for this filter with `bloomgrove bloom-sample-tree build NAMES \
+             --for {shown} -o FILE`",
             tree.params(),
             filter.params(),
         );
@@ -135,7 +136,7 @@ impl Opened {
         self.method.name()
     }
 
-    /// Whether every member is drawn with the same chance.
+    /// Whether every member is drawn with the same probability.
     pub(super) fn is_uniform(&self) -> bool {
         self.method == Method::Dictionary
     }
@@ -165,7 +166,7 @@ impl Opened {
         Ok(drawn)
     }
 
-    /// All members; rising, except by inversion.
+    /// All members; in ascending order, except by inversion.
     pub(super) fn reconstruct(&mut self) -> Result<Vec<u64>, Error> {
         let Self {
             tree, filter, work, ..
@@ -189,18 +190,18 @@ impl Opened {
     /// Reports that no member was found.
     pub(super) fn no_member(&self) -> Outcome {
         let perhaps = match self.threshold {
-            Threshold::Estimate(_) => "; this --threshold loses members, safe does not",
+            Threshold::Estimate(_) => "; this --threshold loses members, --threshold safe does not",
             _ => "",
         };
         complain(format_args!(
-            "{}: no member among the {} of the tree{perhaps}",
+            "{}: none of the {} of the tree is a member{perhaps}",
             self.shown,
             units::counted(self.tree.len(), "name")
         ));
         Outcome::No
     }
 
-    /// The paper's counters, for each of `draws` or in all.
+    /// The paper's counters, per draw or in total.
     pub(super) fn report_costs(&self, draws: Option<u64>) {
         let each = draws.unwrap_or(1).max(1) as f64;
         let per = if draws.is_some() { " per sample" } else { "" };

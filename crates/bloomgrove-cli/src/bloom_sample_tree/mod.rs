@@ -1,5 +1,5 @@
-//! `bloomgrove bloom-sample-tree`: members of filters by the tree of the sampling paper, and by the two
-//! methods that the paper compares it with.
+//! `bloomgrove bloom-sample-tree`: finds members of filters with the tree of the sampling paper, and
+//! with the two methods that the paper compares it with.
 
 mod add;
 mod build;

@@ -1,4 +1,4 @@
-//! The names that a tree is built of: all of a range, or a list.
+//! The names that a tree is built from: a range, or a list.
 
 use std::ffi::OsStr;
 use std::ops::Range;
@@ -23,7 +23,7 @@ impl Names {
         if written != "-" && !path.exists() {
             if range::is_range(&text) {
                 return match column {
-                    Some(_) => bail!("--column means nothing for a range"),
+                    Some(_) => bail!("--column does not apply to a range"),
                     None => range::parse(&text).map(Names::Range).map_err(Error::msg),
                 };
             }

@@ -13,8 +13,9 @@ use crate::shared::{Outcome, interrupt, units};
 
 /// List the members of a filter.
 ///
-/// By the tree, or by one of the two methods that the paper compares it with. Prints the names of the tree that the filter accepts: all of them, unless --threshold is a number.
-/// Some may be false positives. Exit code 0, or 1 if no member was found.
+/// Searches the tree, or uses one of the two methods that the paper compares it with. Prints the names
+/// of the tree that the filter accepts: all of them, unless --threshold is a number. Some may be false
+/// positives. Exit code: 0 if a member was found, 1 if none was.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bloomgrove bloom-sample-tree reconstruct users.bst.grove users.grove -o users.txt\n  \
@@ -22,20 +23,20 @@ use crate::shared::{Outcome, interrupt, units};
 pub(crate) struct Args {
     #[command(flatten)]
     question: Question,
-    /// Write the members to this file, whole or not at all
+    /// Write the members to this file; an interrupted run leaves no partial file
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Replace the file that is there
+    /// Replace an existing file
     #[arg(long, requires = "output")]
     replace: bool,
-    /// Print how many there are, instead of which
+    /// Print the number of members instead of their names
     #[arg(short, long, conflicts_with = "output")]
     count: bool,
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome> {
     let mut opened = args.question.open()?;
-    // Nothing is begun yet, so Ctrl-C may end it at once.
+    // Nothing has been written yet, so Ctrl-C may end the process at once.
     let waiting = interrupt::Waiting::new();
     let found = opened.reconstruct()?;
     drop(waiting);

@@ -11,8 +11,10 @@ use crate::shared::{Outcome, any_seed, interrupt, units};
 
 /// Draw members of a filter.
 ///
-/// By the tree (the paper's BSTSample), or by one of the two methods that the paper compares it with. The samples of the tree and of HashInvert are not uniform: some members are drawn far more often than
-/// others. `bloomgrove sample` draws each with the same chance. Exit code 0, or 1 if no member was found.
+/// Uses the tree (the paper's BSTSample), or one of the two methods that the paper compares it with.
+/// The samples of the tree and of HashInvert are not uniform: some members are drawn far more often
+/// than others. `bloomgrove sample` draws each with the same probability. Exit code: 0 if a member was
+/// found, 1 if none was.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bloomgrove bloom-sample-tree sample users.bst.grove users.grove -n 5 --seed 1 --costs\n  \
@@ -20,17 +22,17 @@ use crate::shared::{Outcome, any_seed, interrupt, units};
 pub(crate) struct Args {
     #[command(flatten)]
     question: Question,
-    /// How many to draw
+    /// The number of members to draw
     #[arg(short = 'n', long, value_name = "COUNT", default_value = "10", value_parser = units::count)]
     draws: u64,
-    /// Where randomness starts: the same seed draws the same members [default: any]
+    /// The random seed: the same seed draws the same members [default: random]
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome> {
     if args.draws == 0 {
-        bail!("-n 0 draws nothing; draw 1 or more");
+        bail!("-n 0 draws nothing; pass 1 or more");
     }
     let mut opened = args.question.open()?;
     let seed = args.seed.unwrap_or_else(any_seed);

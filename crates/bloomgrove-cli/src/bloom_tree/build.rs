@@ -1,4 +1,4 @@
-//! `bloomgrove bloom-tree build`: files of keys in, a tree out.
+//! `bloomgrove bloom-tree build`: builds a tree from files of keys.
 
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
@@ -15,11 +15,11 @@ use crate::shared::output::Output;
 use crate::shared::progress::Progress;
 use crate::shared::{Outcome, hashing, notes, units};
 
-/// Make a BloomTree from files of keys: one to a line, or those of a column
+/// Build a BloomTree from files of keys: one per line, or the values of a column.
 ///
-/// Files ending in .gz or .zst are unpacked; - is standard input. Without --items or --root-bits the
-/// distinct keys are counted first, by reading the files twice. The default shape is the paper's for
-/// three levels; `tune bloom-tree` finds others, and `tune wire` says whether a tree pays at all.
+/// Files ending in .gz or .zst are decompressed; - is standard input. Without --items or --root-bits,
+/// the files are read twice, to count the distinct keys first. The default shape is the paper's for
+/// three levels; `tune bloom-tree` finds others, and `tune wire` shows whether a tree is worthwhile.
 #[derive(clap::Args)]
 #[command(
     mut_arg("layout", |arg| arg.hide(true)),
@@ -31,24 +31,24 @@ pub(crate) struct Args {
     /// Files of keys
     #[arg(required = true, value_name = "KEYS")]
     inputs: Vec<PathBuf>,
-    /// The tree to write, whole or not at all
+    /// The tree to write; an interrupted run leaves no partial file
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Write it compressed, to be sent
+    /// Compress the tree, for sending
     #[arg(long)]
     compressed: bool,
     #[command(flatten)]
     column: Option<keys::Column>,
-    /// How many keys to make room for
+    /// Size the tree for this many keys
     #[arg(long, value_name = "N", value_parser = units::count, conflicts_with = "root_bits")]
     items: Option<u64>,
-    /// Bits of the root for each key [default: 1]
+    /// Bits of the root per key [default: 1]
     #[arg(long, conflicts_with = "root_bits")]
     rho: Option<f64>,
-    /// The bits of the root
+    /// The number of bits of the root
     #[arg(long, value_name = "BITS", value_parser = units::bits)]
     root_bits: Option<u64>,
-    /// The bits of a filter on each level below the root
+    /// The number of bits of a filter on each level below the root
     #[arg(
         long,
         value_name = "M,M...",
@@ -56,7 +56,7 @@ pub(crate) struct Args {
         default_value = "4,3"
     )]
     bits: Vec<u64>,
-    /// How many bits a key sets in a filter of each level, the root's first
+    /// The number of bits that a key sets in a filter of each level, the root first
     #[arg(
         long,
         value_name = "K,K...",
@@ -64,25 +64,25 @@ pub(crate) struct Args {
         default_value = "6,3,2"
     )]
     hashes: Vec<u32>,
-    /// Cut the root into a part for each of its hash functions, to be built in parallel
+    /// Divide the root into one part per hash function, which can be built in parallel
     #[arg(long)]
     partitioned: bool,
-    /// How many threads insert [default: one for each processor]
+    /// The number of threads that insert keys [default: one per processor]
     #[arg(long, value_name = "N")]
     threads: Option<NonZero<usize>>,
     #[command(flatten)]
     hashing: hashing::Hashing,
-    /// How a line or value is read
+    /// How to interpret a line or value
     #[arg(long, value_enum, default_value = "text")]
     keys: KeyKind,
-    /// Print facts as JSON
+    /// Print the summary as JSON
     #[arg(long)]
     json: bool,
 }
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
     if args.hashing.possible_layout() == Some(bloomgrove::Layout::Blocked) {
-        bail!("--layout blocked: the root of a tree has the standard layout");
+        bail!("--layout blocked does not apply: the root of a tree has the standard layout");
     }
     args.hashing.check()?;
     let root = match (args.root_bits, args.items) {
@@ -141,7 +141,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
             && tree.estimated_items() > items as f64 * 1.1
         {
             output.line(format_args!(
-                "note: more keys than it was sized for; build it again with --items {}",
+                "note: more keys than the tree was sized for; rebuild it with --items {}",
                 tree.estimated_items().min(count as f64) as u64
             ))?;
         }
@@ -154,10 +154,10 @@ fn processors() -> NonZero<usize> {
     std::thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN)
 }
 
-/// How many distinct keys the files have.
+/// The number of distinct keys in the files.
 fn count(args: &Args) -> Result<u64> {
     if args.inputs.iter().any(|input| input == Path::new("-")) {
-        bail!("standard input can be read only once: say with --items how many keys it has");
+        bail!("standard input can be read only once; pass the number of its keys with --items");
     }
     let progress = Progress::bytes(keys::total_size(&args.inputs), "counting");
     let mut collector = Collector::new(0.01)?;
@@ -168,7 +168,7 @@ fn count(args: &Args) -> Result<u64> {
                 .try_for_each(|line| Ok(collector.insert(*line)?))
         })?;
     }
-    // To a fraction of a percent. An empty set has a tree too.
+    // Accurate to a fraction of a percent. An empty set has a tree, too.
     let count = collector.finish()?.estimated_items().round();
     Ok((count as u64).max(1))
 }
@@ -178,7 +178,7 @@ fn root_for(items: u64, args: &Args) -> Result<u64> {
     let bits = (items as f64 * rho).ceil();
     if !(bits >= 1.0 && bits <= bloomgrove::MAX_BITS as f64) {
         bail!(
-            "--rho {rho} for {items} keys is a root of {bits} bits; it must have 1 to {}",
+            "--rho {rho} for {items} keys makes a root of {bits} bits; it must have 1 to {}",
             bloomgrove::MAX_BITS
         );
     }
@@ -188,7 +188,7 @@ fn root_for(items: u64, args: &Args) -> Result<u64> {
 fn shape(root: u64, args: &Args) -> Result<TreeShape> {
     if args.hashes.len() != args.bits.len() + 1 {
         bail!(
-            "--hashes has {} numbers and --bits {}: there must be one more, that of the root",
+            "--hashes has {} numbers and --bits {}; --hashes must have one more, for the root",
             args.hashes.len(),
             args.bits.len()
         );

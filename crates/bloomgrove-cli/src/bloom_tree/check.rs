@@ -1,4 +1,4 @@
-//! `bloomgrove bloom-tree check`: is this key in?
+//! `bloomgrove bloom-tree check`: does a tree contain these keys?
 
 use std::path::PathBuf;
 
@@ -9,11 +9,11 @@ use crate::shared::keys::KeyKind;
 use crate::shared::questions::Questions;
 use crate::shared::{Outcome, notes, units};
 
-/// Ask a tree for keys
+/// Check whether a tree contains keys.
 ///
-/// Prints each key and "maybe" or "no". A no is certain; a maybe is wrong at the tree's
-/// expected rate, which `bloom-tree info` tells. The tree may be compressed. Exit code 0 if any
-/// may be in, 1 if none is.
+/// Prints each key with "maybe" or "no". A "no" is certain; a "maybe" is wrong at the tree's
+/// false-positive rate, which `bloom-tree info` shows. The tree may be compressed. Exit code: 0 if the
+/// tree may contain any of the keys, 1 if it contains none.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  bloomgrove bloom-tree check users.tree ada grace")]
 pub(crate) struct Args {
@@ -22,10 +22,10 @@ pub(crate) struct Args {
     tree: PathBuf,
     #[command(flatten)]
     questions: Questions,
-    /// Check every checksum first, as is always done up to 64 MB
+    /// Check all checksums first (always done for files up to 64 MB)
     #[arg(long)]
     verify: bool,
-    /// The most memory that a compressed tree may take when it is expanded
+    /// The most memory that a compressed tree may take when expanded
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = units::bytes)]
     memory: u64,
 }

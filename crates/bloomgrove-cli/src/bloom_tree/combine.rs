@@ -1,4 +1,4 @@
-//! `bloomgrove bloom-tree intersect` and `union`: trees from trees.
+//! `bloomgrove bloom-tree intersect` and `union`: combines trees.
 
 use std::path::PathBuf;
 
@@ -18,16 +18,16 @@ pub(crate) struct Args {
     /// Trees, two or more
     #[arg(required = true, num_args = 2.., value_name = "TREE")]
     trees: Vec<PathBuf>,
-    /// The tree to write, whole or not at all
+    /// The tree to write; an interrupted run leaves no partial file
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Write it compressed, to be sent
+    /// Compress the tree, for sending
     #[arg(long)]
     compressed: bool,
-    /// The most memory that a compressed tree may take when it is expanded
+    /// The most memory that a compressed tree may take when expanded
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = units::bytes)]
     memory: u64,
-    /// Print facts as JSON
+    /// Print the summary as JSON
     #[arg(long)]
     json: bool,
 }
@@ -38,9 +38,10 @@ pub(crate) fn union(args: Args) -> Result<Outcome> {
     write(&args, &tree, &notes, ("items", items))
 }
 
-/// An intersection says yes exactly if all trees do, and that is all there is to gain.
+/// An intersection accepts exactly the keys that all trees accept, and no fewer.
 pub(crate) fn intersect(args: Args) -> Result<Outcome> {
-    // Bits that two trees share by chance look like keys: judged by the union, before.
+    // Bits that two trees share by chance look like keys, so the common keys are estimated from the
+    // union, before the intersection.
     let mut common = Vec::new();
     let (mut tree, notes) = combine(&args, |tree, other| {
         let sum = tree.estimated_items() + other.estimated_items();
@@ -58,13 +59,13 @@ pub(crate) fn intersect(args: Args) -> Result<Outcome> {
     write(&args, &tree, &notes, count)
 }
 
-/// All trees put into the first by `with`, and the notes of the result.
+/// All trees combined into the first by `with`, and the notes of the result.
 fn combine(
     args: &Args,
     mut with: impl FnMut(&mut BloomTree, &BloomTree<Bits>) -> Result<(), Error>,
 ) -> Result<(BloomTree, Notes)> {
     let (first, rest) = args.trees.split_first().context("no trees")?;
-    // What is combined is written out again under a right checksum, so it must be sound.
+    // The result gets a valid checksum, so the inputs must be undamaged.
     let opened = open(first, true, args.memory)?;
     let mut tree = opened.tree.to_owned()?;
     let keys = opened.notes.get(notes::KEYS).map(str::to_owned);
@@ -72,12 +73,12 @@ fn combine(
         interrupt::check()?;
         let other = open(path, true, args.memory)?;
         let (one, two) = (keys.as_deref(), other.notes.get(notes::KEYS));
-        // A tree made by the library does not say; it is taken to fit.
+        // A tree made by the library does not record the kind of its keys; it is assumed to match.
         if let (Some(one), Some(two)) = (one, two)
             && one != two
         {
             bail!(
-                "{} holds {one} keys and {} {two} keys: a key of one is never one of the other",
+                "{} contains {one} keys, but {} contains {two} keys; they cannot be combined",
                 first.display(),
                 path.display(),
             );

@@ -1,4 +1,4 @@
-//! `bloomgrove bloom-tree info`: all that a tree says about itself, its rates side by side.
+//! `bloomgrove bloom-tree info`: the levels, rates and sizes of a tree.
 
 use std::path::PathBuf;
 
@@ -12,25 +12,25 @@ use crate::shared::output::Output;
 use crate::shared::progress::Progress;
 use crate::shared::{Outcome, interrupt, notes, units};
 
-/// Say all about a tree: its levels, how often it is wrong, how few bytes it comes to
+/// Show a tree's levels, false-positive rates, and compressed sizes.
 ///
-/// "Expected" is the rate at which absent keys are accepted, exact for this tree.
-/// "Measured" counts random absent keys. "Geometric mean" is what the paper reports: it is
-/// no rate, and always lower. Of the sizes by level, "by filter" leaves out what would tell one filter
-/// from the next, and cannot be reached.
+/// "Expected" is the rate at which absent keys are accepted, exact for this tree. "Measured" is the
+/// rate for random absent keys. "Geometric mean" is what the paper reports: it is not a rate, and
+/// always lower. In the table of levels, the sizes "by filter" leave out what is needed to tell the
+/// filters apart, so no compressed tree is that small.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  bloomgrove bloom-tree info users.grove --queries 10M")]
 pub(crate) struct Args {
     /// The tree
     #[arg(value_name = "TREE")]
     tree: PathBuf,
-    /// How many absent keys to ask for
+    /// The number of absent keys to query
     #[arg(long, value_name = "N", default_value = "1M", value_parser = units::count)]
     queries: u64,
-    /// Also check every checksum
+    /// Also check all checksums
     #[arg(long)]
     verify: bool,
-    /// The most memory that a compressed tree may take when it is expanded
+    /// The most memory that a compressed tree may take when expanded
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = units::bytes)]
     memory: u64,
     /// Print JSON
@@ -62,7 +62,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         None => "",
     };
     let items = tree.estimated_items();
-    // An upper bound is nothing to divide by.
+    // Sizes per key are not computed from an upper bound.
     let divisor = if at_most.is_empty() {
         items
     } else {
@@ -73,7 +73,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         ("shape", shape.to_string()),
         ("memory", units::size(shape.words() as u64 * 8)),
         ("items", format!("{at_most}{}", units::estimate(items))),
-        ("hashes of a present key", shape.hashes().to_string()),
+        ("hashes per present key", shape.hashes().to_string()),
         (
             "expected false positives",
             units::percent(accuracy.expected),
@@ -82,7 +82,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         (
             "geometric mean",
             format!(
-                "{}, the paper's; no rate",
+                "{}, as in the paper; not a rate",
                 units::percent(accuracy.geometric)
             ),
         ),
@@ -116,10 +116,10 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     Ok(Outcome::Yes)
 }
 
-/// Asks for absent keys, portion by portion, until somebody presses Ctrl-C.
+/// Queries absent keys, portion by portion; Ctrl-C interrupts it.
 fn accuracy<S: AsRef<[u64]> + Sync>(tree: &BloomTree<S>, queries: u64) -> Result<Accuracy> {
     let mut accuracy = tree.accuracy(0, 0);
-    let progress = Progress::share("asking");
+    let progress = Progress::share("querying");
     while accuracy.asked < queries {
         interrupt::check()?;
         let portion = (queries - accuracy.asked).min(1 << 20);
@@ -132,7 +132,7 @@ fn accuracy<S: AsRef<[u64]> + Sync>(tree: &BloomTree<S>, queries: u64) -> Result
 
 fn measured(accuracy: &Accuracy) -> String {
     match accuracy.measured() {
-        None => "not asked for".into(),
+        None => "no (--queries 0)".into(),
         Some(rate) => format!(
             "{} ({} of {} absent keys)",
             units::percent(rate),
@@ -142,7 +142,7 @@ fn measured(accuracy: &Accuracy) -> String {
     }
 }
 
-/// What a tree comes to, in bits.
+/// The compressed sizes of a tree, in bits.
 struct Sizes {
     levels: f64,
     context: f64,
@@ -159,12 +159,12 @@ impl Sizes {
     fn shown(&self, bits: f64, items: f64) -> String {
         let size = units::size((bits / 8.0).ceil() as u64);
         match items.is_finite() && items >= 1.0 {
-            true => format!("{size}, {:.2} bits a key", bits / items),
+            true => format!("{size}, {:.2} bits per key", bits / items),
             false => size,
         }
     }
 
-    /// The smallest filter of the same rate, for what it would take.
+    /// The size of the smallest filter of the same rate.
     fn shown_standard(&self, accuracy: &Accuracy, items: f64) -> String {
         if !(items.is_finite() && items >= 1.0 && accuracy.expected > 0.0) {
             return "cannot be compared".into();
@@ -195,7 +195,7 @@ fn levels<S: AsRef<[u64]> + Sync>(tree: &BloomTree<S>) -> Vec<Vec<String>> {
     (0..shape.depth()).map(row).collect()
 }
 
-/// The facts of any tree, also of one just made.
+/// The facts of any tree, also of one just built.
 pub(super) fn json<S: AsRef<[u64]> + Sync>(tree: &BloomTree<S>, queries: u64) -> Result<Value> {
     let shape = tree.shape();
     let accuracy = accuracy(tree, queries)?;

@@ -20,12 +20,12 @@ pub(crate) enum Verb {
     Build(build::Args),
     Check(check::Args),
     Info(info::Args),
-    /// Make a tree of the keys that several share
+    /// Write the intersection of trees: the keys that all of them contain
     #[command(
         after_help = "Example:\n  bloomgrove bloom-tree intersect north.grove south.tree -o both.grove"
     )]
     Intersect(combine::Args),
-    /// Make the tree of all keys of several
+    /// Write the union of trees: all keys of all of them
     #[command(
         after_help = "Example:\n  bloomgrove bloom-tree union north.grove south.grove -o all.grove"
     )]
@@ -63,8 +63,8 @@ pub(crate) struct Opened {
     pub(crate) message: Option<u64>,
 }
 
-/// Opens a tree, checks every checksum where that takes no time or `verify` says so, and
-/// expands it if it is compressed: then it must fit into `limit` bytes.
+/// Opens a tree, and checks all checksums if the file is small or `verify` is set. A compressed tree
+/// is expanded, and must fit into `limit` bytes.
 pub(crate) fn open(path: &Path, verify: bool, limit: u64) -> Result<Opened> {
     let size = std::fs::metadata(path).map_or(0, |about| about.len());
     if message_file::is_stream(path) || message_file::kind_of(path)?.is_some() {

@@ -1,4 +1,4 @@
-//! `bloomgrove bloom-tree compress` and `expand`: trees to and from the wire.
+//! `bloomgrove bloom-tree compress` and `expand`: trees as messages.
 
 use std::path::{Path, PathBuf};
 
@@ -12,22 +12,23 @@ use super::{expand as read, open};
 use crate::shared::output::Output;
 use crate::shared::{Outcome, message_file, units};
 
-/// Write a tree in as few bytes as it goes, to be sent
+/// Compress a tree for sending.
 ///
-/// `bloom-tree check`, `info` and `intersect` read it as it is.
+/// `bloom-tree check`, `info`, `intersect` and `union` also read compressed trees.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  bloomgrove bloom-tree compress users.grove -o users.tree")]
 pub(crate) struct CompressArgs {
     /// The tree
     #[arg(value_name = "TREE")]
     tree: PathBuf,
-    /// The file to write, whole or not at all
+    /// The message to write; an interrupted run leaves no partial file
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// How: by the filters above each filter, or all bits of a level together as in the paper
+    /// How to code the bits: context uses the filters above each filter, levels codes all bits of a
+    /// level together, as in the paper
     #[arg(long, value_enum, default_value = "context")]
     coding: CodingArg,
-    /// Print facts as JSON
+    /// Print the summary as JSON
     #[arg(long)]
     json: bool,
 }
@@ -38,26 +39,26 @@ enum CodingArg {
     Levels,
 }
 
-/// Turn a compressed tree into a .grove file
+/// Decompress a tree into a .grove file.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  bloomgrove bloom-tree expand users.tree -o users.grove")]
 pub(crate) struct ExpandArgs {
     /// The compressed tree
     #[arg(value_name = "MESSAGE")]
     message: PathBuf,
-    /// The tree to write, whole or not at all
+    /// The tree to write; an interrupted run leaves no partial file
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// The most memory it may take
+    /// The most memory that the tree may take
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = units::bytes)]
     memory: u64,
-    /// Print facts as JSON
+    /// Print the summary as JSON
     #[arg(long)]
     json: bool,
 }
 
 pub(crate) fn compress(args: CompressArgs) -> Result<Outcome> {
-    // What is sent is sent under a right checksum, so it must be sound to begin with.
+    // The message gets a valid checksum, so the tree must be undamaged.
     let opened = open(&args.tree, true, u64::MAX)?;
     let coding = match args.coding {
         CodingArg::Context => Coding::Context,
@@ -84,7 +85,7 @@ pub(crate) fn compress(args: CompressArgs) -> Result<Outcome> {
             "bits_per_item": per_item,
         }))?;
     } else {
-        let per_item = per_item.map_or_else(String::new, |bits| format!(", {bits:.2} bits a key"));
+        let per_item = per_item.map_or_else(String::new, |bits| format!(", {bits:.2} bits per key"));
         output.line(format_args!(
             "{}: {} of {}, {}{per_item}",
             args.output.display(),
@@ -118,7 +119,7 @@ pub(crate) fn expand(args: ExpandArgs) -> Result<Outcome> {
     Ok(Outcome::Yes)
 }
 
-/// Writes a tree as a message, and says how many bytes that took.
+/// Writes a tree as a message, and returns its size in bytes.
 pub(super) fn save<S: AsRef<[u64]> + Sync>(
     tree: &BloomTree<S>,
     notes: &Notes,

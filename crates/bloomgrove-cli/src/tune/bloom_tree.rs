@@ -1,4 +1,4 @@
-//! `bloomgrove tune bloom-tree`: which BloomTrees are worth having.
+//! `bloomgrove tune bloom-tree`: finds the best BloomTrees.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -14,44 +14,46 @@ use crate::shared::progress::Progress;
 use crate::shared::whole_file::WholeFile;
 use crate::shared::{Outcome, interrupt, units};
 
-/// Find the BloomTrees that no other betters in both rate and bytes on the wire.
+/// Find the BloomTrees that no other tree beats in both false-positive rate and size on the wire.
 ///
-/// Prints the front: false positives are what absent keys meet; geometric is the mean that the paper
-/// calls a probability, which is no rate. Bits are for each key: on the wire coded level by
-/// level as in the paper, or by context as `bloom-tree build --compressed` does, and in memory. by standard is the
-/// context-coded size by that of the smallest standard filter of the same rate; in the paper's way,
-/// the level-coded size by that of a standard filter whose rate is the geometric mean.
+/// Prints the front, with these columns. "false positives" is the rate for absent keys. "geometric" is the mean that
+/// the paper calls a probability; it is not a rate. "by level", "by context" and "memory" are bits per key: sent, coded
+/// level by level as in the paper; sent, coded by context as in `bloom-tree build --compressed`; and in
+/// memory. "by standard" is the context-coded size divided by that of the smallest standard filter of
+/// the same rate. "paper's way" is the level-coded size divided by that of a standard filter whose
+/// rate is the geometric mean.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bloomgrove tune bloom-tree\n  \
     bloomgrove tune bloom-tree --depth 4 --rho 0.5 --rho 1 --csv front.csv\n  \
     bloomgrove tune bloom-tree --objective geometric --search genetic")]
 pub(crate) struct Args {
-    /// How many keys each tree is built from, to judge it
+    /// The number of keys that each tree is evaluated with
     #[arg(long, default_value = "10k", value_parser = units::count)]
     items: u64,
-    /// How many levels
+    /// The number of levels
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(2..=6))]
     depth: u8,
-    /// Bits of the root for each key; may be given several times
+    /// Bits of the root per key; may be given several times
     #[arg(long, default_value = "1", value_delimiter = ',')]
     rho: Vec<f64>,
-    /// What to make small
+    /// What to minimize
     #[arg(long, value_enum, default_value = "exact")]
     objective: ObjectiveArg,
-    /// Try all, or breed [default: all for two levels]
+    /// How to search: try all trees, or use a genetic search [default: exhaustive for two levels,
+    /// genetic for more]
     #[arg(long, value_enum)]
     search: Option<SearchArg>,
-    /// How many rounds to breed at most
+    /// The most rounds of a genetic search
     #[arg(long, default_value_t = 100)]
     rounds: u32,
-    /// How many to keep from round to round
+    /// The number of trees kept from round to round
     #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u16).range(2..=1000))]
     population: u16,
-    /// How many trees to judge each by
+    /// The number of trees built to evaluate each configuration
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     instances: u32,
-    /// Where chance begins
+    /// The random seed
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Write the front as CSV
@@ -77,7 +79,7 @@ enum SearchArg {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome> {
-    anyhow::ensure!(args.items > 0, "say how many keys, at least 1");
+    anyhow::ensure!(args.items > 0, "--items must be at least 1");
     let front = search(args)?;
     if let Some(path) = &args.csv {
         write_csv(path, &front)?;
@@ -108,7 +110,7 @@ fn search(args: &Args) -> Result<Front> {
         seed: args.seed,
         ..SearchOptions::default()
     };
-    let progress = Progress::share("judging trees");
+    let progress = Progress::share("evaluating trees");
     let step = |done: u64, all: u64| {
         progress.at(done, all);
         match interrupt::was_asked() {
@@ -171,10 +173,10 @@ fn list(numbers: &[impl ToString]) -> String {
     all.join(",")
 }
 
-/// What the front says.
+/// A summary of the front.
 fn summary(front: &Front) -> Vec<String> {
-    let judged = format!(
-        "{} of {} configurations judged{}, {} on the front",
+    let evaluated = format!(
+        "{} of {} configurations evaluated{}, {} on the front",
         units::grouped(front.tried),
         units::grouped(front.possible),
         match front.rounds {
@@ -183,15 +185,15 @@ fn summary(front: &Front) -> Vec<String> {
         },
         front.evaluations.len()
     );
-    // Whoever accepts nearly everything needs no filter.
+    // A filter that accepts nearly everything is useless.
     let useful = front.evaluations.iter();
     let useful = useful.filter(|tree| tree.expected_fpr < 0.9);
     let best = useful.min_by(|a, b| a.ratio().total_cmp(&b.ratio()));
     let best = best.map(|tree| {
         format!(
-            "smallest by a standard filter of the same rate, below .9: rho {}, m {}, k {}, {} of it at {}; measured in \
-             the paper's way it would seem {}\nwhether a tree is what to send, and not a \
-             compressed filter: `bloomgrove tune wire --items N --fpr P`",
+            "smallest compared with a standard filter of the same rate, for rates below 0.9: rho {}, m {}, k {}, with {} \
+             of its size at {}; measured in the paper's way, {}\nto compare a tree with a \
+             compressed filter, use `bloomgrove tune wire --items N --fpr P`",
             tree.configuration.rho,
             list(&tree.configuration.bits),
             list(&tree.configuration.hashes),
@@ -200,7 +202,7 @@ fn summary(front: &Front) -> Vec<String> {
             ratio(tree.published_ratio()),
         )
     });
-    std::iter::once(judged).chain(best).collect()
+    std::iter::once(evaluated).chain(best).collect()
 }
 
 fn facts(args: &Args, front: &Front) -> Value {
