@@ -44,7 +44,7 @@ fn every_figure_is_made_and_every_trace_is_exact() -> anyhow::Result<()> {
     // The index names fewer sites than there are, and some in vain when filters are small.
     let shares = column(&report, "sites", "% of broadcast's messages");
     assert!(shares.iter().all(|share| *share < 100.0), "{shares:?}");
-    let in_vain = column(&report, "fpr", "in vain");
+    let in_vain = column(&report, "fpr", "unnecessary");
     assert!(in_vain[1] > in_vain[3], "{in_vain:?}");
     Ok(())
 }
@@ -52,7 +52,7 @@ fn every_figure_is_made_and_every_trace_is_exact() -> anyhow::Result<()> {
 #[test]
 fn deltas_are_a_small_part_of_whole_filters() -> anyhow::Result<()> {
     let report = run(&["current"])?;
-    let ratios = column(&report, "current", "deltas / filters as they are");
+    let ratios = column(&report, "current", "deltas / whole filters");
     assert_eq!(ratios.len(), 3);
     assert!(
         ratios[0] < ratios[1] && ratios[1] < ratios[2] && ratios[2] < 0.5,

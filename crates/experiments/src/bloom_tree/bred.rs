@@ -47,8 +47,8 @@ const KINDS: [Kind; 2] = [
 
 pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report> {
     let x = ("rate", true);
-    let mut sizes = figure("fig10a", x, ("bits an item to send", false));
-    let mut scores = figure("fig10b", x, ("bits by those of a standard filter", false));
+    let mut sizes = figure("fig10a", x, ("bits per item to send", false));
+    let mut scores = figure("fig10b", x, ("bits relative to a standard filter", false));
     let head = [
         "objective",
         "rho, m, k",
@@ -93,7 +93,7 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
         let [all, bred, short] = fronts.context("figure 10")?;
         for (front, how, stroke, color) in [
             (&all, "all", Stroke::Solid, kind.color),
-            (&short, "bred", Stroke::Points, kind.color + 4),
+            (&short, "genetic", Stroke::Points, kind.color + 4),
         ] {
             for tree in &front.evaluations {
                 let rate = (kind.rate)(tree);
@@ -112,12 +112,12 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
             let lag = bred.lag(&all, kind.objective);
             for (what, paper, ours) in [
                 (
-                    "trees on the bred front by those on the whole (fewer)",
+                    "trees on the genetic front relative to the complete one (fewer)",
                     1.0,
                     found(bred) / found(&all),
                 ),
-                ("trees judged by breeding, of 196", 196.0, bred.tried as f64),
-                ("1 + how far the bred front lags (as good)", 1.0, 1.0 + lag),
+                ("trees evaluated by genetic search, of 196", 196.0, bred.tried as f64),
+                ("1 + lag of the genetic front (as good)", 1.0, 1.0 + lag),
             ] {
                 let what = format!("{what}, {rounds}, {name}");
                 claims.push(claim("fig10a", &what, paper, ours));
@@ -125,7 +125,7 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
         }
         let scores = all.evaluations.iter().map(kind.score);
         let least = scores.fold(f64::INFINITY, f64::min);
-        claims.push(claim("fig10b", &format!("least score, {name}"), 0.5, least));
+        claims.push(claim("fig10b", &format!("lowest score, {name}"), 0.5, least));
     }
     Ok(Report {
         tables: vec![trees],

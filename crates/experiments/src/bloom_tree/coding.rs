@@ -33,7 +33,7 @@ pub(super) fn run(_: Effort, progress: &mut Progress<'_>) -> Result<Report> {
     ];
     let least = (4..=10).map(|thousands| at(&figures[1], f64::from(thousands) * 1e3));
     let mut four = claim(
-        "compressed / stored, d = 4, by level, least from n = 4,000 (larger than)",
+        "compressed / stored, d = 4, by level, minimum from n = 4,000 (larger than)",
         0.8,
         least.fold(f64::INFINITY, f64::min),
     );

@@ -13,7 +13,7 @@ const MOST_HASHES: u32 = 16;
 pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report> {
     let mut figure = figure(
         "fig02",
-        ("hash functions k, 8 bits an item", false),
+        ("hash functions k, 8 bits per item", false),
         ("ratio, rate", true),
     );
     let items = keys(effort.set_items, 1);
@@ -37,7 +37,7 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
     let claims = vec![
         claim(
             "fig02",
-            "k with the least rate at 8 bits an item",
+            "k with the lowest rate at 8 bits per item",
             5.0,
             f64::from(best.0),
         ),

@@ -14,9 +14,9 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
     let most = effort.set_items;
     let keys = keys(most, 1);
     let mut tree = BloomTree::new(four_levels().shape(most)?)?;
-    let x = ("items by n_max", false);
+    let x = ("items / n_max", false);
     let mut rates = figure("fig12a", x, ("rate", true));
-    let mut sizes = figure("fig12b", x, ("bits to send by n_max", false));
+    let mut sizes = figure("fig12b", x, ("bits to send / n_max", false));
     let (mut inserted, mut impossible) = (0, 0.0);
     for load in LOADS {
         progress(&format!("figure 12: {load} of n_max"))?;
@@ -83,19 +83,19 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
         ),
         claim(
             "fig12b",
-            "load at which the tree takes most bits",
+            "load at which the tree takes the most bits",
             0.4,
             highest(&sizes, "BloomTree"),
         ),
         claim(
             "fig12b",
-            "load at which the SBF takes most bits, geometric mean",
+            "load at which the SBF takes the most bits, geometric mean",
             0.5,
             highest(&sizes, "SBF at the geometric mean"),
         ),
         claim(
             "fig12b",
-            "load at which the SBF takes most bits, real rate",
+            "load at which the SBF takes the most bits, real rate",
             0.5,
             highest(&sizes, "SBF at the real rate"),
         ),

@@ -47,16 +47,16 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
         &'a dyn Fn(f64) -> Sets,
     );
     let varied: [Vary<'_>; 3] = [
-        ("fig14", "common items by set size", &SHARES, &|x| {
+        ("fig14", "common items / set size", &SHARES, &|x| {
             sets(1.0, 1.0, x)
         }),
         (
             "fig15",
-            "set size by n_max, half of it common",
+            "set size / n_max, half of it common",
             &LOADS,
             &|x| sets(x, x, x / 2.0),
         ),
-        ("fig16", "skewness: size of A by size of B", &SKEWS, &|x| {
+        ("fig16", "skewness: size of A / size of B", &SKEWS, &|x| {
             sets(1.0, 1.0 / x, 0.5 / x)
         }),
     ];
@@ -79,7 +79,7 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
 
 /// Section 8.2.5, with random keys in place of the packets of a data center.
 pub(super) fn trace(effort: Effort, progress: &mut Progress<'_>) -> Result<Report> {
-    let x = ("common items by set size", false);
+    let x = ("common items / set size", false);
     let mut neither = figure("fig17", x, ("rate, items of neither set", true));
     let mut one = figure("fig17-one", x, ("rate, items of one set only", true));
     let mut table = cost_table("fig17-cost");
@@ -100,7 +100,7 @@ pub(super) fn trace(effort: Effort, progress: &mut Progress<'_>) -> Result<Repor
             for (share, published) in [(0.9, published[0]), (0.1, published[1])] {
                 let at = |name| figure.value(name, share).unwrap_or(f64::NAN);
                 let what = format!(
-                    "powers of ten below the {rival}, {}, {share} common",
+                    "orders of magnitude below the {rival}, {}, {share} common",
                     figure.y.name
                 );
                 claims.push(claim(
@@ -123,7 +123,7 @@ pub(super) fn trace(effort: Effort, progress: &mut Progress<'_>) -> Result<Repor
 const TREE: &str = "BloomTree";
 const MEAN: &str = "BloomTree, geo. mean";
 const SBF: &str = "standard filter";
-const SBF_BEST: &str = "standard, k for this";
+const SBF_BEST: &str = "standard, best k";
 const CBF: &str = "compressed, k = 1 to 3";
 const CBF_TWO: &str = "compressed, k = 2";
 
@@ -158,7 +158,7 @@ fn claims(id: &'static str, figure: &Figure) -> Vec<Claim> {
             for (kind, name) in [("geometric mean", MEAN), ("real rate", TREE)] {
                 let at = |name: &str| figure.value(name, x).unwrap_or(f64::NAN);
                 let orders = (at(rival) / at(name)).log10();
-                let what = format!("{id}: powers of ten below {rival}, {kind}, at {x}");
+                let what = format!("{id}: orders of magnitude below {rival}, {kind}, at {x}");
                 if orders.is_finite() {
                     claims.push(claim(id, &what, published, orders));
                 }

@@ -25,7 +25,7 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
     for (level, printed) in [(1, 4.0), (2, 2.0)] {
         let sum: u32 = loads[level].iter().sum();
         let what = format!(
-            "items of a filter on level {}, mean (appendix B.4)",
+            "items per filter on level {}, mean (appendix B.4)",
             level + 1
         );
         let mean = f64::from(sum) / loads[level].len() as f64;
@@ -96,7 +96,7 @@ fn fills(tree: &BloomTree) -> Figure {
     let mut figure = figure(
         "fig08b",
         ("fill x", false),
-        ("share of filters at least so full", false),
+        ("share of filters with a fill of at least x", false),
     );
     for level in 1..tree.shape().depth() {
         let mut fills = filled(tree, level);
@@ -189,17 +189,17 @@ fn error_claims(how: &str, errors: &mut [Vec<f64>]) -> Vec<Claim> {
     };
     [
         (
-            "bottom filters with an error above .1, share (over)",
+            "bottom filters with an error above 0.1, share (over)",
             0.9,
             above(2, 0.1),
         ),
         (
-            "filters of level 3 with an error above .4, share (over)",
+            "filters of level 3 with an error above 0.4, share (over)",
             0.6,
             above(1, 0.4),
         ),
         (
-            "filters of level 2 with an error above .4, share (over)",
+            "filters of level 2 with an error above 0.4, share (over)",
             0.6,
             above(0, 0.4),
         ),

@@ -18,15 +18,15 @@ const WAYS: u32 = 40;
 pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report> {
     let head = [
         "d, rho, m, k",
-        "chance P_a of a way",
-        "ways, %",
-        "part of the real rate, %",
+        "probability P_a of a path",
+        "paths, %",
+        "share of the real rate, %",
     ];
     let mut table = table("means", &head);
     let mut figure = figure(
         "means-share",
-        ("chance P_a of a way", true),
-        ("% of ways, % of the rate", false),
+        ("probability P_a of a path", true),
+        ("% of paths, % of the rate", false),
     );
     let trees = [three_levels(), Config::new(0.5, &[5, 3, 3], &[6, 3, 2, 2])];
     for (color, config) in trees.into_iter().enumerate() {
@@ -50,7 +50,7 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
             ]);
             let (x, depth) = (10f64.powf(f64::from(decade) + 0.5), config.depth());
             figure.draw(
-                &format!("ways, d = {depth}"),
+                &format!("paths, d = {depth}"),
                 color,
                 Stroke::Dashed,
                 x,

@@ -60,9 +60,9 @@ pub const FIGURES: [(&str, &str); 39] = [
     ),
     (
         "means",
-        "Ways through a tree by their chance, and what they make of the rate",
+        "Paths through a tree by probability, and their share of the rate",
     ),
-    ("means-share", "Few ways make the whole rate"),
+    ("means-share", "A few paths account for most of the rate"),
     (
         "fig02",
         "A standard filter: compression and rate vs hash functions",
@@ -72,15 +72,15 @@ pub const FIGURES: [(&str, &str); 39] = [
     ("fig06", "Time vs threads, a partitioned tree"),
     ("fig08a", "Items of a filter, by level"),
     ("fig08b", "Fill of a filter, by level"),
-    ("fig08c", "Chance that a query is accepted, by level"),
+    ("fig08c", "Probability that a query is accepted, by level"),
     ("fig09a", "Bytes to send vs rate, every tree with d = 2"),
     (
         "fig09b",
-        "Bytes by those of a standard filter vs rate, d = 2",
+        "Bytes relative to a standard filter vs rate, d = 2",
     ),
     ("fig09-front", "Trees with d = 2 that no other beats"),
     ("fig10a", "Fronts: exhaustive and genetic, d = 2"),
-    ("fig10b", "Fronts by a standard filter's bytes, d = 2"),
+    ("fig10b", "Fronts relative to a standard filter's bytes, d = 2"),
     (
         "fig10-trees",
         "Trees that the genetic search found in six rounds",
@@ -107,7 +107,7 @@ pub const FIGURES: [(&str, &str); 39] = [
     ("fig16", "Intersection: rate vs skewness, equal bytes sent"),
     (
         "intersection",
-        "Intersection: what each filter takes, and how often it is wrong",
+        "Intersection: size and false-positive rate of each filter",
     ),
     (
         "fig17",
@@ -119,12 +119,12 @@ pub const FIGURES: [(&str, &str); 39] = [
     ),
     (
         "fig17-cost",
-        "Two sets of random keys: what each filter takes",
+        "Two sets of random keys: size of each filter",
     ),
-    ("fig18", "Error of the fill foreseen by Eq. 1"),
+    ("fig18", "Error of the fill predicted by Eq. 1"),
     (
         "fig18-printed",
-        "Error of the fill foreseen as appendix A prints it",
+        "Error of the fill predicted as printed in appendix A",
     ),
 ];
 

@@ -40,9 +40,9 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
     let most = effort.set_items;
     let keys = keys(most, 1);
     let mut contenders = Contenders::new(most)?;
-    let x = ("items by n_max", false);
+    let x = ("items / n_max", false);
     let mut rates = figure("fig13a", x, ("rate", true));
-    let mut sizes = figure("fig13b", x, ("bits to send by n_max", false));
+    let mut sizes = figure("fig13b", x, ("bits to send / n_max", false));
     let mut inserted = 0;
     for load in LOADS {
         progress(&format!("figure 13: {load} of n_max"))?;
@@ -107,12 +107,12 @@ fn claims(rates: &Figure, sizes: &Figure) -> Vec<crate::Claim> {
         for (load, published) in [(1.0, published[0]), (0.2, published[1])] {
             for (what, name) in [("geometric mean", mean.as_str()), ("real rate", TREE)] {
                 let orders = (at(rates, rival, load) / at(rates, name, load)).log10();
-                let what = format!("powers of ten below {rival}, {what}, load {load}");
+                let what = format!("orders of magnitude below {rival}, {what}, load {load}");
                 claims.push(claim("fig13a", &what, published, orders));
             }
         }
         let ratio = at(sizes, TREE, 1.0) / at(sizes, rival, 1.0);
-        let what = format!("times the bits to send of {rival}, load 1 (2 to 3)");
+        let what = format!("bits to send relative to {rival}, load 1 (2 to 3)");
         claims.push(claim("fig13b", &what, 2.5, ratio));
     }
     claims

@@ -24,7 +24,7 @@ struct Point {
 }
 
 impl Point {
-    /// The paper's third objective: the bits by those of a standard filter of this rate.
+    /// The paper's third objective: the bits relative to a standard filter of this rate.
     fn score(&self) -> f64 {
         self.coded / standard(self.rate)
     }
@@ -76,8 +76,8 @@ pub(super) fn exhaustive(effort: Effort, progress: &mut Progress<'_>) -> Result<
         ("real rate", points(|rates| rates.expected)),
     ];
     let x = ("rate", true);
-    let mut sizes = figure("fig09a", x, ("bits an item to send", false));
-    let mut scores = figure("fig09b", x, ("bits by those of a standard filter", false));
+    let mut sizes = figure("fig09a", x, ("bits per item to send", false));
+    let mut scores = figure("fig09b", x, ("bits relative to a standard filter", false));
     let mut table = table(
         "fig09-front",
         &["objective", "d, rho, m, k", "rate", "W/n", "W/SBF"],
@@ -117,15 +117,15 @@ pub(super) fn exhaustive(effort: Effort, progress: &mut Progress<'_>) -> Result<
         }
         let fine = points.iter().filter(|point| point.rate < 0.1);
         let least = fine.map(|point| point.coded).fold(f64::INFINITY, f64::min);
-        let what = format!("bits an item for a rate below .1, {name} (less than)");
+        let what = format!("bits per item for a rate below 0.1, {name} (less than)");
         claims.push(claim("fig09a", &what, 4.0, least));
         let best = front.iter().map(Point::score).fold(f64::INFINITY, f64::min);
-        let what = format!("least W/SBF, {name} (less than)");
+        let what = format!("lowest W/SBF, {name} (less than)");
         claims.push(claim("fig09b", &what, 0.5, best));
     }
     claims.push(claim(
         "fig09a",
-        "bits an item of an SBF of rate .1 (at least)",
+        "bits per item of an SBF of rate 0.1 (at least)",
         5.0,
         standard(0.1),
     ));

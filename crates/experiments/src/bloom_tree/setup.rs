@@ -223,7 +223,7 @@ pub(super) fn standard_hashes(fpr: f64) -> u32 {
     (-fpr.log2()).round().max(1.0) as u32
 }
 
-/// As many hashes as suit this many bits an item (Eq. 3).
+/// As many hashes as suit this many bits per item (Eq. 3).
 pub(super) fn hashes_for(bits: f64) -> u32 {
     let best = (bits * std::f64::consts::LN_2).round();
     best.clamp(1.0, f64::from(MAX_HASHES)) as u32
@@ -236,13 +236,13 @@ pub(super) fn compressed(fpr: f64, hashes: u32) -> (f64, f64) {
     (stored, stored * entropy(fill))
 }
 
-/// A filter of more bits an item than this cannot be had.
+/// A filter of more bits per item than this cannot be had.
 pub(super) const INFINITE: f64 = 1e6;
 
 /// The most hashes of a compressed filter: with few its array is sparse. The paper has two.
 pub(super) const FEW: u32 = 3;
 
-/// The fewest coded bits an item of a compressed filter of this rate, with 1 to 3 hashes.
+/// The fewest coded bits per item of a compressed filter of this rate, with 1 to 3 hashes.
 pub(super) fn best_compressed(fpr: f64) -> f64 {
     let sizes = (1..=FEW).map(|hashes| compressed(fpr, hashes).1);
     sizes.fold(f64::INFINITY, f64::min)

@@ -86,7 +86,7 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
     })
 }
 
-/// What a built tree comes to, sizes in bits an item.
+/// What a built tree comes to, sizes in bits per item.
 struct Measured {
     geometric: f64,
     expected: f64,
@@ -138,7 +138,7 @@ impl Tables {
             "geometric mean",
             "expected FPR",
             "measured FPR",
-            "accepted of asked",
+            "accepted of queried",
             "deviations off",
             "M/n paper",
             "M/n",
@@ -165,9 +165,9 @@ impl Tables {
         let hashing = [
             "d, rho, m, k",
             "expected FPR",
-            "measured, mixed anew",
+            "measured, our hashing",
             "measured, Eq. 8 and 9",
-            "accepted of asked",
+            "accepted of queried",
             "times as often",
         ];
         Self {
@@ -267,7 +267,7 @@ pub(super) fn times(effort: Effort, progress: &mut Progress<'_>) -> Result<Repor
         "query, present",
         "query, absent",
         "insert",
-        "tree, ns a present key",
+        "tree, ns per present key",
         "SBF, ns",
     ];
     let mut table = table("table3-time", &head);
@@ -306,7 +306,7 @@ pub(super) fn times(effort: Effort, progress: &mut Progress<'_>) -> Result<Repor
         cells.extend(best.iter().map(|best| format!("{:.0}", best[0])));
         table.rows.push(cells);
         let what = format!(
-            "time of a query of a present key by that of an SBF, {}",
+            "time to query a present key relative to an SBF, {}",
             row.config
         );
         claims.push(claim("table3-time", &what, row.time, ratio[0]));

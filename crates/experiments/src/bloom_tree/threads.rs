@@ -49,7 +49,7 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
             );
         }
     }
-    let mut figure = figure("fig06", ("threads", false), ("microseconds a key", false));
+    let mut figure = figure("fig06", ("threads", false), ("microseconds per key", false));
     let per_key = 1e6 / effort.thread_items as f64;
     let mut claims = Vec::new();
     for (kind, name) in ["insert", "query, present keys"].into_iter().enumerate() {
@@ -61,7 +61,7 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
         }
         for threads in [2, 4] {
             let cores = available_parallelism().map_or(1, NonZero::get);
-            let what = format!("times as fast with {threads} threads, {name} ({cores} cores here)");
+            let what = format!("speedup with {threads} threads, {name} ({cores} cores here)");
             let ours = best[0][kind] / best[threads - 1][kind];
             claims.push(claim("fig06", &what, threads as f64, ours));
         }

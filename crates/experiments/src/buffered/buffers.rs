@@ -15,7 +15,7 @@ const SMALL: (u64, u64) = (32, 64);
 /// Table 2.
 const MOST_WRONG: f64 = 0.0025;
 
-const PAPER: &str = "buffered, as the paper";
+const PAPER: &str = "buffered, as in the paper";
 const OURS: &str = "buffered, our defaults";
 const SINGLY: &str = "in memory, key by key";
 const BATCHES: &str = "in memory, batches";
@@ -49,7 +49,7 @@ pub(super) fn run(task: Task<'_>, progress: &mut Progress<'_>) -> Result<Report>
     }
 
     let mut claims = Vec::new();
-    for (name, first) in [("as the paper", 0), ("our defaults", 1)] {
+    for (name, first) in [("as in the paper", 0), ("our defaults", 1)] {
         for (rival, time) in [("key by key", singly), ("batches", batches)] {
             let faster = |i: &usize| on_disk[2 * i + first].total() < time.total();
             let least = (0..BUFFERS.len()).find(faster).map(|i| BUFFERS[i]);
@@ -61,14 +61,14 @@ pub(super) fn run(task: Task<'_>, progress: &mut Progress<'_>) -> Result<Report>
     let middle = BUFFERS.iter().position(|&buffers| buffers == SMALL.0);
     let middle = middle.unwrap_or_default();
     for (name, run) in [
-        ("as the paper", &on_disk[2 * middle]),
+        ("as in the paper", &on_disk[2 * middle]),
         ("our defaults", &on_disk[2 * middle + 1]),
     ] {
         let what = format!("false positives, %, {name} (less than)");
         claims.push(claim("fig04", &what, 100.0 * MOST_WRONG, 100.0 * run.fpr));
         let what = format!("64 MB in memory: times as many false positives, {name} (at least)");
         claims.push(claim("fig04", &what, 10.0, small.fpr / run.fpr));
-        let what = format!("keys for each visit of a page, 32 MB, {name} (up to)");
+        let what = format!("keys per page visit, 32 MB, {name} (up to)");
         let visits = run.flushes.iter().sum::<u64>().max(1);
         let each = 2.0 * task.effort.keys as f64 / visits as f64;
         claims.push(claim("fig04", &what, 1000.0, each));
@@ -87,7 +87,7 @@ fn costs(contenders: &[(String, Contender)], runs: &[Run], singly: &Run) -> Tabl
         "on disk, MB",
         "build, s",
         "probe, s",
-        "by key by key",
+        "time / key by key",
         "false positives, %",
         "resident, MB",
         "page visits",

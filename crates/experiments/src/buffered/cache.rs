@@ -46,8 +46,8 @@ const SIZES: [u64; 18] = [
 const WAYS: [&str; 4] = [
     "build",
     "probe",
-    "build, batches, whole",
-    "probe, batches, whole",
+    "build, batches, with hashing",
+    "probe, batches, with hashing",
 ];
 /// A point takes a tenth of a second, so others disturb it more than a long run, and more
 /// rounds cost little.
@@ -84,7 +84,7 @@ pub(super) fn run(task: Task<'_>, progress: &mut Progress<'_>) -> Result<Report>
             let scaled = miss(kb, cache) * most;
             figure.draw("(f - c) / f, scaled", 6, Stroke::Dotted, kb as f64, scaled);
         }
-        let what = "of 16 accesses so many miss: a filter of 16 MB, a cache of 2 MB";
+        let what = "cache misses per 16 accesses: a filter of 16 MB, a cache of 2 MB";
         claims.push(claim("fig01", what, 14.0, 16.0 * miss(16 << 10, 2 << 10)));
         let misses: Vec<f64> = sizes.iter().map(|&kb| miss(kb, cache)).collect();
         for (i, way) in WAYS.into_iter().enumerate().take(2) {

@@ -99,19 +99,19 @@ pub(super) fn run(task: Task<'_>, progress: &mut Progress<'_>) -> Result<Report>
     };
     progress("the same file, single random reads")?;
     slow(
-        "the same file, single random reads (reckoned)",
+        "the same file, single random reads (extrapolated)",
         Some(single(task, &scratch)?),
     );
     scratch.clear();
     progress("a plain filter in a cold memory map")?;
     match map(task, &scratch)? {
-        (Some(asked), true) => slow("a plain filter, cold memory map (reckoned)", Some(asked)),
+        (Some(asked), true) => slow("a plain filter, cold memory map (extrapolated)", Some(asked)),
         (Some(asked), false) => slow(
-            "a plain filter, memory map, not cold (reckoned)",
+            "a plain filter, memory map, not cold (extrapolated)",
             Some(asked),
         ),
         (None, _) => slow(
-            "a plain filter, memory map: too large to be made here",
+            "a plain filter, memory map: too large to create here",
             None,
         ),
     }

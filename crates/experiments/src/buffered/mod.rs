@@ -53,13 +53,13 @@ pub const FIGURES: [(&str, &str); 14] = [
         "How long probes wait, and how many are answered",
     ),
     ("fig04", "Build and probe vs buffers, 50 M + 50 M keys"),
-    ("fig04-cost", "What they take, and how often they are wrong"),
-    ("strategies", "Who is flushed: 16 MB of buffers"),
+    ("fig04-cost", "Time, memory and false-positive rate"),
+    ("strategies", "Which block is flushed: 16 MB of buffers"),
     (
         "ratio",
-        "100 M keys, built in or asked for, 32 MB of buffers",
+        "100 M keys, inserted or queried, 32 MB of buffers",
     ),
-    ("ratio-cost", "What each part takes, 32 MB of buffers"),
+    ("ratio-cost", "Cost of each part, 32 MB of buffers"),
     (
         "fpr",
         "False positives vs number of pages, % of absent keys",

@@ -13,7 +13,7 @@ const SHARES: [u64; 5] = [10, 30, 50, 70, 90];
 
 pub(super) fn run(task: Task<'_>, progress: &mut Progress<'_>) -> Result<Report> {
     let contenders = [
-        ("as the paper", task.paper(MEMORY, Strategy::Equal)?),
+        ("as in the paper", task.paper(MEMORY, Strategy::Equal)?),
         ("our defaults", task.ours(MEMORY)?),
     ];
     let scratch = task.scratch()?;
@@ -25,7 +25,7 @@ pub(super) fn run(task: Task<'_>, progress: &mut Progress<'_>) -> Result<Report>
         for (i, best) in best.iter_mut().enumerate() {
             let (name, contender) = &contenders[i % 2];
             let share = SHARES[i / 2];
-            progress(&format!("{name}: {share} % built in (round {})", round + 1))?;
+            progress(&format!("{name}: {share} % inserted (round {})", round + 1))?;
             let build = all / 100 * share;
             let keys = Keys {
                 build,
@@ -35,7 +35,7 @@ pub(super) fn run(task: Task<'_>, progress: &mut Progress<'_>) -> Result<Report>
             *best = Some(best.map_or(run, |kept| kept.better(run)));
         }
     }
-    let mut figure = figure("ratio", ("built in, % of keys", false), ("seconds", false));
+    let mut figure = figure("ratio", ("inserted, % of keys", false), ("seconds", false));
     for (i, run) in best.iter().enumerate() {
         let total = run.map_or(f64::NAN, |run| run.total());
         // The colours of figure 4.
@@ -44,7 +44,7 @@ pub(super) fn run(task: Task<'_>, progress: &mut Progress<'_>) -> Result<Report>
     }
     let head = [
         "filter",
-        "built in, % of keys",
+        "inserted, % of keys",
         "build, s",
         "probe, s",
         "GB written",
@@ -66,7 +66,7 @@ pub(super) fn run(task: Task<'_>, progress: &mut Progress<'_>) -> Result<Report>
     }
     let claims = contenders.each_ref().map(|(name, _)| {
         let at = |share| figure.value(name, share).unwrap_or(f64::NAN);
-        let what = format!("seconds at 10/90 by those at 50/50, {name}");
+        let what = format!("time at 10/90 relative to 50/50, {name}");
         claim("ratio", &what, 0.94, at(10.0) / at(50.0))
     });
     Ok(Report {

@@ -57,7 +57,7 @@ pub(super) fn run(task: Task<'_>, progress: &mut Progress<'_>) -> Result<Report>
     let mut claims = Vec::new();
     let setups = [
         ("ours", task.our_geometry()?, Strategy::Longest),
-        ("as the paper", task.paper_geometry()?, Strategy::Equal),
+        ("as in the paper", task.paper_geometry()?, Strategy::Equal),
     ];
     for (color, (name, geometry, strategy)) in setups.iter().enumerate() {
         progress(&format!("{name}: building"))?;
@@ -107,12 +107,12 @@ pub(super) fn run(task: Task<'_>, progress: &mut Progress<'_>) -> Result<Report>
                 best = (ms(total.mean), limit as f64);
             }
             if limit == 750 {
-                let what = format!("seconds that a probe waited at t_max = 750 ms, {name}");
+                let what = format!("longest wait of a probe at t_max = 750 ms, s, {name}");
                 let longest = total.max.as_secs_f64();
                 claims.push(claim("fig03", &format!("{what} (less than)"), 1.0, longest));
             }
         }
-        let what = format!("t_max with the least mean waiting time, ms, {name}");
+        let what = format!("t_max with the shortest mean wait, ms, {name}");
         claims.push(claim("fig03", &what, 750.0, best.1));
     }
     Ok(Report {

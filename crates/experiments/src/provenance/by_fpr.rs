@@ -14,22 +14,22 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
         ..Workload::default()
     };
     let head = [
-        "false positives",
+        "false-positive rate",
         "filters, KB per site",
         "documents",
         "not exact",
-        "ids asked for",
+        "ids queried",
         "messages",
-        "in vain",
-        "% in vain",
+        "unnecessary",
+        "% unnecessary",
         "% of broadcast's messages",
         "bytes",
     ];
     let mut table = table("fpr", &head);
-    let mut vain = figure("fpr-vain", ("false positives", true), ("requests", true));
+    let mut vain = figure("fpr-unnecessary", ("false-positive rate", true), ("requests", true));
     let mut sizes = figure(
         "fpr-bytes",
-        ("false positives", true),
+        ("false-positive rate", true),
         ("KB per site", false),
     );
     for &rate in effort.rates {

@@ -12,16 +12,16 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
         "sites",
         "documents",
         "not exact",
-        "sites that knew something",
+        "sites with data",
         "rounds",
         "messages",
-        "in vain",
+        "unnecessary",
         "broadcast's messages",
         "% of broadcast's messages",
-        "traces with 5 % at most, %",
+        "traces within 5 %, %",
         "bytes",
         "ms",
-        "ms of the index",
+        "ms in the index",
     ];
     let mut table = table("sites", &head);
     let mut figure = figure("sites-messages", ("sites", true), ("messages", true));
@@ -57,8 +57,8 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
             ]);
             let x = f64::from(sites);
             let (index, all) = (
-                format!("{}: by the index", sampled.name()),
-                format!("{}: all sites", sampled.name()),
+                format!("{}: index", sampled.name()),
+                format!("{}: broadcast", sampled.name()),
             );
             figure.draw(&index, color, Stroke::Solid, x, messages);
             figure.draw(&all, color, Stroke::Dashed, x, broadcast);

@@ -41,14 +41,14 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
     let head = [
         "minutes between pushes",
         "pushes",
-        "filters as they are, MB",
-        "filters coded, MB",
+        "whole filters, MB",
+        "compressed filters, MB",
         "deltas, MB",
         "deltas, KB per site, mean",
         "deltas, KB, busiest site",
         "deltas, bytes per id",
         "ids as 16 bytes, MB",
-        "deltas / filters as they are",
+        "deltas / whole filters",
     ];
     let mut table = table("current", &head);
     let mut figure = figure("current-push", ("minutes", true), ("MB", true));
@@ -77,8 +77,8 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
             format!("{:.4}", deltas as f64 / raw.max(1) as f64),
         ]);
         let x = period as f64;
-        figure.add("filters as they are", x, mb(raw));
-        figure.add("filters coded", x, mb(coded));
+        figure.add("whole filters", x, mb(raw));
+        figure.add("compressed filters", x, mb(coded));
         figure.add("deltas", x, mb(deltas));
     }
     Ok(Report {

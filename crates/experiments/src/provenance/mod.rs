@@ -35,7 +35,7 @@ use crate::{Figure, Progress, Report, Table};
 
 /// Every table and figure: id and title.
 pub const FIGURES: [(&str, &str); 11] = [
-    ("shape", "How far histories reach"),
+    ("shape", "Extent of histories"),
     (
         "current",
         "Bytes that all sites send to stay current over a day",
@@ -44,19 +44,19 @@ pub const FIGURES: [(&str, &str); 11] = [
         "current-push",
         "Bytes that all sites send in a day vs minutes between pushes",
     ),
-    ("traces", "Traces by the index and by asking all sites"),
+    ("traces", "Traces with the index and by broadcast"),
     (
         "traces-share",
-        "Messages, % of those of asking all sites, vs ancestors (any and long)",
+        "Messages, % of those of a broadcast, vs ancestors (any and long)",
     ),
-    ("depth", "Traces by how far they go"),
+    ("depth", "Traces by depth"),
     ("sites", "Traces by number of sites"),
-    ("sites-messages", "Messages of a trace vs number of sites"),
-    ("fpr", "Traces by rate of false positives of the filters"),
-    ("fpr-vain", "Requests in vain vs rate of false positives"),
+    ("sites-messages", "Messages per trace vs number of sites"),
+    ("fpr", "Traces by false-positive rate of the filters"),
+    ("fpr-unnecessary", "Unnecessary requests vs false-positive rate"),
     (
         "fpr-bytes",
-        "Bytes of all filters vs rate of false positives",
+        "Size of all filters vs false-positive rate",
     ),
 ];
 
@@ -120,7 +120,7 @@ pub fn run(ids: &[String], effort: Effort, progress: &mut Progress<'_>) -> Resul
         (&["current", "current-push"], current::run),
         (&["traces", "traces-share", "depth"], traces::run),
         (&["sites", "sites-messages"], by_sites::run),
-        (&["fpr", "fpr-vain", "fpr-bytes"], by_fpr::run),
+        (&["fpr", "fpr-unnecessary", "fpr-bytes"], by_fpr::run),
     ];
     paper::run(&FIGURES, &groups, ids, effort, progress)
 }

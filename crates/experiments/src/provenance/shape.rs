@@ -18,20 +18,20 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
         .map(|document| ancestry.history(document))
         .collect();
     let head = [
-        "of a document",
+        "per document",
         "median",
         "mean",
         "90 %",
         "99 %",
         "99.9 %",
-        "most",
+        "maximum",
     ];
     let mut table = table("shape", &head);
     type Column = (&'static str, fn(&History) -> u64);
     let columns: [Column; 3] = [
-        ("documents that it comes of", |history| history.ancestors),
-        ("events one after the other", |history| history.steps),
-        ("sites that know of any of these", |history| history.sites),
+        ("ancestors", |history| history.ancestors),
+        ("events in a row", |history| history.steps),
+        ("sites with data on these", |history| history.sites),
     ];
     for (name, of) in columns {
         let mut values: Vec<u64> = all.iter().map(of).collect();

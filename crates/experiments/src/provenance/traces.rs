@@ -20,22 +20,22 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
     let federation = Federation::new(workload, effort.fpr, progress)?;
     let head = [
         "documents",
-        "asked",
+        "method",
         "traces",
         "not exact",
         "nodes",
-        "sites that knew something",
+        "sites with data",
         "rounds",
         "messages",
-        "in vain",
+        "unnecessary",
         "% of broadcast's messages",
-        "traces with 5 % at most, %",
-        "questions",
-        "% of broadcast's questions",
+        "traces within 5 %, %",
+        "id queries",
+        "% of broadcast's id queries",
         "bytes",
         "% of broadcast's bytes",
         "ms",
-        "ms of the index",
+        "ms in the index",
     ];
     let mut traces = table("traces", &head);
     let mut points = Vec::new();
@@ -61,21 +61,21 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
             sums.mean(|sums| sums.all_questions),
             sums.mean(|sums| sums.all_bytes),
         ];
-        traces.rows.push(row(sampled, "by the index", &sums));
+        traces.rows.push(row(sampled, "index", &sums));
         traces.rows.push(reckoned_row(sampled, &sums, reckoned));
         let mut asked = Sums::default();
         for (count, &(document, _)) in documents.iter().take(effort.broadcasts).enumerate() {
             progress(&format!("{}: broadcast {count}", sampled.name()))?;
             asked.add(&federation.trace(document, None, true)?);
         }
-        traces.rows.push(row(sampled, "all sites", &asked));
+        traces.rows.push(row(sampled, "broadcast", &asked));
         let mut same = Sums::default();
         for &(document, _) in documents.iter().take(effort.broadcasts) {
             same.add(&federation.trace(document, None, false)?);
         }
         traces
             .rows
-            .push(row(sampled, "the same by the index", &same));
+            .push(row(sampled, "index (same documents)", &same));
     }
     let depth = depths(&federation, effort, progress)?;
     Ok(Report {
@@ -111,7 +111,7 @@ fn shares(points: &[Point]) -> Figure {
         let messages = sum(|point| point.messages);
         let known = messages - sum(|point| point.in_vain);
         figure.add("all messages", x, 100.0 * messages / broadcast);
-        figure.add("without those in vain", x, 100.0 * known / broadcast);
+        figure.add("without unnecessary ones", x, 100.0 * known / broadcast);
     }
     figure
 }
@@ -142,7 +142,7 @@ fn row(sampled: Sampled, asked: &str, sums: &Sums) -> Vec<String> {
 /// What asking all sites would have taken, as the coordinator reckons it of the same traces.
 fn reckoned_row(sampled: Sampled, sums: &Sums, reckoned: [f64; 3]) -> Vec<String> {
     let [messages, questions, bytes] = reckoned;
-    let mut row = row(sampled, "all sites, reckoned", sums);
+    let mut row = row(sampled, "broadcast, estimated", sums);
     for (place, text) in [
         (3, String::new()),
         (7, format!("{messages:.1}")),
@@ -168,12 +168,12 @@ fn depths(
 ) -> Result<crate::Table> {
     let head = [
         "documents",
-        "links to follow",
+        "depth limit",
         "not exact",
         "nodes",
         "rounds",
         "messages",
-        "in vain",
+        "unnecessary",
         "% of broadcast's messages",
         "bytes",
         "ms",

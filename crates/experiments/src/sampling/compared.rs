@@ -1,6 +1,6 @@
 //! Not in the paper: its methods beside ours, which are exact, and what its threshold does.
 //!
-//! Uniform sets, accuracy .9, simple functions modulo a prime: every method can use them.
+//! Uniform sets, accuracy 0.9, simple functions modulo a prime: every method can use them.
 //! Our samplers and reconstructions are `bloomgrove::sample::Sampler` and `Reconstruction`.
 
 use anyhow::{Result, ensure};
@@ -243,7 +243,7 @@ pub(super) fn thresholds(effort: Effort, progress: &mut Progress<'_>) -> Result<
         };
         for (name, threshold) in [
             ("estimate < 2", Threshold::Estimate(2.0)),
-            ("estimate < .5", PAPER),
+            ("estimate < 0.5", PAPER),
             ("estimate <= 0", Threshold::Estimate(0.0)),
             ("too few common bits", Threshold::Safe),
             ("no common bit", Threshold::NoCommonBit),

@@ -79,7 +79,7 @@ pub const FIGURES: [(&str, &str); 37] = [
     ("table5", "p-values of BSTSample, M = 1e6"),
     (
         "calibration",
-        "Is a sampler uniform? Many sets, M = 1e6, accuracy .9",
+        "Is a sampler uniform? Many sets, M = 1e6, accuracy 0.9",
     ),
     (
         "leaves",
@@ -87,7 +87,7 @@ pub const FIGURES: [(&str, &str); 37] = [
     ),
     (
         "samplers",
-        "What a sample costs, every sampler, accuracy .9",
+        "Cost of a sample, all samplers, accuracy 0.9",
     ),
     ("table6", "Measured accuracy, n = 1000"),
     (
@@ -136,11 +136,11 @@ pub const FIGURES: [(&str, &str); 37] = [
     ),
     (
         "thresholds",
-        "What a threshold saves and loses, n = 1000, accuracy .9",
+        "What a threshold saves and loses, n = 1000, accuracy 0.9",
     ),
     (
         "reconstructors",
-        "What a reconstruction costs, every way, accuracy .9",
+        "Cost of a reconstruction, all methods, accuracy 0.9",
     ),
     ("fig13", "Time per sample vs fraction of the namespace"),
     ("fig14", "Memory vs fraction of the namespace"),

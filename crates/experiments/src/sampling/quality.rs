@@ -145,7 +145,7 @@ enum Judged {
 
 impl Judged {
     const ALL: [(&str, Self); 10] = [
-        ("BSTSample, estimate >= .5", Self::Tree(PAPER)),
+        ("BSTSample, estimate >= 0.5", Self::Tree(PAPER)),
         (
             "BSTSample, estimate > 0",
             Self::Tree(Threshold::Estimate(0.0)),
@@ -206,7 +206,7 @@ pub(super) fn calibration(effort: Effort, progress: &mut Progress<'_>) -> Result
         "sampler",
         "n",
         "sets",
-        "p < .01, % of sets",
+        "p < 0.01, % of sets",
         "mean chi^2 / dof",
         "+- by chance",
         "never drawn, %",

@@ -142,7 +142,7 @@ pub(super) fn short(number: u64) -> String {
 }
 
 impl Setup {
-    /// The paper's default: M = 10^7, n = 1000, accuracy .9.
+    /// The paper's default: M = 10^7, n = 1000, accuracy 0.9.
     pub const DEFAULT: Self = Self {
         names: 10_000_000,
         items: 1000,

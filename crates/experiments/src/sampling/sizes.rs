@@ -199,7 +199,7 @@ pub(super) fn creation(effort: Effort, progress: &mut Progress<'_>) -> Result<Re
                 deep.map_or(String::new(), |(_, time)| format!("{time:.1}")),
             ]);
             if let Some((_, time)) = deep.filter(|_| names == 10_000_000 && accuracy == 0.9) {
-                let what = "seconds to create the tree, M = 1e7, accuracy .9 (less than)";
+                let what = "seconds to create the tree, M = 1e7, accuracy 0.9 (less than)";
                 claims.push(claim("table4", what, 2.5, time / 1e3));
             }
         }

@@ -92,7 +92,7 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
             if fraction == 0.5 {
                 let paper = [0.71, 0.217][color];
                 let what = format!(
-                    "memory at fraction .5, by that of the full tree, {}",
+                    "memory at fraction 0.5 relative to the full tree, {}",
                     name("")
                 );
                 claims.push(claim("fig14", &what, paper, filters / full));
