@@ -1,4 +1,4 @@
-//! What an experiment yields: curves, and single numbers beside those of the paper.
+//! The results of an experiment: curves, and single numbers compared with those of the paper.
 
 use std::fs;
 use std::io::Write;
@@ -25,13 +25,13 @@ pub enum Stroke {
 /// One curve.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// What the legend calls it.
+    /// Its name in the legend.
     pub name: String,
-    /// The number of its colour: curves of one colour belong together.
+    /// The number of its color: curves of one color belong together.
     pub color: usize,
     /// How it is drawn.
     pub stroke: Stroke,
-    /// Rising in x. Curves of one figure need not share every x.
+    /// Ascending in x. Curves of one figure need not share every x.
     pub points: Vec<(f64, f64)>,
 }
 
@@ -44,7 +44,7 @@ pub struct Axis {
     pub log: bool,
 }
 
-/// One figure of a paper, measured again.
+/// A figure of a paper, reproduced.
 #[derive(Clone, Debug)]
 pub struct Figure {
     /// `fig05`: the name on the command line and of the files.
@@ -72,7 +72,7 @@ pub struct Claim {
     pub ours: f64,
 }
 
-/// One table of a paper, measured again. Its cells are text: they need not be numbers.
+/// A table of a paper, reproduced. Its cells are text and need not be numbers.
 #[derive(Clone, Debug)]
 pub struct Table {
     /// `table2`: the name on the command line and of the file.
@@ -81,15 +81,15 @@ pub struct Table {
     pub title: &'static str,
     /// The headings.
     pub head: Vec<String>,
-    /// The rows, each as long as the head.
+    /// The rows, each as long as the headings.
     pub rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// Writes `<id>.csv` into the folder, and returns its path.
+    /// Writes `<id>.csv` to the directory, and returns its path.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub fn save(&self, folder: &Path) -> Result<PathBuf> {
         fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
         let path = folder.join(format!("{}.csv", self.id));
@@ -98,24 +98,24 @@ impl Table {
     }
 }
 
-/// A drawing of a paper, drawn again: nothing is measured.
+/// A drawing of a paper, reproduced: nothing is measured.
 #[derive(Clone, Debug)]
 pub struct Picture {
     /// `fig01`: the name on the command line and of the file.
     pub id: &'static str,
     /// What it shows.
     pub title: &'static str,
-    /// For the screen.
+    /// For the terminal.
     pub text: String,
-    /// For the page.
+    /// For the documentation.
     pub svg: String,
 }
 
 impl Picture {
-    /// Writes `<id>.svg` into the folder, and returns its path.
+    /// Writes `<id>.svg` to the directory, and returns its path.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub fn save(&self, folder: &Path) -> Result<PathBuf> {
         fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
         let path = folder.join(format!("{}.svg", self.id));
@@ -124,7 +124,7 @@ impl Picture {
     }
 }
 
-/// All that a run yields.
+/// The results of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// The drawings.
@@ -138,7 +138,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Keeps the figures with these ids, and what belongs to them.
+    /// Keeps only the figures with these ids, and what belongs to them.
     pub fn keep(&mut self, ids: &[String]) {
         let wanted = |id: &str| ids.is_empty() || ids.iter().any(|wanted| wanted == id);
         self.pictures.retain(|picture| wanted(picture.id));
@@ -147,7 +147,7 @@ impl Report {
         self.claims.retain(|claim| wanted(claim.figure));
     }
 
-    /// Takes in another report.
+    /// Appends another report.
     pub fn extend(&mut self, other: Self) {
         self.pictures.extend(other.pictures);
         self.tables.extend(other.tables);
@@ -157,13 +157,13 @@ impl Report {
 }
 
 impl Figure {
-    /// Adds a point to the curve of this name, which is made if need be, solid and in
-    /// the next colour.
+    /// Adds a point to the curve with this name, which is created if necessary, solid and in the
+    /// next color.
     pub fn add(&mut self, name: &str, x: f64, y: f64) {
         self.draw(name, self.series.len(), Stroke::Solid, x, y);
     }
 
-    /// Adds a point to the curve of this name, which is made if need be, like this.
+    /// Adds a point to the curve with this name, which is created if necessary, with this style.
     pub fn draw(&mut self, name: &str, color: usize, stroke: Stroke, x: f64, y: f64) {
         match self.series.iter_mut().find(|series| series.name == name) {
             Some(series) => series.points.push((x, y)),
@@ -183,7 +183,7 @@ impl Figure {
         Some(point.1)
     }
 
-    /// Every x at which something was measured, rising.
+    /// Every x at which something was measured, in ascending order.
     pub fn positions(&self) -> Vec<f64> {
         let points = self.series.iter().flat_map(|series| &series.points);
         let mut all: Vec<f64> = points.map(|point| point.0).collect();
@@ -210,10 +210,10 @@ impl Figure {
         )
     }
 
-    /// Writes `<id>.csv` and `<id>.svg` into the folder, and returns both paths.
+    /// Writes `<id>.csv` and `<id>.svg` to the directory, and returns both paths.
     ///
     /// # Errors
-    /// When they cannot be written.
+    /// If they cannot be written.
     pub fn save(&self, folder: &Path) -> Result<[PathBuf; 2]> {
         fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
         let [table, picture] =
@@ -225,7 +225,7 @@ impl Figure {
     }
 }
 
-/// Both replace only their like: a folder may have files of the same names for other reasons.
+/// Both replace only files of their kind: a directory may have other files with the same names.
 fn write_csv(path: &Path, head: &[String], rows: &[Vec<String>]) -> Result<()> {
     // The other columns are the curves, which need not be the same in every run.
     let first = head.first().cloned();
@@ -253,7 +253,7 @@ fn write_svg(path: &Path, svg: &str) -> Result<()> {
     Ok(())
 }
 
-/// Whole numbers as they are, others with as many digits as they deserve.
+/// Integers without decimals, others with an appropriate number of digits.
 pub(crate) fn number(value: f64) -> String {
     if value.fract() == 0.0 {
         format!("{value:.0}")

@@ -1,9 +1,9 @@
-//! The experiments of the papers, run again with our own code.
+//! The experiments of the papers, reproduced with our code.
 //!
 //! One directory per paper, one file per group of figures. The command `experiments`
-//! (`main.rs`) runs them, prints what was measured beside what was published, and writes a
-//! CSV file and a plot for each figure. Seeds are fixed, so costs come out the same
-//! everywhere; times are those of the machine.
+//! (`main.rs`) runs them, prints our measurements next to the published ones, and writes a
+//! CSV file and a plot for each figure. Seeds are fixed, so costs are the same on every machine;
+//! times are those of the machine.
 //!
 //! A new paper adds a directory here and an arm in `main.rs`.
 

@@ -1,5 +1,5 @@
-//! `experiments PAPER [FIGURE]...`: runs the experiments of a paper, prints what was measured beside
-//! what was published, and writes tables and plots.
+//! `experiments PAPER [FIGURE]...`: runs the experiments of a paper, prints our measurements next to
+//! the published ones, and writes tables and plots.
 
 use std::io::{self, BufWriter, IsTerminal, Write, stderr, stdout};
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// Reproduce the experiments of the papers that Bloomgrove implements.
 ///
-/// Prints each figure beside the published numbers, and writes a CSV file and an SVG plot for it.
+/// Prints each figure next to the published numbers, and writes a CSV file and an SVG plot for it.
 /// Seeds are fixed: costs are the same on every machine, times are not.
 #[derive(Parser)]
 #[command(
@@ -42,7 +42,7 @@ enum Paper {
     Buffered(Buffered),
     /// BloomTree, a tree that takes fewer bytes to send: table III, figures 2, 4, 6 and 8 to 18
     Bloomtree(BloomTree),
-    /// Provenance across sites (Bloofi paper, section 4): an index of sites or querying all of them
+    /// Provenance across sites (Bloofi paper, section 4): an index of sites against querying all sites
     ///
     /// Generates one day of events at many sites, traces documents over real connections, checks every
     /// answer against the complete data, and compares the cost with that of querying all sites.
@@ -126,7 +126,7 @@ struct Selection {
 
 fn rate(text: &str) -> Result<f64, String> {
     let rate = text.parse().ok().filter(|rate| 0.0 < *rate && *rate < 1.0);
-    rate.ok_or_else(|| "write a rate above 0 and below 1, such as 0.01 or 1e-4".to_owned())
+    rate.ok_or_else(|| "use a rate above 0 and below 1, such as 0.01 or 1e-4".to_owned())
 }
 
 fn main() -> ExitCode {
@@ -139,7 +139,7 @@ fn main() -> ExitCode {
     });
     match run(paper) {
         Ok(()) => ExitCode::SUCCESS,
-        // The reader has closed the pipe: it has seen enough.
+        // The reader has closed the pipe.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             let _ = writeln!(stderr(), "experiments: {error:#}");
@@ -255,7 +255,7 @@ fn reproduce(
     publish(&report?, &out)
 }
 
-/// Beside the page about the paper in a checkout, otherwise in the current directory.
+/// Next to the page about the paper in a checkout, otherwise in the current directory.
 fn default_directory(paper: &str) -> PathBuf {
     let pages = Path::new("docs/papers");
     let parent = if pages.is_dir() { pages } else { Path::new("") };

@@ -1,20 +1,20 @@
-//! What memory a measurement takes, and what the system keeps of files in it.
+//! The memory that a measurement takes, and the system's cache of files.
 
 use std::fs::{self, File};
 use std::path::Path;
 use std::sync::LazyLock;
 
-/// From now on the peak of resident memory is that of what follows.
+/// Resets the peak of resident memory.
 pub fn begin_anew() {
     LazyLock::force(&FIRST);
-    // 5: the peak begins anew from what is resident now.
+    // 5: resets the peak to what is resident now.
     let _ = fs::write("/proc/self/clear_refs", "5");
 }
 
-/// What was resident when the first contender began.
+/// The resident memory when the first contender started.
 static FIRST: LazyLock<Option<f64>> = LazyLock::new(|| of_status("VmRSS:"));
 
-/// Megabytes at the peak, less what there was at first.
+/// Peak megabytes, minus those at the start.
 pub fn resident() -> Option<f64> {
     Some((of_status("VmHWM:")? - (*FIRST)?).max(0.0))
 }
@@ -24,7 +24,7 @@ fn of_status(name: &str) -> Option<f64> {
     kilobytes(&status, name).map(|kilobytes| kilobytes / 1024.0)
 }
 
-/// Megabytes that the system could still give.
+/// Megabytes of available memory.
 pub fn available() -> Option<f64> {
     let info = fs::read_to_string("/proc/meminfo").ok()?;
     kilobytes(&info, "MemAvailable:").map(|kilobytes| kilobytes / 1024.0)
@@ -35,7 +35,7 @@ fn kilobytes(text: &str, name: &str) -> Option<f64> {
     line.trim().trim_end_matches(" kB").parse().ok()
 }
 
-/// Drops what the system has of a file in memory; false if it does not let us.
+/// Drops a file from the system's cache; returns false if the system refuses.
 pub fn forget(path: &Path) -> bool {
     let drop = || {
         let file = File::open(path).ok()?;

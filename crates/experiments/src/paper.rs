@@ -1,17 +1,17 @@
-//! What the experiments of every paper share: which figures there are, and running them.
+//! What the experiments of all papers share: the list of figures, and running them.
 
 use anyhow::{Result, ensure};
 
 use crate::{Axis, Claim, Figure, Report, Table};
 
-/// Told before each step; ends the run by an error.
+/// Called before each step; its error ends the run.
 pub type Progress<'a> = dyn FnMut(&str) -> Result<()> + 'a;
 
-/// Figures that come from the same measurements: the code that makes all of them.
+/// Figures that share their measurements, and the code that produces them.
 pub(crate) type Group<E> = fn(E, &mut Progress<'_>) -> Result<Report>;
 
-/// Runs the groups that make the figures with these ids, all if none are given, and
-/// keeps those figures. `known` has the id and title of every figure.
+/// Runs the groups that produce the figures with these ids, or all if none are given, and keeps
+/// those figures. `known` has the id and title of every figure.
 pub(crate) fn run<E: Copy>(
     known: &[(&str, &str)],
     groups: &[(&[&str], Group<E>)],
@@ -61,7 +61,7 @@ pub(crate) fn figure(
     }
 }
 
-/// What the paper says, and what we found.
+/// A number in the paper, and ours.
 pub(crate) fn claim(figure: &'static str, what: &str, paper: f64, ours: f64) -> Claim {
     Claim {
         figure,

@@ -7,11 +7,11 @@ use plotters::prelude::*;
 use crate::figure::{Axis, Figure, Stroke, number};
 
 const SIZE: (u32, u32) = (860, 440);
-/// The legend stands to the right of this, where it hides no curve.
+/// The legend is to the right of this, where it hides no curve.
 const LEGEND: u32 = 650;
-/// More powers of ten than this would stand too close on an axis: some stay without a line.
+/// More powers of ten than this would be too close on an axis, so some have no line.
 const MOST_POWERS: i32 = 12;
-/// Told apart in print and by the colour-blind (after Okabe and Ito).
+/// Distinguishable in print and by the color-blind (after Okabe and Ito).
 const COLORS: [RGBColor; 7] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
@@ -28,8 +28,8 @@ pub(crate) fn svg(figure: &Figure) -> Result<String> {
     Ok(svg)
 }
 
-/// The axis as plotters sees it: logarithms are taken here, since its own logarithmic
-/// axis is another type, and there would be four kinds of chart.
+/// The axis for plotters: logarithms are taken here, because its logarithmic axis is another type,
+/// and there would be four kinds of charts.
 fn scaled(axis: Axis, value: f64) -> f64 {
     if axis.log { value.log10() } else { value }
 }
@@ -38,7 +38,7 @@ fn label(axis: Axis, value: f64) -> String {
     if !axis.log {
         return number((value * 1e4).round() / 1e4);
     }
-    // Only powers of ten have names; the lines between stay without.
+    // Only powers of ten have labels; the lines between them have none.
     let whole = (value - value.round()).abs() < 1e-6;
     let power = 10f64.powi(value.round() as i32);
     match whole {
@@ -49,8 +49,8 @@ fn label(axis: Axis, value: f64) -> String {
     }
 }
 
-/// From zero, unless all values are above this share of the highest: then nothing is to be
-/// seen of the rest. Whole powers of ten on a logarithmic axis.
+/// From zero, unless all values are above this share of the highest: then the lower part would be
+/// empty. Whole powers of ten on a logarithmic axis.
 fn range(axis: Axis, share: f64, values: impl Iterator<Item = f64>) -> std::ops::Range<f64> {
     let values = values.map(|value| scaled(axis, value));
     let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
@@ -110,7 +110,7 @@ type Failure = Box<dyn std::error::Error>;
 fn draw(figure: &Figure, svg: &mut String) -> Result<(), Failure> {
     let area = SVGBackend::with_string(svg, SIZE).into_drawing_area();
     area.fill(&WHITE)?;
-    // A logarithmic axis has no place for zero.
+    // A logarithmic axis has no zero.
     let shown = |point: &&(f64, f64)| {
         let on = |axis: Axis, value: f64| value.is_finite() && (!axis.log || value > 0.0);
         on(figure.x, point.0) && on(figure.y, point.1)
@@ -125,7 +125,7 @@ fn draw(figure: &Figure, svg: &mut String) -> Result<(), Failure> {
     };
     let mut x_range = range(figure.x, 0.4, points().map(|point| point.0));
     if figure.x.log {
-        // Sizes that are no powers of ten need not reach the next one.
+        // Sizes that are not powers of ten need not extend to the next one.
         let values = points().map(|point| scaled(figure.x, point.0));
         x_range.end = values.fold(x_range.start, f64::max) + 0.05;
     }
@@ -153,7 +153,7 @@ fn draw(figure: &Figure, svg: &mut String) -> Result<(), Failure> {
         let y = 56 + 22 * i as i32;
         let sample = [(4, y), (24, y)];
         let style = color.stroke_width(2);
-        // Dots on a curve of many points hide how it is drawn.
+        // Markers on a curve of many points would hide its stroke.
         let few = series.points.len() <= 40;
         match series.stroke {
             Stroke::Solid => {

@@ -1,5 +1,4 @@
-//! A run small enough for every day: the files are written, and the numbers are such
-//! as the paper's theorems allow.
+//! A small run: the files are written, and the numbers agree with the paper's theorems.
 
 use experiments::Report;
 use experiments::bloofi::{self, Built, Effort, Setup};
@@ -19,7 +18,7 @@ fn run(ids: &[&str]) -> anyhow::Result<Report> {
 fn a_figure_is_measured_and_written() -> anyhow::Result<()> {
     let report = run(&["fig05", "fig07"])?;
     let ids: Vec<_> = report.figures.iter().map(|figure| figure.id).collect();
-    assert_eq!(ids, ["fig05", "fig07"], "only what was asked for");
+    assert_eq!(ids, ["fig05", "fig07"], "only what was requested");
     let [cost, change] = &report.figures[..] else {
         unreachable!()
     };
@@ -28,7 +27,7 @@ fn a_figure_is_measured_and_written() -> anyhow::Result<()> {
         assert_eq!(value("every filter in turn"), filters);
         let ideal = value("ideal, 4 children each");
         for name in ["incremental", "after updates", "bulk, ours"] {
-            // With 100,992 bits so few filters leave the root far from full.
+            // With 100,992 bits, this few filters leave the root far from full.
             assert!(
                 (0.9..1.2).contains(&(value(name) / ideal)),
                 "{name} {filters}"

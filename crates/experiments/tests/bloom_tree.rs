@@ -1,5 +1,4 @@
-//! A run small enough for every day: every figure is there, and the numbers are such as
-//! they must be.
+//! A small run: every figure is present, and the numbers are plausible.
 
 mod support;
 

@@ -1,5 +1,4 @@
-//! A run small enough for every day: every figure is there, and the numbers are such as
-//! they must be.
+//! A small run: every figure is present, and the numbers are plausible.
 
 mod support;
 
@@ -31,7 +30,7 @@ fn run_in(folder: &Path, ids: &[&str]) -> anyhow::Result<Report> {
     buffered::run(&ids, TINY, folder, &mut |_| Ok(()))
 }
 
-/// In a folder of its own, in which nothing must be left.
+/// In a temporary directory, which must be empty afterwards.
 fn run(ids: &[&str]) -> anyhow::Result<Report> {
     let folder = tempfile::tempdir()?;
     let report = run_in(folder.path(), ids)?;
@@ -80,9 +79,9 @@ fn an_unknown_figure_and_an_interruption_end_the_run_and_leave_nothing() -> anyh
 fn false_positives_are_as_expected_for_any_number_of_pages() -> anyhow::Result<()> {
     let report = run(&["fpr"])?;
     let [table] = &report.tables[..] else {
-        unreachable!("only what was asked for")
+        unreachable!("only what was requested")
     };
-    // 4096 pages of so small a filter would be less than a sector each.
+    // 4096 pages of a filter this small would be less than a sector each.
     assert_eq!(table.rows.len(), 6);
     for row in 0..6 {
         let off = cell(table, row, "deviations off");
@@ -97,7 +96,7 @@ fn false_positives_are_as_expected_for_any_number_of_pages() -> anyhow::Result<(
 #[test]
 fn more_memory_means_fewer_visits() -> anyhow::Result<()> {
     let report = run(&["growth", "growth-memory"])?;
-    assert_eq!(report.figures.len(), 1, "only what was asked for");
+    assert_eq!(report.figures.len(), 1, "only what was requested");
     let table = &report.tables[0];
     let by_memory: Vec<f64> = (table.rows.len() - 6..table.rows.len())
         .map(|row| cell(table, row, "GB written"))

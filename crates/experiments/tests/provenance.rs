@@ -1,5 +1,4 @@
-//! A run small enough for every day: every table and figure is there, and the numbers are such as
-//! they must be.
+//! A small run: every table and figure is present, and the numbers are plausible.
 
 mod support;
 
@@ -24,7 +23,7 @@ fn run(ids: &[&str]) -> anyhow::Result<Report> {
     provenance::run(&ids, TINY, &mut |_| Ok(()))
 }
 
-/// The cells of a column that has any.
+/// The non-empty cells of a column.
 fn column(report: &Report, table: &str, name: &str) -> Vec<f64> {
     let cells = support::column(report, table, name).into_iter();
     cells.flatten().collect()
@@ -41,11 +40,11 @@ fn every_figure_is_made_and_every_trace_is_exact() -> anyhow::Result<()> {
             "{table}"
         );
     }
-    // The index names fewer sites than there are, and some in vain when filters are small.
+    // The index lists fewer sites than there are, and some unnecessarily when filters are small.
     let shares = column(&report, "sites", "% of broadcast's messages");
     assert!(shares.iter().all(|share| *share < 100.0), "{shares:?}");
-    let in_vain = column(&report, "fpr", "unnecessary");
-    assert!(in_vain[1] > in_vain[3], "{in_vain:?}");
+    let unnecessary = column(&report, "fpr", "unnecessary");
+    assert!(unnecessary[1] > unnecessary[3], "{unnecessary:?}");
     Ok(())
 }
 

@@ -1,5 +1,4 @@
-//! A run small enough for every day: every figure is there, and the numbers are such as
-//! they must be.
+//! A small run: every figure is present, and the numbers are plausible.
 
 mod support;
 
@@ -85,7 +84,7 @@ fn simple_functions_as_printed_lose_nearly_all_accuracy() -> anyhow::Result<()> 
     for family in ["Murmur3", "MD5", "simple, modulo a prime"] {
         assert!((value(family)? - 0.9).abs() < 0.04, "{family}");
     }
-    // m / M = .27: x and x + m cannot be told apart.
+    // m / M = 0.27: x and x + m are indistinguishable.
     assert!((value("simple, as printed")? - 0.27).abs() < 0.03);
     Ok(())
 }

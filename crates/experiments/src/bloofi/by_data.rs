@@ -1,4 +1,4 @@
-//! Figures 15 and 16: sets apart and sets that overlap.
+//! Figures 15 and 16: disjoint sets and sets that overlap.
 
 use anyhow::Result;
 

@@ -1,4 +1,4 @@
-//! Figures 13 and 14: what the measure of closeness changes.
+//! Figures 13 and 14: the effect of the distance metric.
 
 use anyhow::Result;
 use bloomgrove_trees::bloofi::Metric;

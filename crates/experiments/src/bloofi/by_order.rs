@@ -1,4 +1,4 @@
-//! Figures 8, 9 and 10: what the order of the tree changes.
+//! Figures 8, 9 and 10: the effect of the order of the tree.
 
 use anyhow::Result;
 

@@ -1,7 +1,7 @@
-//! Not in the paper: sets that are alike, where the order of construction matters.
+//! Not in the paper: similar sets, for which the order of construction matters.
 //!
-//! The paper's sets share nothing, or little, so every order of them is as good. Here
-//! they come in groups of five that draw from the same elements, in no order.
+//! The paper's sets share no elements, or few, so their order makes no difference. Here they come
+//! in groups of five that draw from the same elements, in random order.
 
 use anyhow::Result;
 

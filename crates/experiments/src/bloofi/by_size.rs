@@ -1,12 +1,11 @@
-//! Figures 11 and 12: what the size of the filters changes.
+//! Figures 11 and 12: the effect of the size of the filters.
 
 use anyhow::Result;
 
 use super::{Built, Effort, Setup, figure, ideal};
 use crate::{Progress, Report};
 
-/// Multiples of 64 from one bit for each element of all sets down to a hundredth of
-/// that, and up to ten.
+/// Multiples of 64, from a hundredth of a bit to ten bits per element of all sets.
 const SIZES: [u64; 8] = [
     1024, 2048, 5056, 10_112, 50_048, 100_992, 300_032, 1_000_000,
 ];

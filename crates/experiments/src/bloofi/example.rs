@@ -1,8 +1,9 @@
 //! Figures 1 to 4: the running example, a tree of order 2 over six filters of eight bits.
 //!
-//! The pictures of the paper are not in the text we have. It gives the hashing (x mod 8), that
-//! node 7 lies over leaves 1 to 4 and node 8 over 5 and 6, leaf 5 (00001000), what is inserted
-//! and updated, and which nodes are equally far from it; the other leaves are chosen to fit.
+//! The text that we have does not include the paper's pictures. It gives the hashing (x mod 8), that
+//! node 7 is the parent of leaves 1 to 4 and node 8 of 5 and 6, leaf 5 (00001000), what is inserted
+//! and updated, and which nodes are at the same distance from it; the other leaves are chosen to
+//! match.
 
 use anyhow::Result;
 use bloomgrove::{Affine, Family, Filter, Params};

@@ -7,13 +7,13 @@
 //!   by_size     bits m           search cost 11, search time 12
 //!   by_metric   distance         search cost 13, search time 14
 //!   by_data     distribution     search cost 15, search time 16
-//!   by_similarity                not in the paper: sets that are alike
+//!   by_similarity                not in the paper: similar sets
 //! ```
 //!
-//! Each of the others varies one parameter and leaves the others as in Table 1: N = 1000, d = 2,
+//! Each figure from 5 on varies one parameter and leaves the others as in Table 1: N = 1000, d = 2,
 //! inserted one by one, Hamming, nonrandom, 100,992 bits, 7 hashes, 100 elements.
-//! Costs are averages over five runs, which differ in the seed of the hash; each asks
-//! for 1000 keys that are in some set. Times are the least of the five.
+//! Costs are averages over five runs with different hash seeds; each queries 1000 keys that are in
+//! some set. Times are the shortest of the five.
 //!
 //! The text of the paper gives few numbers; they become [`Claim`](crate::Claim)s. The
 //! curves themselves were printed as pictures, of which we have the captions.
@@ -59,7 +59,7 @@ pub const FIGURES: [(&str, &str); 18] = [
 /// How much to measure.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
-    /// How many runs are averaged.
+    /// The number of runs to average.
     pub runs: u64,
     /// The largest N of figures 5 to 7.
     pub most_filters: u32,
@@ -82,11 +82,11 @@ impl Effort {
     };
 }
 
-/// Runs the figures with these ids, all if none are given. `progress` is told before
-/// each step, and ends the run by an error.
+/// Runs the figures with these ids, or all if none are given. `progress` is called before each
+/// step; its error ends the run.
 ///
 /// # Errors
-/// An unknown id, lack of memory, or the error of `progress`.
+/// An unknown id, too little memory, or the error of `progress`.
 pub fn run(ids: &[String], effort: Effort, progress: &mut Progress<'_>) -> Result<Report> {
     let groups: [(&[&str], Group<Effort>); 7] = [
         (&["fig01", "fig02", "fig03", "fig04"], example::run),

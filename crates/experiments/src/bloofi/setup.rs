@@ -1,4 +1,4 @@
-//! Table 1: one setting, the tree built for it, and what is measured of that tree.
+//! Table 1: one setting, its tree, and the measurements of that tree.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -10,13 +10,13 @@ use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 
-/// How many searches a search cost is averaged over.
+/// The number of searches that a search cost is averaged over.
 const SEARCHES: usize = 1000;
-/// How many insertions, removals and updates their costs are averaged over.
+/// The number of insertions, removals and updates that their costs are averaged over.
 const CHANGES: u32 = 200;
-/// The time of a scan is taken over fewer searches: it takes long, and varies little.
+/// The time of a scan is averaged over fewer searches: it takes long, and varies little.
 const SCANS: usize = 100;
-/// The random distribution: 100 elements out of a range ten times as wide.
+/// The random distribution: 100 elements from a range ten times as wide.
 const SPREAD: u64 = 10;
 /// Similar sets in one group.
 const ALIKE: u64 = 5;
@@ -26,20 +26,20 @@ const ALIKE: u64 = 5;
 pub enum Data {
     /// Set i has the integers from 100 i to 100 i + 99.
     Nonrandom,
-    /// Set i has 100 integers drawn from a range that begins at random: sets overlap.
+    /// Set i has 100 integers drawn from a range with a random start: sets overlap.
     Random,
     /// Sets in groups of five, scattered: each has 100 of its group's 200 integers.
     Similar,
 }
 
-/// How the tree was made.
+/// How the tree is built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Built {
     /// One filter after the other.
     Incremental,
-    /// As the paper sorts: every filter behind its nearest.
+    /// Sorted as in the paper: each filter after its nearest.
     Bulk,
-    /// As we sort and pack.
+    /// Sorted and packed our way.
     BulkFast,
     /// One after the other with half the elements, then updated with the rest.
     AfterUpdates,
@@ -54,7 +54,7 @@ pub struct Setup {
     pub order: usize,
     /// Closeness of filters.
     pub metric: Metric,
-    /// Whether saturated nodes are split: the paper's figures do, its section 3.4 not.
+    /// Whether saturated nodes are split, as in the paper's figures but not in its section 3.4.
     pub split_full: bool,
     /// The elements.
     pub data: Data,
@@ -64,7 +64,7 @@ pub struct Setup {
     pub hashes: u32,
     /// Elements in each filter.
     pub elements: u64,
-    /// Of the hash and of all that is drawn.
+    /// For the hash and all random choices.
     pub seed: u64,
 }
 
@@ -84,7 +84,7 @@ impl Default for Setup {
     }
 }
 
-/// What was measured of one tree, or averaged over several.
+/// The measurements of one tree, or their averages over several.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Measured {
     /// Nodes checked in a search.
@@ -99,9 +99,9 @@ pub struct Measured {
     pub update: f64,
     /// Bytes of all values: nodes times the size of a filter.
     pub storage: f64,
-    /// How often the root matches by chance.
+    /// The false-positive rate of the root.
     pub root_fpr: f64,
-    /// Seconds to build the tree, making the filters included.
+    /// Seconds to build the tree, including the filters.
     pub build_seconds: f64,
 }
 
@@ -149,7 +149,7 @@ impl Setup {
     /// Builds the tree.
     ///
     /// # Errors
-    /// Lack of memory, or a setup that is none.
+    /// Too little memory, or an invalid setup.
     pub fn build(&self, built: Built) -> Result<Bloofi> {
         let params = self.params()?;
         let options = BloofiOptions::default()
@@ -157,7 +157,7 @@ impl Setup {
             .metric(self.metric)
             .split_full(self.split_full);
         let bulk = |order| {
-            // The first filter that cannot be made ends the bulk, and is reported.
+            // The first filter that cannot be created ends the build, and is reported.
             let mut failed = None;
             let filters = (0..self.filters).map_while(|i| {
                 let filter = self.filter(&params, &self.keys(i));
@@ -203,10 +203,10 @@ impl Setup {
         (0..count).map(&mut probe).collect()
     }
 
-    /// Builds the tree and measures all of it.
+    /// Builds the tree and measures everything.
     ///
     /// # Errors
-    /// As [`build`](Self::build).
+    /// Those of [`build`](Self::build).
     pub fn measure(&self, built: Built) -> Result<Measured> {
         let start = Instant::now();
         let mut tree = self.build(built)?;
@@ -258,11 +258,10 @@ impl Setup {
         Ok((mean(insert), mean(delete), mean(update)))
     }
 
-    /// The baseline: every filter asked in turn. Its cost is N; this is its time, in
-    /// milliseconds.
+    /// The baseline: every filter queried in turn. Its cost is N; this is its time, in milliseconds.
     ///
     /// # Errors
-    /// Lack of memory.
+    /// Too little memory.
     pub fn scan_time(&self) -> Result<f64> {
         let params = self.params()?;
         let filters: Vec<Filter> = (0..self.filters)
@@ -281,11 +280,11 @@ impl Setup {
         Ok(least)
     }
 
-    /// The mean over runs that differ in their seed; of times the least, since whatever
-    /// else the machine does only adds to them.
+    /// The mean over runs with different seeds; for times the minimum, because noise only adds to
+    /// them.
     ///
     /// # Errors
-    /// As [`build`](Self::build).
+    /// Those of [`build`](Self::build).
     pub fn average(&self, built: Built, runs: u64) -> Result<Measured> {
         let mut mean = Measured {
             search_time: f64::INFINITY,

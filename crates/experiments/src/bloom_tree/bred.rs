@@ -1,5 +1,5 @@
-//! Figure 10: the trees with d = 2 that no other beats, by going through all and by breeding;
-//! for the paper's objective and for ours.
+//! Figure 10: the trees with d = 2 that no other beats, by exhaustive and by genetic search, for the
+//! paper's objective and for ours.
 
 use std::ops::ControlFlow;
 
@@ -11,12 +11,12 @@ use super::setup::small;
 use super::{Effort, claim, figure, table};
 use crate::{Progress, Report, Stroke};
 
-/// The paper's 100 rounds of 15 see all 196 trees. So few see half of them.
+/// The paper's 100 rounds of 15 evaluate all 196 trees. This many rounds evaluate half of them.
 const SHORT: u32 = 6;
 /// As in figure 9.
 const MOST_RATE: f64 = 0.95;
 
-/// What the figure shows of a tree under one of the objectives.
+/// The values of a tree in the figure, for one of the objectives.
 struct Kind {
     name: &'static str,
     objective: Objective,
@@ -69,7 +69,7 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
             objective: kind.objective,
             ..SearchOptions::default()
         };
-        // The searches know no error but their own; whoever interrupts has another.
+        // The searches return only their own errors, so that of an interruption is kept aside.
         let mut stopped = Ok(());
         let mut step = |what: &str, done: u64, of: u64| {
             stopped = progress(&format!("figure 10, {name}: {what} {done} of {of}"));

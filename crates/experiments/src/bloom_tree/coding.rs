@@ -1,4 +1,4 @@
-//! Figure 4: coding each filter by itself, each level, or each filter by what is above it.
+//! Figure 4: coding each filter separately, each level, or each filter given the filters above it.
 
 use anyhow::Result;
 use bloomgrove_trees::bloom_tree::{BloomTree, TreeShape};

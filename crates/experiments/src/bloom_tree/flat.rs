@@ -1,4 +1,4 @@
-//! Figure 2: what a standard filter pays for being compressible.
+//! Figure 2: the price that a standard filter pays for being compressible.
 
 use anyhow::Result;
 
@@ -6,7 +6,7 @@ use super::setup::{Count, entropy, filter, keys};
 use super::{Effort, claim, figure};
 use crate::{Progress, Report, Stroke};
 
-/// Bits an item.
+/// Bits per item.
 const RHO: u64 = 8;
 const MOST_HASHES: u32 = 16;
 

@@ -1,4 +1,4 @@
-//! Figure 12: a tree that fills up, and the filters that are wrong as often.
+//! Figure 12: a tree that fills up, and filters with the same false-positive rate.
 
 use anyhow::Result;
 use bloomgrove_trees::bloom_tree::BloomTree;
@@ -55,7 +55,7 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
             load * standard(real),
             0.0,
         );
-        // With more hashes the array is denser, so these are the first to be possible.
+        // With more hashes the array is denser, so these are the first with a finite size.
         for (name, stroke, rate) in [
             ("CBF, k = 3, at the geo. mean", Stroke::Dashed, geometric),
             ("CBF, k = 3, at the real rate", Stroke::Solid, real),

@@ -1,16 +1,16 @@
-//! Figures 14 to 17: what two sets share, by the AND of two trees, and of two filters that take
-//! as many bytes to send.
+//! Figures 14 to 17: the intersection of two sets, as the AND of two trees, and of two filters that
+//! take the same number of bytes to send.
 //!
 //! ```text
 //!   A --send W_A-->             AND        an item of neither:   must pass A and B by chance
 //!   B --send W_B-->   receiver: A & B      an item of A alone:   is in A, must pass B by chance
 //! ```
 //!
-//! Where the paper sets the same size by the smaller of W_A and W_B, here the bytes of both
-//! together are the same for trees and filters. Standard filters have as many hash functions as
-//! suit the larger set (Eq. 3), and as a second curve as many as make the AND accept fewest items
-//! of neither set, which nobody can know before both sets are. Compressed ones have two, as the
-//! paper's, or the best of 1 to 3, and as large an array as these bytes allow once coded.
+//! The paper sets the same size by the smaller of W_A and W_B; here, the bytes of both together are
+//! the same for trees and filters. Standard filters have the optimal number of hash functions for the
+//! larger set (Eq. 3), and, as a second curve, the number with which the AND accepts the fewest
+//! items of neither set, which is not known until both sets are. Compressed filters have two, as in
+//! the paper, or the best of 1 to 3, and as large an array as these bytes allow once coded.
 
 use anyhow::{Result, ensure};
 use bloomgrove::{Filter, MAX_HASHES};
@@ -22,9 +22,9 @@ use super::setup::{
 use super::{Effort, claim, figure, table};
 use crate::{Claim, Figure, Progress, Report, Stroke, Table};
 
-/// Absent keys asked for.
+/// Absent keys to query.
 const ASKED: u64 = 1_000_000;
-/// Filters of more bits are not built: their rate is reckoned.
+/// Filters of more bits are not built: their rate is computed.
 const MOST_BITS: f64 = (1u64 << 31) as f64;
 
 const SHARES: [f64; 6] = [0.0, 0.1, 0.3, 0.5, 0.7, 0.9];
@@ -144,7 +144,7 @@ fn cost_table(id: &'static str) -> Table {
     table(id, &head)
 }
 
-/// How far below the other filters the tree is said to be, in powers of ten.
+/// How far below the other filters the tree is according to the paper, in orders of magnitude.
 fn claims(id: &'static str, figure: &Figure) -> Vec<Claim> {
     // "One to two orders of magnitude" in Figure 14, "several" and "orders" in 15 and 16.
     let (published, values) = match id {
@@ -168,7 +168,7 @@ fn claims(id: &'static str, figure: &Figure) -> Vec<Claim> {
     claims
 }
 
-/// Two sets, by what each has alone.
+/// Two sets: their common items, and those of each alone.
 struct Sets {
     common: Vec<u64>,
     a: Vec<u64>,
@@ -178,19 +178,19 @@ struct Sets {
 /// Bits and hashes of a filter.
 type Kind = (f64, u32);
 
-/// What one kind of filter makes of two sets.
+/// The results of one kind of filter for two sets.
 struct Outcome {
     name: &'static str,
     color: usize,
     stroke: Stroke,
     hashes: String,
-    /// Bits of one filter in memory, and of both together once coded, by the items of A.
+    /// Bits of one filter in memory, and of both together once coded, per item of A.
     stored: f64,
     coded: f64,
-    /// Of trees only, as filters have one rate.
+    /// Only for trees, because filters have a single rate.
     geometric: Option<(f64, f64)>,
     expected: f64,
-    /// Counted over items of neither set, and of one set only. Nothing if too large to build.
+    /// Counted over items of neither set, and of one set only. None if too large to build.
     counted: Option<[Count; 2]>,
 }
 
@@ -267,7 +267,7 @@ impl Sets {
             (CBF, 2, Stroke::Solid, few),
             (CBF_TWO, 3, Stroke::Dotted, two),
         ] {
-            // A compressed filter of so many bytes may have no finite size.
+            // A compressed filter of this many bytes may have no finite size.
             if let Some(kind) = kind {
                 outcomes.push(self.by_filters(name, color, stroke, kind, &absent)?);
             }
@@ -279,7 +279,7 @@ impl Sets {
         [&self.a, &self.b].map(|own| (own.len() + self.common.len()) as f64)
     }
 
-    /// Both trees and their AND; and the bits both take to send.
+    /// Both trees and their AND, and the bits to send both.
     fn by_trees(&self, most: u64, absent: &[u64], effort: Effort) -> Result<(Outcome, f64)> {
         let config = three_levels();
         let build = |own: &[u64]| -> Result<BloomTree> {
@@ -295,8 +295,8 @@ impl Sets {
         let counted = |keys: &[u64]| Count::of(keys, |key| both.contains(key));
         let counted = [counted(absent), counted(&self.a).and(counted(&self.b))];
         let expected = both.expected_fpr();
-        // The AND has set bits above empty filters; a way that meets one would make the
-        // geometric mean 0. Without those bits it accepts the same keys.
+        // The AND has set bits above empty filters; a path that meets one would make the geometric
+        // mean 0. Without those bits, it accepts the same keys.
         both.prune();
         let mut ways: Vec<f64> = both
             .posteriors(effort.samples, 1)
@@ -342,7 +342,7 @@ impl Sets {
             hashes: hashes.to_string(),
             stored: stored / items[0],
             coded: match name {
-                // Sent as it is.
+                // Sent uncompressed.
                 SBF | SBF_BEST => stored / items[0],
                 _ => self.coded((stored, hashes)) / 2.0 / items[0],
             },
@@ -366,8 +366,8 @@ impl Sets {
         Ok(outcome)
     }
 
-    /// The rate of the AND of two filters of so many bits and hashes: a bit is set by a common
-    /// item, or by one of each set.
+    /// The rate of the AND of two filters with these bits and hashes: a bit is set by a common item,
+    /// or by one item of each set.
     fn rate(&self, (bits, hashes): Kind) -> f64 {
         let fill = |own: &[u64]| filled(bits, hashes, own.len() as f64);
         let common = fill(&self.common);
@@ -375,14 +375,14 @@ impl Sets {
         both.powi(hashes as i32)
     }
 
-    /// What two filters come to once coded, together.
+    /// The size of two filters together, once coded.
     fn coded(&self, (bits, hashes): Kind) -> f64 {
         let coded = |items: f64| bits * entropy(filled(bits, hashes, items));
         self.items().map(coded).iter().sum()
     }
 
-    /// The size of a filter with so many hashes that comes, for both sets together, to this
-    /// many bits once coded.
+    /// The size of a filter with this many hashes that takes, for both sets together, this many bits
+    /// once coded.
     fn sparse_bits(&self, coded: f64, hashes: u32) -> f64 {
         let (mut low, mut high) = (1f64, 2f64.powi(200));
         while high / low > 1.0 + 1e-9 {

@@ -1,5 +1,5 @@
-//! Figures 8 and 18: what the filters of each level hold, how full they are, and how badly
-//! the usual formula foresees it.
+//! Figures 8 and 18: the items and the fill of the filters of each level, and how well the usual
+//! formula predicts the fill.
 
 use anyhow::Result;
 use bloomgrove_trees::bloom_tree::{BloomTree, Posterior, loads};
@@ -10,7 +10,7 @@ use crate::{Claim, Figure, Progress, Report, Stroke};
 
 /// Points of a curve that is drawn by its quantiles.
 const QUANTILES: usize = 25;
-/// More items a filter than this are not drawn.
+/// Filters with more items than this are not drawn.
 const MOST_LOAD: u32 = 15;
 
 pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report> {
@@ -135,7 +135,7 @@ fn products(ways: &[Posterior]) -> Figure {
     figure
 }
 
-/// The standard deviation by the geometric mean, as the paper says, and by the arithmetic
+/// The standard deviation divided by the geometric mean, as in the paper, and by the arithmetic
 /// one, as is usual.
 fn variation(ways: &[Posterior], level: usize) -> [f64; 2] {
     let count = ways.len() as f64;
@@ -146,7 +146,7 @@ fn variation(ways: &[Posterior], level: usize) -> [f64; 2] {
     [deviation / logarithm.exp(), deviation / mean]
 }
 
-/// By level, |estimated - real| / real of every filter that has items.
+/// By level, |estimated - real| / real for every filter with items.
 fn errors(
     tree: &BloomTree,
     loads: &[Vec<u32>],

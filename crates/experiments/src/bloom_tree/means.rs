@@ -1,9 +1,9 @@
-//! Geometric against real: the ways of a query through a tree, by how likely it is that an
-//! absent key with this way is accepted.
+//! Geometric mean and real rate: the paths of queries through a tree, by the probability that an
+//! absent key on the path is accepted.
 //!
-//! The mean of these chances is the rate at which absent keys are accepted (a way along set
-//! bits is drawn as often as an absent key comes that far, and the chances make up for that).
-//! The paper takes the mean of their logarithms instead.
+//! The mean of these probabilities is the rate at which absent keys are accepted (paths along set
+//! bits are drawn as often as absent keys get that far, and the probabilities account for that).
+//! The paper uses the mean of their logarithms instead.
 
 use anyhow::Result;
 use bloomgrove_trees::bloom_tree::Posterior;
@@ -12,7 +12,7 @@ use super::setup::{Config, keys, small, three_levels};
 use super::{Effort, figure, table};
 use crate::{Progress, Report, Stroke};
 
-/// Ways that fall into a table by powers of ten.
+/// Paths to draw, which are grouped by powers of ten.
 const WAYS: u32 = 40;
 
 pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report> {

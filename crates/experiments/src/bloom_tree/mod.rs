@@ -6,23 +6,23 @@
 //!   flat           the dilemma          figure 2
 //!   coding         by filter, by level  figure 4
 //!   threads        partitions           figure 6
-//!   levels         what filters hold    figures 8 and 18
+//!   levels         items per filter     figures 8 and 18
 //!   search         all of two levels    figure 9
 //!   bred           genetic search       figure 10
 //!   sensitivity    one parameter        figure 11
 //!   growth         filling up           figure 12
 //!   rivals         Bloofi and Yoon      figure 13
-//!   intersection   what sets share      figures 14 to 17
+//!   intersection   common items         figures 14 to 17
 //! ```
 //!
-//! The paper reports the geometric mean of the chances of false positives. That is not the
-//! rate at which absent keys are accepted, which is their arithmetic mean. Here the
-//! rate stands beside the geometric mean everywhere, exact for each tree by recursion, and
-//! counted where it can be seen.
+//! The paper reports the geometric mean of the probabilities of false positives. That is not the
+//! rate at which absent keys are accepted, which is their arithmetic mean. Here, both are given
+//! everywhere; the rate is exact for each tree, by recursion, and also counted where it is high
+//! enough.
 //!
-//! Sizes are entropies, as in the paper. Keys are random 64-bit numbers, as in the paper, but
-//! for figure 17, whose packets we do not have: random keys stand in for them. Published
-//! with 10^8 items, ours have as many as [`Effort`] says; rates and ratios do not depend on it.
+//! Sizes are entropies, as in the paper. Keys are random 64-bit numbers, as in the paper; they also
+//! replace the packets of figure 17, which are not available. The paper uses 10^8 items, we use as
+//! many as [`Effort`] says; rates and ratios do not depend on it.
 //!
 //! Numbers in the text become [`Claim`](crate::Claim)s. Figures 1, 3, 5 and 7 are drawings, and the curves
 //! were printed as pictures, of which we have the captions.
@@ -133,15 +133,15 @@ pub const FIGURES: [(&str, &str); 39] = [
 pub struct Effort {
     /// Items of the trees of Table III.
     pub table_items: u64,
-    /// Absent keys that they are asked for.
+    /// Absent keys to query in them.
     pub queries: u64,
-    /// Items of the trees whose time is taken.
+    /// Items of the trees that are timed.
     pub time_items: u64,
-    /// Ways through a tree that a geometric mean is taken over: N_b of Eq. 12, there 5000.
+    /// Paths through a tree for a geometric mean: N_b of Eq. 12, 5000 in the paper.
     pub samples: u32,
     /// n_max of sections 5 to 7: figures 8, 9, 11 and 18.
     pub items: u64,
-    /// Trees that a point of figures 9 and 11 is the mean of.
+    /// Trees per point of figures 9 and 11, which is their mean.
     pub trees: u64,
     /// The most items of figure 11a.
     pub most_items: u64,
@@ -153,7 +153,7 @@ pub struct Effort {
     pub trace_items: u64,
     /// Items of figure 6.
     pub thread_items: u64,
-    /// Rounds of which the best time counts.
+    /// The number of rounds; the best time counts.
     pub rounds: usize,
 }
 
@@ -173,8 +173,8 @@ impl Effort {
         thread_items: 1_000_000,
         rounds: 3,
     };
-    /// Ten million items, and as many keys in place of packets as the paper has: takes several
-    /// times as long.
+    /// Ten million items, and as many keys in place of packets as in the paper: takes several times
+    /// as long.
     pub const FULL: Self = Self {
         table_items: 10_000_000,
         time_items: 2_000_000,
@@ -188,11 +188,11 @@ impl Effort {
     };
 }
 
-/// Runs the figures with these ids, all if none are given. `progress` is told before each
-/// step, and ends the run by an error.
+/// Runs the figures with these ids, or all if none are given. `progress` is called before each
+/// step; its error ends the run.
 ///
 /// # Errors
-/// An unknown id, lack of memory, a key that is lost, or the error of `progress`.
+/// An unknown id, too little memory, a lost key, or the error of `progress`.
 pub fn run(ids: &[String], effort: Effort, progress: &mut Progress<'_>) -> Result<Report> {
     let groups: [(&[&str], Group<Effort>); 14] = [
         (&["table3", "table3-wire", "table3-hashing"], table3::run),

@@ -1,11 +1,11 @@
-//! Figure 13: three trees in the same number of bits, and one filter without a tree.
+//! Figure 13: three trees with the same number of bits, and one filter without a tree.
 //!
-//! The paper says only that "recommended parameters" were taken for Bloofi and for Yoon's
-//! tree. Here Yoon's has two children a vertex and three levels, so eight values, each key's
-//! drawn by hashing, and the number of functions that makes it wrong least often when full.
-//! Bloofi has the set in equal parts, one for each leaf, of order 2, with as many functions as
-//! suit a full leaf; who asks whether x is in the set asks whether any leaf says so. Inner
-//! nodes are the ORs of leaves: they take storage, but need not be sent.
+//! The paper says only that it used "recommended parameters" for Bloofi and for Yoon's tree. Here,
+//! Yoon's tree has two children per vertex and three levels, so eight values; the value of each key
+//! is chosen by hashing, and the number of functions is the one with the lowest rate when full.
+//! Bloofi contains the set in equal parts, one per leaf, has order 2 and the optimal number of
+//! functions for a full leaf, and accepts a key if any leaf does. Inner nodes are ORs of the leaves:
+//! they take storage, but need not be sent.
 
 use anyhow::Result;
 use bloomgrove::{Filter, Params};
@@ -19,17 +19,17 @@ use crate::{Figure, Progress, Report, Stroke};
 
 const DEGREE: u32 = 2;
 const LEVELS: u32 = 3;
-/// How many parts Bloofi has the set in.
+/// The numbers of parts that Bloofi divides the set into.
 const LEAVES: [u32; 2] = [8, 64];
-/// Absent keys asked for.
+/// Absent keys to query.
 const ASKED: u64 = 1_000_000;
 
-/// One of the contenders, as full as it is now.
+/// The current state of a contender.
 struct State {
     name: String,
     color: usize,
     stroke: Stroke,
-    /// The rate at which absent keys are accepted, and the geometric mean if it is another.
+    /// The rate at which absent keys are accepted, and the geometric mean if it differs.
     expected: f64,
     geometric: Option<f64>,
     stored: u64,
@@ -56,7 +56,7 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
             }
             rates.draw(&state.name, state.color, state.stroke, load, state.expected);
             let bits = state.coded / most as f64;
-            // The two readings of Yoon's tree are one array.
+            // Both kinds of queries of Yoon's tree use the same array.
             if state.stroke == Stroke::Solid {
                 sizes.draw(&state.name, state.color, state.stroke, load, bits);
             }
@@ -148,7 +148,7 @@ impl Contenders {
         })
     }
 
-    /// Takes in keys, of which this many have come before.
+    /// Inserts keys; this many were inserted before.
     fn insert(&mut self, keys: &[u64], before: usize) {
         self.tree.insert_batch(keys);
         self.flat.insert_batch(keys);
@@ -221,7 +221,7 @@ impl Contenders {
         Ok(states)
     }
 
-    /// How many of these are accepted, in the order of the states.
+    /// How many of these keys are accepted, in the order of the states.
     fn count(&self, absent: &[u64]) -> Result<Vec<Count>> {
         let mut counts = vec![
             Count::of(absent, |key| self.tree.contains(key)),
@@ -240,7 +240,7 @@ impl Contenders {
     }
 }
 
-/// The number of functions with which a full tree of Yoon's is wrong least often.
+/// The number of functions with which Yoon's tree has the lowest rate when full.
 fn yoon_hashes(per_item: f64) -> u32 {
     let rate = |hashes: u32| {
         let level = per_item / f64::from(LEVELS);
@@ -258,12 +258,12 @@ fn yoon_hashes(per_item: f64) -> u32 {
 struct Bloofi {
     params: Params,
     leaves: Vec<Filter>,
-    /// Of the whole tree, inner ones too.
+    /// Of the whole tree, including inner nodes.
     nodes: u64,
 }
 
 impl Bloofi {
-    /// A tree that has its nodes in so many bits.
+    /// A tree whose nodes take this many bits.
     fn new(bits: u64, leaves: u32, most: u64) -> Result<Self> {
         let of = |params: Params| -> Result<Self> {
             let made = (0..leaves).map(|_| Filter::new(params.clone()));
@@ -273,7 +273,7 @@ impl Bloofi {
                 nodes: 0,
             })
         };
-        // How many nodes there are does not depend on their size.
+        // The number of nodes does not depend on their size.
         let nodes = of(Params::builder(64, 1).build()?)?.tree()?.node_count() as u64;
         let share = bits / nodes;
         let hashes = hashes_for(share as f64 * f64::from(leaves) / most as f64);

@@ -11,7 +11,7 @@ const FIRST: std::ops::RangeInclusive<u32> = 2..=8;
 const BITS: std::ops::RangeInclusive<u64> = 2..=8;
 const HASHES: std::ops::RangeInclusive<u32> = 1..=4;
 
-/// Trees that accept more absent keys than this are not drawn: they would be half the picture.
+/// Trees that accept more absent keys than this are not drawn: they would fill half of the figure.
 const MOST_RATE: f64 = 0.95;
 
 /// One configuration with one of the two rates.
@@ -19,7 +19,7 @@ const MOST_RATE: f64 = 0.95;
 struct Point {
     config: Config,
     rate: f64,
-    /// Bits an item to send.
+    /// Bits per item to send.
     coded: f64,
 }
 
@@ -40,7 +40,7 @@ impl Point {
     }
 }
 
-/// Those that no other beats, by rate.
+/// The points that no other beats, by rate.
 fn front(points: &[Point]) -> Vec<Point> {
     let unbeaten = |point: &&Point| !points.iter().any(|other| other.beats(point));
     let mut front: Vec<Point> = points.iter().filter(unbeaten).cloned().collect();

@@ -1,4 +1,4 @@
-//! Figure 11: one parameter at a time. All curves twice: the paper's geometric mean and the
+//! Figure 11: one parameter at a time. Each curve is drawn twice: the paper's geometric mean, and the
 //! rate at which absent keys are accepted.
 
 use anyhow::Result;
@@ -125,7 +125,7 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
     })
 }
 
-/// Bits of a tree with filters of 5 below the root, by those of the root (section 7.7).
+/// Bits of a tree with filters of 5 bits below the root, relative to those of the root (section 7.7).
 fn stored(depth: usize) -> f64 {
     Config::even(depth, 1.0, 6, 5, 2)
         .shape(64)

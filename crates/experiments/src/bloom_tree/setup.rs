@@ -1,5 +1,5 @@
-//! What all figures share: the configurations of the paper with what it printed, trees filled
-//! with random keys, and the sizes of the filters they are compared with.
+//! What all figures share: the paper's configurations and published values, trees filled with
+//! random keys, and the sizes of the filters that they are compared with.
 
 use std::fmt;
 
@@ -89,10 +89,10 @@ pub(super) struct Row {
     pub coded: f64,
     /// M / n.
     pub stored: f64,
-    /// Hash functions, by those of the standard filter.
+    /// Hash functions, relative to the standard filter.
     pub hashes: f64,
-    /// Time, by that of the standard filter: of a query in the text, of an insertion in the
-    /// table's note.
+    /// Time, relative to the standard filter: of a query according to the text, of an insertion
+    /// according to the table's note.
     pub time: f64,
 }
 
@@ -178,21 +178,21 @@ pub(super) fn filter(bits: u64, hashes: u32, keys: &[u64]) -> Result<Filter> {
     Ok(filter)
 }
 
-/// What several trees of one configuration come to.
+/// Means over several trees of one configuration.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rates {
     /// The paper's mean (Eq. 12), the geometric one also over the trees.
     pub geometric: f64,
     /// The rate at which absent keys are accepted, by recursion.
     pub expected: f64,
-    /// Bits to send by level, as the paper codes.
+    /// Bits to send, coded by level as in the paper.
     pub coded: f64,
 }
 
-/// Trees of this configuration for `most` items with `items` in them, each with keys of its
-/// own: as many as the effort says.
+/// Trees of this configuration for `most` items with `items` in them, each with different keys: as
+/// many as the effort says.
 pub(super) fn rates(config: &Config, most: u64, items: u64, effort: Effort) -> Result<Rates> {
-    ensure!(effort.trees > 0, "an effort without trees");
+    ensure!(effort.trees > 0, "the effort must include trees");
     let mut sums = [0.0; 3];
     for seed in 0..effort.trees {
         let tree = config.build(most, &keys(items, seed))?;
@@ -208,12 +208,12 @@ pub(super) fn rates(config: &Config, most: u64, items: u64, effort: Effort) -> R
     })
 }
 
-/// W: the bits of a tree once each level is coded (Eq. 7, as it is meant).
+/// W: the bits of a tree once each level is coded (Eq. 7, as intended).
 pub(super) fn coded(tree: &BloomTree) -> f64 {
     tree.level_entropy().iter().sum()
 }
 
-/// Bits an item in a standard filter of this rate (Eq. 14).
+/// Bits per item in a standard filter of this rate (Eq. 14).
 pub(super) fn standard(fpr: f64) -> f64 {
     fpr.ln() / 0.6185f64.ln()
 }
@@ -223,23 +223,23 @@ pub(super) fn standard_hashes(fpr: f64) -> u32 {
     (-fpr.log2()).round().max(1.0) as u32
 }
 
-/// As many hashes as suit this many bits per item (Eq. 3).
+/// The optimal number of hashes for this many bits per item (Eq. 3).
 pub(super) fn hashes_for(bits: f64) -> u32 {
     let best = (bits * std::f64::consts::LN_2).round();
     best.clamp(1.0, f64::from(MAX_HASHES)) as u32
 }
 
-/// Bits an item of a compressed filter of this rate, in memory and coded.
+/// Bits per item of a compressed filter of this rate, in memory and coded.
 pub(super) fn compressed(fpr: f64, hashes: u32) -> (f64, f64) {
     let fill = fpr.powf(1.0 / f64::from(hashes));
     let stored = f64::from(hashes) / -(-fill).ln_1p();
     (stored, stored * entropy(fill))
 }
 
-/// A filter of more bits per item than this cannot be had.
+/// A filter with more bits per item than this counts as impossible.
 pub(super) const INFINITE: f64 = 1e6;
 
-/// The most hashes of a compressed filter: with few its array is sparse. The paper has two.
+/// The most hashes of a compressed filter: with few, its array is sparse. The paper uses two.
 pub(super) const FEW: u32 = 3;
 
 /// The fewest coded bits per item of a compressed filter of this rate, with 1 to 3 hashes.
@@ -248,7 +248,7 @@ pub(super) fn best_compressed(fpr: f64) -> f64 {
     sizes.fold(f64::INFINITY, f64::min)
 }
 
-/// How many of how many keys were accepted.
+/// How many keys were accepted, of how many.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Count {
     pub hits: u64,
@@ -274,14 +274,14 @@ impl Count {
         self.hits as f64 / self.queries as f64
     }
 
-    /// How far from this rate, in standard deviations.
+    /// The distance from this rate, in standard deviations.
     pub(super) fn off(self, rate: f64) -> f64 {
         let queries = self.queries as f64;
         (self.hits as f64 - rate * queries) / (rate * (1.0 - rate) * queries).sqrt()
     }
 }
 
-/// A rate or a chance, however small; or a size.
+/// A rate or a probability, however small, or a size.
 pub(super) fn small(value: f64) -> String {
     match value.abs() {
         0.0 => "0".to_owned(),
@@ -291,7 +291,7 @@ pub(super) fn small(value: f64) -> String {
     }
 }
 
-/// Shares of `values` above each of a rising list of limits: a complementary distribution.
+/// The shares of `values` above each of an ascending list of limits: a complementary distribution.
 pub(super) fn shares_above(
     values: &mut [f64],
     limits: impl Iterator<Item = f64>,

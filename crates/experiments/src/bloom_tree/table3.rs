@@ -1,8 +1,9 @@
-//! Table III: every row again, with what the paper leaves out: how often the tree is wrong.
+//! Table III: all rows, with what the paper leaves out: the false-positive rate of the tree.
 //!
-//! Published with 10^8 items, ours have fewer. Everything here is a ratio: the items of a root
-//! bit follow from k_1 / rho_1 alone, those of every filter below from that, and with them all
-//! fills and rates; figure 11a shows it. Only times depend on the size, through the caches.
+//! The paper uses 10^8 items, we use fewer. Everything here is a ratio: the number of items per root
+//! bit follows from k_1 / rho_1 alone, that of each filter below from the one above, and these
+//! determine all fills and rates; figure 11a shows this. Only times depend on the size, because of
+//! caches.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -18,7 +19,7 @@ use super::setup::{
 use super::{Effort, claim, table};
 use crate::{Progress, Report, Table};
 
-/// Rows whose rate is below this are not counted with so many queries again by Eq. 8 and 9.
+/// The most queries to count with the hashing of Eq. 8 and 9, whose rates are high.
 const PRINTED_QUERIES: u64 = 1_000_000;
 
 pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report> {
@@ -46,7 +47,7 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
     }
     let ratio = |of: fn(&Measured) -> f64| -> Vec<f64> { ours.iter().map(of).collect() };
     let shallow = |all: &[f64], pick: fn(f64, f64) -> f64| {
-        // The text speaks of d <= 4.
+        // The text is about d <= 4.
         let rows = table_3().map(|row| row.config.depth() <= 4);
         let kept = all.iter().zip(rows).filter(|(_, kept)| *kept);
         kept.map(|(ratio, _)| *ratio)
@@ -86,7 +87,7 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
     })
 }
 
-/// What a built tree comes to, sizes in bits per item.
+/// The results of a tree; sizes are in bits per item.
 struct Measured {
     geometric: f64,
     expected: f64,
@@ -190,7 +191,7 @@ impl Tables {
                 small_digits(count.rate())
             },
             format!("{} of {}", count.hits, count.queries),
-            // A count of a few has no deviations to speak of.
+            // A small count has no meaningful deviation.
             match count.queries as f64 * ours.expected >= 5.0 {
                 true => format!("{:+.1}", count.off(ours.expected)),
                 false => "-".to_owned(),
@@ -255,7 +256,7 @@ fn small_digits(value: f64) -> String {
     }
 }
 
-/// The last two columns of Table III. Tree and filter take turns, and the best of each counts.
+/// The last two columns of Table III. Tree and filter take turns; the best round of each counts.
 pub(super) fn times(effort: Effort, progress: &mut Progress<'_>) -> Result<Report> {
     let head = [
         "d, rho, m, k",
@@ -277,7 +278,8 @@ pub(super) fn times(effort: Effort, progress: &mut Progress<'_>) -> Result<Repor
     for row in table_3() {
         progress(&format!("Table III, {}: time", row.config))?;
         let mut tree = row.config.build(effort.time_items, &keys)?;
-        // The paper's filter: of the tree's geometric mean. At the real rate it has fewer bits.
+        // The paper's filter has the tree's geometric mean as its rate. At the real rate, it has fewer
+        // bits.
         let rate = tree.geometric_fpr(effort.samples, 3);
         let hashes = standard_hashes(rate);
         let bits = (standard(rate) * effort.time_items as f64) as u64;
@@ -318,7 +320,7 @@ pub(super) fn times(effort: Effort, progress: &mut Progress<'_>) -> Result<Repor
     })
 }
 
-/// What both contenders can do, key by key.
+/// The operations of both contenders, key by key.
 trait Set {
     fn reset(&mut self);
     fn insert(&mut self, key: u64);
@@ -353,7 +355,7 @@ impl Set for Filter {
     }
 }
 
-/// Nanoseconds a key: asked for and present, asked for and absent, inserted.
+/// Nanoseconds per key: queries of present keys, queries of absent keys, insertions.
 fn round<S: Set>(set: &mut S, keys: &[u64], absent: &[u64]) -> Result<[f64; 3]> {
     let per_key = |start: Instant| start.elapsed().as_secs_f64() * 1e9 / keys.len() as f64;
     set.reset();

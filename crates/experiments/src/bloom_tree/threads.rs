@@ -1,4 +1,4 @@
-//! Figure 6: a partitioned tree, by one to four threads.
+//! Figure 6: a partitioned tree, with one to four threads.
 
 use std::num::NonZero;
 use std::thread::available_parallelism;
@@ -14,7 +14,7 @@ use crate::{Progress, Report, Stroke};
 const MOST_THREADS: usize = 4;
 
 pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report> {
-    // The paper's, with twelve functions in the root: as many parts, which 1 to 4 threads can
+    // The paper's tree, with twelve functions in the root: as many parts, which 1 to 4 threads can
     // share evenly.
     let config = Config::new(1.0, &[4, 3], &[12, 3, 2]);
     let shape = config.shape(effort.thread_items)?.partitioned()?;
@@ -30,7 +30,7 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
                 round + 1
             ))?;
             let mut tree = BloomTree::new(shape.clone())?;
-            // Memory is touched before the clock starts.
+            // Memory is touched before timing.
             tree.insert_batch(&keys);
             tree.clear();
             let start = Instant::now();
@@ -38,7 +38,7 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
             best[0] = best[0].min(start.elapsed().as_secs_f64());
             ensure!(
                 tree.words() == serial.words(),
-                "{threads} threads set other bits"
+                "{threads} threads set different bits than one"
             );
             let start = Instant::now();
             let found = tree.contains_parallel(&keys, threads);

@@ -21,8 +21,8 @@ const SINGLY: &str = "in memory, key by key";
 const BATCHES: &str = "in memory, batches";
 
 pub(super) fn run(task: Task<'_>, progress: &mut Progress<'_>) -> Result<Report> {
-    // Those in memory give all of it back. Of the others, from little memory to much: what one
-    // leaves free, the next one uses.
+    // Filters in memory release all of it. The others run from little memory to much: the next one
+    // uses what the previous one freed.
     let small = format!("in memory, {} MB", SMALL.1);
     let mut contenders = vec![
         (small, task.plain(SMALL.1, true)?),

@@ -1,10 +1,10 @@
-//! Figure 1: what one bit costs, by the size of the filter.
+//! Figure 1: the cost of one bit, by the size of the filter.
 //!
-//! One hash function; keys are built in and asked for one by one. What the rest takes (making
-//! keys, hashing) is measured by itself and subtracted, as the paper does. Batches stand beside it
-//! whole: there the rest cannot be told apart, since it goes on while bits are waited for.
-//! So does the paper's chance of a cache miss, (f - c) / f, drawn so that its 1 is at what a
-//! probe costs in the largest filter.
+//! One hash function; keys are inserted and queried one by one. The cost of the rest (generating
+//! and hashing keys) is measured separately and subtracted, as in the paper. Batches are shown with
+//! it, because there hashing overlaps with memory accesses and cannot be separated. The figure also
+//! has the paper's probability of a cache miss, (f - c) / f, scaled so that 1 is the cost of a
+//! probe in the largest filter.
 
 use std::fs;
 use std::hint::black_box;
@@ -19,8 +19,8 @@ use super::setup::{CHUNK, Task, chunks};
 use super::{claim, figure};
 use crate::{Progress, Report, Stroke};
 
-/// Kilobytes. The paper stops at 64 MB, and has its finer steps from 1 to 4 MB, about
-/// its cache of 2 MB; ours are about 32 MB.
+/// Kilobytes. The paper stops at 64 MB, and has finer steps from 1 to 4 MB, around its cache of
+/// 2 MB; ours are around 32 MB.
 const SIZES: [u64; 18] = [
     4,
     16,
@@ -49,8 +49,8 @@ const WAYS: [&str; 4] = [
     "build, batches, with hashing",
     "probe, batches, with hashing",
 ];
-/// A point takes a tenth of a second, so others disturb it more than a long run, and more
-/// rounds cost little.
+/// A point takes a tenth of a second, so noise affects it more than a long run, and more rounds
+/// cost little.
 const ROUNDS: usize = 3;
 
 pub(super) fn run(task: Task<'_>, progress: &mut Progress<'_>) -> Result<Report> {
@@ -103,7 +103,7 @@ pub(super) fn run(task: Task<'_>, progress: &mut Progress<'_>) -> Result<Report>
     })
 }
 
-/// The paper's chance that an access misses a cache: sizes in kilobytes.
+/// The paper's probability that an access misses the cache; sizes in kilobytes.
 fn miss(filter: u64, cache: u64) -> f64 {
     filter.saturating_sub(cache) as f64 / filter as f64
 }
@@ -112,7 +112,7 @@ fn correlation(a: &[f64], b: &[f64]) -> f64 {
     a.covariance(b) / (a.std_dev() * b.std_dev())
 }
 
-/// Nanoseconds for each key of what is not a bit operation: making the key and hashing it.
+/// Nanoseconds per key without the bit operation: generating the key and hashing it.
 fn without_bits(keys: u64) -> Result<f64> {
     let family = &Family::Xxh3;
     let (hasher, mut sum) = (AnyHasher { family, seed: 0 }, 0);
@@ -127,11 +127,11 @@ fn without_bits(keys: u64) -> Result<f64> {
     Ok(start.elapsed().as_secs_f64() * 1e9 / keys as f64)
 }
 
-/// Nanoseconds for each key, in the order of [`WAYS`].
+/// Nanoseconds per key, in the order of [`WAYS`].
 fn time(kb: u64, keys: u64) -> Result<[f64; 4]> {
     let params = Params::builder(kb << 13, 1).build()?;
     let mut filter = Filter::new(params)?;
-    // A page of memory that was never touched costs more than any bit: a first, untimed build.
+    // The first access to a page of memory costs more than any bit, so the first build is not timed.
     chunks(0, keys, |keys| {
         filter.insert_batch(keys);
         Ok(())
@@ -160,7 +160,7 @@ fn time(kb: u64, keys: u64) -> Result<[f64; 4]> {
     Ok(times)
 }
 
-/// Kilobytes of the largest cache of the first processor, where the system tells.
+/// The largest cache of the first processor in kilobytes, if the system reports it.
 fn last_level_cache() -> Option<u64> {
     let caches = fs::read_dir("/sys/devices/system/cpu/cpu0/cache").ok()?;
     let sizes = caches.filter_map(|cache| {

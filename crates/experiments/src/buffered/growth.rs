@@ -1,7 +1,7 @@
-//! How time grows with keys, with the size of pages and with memory: not in the paper.
+//! How time depends on the number of keys, the size of pages and memory: not in the paper.
 //!
-//! Keys: filters sized for 1 % false positives, so they grow with the keys, and the memory
-//! does not. Pages and memory: Table 2's 256 MB with our defaults.
+//! Keys: filters are sized for a false-positive rate of 1 %, so they grow with the number of keys,
+//! but the memory does not. Pages and memory: Table 2's 256 MB with our defaults.
 
 use std::fmt;
 
@@ -20,7 +20,7 @@ const KEYS: [u64; 5] = [
     1_000_000_000,
 ];
 const FPR: f64 = 0.01;
-/// Kilobytes of a page, if a megabyte is one.
+/// The size of a page in kilobytes, if a megabyte is 2^20 bytes.
 const PAGES: [u64; 6] = [64, 128, 256, 512, 1024, 4096];
 /// Megabytes of buffers.
 const MEMORY: [u64; 6] = [8, 16, 32, 64, 128, 256];
@@ -33,7 +33,7 @@ const FIGURES: [(&str, &str); 3] = [
     ("growth-memory", "memory, MB"),
 ];
 
-/// One row: which figure it belongs to, where in it, and what is run.
+/// One row: its figure, its position in the figure, and what is run.
 struct Case {
     figure: usize,
     x: f64,
@@ -130,7 +130,7 @@ pub(super) fn run(task: Task<'_>, progress: &mut Progress<'_>) -> Result<Report>
         .map(|(id, axis)| figure(id, (axis, true), ("ns per key", false)))
         .collect();
     let cases = cases(task)?;
-    // From little memory to much: what one leaves free, the next one uses.
+    // From little memory to much: the next one uses what the previous one freed.
     let mut order: Vec<usize> = (0..cases.len()).collect();
     order.sort_by_key(|&i| cases[i].memory);
     let mut runs: Vec<Option<Run>> = vec![None; cases.len()];

@@ -1,9 +1,9 @@
 //! A filter much larger than its buffers, against single random reads of the same file and
 //! a plain filter in a memory map: not in the paper.
 //!
-//! The last two ask key by key for as long as patience lasts, and are reckoned up. The map
-//! has no keys in it: an empty filter can be saved without memory for its bits, and an answer
-//! reads one line of it whether the bits are set or not. Nothing of it is in memory at first.
+//! The last two query one key at a time until a time limit, and are extrapolated. The map contains
+//! no keys: an empty filter can be saved without memory for its bits, and a query reads one line of
+//! it whether the bits are set or not. At first, none of it is in memory.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -18,11 +18,11 @@ use crate::memory::{available, begin_anew, forget, resident};
 use crate::{Progress, Report};
 
 const HASHES: u32 = 8;
-/// The most of the memory that is left that an empty filter may ask for: a system may
-/// refuse more, even if it is never used.
+/// The share of the available memory that an empty filter may allocate: the system may refuse
+/// more, even if it is never used.
 const SHARE: f64 = 0.75;
 
-/// Who asks key by key: probes a second, and megabytes at the peak.
+/// A contender that queries one key at a time: probes per second, and peak megabytes.
 struct Asked {
     rate: f64,
     resident: Option<f64>,
@@ -121,7 +121,7 @@ pub(super) fn run(task: Task<'_>, progress: &mut Progress<'_>) -> Result<Report>
     })
 }
 
-/// Calls `each` with numbers that jump about, until patience is over; calls a second.
+/// Calls `each` with scattered numbers until the time limit; returns the calls per second.
 fn until(task: Task<'_>, mut each: impl FnMut(u64) -> Result<()>) -> Result<f64> {
     let start = Instant::now();
     let mut done = 0u64;
@@ -139,7 +139,7 @@ fn single(task: Task<'_>, scratch: &Scratch) -> Result<Asked> {
     let filter = Filter::open(scratch.file())?;
     let keys = task.effort.large_keys;
     let rate = until(task, |number| {
-        // One in two is in.
+        // Every other key is present.
         let key = number % (2 * keys);
         let found = filter.contains(&key)?;
         ensure!(found || key >= keys, "key {key} was lost");
@@ -151,7 +151,7 @@ fn single(task: Task<'_>, scratch: &Scratch) -> Result<Asked> {
     })
 }
 
-/// Nothing if memory is too small for it; also, whether it was cold.
+/// None if memory is too small for it; also returns whether it was cold.
 fn map(task: Task<'_>, scratch: &Scratch) -> Result<(Option<Asked>, bool)> {
     let bytes = task.bytes(task.effort.large);
     let needed = bytes as f64 / f64::from(1 << 20);
@@ -166,7 +166,7 @@ fn map(task: Task<'_>, scratch: &Scratch) -> Result<(Option<Asked>, bool)> {
     begin_anew();
     let filter = MappedFilter::map(scratch.file())?;
     let rate = until(task, |number| {
-        ensure!(!black_box(filter.contains(&number)), "nothing is in it");
+        ensure!(!black_box(filter.contains(&number)), "an empty filter accepted a key");
         Ok(())
     })?;
     let asked = Asked {

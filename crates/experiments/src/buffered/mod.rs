@@ -4,25 +4,24 @@
 //!   cache        one bit by filter size    figure 1
 //!   waiting      t_max                     figure 3
 //!   buffers      memory for buffers        figure 4; false positives, 4.4
-//!   strategies   who is flushed            4.3, and what a hard disk would take
+//!   strategies   which block is flushed    4.3, and the time of a hard disk
 //!   ratio        probes to inserts         4.5
 //!   pages        false positives           3.3, formula (6)
 //!   growth       keys, pages, budget       not in the paper
 //!   large        much larger than memory   not in the paper
 //! ```
 //!
-//! Where nothing else is said, the setting is Table 2: 50 million keys built in and 50 million
-//! asked for, half of them present; 256 MB on disk in pages of 2 MB, two bits a key, a block
-//! of equal size for each page. "Ours" is the same size with our defaults: pages of 512 KB,
-//! eight bits a key in one line, the longest block flushed. A megabyte is 2^20 bytes, as
-//! it must be in the paper for 128 pages of 2 MB. Files are written with direct I/O.
+//! Unless stated otherwise, the parameters are those of Table 2: 50 million keys inserted and 50
+//! million queried, half of them present; 256 MB on disk in pages of 2 MB, two bits per key, a block
+//! of equal size for each page. "Ours" is the same size with our defaults: pages of 512 KB, eight
+//! bits per key in one line, and the longest block is flushed. A megabyte is 2^20 bytes, as it must
+//! be in the paper for 128 pages of 2 MB. Files are written with direct I/O.
 //!
-//! What we cannot do as the paper did: its blocks hold k offsets of a key while building and
-//! the record while probing; ours hold one entry of four bytes, and a tag beside it for
-//! probes. So the same buffers hold more keys here.
+//! One difference from the paper: its blocks contain k offsets per key while building and the record
+//! while probing; ours contain one entry of four bytes, plus a tag for probes. The same buffers
+//! therefore contain more keys here.
 //!
-//! Contenders run in turn, in every round; the best round of each counts. Numbers in the text
-//! become [`Claim`](crate::Claim)s. Figure 2 is a drawing, and the curves were printed as pictures, of which
+//! Contenders take turns in every round; the best round of each counts. Numbers in the text become [`Claim`](crate::Claim)s. Figure 2 is a drawing, and the curves were printed as pictures, of which
 //! we have the captions.
 
 mod buffers;
@@ -74,33 +73,33 @@ pub const FIGURES: [(&str, &str); 14] = [
 /// How much to measure.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
-    /// Bytes of what is called a megabyte; fewer make everything smaller, for tests.
+    /// The bytes of a "megabyte"; fewer make everything smaller, for tests.
     pub megabyte: u64,
-    /// Rounds of which the best counts.
+    /// The number of rounds; the best counts.
     pub rounds: usize,
-    /// Keys of a point of figure 1.
+    /// Keys per point of figure 1.
     pub bit_keys: u64,
     /// The largest filter of figure 1, in megabytes.
     pub most_bits: u64,
-    /// Keys built in, and keys asked for, as in Table 2.
+    /// Keys to insert, and keys to query, as in Table 2.
     pub keys: u64,
-    /// How long each point of figure 3 is asked, in seconds.
+    /// How long each point of figure 3 is measured, in seconds.
     pub seconds: f64,
-    /// Keys built in and asked for, to count false positives.
+    /// Keys to insert and to query, to count false positives.
     pub fpr_keys: u64,
     /// The most keys of `growth`.
     pub most_keys: u64,
     /// Keys for each page size and budget of `growth`.
     pub growth_keys: u64,
-    /// Megabytes of buffers where `growth` varies something else.
+    /// Megabytes of buffers when `growth` varies something else.
     pub growth_memory: u64,
     /// Megabytes on disk of `large`.
     pub large: u64,
     /// Megabytes of its buffers.
     pub large_memory: u64,
-    /// Keys built in, and keys asked for.
+    /// Keys to insert, and keys to query.
     pub large_keys: u64,
-    /// How long those who ask key by key may take, in seconds; then it is reckoned up.
+    /// How long contenders may query one key at a time, in seconds; the rest is extrapolated.
     pub patience: f64,
 }
 
@@ -139,13 +138,12 @@ impl Effort {
     };
 }
 
-/// Runs the figures with these ids, all if none are given. Files are made in `folder` and
-/// removed; it should lie on a disk, since a file system in memory knows no direct I/O.
-/// `progress` is told before each step, and ends the run by an error.
+/// Runs the figures with these ids, or all if none are given. Files are created in `folder` and
+/// removed; it should be on a disk, because file systems in memory have no direct I/O. `progress` is
+/// called before each step; its error ends the run.
 ///
 /// # Errors
-/// An unknown id, lack of memory or of room in the folder, a key that is lost, or the error of
-/// `progress`.
+/// An unknown id, too little memory or disk space, a lost key, or the error of `progress`.
 pub fn run(
     ids: &[String],
     effort: Effort,

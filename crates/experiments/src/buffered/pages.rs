@@ -1,8 +1,8 @@
-//! Section 3.3: is the rate of false positives the same for any number of pages?
+//! Section 3.3: is the false-positive rate the same for any number of pages?
 //!
-//! One filter of 16 MB, in 1 to 4096 pages, in both layouts. Formula (6) has the bits without
-//! the sums that pages keep of them, and knows neither pages nor lines;
-//! `Geometry::expected_fpr` knows lines, and entries that are equal.
+//! One filter of 16 MB, in 1 to 4096 pages, in both layouts. Formula (6) has the bits without the
+//! checksums of pages, and considers neither pages nor lines; `Geometry::expected_fpr` considers lines
+//! and equal entries.
 
 use anyhow::Result;
 use bloomgrove::Layout;
@@ -18,7 +18,7 @@ const PAGES: [u64; 4] = [1, 16, 128, 4096];
 const LEAST: u64 = 4096;
 const HASHES: u32 = 4;
 const MEMORY: u64 = 64;
-/// Bits of the filter for each key: a rate of a few percent, which few probes suffice to measure.
+/// Bits per key: a rate of a few percent, which few probes are enough to measure.
 const BITS_PER_KEY: f64 = 10.0;
 
 pub(super) fn run(task: Task<'_>, progress: &mut Progress<'_>) -> Result<Report> {
@@ -36,7 +36,7 @@ pub(super) fn run(task: Task<'_>, progress: &mut Progress<'_>) -> Result<Report>
     let mut table = table("fpr", &head);
     let bytes = task.bytes(ON_DISK);
     let items = (bytes as f64 * 8.0 / BITS_PER_KEY) as u64;
-    // So that the filter is as full with fewer keys.
+    // Keeps the fill the same with fewer keys.
     let keys = Keys {
         build: items,
         probe: 2 * task.effort.fpr_keys.min(items),

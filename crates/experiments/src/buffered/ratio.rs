@@ -1,4 +1,4 @@
-//! Section 4.5: the same number of keys, more of them asked for and fewer built in.
+//! Section 4.5: the same number of keys, with more of them queried and fewer inserted.
 
 use anyhow::Result;
 use bloomgrove::buffered::Strategy;
@@ -8,7 +8,7 @@ use super::{claim, figure, table};
 use crate::{Progress, Report, Stroke};
 
 const MEMORY: u64 = 32;
-/// Percent of the keys that are built in.
+/// The percentage of keys that are inserted.
 const SHARES: [u64; 5] = [10, 30, 50, 70, 90];
 
 pub(super) fn run(task: Task<'_>, progress: &mut Progress<'_>) -> Result<Report> {
@@ -19,7 +19,7 @@ pub(super) fn run(task: Task<'_>, progress: &mut Progress<'_>) -> Result<Report>
     let scratch = task.scratch()?;
     let all = 2 * task.effort.keys;
     let mut best: Vec<Option<Run>> = vec![None; contenders.len() * SHARES.len()];
-    // What is looked for is six percent: a round more than others have.
+    // The effect to measure is six percent, so there is one more round than elsewhere.
     for round in 0..task.effort.rounds + 1 {
         // All shares and both contenders take turns.
         for (i, best) in best.iter_mut().enumerate() {

@@ -1,13 +1,13 @@
-//! What the experiments share: the paper's Table 2, one contender's build and probe, and how
-//! it is measured.
+//! What the experiments share: the paper's Table 2, the build and probe of a contender, and how
+//! they are measured.
 //!
-//! Keys are numbers: those below the count of built keys are in. A probe asks for as many
-//! absent keys as present ones, as far as there are enough. Every answer is looked at: a
-//! present key that is not found ends the run.
+//! Keys are numbers: those below the number of inserted keys are present. A probe queries as many
+//! absent keys as present ones, as far as there are enough. Every answer is checked: a present key
+//! that is not found ends the run.
 //!
-//! Resident memory is the peak during build and probe, less what the process had when it
-//! began its first contender. Memory that earlier contenders have left free counts, so it
-//! may be too high, and never too low.
+//! Resident memory is the peak during build and probe, minus that of the process when it started its
+//! first contender. Memory that earlier contenders have freed counts, so it may be too high, but
+//! never too low.
 
 use std::fs;
 use std::hint::black_box;
@@ -27,17 +27,17 @@ use crate::memory::{begin_anew, resident};
 pub(super) const ON_DISK: u64 = 256;
 pub(super) const PAGE: u64 = 2;
 pub(super) const PLAIN: u64 = 128;
-/// Table 2: bits of a key on disk, and in memory.
+/// Table 2: bits per key on disk, and in memory.
 const HASHES: u32 = 2;
 const PLAIN_HASHES: u32 = 3;
-/// Of our own filter.
+/// Of our filter.
 const OUR_HASHES: u32 = 8;
-/// Seconds after which a contender need not run again.
+/// A contender that takes longer than this many seconds is not run again.
 const LONG: f64 = 12.0;
-/// Keys made at a time: enough for batches, and small beside any budget.
+/// Keys generated at a time: enough for batches, and small compared with any budget.
 pub(super) const CHUNK: u64 = 4096;
 
-/// What to do, and where files may be written.
+/// What to measure, and where files may be written.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Task<'a> {
     pub(super) effort: Effort,
@@ -45,7 +45,7 @@ pub(super) struct Task<'a> {
 }
 
 impl Task<'_> {
-    /// A place for filter files, which are gone when it is.
+    /// A directory for filter files, which is removed when dropped.
     pub(super) fn scratch(&self) -> Result<Scratch> {
         let made = tempfile::Builder::new()
             .prefix("bloomgrove-paper-")
@@ -58,7 +58,7 @@ impl Task<'_> {
         megabytes * self.effort.megabyte
     }
 
-    /// Table 2: 256 MB, two bits a key anywhere in a page of 2 MB.
+    /// Table 2: 256 MB, two bits per key anywhere in a page of 2 MB.
     pub(super) fn paper_geometry(&self) -> Result<Geometry> {
         Ok(Geometry::builder(self.bytes(ON_DISK), HASHES)
             .layout(Layout::Standard)
@@ -66,8 +66,8 @@ impl Task<'_> {
             .build()?)
     }
 
-    /// The same size with what we take when nobody says: pages of half a megabyte, and the
-    /// bits of a key in one line.
+    /// The same size with our defaults: pages of half a megabyte, and the bits of a key in one
+    /// line.
     pub(super) fn our_geometry(&self) -> Result<Geometry> {
         Ok(Geometry::builder(self.bytes(ON_DISK), OUR_HASHES)
             .page_bytes(self.effort.megabyte / 2)
@@ -82,7 +82,7 @@ impl Task<'_> {
         }
     }
 
-    /// The paper's filter with so many megabytes of buffers, flushed this way.
+    /// The paper's filter with this many megabytes of buffers, flushed this way.
     pub(super) fn paper(&self, megabytes: u64, strategy: Strategy) -> Result<Contender> {
         Ok(Contender::Buffered(
             self.paper_geometry()?,
@@ -97,14 +97,14 @@ impl Task<'_> {
         ))
     }
 
-    /// The filter in memory that the paper compares with: three bits a key, anywhere.
+    /// The filter in memory that the paper compares with: three bits per key, anywhere.
     pub(super) fn plain(&self, megabytes: u64, batches: bool) -> Result<Contender> {
         let params = Params::builder(self.bytes(megabytes) * 8, PLAIN_HASHES).build()?;
         Ok(Contender::Plain { params, batches })
     }
 }
 
-/// A folder that is removed with all that is in it.
+/// A directory that is removed with its contents.
 #[derive(Debug)]
 pub(super) struct Scratch(TempDir);
 
@@ -113,13 +113,13 @@ impl Scratch {
         self.0.path().join("filter.grove")
     }
 
-    /// So that the next filter's room on disk is free before it is made.
+    /// Frees the disk space before the next filter is created.
     pub(super) fn clear(&self) {
         let _ = fs::remove_file(self.file());
     }
 }
 
-/// How many keys are built in, and how many asked for.
+/// How many keys are inserted, and how many queried.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Keys {
     pub(super) build: u64,
@@ -127,7 +127,7 @@ pub(super) struct Keys {
 }
 
 impl Keys {
-    /// As many of both.
+    /// The same number of both.
     pub(super) fn both(keys: u64) -> Self {
         Self {
             build: keys,
@@ -135,7 +135,7 @@ impl Keys {
         }
     }
 
-    /// The first key that is asked for.
+    /// The first key that is queried.
     fn first(&self) -> u64 {
         self.build - self.build.min(self.probe / 2)
     }
@@ -145,7 +145,7 @@ impl Keys {
     }
 }
 
-/// What answers have said so far.
+/// The answers so far.
 #[derive(Debug, Default)]
 struct Answers {
     lost: u64,
@@ -166,7 +166,7 @@ impl Answers {
     }
 }
 
-/// Who builds and probes.
+/// A contender.
 #[derive(Clone, Debug)]
 pub(super) enum Contender {
     Plain { params: Params, batches: bool },
@@ -179,11 +179,11 @@ pub(super) struct Run {
     /// Seconds.
     pub(super) build: f64,
     pub(super) probe: f64,
-    /// Absent keys found, by all absent ones.
+    /// The share of absent keys that were found.
     pub(super) fpr: f64,
-    /// Megabytes at the peak, where the system tells.
+    /// Peak megabytes, if the system reports them.
     pub(super) resident: Option<f64>,
-    /// Blocks brought to pages while building, and while probing.
+    /// Blocks flushed to pages while building, and while probing.
     pub(super) flushes: [u64; 2],
     /// Bytes of pages.
     pub(super) written: u64,
@@ -195,13 +195,13 @@ impl Run {
         self.build + self.probe
     }
 
-    /// Whether it need not be run again.
+    /// Whether it takes too long to be run again.
     pub(super) fn is_long(&self) -> bool {
         self.total() > LONG
     }
 
-    /// The faster of this and a later one; resident is what it was at first, since later
-    /// on others have left more.
+    /// The faster of this run and a later one; resident memory is that of the first, because later
+    /// ones include what others have freed.
     pub(super) fn better(self, later: Self) -> Self {
         let faster = if later.total() < self.total() {
             later
@@ -227,9 +227,9 @@ impl Contender {
     }
 }
 
-/// Lets all contenders run in turn, in every round, and keeps the best round of each. Who
-/// took long once need not run again: a moment's disturbance is little of that. What is resident
-/// is that of the first round.
+/// Runs all contenders in turn, in every round, and keeps the best round of each. One that takes
+/// long runs only once, because noise is a small part of its time. Resident memory is that of the first
+/// round.
 pub(super) fn race(
     task: Task<'_>,
     contenders: &[(String, Contender)],
@@ -269,7 +269,7 @@ pub(super) fn chunks(
     Ok(())
 }
 
-/// Builds a filter in a file; the seconds, the flushes, and how many pages were written.
+/// Builds a filter in a file; returns the seconds, the flushes, and how many pages were written.
 pub(super) fn build(
     path: &Path,
     geometry: &Geometry,
@@ -304,7 +304,7 @@ fn on_disk(path: &Path, geometry: &Geometry, options: &BufferOptions, keys: Keys
         resident: resident(),
         flushes: [flushes, probes],
         written: flushes * geometry.page_bytes(),
-        // A page is not read before its first flush: nothing is in it.
+        // A page is not read before its first flush, because it is empty.
         read: (flushes.saturating_sub(pages) + probes) * geometry.page_bytes(),
     })
 }
@@ -351,7 +351,7 @@ fn plain(params: &Params, batches: bool, keys: Keys) -> Result<Run> {
     })
 }
 
-/// A cell that is empty when there is nothing to say.
+/// A cell that is empty if there is no value.
 pub(super) fn cell(value: Option<f64>) -> String {
     value.map_or(String::new(), |value| format!("{value:.0}"))
 }

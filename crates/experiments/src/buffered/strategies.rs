@@ -1,10 +1,10 @@
-//! Section 4.3: who is flushed when the memory is used up, on this disk and on the paper's
+//! Section 4.3: which block is flushed when the memory is used up, on this disk and on the paper's
 //! hard disk.
 //!
-//! We have no hard disk. What it would take is reckoned from the visits that were counted
-//! here: the paper's seek and rotation for each visit out of order, and its media rate for
-//! every byte. The same is done for the paper's solid state disk, with its Table 1. Both are
-//! the time of the disk alone: nothing overlaps, and the processor takes no time.
+//! We have no hard disk. Its time is computed from the visits that were counted here: the paper's
+//! seek and rotation for each visit out of order, and its media rate for every byte. The same is
+//! done for the paper's solid state disk, with its Table 1. Both are the time of the disk alone:
+//! nothing overlaps, and the processor takes no time.
 
 use anyhow::Result;
 use bloomgrove::buffered::Strategy;
@@ -15,14 +15,14 @@ use crate::{Progress, Report};
 
 const MEMORY: u64 = 16;
 
-/// A disk: seconds before the first byte, and bytes a second.
+/// A disk: seconds before the first byte, and bytes per second.
 struct Disk {
     access: f64,
     read: f64,
     write: f64,
 }
 
-/// 4.3: 8.2 ms to seek and 4.17 ms to turn; 1070 Mb/s.
+/// 4.3: 8.2 ms to seek and 4.17 ms to rotate; 1070 Mb/s.
 const HARD: Disk = Disk {
     access: 0.0082 + 0.00417,
     read: 1070e6 / 8.0,
@@ -37,7 +37,7 @@ const SOLID: Disk = Disk {
 };
 
 impl Disk {
-    /// Seconds for what a run has read and written, in so many visits.
+    /// Seconds for what a run has read and written, in this many visits.
     fn seconds(&self, run: &Run, visits: f64) -> f64 {
         visits * self.access + run.read as f64 / self.read + run.written as f64 / self.write
     }
@@ -70,16 +70,16 @@ pub(super) fn run(task: Task<'_>, progress: &mut Progress<'_>) -> Result<Report>
     let seeks = |strategy: Strategy, run: &Run| {
         let visits = run.flushes.iter().sum::<u64>() as f64;
         match strategy {
-            // Pages follow one another: the head moves once for each sweep.
+            // Pages are visited in order: the head moves once per sweep.
             Strategy::Sweep => visits / pages,
             _ => visits,
         }
     };
-    let mut reckoned = Vec::new();
+    let mut computed = Vec::new();
     for ((name, strategy), run) in strategies.into_iter().zip(&runs) {
         let visits = seeks(strategy, run);
         let times = [&HARD, &SOLID].map(|disk| disk.seconds(run, visits));
-        reckoned.push(times);
+        computed.push(times);
         table.rows.push(vec![
             name.to_owned(),
             format!("{:.2}", run.build),
@@ -92,7 +92,7 @@ pub(super) fn run(task: Task<'_>, progress: &mut Progress<'_>) -> Result<Report>
             format!("{:.0}", times[1]),
         ]);
     }
-    let [_, equal, sweep] = reckoned[..] else {
+    let [_, equal, sweep] = computed[..] else {
         unreachable!("three strategies")
     };
     let here = runs[1].total();

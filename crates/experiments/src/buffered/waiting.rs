@@ -1,11 +1,11 @@
 //! Figure 3: how long probes wait, by `t_max`.
 //!
-//! Whoever asks goes as fast as the request queue lets, half of the time for keys that are
-//! in. Means and percentiles are of the answers that came while it asked; the longest wait
-//! is of all, those after the last question too. The rate is that of the second half of the
-//! time, when all blocks are at work.
+//! The client sends probes as fast as the request queue accepts them; half of the keys are
+//! present. Means and percentiles are over the answers that arrived while it sent probes; the longest
+//! wait is over all, including those after the last probe. The rate is that of the second half of
+//! the time, when all blocks are in use.
 //!
-//! Both ways of flushing have the paper's sizes: 256 MB, 32 MB of buffers, a queue of 3 MB.
+//! Both flushing strategies have the paper's sizes: 256 MB, 32 MB of buffers, a queue of 3 MB.
 
 use std::time::{Duration, Instant};
 
@@ -19,18 +19,18 @@ use crate::{Progress, Report, Stroke};
 /// Milliseconds.
 const T_MAX: [u64; 11] = [10, 20, 50, 100, 200, 350, 500, 750, 1000, 1500, 2000];
 const MEMORY: u64 = 32;
-/// A `t_max` more than so many times as long as we ask would show nothing.
+/// A `t_max` more than this many times as long as the measurement would show nothing.
 const FAR: f64 = 10.0;
-/// One in so many probes is timed, so that all who wait at once can be: the queue times no
-/// more than 65,536 at once, and five million wait.
+/// One in this many probes is timed: the queue times at most 65,536 at once, and five million
+/// wait.
 const TIMED: u64 = 128;
 
-/// How the probes of one `t_max` went.
+/// The result for one `t_max`.
 struct Waited {
     times: Latencies,
-    /// In a block, of all probes.
+    /// In a block, over all probes.
     longest: Duration,
-    /// Millions of answers a second.
+    /// Millions of answers per second.
     rate: f64,
     /// Milliseconds that a page took on average, and at most.
     page: f64,
@@ -166,7 +166,7 @@ fn ask(filter: &Filter, options: &BufferOptions, task: Task<'_>) -> Result<Waite
     })
 }
 
-/// Even tags ask for keys that are in.
+/// Even tags are probes for present keys.
 fn key(tag: u64, keys: u64) -> u64 {
     match tag % 2 {
         0 => tag.wrapping_mul(0x9e37_79b9_7f4a_7c15) % keys,
@@ -174,7 +174,7 @@ fn key(tag: u64, keys: u64) -> u64 {
     }
 }
 
-/// Takes answers and checks them; how many there were.
+/// Receives answers and checks them; returns how many there were.
 fn receive(queue: &ProbeQueue, patience: Duration) -> Result<u64> {
     let answers = queue.receive(patience)?;
     let lost = answers.iter().filter(|(tag, yes)| tag % 2 == 0 && !yes);

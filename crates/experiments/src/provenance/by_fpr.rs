@@ -1,4 +1,4 @@
-//! Requests in vain by the size of the filters.
+//! Unnecessary requests by the size of the filters.
 
 use anyhow::Result;
 use bloomgrove_site::generate::Workload;
@@ -26,7 +26,7 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
         "bytes",
     ];
     let mut table = table("fpr", &head);
-    let mut vain = figure("fpr-unnecessary", ("false-positive rate", true), ("requests", true));
+    let mut unnecessary = figure("fpr-unnecessary", ("false-positive rate", true), ("requests", true));
     let mut sizes = figure(
         "fpr-bytes",
         ("false-positive rate", true),
@@ -42,7 +42,7 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
             for (document, _) in federation.sample(sampled, effort.fpr_documents) {
                 sums.add(&federation.trace(document, None, false)?);
             }
-            let in_vain = sums.mean(|sums| sums.in_vain);
+            let wasted = sums.mean(|sums| sums.unnecessary);
             let ids = sums.mean(|sums| sums.all_questions) / f64::from(effort.sites);
             table.rows.push(vec![
                 rate.to_string(),
@@ -51,20 +51,20 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
                 sums.wrong.to_string(),
                 format!("{ids:.1}"),
                 format!("{:.1}", sums.mean(|sums| sums.messages)),
-                format!("{in_vain:.2}"),
-                format!("{:.1}", 100.0 * sums.in_vain / sums.messages.max(1.0)),
+                format!("{wasted:.2}"),
+                format!("{:.1}", 100.0 * sums.unnecessary / sums.messages.max(1.0)),
                 format!("{:.2}", sums.share()),
                 format!("{:.0}", sums.mean(|sums| sums.bytes)),
             ]);
-            // None at all cannot be drawn on a logarithmic axis.
-            if in_vain > 0.0 {
-                vain.add(sampled.name(), rate, in_vain);
+            // Zero cannot be drawn on a logarithmic axis.
+            if wasted > 0.0 {
+                unnecessary.add(sampled.name(), rate, wasted);
             }
         }
     }
     Ok(Report {
         tables: vec![table],
-        figures: vec![vain, sizes],
+        figures: vec![unnecessary, sizes],
         ..Report::default()
     })
 }

@@ -1,4 +1,4 @@
-//! Cost of a trace by the number of sites, each with as many events.
+//! The cost of a trace by the number of sites, each with the same number of events.
 
 use anyhow::Result;
 use bloomgrove_site::generate::Workload;
@@ -47,7 +47,7 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
                 format!("{:.1}", sums.mean(|sums| sums.sites)),
                 format!("{:.1}", sums.mean(|sums| sums.rounds)),
                 format!("{messages:.1}"),
-                format!("{:.2}", sums.mean(|sums| sums.in_vain)),
+                format!("{:.2}", sums.mean(|sums| sums.unnecessary)),
                 format!("{broadcast:.0}"),
                 format!("{:.2}", sums.share()),
                 format!("{:.1}", sums.within()),

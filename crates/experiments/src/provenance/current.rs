@@ -1,9 +1,10 @@
-//! What it takes to keep the coordinator current over a day: bytes of the filters that sites send.
+//! The cost of keeping the coordinator current over a day: the bytes of the filters that sites send.
 //!
-//! Each site has one filter, made at the beginning for as many ids as the day will bring it, at one
-//! false positive in a thousand. Every so many minutes whoever has something new sends: the filter as
-//! it is, the same coded, or what has changed since the last time, coded. Beside it, what the ids
-//! themselves would take, 16 bytes each, which would tell the coordinator all of them.
+//! Each site has one filter, sized at the beginning for all ids of the day at a false-positive rate
+//! of 1 in 1000. At regular intervals, every site with new ids sends one of the following: the whole
+//! filter, the same compressed, or what has changed since the last time, compressed. For comparison,
+//! the table has the size of the ids themselves, 16 bytes each, which would disclose all of them to
+//! the coordinator.
 
 use std::collections::HashSet;
 
@@ -14,14 +15,14 @@ use bloomgrove_site::generate::{Step, Workload};
 use super::{Effort, figure, table};
 use crate::{Progress, Report};
 
-/// False positives of the filters, as sites have it when nobody says otherwise.
+/// The false-positive rate of the filters.
 const FPR: f64 = 0.001;
 /// Minutes between two pushes.
 const PERIODS: [u64; 3] = [1, 10, 60];
 const MINUTE: u64 = 60_000;
 const DAY: u64 = 24 * 60;
 
-/// Bytes of one way of sending, at one site.
+/// The bytes that one site sends, by method.
 #[derive(Clone, Copy, Default)]
 struct Sent {
     pushes: u64,
@@ -91,7 +92,7 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
 /// An id as a number: documents are even, events odd.
 type Id = u64;
 
-/// By site: when it got to know which id, in the order of time.
+/// By site: when it first saw which id, in order of time.
 fn days(workload: &Workload) -> Vec<Vec<(u64, Id)>> {
     let mut known = vec![HashSet::new(); workload.sites as usize];
     let mut days = vec![Vec::new(); workload.sites as usize];

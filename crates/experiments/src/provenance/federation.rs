@@ -1,4 +1,4 @@
-//! A coordinator and its sites in this process, filled with a day's events, and traces in it.
+//! A coordinator and its sites in this process, filled with a day's events, and traces in them.
 
 use std::time::{Duration, Instant};
 
@@ -23,20 +23,20 @@ use crate::Progress;
 const AT_A_TIME: usize = 2000;
 /// Sites that record at the same time.
 const AT_ONCE: usize = 4;
-/// Longer than any run: sites publish when they are told to, and count as in touch meanwhile.
+/// Longer than any run: sites publish when told to, and count as connected meanwhile.
 const PERIOD: Duration = Duration::from_secs(6 * 3600);
-/// No trace is to end for want of time, however busy the machine is.
+/// No trace may time out, however busy the machine is.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// One in so many documents has a long history.
+/// One in this many documents has a long history.
 const LONG: usize = 100;
 const SEED: u64 = 8;
 
 /// How documents are sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sampled {
-    /// Each as likely as any other.
+    /// Each with the same probability.
     Any,
-    /// From the hundredth that has most ancestors.
+    /// From the hundredth with the most ancestors.
     Long,
 }
 
@@ -59,14 +59,14 @@ pub(super) struct Federation {
     stops: Vec<watch::Sender<bool>>,
     running: JoinSet<Result<()>>,
     pub(super) truth: Truth,
-    /// By number of ancestors, the most first: documents, with that number.
+    /// Documents with their number of ancestors, in descending order of that.
     by_ancestors: Vec<(u64, u32)>,
-    // Last, so that it goes when nothing is open in it any more.
+    // Last, so that it is removed when nothing in it is open any more.
     _folder: tempfile::TempDir,
 }
 
 impl Federation {
-    /// Starts all, records all events, and publishes.
+    /// Starts everything, records all events, and publishes.
     pub(super) fn new(workload: Workload, fpr: f64, progress: &mut Progress<'_>) -> Result<Self> {
         progress(&format!("{} sites: events", workload.sites))?;
         let truth = Truth::new(workload);
@@ -183,7 +183,7 @@ impl Federation {
         })
     }
 
-    /// Documents of this kind, each with its number of ancestors; the same ones every time.
+    /// Documents of this kind, each with its number of ancestors; always the same ones.
     pub(super) fn sample(&self, sampled: Sampled, count: usize) -> Vec<(u32, u64)> {
         let all = match sampled {
             Sampled::Any => &self.by_ancestors[..],
@@ -199,7 +199,7 @@ impl Federation {
             .collect()
     }
 
-    /// Traces a document to its ancestors; says whether the answer is what one store would say, too.
+    /// Traces a document to its ancestors; also returns whether the answer is that of a single store.
     pub(super) fn trace(
         &self,
         document: u32,
@@ -246,16 +246,16 @@ impl Drop for Federation {
         }
         let running = &mut self.running;
         self.runtime.block_on(async {
-            // What goes wrong at the end changes nothing of what was measured.
+            // An error at the end does not affect the measurements.
             while running.join_next().await.is_some() {}
         });
     }
 }
 
-/// A trace, and whether it is right.
+/// A trace, and whether it is correct.
 pub(super) struct Traced {
     pub(super) trace: Trace,
-    /// As the one who asked saw it.
+    /// As seen by the client.
     pub(super) milliseconds: f64,
     pub(super) exact: bool,
 }
@@ -270,14 +270,14 @@ pub(super) struct Sums {
     pub(super) rounds: f64,
     pub(super) messages: f64,
     pub(super) questions: f64,
-    pub(super) in_vain: f64,
+    pub(super) unnecessary: f64,
     pub(super) bytes: f64,
     pub(super) milliseconds: f64,
     pub(super) index_milliseconds: f64,
     pub(super) all_messages: f64,
     pub(super) all_questions: f64,
     pub(super) all_bytes: f64,
-    /// Messages of each trace as a share of those of asking all sites.
+    /// The messages of each trace as a share of those of a broadcast.
     pub(super) shares: Vec<f64>,
 }
 
@@ -292,7 +292,7 @@ impl Sums {
         self.rounds += cost.rounds as f64;
         self.messages += cost.requests as f64;
         self.questions += cost.lookups as f64;
-        self.in_vain += cost.empty_answers as f64;
+        self.unnecessary += cost.empty_answers as f64;
         self.bytes += (cost.bytes_sent + cost.bytes_received) as f64;
         self.milliseconds += traced.milliseconds;
         self.index_milliseconds += cost.index_milliseconds;
@@ -303,17 +303,17 @@ impl Sums {
         self.shares.push(share);
     }
 
-    /// A sum over the number of traces.
+    /// A sum divided by the number of traces.
     pub(super) fn mean(&self, of: fn(&Self) -> f64) -> f64 {
         of(self) / self.traces.max(1) as f64
     }
 
-    /// Messages of all traces, % of those of asking all sites.
+    /// The messages of all traces, in % of those of a broadcast.
     pub(super) fn share(&self) -> f64 {
         100.0 * self.messages / self.all_messages.max(1.0)
     }
 
-    /// Of how many traces the share is at most 5 %, in %.
+    /// The share of traces with at most 5 %, in %.
     pub(super) fn within(&self) -> f64 {
         let within = self.shares.iter().filter(|share| **share <= 0.05).count();
         100.0 * within as f64 / self.shares.len().max(1) as f64

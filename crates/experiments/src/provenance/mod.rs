@@ -1,24 +1,24 @@
-//! Provenance across sites (Crainiceanu, section 4): what a trace takes by the index, beside
-//! asking every site.
+//! Provenance across sites (Crainiceanu, section 4): the cost of a trace with the index, compared
+//! with querying every site.
 //!
 //! ```text
-//!   shape      how far histories reach                  what is made up, measured
-//!   current    bytes to stay current over a day         whole, coded, deltas
-//!   traces     exactness and cost, and depth            against broadcast, real and reckoned
+//!   shape      extent of histories                      of the generated events
+//!   current    bytes to stay current over a day         whole, compressed, deltas
+//!   traces     exactness, cost and depth                against broadcast, real and estimated
 //!   by_sites   cost by number of sites
-//!   by_fpr     requests in vain by size of filters
+//!   by_fpr     unnecessary requests by size of filters
 //! ```
 //!
-//! The paper describes this application and gives no numbers for it, so there is nothing to set
-//! ours beside but asking all sites, which it says costs too much.
+//! The paper describes this application but gives no numbers for it, so the only thing to compare
+//! with is querying all sites, which it says costs too much.
 //!
-//! The events are made up ([`bloomgrove_site::generate`]). A coordinator and all sites run in this
-//! process and talk HTTP over the loopback, each site with its log on disk; what a network would add
-//! is the number of rounds times its delay. Every trace is compared with the graph that one store
-//! of all events has (`truth.rs`): nodes, links and what is said of them.
+//! The events are generated ([`bloomgrove_site::generate`]). A coordinator and all sites run in this
+//! process and communicate over HTTP on the loopback interface, each site with its log on disk; a
+//! network would add its delay once per round. Every trace is compared with the graph of a single
+//! store with all events (`truth.rs`): nodes, links and the statements about them.
 //!
-//! Documents are sampled in two ways: *any*, each as likely as any other, of which most have short
-//! histories; and *long*, from the hundredth of all documents that has most ancestors.
+//! Documents are sampled in two ways: *any*, each with the same probability, most of which have short
+//! histories; and *long*, from the hundredth of all documents with the most ancestors.
 
 mod by_fpr;
 mod by_sites;
@@ -67,19 +67,19 @@ pub struct Effort {
     pub sites: u32,
     /// Events at all of them together.
     pub events: u64,
-    /// Documents that are traced, for each way of sampling.
+    /// Documents to trace, for each method of sampling.
     pub documents: usize,
-    /// Of these, so many also by asking all sites.
+    /// How many of these to trace by broadcast, too.
     pub broadcasts: usize,
     /// Numbers of sites of `sites`.
     pub site_counts: &'static [u32],
     /// Events at each of them.
     pub site_events: u64,
-    /// False positives of the filters, but in `fpr` and `current`.
+    /// The false-positive rate of the filters, except in `fpr` and `current`.
     pub fpr: f64,
     /// Events of `fpr`, at as many sites as above.
     pub fpr_events: u64,
-    /// Documents that are traced there, for each way of sampling.
+    /// Documents to trace there, for each method of sampling.
     pub fpr_documents: usize,
     /// Rates of `fpr`.
     pub rates: &'static [f64],
@@ -110,10 +110,10 @@ impl Effort {
     };
 }
 
-/// Runs the experiments that make the tables and figures with these ids, all if none are given.
+/// Runs the experiments for the tables and figures with these ids, or all if none are given.
 ///
 /// # Errors
-/// When an id is unknown, a trace fails, or `progress` says so.
+/// If an id is unknown, a trace fails, or `progress` returns an error.
 pub fn run(ids: &[String], effort: Effort, progress: &mut Progress<'_>) -> Result<Report> {
     let groups: [(&[&str], Group<Effort>); 5] = [
         (&["shape"], shape::run),

@@ -1,4 +1,4 @@
-//! How far the histories of the made-up documents reach.
+//! The extent of the histories of the generated documents.
 
 use anyhow::Result;
 use bloomgrove_site::generate::{Ancestry, History, Workload};

@@ -1,4 +1,4 @@
-//! Traces in a large federation: exact, and at what cost; and by depth.
+//! Traces in a large federation: exactness, cost and depth.
 
 use anyhow::Result;
 use bloomgrove_site::generate::Workload;
@@ -7,7 +7,7 @@ use super::federation::{Federation, Sampled, Sums};
 use super::{Effort, figure, table};
 use crate::{Figure, Progress, Report};
 
-/// Where each group of the figure begins, by ancestors.
+/// The fewest ancestors of each group of the figure.
 const FIRST: [u64; 7] = [0, 1, 3, 10, 30, 100, 300];
 const DEPTHS: [Option<u32>; 5] = [Some(1), Some(2), Some(4), Some(8), None];
 
@@ -52,17 +52,17 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
             points.push(Point {
                 ancestors,
                 messages: cost.requests as f64,
-                in_vain: cost.empty_answers as f64,
+                unnecessary: cost.empty_answers as f64,
                 broadcast: cost.broadcast.requests as f64,
             });
         }
-        let reckoned = [
+        let estimated = [
             sums.mean(|sums| sums.all_messages),
             sums.mean(|sums| sums.all_questions),
             sums.mean(|sums| sums.all_bytes),
         ];
         traces.rows.push(row(sampled, "index", &sums));
-        traces.rows.push(reckoned_row(sampled, &sums, reckoned));
+        traces.rows.push(estimated_row(sampled, &sums, estimated));
         let mut asked = Sums::default();
         for (count, &(document, _)) in documents.iter().take(effort.broadcasts).enumerate() {
             progress(&format!("{}: broadcast {count}", sampled.name()))?;
@@ -89,11 +89,11 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
 struct Point {
     ancestors: u64,
     messages: f64,
-    in_vain: f64,
+    unnecessary: f64,
     broadcast: f64,
 }
 
-/// Traces of documents with about as many ancestors together; what false positives cost apart.
+/// Groups traces by the number of ancestors; shows the cost of false positives separately.
 fn shares(points: &[Point]) -> Figure {
     let mut figure = figure("traces-share", ("ancestors + 1", true), ("%", true));
     let ends = FIRST.iter().skip(1).copied().chain([u64::MAX]);
@@ -109,7 +109,7 @@ fn shares(points: &[Point]) -> Figure {
         }
         let x = sum(|point| point.ancestors as f64) / found.len() as f64 + 1.0;
         let messages = sum(|point| point.messages);
-        let known = messages - sum(|point| point.in_vain);
+        let known = messages - sum(|point| point.unnecessary);
         figure.add("all messages", x, 100.0 * messages / broadcast);
         figure.add("without unnecessary ones", x, 100.0 * known / broadcast);
     }
@@ -127,7 +127,7 @@ fn row(sampled: Sampled, asked: &str, sums: &Sums) -> Vec<String> {
         format!("{:.1}", sums.mean(|sums| sums.sites)),
         format!("{:.1}", sums.mean(|sums| sums.rounds)),
         format!("{:.1}", sums.mean(|sums| sums.messages)),
-        format!("{:.2}", sums.mean(|sums| sums.in_vain)),
+        format!("{:.2}", sums.mean(|sums| sums.unnecessary)),
         format!("{:.2}", sums.share()),
         format!("{:.1}", sums.within()),
         format!("{:.1}", sums.mean(|sums| sums.questions)),
@@ -139,9 +139,9 @@ fn row(sampled: Sampled, asked: &str, sums: &Sums) -> Vec<String> {
     ]
 }
 
-/// What asking all sites would have taken, as the coordinator reckons it of the same traces.
-fn reckoned_row(sampled: Sampled, sums: &Sums, reckoned: [f64; 3]) -> Vec<String> {
-    let [messages, questions, bytes] = reckoned;
+/// The cost of a broadcast, as estimated by the coordinator for the same traces.
+fn estimated_row(sampled: Sampled, sums: &Sums, estimated: [f64; 3]) -> Vec<String> {
+    let [messages, questions, bytes] = estimated;
     let mut row = row(sampled, "broadcast, estimated", sums);
     for (place, text) in [
         (3, String::new()),
@@ -195,7 +195,7 @@ fn depths(
                 format!("{:.1}", sums.mean(|sums| sums.nodes)),
                 format!("{:.1}", sums.mean(|sums| sums.rounds)),
                 format!("{:.1}", sums.mean(|sums| sums.messages)),
-                format!("{:.2}", sums.mean(|sums| sums.in_vain)),
+                format!("{:.2}", sums.mean(|sums| sums.unnecessary)),
                 format!("{:.2}", sums.share()),
                 format!("{:.0}", sums.mean(|sums| sums.bytes)),
                 format!("{:.2}", sums.mean(|sums| sums.milliseconds)),

@@ -1,7 +1,7 @@
-//! What one store of all events would say: the lineage of a document, straight from the steps.
+//! The result of a single store with all events: the lineage of a document, computed from the steps.
 //!
-//! It shares no code with the sites but the names of documents and events, so that a mistake there
-//! is not made again here.
+//! It shares no code with the sites except the names of documents and events, so that it does not
+//! repeat their mistakes.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 
@@ -48,7 +48,7 @@ impl Truth {
         }
     }
 
-    /// How many ids each site gets to know.
+    /// The number of ids that each site knows.
     pub(super) fn ids(&self) -> Vec<u64> {
         let mut known = vec![HashSet::<u32>::new(); self.workload.sites as usize];
         let mut events = vec![0; self.workload.sites as usize];
@@ -62,10 +62,10 @@ impl Truth {
             .collect()
     }
 
-    /// Where a document comes from, as far as so many links.
+    /// The lineage of a document, up to this many links.
     pub(super) fn lineage(&self, document: u32, depth: Option<u32>) -> Whole {
         let mut whole = Whole::default();
-        // Documents and steps, each with its distance, the nearest first.
+        // Documents and steps with their distances, nearest first.
         let mut waiting = VecDeque::from([(Some(document), None, 0)]);
         let mut seen = HashSet::from([(Some(document), None)]);
         while let Some((document, step, distance)) = waiting.pop_front() {
@@ -136,7 +136,7 @@ impl Truth {
     }
 }
 
-/// The same of a trace. What it says of sites and distances is left out.
+/// The lineage in a trace, without sites and distances.
 pub(super) fn of_trace(trace: &Trace) -> Whole {
     let nodes = trace.nodes.iter().map(|found| &found.node);
     Whole {
@@ -153,7 +153,7 @@ mod tests {
 
     use super::*;
 
-    /// One site that has recorded everything says the same as the steps do.
+    /// One site that has recorded everything returns the same as the steps.
     #[tokio::test]
     async fn one_store_of_all_events_says_the_same() -> Result<()> {
         let workload = Workload {

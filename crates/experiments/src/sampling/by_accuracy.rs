@@ -1,8 +1,8 @@
-//! Figures 3 to 6: what one sample costs, for sets of four sizes and six accuracies.
+//! Figures 3 to 6: the cost of one sample, for sets of four sizes and six accuracies.
 //!
-//! Murmur3 throughout. The dictionary attack asks M names for every sample, whatever the
-//! set; its time is the least of a few rounds. Probing, names at random until one is
-//! accepted, is not in the paper.
+//! Murmur3 throughout. The dictionary attack tests M names for every sample, whatever the set; its
+//! time is the shortest of a few rounds. Probing (testing random names until one is accepted) is
+//! not in the paper.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -19,7 +19,7 @@ use crate::{Figure, Progress, Report, Stroke};
 const ATTACK: &str = "dictionary attack";
 /// Rounds of the dictionary attack.
 const ROUNDS: u64 = 3;
-/// Stretches of which the median counts.
+/// Periods of measurement; the median counts.
 const STRETCHES: u64 = 5;
 
 /// The figures of one namespace: operations for both kinds of sets, and times.
@@ -117,7 +117,7 @@ fn run(figures: &Figures, effort: Effort, progress: &mut Progress<'_>) -> Result
     })
 }
 
-/// What a sample costs, in the mean.
+/// The mean cost of a sample.
 struct Cost {
     intersections: f64,
     memberships: f64,
@@ -159,8 +159,8 @@ fn measure(setup: &Setup, tree: &BloomSampleTree, spread: Spread, effort: Effort
     })
 }
 
-/// Seconds for a sample: the median over a few stretches of their means, so that one
-/// disturbance does not count.
+/// Seconds per sample: the median over the means of a few periods, so that a single disturbance
+/// does not count.
 pub(super) fn seconds_per_sample(samples: u64, draw: &mut dyn FnMut() -> Option<u64>) -> f64 {
     let each = samples.div_ceil(STRETCHES);
     let mut means = Vec::new();
@@ -175,8 +175,8 @@ pub(super) fn seconds_per_sample(samples: u64, draw: &mut dyn FnMut() -> Option<
     means.get(means.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// Milliseconds of a sample by asking names at random, until one is accepted: exactly
-/// uniform, and needs nothing built.
+/// Milliseconds per sample by testing random names until one is accepted: exactly uniform, and
+/// without any data structure.
 fn probe(setup: &Setup, spread: Spread, effort: Effort) -> Result<f64> {
     let query = Setup::query(&setup.params()?, &setup.set(spread, 0))?;
     let names = Namespace::range(setup.range())?;
@@ -189,7 +189,7 @@ fn probe(setup: &Setup, spread: Spread, effort: Effort) -> Result<f64> {
     Ok(1e3 * seconds_per_sample(rounds, &mut || sampler.draw_integer().ok()))
 }
 
-/// Milliseconds of a sample by the dictionary attack.
+/// Milliseconds per sample by the dictionary attack.
 pub(super) fn attack(setup: &Setup) -> Result<f64> {
     let query = Setup::query(&setup.params()?, &setup.set(Spread::Uniform, 0))?;
     let mut random = setup.random(2 << 30);

@@ -1,4 +1,4 @@
-//! Clustered sets (section 7.1): each element drawn makes its neighbours likelier.
+//! Clustered sets (section 7.1): each element drawn makes its neighbors more likely.
 //!
 //! ```text
 //!   pdf   . . . . . . . .     draw s: all lose p %; what they lose and what s still has
@@ -6,21 +6,21 @@
 //!             ^   ^           drawn; s has nothing left
 //! ```
 //!
-//! The paper updates M probabilities for each of n draws. Here all that were never a
-//! neighbour are equal, so one number stands for them; the others, at most 2 n, are leaves
-//! of a tree of sums. "All lose p %" is a factor kept aside. Cost: O(log n) a draw, and no
-//! memory for the namespace.
+//! The paper updates M probabilities for each of n draws. Here, all names that were never a neighbor
+//! have the same probability, so one number represents them; the others, at most 2 n, are leaves of
+//! a tree of sums. "All lose p %" is a separate factor. Cost: O(log n) per draw, and no memory for the
+//! namespace.
 //!
-//! At p = 10 the mass outside the neighbourhoods falls by a tenth with each draw, so a set
-//! is about ten runs of consecutive names, however large it is.
+//! At p = 10, the probability outside the neighborhoods falls by a tenth with each draw, so a set
+//! consists of about ten runs of consecutive names, however large it is.
 
 use std::collections::{BTreeMap, HashMap};
 
 use rand::RngExt;
 use rand::rngs::Xoshiro256PlusPlus;
 
-/// Below this factor all weights are multiplied out. Far above underflow, far below any
-/// weight that matters.
+/// Below this factor, all weights are multiplied by it. Far above underflow, far below any weight
+/// that matters.
 const LEAST_SCALE: f64 = 1e-100;
 
 /// The probabilities of the names `0..names`, changed by every draw.
@@ -31,10 +31,10 @@ pub(super) struct Clustered {
     keep: f64,
     /// Every stored weight times this is a probability.
     scale: f64,
-    /// The stored weight of each name that was never a neighbour, and how many those are.
+    /// The stored weight of each name that was never a neighbor, and the number of these.
     base: f64,
     untouched: u64,
-    /// Names that were neighbours, and their places in `sums`.
+    /// Names that were neighbors, and their positions in `sums`.
     touched: HashMap<u64, usize>,
     sums: Sums,
     /// Runs of drawn names: first and last.
@@ -73,9 +73,9 @@ impl Clustered {
         Some(name)
     }
 
-    /// One of the names that were never a neighbour, nor drawn, each as likely.
+    /// One of the names that were never a neighbor nor drawn, with equal probability.
     fn untouched_name(&self, random: &mut Xoshiro256PlusPlus) -> u64 {
-        // They are likely only while they are many, so few are refused.
+        // They are likely only while there are many of them, so few draws are rejected.
         loop {
             let name = random.random_range(0..self.names);
             if !self.touched.contains_key(&name) && self.run_of(name).is_none() {
@@ -97,7 +97,7 @@ impl Clustered {
         weight * self.scale
     }
 
-    /// Makes `name` drawn, and moves the probabilities.
+    /// Marks `name` as drawn, and moves the probabilities.
     pub(super) fn take(&mut self, name: u64) {
         let spread = self.untouched as f64 * self.base;
         let total = spread + self.sums.total();
@@ -113,7 +113,7 @@ impl Clustered {
             }
         };
         self.join(name);
-        // In the weights stored before everything loses its share.
+        // In terms of the stored weights, before all lose their share.
         let moved = total * (1.0 - self.keep) + own * self.keep;
         self.scale *= self.keep;
         let moved = moved / self.keep;
@@ -146,7 +146,7 @@ impl Clustered {
         (name <= last).then_some((first, last))
     }
 
-    /// Adds a name to the runs, joining those beside it.
+    /// Adds a name to the runs, merging adjacent ones.
     fn join(&mut self, name: u64) {
         let (mut first, mut last) = (name, name);
         if let Some((before, _)) = name.checked_sub(1).and_then(|below| self.run_of(below)) {
@@ -166,8 +166,8 @@ impl Clustered {
     }
 }
 
-/// Weights with their sums in a binary tree, the leaves in its upper half. Sums are only
-/// ever added up, so a weight of zero stays one.
+/// Weights with their sums in a binary tree, with the leaves in its upper half. Sums are only added,
+/// so a weight of zero remains zero.
 #[derive(Debug, Default)]
 struct Sums {
     names: Vec<u64>,
@@ -220,12 +220,12 @@ impl Sums {
         }
     }
 
-    /// The name at this point of the line that all weights make.
+    /// The name at this point of the cumulative weights.
     fn find(&self, mut point: f64) -> u64 {
         let mut at = 1;
         while at < self.room {
             at *= 2;
-            // Rounding may put the point past the end; a side without weight has no name.
+            // Rounding may move the point past the end; a side without weight has no name.
             if point >= self.tree[at] && self.tree[at + 1] > 0.0 {
                 point -= self.tree[at];
                 at += 1;
@@ -241,7 +241,7 @@ mod tests {
 
     use super::*;
 
-    /// The paper's words, one array of probabilities.
+    /// The paper's algorithm, with an array of probabilities.
     fn update(pdf: &mut [f64], s: usize, p: f64) {
         let lost: f64 = pdf.iter().map(|probability| probability * p).sum();
         pdf.iter_mut()
@@ -277,7 +277,7 @@ mod tests {
 
     #[test]
     fn draws_follow_the_probabilities() {
-        // Its two neighbours have what all lost, what s still had, and their own.
+        // Its two neighbors have what all lost, what s still had, and their own.
         let near = (0..20_000).filter(|&seed| {
             let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
             let mut clustered = Clustered::new(1000, 10.0);

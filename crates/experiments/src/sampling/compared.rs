@@ -1,6 +1,7 @@
-//! Not in the paper: its methods beside ours, which are exact, and what its threshold does.
+//! Not in the paper: its methods compared with ours, which are exact, and the effect of its
+//! threshold.
 //!
-//! Uniform sets, accuracy 0.9, simple functions modulo a prime: every method can use them.
+//! Uniform sets, accuracy 0.9, simple functions modulo a prime, which every method can use.
 //! Our samplers and reconstructions are `bloomgrove::sample::Sampler` and `Reconstruction`.
 
 use anyhow::{Result, ensure};
@@ -63,7 +64,7 @@ impl Built {
     }
 }
 
-/// Microseconds and tests of a sample.
+/// Microseconds and tests per sample.
 struct Sample {
     time: f64,
     tests: f64,
@@ -105,7 +106,7 @@ pub(super) fn samplers(effort: Effort, progress: &mut Progress<'_>) -> Result<Re
                 by_sampler(&built, effort, Method::Invert)?,
             ];
             let times = all.iter().map(|sample| format!("{:.1}", sample.time));
-            // What the attack tests is M.
+            // The attack tests M names.
             let tests = all
                 .iter()
                 .filter(|sample| sample.tests < setup.names as f64);
@@ -124,7 +125,7 @@ pub(super) fn samplers(effort: Effort, progress: &mut Progress<'_>) -> Result<Re
 fn by_bst_sample(built: &Built, effort: Effort) -> Result<Sample> {
     let mut random = built.setup.random(1 << 30);
     let mut work = Operations::default();
-    // Parameters that do not fit would show in the first sample.
+    // Parameters that do not match would show in the first sample.
     let mut draw = || {
         built
             .tree

@@ -1,7 +1,7 @@
 //! Figure 1: a tree over 16 names with filters of ten bits, and the query {4, 6}.
 //!
-//! The picture of the paper is not in the text we have, nor are its hash functions. Ours are
-//! two simple ones modulo 17.
+//! The text that we have includes neither the paper's picture nor its hash functions. Ours are two
+//! simple ones modulo 17.
 
 use std::fmt::Write;
 
@@ -43,7 +43,7 @@ struct Node {
     index: u64,
     names: String,
     bits: String,
-    /// Bits that it has in common with the query, and items, estimated.
+    /// Bits in common with the query, and estimated items.
     common: u64,
     estimate: f64,
 }
@@ -64,7 +64,7 @@ fn digits<S: AsRef<[u64]>>(filter: &Filter<S>) -> String {
     (0..filter.params().bits()).map(digit).collect()
 }
 
-/// All nodes, level after level.
+/// All nodes, level by level.
 fn nodes(tree: &BloomSampleTree, query: &Filter) -> Vec<Node> {
     let places = (0..=DEPTH).flat_map(|level| (0..1 << level).map(move |index| (level, index)));
     let node = |(level, index): (u32, u64)| {
@@ -86,7 +86,7 @@ fn nodes(tree: &BloomSampleTree, query: &Filter) -> Vec<Node> {
 
 fn text(nodes: &[Node], query: &Filter) -> String {
     let mut text = format!("query {SET:?}  {}\n", digits(query));
-    // Depth first: a node before what is below it.
+    // Depth first: a node before its descendants.
     let mut order: Vec<&Node> = nodes.iter().collect();
     order.sort_by_key(|node| (node.index << (DEPTH - node.level), node.level));
     for node in order {

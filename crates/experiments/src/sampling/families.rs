@@ -1,4 +1,4 @@
-//! Figure 7 and Table 6: what the hash functions change.
+//! Figure 7 and Table 6: the effect of the hash functions.
 
 use anyhow::Result;
 use bloomgrove_trees::bloom_sample_tree::{Operations, dictionary_attack};
@@ -19,7 +19,7 @@ const TABLE_6: [[f64; 3]; 6] = [
 ];
 const NAMES: [u64; 3] = [100_000, 1_000_000, 10_000_000];
 
-/// Sets that an accuracy is the mean of, up to this namespace; fewer in larger ones.
+/// Sets that an accuracy is averaged over, up to this namespace; fewer in larger ones.
 const SETS: u64 = 10;
 
 pub(super) fn time(effort: Effort, progress: &mut Progress<'_>) -> Result<Report> {
@@ -95,8 +95,8 @@ pub(super) fn accuracy(effort: Effort, progress: &mut Progress<'_>) -> Result<Re
     })
 }
 
-/// Of all names that the filter accepts, the share that is in the set: what an exactly
-/// uniform sampler's accuracy would be. The mean over sets, and over seeds of the hash.
+/// The share of the accepted names that are in the set, which is the accuracy of an exactly uniform
+/// sampler. The mean over sets and hash seeds.
 fn measured(setup: &Setup, effort: Effort) -> Result<f64> {
     let sets = (SETS.min(effort.sets) * 1_000_000 / setup.names).clamp(2, SETS);
     let seeds: Vec<u64> = (1..=sets).collect();

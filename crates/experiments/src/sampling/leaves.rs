@@ -1,8 +1,8 @@
-//! Not in the paper: Proposition 5.2 against the exact chances of leaves.
+//! Not in the paper: Proposition 5.2 compared with the exact probabilities of leaves.
 //!
 //! It says that a leaf with l of n elements is chosen with a probability between
-//! (1 - e) l/n and (1 + e) l/n, where e = sqrt(2 n k (ln m + ln ln m + ln n)) / m as its proof
-//! has it (the statement prints the inverse), with probability at least 1 - 4 / ln m.
+//! (1 - e) l/n and (1 + e) l/n, where e = sqrt(2 n k (ln m + ln ln m + ln n)) / m as in
+//! its proof (the statement prints the inverse), with probability at least 1 - 4 / ln m.
 
 use std::ops::Range;
 
@@ -68,11 +68,11 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
     })
 }
 
-/// For every leaf with elements of the set: how often it is chosen, by how often it should
-/// be. False positives count as elements, since they are drawn like them.
+/// For every leaf with elements of the set: how often it is chosen, relative to how often it should
+/// be. False positives count as elements, because they are drawn like them.
 fn leaf_ratios(tree: &BloomSampleTree, set: &[u64], threshold: Threshold) -> Result<Vec<f64>> {
     let query = Setup::query(tree.params(), set)?;
-    // Without a threshold every leaf is reached: all members, whatever their chances.
+    // Without a threshold, every leaf is reached: all members, whatever their probabilities.
     let members = tree.chances(&query, Threshold::NoCommonBit)?;
     let chances = tree.chances(&query, threshold)?;
     let leaf = |name: u64| {

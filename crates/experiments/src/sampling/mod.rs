@@ -5,20 +5,20 @@
 //!   sizes            filters and trees    tables 2, 3; creation 4
 //!   by_accuracy      one sample           operations: figures 3, 4; time: 5, 6
 //!   families         hash functions       figure 7, accuracy: table 6
-//!   quality          uniform or not       table 5; calibration, not in the paper
+//!   quality          uniformity           table 5; calibration, not in the paper
 //!   leaves           Proposition 5.2      not in the paper
 //!   reconstruction   the whole set        operations: figures 8, 9, 10; time: 11, 12; recall
 //!   compared         with our own         not in the paper
 //!   sparse           few names in use     figures 13, 14, 15
 //! ```
 //!
-//! Where nothing else is said, m is what section 5.4 gives for the accuracy and the size of
-//! the set, k = 3, the depth as printed or by a fixed ratio of costs ([`Setup::depth`]), and
-//! an intersection counts as empty below half an item ([`PAPER`]). Operations are averages
-//! over several sets; they come out the same everywhere. Times are those of the machine.
+//! Unless stated otherwise, m is what section 5.4 gives for the accuracy and the size of the set,
+//! k = 3, the depth is as printed or from a fixed ratio of costs ([`Setup::depth`]), and an
+//! intersection counts as empty below half an item ([`PAPER`]). Operations are averages over several
+//! sets; they are the same on every machine. Times are those of the machine.
 //!
-//! Numbers in the text become [`Claim`](crate::Claim)s, those of tables stand beside ours in
-//! the tables. The curves were printed as pictures, of which we have the captions.
+//! Numbers in the text become [`Claim`](crate::Claim)s; those of tables are next to ours in the
+//! tables. The curves were printed as pictures, of which we have the captions.
 
 mod by_accuracy;
 mod clustered;
@@ -151,17 +151,17 @@ pub const FIGURES: [(&str, &str); 37] = [
 /// How much to measure.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
-    /// Samples that a point of figures 3 to 7 is averaged over.
+    /// Samples per point of figures 3 to 7, which is their average.
     pub samples: u64,
-    /// Query sets they are drawn from, and sets that are reconstructed.
+    /// Query sets that they are drawn from, and sets to reconstruct.
     pub sets: u64,
     /// The largest namespace. Figures of larger ones are left out.
     pub most_names: u64,
-    /// Sets of a hundred that a sampler is judged over.
+    /// Sets of a hundred to test a sampler with.
     pub hundreds: u64,
-    /// Sets of a thousand that it is judged over.
+    /// Sets of a thousand.
     pub thousands: u64,
-    /// And of ten thousand.
+    /// Sets of ten thousand.
     pub ten_thousands: u64,
     /// The largest sets of the p-values.
     pub most_items: u64,
@@ -181,7 +181,7 @@ impl Effort {
         most_items: 50_000,
         users: 7_200_000,
     };
-    /// As many samples as the paper has, and several times as long.
+    /// As many samples as in the paper; takes several times as long.
     pub const FULL: Self = Self {
         samples: 10_000,
         sets: 20,
@@ -192,11 +192,11 @@ impl Effort {
     };
 }
 
-/// Runs the figures with these ids, all if none are given. `progress` is told before
-/// each step, and ends the run by an error.
+/// Runs the figures with these ids, or all if none are given. `progress` is called before each
+/// step; its error ends the run.
 ///
 /// # Errors
-/// An unknown id, lack of memory, or the error of `progress`.
+/// An unknown id, too little memory, or the error of `progress`.
 pub fn run(ids: &[String], effort: Effort, progress: &mut Progress<'_>) -> Result<Report> {
     let groups: [(&[&str], Group<Effort>); 16] = [
         (&["fig01"], example::run),

@@ -1,13 +1,13 @@
-//! Table 5, and a table of our own: is a sampler uniform?
+//! Table 5, and another table: is a sampler uniform?
 //!
 //! The paper draws T = 130 n samples of one set and prints the p-value of Pearson's test.
-//! One p-value proves nothing, so samplers are also judged over many sets
-//! (`bloomgrove::raw::sample::Calibration`): those of the paper and our own.
+//! One p-value proves nothing, so samplers are also tested with many sets
+//! (`bloomgrove::raw::sample::Calibration`): those of the paper and ours.
 //!
 //! A sampler is a function that draws ([`judge`]). BSTSample's draws are made from the exact
-//! chances that a set's members have with it (`BloomSampleTree::chances`): the same
-//! distribution, in a thousandth of the time. The dictionary attack uses randomness only
-//! for the names that are accepted, so it is given those alone, and draws what it would.
+//! probabilities of a set's members (`BloomSampleTree::chances`): the same distribution, in a
+//! thousandth of the time. The dictionary attack uses randomness only for the names that are
+//! accepted, so it gets only those, and draws the same.
 
 use anyhow::Result;
 use bloomgrove::Filter;
@@ -23,7 +23,7 @@ use super::setup::{ACCURACIES, Hashing, ITEMS, PAPER, Setup, Spread, parallel, s
 use super::{Effort, table};
 use crate::{Progress, Report};
 
-/// Draws for each member: the paper's T = 130 n.
+/// Draws per member: the paper's T = 130 n.
 const DRAWS: u64 = 130;
 const NAMES: u64 = 1_000_000;
 
@@ -37,8 +37,8 @@ const TABLE_5: [[f64; 4]; 6] = [
     [0.84, 0.48, 0.43, 0.64],
 ];
 
-/// Draws 130 times as often as there are members, which rise, and tests whether each came
-/// as often as any other. Also the share of draws that gave nothing.
+/// Draws 130 times per member, and tests whether all members were drawn equally often; `members` are
+/// in ascending order. Also returns the share of draws without a result.
 fn judge(members: &[u64], draw: &mut dyn FnMut() -> Option<u64>) -> (Uniformity, f64) {
     let draws = DRAWS * members.len() as u64;
     let drawn = (0..draws).filter_map(|_| draw());
@@ -46,10 +46,10 @@ fn judge(members: &[u64], draw: &mut dyn FnMut() -> Option<u64>) -> (Uniformity,
     (verdict, 1.0 - verdict.draws as f64 / draws as f64)
 }
 
-/// Draws with given chances.
+/// Draws with given probabilities.
 struct Chances {
     names: Vec<u64>,
-    /// Of a name or one before it.
+    /// Cumulative probabilities.
     sums: Vec<f64>,
 }
 
@@ -134,7 +134,7 @@ pub(super) fn p_values(effort: Effort, progress: &mut Progress<'_>) -> Result<Re
     })
 }
 
-/// The samplers that are judged.
+/// The samplers to test.
 #[derive(Clone, Copy, Debug)]
 enum Judged {
     Tree(Threshold),
@@ -163,7 +163,7 @@ impl Judged {
         ("Sampler, from a list", Self::Exact(Method::List)),
     ];
 
-    /// Judges by one set.
+    /// Tests with one set.
     fn verdict(self, built: &Built, set: u64) -> Result<(Uniformity, f64)> {
         let setup = &built.setup;
         let (query, members) = asked(setup, set)?;
@@ -219,8 +219,8 @@ pub(super) fn calibration(effort: Effort, progress: &mut Progress<'_>) -> Result
         (10_000, effort.ten_thousands),
     ];
     for (items, sets) in judged.into_iter().filter(|(_, sets)| *sets > 0) {
-        // HashInvert needs functions that can be turned round; so that all have the same
-        // filters, all use them.
+        // HashInvert needs functions that can be inverted; all use them, so that all have the same
+        // filters.
         let setup = Setup {
             names: NAMES.min(effort.most_names),
             items,
@@ -235,7 +235,7 @@ pub(super) fn calibration(effort: Effort, progress: &mut Progress<'_>) -> Result
         };
         let sets: Vec<u64> = (0..sets).collect();
         for (name, judged) in Judged::ALL {
-            // The slowest per draw; smaller sets have judged them already.
+            // The slowest per draw; they have been tested with smaller sets.
             if items > 1000 && matches!(judged, Judged::Attack | Judged::HashInvert) {
                 continue;
             }

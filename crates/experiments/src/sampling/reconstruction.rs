@@ -1,9 +1,9 @@
-//! Figures 8 to 12: what reconstructing a set costs, and how much of it is found.
+//! Figures 8 to 12: the cost of reconstructing a set, and how much of it is found.
 //!
-//! All with the simple functions modulo a prime, since HashInvert needs functions that can be
-//! turned round: on the set bits here, on the unset ones in `compared`. The dictionary attack
+//! All use the simple functions modulo a prime, because HashInvert needs functions that can be
+//! inverted: on the set bits here, on the unset ones in `compared`. The dictionary attack
 //! and HashInvert find every name that the filter accepts; what the tree finds is `recall`.
-//! Our own inversion (of the first function only) is not in the paper.
+//! Our inversion (of the first function only) is not in the paper.
 
 use anyhow::Result;
 use bloomgrove::raw::math;
@@ -115,7 +115,7 @@ fn empty(id: &'static str, y: &'static str) -> Figure {
     figure(id, ("accuracy", false), (y, true))
 }
 
-/// Those figures, as they fill.
+/// Those figures, while they are filled.
 struct Figures {
     operations: [Figure; 2],
     times: Option<[Figure; 2]>,
@@ -164,7 +164,7 @@ impl Figures {
     }
 }
 
-/// What each way costs: means over sets.
+/// The cost of each method: means over sets.
 #[derive(Clone, Copy, Debug, Default)]
 struct Costs {
     tree: Cost,
@@ -176,7 +176,7 @@ struct Costs {
 }
 
 fn measure(setup: &Setup, tree: &BloomSampleTree, spread: Spread, effort: Effort) -> Result<Costs> {
-    // Sets of large namespaces take long, and are alike.
+    // Sets of large namespaces take long, and differ little.
     let sets = (effort.sets * 1_000_000 / setup.names).clamp(1, effort.sets);
     let weight = 1.0 / sets as f64;
     let names = Namespace::range(setup.range())?;

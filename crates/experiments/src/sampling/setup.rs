@@ -1,4 +1,4 @@
-//! Table 1: the namespaces, sets, accuracies and hash functions, and what is built of them.
+//! Table 1: the namespaces, sets, accuracies and hash functions, and what is built from them.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -18,18 +18,17 @@ use super::clustered::Clustered;
 pub const HASHES: u32 = 3;
 /// n.
 pub const ITEMS: [u64; 4] = [100, 1000, 10_000, 50_000];
-/// The paper's accuracies. What it calls 1.0 is .99: only that gives the m it prints.
+/// The paper's accuracies. What it calls 1.0 is 0.99: only that gives the m that it prints.
 pub const ACCURACIES: [f64; 6] = [0.5, 0.6, 0.7, 0.8, 0.9, 0.99];
-/// The threshold below which an intersection counts as empty. The paper has one and does
-/// not print it; half an item is the obvious one.
+/// The threshold below which an intersection counts as empty. The paper has one but does not print
+/// it; half an item is the obvious choice.
 pub const PAPER: Threshold = Threshold::Estimate(0.5);
 /// The paper's p, of clustered sets.
 pub(super) const PERCENT: f64 = 10.0;
 
-/// Bits that are intersected in the time of one membership query, from which section 5.4
-/// derives the depth. A constant, so that counts are the same on every machine: with this
-/// one five of the six depths of Table 2 come out as printed; Table 3 would need 500 for
-/// five of its six.
+/// The number of bits that are intersected in the time of one membership query, from which section
+/// 5.4 derives the depth. A constant, so that counts are the same on every machine: with this one,
+/// five of the six depths of Table 2 are as printed; Table 3 would need 500 for five of its six.
 pub(super) const BITS_PER_QUERY: f64 = 222.0;
 
 /// M, n, accuracy and depth, where Tables 2 and 3 print a depth.
@@ -43,7 +42,7 @@ const DEPTHS: [(u64, [u32; 6]); 2] = [
 pub enum Spread {
     /// Drawn uniformly without replacement.
     Uniform,
-    /// Drawn near one another (section 7.1).
+    /// Drawn close to each other (section 7.1).
     Clustered,
 }
 
@@ -51,7 +50,7 @@ impl Spread {
     /// Both.
     pub const ALL: [Self; 2] = [Self::Uniform, Self::Clustered];
 
-    /// As the captions have it.
+    /// As in the captions.
     pub fn name(self) -> &'static str {
         match self {
             Spread::Uniform => "uniform",
@@ -59,7 +58,7 @@ impl Spread {
         }
     }
 
-    /// `items` distinct names below `names`, rising.
+    /// `items` distinct names below `names`, in ascending order.
     pub fn draw(self, names: u64, items: u64, random: &mut Xoshiro256PlusPlus) -> Vec<u64> {
         let mut all: Vec<u64> = match self {
             Spread::Uniform => {
@@ -99,7 +98,7 @@ impl Hashing {
     /// All.
     pub const ALL: [Self; 4] = [Self::Murmur3, Self::Md5, Self::Simple, Self::AsPrinted];
 
-    /// What the legends call it.
+    /// Its name in the legends.
     pub fn name(self) -> &'static str {
         match self {
             Hashing::Simple => "simple, modulo a prime",
@@ -110,18 +109,18 @@ impl Hashing {
     }
 }
 
-/// One point of a figure: a namespace, how large the sets are, and the filters for them.
+/// One point of a figure: a namespace, the size of the sets, and their filters.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
     /// M.
     pub names: u64,
     /// n.
     pub items: u64,
-    /// The accuracy asked for, which gives m.
+    /// The required accuracy, which determines m.
     pub accuracy: f64,
     /// The hash family.
     pub hashing: Hashing,
-    /// Of the hash and of all that is drawn.
+    /// For the hash and all random choices.
     pub seed: u64,
 }
 
@@ -132,7 +131,7 @@ impl fmt::Display for Setup {
     }
 }
 
-/// 100, 1K, 10K, as the legends have it, and powers of ten from a hundred thousand on.
+/// 100, 1K, 10K, as in the legends, and powers of ten from a hundred thousand on.
 pub(super) fn short(number: u64) -> String {
     match number {
         100_000.. if number.ilog10() > (number - 1).ilog10() => format!("1e{}", number.ilog10()),
@@ -165,7 +164,7 @@ impl Setup {
     /// The filters.
     ///
     /// # Errors
-    /// An accuracy that needs no filter.
+    /// An accuracy that requires no filter.
     pub fn params(&self) -> Result<Params> {
         let bits = self
             .bits()
@@ -184,7 +183,7 @@ impl Setup {
             Hashing::Murmur3 => builder.family(Family::Murmur3).seed(self.seed),
             Hashing::Md5 => builder.family(Family::Md5).seed(self.seed),
             Hashing::Simple => {
-                let prime = first_prime_from(self.names).context("no prime is so large")?;
+                let prime = first_prime_from(self.names).context("no prime is large enough")?;
                 affine(Affine::seeded(prime, HASHES, self.seed)?)
             }
             Hashing::AsPrinted => {
@@ -197,8 +196,7 @@ impl Setup {
         builder.build().with_context(|| self.to_string())
     }
 
-    /// The depth of the tree: as printed where it is, else by section 5.4 with
-    /// `BITS_PER_QUERY`.
+    /// The depth of the tree: as printed, or else by section 5.4 with `BITS_PER_QUERY`.
     pub fn depth(&self) -> u32 {
         self.published_depth().unwrap_or_else(|| {
             let bits = self.bits().unwrap_or(1) as f64;
@@ -207,7 +205,7 @@ impl Setup {
         })
     }
 
-    /// As Tables 2 and 3 have it.
+    /// As in Tables 2 and 3.
     pub fn published_depth(&self) -> Option<u32> {
         let (_, depths) = DEPTHS.iter().find(|(names, _)| *names == self.names)?;
         let place = ACCURACIES.iter().position(|&one| one == self.accuracy)?;
@@ -217,7 +215,7 @@ impl Setup {
     /// The tree.
     ///
     /// # Errors
-    /// As [`params`](Self::params), or lack of memory.
+    /// Those of [`params`](Self::params), or too little memory.
     pub fn tree(&self) -> Result<BloomSampleTree> {
         BloomSampleTree::complete(&self.params()?, self.range(), self.depth())
             .with_context(|| self.to_string())
@@ -231,20 +229,20 @@ impl Setup {
     /// The filter of some elements.
     ///
     /// # Errors
-    /// Lack of memory.
+    /// Too little memory.
     pub fn query(params: &Params, set: &[u64]) -> Result<Filter> {
         let mut query = Filter::new(params.clone())?;
         query.insert_batch(set);
         Ok(query)
     }
 
-    /// Randomness of its own for each purpose.
+    /// A separate random generator for each purpose.
     pub fn random(&self, purpose: u64) -> Xoshiro256PlusPlus {
         Xoshiro256PlusPlus::seed_from_u64(self.seed << 32 ^ self.items << 40 ^ purpose)
     }
 }
 
-/// `work` for every one of `items`, on all processors, in their order. Not for times.
+/// Runs `work` for each of `items`, on all processors; the results are in order. Not for timing.
 pub(super) fn parallel<T: Sync, R: Send>(
     items: &[T],
     work: impl Fn(&T) -> Result<R> + Sync,
@@ -274,7 +272,7 @@ mod tests {
 
     #[test]
     fn sizes_are_those_of_tables_2_and_3() {
-        // 46000 in print is a slip: Table 4 has 46090.
+        // The printed 46000 is a misprint: Table 4 has 46090.
         let published = [
             (1_000_000, [28_465, 32_808, 38_259, 46_090, 60_870, 137_230]),
             (

@@ -1,4 +1,4 @@
-//! Tables 2, 3 and 4: how large filters and trees are, and how long they take to make.
+//! Tables 2, 3 and 4: the sizes of filters and trees, and how long they take to create.
 
 use std::time::Instant;
 
@@ -10,7 +10,7 @@ use super::setup::{ACCURACIES, BITS_PER_QUERY, Hashing, Setup};
 use super::{Effort, claim, table};
 use crate::{Progress, Report, Table};
 
-/// What Tables 2 and 3 print for each accuracy: m, depth, names of a leaf, megabytes.
+/// What Tables 2 and 3 print for each accuracy: m, depth, names per leaf, megabytes.
 type Published = [(u64, u32, u64, f64); 6];
 
 const TABLE_2: Published = [
@@ -31,7 +31,7 @@ const TABLE_3: Published = [
     (297_485, 10, 9765, 36.27),
 ];
 
-/// What Table 4 prints for accuracies .5 to .9: levels, and milliseconds of system and
+/// What Table 4 prints for accuracies 0.5 to 0.9: levels, and milliseconds of system and
 /// user time.
 type Created = [(u32, f64, f64); 5];
 
@@ -68,7 +68,7 @@ const TABLE_4: [(u64, Created); 3] = [
     ),
 ];
 
-/// Rounds of which the least time counts.
+/// The number of rounds; the shortest time counts.
 const ROUNDS: usize = 3;
 
 pub(super) fn tables(_: Effort, progress: &mut Progress<'_>) -> Result<Report> {
@@ -120,7 +120,7 @@ fn sizes(
         let ours = tune::leaf_size(costs.intersection, costs.membership);
         let ours_depth = tune::tree_depth(names, ours);
         let fixed = tune::leaf_size(params.bits() as f64 / BITS_PER_QUERY, 1.0);
-        // The paper's megabytes are 2^20 bytes: only so does any number of nodes fit.
+        // The paper's megabytes are 2^20 bytes: no number of nodes matches otherwise.
         let memory = |nodes: u64| nodes as f64 * params.bits() as f64 / 8.0 / 1048576.0;
         table.rows.push(vec![
             accuracy.to_string(),

@@ -1,10 +1,9 @@
-//! Figures 13, 14 and 15: a namespace of which little is in use (section 8).
+//! Figures 13, 14 and 15: a namespace of which a small part is in use (section 8).
 //!
-//! Of 256 leaves a fraction is kept, drawn uniformly or clustered; ids in other leaves do
-//! not exist then. Our pruned tree keeps the ids of its leaves and asks only for those, so
-//! the dictionary attack may have them too, and is shown on them. On the whole namespace it
-//! is a claim of the text. If leaves ask for every name of their range, as Algorithm 1 has
-//! it, accuracy is another: that one is computed.
+//! A fraction of 256 leaves is kept, drawn uniformly or clustered; ids in other leaves do not exist
+//! then. Our pruned tree stores the ids of its leaves and tests only those, so the dictionary attack
+//! may use them, too, and is shown on them. On the whole namespace, it is a claim of the text. If
+//! leaves test every name of their range, as in Algorithm 1, the accuracy differs; it is computed.
 
 use anyhow::Result;
 use bloomgrove::sample::{Method, NameIndex, NameIndexOptions, Namespace, SampleOptions, Sampler};
@@ -107,7 +106,8 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
     })
 }
 
-/// Seconds of a sample by the dictionary attack on the whole namespace, from a hundredth.
+/// Seconds per sample of the dictionary attack on the whole namespace, extrapolated from a
+/// hundredth of it.
 fn attack_claim(params: &Params, world: &World) -> Result<Claim> {
     let query = Setup::query(params, &world.tags[0])?;
     let mut random = Xoshiro256PlusPlus::seed_from_u64(3);
@@ -120,8 +120,8 @@ fn attack_claim(params: &Params, world: &World) -> Result<Claim> {
     Ok(claim("fig13", what, 100.0, all))
 }
 
-/// The accuracy if every name of the leaves is asked for, whether in use or not: the mean
-/// over the tags, by the formula of section 5.4.
+/// The accuracy if every name of the leaves is tested, whether in use or not: the mean over the
+/// tags, by the formula of section 5.4.
 fn of_all_names(part: &Part, fraction: f64) -> f64 {
     let names = (fraction * NAMES as f64) as u64;
     let of = |tag: &Vec<u64>| {
@@ -137,9 +137,9 @@ fn of_all_names(part: &Part, fraction: f64) -> f64 {
     all.iter().sum::<f64>() / all.len() as f64
 }
 
-/// What was measured of a part.
+/// The measurements of a part.
 struct Found {
-    /// Of a sample by the tree, by asking for all ids in use, by our index.
+    /// Per sample: with the tree, by testing all ids in use, with our index.
     milliseconds: f64,
     attack: f64,
     exact: f64,
@@ -147,15 +147,15 @@ struct Found {
     index: f64,
     intersections: f64,
     queries: f64,
-    /// The share of searches that found nothing, and of the others the share of true elements.
+    /// The share of searches that found nothing, and the share of true elements among the others.
     nothing: f64,
     sampled: f64,
-    /// The share of true elements of all ids in use that are accepted.
+    /// The share of true elements among all ids in use that are accepted.
     accepted: f64,
 }
 
 fn measure(part: &Part, tree: &BloomSampleTree, effort: Effort) -> Result<Found> {
-    // Tags of which nothing is left have no filter worth asking.
+    // Tags without ids in this part have no filter to query.
     let tags: Vec<&Vec<u64>> = part.tags.iter().filter(|tag| !tag.is_empty()).collect();
     let queries = parallel(&tags, |tag| Setup::query(tree.params(), tag))?;
     let users = || part.users.iter().copied();
@@ -185,7 +185,7 @@ fn measure(part: &Part, tree: &BloomSampleTree, effort: Effort) -> Result<Found>
     let names = Namespace::occupied(0..NAMES, users())?;
     let index = NameIndex::build(tree.params(), names, NameIndexOptions::default())?;
     let exact = by_index(&index, &queries, rounds, &mut random)?;
-    // All ids asked of a few tags, as many as the effort allows.
+    // All ids are tested for a few tags, as many as the effort allows.
     let some: Vec<usize> = (0..tags.len().min(4 * effort.sets as usize)).collect();
     let shares = parallel(&some, |&i| {
         let (mut accepted, mut work) = (0u64, Operations::default());
@@ -206,8 +206,8 @@ fn measure(part: &Part, tree: &BloomSampleTree, effort: Effort) -> Result<Found>
     })
 }
 
-/// Seconds of a sample by our index. Each sampler is made for one sample, as each sample of
-/// the tree is of another tag.
+/// Seconds per sample with our index. Each sampler is created for one sample, because each sample
+/// of the tree is from another tag.
 fn by_index(
     index: &NameIndex,
     queries: &[Filter],

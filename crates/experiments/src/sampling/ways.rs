@@ -1,4 +1,4 @@
-//! The ways to reconstruct a set, each timed and counted. All on one processor.
+//! The methods of reconstructing a set, each timed and counted, on one processor.
 
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -12,10 +12,10 @@ use bloomgrove_trees::bloom_sample_tree::{
 
 use super::setup::Setup;
 
-/// Rounds of which the least time counts.
+/// The number of rounds; the shortest time counts.
 const ROUNDS: u32 = 3;
 
-/// What a reconstruction cost, and how many names it found; or means of that.
+/// The cost of a reconstruction, and how many names it found; or means of these.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Cost {
     pub(super) intersections: f64,
@@ -25,8 +25,8 @@ pub(super) struct Cost {
 }
 
 impl Cost {
-    /// Of something that tells its operations and how many names it found. It is done a
-    /// few times, of which the least counts: what else the machine does only adds to it.
+    /// Measures a function that returns its operations and how many names it found. It runs a few
+    /// times, of which the shortest counts, because noise only adds to it.
     fn of(mut run: impl FnMut(&mut Operations, &mut u64) -> Result<()>) -> Result<Self> {
         let mut cost = Self {
             milliseconds: f64::INFINITY,
@@ -56,7 +56,7 @@ impl Cost {
     }
 }
 
-/// By the paper's tree (section 6).
+/// With the paper's tree (section 6).
 pub(super) fn by_tree(
     tree: &BloomSampleTree,
     query: &Filter,
@@ -65,13 +65,13 @@ pub(super) fn by_tree(
     Cost::of(|work, found| Ok(tree.reconstruct(query, threshold, work, |_| *found += 1)?))
 }
 
-/// By the paper's HashInvert (section 4).
+/// With the paper's HashInvert (section 4).
 pub(super) fn by_hash_invert(setup: &Setup, query: &Filter, from: Bits) -> Result<Cost> {
     let invert = HashInvert::new(query, setup.range())?;
     Cost::of(|work, found| Ok(invert.reconstruct(from, work, |_| *found += 1)?))
 }
 
-/// By asking for every name.
+/// By testing every name.
 pub(super) fn by_attack(setup: &Setup, query: &Filter) -> Result<Cost> {
     Cost::of(|work, found| {
         dictionary_attack(query, setup.range(), work, |_| *found += 1);
@@ -79,7 +79,7 @@ pub(super) fn by_attack(setup: &Setup, query: &Filter) -> Result<Cost> {
     })
 }
 
-/// By our own reconstruction.
+/// With our reconstruction.
 pub(super) fn by_ours<'a>(
     query: &'a Filter,
     names: impl Into<Names<'a>>,

@@ -1,8 +1,8 @@
-//! The made data set of section 8: ids in use, hash tags, and parts of the namespace.
+//! The generated data set of section 8: ids in use, hash tags, and parts of the namespace.
 //!
 //! The paper has 7.2 million user ids out of 2.2 billion from a crawl of Twitter, and the
-//! users of each of 24,000 hash tags as query sets. We have the same shape, made: ids drawn
-//! uniformly, 200 sets of at least 1000 users with sizes of a heavy tail.
+//! users of each of 24,000 hash tags as query sets. Ours is generated with
+//! the same shape: ids drawn uniformly, and 200 sets of at least 1000 users with heavy-tailed sizes.
 
 use std::ops::Range;
 
@@ -13,20 +13,20 @@ use super::setup::Spread;
 
 /// M.
 pub(super) const NAMES: u64 = 2_200_000_000;
-/// 256 leaves; the text says 7, which makes 128.
+/// 256 leaves; the text says 7, which would be 128.
 pub(super) const DEPTH: u32 = 8;
 const LEAVES: u64 = 1 << DEPTH;
 const TAGS: usize = 200;
 const LEAST_USERS: f64 = 1000.0;
 const MOST_USERS: f64 = 200_000.0;
-/// The exponent of the sizes' tail: a tag in ten has more than 6300 users.
+/// The exponent of the tail of the sizes: one tag in ten has more than 6300 users.
 const TAIL: f64 = 1.25;
 
 /// Users and hash tags.
 pub(super) struct World {
-    /// Rising.
+    /// In ascending order.
     pub(super) users: Vec<u64>,
-    /// The users of each tag, rising.
+    /// The users of each tag, in ascending order.
     pub(super) tags: Vec<Vec<u64>>,
 }
 
@@ -50,7 +50,7 @@ impl World {
         Self { users, tags }
     }
 
-    /// What is left of it in a fraction of the leaves.
+    /// The part of it in a fraction of the leaves.
     pub(super) fn part(&self, spread: Spread, fraction: f64) -> Part {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(2);
         let count = (fraction * LEAVES as f64).round() as u64;
@@ -75,7 +75,7 @@ fn leaf_range(leaf: u64) -> Range<u64> {
     bound(leaf)..bound(leaf + 1)
 }
 
-/// Of rising numbers those in a range.
+/// Those of ascending numbers that are in a range.
 fn between(all: &[u64], range: Range<u64>) -> &[u64] {
     let place = |bound: u64| all.partition_point(|&number| number < bound);
     &all[place(range.start)..place(range.end)]

@@ -1,10 +1,10 @@
-//! What the tests of all papers ask of a report.
+//! Checks of reports, shared by the tests of all papers.
 
 #![allow(dead_code)]
 
 use experiments::Report;
 
-/// That these figures and tables are there, that each says something, and that all can be written.
+/// Checks that these figures and tables are present, that none is empty, and that all can be written.
 pub(crate) fn check<'i>(
     report: &Report,
     wanted: impl IntoIterator<Item = &'i str>,
@@ -39,7 +39,7 @@ pub(crate) fn check<'i>(
     Ok(())
 }
 
-/// The cells of a column of a table, as numbers; nothing where there are none.
+/// The cells of a column of a table as numbers; None if a cell is not a number.
 pub(crate) fn column(report: &Report, table: &str, name: &str) -> Vec<Option<f64>> {
     let table = report.tables.iter().find(|found| found.id == table);
     let table = table.expect(name);
