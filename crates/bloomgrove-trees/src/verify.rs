@@ -1,4 +1,4 @@
-//! Checking files of any content, those of trees included.
+//! Checks files of any content, including trees.
 
 use std::path::Path;
 
@@ -9,11 +9,11 @@ use bloomgrove::raw::format::Grove;
 use crate::bloofi::NamedBloofi;
 use crate::bloom_sample_tree::BloomSampleTree;
 
-/// As [`bloomgrove::verify`], which knows no trees: of one, checks every byte and its shape, too, and
-/// of a BloomSampleTree that every name is in the filter of its leaf.
+/// Like [`bloomgrove::verify`], but also supports trees: checks every byte and the shape of a tree, and
+/// that every name of a BloomSampleTree is in the filter of its leaf.
 ///
 /// # Errors
-/// The first thing that is wrong.
+/// The first problem found.
 pub fn verify(path: impl AsRef<Path>) -> Result<Report, Error> {
     let path = path.as_ref();
     let content = content_of(path)?;

@@ -1,5 +1,5 @@
-//! Bloofi trees and BloomSampleTrees in files: what is saved is what is loaded, for ever; what is
-//! damaged is refused.
+//! Bloofi trees and BloomSampleTrees in files: they load as they were saved, in all versions, and
+//! damaged files are rejected.
 
 #[path = "../../bloomgrove/tests/support/mod.rs"]
 mod support;
@@ -83,8 +83,8 @@ fn options() -> impl Strategy<Value = BloofiOptions> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// Two trees go through the same changes, one of them through a file now and then: nobody can
-    /// tell which.
+    /// Two trees undergo the same changes, one of them is sometimes saved and loaded: they stay
+    /// equal.
     #[test]
     fn a_bloofi_tree_from_a_file_is_the_one_that_was_saved(
         options in options(),
@@ -103,7 +103,7 @@ proptest! {
             let filter = filter_of(&params, filter);
             let mut both = |change: &dyn Fn(&mut NamedBloofi) -> Result<u64, Error>| {
                 let (one, two) = (change(&mut kept), change(&mut filed));
-                // The same work, too.
+                // With the same cost, too.
                 assert_eq!(one.as_ref().ok(), two.as_ref().ok());
                 one.is_ok()
             };
@@ -203,7 +203,7 @@ proptest! {
                 };
                 prop_assert_eq!(found(&filed), found(&tree));
             }
-            // Nothing that is in both is lost.
+            // Nothing in both is lost.
             let mut members = Vec::new();
             filed
                 .reconstruct(&query, Threshold::Safe, &mut Operations::default(), |name| {
@@ -221,7 +221,7 @@ fn golden(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// A file as it was written by version 1, which is kept for ever; the bytes now.
+/// A file as written by version 1, which never changes, and the bytes written now.
 fn check_golden(name: &str, save: impl Fn(&Path)) -> Vec<u8> {
     let path = golden(name);
     if std::env::var_os("BLOOMGROVE_WRITE_GOLDEN").is_some() && !path.exists() {
@@ -357,7 +357,7 @@ fn files_are_as_the_format_says() {
                 let names = file[payload(&file, 7)].chunks(8);
                 let names = names.map(|name| u64::from_le_bytes(name.try_into().unwrap()));
                 assert!(names.eq(tree.iter()));
-                // 10 and 11 lie together.
+                // 10 and 11 are adjacent.
                 3
             }
             false => 8,
@@ -368,7 +368,7 @@ fn files_are_as_the_format_says() {
     }
 }
 
-/// Every reader says no, and so does `verify`.
+/// Every reader rejects it, and so does `verify`.
 fn refused(bytes: &[u8], what: &str) -> String {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("x.grove");
@@ -399,7 +399,7 @@ fn cut_and_flipped_files_are_refused() {
     }
 }
 
-/// What FORMAT.md forbids, behind right checksums: each change of bytes, and what is said of it.
+/// What FORMAT.md forbids, with valid checksums: each change of bytes, and its error.
 #[test]
 fn forbidden_shapes_are_refused() {
     let sets = bytes_of(&golden_sets());
@@ -434,7 +434,7 @@ fn forbidden_shapes_are_refused() {
         change(&sets, SHAPE, at, value, said);
     }
     change(&sets, NAMES, 0, &[6], "inside a name");
-    change(&sets, NAMES, 0, &[4], "behind the last name");
+    change(&sets, NAMES, 0, &[4], "after the last name");
     change(&sets, NAMES, 0, &[255; 4], "inside a name");
     let twice = sets[payload(&sets, NAMES)][24..29].to_vec();
     change(&sets, NAMES, 29, &twice, "already");
@@ -448,7 +448,7 @@ fn forbidden_shapes_are_refused() {
         (&complete, 20, &[2], "unknown"),
         (&complete, 24, &[0], "sets 0 bits"),
         (&complete, 24, &[4], "sets 4 bits"),
-        (&pruned, 20, &[0], "no names of its own"),
+        (&pruned, 20, &[0], "must not list names"),
         (&pruned, 8, &[74, 0, 0, 0, 0, 0, 0, 0], "not in"),
         (&pruned, 16, &[0], "1 have names"),
     ] {
@@ -460,7 +460,7 @@ fn forbidden_shapes_are_refused() {
     change(&complete, BITS, 15, &[128], "beyond the last");
 }
 
-/// A right tree of wrong filters: only hashing the names again can tell.
+/// A valid tree with wrong filters: only hashing the names again reveals it.
 #[test]
 fn verify_hashes_the_names_of_a_sample_tree_again() {
     let directory = tempfile::tempdir().unwrap();
@@ -481,7 +481,7 @@ fn verify_hashes_the_names_of_a_sample_tree_again() {
     }
 }
 
-/// Sections of one file in the place of those of another, each whole and right by itself.
+/// Sections of one file in place of another's, each valid in itself.
 #[test]
 fn swapped_sections_are_refused() {
     let [(_, complete), (_, pruned)] = golden_trees();
@@ -492,7 +492,7 @@ fn swapped_sections_are_refused() {
     ];
     for (i, file) in files.iter().enumerate() {
         for (j, other) in files.iter().enumerate().filter(|(j, _)| *j != i) {
-            // The header of the one, and all sections of the other.
+            // The header of one, and all sections of the other.
             let mut bytes = [&file[..64], &other[64..]].concat();
             reseal(&mut bytes);
             let kinds = (i.min(j), i.max(j));
@@ -510,7 +510,7 @@ fn swapped_sections_are_refused() {
     let (bits, shape) = (payload(&wider, 2), payload(&files[1], 9));
     let mut bytes = files[1][..shape.end.next_multiple_of(64)].to_vec();
     bytes.extend(&wider[bits.start - 64..]);
-    // Heads say where payloads are.
+    // Heads contain the positions of payloads.
     let at = shape.end.next_multiple_of(64);
     bytes[at + 8..at + 16].copy_from_slice(&(at as u64 + 64).to_le_bytes());
     let end = (at + 64 + bits.len()).next_multiple_of(64);

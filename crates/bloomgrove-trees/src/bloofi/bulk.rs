@@ -1,4 +1,4 @@
-//! A whole tree at once: in bulk, again from its leaves, or wider.
+//! Building a whole tree at once: in bulk, again from its leaves, or with larger filters.
 //!
 //! ```text
 //!   leaves in a good order:   f3 f0 f9 f4 | f7 f1 f8 f2 | f5 f6 f10
@@ -8,12 +8,11 @@
 //!                                             root
 //! ```
 //!
-//! The paper (section 5.1) sorts the filters into a chain of nearest neighbours and
-//! inserts each behind the last one. We pack instead, level by level from the leaves,
-//! and read each value once. How many children the nodes of a level get is computed
-//! beforehand (`widths`). When the root is saturated, levels of nearly full nodes are
-//! left out, and the root has as many children as remain: the no-split rule of
-//! section 3.4, applied before the fact.
+//! The paper (section 5.1) sorts the filters into a chain of nearest neighbors and inserts each
+//! after the last one. We pack instead, level by level from the leaves, and read each value once.
+//! The number of children for the nodes of each level is computed in advance (`widths`). If the root
+//! is saturated, levels of nearly full nodes are omitted, and the root has as many children as
+//! remain: the no-split rule of section 3.4, applied in advance.
 
 use std::collections::hash_map::Entry;
 
@@ -23,23 +22,23 @@ use super::{Bloofi, BloofiOptions, chain};
 use bloomgrove::raw::bits;
 use bloomgrove::{Error, Filter, Params};
 
-/// The order in which the leaves of a bulk-built tree stand, and how they are joined.
+/// The order of the leaves of a bulk-built tree, and how they are combined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum BulkOrder {
-    /// Similar filters together, found by sampling; packed. Time grows with N log N.
+    /// Similar filters together, found by sampling; packed. Takes O(N log N) time.
     #[default]
     Fast,
-    /// As given (when rebuilt: as the leaves stand); packed.
+    /// As given (when rebuilding: the current order of the leaves); packed.
     Given,
-    /// The paper's: from the filter closest to the empty one always to the nearest not
-    /// yet taken, each inserted behind the last. Time grows with N².
+    /// The paper's: starting from the filter closest to the empty one, always to the nearest
+    /// remaining one, each inserted after the last. Takes O(N²) time.
     PaperChain,
 }
 
 impl Bloofi {
-    /// A tree of many filters at once: better packed and faster than inserting them
-    /// one by one.
+    /// Builds a tree of many filters at once: better packed, and faster than inserting them one by
+    /// one.
     ///
     /// ```
     /// use bloomgrove_trees::bloofi::{BulkOrder, Bloofi, BloofiOptions};
@@ -59,7 +58,7 @@ impl Bloofi {
     ///
     /// # Errors
     /// [`Error::Incompatible`] for a filter with other parameters, [`Error::Params`] for
-    /// a slot given twice or a bad order, [`Error::OutOfMemory`].
+    /// a duplicate slot or an invalid order, [`Error::OutOfMemory`].
     pub fn bulk<S: AsRef<[u64]>>(
         params: Params,
         options: BloofiOptions,
@@ -79,12 +78,12 @@ impl Bloofi {
         Ok(tree)
     }
 
-    /// A tree of three levels whose leaves lie as given: the examples of the paper begin
-    /// with one.
+    /// A tree of three levels with its leaves in the given groups: the paper's examples start from
+    /// one.
     ///
     /// # Errors
-    /// As [`bulk`](Self::bulk); [`Error::Params`] for groups that a tree of this order
-    /// cannot have.
+    /// Those of [`bulk`](Self::bulk); [`Error::Params`] for groups that a tree of this order cannot
+    /// have.
     pub fn grouped<S: AsRef<[u64]>>(
         params: Params,
         options: BloofiOptions,
@@ -96,7 +95,7 @@ impl Bloofi {
         for group in groups {
             if !children.contains(&group.len()) || !(2..=2 * options.order).contains(&groups.len())
             {
-                let what = format!("a tree of order {} with such groups", options.order);
+                let what = format!("a tree of order {} cannot have these groups", options.order);
                 return Err(Error::params(what));
             }
             let mut leaves = Vec::new();
@@ -124,11 +123,11 @@ impl Bloofi {
         Ok(parent)
     }
 
-    /// Builds the inner nodes anew over the same leaves: after many updates similar
-    /// filters may no longer stand together.
+    /// Rebuilds the inner nodes over the same leaves: after many updates, similar filters may no
+    /// longer be close together.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`]; the tree is then as it was.
+    /// [`Error::OutOfMemory`]; the tree is then unchanged.
     pub fn rebuild(&mut self, order: BulkOrder) -> Result<(), Error> {
         let leaves = self.leaves_in_order();
         // No tree has more inner nodes than leaves.
@@ -148,12 +147,11 @@ impl Bloofi {
         self.join(leaves, order)
     }
 
-    /// The same sets in filters of another size: the remedy for a saturated root.
-    /// `keys` is asked to fill a new, empty filter for each slot, and the tree is built
-    /// anew over these.
+    /// Replaces the filters by ones of another size: the remedy for a saturated root. `keys` fills a
+    /// new, empty filter for each slot, and the tree is rebuilt from these.
     ///
     /// # Errors
-    /// What `keys` returns, and [`Error::OutOfMemory`]; the tree is then as it was.
+    /// What `keys` returns, and [`Error::OutOfMemory`]; the tree is then unchanged.
     pub fn widen(
         &mut self,
         params: Params,
@@ -173,7 +171,7 @@ impl Bloofi {
         Ok(())
     }
 
-    /// Joins leaves that have no parents into a tree.
+    /// Combines leaves without parents into a tree.
     fn join(&mut self, leaves: Vec<u32>, order: BulkOrder) -> Result<(), Error> {
         self.nodes.reserve(leaves.len())?;
         (self.root, self.height) = (NONE, 0);
@@ -204,7 +202,7 @@ impl Bloofi {
             hashes: self.params.hashes(),
         };
         for count in widths.levels() {
-            // Shares as even as can be.
+            // Shares as even as possible.
             let share = |i: usize| i * level.len() / count;
             level = (0..count)
                 .map(|i| self.parent_of(&level[share(i)..share(i + 1)]))
@@ -228,7 +226,7 @@ impl Bloofi {
         parent
     }
 
-    /// Whether the union of these has every bit.
+    /// Whether the union of these has every bit set.
     fn is_union_full(&mut self, nodes: &[u32]) -> bool {
         let union = self.scratch.as_mut();
         union.fill(0);

@@ -1,11 +1,11 @@
-//! Orders in which similar filters follow each other.
+//! Orders with similar filters next to each other.
 //!
-//! [`nearest`] is the paper's: from each filter to the nearest not yet taken, which
-//! compares every filter with every other. [`near`] looks only at likely ones:
+//! [`nearest`] is the paper's: from each filter to the nearest remaining one, which compares every
+//! filter with every other. [`near`] considers only likely ones:
 //!
 //! ```text
 //!   each set bit is hashed once; its hash falls in one of 16 bands, and each band
-//!   keeps its least:
+//!   keeps its minimum:
 //!
 //!            band 0   band 1   band 2  ...
 //!      f0      17       4        88            f0 and f2 agree in bands 0 and 2,
@@ -13,11 +13,11 @@
 //!      f2      17      33        88
 //! ```
 //!
-//! Two filters agree in a band about as often as one of their bits is common to both
-//! (their Jaccard similarity; this is MinHash with one permutation). From each filter
-//! we look at the few that agree with it in most bands, compare those bit by bit, and
-//! go to the nearest; if none agrees, to its neighbour in the order of band 0. Filters
-//! with a tenth of their bits in common meet in some band four times out of five.
+//! Two filters agree in a band about as often as one of their bits is common to both (their Jaccard
+//! similarity; this is MinHash with one permutation). From each filter, we consider the few that
+//! agree with it in most bands, compare those bit by bit, and continue with the nearest; if none
+//! agrees, with its neighbor in the order of band 0. Filters with a tenth of their bits in common
+//! agree in some band four times out of five.
 
 use super::Metric;
 use super::nodes::{NONE, Nodes};
@@ -25,10 +25,10 @@ use bloomgrove::raw::bits;
 use bloomgrove::raw::hash::mix;
 
 const BANDS: usize = 16;
-/// How far to each side of a filter a band is searched for filters that agree. Bounds
-/// the work where a bit is in every filter.
+/// How far to each side of a filter a band is searched for filters that agree. Bounds the work if a
+/// bit is in every filter.
 const REACH: usize = 16;
-/// How many of those found are compared bit by bit.
+/// How many of these are compared bit by bit.
 const COMPARED: usize = 4;
 
 /// The leaf closest to the empty filter, as an index into `leaves`.
@@ -41,8 +41,8 @@ fn distance(nodes: &Nodes, metric: Metric, a: u32, b: u32) -> f64 {
     metric.distance(nodes.ones(a), nodes.ones(b), nodes.common(a, b))
 }
 
-/// Starts with the leaf closest to the empty filter and always goes to the nearest
-/// one left.
+/// Starts with the leaf closest to the empty filter and always continues with the nearest remaining
+/// one.
 pub(super) fn nearest(nodes: &Nodes, mut left: Vec<u32>, metric: Metric) -> Vec<u32> {
     let mut chain = Vec::with_capacity(left.len());
     let mut next = first(nodes, &left, metric);
@@ -58,7 +58,7 @@ pub(super) fn nearest(nodes: &Nodes, mut left: Vec<u32>, metric: Metric) -> Vec<
     chain
 }
 
-/// As [`nearest`], among those that agree in some band.
+/// Like [`nearest`], among those that agree in some band.
 pub(super) fn near(nodes: &Nodes, leaves: Vec<u32>, metric: Metric) -> Vec<u32> {
     let mut bands = Bands::new(nodes, &leaves);
     let mut chain = Vec::with_capacity(leaves.len());
@@ -83,13 +83,13 @@ pub(super) fn near(nodes: &Nodes, leaves: Vec<u32>, metric: Metric) -> Vec<u32> 
     chain
 }
 
-/// The leaves, sorted once for each band, as lists from which they can be taken.
+/// The leaves, sorted once per band, as lists that they can be removed from.
 struct Bands {
-    /// For each band and leaf: its least hash.
+    /// For each band and leaf: its minimum hash.
     keys: Vec<[u32; BANDS]>,
-    /// For each leaf and band: the leaves before and behind it.
+    /// For each leaf and band: the leaves before and after it.
     sides: Vec<[[u32; 2]; BANDS]>,
-    /// In how many bands a leaf was met in the present step.
+    /// In how many bands a leaf was found in the current step.
     met: Vec<u8>,
     found: Vec<u32>,
 }
@@ -103,7 +103,7 @@ impl Bands {
         let mut sides = vec![[[NONE; 2]; BANDS]; leaves.len()];
         let mut sorted: Vec<u32> = (0..leaves.len() as u32).collect();
         for band in 0..BANDS {
-            // Stable, so that leaves equal in one band stay sorted by the one before.
+            // Stable, so that leaves equal in one band remain sorted by the previous one.
             sorted.sort_by_key(|&i| keys[i as usize][band]);
             for pair in sorted.windows(2) {
                 sides[pair[0] as usize][band][1] = pair[1];
@@ -123,7 +123,7 @@ impl Bands {
         self.found.clear();
         for band in 0..BANDS {
             let key = self.keys[i][band];
-            // A band without a bit says nothing.
+            // A band without a bit has no information.
             if key == u32::MAX {
                 continue;
             }
@@ -153,13 +153,13 @@ impl Bands {
         &self.found
     }
 
-    /// A neighbour of leaf `i` in the order of the first band.
+    /// A neighbor of leaf `i` in the order of the first band.
     fn beside(&self, i: usize) -> Option<u32> {
         let [before, behind] = self.sides[i][0];
         [behind, before].into_iter().find(|&leaf| leaf != NONE)
     }
 
-    /// Takes leaf `i` out of all lists.
+    /// Removes leaf `i` from all lists.
     fn take(&mut self, i: usize) {
         for band in 0..BANDS {
             let [before, behind] = self.sides[i][band];
@@ -173,7 +173,7 @@ impl Bands {
     }
 }
 
-/// The least hash of a set bit in each band.
+/// The minimum hash of a set bit in each band.
 fn least(value: &[u64]) -> [u32; BANDS] {
     let mut least = [u32::MAX; BANDS];
     for bit in bits::ones(value) {

@@ -1,4 +1,4 @@
-//! What holds for every tree, checked in full: the list of section 2.1.
+//! The invariants of every tree, checked in full: the list of section 2.1.
 
 use super::Bloofi;
 use super::nodes::NONE;
@@ -8,10 +8,10 @@ impl Bloofi {
     /// Checks that
     /// * inner nodes have d to 2d children, the root at least 2; more only where
     ///   saturated nodes are not split,
-    /// * an inner node's value is the OR of its children's, and its ones are counted,
-    /// * parents and children know each other, and all leaves are on one level,
-    /// * the slots lead to the leaves, one to each,
-    /// * a node is either in the tree or free, and never both.
+    /// * the value of an inner node is the OR of its children's, and its count of ones is correct,
+    /// * parents and children are linked both ways, and all leaves are on one level,
+    /// * slots and leaves correspond one to one,
+    /// * a node is either in the tree or free, never both.
     ///
     /// # Panics
     /// If any of these does not hold. For tests.
@@ -37,17 +37,17 @@ impl Bloofi {
         }
         assert_eq!(level.len(), self.len(), "as many leaves as slots");
         for &leaf in &level {
-            assert!(self.nodes.children(leaf).is_empty(), "a leaf too high");
+            assert!(self.nodes.children(leaf).is_empty(), "a leaf above the lowest level");
             let slot = self.nodes.slot(leaf);
             assert_eq!(self.leaves.get(&slot), Some(&leaf), "slot {slot}");
             self.assert_ones(leaf);
         }
-        assert_eq!(seen.len(), self.nodes.len(), "a node in neither place");
+        assert_eq!(seen.len(), self.nodes.len(), "a node that is neither in the tree nor free");
         seen.extend_from_slice(self.nodes.free());
         let all = seen.len();
         seen.sort_unstable();
         seen.dedup();
-        assert_eq!(seen.len(), all, "a node in two places");
+        assert_eq!(seen.len(), all, "a node that is in the tree and free");
     }
 
     fn assert_inner(&self, node: u32) {
@@ -71,8 +71,8 @@ impl Bloofi {
         assert_eq!(self.nodes.ones(node), bits::count(self.nodes.value(node)));
     }
 
-    /// How many inner nodes have more than 2d children without being saturated. Only
-    /// removals and lost bits leave such nodes behind.
+    /// How many inner nodes have more than 2d children without being saturated. Only removals, which
+    /// lose bits, leave such nodes behind.
     #[cfg(test)]
     pub(super) fn overfull(&self) -> usize {
         let mut level: Vec<u32> = (self.root != NONE)

@@ -1,8 +1,8 @@
-//! Bloofi trees in `.grove` files: saved whole, loaded whole. FORMAT section 19.
+//! Bloofi trees in `.grove` files, which are saved and loaded as a whole. FORMAT section 19.
 //!
-//! A file has the filters of the leaves, their names, and how many children each inner node has.
-//! The values of inner nodes are computed again when it is loaded: half the bytes, and nothing in the
-//! file can contradict the leaves.
+//! A file contains the filters of the leaves, their names, and the number of children of each inner
+//! node. The values of inner nodes are computed again on loading: this halves the size, and nothing
+//! in the file can contradict the leaves.
 
 use std::io::Write;
 use std::path::Path;
@@ -17,15 +17,15 @@ use bloomgrove::{Error, Filter, Params};
 const HEAD: usize = 16;
 
 impl NamedBloofi {
-    /// Writes the tree to a file, replacing it whole or not at all.
+    /// Writes the tree to a file, which is replaced atomically.
     ///
     /// # Errors
-    /// [`Error::Io`], naming the file. The old file is then as it was.
+    /// [`Error::Io`], naming the file. The old file is then unchanged.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
         self.save_with(path, &Notes::new())
     }
 
-    /// As [`save`](Self::save), with notes for whoever opens it.
+    /// Like [`save`](Self::save), with notes for the reader.
     ///
     /// # Errors
     /// [`Error::Io`], naming the file.
@@ -39,7 +39,7 @@ impl NamedBloofi {
     /// Writes the bytes that [`save`](Self::save) would write to a file.
     ///
     /// # Errors
-    /// [`Error::Io`] when `out` refuses.
+    /// [`Error::Io`] if writing to `out` fails.
     pub fn write_to(&self, out: impl Write) -> Result<(), Error> {
         let mut writer = Writer::stream(out, Content::Bloofi)?;
         self.write_sections(&mut writer, &Notes::new())?;
@@ -55,7 +55,7 @@ impl NamedBloofi {
         writer.words_of(leaves.iter().map(|&leaf| self.tree.nodes.value(leaf)))
     }
 
-    /// The lengths of the names, and then the names.
+    /// The lengths of the names, followed by the names.
     fn name_bytes(&self, leaves: &[u32]) -> Result<Vec<u8>, Error> {
         let names = || {
             let slots = leaves.iter().map(|&leaf| self.tree.nodes.slot(leaf));
@@ -64,7 +64,7 @@ impl NamedBloofi {
         let mut bytes = Vec::new();
         for name in names() {
             let len = u32::try_from(name.len());
-            let len = len.map_err(|_| Error::params("the name of a set has 4 GiB or more"))?;
+            let len = len.map_err(|_| Error::params("the name of a set is 4 GiB or longer"))?;
             bytes.extend(len.to_le_bytes());
         }
         names().for_each(|name| bytes.extend(name));
@@ -74,15 +74,15 @@ impl NamedBloofi {
     /// Reads a tree into memory and checks every byte of it.
     ///
     /// # Errors
-    /// When the file cannot be read, is damaged, or contains something else.
+    /// If the file cannot be read, is damaged, or contains something else.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, Error> {
         Self::of(&Grove::open(path.as_ref(), Content::Bloofi)?)
     }
 
-    /// As [`load`](Self::load), from the bytes of a file.
+    /// Like [`load`](Self::load), from the bytes of a file.
     ///
     /// # Errors
-    /// When they are damaged, or those of something else.
+    /// If they are damaged, or those of something else.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
         Self::of(&Grove::of_bytes(bytes, Content::Bloofi)?)
     }
@@ -91,7 +91,7 @@ impl NamedBloofi {
         Self::read(grove).map_err(|error| grove.locate(error))
     }
 
-    /// As [`load`](Self::load); errors do not name the file.
+    /// Like [`load`](Self::load), but errors do not name the file.
     pub(crate) fn read(grove: &Grove<'_>) -> Result<Self, Error> {
         Notes::of(grove)?;
         let params = grove.params()?;
@@ -109,20 +109,20 @@ impl NamedBloofi {
     }
 }
 
-/// Options, and how many children each inner node has.
+/// Options, and the number of children of each inner node.
 struct Shape {
     options: BloofiOptions,
     leaves: u64,
-    /// Of the nodes of each level, from the root down.
+    /// For the nodes of each level, from the root down.
     levels: Vec<Vec<u32>>,
 }
 
 impl Shape {
     /// # Errors
-    /// A sentence on what is wrong with the bytes.
+    /// A description of what is wrong with the bytes.
     fn from_bytes(bytes: &[u8]) -> Result<Self, String> {
         let Some((head, counts)) = bytes.split_first_chunk::<HEAD>() else {
-            return Err(format!("{} bytes are too few for it", bytes.len()));
+            return Err(format!("{} bytes are too few", bytes.len()));
         };
         let [
             a,
@@ -176,13 +176,13 @@ impl Shape {
                     "a node of a tree of order {order} has {count} children"
                 ));
             }
-            // At most as many numbers as the file has bytes, so the sum fits.
+            // There are at most as many numbers as the file has bytes, so the sum cannot overflow.
             width = level.iter().map(|&count| u64::from(count)).sum();
             levels.push(level);
         }
         if width != leaves || leaves >= NONE.into() {
             return Err(format!(
-                "it has places for {width} leaves, and there are {leaves}"
+                "it has room for {width} leaves, but there are {leaves}"
             ));
         }
         Ok(Self {
@@ -223,7 +223,7 @@ impl Bloofi {
         bytes
     }
 
-    /// The tree of this shape, with the filters of its leaves one behind the other.
+    /// The tree of this shape, with the concatenated filters of its leaves.
     fn assemble(params: Params, shape: &Shape, words: &[u64]) -> Result<Self, Error> {
         let wanted = shape.leaves.checked_mul(params.words() as u64);
         if wanted != Some(words.len() as u64) {
@@ -258,7 +258,7 @@ impl Bloofi {
     }
 }
 
-/// The names of so many leaves.
+/// The names of this many leaves.
 fn names(bytes: &[u8], leaves: u64) -> Result<Vec<Vec<u8>>, String> {
     let cut = || "it ends inside a name".to_owned();
     let lengths = usize::try_from(leaves).ok();
@@ -274,6 +274,6 @@ fn names(bytes: &[u8], leaves: u64) -> Result<Vec<Vec<u8>>, String> {
     }
     match text {
         [] => Ok(names),
-        more => Err(format!("{} bytes are behind the last name", more.len())),
+        more => Err(format!("{} bytes after the last name", more.len())),
     }
 }

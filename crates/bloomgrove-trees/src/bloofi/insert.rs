@@ -1,4 +1,4 @@
-//! Filters and keys come in: Algorithms 2, 3 and 5.
+//! Insertion and updates: Algorithms 2, 3 and 5.
 //!
 //! ```text
 //!   insert X, order 2        A overflows               A is split
@@ -9,21 +9,21 @@
 //!          ^ closest to X
 //! ```
 //!
-//! On the way down every node gets the bits of the new filter, and the way goes on to
-//! the closest child. A split leaves the first half where it is and moves the rest to
-//! a new node beside it; its parent may overflow in turn, up to the root.
+//! On the way down, every node gets the bits of the new filter, and the search continues with the
+//! closest child. A split leaves the first half in place and moves the rest to a new sibling; the
+//! parent may overflow in turn, up to the root.
 
 use super::Bloofi;
 use super::nodes::NONE;
 use bloomgrove::{Error, Filter, Probe};
 
 impl Bloofi {
-    /// Adds a filter beside the most similar one, and returns how many nodes were
-    /// accessed; `None`, and nothing done, if the slot is taken.
+    /// Adds a filter next to the most similar one, and returns how many nodes were accessed; returns
+    /// `None`, without a change, if the slot is in use.
     ///
     /// # Errors
     /// [`Error::Incompatible`] for a filter with other parameters,
-    /// [`Error::OutOfMemory`]. The tree is then as it was.
+    /// [`Error::OutOfMemory`]. The tree is then unchanged.
     pub fn insert<S: AsRef<[u64]>>(
         &mut self,
         slot: u32,
@@ -52,7 +52,7 @@ impl Bloofi {
         Ok(leaf)
     }
 
-    /// Algorithm 2: goes down to the closest leaf, and puts this one beside it.
+    /// Algorithm 2: descends to the closest leaf, and adds this one next to it.
     fn insert_near(&mut self, leaf: u32) -> u64 {
         if self.root == NONE {
             self.root = leaf;
@@ -69,8 +69,8 @@ impl Bloofi {
         accessed + self.insert_beside(leaf, node)
     }
 
-    /// The child closest to the leaf, the first of them if several are, and how many
-    /// bits the two share.
+    /// The child closest to the leaf, the first if there are several, and how many bits the two
+    /// share.
     fn closest_child(&self, node: u32, leaf: u32) -> (u32, u64) {
         let ones = self.nodes.ones(leaf);
         let mut closest = (NONE, 0);
@@ -87,9 +87,8 @@ impl Bloofi {
         closest
     }
 
-    /// Algorithm 3, repeated up the tree: puts `new` behind `node` under the same
-    /// parent, whose value has its bits already, and splits what overflows. Returns the
-    /// nodes accessed by that.
+    /// Algorithm 3, repeated up the tree: adds `new` after `node` to the same parent, whose value
+    /// already has its bits, and splits nodes that overflow. Returns the nodes accessed.
     pub(super) fn insert_beside(&mut self, mut new: u32, mut node: u32) -> u64 {
         let mut accessed = 0;
         loop {
@@ -108,8 +107,8 @@ impl Bloofi {
             if fits || (!self.options.split_full && self.is_full(parent)) {
                 return accessed;
             }
-            // Of 2d + 1 the last d go. There are more when a removal took the last
-            // bit of a node that had grown while it was saturated.
+            // The last d of 2d + 1 are moved. There are more if a removal cleared a bit of a node that
+            // had grown while it was saturated.
             let sibling = self.nodes.add();
             let moved = self.nodes.give(parent, children - children / 2..children);
             self.nodes.adopt(sibling, 0, &moved);
@@ -121,7 +120,7 @@ impl Bloofi {
         }
     }
 
-    /// Puts a leaf behind all others. Room for its parents must have been made.
+    /// Adds a leaf after all others. Memory for its parents must be reserved.
     pub(super) fn insert_last(&mut self, leaf: u32) {
         if self.root == NONE {
             self.root = leaf;
@@ -136,8 +135,8 @@ impl Bloofi {
         self.insert_beside(leaf, last);
     }
 
-    /// Algorithm 5: adds the bits of `filter` to the filter of a slot, where it
-    /// stands. Returns the nodes accessed; `None` for an unknown slot.
+    /// Algorithm 5: adds the bits of `filter` to the filter of a slot, in place. Returns the nodes
+    /// accessed; `None` for an unknown slot.
     ///
     /// # Errors
     /// [`Error::Incompatible`] for a filter with other parameters.
@@ -160,12 +159,12 @@ impl Bloofi {
         Ok(Some(accessed))
     }
 
-    /// Adds one key to the filter of a slot, where it stands: k bits in each node on
-    /// the way up, ending at the first that has them all, since those above have them
-    /// too. Returns the nodes accessed; `None` for an unknown slot.
+    /// Adds one key to the filter of a slot, in place: k bits in each node on the way up, up to the
+    /// first that has them all, because those above have them, too. Returns the nodes accessed;
+    /// `None` for an unknown slot.
     ///
     /// # Panics
-    /// If the probe was made with other parameters.
+    /// If the probe has other parameters.
     pub fn insert_key(&mut self, slot: u32, probe: &Probe) -> Option<u64> {
         let positions = self.positions_of(probe);
         let mut node = *self.leaves.get(&slot)?;

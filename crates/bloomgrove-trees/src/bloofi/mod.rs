@@ -1,17 +1,16 @@
-//! A tree over many Bloom filters: each inner node is the OR of what lies below it.
+//! A tree over many Bloom filters: each inner node is the OR of its descendants.
 //!
 //! ```text
 //!                     11111010                        root
 //!                   /          \
 //!           11110000            00001010              inner: OR of the children
 //!          /   |  |  \            /    \
-//!   10000000  ...  00010000  00001000  00000010       leaves: one filter for each set
+//!   10000000  ...  00010000  00001000  00000010       leaves: one filter per set
 //!      1      2 3      4         5         6          their slots
 //! ```
 //!
-//! A key that is not in a node is in no leaf below it, so a search goes down only
-//! where all k bits are set. Similar filters are kept under one parent, which keeps
-//! the upper nodes as empty as they can be.
+//! A key that is not in a node is in no leaf below it, so a search descends only where all k bits
+//! are set. Similar filters share a parent, which keeps the upper nodes as sparse as possible.
 //!
 //! Source: Crainiceanu (Bloofi), sections 2 and 3. Search is Algorithm 1,
 //! [`Bloofi::insert`] Algorithms 2 and 3, [`Bloofi::remove`] Algorithm 4,
@@ -21,29 +20,28 @@
 //! Cost, N filters of order d: while the root is not saturated, a search checks about
 //! `l log_l N + 1` nodes, l children each (d to 2d), and so does an insertion or a
 //! removal; an update touches `height + 1`. Memory: N leaves and at most N inner nodes.
-//! Every operation returns how many nodes it accessed, as the paper counts: those whose
-//! value or links are read or changed, and again those that a split, a merge or a
-//! redistribution reads.
+//! Every operation returns how many nodes it accessed, counted as in the paper: those whose value or
+//! links are read or changed, plus those that a split, a merge or a redistribution reads.
 //!
 //! Where we differ:
-//! * A search goes level by level instead of branch by branch. It checks the same
-//!   nodes, and the processor fetches a level's words all at once: 1.3 times as fast among
-//!   100,000 sparse filters, and slower among dense ones (docs/bench/index.md).
+//! * A search proceeds level by level instead of branch by branch. It checks the same nodes, and the
+//!   processor fetches a level's words concurrently: 1.3 times as fast among 100,000 sparse filters,
+//!   but slower among dense ones (docs/bench/index.md).
 //!   [`Bloofi::find_matches`] is the search as printed.
-//! * The number of ones of each node is kept. One AND with the new filter then gives
-//!   every metric, and saturation is known without looking.
-//! * A removal carries upwards only the bits that are lost, and stops where none are.
+//! * The number of ones of each node is stored. One AND with the new filter then gives every metric,
+//!   and saturation is known without a scan.
+//! * A removal propagates upwards only the bits that are lost, and stops where none are.
 //! * A lone leaf is the root itself, so an inner node always has two children.
-//! * The default way to build in bulk is not the quadratic one (`bulk`, `chain`).
+//! * The default bulk construction is not the quadratic one (`bulk`, `chain`).
 //!
-//! Not for: many thousand sets. When the root is saturated a search checks a share of
-//! all nodes, however they are arranged.
+//! Not for: many thousands of sets. If the root is saturated, a search checks a constant share of all
+//! nodes, however they are arranged.
 //!
 //! | file | contains |
 //! |---|---|
 //! | `mod.rs` | `Bloofi`, its options, search |
 //! | `insert.rs`, `remove.rs` | insertion, splits, updates; removal, merges |
-//! | `bulk.rs`, `chain.rs`, `widths.rs` | many filters at once: in which order, with how many children to a node |
+//! | `bulk.rs`, `chain.rs`, `widths.rs` | many filters at once: in which order, and with how many children per node |
 //! | `nodes.rs` | values in slabs, links, free nodes |
 //! | `check.rs` | every invariant, for tests |
 //! | `named.rs`, `file.rs` | sets by name; a tree in a `.grove` file |
@@ -71,16 +69,16 @@ use bloomgrove::raw::bits::Words;
 use bloomgrove::{Error, Filter, Params, Probe};
 use nodes::{NONE, Nodes};
 
-/// How far apart two filters are when a place is sought for a new one.
+/// The distance between filters, which decides where a new one is placed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Metric {
-    /// In how many bits they differ.
+    /// The number of bits in which they differ.
     #[default]
     Hamming,
-    /// One less the share of common bits among all.
+    /// 1 minus the share of set bits that they have in common.
     Jaccard,
-    /// One less the cosine of the angle between them.
+    /// 1 minus the cosine of the angle between them.
     Cosine,
 }
 
@@ -96,7 +94,7 @@ impl Metric {
 
     /// The distance of two filters with `a` and `b` ones, `both` of them common.
     fn distance(self, a: u64, b: u64, both: u64) -> f64 {
-        // Two empty filters are alike, whatever the division says.
+        // Two empty filters are equal, whatever the division gives.
         if a + b == 0 {
             return 0.0;
         }
@@ -121,11 +119,11 @@ impl Metric {
 #[must_use]
 #[non_exhaustive]
 pub struct BloofiOptions {
-    /// As [`order`](Self::order()) sets it.
+    /// See [`order`](Self::order()).
     pub order: usize,
-    /// As [`metric`](Self::metric()) sets it.
+    /// See [`metric`](Self::metric()).
     pub metric: Metric,
-    /// As [`split_full`](Self::split_full()) sets it.
+    /// See [`split_full`](Self::split_full()).
     pub split_full: bool,
 }
 
@@ -140,13 +138,13 @@ impl Default for BloofiOptions {
     }
 }
 
-/// More children than this are a list, not a tree.
+/// With more children, it would be a list and not a tree.
 const MAX_ORDER: usize = 1 << 16;
 
 impl BloofiOptions {
-    /// d: inner nodes have d to 2d children. Low orders search and update fastest,
-    /// high orders have fewer inner nodes. At least 2: with 1, chains of only
-    /// children would be allowed, and the height would know no bound.
+    /// d: inner nodes have d to 2d children. Low orders have the fastest searches and updates, high
+    /// orders fewer inner nodes. At least 2: with 1, nodes could have a single child, and the height
+    /// would be unbounded.
     pub fn order(mut self, order: usize) -> Self {
         self.order = order;
         self
@@ -158,9 +156,9 @@ impl BloofiOptions {
         self
     }
 
-    /// Whether a node with every bit set is split when it overflows. Off by default:
-    /// such a node turns no search away, and a level of them is only work. The price is
-    /// paid by insertions, which compare all of the root's children once it is full.
+    /// Whether a node with every bit set is split when it overflows. Off by default: such a node
+    /// rules out no search, so a level of them only adds work. The price is paid by insertions, which
+    /// compare all children of the root once it is saturated.
     pub fn split_full(mut self, split: bool) -> Self {
         self.split_full = split;
         self
@@ -177,8 +175,8 @@ impl BloofiOptions {
     }
 }
 
-/// Filters of equal [`Params`], each with a number of the caller's (its slot), in a
-/// tree that finds those which may hold a key.
+/// Filters of equal [`Params`], each with a number chosen by the caller (its slot), in a tree that
+/// finds those that may contain a key.
 ///
 /// ```
 /// use bloomgrove_trees::bloofi::{Bloofi, BloofiOptions};
@@ -202,11 +200,11 @@ pub struct Bloofi {
     nodes: Nodes,
     /// The leaf of each slot.
     leaves: HashMap<u32, u32>,
-    /// A leaf when there is only one filter; `NONE` when there is none.
+    /// A leaf if there is only one filter; `NONE` if there is none.
     root: u32,
     /// The number of edges from the root to any leaf.
     height: u32,
-    /// Room for one filter, so that a removal cannot run out of memory.
+    /// Memory for one filter, so that a removal cannot run out of memory.
     scratch: Words,
 }
 
@@ -233,17 +231,17 @@ impl Bloofi {
         &self.params
     }
 
-    /// The shape it was made with.
+    /// The options that it was created with.
     pub fn options(&self) -> BloofiOptions {
         self.options
     }
 
-    /// How many filters are in the tree.
+    /// The number of filters in the tree.
     pub fn len(&self) -> usize {
         self.leaves.len()
     }
 
-    /// True when no filter is in the tree.
+    /// Whether the tree has no filters.
     pub fn is_empty(&self) -> bool {
         self.leaves.is_empty()
     }
@@ -260,11 +258,11 @@ impl Bloofi {
 
     /// Memory in use for values and links.
     pub fn bytes(&self) -> u64 {
-        // An entry of the map takes its two numbers and a byte of its own.
+        // An entry of the map takes its two numbers and one more byte.
         self.nodes.bytes() + self.leaves.capacity() as u64 * 9
     }
 
-    /// Is there a filter with this slot?
+    /// Whether there is a filter with this slot.
     pub fn contains_slot(&self, slot: u32) -> bool {
         self.leaves.contains_key(&slot)
     }
@@ -275,7 +273,7 @@ impl Bloofi {
         self.as_filter(leaf)
     }
 
-    /// The union of all filters; none for an empty tree.
+    /// The union of all filters; `None` for an empty tree.
     pub fn root(&self) -> Option<Filter<&[u64]>> {
         self.as_filter(self.root)
     }
@@ -285,8 +283,8 @@ impl Bloofi {
         Filter::from_words(self.params.clone(), words).ok()
     }
 
-    /// Whether every bit of the root is set, so that it turns no search away:
-    /// the time for [`widen`](Self::widen).
+    /// Whether every bit of the root is set, so that it rules out no search: time to
+    /// [`widen`](Self::widen).
     pub fn is_saturated(&self) -> bool {
         self.root != NONE && self.is_full(self.root)
     }
@@ -313,10 +311,10 @@ impl Bloofi {
         level
     }
 
-    /// The slots whose filters may hold the key, in the order of the leaves.
+    /// The slots whose filters may contain the key, in the order of the leaves.
     ///
     /// # Panics
-    /// If the probe was made with other [`Params`]: the answer would mean nothing.
+    /// If the probe has other [`Params`]: the answer would be meaningless.
     pub fn which(&self, probe: &Probe) -> Vec<u32> {
         let mut found = Vec::new();
         self.search(self.positions_of(probe), &mut found);
@@ -326,16 +324,16 @@ impl Bloofi {
     fn positions_of<'p>(&self, probe: &'p Probe) -> &'p [u64] {
         assert!(
             probe.is_of(&self.params),
-            "a probe asked of a tree with other parameters"
+            "the probe has other parameters than the tree"
         );
         probe.positions()
     }
 
-    /// As [`search`](Self::search), branch by branch, as Algorithm 1 is printed. It checks
-    /// the same nodes, and waits for the memory at each of them.
+    /// Like [`search`](Self::search), but branch by branch, as in Algorithm 1. It checks the same nodes,
+    /// and waits for memory at each of them.
     ///
     /// # Panics
-    /// As [`search`](Self::search).
+    /// Those of [`search`](Self::search).
     pub fn find_matches(&self, positions: &[u64], found: &mut Vec<u32>) -> u64 {
         if self.root == NONE {
             return 0;
@@ -359,7 +357,7 @@ impl Bloofi {
     }
 
     /// Appends to `found` the slots of the filters that have all these bits set, and
-    /// returns how many nodes were checked. Allocates only when `found` must grow.
+    /// returns how many nodes were checked. Allocates only if `found` must grow.
     ///
     /// # Panics
     /// If a position is beyond the last word of a filter.
@@ -371,8 +369,8 @@ impl Bloofi {
             return 1;
         }
         let mut checked = 1;
-        // The matching nodes of a level are kept where the answer will be; behind
-        // them come all their children, of which the matching ones take their place.
+        // The matching nodes of a level are stored where the answer will be, followed by all their
+        // children; the matching ones of these then replace them.
         let start = found.len();
         found.push(self.root);
         for _ in 0..self.height {

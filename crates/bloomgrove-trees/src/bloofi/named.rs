@@ -1,11 +1,11 @@
-//! A Bloofi tree whose filters have names: what a file contains, and what the command line changes.
+//! A Bloofi tree of named filters: the contents of a file, and what the command line works on.
 //!
 //! ```text
 //!   "oslo" --slots--> 4 --tree--> its leaf          which sets? --tree--> 4 --names--> "oslo"
 //! ```
 //!
-//! The names are ours; the paper's filters are known by number, as those of [`Bloofi`] are. Slots of
-//! removed sets are used again.
+//! The names are our addition; the paper's filters have numbers, like those of [`Bloofi`]. Slots of
+//! removed sets are reused.
 
 use std::collections::HashMap;
 
@@ -46,19 +46,19 @@ pub struct NamedBloofi {
 }
 
 impl NamedBloofi {
-    /// No sets yet.
+    /// A tree without sets.
     ///
     /// # Errors
-    /// As [`Bloofi::new`].
+    /// Those of [`Bloofi::new`].
     pub fn new(params: Params, options: BloofiOptions) -> Result<Self, Error> {
         Self::of_tree(Bloofi::new(params, options)?, Vec::new())
     }
 
-    /// Many sets at once, as [`Bloofi::bulk`].
+    /// Builds a tree of many sets at once, like [`Bloofi::bulk`].
     ///
     /// # Errors
-    /// [`Error::DuplicateSet`] for a name given twice, [`Error::Incompatible`] for a filter with
-    /// other parameters, [`Error::Params`] for a bad order, [`Error::OutOfMemory`].
+    /// [`Error::DuplicateSet`] for a duplicate name, [`Error::Incompatible`] for a filter with
+    /// other parameters, [`Error::Params`] for an invalid order, [`Error::OutOfMemory`].
     pub fn bulk<S: AsRef<[u64]>>(
         params: Params,
         options: BloofiOptions,
@@ -74,7 +74,7 @@ impl NamedBloofi {
         Self::of_tree(tree, names)
     }
 
-    /// A tree whose slots are 0 and so on, and the names of them.
+    /// A tree with slots from 0 on, and their names.
     pub(super) fn of_tree(tree: Bloofi, names: Vec<Vec<u8>>) -> Result<Self, Error> {
         let mut slots = HashMap::with_capacity(names.len());
         for (name, slot) in names.iter().zip(0..) {
@@ -125,7 +125,7 @@ impl NamedBloofi {
     /// leaves, and returns how many nodes were checked.
     ///
     /// # Panics
-    /// If the probe was made with other [`Params`].
+    /// If the probe has other [`Params`].
     pub fn search<'t>(&'t self, probe: &Probe, found: &mut Vec<&'t [u8]>) -> u64 {
         let mut slots = Vec::new();
         let checked = self.tree.search(self.tree.positions_of(probe), &mut slots);
@@ -133,7 +133,7 @@ impl NamedBloofi {
         checked
     }
 
-    /// Adds a set; returns how many nodes were accessed, as all changes do.
+    /// Adds a set; like all changes, returns how many nodes were accessed.
     ///
     /// # Errors
     /// [`Error::DuplicateSet`], [`Error::Incompatible`], [`Error::OutOfMemory`]; nothing has
@@ -157,7 +157,7 @@ impl NamedBloofi {
     fn add<S: AsRef<[u64]>>(&mut self, filter: &Filter<S>) -> Result<(u32, u64), Error> {
         let slot = self.free.last().copied();
         let slot = slot.unwrap_or(self.names.len() as u32);
-        // A free slot is never taken, so there is a number.
+        // Free slots are reused first, so there is a number.
         let accessed = self.tree.insert(slot, filter)?.unwrap_or(0);
         if self.free.pop().is_none() {
             self.names.push(Vec::new());
@@ -165,7 +165,7 @@ impl NamedBloofi {
         Ok((slot, accessed))
     }
 
-    /// Gives a set another filter, at the place where that belongs: an insertion and a removal.
+    /// Replaces the filter of a set, and moves it to where that belongs: an insertion and a removal.
     ///
     /// # Errors
     /// [`Error::UnknownSet`], [`Error::Incompatible`], [`Error::OutOfMemory`]; nothing has changed
@@ -183,7 +183,7 @@ impl NamedBloofi {
         Ok(inserted + removed)
     }
 
-    /// Adds the bits of a filter to those of a set, where it stands (Algorithm 5).
+    /// Adds the bits of a filter to those of a set, in place (Algorithm 5).
     ///
     /// # Errors
     /// [`Error::UnknownSet`], [`Error::Incompatible`].
@@ -197,7 +197,7 @@ impl NamedBloofi {
         accessed.ok_or_else(|| unknown(name))
     }
 
-    /// Gives a set another name.
+    /// Renames a set.
     ///
     /// # Errors
     /// [`Error::UnknownSet`], [`Error::DuplicateSet`].
@@ -227,18 +227,18 @@ impl NamedBloofi {
         self.tree.remove(slot).unwrap_or(0)
     }
 
-    /// As [`Bloofi::rebuild`].
+    /// Like [`Bloofi::rebuild`].
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`]; the tree is then as it was.
+    /// [`Error::OutOfMemory`]; the tree is then unchanged.
     pub fn rebuild(&mut self, order: BulkOrder) -> Result<(), Error> {
         self.tree.rebuild(order)
     }
 
-    /// As [`Bloofi::widen`]: `keys` fills an empty filter for each set.
+    /// Like [`Bloofi::widen`]: `keys` fills an empty filter for each set.
     ///
     /// # Errors
-    /// What `keys` returns, and [`Error::OutOfMemory`]; the tree is then as it was.
+    /// What `keys` returns, and [`Error::OutOfMemory`]; the tree is then unchanged.
     pub fn widen(
         &mut self,
         params: Params,
@@ -249,7 +249,7 @@ impl NamedBloofi {
             .widen(params, |slot, filter| keys(&names[slot as usize], filter))
     }
 
-    /// As [`Bloofi::draw`], with the names of the sets.
+    /// Like [`Bloofi::draw`], with the names of the sets.
     pub fn draw(&self) -> Drawing<'_> {
         let name = |slot: u32| String::from_utf8_lossy(&self.names[slot as usize]).into_owned();
         self.tree.draw().names(name)

@@ -1,16 +1,16 @@
-//! Where the nodes live: their values in a few large slabs, their links in one array.
+//! Storage of the nodes: their values in a few large slabs, their links in one array.
 //!
 //! ```text
 //!   slab 0   [node 0]
 //!   slab 1   [node 1][node 2]
-//!   slab 2   [node 3][node 4][node 5][node 6]        slab s holds 2^s values
+//!   slab 2   [node 3][node 4][node 5][node 6]        slab s has 2^s values
 //! ```
 //!
-//! Each slab is one piece of zeroed memory, on huge pages when large. The tree grows
-//! by a slab as large as all before it, of which untouched pages cost nothing: no
-//! value ever moves, and growing never needs the old and the new memory at once.
+//! Each slab is one allocation of zeroed memory, on huge pages if large. The tree grows by a slab as
+//! large as all before it, whose untouched pages cost nothing: values never move, and growing never
+//! needs the old and the new memory at the same time.
 //!
-//! Nodes are numbers. A node given back is used again before the slabs grow.
+//! Nodes are numbers. Freed nodes are reused before the slabs grow.
 
 use bloomgrove::Error;
 use bloomgrove::raw::bits::{self, LINE_WORDS, Words};
@@ -18,9 +18,9 @@ use bloomgrove::raw::bits::{self, LINE_WORDS, Words};
 /// No node: the parent of the root, the slot of an inner node.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// How many of a key's words are fetched ahead. A node that does not match mostly
-/// fails within its first bits. Of 0, 1, 2, 4 and 7, four was fastest at 10,000 and
-/// 100,000 filters: about half the time of fetching none, or all.
+/// How many of a key's words are prefetched. A node that does not match mostly fails within its
+/// first bits. Of 0, 1, 2, 4 and 7, four was fastest with 10,000 and 100,000 filters: about half the
+/// time of prefetching none, or all.
 const AHEAD: usize = 4;
 
 pub(super) struct Nodes {
@@ -41,11 +41,11 @@ struct Links {
 }
 
 impl Nodes {
-    /// No nodes yet; values of so many words.
+    /// No nodes yet; values have this many words.
     pub(super) fn new(words: usize) -> Self {
-        // Small values lie within a line. Larger ones take an odd number of lines: a
-        // search looks at the same place of many nodes, and with a stride of 4 KiB, say,
-        // all of them would fall on the same few lines of the cache.
+        // Small values do not cross a cache line. Larger ones take an odd number of lines: a search
+        // reads the same position of many nodes, and with a stride of, say, 4 KiB, all of them would
+        // map to the same few cache lines.
         let stride = if words < LINE_WORDS {
             words.next_power_of_two()
         } else {
@@ -65,7 +65,7 @@ impl Nodes {
         self.links.len() - self.free.len()
     }
 
-    /// The numbers given back, for `check`.
+    /// The freed numbers, for `check`.
     pub(super) fn free(&self) -> &[u32] {
         &self.free
     }
@@ -79,7 +79,7 @@ impl Nodes {
             .saturating_add(links as u64)
     }
 
-    /// Makes room for so many more nodes, so that `add` cannot fail.
+    /// Reserves memory for this many more nodes, so that `add` cannot fail.
     pub(super) fn reserve(&mut self, more: usize) -> Result<(), Error> {
         let fresh = more.saturating_sub(self.free.len());
         let wanted = self.links.len().saturating_add(fresh);
@@ -99,7 +99,7 @@ impl Nodes {
         Ok(())
     }
 
-    /// A node without bits, parent, children or slot, for which there must be room.
+    /// Adds a node without bits, parent, children or slot; memory for it must be reserved.
     pub(super) fn add(&mut self) -> u32 {
         let links = Links {
             parent: NONE,
@@ -120,13 +120,13 @@ impl Nodes {
         }
     }
 
-    /// Gives a node back.
+    /// Frees a node.
     pub(super) fn release(&mut self, node: u32) {
         self.links[node as usize].children = Vec::new();
         self.free.push(node);
     }
 
-    /// The slab of a node, and where in it the node's value begins.
+    /// The slab of a node, and where the node's value begins in it.
     #[inline(always)]
     fn place(&self, node: u32) -> (usize, usize) {
         let slab = (node + 1).ilog2();
@@ -145,9 +145,9 @@ impl Nodes {
         &mut self.slabs[slab].as_mut()[start..start + self.words]
     }
 
-    /// The value of one node, to change, and that of another, to read.
+    /// The value of one node, mutable, and that of another.
     fn pair(&mut self, node: u32, other: u32) -> (&mut [u64], &[u64]) {
-        const DISTINCT: &str = "two nodes have two places";
+        const DISTINCT: &str = "the nodes are distinct";
         let ((a, from_a), (b, from_b)) = (self.place(node), self.place(other));
         let (in_a, in_b) = (from_a..from_a + self.words, from_b..from_b + self.words);
         if a == b {
@@ -167,7 +167,7 @@ impl Nodes {
         positions.iter().all(|&position| bits::get(value, position))
     }
 
-    /// Has the words fetched that `holds` will look at first.
+    /// Prefetches the words that `holds` will read first.
     #[inline(always)]
     pub(super) fn prefetch(&self, node: u32, positions: &[u64]) {
         let value = self.value(node);
@@ -197,7 +197,7 @@ impl Nodes {
         self.links[node as usize].ones = bits::count(self.value(node));
     }
 
-    /// Adds the bits of another node, of which the two have `common` already.
+    /// Adds the bits of another node; `common` of them are set already.
     pub(super) fn add_node(&mut self, node: u32, other: u32, common: u64) {
         let (value, bits) = self.pair(node, other);
         bits::or_assign(value, bits);
@@ -207,7 +207,7 @@ impl Nodes {
     /// Sets single bits; false if all of them were set already.
     pub(super) fn set_bits(&mut self, node: u32, positions: &[u64]) -> bool {
         let value = self.value_mut(node);
-        // A key may fall twice on one bit, which counts once.
+        // Two positions of a key may be the same bit, which counts once.
         let fresh = positions
             .iter()
             .filter(|&&position| bits::set(value, position));
@@ -222,7 +222,7 @@ impl Nodes {
         self.links[node as usize].ones -= bits::count(lost);
     }
 
-    /// Computes the value anew as the OR of the children.
+    /// Recomputes the value as the OR of the children.
     pub(super) fn gather(&mut self, node: u32) {
         self.value_mut(node).fill(0);
         for i in 0..self.children(node).len() {
@@ -245,7 +245,7 @@ impl Nodes {
         self.links[node as usize].parent
     }
 
-    /// Makes a node the root: nothing above it.
+    /// Makes a node the root, without a parent.
     pub(super) fn orphan(&mut self, node: u32) {
         self.links[node as usize].parent = NONE;
     }
@@ -254,14 +254,14 @@ impl Nodes {
         &self.links[node as usize].children
     }
 
-    /// Where among its parent's children a node stands.
+    /// The position of a node among its parent's children.
     pub(super) fn rank(&self, parent: u32, child: u32) -> usize {
         let rank = self.children(parent).iter().position(|&c| c == child);
         rank.expect("a node is among the children of its parent")
     }
 
-    /// Puts nodes among the children of `parent`, the first of them at `rank`. Values
-    /// stay as they are.
+    /// Inserts nodes into the children of `parent`, the first of them at `rank`. Values do not
+    /// change.
     pub(super) fn adopt(&mut self, parent: u32, rank: usize, nodes: &[u32]) {
         for &node in nodes {
             self.links[node as usize].parent = parent;
@@ -270,7 +270,7 @@ impl Nodes {
         children.splice(rank..rank, nodes.iter().copied());
     }
 
-    /// Takes a range of the children away from `parent`.
+    /// Removes a range of the children from `parent`.
     pub(super) fn give(&mut self, parent: u32, ranks: std::ops::Range<usize>) -> Vec<u32> {
         self.links[parent as usize].children.drain(ranks).collect()
     }

@@ -1,4 +1,4 @@
-//! Filters go: Algorithm 4.
+//! Removal: Algorithm 4.
 //!
 //! ```text
 //!   too few children, order 2:
@@ -9,23 +9,21 @@
 //!   1  2 3  4   6      1  2  3 4   6       1   2    6       1  2  6
 //! ```
 //!
-//! A node left with fewer than d children takes some from a neighbour that can spare
-//! them, or else gives its own to that neighbour and is removed in turn. A root left
-//! with one child gives way to it.
+//! A node with fewer than d children left receives some from a neighbor with more than d, or else
+//! gives its own to that neighbor and is removed in turn. A root with a single child is replaced by
+//! it.
 //!
-//! Where we differ: the paper computes every value up to the root anew. Only bits of
-//! the removed filter can be lost, and a node loses those that none of its children
-//! has. So the lost bits are carried upwards, fewer at each node; where none are left,
-//! nothing changes any more. Without saturated nodes this reads the same nodes; with
-//! them it spares reading hundreds of children.
+//! Where we differ: the paper recomputes every value up to the root. Only bits of the removed filter
+//! can be lost, and a node loses those that none of its children has. So the lost bits are passed
+//! upwards, fewer at each node; where none are left, nothing changes any more. Without saturated
+//! nodes, this reads the same nodes; with them, it avoids reading hundreds of children.
 
 use super::Bloofi;
 use super::nodes::NONE;
 use bloomgrove::raw::bits;
 
 impl Bloofi {
-    /// Takes a filter out, and returns how many nodes were accessed; `None` for an
-    /// unknown slot.
+    /// Removes a filter, and returns how many nodes were accessed; `None` for an unknown slot.
     pub fn remove(&mut self, slot: u32) -> Option<u64> {
         let leaf = self.leaves.remove(&slot)?;
         self.scratch
@@ -72,7 +70,7 @@ impl Bloofi {
         2
     }
 
-    /// The neighbours of a node that is not the root, the left one first.
+    /// The neighbors of a node that is not the root, the left one first.
     fn neighbours(&self, node: u32) -> impl Iterator<Item = u32> {
         let siblings = self.nodes.children(self.nodes.parent(node));
         let rank = self.nodes.rank(self.nodes.parent(node), node);
@@ -80,24 +78,24 @@ impl Bloofi {
         left.into_iter().chain(siblings.get(rank + 1).copied())
     }
 
-    /// A neighbour with more than d children.
+    /// A neighbor with more than d children.
     fn generous_neighbour(&self, node: u32) -> Option<u32> {
         self.neighbours(node)
             .find(|&sibling| self.nodes.children(sibling).len() > self.options.order)
     }
 
-    /// Whether `sibling` stands left of `node` under their parent.
+    /// Whether `sibling` is to the left of `node`.
     fn is_left(&self, sibling: u32, node: u32) -> bool {
         let parent = self.nodes.parent(node);
         self.nodes.rank(parent, sibling) < self.nodes.rank(parent, node)
     }
 
-    /// Evens out the children of the two, keeping the order of the leaves. Returns the
-    /// nodes accessed.
+    /// Distributes the children of the two evenly, in the order of the leaves. Returns the nodes
+    /// accessed.
     fn redistribute(&mut self, node: u32, sibling: u32) -> u64 {
         let own = self.nodes.children(node).len();
         let theirs = self.nodes.children(sibling).len();
-        // A saturated neighbour may have hundreds; nobody takes more than 2d.
+        // A saturated neighbor may have hundreds; a node receives at most 2d.
         let taken = ((theirs - own) / 2).min(2 * self.options.order - own);
         if self.is_left(sibling, node) {
             let moved = self.nodes.give(sibling, theirs - taken..theirs);
@@ -108,11 +106,11 @@ impl Bloofi {
         }
         self.nodes.gather(node);
         self.nodes.gather(sibling);
-        // Every child of the two; they themselves count with the children above.
+        // Every child of the two; they themselves count as children of their parent.
         (own + theirs) as u64
     }
 
-    /// Gives all children of a node to a neighbour. Returns the nodes accessed.
+    /// Moves all children of a node to a neighbor. Returns the nodes accessed.
     fn merge(&mut self, node: u32) -> u64 {
         let Some(sibling) = self.neighbours(node).next() else {
             return 0; // an inner node other than the root has a sibling
@@ -146,7 +144,7 @@ impl Bloofi {
             self.nodes.clear_words(node, lost);
             node = self.nodes.parent(node);
         }
-        // A node counts with the children of the one above it; the root has none.
+        // A node counts as a child of the one above it; the root has no parent.
         accessed + 1
     }
 }

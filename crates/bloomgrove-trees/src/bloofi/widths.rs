@@ -4,28 +4,28 @@
 //!   1000 leaves --3--> 334 --3--> 112 --4--> 28 --3--> 10 --3--> 4 --> root
 //! ```
 //!
-//! A search for a key that is in one set checks, at each level, all children of the
-//! matching nodes above. Those are the one that has the key, and each of the other
-//! c - 1 with probability p, the chance that all k bits are set in the union of as many
-//! filters as the node has below it. So a level of n nodes costs
+//! A search for a key that is in one set checks, at each level, all children of the matching nodes
+//! above. These are the one that has the key, and each of the other c - 1 with probability p, the
+//! probability that all k bits are set in the union of all filters below the node. So a level of n
+//! nodes costs
 //!
 //! ```text
 //!   (1 + (c - 1) p) n / c       c nodes in the level above, n / c children each
 //! ```
 //!
-//! and the whole is a sum over levels in which each term depends on two neighbouring
-//! counts alone. The least sum is found from the root down, each count considered once.
+//! and the total is a sum over levels in which each term depends only on two adjacent counts. The
+//! minimum is found from the root down, considering each count once.
 //!
-//! Three children are best while nothing matches by chance (l / ln l is least there),
-//! more where a level of nearly full nodes can be left out. Filters count as equally
-//! full and independent; similar ones only match less often.
+//! Three children are best as long as nothing matches by chance (l / ln l has its minimum there),
+//! more if a level of nearly full nodes can be omitted. Filters are assumed to be equally full and
+//! independent; similar ones only match less often.
 
 use std::collections::HashMap;
 
 pub(super) struct Widths {
     /// d: parents have d to 2d children.
     pub(super) order: usize,
-    /// Whether the root may have any number.
+    /// Whether the root may have any number of children.
     pub(super) long_root: bool,
     /// How many leaves there are.
     pub(super) leaves: usize,
@@ -35,8 +35,8 @@ pub(super) struct Widths {
     pub(super) hashes: u32,
 }
 
-/// The least cost of a level and all above it, and the number of nodes in the level
-/// above that leads to it; none if that is the root.
+/// The minimum cost of a level and all above it, and the number of nodes in the level above that
+/// gives it; `None` if that is the root.
 #[derive(Clone, Copy)]
 struct Best {
     cost: f64,
@@ -71,7 +71,7 @@ impl Widths {
             best = Some(under_root);
         }
         for children in self.order..=2 * self.order {
-            // Each parent gets at least d, or there are fewer parents.
+            // Each parent has at least d children, or there are fewer parents.
             let above = count.div_ceil(children).min(count / self.order);
             if above < 2 {
                 break;
@@ -85,7 +85,7 @@ impl Widths {
                 });
             }
         }
-        // More than 2d nodes always make two parents, so there is a best.
+        // More than 2d nodes have at least two parents, so there is a minimum.
         let best = best.unwrap_or(under_root);
         known.insert(count, best);
         best
@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn a_saturated_tree_has_no_level_that_prunes_nothing() {
         let levels = widths(100_000, 2, true).levels();
-        // Nodes over more than some 300 of these filters match nearly everything.
+        // Nodes above more than about 300 of these filters match nearly everything.
         assert!(levels.last().is_some_and(|&top| top > 300));
     }
 }

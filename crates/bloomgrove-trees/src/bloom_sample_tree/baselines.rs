@@ -3,19 +3,19 @@
 //! ```text
 //!   dictionary attack    every name --contains?--> members
 //!
-//!   HashInvert           set bits --turn h1..hk round--> candidates --contains?--> members
-//!                        unset bits --turn h1..hk round--> not members; the rest are
+//!   HashInvert           set bits --invert h1..hk--> candidates --contains?--> members
+//!                        unset bits --invert h1..hk--> not members; the rest are
 //! ```
 //!
-//! Source: Sengupta et al. (sampling), section 4. Cost: the dictionary attack asks M names, always.
-//! [`HashInvert`] lists about M/m names for each bit and each function, and asks each once.
+//! Source: Sengupta et al. (sampling), section 4. Cost: the dictionary attack always tests M
+//! names. [`HashInvert`] lists about M/m names per bit and function, and tests each once.
 //!
-//! Where we differ: nothing is stored to sample. What remembers the names already asked
-//! when reconstructing is a bitmap of the namespace, M/8 bytes; the paper names none.
+//! Where we differ: sampling stores nothing. Reconstruction records the names already tested in a
+//! bitmap of the namespace, M/8 bytes; the paper does not say how.
 //!
-//! Bad at: the dictionary attack is exact and uniform, and slow. [`HashInvert::sample`] is
-//! *not uniform*: a member is drawn more often when it is alone on its bits than when it
-//! shares them, and the paper promises nothing else.
+//! Bad at: the dictionary attack is exact and uniform, but slow. [`HashInvert::sample`] is *not
+//! uniform*: a member is drawn more often if it shares its bits with no other, and the paper does not
+//! claim otherwise.
 
 use std::ops::Range;
 
@@ -28,8 +28,8 @@ use bloomgrove::raw::hash::Inverse;
 use bloomgrove::{Affine, Family};
 use bloomgrove::{Error, Filter};
 
-/// A member drawn uniformly, by asking for every name: the paper's DictionaryAttack with a
-/// reservoir of one. None when no name is accepted.
+/// A member drawn uniformly, by testing every name: the paper's DictionaryAttack with a reservoir
+/// of one. `None` if no name is accepted.
 ///
 /// ```
 /// use bloomgrove_trees::bloom_sample_tree::{Operations, dictionary_sample};
@@ -54,8 +54,8 @@ pub fn dictionary_sample<S: AsRef<[u64]>>(
     reservoir.kept
 }
 
-/// Calls `each` on every name that the query accepts, in their order: every member, and
-/// every false positive.
+/// Calls `each` for every name that the query accepts, in order: every member, and every false
+/// positive.
 pub fn dictionary_attack<S: AsRef<[u64]>>(
     query: &Filter<S>,
     names: impl IntoIterator<Item = u64>,
@@ -65,7 +65,7 @@ pub fn dictionary_attack<S: AsRef<[u64]>>(
     members(query, names, work, each);
 }
 
-/// Keeps one of what it is offered, each with the same chance.
+/// Keeps one of the names offered, each with the same probability.
 #[derive(Default)]
 pub(super) struct Reservoir {
     pub(super) kept: Option<u64>,
@@ -81,18 +81,18 @@ impl Reservoir {
     }
 }
 
-/// Which bits [`HashInvert::reconstruct`] turns round.
+/// Which bits [`HashInvert::reconstruct`] inverts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bits {
-    /// The set ones, to candidates that are then asked: for sparse filters.
+    /// The set ones, to candidates that are then tested: for sparse filters.
     Set,
-    /// The unset ones, to names that are certainly absent; all others are members, and
-    /// none is asked. For dense filters.
+    /// The unset ones, to names that are certainly absent; all others are members, and none is
+    /// tested. For dense filters.
     Unset,
 }
 
-/// Members from the bits themselves, where the hash functions can be turned round: the
-/// paper's HashInvert.
+/// Finds members from the bits themselves, if the hash functions can be inverted: the paper's
+/// HashInvert.
 ///
 /// ```
 /// use bloomgrove_trees::bloom_sample_tree::{Bits, HashInvert, Operations};
@@ -108,7 +108,7 @@ pub enum Bits {
 /// let mut work = Operations::default();
 /// invert.reconstruct(Bits::Set, &mut work, |name| found.push(name))?;
 /// assert!([17, 23, 42].iter().all(|name| found.contains(name)));
-/// assert!(work.memberships < 2000); // the dictionary attack asks 100,000 names
+/// assert!(work.memberships < 2000); // the dictionary attack tests 100,000 names
 /// # Ok::<(), bloomgrove::Error>(())
 /// ```
 #[derive(Debug)]
@@ -121,15 +121,15 @@ pub struct HashInvert<'a, S> {
 }
 
 impl<'a, S: AsRef<[u64]>> HashInvert<'a, S> {
-    /// Prepares to turn round the functions of `query`, for names of a range.
+    /// Prepares to invert the functions of `query`, for names of a range.
     ///
     /// # Errors
-    /// [`Error::Closed`] when the functions of `query` are not affine: no others can be
-    /// turned round. [`Error::Namespace`] when the range is empty.
+    /// [`Error::Closed`] if the functions of `query` are not affine: no others can be inverted.
+    /// [`Error::Namespace`] if the range is empty.
     pub fn new(query: &'a Filter<S>, names: Range<u64>) -> Result<Self, Error> {
         let Family::Affine(functions) = query.params().family() else {
             let family = query.params().family();
-            let what = format!("HashInvert inverts affine functions, and this filter has {family}");
+            let what = format!("HashInvert requires affine functions, but this filter has {family}");
             return Err(Error::Closed { what });
         };
         if names.is_empty() {
@@ -147,12 +147,12 @@ impl<'a, S: AsRef<[u64]>> HashInvert<'a, S> {
         })
     }
 
-    /// A random set bit, all names that any function puts on it, and of those that the
-    /// query accepts, one at random. *Not uniform*: a member that shares its bits is drawn
-    /// less often than one that has them to itself.
+    /// Draws a random set bit, lists all names that any function maps to it, and draws one of those
+    /// that the query accepts. *Not uniform*: a member that shares its bits with others is drawn less
+    /// often than one that does not.
     ///
-    /// None when no bit is set, or no name of the range is a member on the bit drawn, as
-    /// can be when members lie outside the range.
+    /// `None` if no bit is set, or no name of the range is a member on the bit drawn, which is
+    /// possible if members are outside the range.
     pub fn sample(&self, random: &mut impl Rng, work: &mut Operations) -> Option<u64> {
         if self.ones == 0 {
             return None;
@@ -160,8 +160,8 @@ impl<'a, S: AsRef<[u64]>> HashInvert<'a, S> {
         let position = nth_one(self.query.words(), random.random_range(0..self.ones))?;
         let mut reservoir = Reservoir::default();
         for (i, inverse) in (0..).zip(&self.inverses) {
-            // The union of the candidates: who is on this bit by an earlier function too
-            // has been offered.
+            // The union of the candidates: a name that an earlier function also maps to this bit
+            // has already been offered.
             let fresh = inverse
                 .names(position, self.names.clone())
                 .filter(|&name| !(0..i).any(|j| self.position(j, name) == position));
@@ -172,11 +172,11 @@ impl<'a, S: AsRef<[u64]>> HashInvert<'a, S> {
         reservoir.kept
     }
 
-    /// Calls `each` once on every name of the range that the query accepts: in no order
-    /// from [`Bits::Set`], rising from [`Bits::Unset`].
+    /// Calls `each` once for every name of the range that the query accepts: in no particular order
+    /// with [`Bits::Set`], in ascending order with [`Bits::Unset`].
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`] when there is no room for one bit for each name.
+    /// [`Error::OutOfMemory`] if there is no memory for one bit per name.
     pub fn reconstruct(
         &self,
         from: Bits,
@@ -208,7 +208,7 @@ impl<'a, S: AsRef<[u64]>> HashInvert<'a, S> {
         Ok(())
     }
 
-    /// The names that any function puts on `position`.
+    /// The names that any function maps to `position`.
     fn on(&self, position: u64) -> impl Iterator<Item = u64> {
         self.inverses
             .iter()
@@ -307,7 +307,7 @@ mod tests {
 
     #[test]
     fn a_name_twice_on_a_bit_is_one_candidate() {
-        // On bit 4 by both functions are all even x that end in 4; 2 and 6 by one.
+        // Both functions map all even x that end in 4 to bit 4; one maps 2 and 6.
         let functions = Affine::new(&[(1, 0), (5, 4)], 10).unwrap();
         let params = Params::builder(10, 2).family(Family::Affine(functions));
         let mut filter = Filter::new(params.build().unwrap()).unwrap();

@@ -1,13 +1,13 @@
-//! Building: every name is hashed once, into its leaf; the rest is ORs.
+//! Building: every name is hashed once, into its leaf; the other nodes are ORs.
 //!
 //! ```text
-//!   slots   0 | 1 2 | 3 4 5 6        level after level, so that a level's filters are one
+//!   slots   0 | 1 2 | 3 4 5 6        level by level, so that a level's filters are one
 //!          root        leaves        slice of words, and their parents' the slice before
 //! ```
 //!
-//! Leaves share no words, so all processors fill them at once; then, level by level and
-//! again all at once, each parent becomes the OR of its halves. The paper (section 5.2)
-//! inserts every name at every level instead, which hashes it depth + 1 times.
+//! Leaves share no words, so all processors fill them in parallel; then, level by level and again in
+//! parallel, each parent becomes the OR of its halves. The paper (section 5.2) inserts every name at
+//! every level instead, which hashes it depth + 1 times.
 
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -21,12 +21,12 @@ use bloomgrove::raw::bits;
 use bloomgrove::raw::hash::each_position;
 use bloomgrove::{Error, MAX_HASHES, Params};
 
-/// Words that are worth a thread.
+/// The fewest words that justify a thread.
 const WORDS_PER_THREAD: usize = 1 << 14;
-/// Pieces that each thread's work is cut into, so that all end at about the same time.
+/// Pieces per thread, so that all threads finish at about the same time.
 const PIECES_PER_THREAD: usize = 16;
 
-/// The nodes of a tree, level after level, before their filters are filled.
+/// The nodes of a tree, level by level, before their filters are filled.
 pub(super) struct Frame {
     nodes: Nodes,
     /// Where each level begins.
@@ -38,13 +38,13 @@ pub(super) fn complete(params: &Params, span: &Span) -> Result<Nodes, Error> {
     Ok(Frame::complete(params, span)?.hashed(params, span))
 }
 
-/// The tree of these names, which rise and lie in the span.
+/// The tree of these names, which are in ascending order and within the span.
 pub(super) fn pruned(params: &Params, span: &Span, names: &[u64]) -> Result<Nodes, Error> {
     Ok(Frame::pruned(params, span, names)?.hashed(params, span))
 }
 
 impl Frame {
-    /// Of the complete tree.
+    /// The nodes of the complete tree.
     pub(super) fn complete(params: &Params, span: &Span) -> Result<Self, Error> {
         let too_large = || Error::OutOfMemory { bytes: u64::MAX };
         let leaves = usize::try_from(span.leaves()).map_err(|_| too_large())?;
@@ -62,7 +62,7 @@ impl Frame {
         Ok(Self { nodes, starts })
     }
 
-    /// Of the tree of these names, which rise and lie in the span.
+    /// The nodes of the tree of these names, which are in ascending order and within the span.
     pub(super) fn pruned(params: &Params, span: &Span, names: &[u64]) -> Result<Self, Error> {
         let (mut numbers, mut runs) = (Vec::new(), Vec::new());
         let mut rest = names;
@@ -87,7 +87,7 @@ impl Frame {
         let count = levels.iter().map(Vec::len).sum();
         let mut nodes = Nodes::with_room(params, count)?;
         let mut starts = Vec::new();
-        // Going through a level in order, the halves come in order too.
+        // In a level in order, the halves are in order, too.
         let mut next = 1;
         for pair in levels.windows(2) {
             starts.push(nodes.len());
@@ -127,7 +127,7 @@ impl Frame {
         (&mut words[leaves * width..], &mut list[leaves..])
     }
 
-    /// Hashes every name into its leaf, and joins the leaves.
+    /// Hashes every name into its leaf, and combines the leaves.
     fn hashed(mut self, params: &Params, span: &Span) -> Nodes {
         let width = params.words();
         let (words, list) = self.leaves_mut();
@@ -149,7 +149,7 @@ impl Frame {
         self.joined()
     }
 
-    /// Makes every node above the leaves, which are filled, the OR of its halves.
+    /// Makes every node above the filled leaves the OR of its halves.
     pub(super) fn joined(mut self) -> Nodes {
         let width = self.nodes.width();
         let mut end = self.leaves();
@@ -187,8 +187,8 @@ impl Node {
     }
 }
 
-/// Inserts names into a filter. Returns the fewest distinct bits that one of them sets:
-/// below k for a name of whose positions two are the same.
+/// Inserts names into a filter. Returns the fewest distinct bits that one of them sets: below k for
+/// a name with two equal positions.
 pub(super) fn insert_all(
     params: &Params,
     words: &mut [u64],
@@ -213,7 +213,7 @@ pub(super) fn insert_all(
     least as u32
 }
 
-/// A level cut into pieces, for as many threads as it is worth.
+/// A level divided into pieces, for as many threads as it justifies.
 struct Pieces {
     threads: usize,
     /// Nodes in a piece.
@@ -230,7 +230,7 @@ impl Pieces {
         }
     }
 
-    /// Does `work` on every piece; each thread takes the next when it is done with one.
+    /// Runs `work` for every piece; each thread continues with the next one when it is done.
     fn each<T>(&self, pieces: impl Iterator<Item = T> + Send, work: impl Fn(T) + Sync) {
         let pieces = Mutex::new(pieces);
         let next = || pieces.lock().unwrap_or_else(PoisonError::into_inner).next();
@@ -241,7 +241,7 @@ impl Pieces {
         };
         thread::scope(|scope| {
             for _ in 1..self.threads {
-                // Where the system gives no more threads, those there are do it all.
+                // If the system creates no more threads, the existing ones do all the work.
                 let _ = thread::Builder::new().spawn_scoped(scope, run);
             }
             run();

@@ -1,14 +1,14 @@
-//! How often BSTSample draws which member, without drawing.
+//! The probability that BSTSample draws each member, without drawing.
 //!
 //! ```text
-//!             o               the way down from a node is drawn anew each time, but
-//!         .7 / \ .3           its chances depend on the query alone, and so does
-//!           o   o             whether there is anything below a node at all
-//!       .5 / \   \ 1
-//!         a   -   b           a .7 (nothing beside it: back to a), b .3
+//!             o               the path down from a node is drawn each time, but its
+//!        0.7 / \ 0.3          probabilities depend only on the query, and so does
+//!           o   o             whether there is a member below a node at all
+//!      0.5 / \   \ 1
+//!         a   -   b           a 0.7 (no member in its sibling: back to a), b 0.3
 //! ```
 //!
-//! Not in the paper, which draws 130 n samples and tests them. Cost: as reconstruction.
+//! Not in the paper, which draws 130 n samples and tests them. Cost: that of a reconstruction.
 
 use super::BloomSampleTree;
 use super::descend::{Place, ROOT, Search};
@@ -18,12 +18,11 @@ use crate::bloom_sample_tree::Operations;
 use bloomgrove::{Error, Filter};
 
 impl BloomSampleTree {
-    /// Every member that [`sample`](Self::sample) can draw, rising, each with the
-    /// probability that it does. They sum to 1, unless there are none.
+    /// Every member that [`sample`](Self::sample) can draw, in ascending order, with its
+    /// probability. The probabilities sum to 1, unless there are none.
     ///
     /// # Errors
-    /// [`Error::Incompatible`] when the query has other [`Params`](bloomgrove::Params) than the
-    /// tree.
+    /// [`Error::Incompatible`] if the query has other [`Params`](bloomgrove::Params) than the tree.
     pub fn chances<S: AsRef<[u64]>>(
         &self,
         query: &Filter<S>,
@@ -39,7 +38,7 @@ impl BloomSampleTree {
 }
 
 impl<S: AsRef<[u64]>> Search<'_, S> {
-    /// Appends the members below `at` with the chances of a search that is there.
+    /// Appends the members below `at` with the probabilities of a search that has reached it.
     fn chances(&mut self, at: Place, all: &mut Vec<(u64, f64)>) {
         let start = all.len();
         let Below::Halves(halves) = self.tree.nodes.get(at.slot).below else {
@@ -59,7 +58,7 @@ impl<S: AsRef<[u64]>> Search<'_, S> {
             (all.len(), weight)
         };
         let ((middle, l), (end, r)) = (go(left), go(right));
-        // Where one side has nothing, the search ends up on the other.
+        // If one side has no members, the search ends up on the other.
         if start < middle && middle < end {
             let first = l / (l + r);
             let (left, right) = all[start..].split_at_mut(middle - start);
@@ -111,11 +110,11 @@ mod tests {
             for (name, chance) in chances {
                 let count = f64::from(drawn.remove(&name).unwrap_or(0));
                 let mean = chance * f64::from(DRAWS);
-                // Five standard deviations, and one draw of a name that hardly has any.
+                // Five standard deviations, plus one draw for a name with a tiny probability.
                 let bound = 5.0 * (mean * (1.0 - chance)).sqrt() + 1.0;
                 assert!((count - mean).abs() <= bound, "{name}: {count} for {mean}");
             }
-            assert!(drawn.is_empty(), "no chance, and drawn: {drawn:?}");
+            assert!(drawn.is_empty(), "drawn with probability 0: {drawn:?}");
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! What one intersection and one membership query cost on this machine.
+//! The cost of an intersection and of a membership query on this machine.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -9,29 +9,29 @@ use bloomgrove::raw::bits::{self, Words};
 use bloomgrove::raw::hash::{GOLDEN, remix};
 use bloomgrove::{Error, Filter, Params};
 
-/// Rounds of which the least counts: what disturbs a round only makes it longer.
+/// The number of rounds; the shortest counts, because noise only makes a round longer.
 const ROUNDS: u64 = 9;
-/// How long a round tries each operation.
+/// How long a round measures each operation.
 const ROUND: Duration = Duration::from_millis(1);
-/// Names asked at a time, about as many as a leaf has.
+/// Names tested at a time, about as many as a leaf has.
 const NAMES: u64 = 1024;
-/// Bytes of the filters intersected in turn, as far as they are smaller: the nodes of a
-/// tree are not in the nearest cache either.
+/// The total size of the filters that are intersected in turn, unless a single one is larger: the
+/// nodes of a tree are not in the nearest cache either.
 const NODES_BYTES: usize = 4 << 20;
 
-/// The costs between which section 5.4 weighs, in nanoseconds;
-/// [`leaf_size`](bloomgrove::raw::tune::leaf_size) makes a leaf of them.
+/// The costs that section 5.4 balances, in nanoseconds;
+/// [`leaf_size`](bloomgrove::raw::tune::leaf_size) computes the size of a leaf from them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Costs {
-    /// Of one intersection of two filters, counted but not stored.
+    /// Of an intersection of two filters, counted but not stored.
     pub intersection: f64,
-    /// Of one membership query, in a filter of which half the bits are set.
+    /// Of a membership query, in a filter with half of its bits set.
     pub membership: f64,
 }
 
 impl Costs {
-    /// Measures both, in turn, for some 20 milliseconds; longer for filters so large that
-    /// one intersection takes a millisecond.
+    /// Measures both, in turn, for about 20 milliseconds; longer if one intersection takes a
+    /// millisecond.
     ///
     /// ```
     /// use bloomgrove::{Params, raw::tune};
@@ -46,7 +46,7 @@ impl Costs {
     /// ```
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`] when there is no room for two such filters.
+    /// [`Error::OutOfMemory`] if there is no memory for two such filters.
     pub fn measure(params: &Params) -> Result<Self, Error> {
         let width = params.words();
         let count = (NODES_BYTES / 8 / width).max(1);
@@ -83,7 +83,7 @@ impl Costs {
     }
 }
 
-/// Nanoseconds of one call of `work`: the mean over a round.
+/// Nanoseconds per call of `work`: the mean over a round.
 fn mean_time(mut work: impl FnMut()) -> f64 {
     let start = Instant::now();
     let mut calls = 0;

@@ -1,4 +1,4 @@
-//! Going down: one member (Algorithm 1, BSTSample), or all of them (section 6).
+//! Searching the tree: one member (Algorithm 1, BSTSample), or all of them (section 6).
 
 use std::num::NonZeroUsize;
 
@@ -28,15 +28,14 @@ pub(super) const ROOT: Place = Place {
 };
 
 impl BloomSampleTree {
-    /// One member drawn by Algorithm 1, BSTSample. *Not uniform*: members of nodes that are
-    /// estimated too low are drawn seldom, or never.
+    /// One member drawn by Algorithm 1, BSTSample. *Not uniform*: members of nodes whose estimate is
+    /// too low are drawn rarely, or never.
     ///
-    /// None when no leaf that the search reached holds a member: the query may still have
-    /// members if the threshold is [`Threshold::Estimate`], and has none otherwise.
+    /// `None` if no leaf that the search reached contains a member: the query may still have members
+    /// if the threshold is [`Threshold::Estimate`], and has none otherwise.
     ///
     /// # Errors
-    /// [`Error::Incompatible`] when the query has other [`Params`](bloomgrove::Params) than the
-    /// tree.
+    /// [`Error::Incompatible`] if the query has other [`Params`](bloomgrove::Params) than the tree.
     pub fn sample<S: AsRef<[u64]>>(
         &self,
         query: &Filter<S>,
@@ -48,12 +47,11 @@ impl BloomSampleTree {
         Ok(search.and_then(|mut search| search.draw(ROOT, random)))
     }
 
-    /// Calls `each` on every member that the search finds, rising (section 6): all of them,
-    /// unless the threshold is [`Threshold::Estimate`].
+    /// Calls `each` for every member that the search finds, in ascending order (section 6): all of
+    /// them, unless the threshold is [`Threshold::Estimate`].
     ///
     /// # Errors
-    /// [`Error::Incompatible`] when the query has other [`Params`](bloomgrove::Params) than the
-    /// tree.
+    /// [`Error::Incompatible`] if the query has other [`Params`](bloomgrove::Params) than the tree.
     pub fn reconstruct<S: AsRef<[u64]>>(
         &self,
         query: &Filter<S>,
@@ -67,7 +65,7 @@ impl BloomSampleTree {
         Ok(())
     }
 
-    /// A search, unless the tree has no node.
+    /// A search, unless the tree has no nodes.
     pub(super) fn search<'a, S: AsRef<[u64]>>(
         &'a self,
         query: &'a Filter<S>,
@@ -88,7 +86,7 @@ impl BloomSampleTree {
     }
 }
 
-/// One query on its way through the tree.
+/// A query of the tree.
 pub(super) struct Search<'a, S> {
     pub(super) tree: &'a BloomSampleTree,
     query: &'a Filter<S>,
@@ -116,7 +114,7 @@ impl<S: AsRef<[u64]>> Search<'_, S> {
                 }
             }
         };
-        // Nothing there: what looked like common names were only common bits.
+        // No member there: what looked like common names were only common bits.
         match self.draw(first, random) {
             None => self.draw(second?, random),
             found => found,

@@ -1,27 +1,28 @@
-//! How many names a node and the query have in common, and when that counts as none.
+//! The estimated number of names that a node and the query have in common, and when it counts as
+//! zero.
 //!
 //! Source: Sengupta et al. (sampling), sections 5.3 and 5.6.
 
 use super::nodes::Node;
 use bloomgrove::Params;
 
-/// When a child's intersection with the query counts as empty (section 5.6). Without a
-/// common bit it always does.
+/// When a child's intersection with the query counts as empty (section 5.6). Without a common bit,
+/// it always does.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Threshold {
-    /// When the estimated number of common names is below this, or not above 0: the
-    /// paper's thresholding. It loses members whose node is estimated too low. A child
-    /// for which there is no estimate, because it and the query fill every bit, is kept.
+    /// If the estimated number of common names is below this, or not above 0: the paper's
+    /// thresholding. It loses members of nodes whose estimate is too low. A child without an
+    /// estimate, because it and the query together set every bit, is kept.
     Estimate(f64),
-    /// Only when no bit is common ("even a single set bit", section 5.6). Loses nothing.
+    /// Only if no bit is common ("even a single set bit", section 5.6). Loses no members.
     NoCommonBit,
-    /// When fewer bits are common than any one name of the child sets. The most that a
-    /// number of common bits allows without losing anything.
+    /// If fewer bits are common than any single name of the child sets. The strictest threshold on
+    /// common bits that loses no members.
     Safe,
 }
 
-/// A child that is kept by another rule than its estimate weighs at least this many names:
-/// with less, its members would hardly ever be drawn, and with nothing, never first.
+/// A child that is kept regardless of its estimate weighs at least this many names: with less, its
+/// members would hardly ever be drawn, and with zero, never first.
 const LEAST_WEIGHT: f64 = 0.5;
 
 /// The estimated number of items that two filters of `params` share, from their numbers of
@@ -34,10 +35,9 @@ const LEAST_WEIGHT: f64 = 0.5;
 ///                 k ln(1 - 1/m)
 /// ```
 ///
-/// It is below 0 when fewer bits are common than chance would have it, and infinite or not
-/// a number when no bit is 0 in both: then the bits say nothing. Multiplied out, it is the
-/// number of items of the one plus that of the other less that of their union, each judged
-/// by its fill, as in [`Filter::estimated_common_items`](bloomgrove::Filter::estimated_common_items).
+/// It is below 0 if fewer bits are common than expected by chance, and infinite or not a number if
+/// no bit is 0 in both: then the bits have no information. Expanded, it is the number of items of
+/// the one plus that of the other minus that of their union, each estimated from its fill, as in [`Filter::estimated_common_items`](bloomgrove::Filter::estimated_common_items).
 ///
 /// ```
 /// use bloomgrove::raw::bits;
@@ -57,11 +57,11 @@ pub fn estimate_common(params: &Params, ones_a: u64, ones_b: u64, ones_both: u64
     let (m, k) = (params.bits() as f64, f64::from(params.hashes()));
     let (t1, t2, t) = (ones_a as f64, ones_b as f64, ones_both as f64);
     let share = (t * m - t1 * t2) / (m - t1 - t2 + t) / m;
-    // ln(m - m share) - ln(m), without the loss of digits.
+    // ln(m - m share) - ln(m), without loss of precision.
     (-share).ln_1p() / (k * (-1.0 / m).ln_1p())
 }
 
-/// What decides between the children of a node.
+/// The weights of the children of a node.
 pub(super) struct Judge<'a> {
     params: &'a Params,
     threshold: Threshold,
@@ -84,11 +84,11 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// How much a child weighs that has `common` bits with the query; none when it counts
-    /// as empty.
+    /// The weight of a child that has `common` bits in common with the query; `None` if it counts as
+    /// empty.
     ///
-    /// A child without an estimate weighs its share of the query's items, as if they were
-    /// spread evenly over the names; none weighs more than all the items.
+    /// A child without an estimate weighs its share of the query's items, as if they were spread
+    /// evenly over the names; none weighs more than all items.
     pub(super) fn weight(&self, child: &Node, common: u64) -> Option<f64> {
         if common == 0 {
             return None;

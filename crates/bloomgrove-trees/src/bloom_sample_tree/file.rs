@@ -1,8 +1,8 @@
-//! BloomSampleTrees in `.grove` files: saved whole, loaded whole. FORMAT section 20.
+//! BloomSampleTrees in `.grove` files, which are saved and loaded as a whole. FORMAT section 20.
 //!
-//! A file has the filters of the leaves, and of a pruned tree the names in it. Which nodes there are
-//! follows from these, and the nodes above the leaves are computed again when it is loaded: no name is
-//! hashed for that, which is what takes the time when a tree is built.
+//! A file contains the filters of the leaves, and the names of a pruned tree. These determine the
+//! nodes, and those above the leaves are computed again on loading: this hashes no names, which is
+//! most of the time of building a tree.
 
 use std::io::Write;
 use std::path::Path;
@@ -16,11 +16,11 @@ use bloomgrove::{Error, Filter};
 
 /// Bytes of SHAPE before those of the leaves.
 const HEAD: usize = 24;
-/// Names that are hashed before their filter is looked at.
+/// Names that are hashed before their filter is checked.
 const PIECE: usize = 4096;
 
 impl BloomSampleTree {
-    /// Writes the tree to a file, replacing it whole or not at all.
+    /// Writes the tree to a file, which is replaced atomically.
     ///
     /// ```
     /// use bloomgrove_trees::bloom_sample_tree::BloomSampleTree;
@@ -38,7 +38,7 @@ impl BloomSampleTree {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Io`], naming the file. The old file is then as it was.
+    /// [`Error::Io`], naming the file. The old file is then unchanged.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
         let mut writer = Writer::create(path.as_ref(), Content::BloomSampleTree)?;
         self.write_sections(&mut writer)?;
@@ -49,7 +49,7 @@ impl BloomSampleTree {
     /// Writes the bytes that [`save`](Self::save) would write to a file.
     ///
     /// # Errors
-    /// [`Error::Io`] when `out` refuses.
+    /// [`Error::Io`] if writing to `out` fails.
     pub fn write_to(&self, out: impl Write) -> Result<(), Error> {
         let mut writer = Writer::stream(out, Content::BloomSampleTree)?;
         self.write_sections(&mut writer)?;
@@ -76,15 +76,15 @@ impl BloomSampleTree {
     /// Reads a tree into memory and checks every byte of it.
     ///
     /// # Errors
-    /// When the file cannot be read, is damaged, or contains something else.
+    /// If the file cannot be read, is damaged, or contains something else.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, Error> {
         Self::of(&Grove::open(path.as_ref(), Content::BloomSampleTree)?)
     }
 
-    /// As [`load`](Self::load), from the bytes of a file.
+    /// Like [`load`](Self::load), from the bytes of a file.
     ///
     /// # Errors
-    /// When they are damaged, or those of something else.
+    /// If they are damaged, or those of something else.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
         Self::of(&Grove::of_bytes(bytes, Content::BloomSampleTree)?)
     }
@@ -93,7 +93,7 @@ impl BloomSampleTree {
         Self::read(grove).map_err(|error| grove.locate(error))
     }
 
-    /// As [`load`](Self::load); errors do not name the file.
+    /// Like [`load`](Self::load), but errors do not name the file.
     pub(crate) fn read(grove: &Grove<'_>) -> Result<Self, Error> {
         let corrupt = |kind: Kind, what: String| -> Error {
             Error::corrupt(kind.name(), grove.offset(kind), what)
@@ -106,14 +106,14 @@ impl BloomSampleTree {
             true => names_of(grove.small(Kind::Names)?, &span)
                 .map_err(|what| corrupt(Kind::Names, what))?,
             false if grove.offset(Kind::Names) > 0 => {
-                let what = "a complete tree has no names of its own";
+                let what = "a complete tree must not list names";
                 return Err(corrupt(Kind::Names, what.into()));
             }
             false => Vec::new(),
         };
-        // Before there are nodes for them.
+        // Before their nodes are allocated.
         if !pruned && span.leaves() != least.len() as u64 {
-            let what = format!("{} leaves, and {} expected", least.len(), span.leaves());
+            let what = format!("{} leaves, but {} expected", least.len(), span.leaves());
             return Err(corrupt(Kind::Shape, what));
         }
         let words = grove.load_words()?;
@@ -134,7 +134,7 @@ impl BloomSampleTree {
         };
         if frame.leaf_count() != least.len() {
             let what = format!(
-                "{} leaves, and {} have names",
+                "{} leaves, but {} have names",
                 least.len(),
                 frame.leaf_count()
             );
@@ -160,7 +160,8 @@ impl BloomSampleTree {
         })
     }
 
-    /// That every leaf has the filter of its names: the part of `verify` that no checksum tells.
+    /// Checks that every leaf has the filter of its names: the part of `verify` that checksums do not
+    /// cover.
     pub(crate) fn check_filters(&self) -> Result<(), Error> {
         let mut words = Words::zeroed(self.params.words())?;
         for (number, slot) in (0..).zip(self.leaves()) {
@@ -171,7 +172,7 @@ impl BloomSampleTree {
             };
             words.as_mut().fill(0);
             let mut least = u32::MAX;
-            // In a pruned tree, a leaf lists its names, and this is not its range.
+            // In a pruned tree, a leaf lists its names, and they are not its range.
             let mut names = node
                 .leaf_names(self.span.range(self.span.depth, number))
                 .peekable();
@@ -179,7 +180,7 @@ impl BloomSampleTree {
                 let some = names.by_ref().take(PIECE);
                 least = least.min(insert_all(&self.params, words.as_mut(), some));
                 let is_more = |(one, all): (&u64, &u64)| one & !all != 0;
-                // At once: the namespace of a damaged file may have no end.
+                // Fail at once: the namespace of a damaged file may be enormous.
                 if words.as_ref().iter().zip(wanted).any(is_more) {
                     return Err(corrupt());
                 }
@@ -192,26 +193,26 @@ impl BloomSampleTree {
     }
 }
 
-/// The namespace, whether the tree is pruned, and a byte for each leaf.
+/// The namespace, whether the tree is pruned, and a byte per leaf.
 ///
 /// # Errors
-/// A sentence on what is wrong with the bytes.
+/// A description of what is wrong with the bytes.
 fn shape_of(bytes: &[u8]) -> Result<(Span, bool, &[u8]), String> {
     let Some((head, leaves)) = bytes.split_first_chunk::<HEAD>() else {
-        return Err(format!("{} bytes are too few for it", bytes.len()));
+        return Err(format!("{} bytes are too few", bytes.len()));
     };
     let (numbers, _) = head.as_chunks::<8>();
     let [start, end, last] = [0, 1, 2].map(|at| u64::from_le_bytes(numbers[at]));
     let pruned = match last >> 32 {
         0 => false,
         1 => true,
-        other => return Err(format!("it is pruned in way {other}, which is unknown")),
+        other => return Err(format!("its pruning, {other}, is unknown")),
     };
     let span = Span::new(start..end, last as u32).map_err(|error| error.to_string())?;
     Ok((span, pruned, leaves))
 }
 
-/// Rising names of the span.
+/// Names of the span, in ascending order.
 fn names_of(bytes: &[u8], span: &Span) -> Result<Vec<u64>, String> {
     let (numbers, []) = bytes.as_chunks::<8>() else {
         return Err("it ends inside a name".into());
@@ -221,7 +222,7 @@ fn names_of(bytes: &[u8], span: &Span) -> Result<Vec<u64>, String> {
         .map(|name| u64::from_le_bytes(*name))
         .collect();
     if !names.is_sorted_by(|a, b| a < b) {
-        return Err("its names do not rise".into());
+        return Err("its names are not in ascending order".into());
     }
     for name in names.first().into_iter().chain(names.last()) {
         span.check(*name).map_err(|error| error.to_string())?;

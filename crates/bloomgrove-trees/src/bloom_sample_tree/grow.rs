@@ -1,4 +1,4 @@
-//! A name that has come into use: into the nodes on its way, made where there are none.
+//! Adding a name: it is inserted into the nodes on its path, which are created if necessary.
 
 use std::num::NonZeroUsize;
 
@@ -8,8 +8,8 @@ use bloomgrove::Error;
 use bloomgrove::raw::bits;
 
 impl BloomSampleTree {
-    /// Adds a name to a pruned tree (section 5.2). True if it was new; a complete tree has
-    /// every name already. Either all of it is done or, on an error, nothing.
+    /// Adds a name to a pruned tree (section 5.2). Returns true if it was new; a complete tree already
+    /// has every name. On an error, nothing changes.
     ///
     /// ```
     /// use bloomgrove_trees::bloom_sample_tree::BloomSampleTree;
@@ -17,7 +17,7 @@ impl BloomSampleTree {
     ///
     /// let params = Params::for_items(1000, 0.01)?;
     /// let mut tree = BloomSampleTree::pruned(&params, 0..1 << 40, 10, [7, 8])?;
-    /// assert_eq!(tree.nodes(), 11); // one on each level
+    /// assert_eq!(tree.nodes(), 11); // one per level
     /// assert!(tree.insert(1 << 39)?);
     /// assert!(!tree.insert(1 << 39)?);
     /// assert_eq!(tree.nodes(), 21); // the other half of the root, and down to a leaf
@@ -25,7 +25,7 @@ impl BloomSampleTree {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Namespace`] when the name is not in the range, [`Error::OutOfMemory`].
+    /// [`Error::Namespace`] if the name is not in the range, [`Error::OutOfMemory`].
     pub fn insert(&mut self, name: u64) -> Result<bool, Error> {
         self.span.check(name)?;
         if !self.pruned {
@@ -76,7 +76,7 @@ impl BloomSampleTree {
         path.get(level as usize).copied()
     }
 
-    /// The slots from the root towards a leaf, as far as there are nodes.
+    /// The slots from the root towards a leaf, as far as nodes exist.
     fn path(&self, leaf: u64) -> Vec<usize> {
         let mut path = Vec::with_capacity(self.span.depth as usize + 1);
         let mut next = (self.nodes.len() > 0).then_some(0);
@@ -90,8 +90,8 @@ impl BloomSampleTree {
         path
     }
 
-    /// Makes the node that comes after `path` on the way to `leaf`, with an empty filter;
-    /// `name` will be its only one if it is a leaf.
+    /// Creates the node after `path` on the way to `leaf`, with an empty filter; if it is a leaf,
+    /// `name` will be its only name.
     fn extend(&mut self, path: &[usize], leaf: u64, name: u64) -> usize {
         let below = match path.len() == self.span.depth as usize {
             true => Below::Names(vec![name]),

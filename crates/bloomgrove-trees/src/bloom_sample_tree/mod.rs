@@ -1,57 +1,56 @@
-//! The sampling paper's tree: a namespace halved level by level, with the filter of each part.
+//! The sampling paper's tree: a namespace halved level by level, with a filter for each part.
 //!
 //! ```text
 //!  level 0                  0..16                    every filter has the query's Params
 //!                         /       \
 //!  level 1            0..8         8..16             parent = OR of its halves
 //!                    /    \        /    \
-//!  level 2        0..4   4..8   8..12  12..16        leaf: its names are asked one by one
+//!  level 2        0..4   4..8   8..12  12..16        leaf: its names are tested one by one
 //!
 //!  query {4, 6}:  0..8 has bits in common with it, perhaps 8..16 by chance;
-//!                 4..8 has; ask 4, 5, 6 and 7
+//!                 4..8 has; test 4, 5, 6 and 7
 //! ```
 //!
-//! A name in the query and in a node sets its bits in both. So the search for members goes
-//! down only where the AND of query and node does not look empty, and asks names only in
-//! the leaves it reaches. The tree is built once for a namespace and [`Params`], and serves
-//! every filter with those `Params`.
+//! A name in the query and in a node sets its bits in both. So the search for members descends only
+//! where the AND of query and node does not look empty, and tests names only in the leaves that it
+//! reaches. The tree is built once for a namespace and [`Params`], and serves every filter with
+//! those `Params`.
 //!
 //! Source: Sengupta et al. (sampling), section 5 (definition 5.1, Algorithm 1) and section 6. The
 //! complete tree is its BloomSampleTree, the pruned one its Pruned-BloomSampleTree.
 //!
 //! Cost, M names, depth d, filters of m bits: building hashes each name once. Memory is
-//! (2^(d+1) - 1) m bits, for pruned trees only as many nodes as have names, and 8 bytes for
-//! each name. A sample takes two intersections for each level and M / 2^d membership
-//! queries, and again as many for each way that ends in a leaf without members.
+//! (2^(d+1) - 1) m bits; a pruned tree has only nodes with names, plus 8 bytes per name. A sample
+//! takes two intersections per level and M / 2^d membership queries, and as many again for each path
+//! that ends in a leaf without members.
 //!
 //! Where we differ:
 //! * Names are inserted into leaves only; the other nodes are ORs (`build`).
-//! * Algorithm 1, as printed, turns to the other child even when that was found empty.
-//!   Section 5.3 prunes such a child, and so do we.
-//! * The estimator has no value when query and child fill every bit; the paper does not
-//!   say what happens then. Such a child is kept, and weighs its share of the query's
-//!   items. No child weighs more than all the items.
-//! * A child without one common bit is empty under every [`Threshold`], and there is one
-//!   that loses nothing, [`Threshold::Safe`].
-//! * The leaf of a pruned tree lists its occupied names, and no others are asked.
-//! * Memory is counted for every node of the definition; the paper's Tables 2 and 3 come to
-//!   half of that.
+//! * Algorithm 1, as printed, tries the other child even if that was found to be empty. Section 5.3
+//!   prunes such a child, and so do we.
+//! * The estimator has no value if query and child together set every bit; the paper does not say
+//!   what happens then. Such a child is kept, and weighs its share of the query's items. No child
+//!   weighs more than all items.
+//! * A child without a common bit is empty under every [`Threshold`], and there is a threshold that
+//!   loses no members, [`Threshold::Safe`].
+//! * A leaf of a pruned tree lists its occupied names, and no others are tested.
+//! * Memory is counted for every node of the definition; the paper's Tables 2 and 3 have half of
+//!   that.
 //!
 //! Bad at:
-//! * Uniformity. *The samples are not uniform*, whatever Proposition 5.2 says: deep in the
-//!   tree the estimates are mostly noise, and some members are drawn far more often than
-//!   others. With the paper's thresholding many are never drawn, and reconstruction loses
-//!   them.
-//! * Pruning. Unless query and nodes are very sparse they have a few bits in common
-//!   everywhere, and a threshold that loses nothing prunes nothing.
+//! * Uniformity. *The samples are not uniform*, despite Proposition 5.2: deep in the tree, the
+//!   estimates are mostly noise, and some members are drawn far more often than others. With the
+//!   paper's thresholding, many are never drawn, and reconstruction loses them.
+//! * Pruning. Unless query and nodes are very sparse, they have a few bits in common everywhere, and
+//!   a threshold that loses nothing prunes nothing.
 //!
 //! `docs/papers/sampling.md` has the figures for both, and for methods without these faults.
 //!
 //! | file | contains |
 //! |---|---|
-//! | `mod.rs` and its neighbours | `build.rs`, `nodes.rs`, names added later `grow.rs`, BSTSample and reconstruction `descend.rs`, the estimator and thresholds `estimate.rs`, leaf size `costs.rs`, exact chances of its samples `chances.rs`, in a `.grove` file `file.rs` |
+//! | `mod.rs` and its siblings | `build.rs`, `nodes.rs`, names added later `grow.rs`, BSTSample and reconstruction `descend.rs`, the estimator and thresholds `estimate.rs`, leaf size `costs.rs`, exact chances of its samples `chances.rs`, in a `.grove` file `file.rs` |
 //! | `baselines.rs` | dictionary attack, HashInvert |
-//! | `operations.rs` | what they cost, in the paper's units |
+//! | `operations.rs` | their costs, in the paper's units |
 
 mod baselines;
 mod build;
@@ -74,10 +73,10 @@ use std::ops::Range;
 use bloomgrove::{Error, Filter, Params};
 use nodes::{Below, Nodes};
 
-/// The sampling paper's BloomSampleTree: finds the names that a filter holds.
+/// The sampling paper's BloomSampleTree: finds the names that a filter contains.
 ///
 /// Its samples are *not uniform*, and with the paper's thresholding
-/// ([`Threshold::Estimate`]) many members are never found: it is here to be compared with.
+/// ([`Threshold::Estimate`]) many members are never found: it is provided for comparison.
 ///
 /// ```
 /// use bloomgrove_trees::bloom_sample_tree::{Operations, BloomSampleTree, Threshold};
@@ -114,7 +113,7 @@ impl BloomSampleTree {
     /// root, 2^(depth + 1) - 1 filters. Built on all processors.
     ///
     /// # Errors
-    /// [`Error::Namespace`] when the range has fewer names than the tree would have leaves,
+    /// [`Error::Namespace`] if the range has fewer names than the tree would have leaves,
     /// [`Error::OutOfMemory`].
     pub fn complete(params: &Params, names: Range<u64>, depth: u32) -> Result<Self, Error> {
         let span = Span::new(names, depth)?;
@@ -127,12 +126,12 @@ impl BloomSampleTree {
     }
 
     /// The pruned tree of section 5.2: only nodes with an occupied name exist, and only
-    /// occupied names are sought in leaves. [`insert`](Self::insert) adds more. Names may
-    /// come in any order, and more than once.
+    /// occupied names are tested in leaves. [`insert`](Self::insert) adds more. Names may be in any
+    /// order, and may repeat.
     ///
     /// # Errors
-    /// [`Error::Namespace`] when the range has fewer names than a complete tree would have
-    /// leaves, or a name is not in it; [`Error::OutOfMemory`].
+    /// [`Error::Namespace`] if the range has fewer names than a complete tree would have leaves, or a
+    /// name is not in it; [`Error::OutOfMemory`].
     pub fn pruned(
         params: &Params,
         names: Range<u64>,
@@ -154,7 +153,7 @@ impl BloomSampleTree {
         })
     }
 
-    /// The parameters of every node, and of every filter that can be asked about.
+    /// The parameters of every node, and of every filter that can be queried.
     pub fn params(&self) -> &Params {
         &self.params
     }
@@ -164,7 +163,7 @@ impl BloomSampleTree {
         self.span.range(0, 0)
     }
 
-    /// How many names are in the tree: all of the namespace, or those that are occupied.
+    /// The number of names in the tree: all of the namespace, or those that are occupied.
     pub fn len(&self) -> u64 {
         match self.nodes.len() {
             0 => 0,
@@ -172,12 +171,12 @@ impl BloomSampleTree {
         }
     }
 
-    /// True when no name is in the tree.
+    /// Whether the tree has no names.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The names in the tree, rising.
+    /// The names in the tree, in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = u64> {
         let range = match self.pruned {
             true => 0..0,
@@ -201,18 +200,18 @@ impl BloomSampleTree {
         level
     }
 
-    /// How many levels there are below the root.
+    /// The number of levels below the root.
     pub fn depth(&self) -> u32 {
         self.span.depth
     }
 
-    /// How many names of the namespace a leaf covers; some cover one more. The paper's
+    /// The number of names of the namespace that a leaf covers; some cover one more. The paper's
     /// `M / 2^depth`, rounded down.
     pub fn leaf_size(&self) -> u64 {
         self.span.len >> self.span.depth
     }
 
-    /// How many nodes there are.
+    /// The number of nodes.
     pub fn nodes(&self) -> u64 {
         self.nodes.len() as u64
     }
@@ -222,8 +221,8 @@ impl BloomSampleTree {
         self.pruned
     }
 
-    /// Bytes of memory, everything counted: [`filter_bytes`](Self::filter_bytes), links and
-    /// counts, and [`name_bytes`](Self::name_bytes).
+    /// Bytes of memory in total: [`filter_bytes`](Self::filter_bytes), links and counts, and
+    /// [`name_bytes`](Self::name_bytes).
     pub fn bytes(&self) -> u64 {
         self.filter_bytes() + self.name_bytes() + self.nodes.link_bytes()
     }
@@ -233,14 +232,13 @@ impl BloomSampleTree {
         self.nodes.filter_bytes()
     }
 
-    /// Bytes of the occupied names that a pruned tree has to keep, which the paper leaves
-    /// out of its account.
+    /// Bytes of the occupied names that a pruned tree has to store, which the paper does not count.
     pub fn name_bytes(&self) -> u64 {
         self.nodes.name_bytes()
     }
 
-    /// The filter of node `index` on `level`, where the root is level 0. None if there is
-    /// no such node.
+    /// The filter of node `index` on `level`, where the root is level 0. `None` if there
+    /// is no such node.
     pub fn node(&self, level: u32, index: u64) -> Option<Filter<&[u64]>> {
         let slot = self.slot(level, index)?;
         Filter::from_words(self.params.clone(), self.nodes.words(slot)).ok()
@@ -251,7 +249,7 @@ impl BloomSampleTree {
 #[derive(Clone, Debug)]
 struct Span {
     start: u64,
-    /// How many names; at least as many as leaves.
+    /// The number of names; at least that of the leaves.
     len: u64,
     depth: u32,
 }
@@ -282,14 +280,14 @@ impl Span {
     /// The names of node `index` on `level`.
     fn range(&self, level: u32, index: u64) -> Range<u64> {
         let bound = |index: u64| {
-            // At most `len`, so neither conversion nor sum can lose anything.
+            // At most `len`, so neither conversion nor sum can overflow.
             let offset = (u128::from(index) * u128::from(self.len)) >> level;
             self.start + offset as u64
         };
         bound(index)..bound(index + 1)
     }
 
-    /// The leaf of a name of the span: the last that begins at or before it.
+    /// The leaf of a name of the span: the last one that begins at or before it.
     fn leaf(&self, name: u64) -> u64 {
         let next = u128::from(name - self.start) + 1;
         (((next << self.depth) - 1) / u128::from(self.len)) as u64

@@ -1,34 +1,34 @@
-//! The nodes of a sample tree: their filters in few allocations, their links and counts.
+//! The nodes of a sample tree: their filters, in few allocations, and their links and counts.
 
 use std::num::NonZeroUsize;
 
 use bloomgrove::raw::bits::Words;
 use bloomgrove::{Error, Params};
 
-/// Filters that a growing tree adds come in allocations of this many bytes, or of one
-/// filter if that is larger.
+/// A growing tree allocates filters in units of this many bytes, or of one filter if that is
+/// larger.
 const SLAB_BYTES: usize = 1 << 20;
 
-/// What is known of a node besides its filter.
+/// A node without its filter.
 #[derive(Debug)]
 pub(super) struct Node {
     /// How many bits of its filter are set.
     pub(super) ones: u64,
     /// How many names are in its filter.
     pub(super) names: u64,
-    /// The fewest distinct bits that any one of them sets.
+    /// The fewest distinct bits that any of them sets.
     pub(super) least: u32,
     pub(super) below: Below,
 }
 
-/// What is below a node.
+/// The contents of a node.
 #[derive(Debug)]
 pub(super) enum Below {
-    /// Inner: the slots of its two halves. The root has slot 0 and is nobody's child.
+    /// Inner: the slots of its two halves. The root has slot 0 and is not a child.
     Halves([Option<NonZeroUsize>; 2]),
     /// A leaf with every name of its range.
     Range,
-    /// A leaf with these names of its range, rising.
+    /// A leaf with these names of its range, in ascending order.
     Names(Vec<u64>),
 }
 
@@ -52,7 +52,7 @@ impl Node {
     }
 }
 
-/// Nodes in slots: those the tree was built with in one allocation, later ones in slabs.
+/// Nodes in slots: the original ones in one allocation, later ones in slabs.
 #[derive(Debug)]
 pub(super) struct Nodes {
     /// Words of one filter.
@@ -64,7 +64,7 @@ pub(super) struct Nodes {
 }
 
 impl Nodes {
-    /// Room for `count` nodes, with empty filters.
+    /// `count` nodes with empty filters.
     pub(super) fn with_room(params: &Params, count: usize) -> Result<Self, Error> {
         let width = params.words();
         let bytes = (count as u64)
@@ -107,7 +107,7 @@ impl Nodes {
         &words.as_ref()[start..start + self.width]
     }
 
-    /// The filter of a node, and what else is known of it.
+    /// The filter of a node, and the rest of it.
     pub(super) fn both_mut(&mut self, slot: usize) -> (&mut [u64], &mut Node) {
         let (slab, start) = self.place(slot);
         let words = match slab {
@@ -124,8 +124,7 @@ impl Nodes {
         (self.words.as_mut(), &mut self.list)
     }
 
-    /// Makes room for `more` nodes, so that as many calls of [`push`](Self::push) cannot
-    /// fail.
+    /// Reserves memory for `more` nodes, so that as many calls of [`push`](Self::push) cannot fail.
     pub(super) fn reserve(&mut self, more: usize) -> Result<(), Error> {
         let per_slab = self.per_slab();
         let too_large = || Error::OutOfMemory {
@@ -139,13 +138,13 @@ impl Nodes {
         Ok(())
     }
 
-    /// Adds a node with an empty filter, for which there must be room, and returns its slot.
+    /// Adds a node with an empty filter, whose memory must be reserved, and returns its slot.
     pub(super) fn push(&mut self, node: Node) -> usize {
         self.list.push(node);
         self.list.len() - 1
     }
 
-    /// Bytes of the filters there is room for.
+    /// Bytes allocated for filters.
     pub(super) fn filter_bytes(&self) -> u64 {
         let room = self.built + self.slabs.len() * self.per_slab();
         (room * self.width * 8) as u64
@@ -169,7 +168,7 @@ impl Nodes {
         (SLAB_BYTES / 8 / self.width).max(1)
     }
 
-    /// The slab of a slot, none for the first allocation, and its first word there.
+    /// The slab of a slot (`None` for the first allocation), and its first word there.
     fn place(&self, slot: usize) -> (Option<usize>, usize) {
         match slot.checked_sub(self.built) {
             None => (None, slot * self.width),

@@ -1,11 +1,11 @@
-//! What an operation cost, in the units that the sampling paper counts in.
+//! The cost of an operation, in the units of the sampling paper.
 
 use std::ops::AddAssign;
 
 use bloomgrove::Filter;
 
-/// What an operation cost, in the paper's units. Operations add to it, so one account
-/// can run through many of them.
+/// The cost of operations, in the paper's units. Each operation adds to it, so one value can be used
+/// for many of them.
 ///
 /// ```
 /// use bloomgrove_trees::bloom_sample_tree::{Operations, dictionary_attack};
@@ -22,7 +22,7 @@ use bloomgrove::Filter;
 pub struct Operations {
     /// Filters intersected with the query.
     pub intersections: u64,
-    /// Names asked of the query.
+    /// Names tested with the query.
     pub memberships: u64,
     /// Nodes of a tree that were entered.
     pub nodes: u64,
@@ -36,10 +36,10 @@ impl AddAssign for Operations {
     }
 }
 
-/// How many names are asked at once: their answers stay in the nearest cache.
+/// How many names are tested at once: their answers stay in the nearest cache.
 const BATCH: usize = 256;
 
-/// Calls `each` on every one of `names` that the query accepts, in their order.
+/// Calls `each` for each of `names` that the query accepts, in order.
 pub(super) fn members<S: AsRef<[u64]>>(
     query: &Filter<S>,
     names: impl IntoIterator<Item = u64>,
@@ -50,7 +50,7 @@ pub(super) fn members<S: AsRef<[u64]>>(
     let (mut batch, mut found) = ([0; BATCH], [false; BATCH]);
     loop {
         let mut len = 0;
-        // The batch first: a name taken from the iterator must have a place.
+        // Check the batch first: a name taken from the iterator must be stored.
         for (place, name) in batch.iter_mut().zip(&mut names) {
             *place = name;
             len += 1;

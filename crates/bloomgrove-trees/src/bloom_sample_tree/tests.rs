@@ -1,4 +1,4 @@
-//! The shape of the tree: which names are in which node, built at once or name by name.
+//! The shape of the tree: which names are in which node, whether built at once or name by name.
 
 mod search;
 
@@ -53,9 +53,9 @@ fn scattered(names: Range<u64>, count: u64) -> Vec<u64> {
     some
 }
 
-/// What holds for every tree over `names` of which `occupied` are in it: a node exists
-/// where there are names, has the filter of its names, and the right counts; every parent
-/// is the OR of its halves.
+/// Checks the invariants of a tree over `names` that contains `occupied`: a node exists where there
+/// are names, has the filter of its names and the right counts, and every parent is the OR of its
+/// halves.
 fn assert_is_tree_of(tree: &BloomSampleTree, occupied: &[u64]) {
     let mut nodes = 0;
     for level in 0..=tree.depth() {
@@ -105,7 +105,7 @@ fn assert_counts(tree: &BloomSampleTree, slot: usize, names: &[u64]) {
 
 #[test]
 fn figure_1() {
-    // 4 falls on bit 4 twice, 6 on bits 6 and 4; and so does 14, by chance.
+    // 4 maps to bit 4 twice, 6 to bits 6 and 4; and so does 14, by chance.
     let functions = Affine::new(&[(1, 0), (5, 4)], 10).unwrap();
     let params = Params::builder(10, 2)
         .family(Family::Affine(functions))
@@ -262,7 +262,7 @@ fn inserting_is_rebuilding() {
 
 #[test]
 fn nodes_that_come_later_fill_many_allocations() {
-    // Two filters to an allocation.
+    // Two filters per allocation.
     let params = Params::builder(3 << 20, 2).build().unwrap();
     let mut tree = BloomSampleTree::pruned(&params, 0..1 << 20, 3, [77]).unwrap();
     let occupied = scattered(0..1 << 20, 12);

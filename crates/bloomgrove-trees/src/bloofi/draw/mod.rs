@@ -8,8 +8,8 @@
 //! └─ #7  2 children  25.0 %  00001010
 //! ```
 //!
-//! First a [`Sketch`] is made: which nodes are shown, and what is said of each. The
-//! three forms only differ in how they write it down.
+//! First, a [`Sketch`] is made: which nodes are shown, with which text. The three formats only
+//! differ in how they render it.
 
 mod svg;
 
@@ -19,10 +19,10 @@ use super::Bloofi;
 use super::nodes::NONE;
 use bloomgrove::raw::bits;
 
-/// Filters of at most so many bits are shown bit by bit.
+/// Filters of at most this many bits are shown bit by bit.
 const SHOWN_BITS: u64 = 64;
 
-/// How a [`Bloofi`] is drawn. Made by [`Bloofi::draw`].
+/// A drawing of a [`Bloofi`]. Created by [`Bloofi::draw`].
 ///
 /// ```
 /// use bloomgrove_trees::bloofi::{Bloofi, BloofiOptions};
@@ -48,8 +48,8 @@ pub struct Drawing<'t> {
 }
 
 impl Bloofi {
-    /// Starts a picture: leaves are named by their slots, and of each node's children
-    /// the first eight are shown.
+    /// Creates a drawing: leaves are named after their slots, and the first eight children of each
+    /// node are shown.
     pub fn draw(&self) -> Drawing<'_> {
         Drawing {
             tree: self,
@@ -59,11 +59,11 @@ impl Bloofi {
     }
 }
 
-/// A node, as far as it is shown.
+/// The shown part of a node.
 struct Sketch {
-    /// Its number, unique in the picture.
+    /// Its number, unique in the drawing.
     node: u32,
-    /// What a leaf is called.
+    /// The name of a leaf.
     name: Option<String>,
     fill: f64,
     /// Its bits from the first to the last, if they are few.
@@ -90,13 +90,13 @@ impl Sketch {
 }
 
 impl<'t> Drawing<'t> {
-    /// What the leaf of each slot is called.
+    /// Sets the name of the leaf of each slot.
     pub fn names(mut self, names: impl Fn(u32) -> String + 't) -> Self {
         self.names = Box::new(names);
         self
     }
 
-    /// How many children of each node are shown, at least one; the others are counted.
+    /// Sets how many children of each node are shown, at least one; the others are counted.
     pub fn most_children(mut self, most: usize) -> Self {
         self.most_children = most.max(1);
         self
@@ -123,7 +123,7 @@ impl<'t> Drawing<'t> {
         (self.tree.root != NONE).then(|| self.sketch(self.tree.root))
     }
 
-    /// Indented lines, one for each node.
+    /// Indented lines, one per node.
     pub fn to_text(&self) -> String {
         let mut text = String::new();
         match self.root() {
@@ -146,7 +146,7 @@ impl<'t> Drawing<'t> {
         text
     }
 
-    /// A picture that any browser shows.
+    /// An image for any browser.
     pub fn to_svg(&self) -> String {
         svg::render(self.root().as_ref())
     }
@@ -178,7 +178,7 @@ fn write_text(text: &mut String, sketch: &Sketch, first: &str, rest: &str) {
     }
 }
 
-/// A name with a line break in it would break the picture.
+/// A name with a line break would break the drawing.
 fn one_line(name: &str) -> String {
     name.chars()
         .map(|c| if c.is_control() { '\u{fffd}' } else { c })

@@ -1,14 +1,14 @@
-//! SVG by hand: boxes shaded by how full they are, joined by curves.
+//! SVG: boxes shaded by their fill, connected by curves.
 //!
 //! ```text
 //!   +--------------+
 //!   | rome         |   title
-//!   | 10000000     |   bits, sixteen to a row, if there are at most 64
-//!   | ====----     |   how full: a bar and the number
+//!   | 10000000     |   bits, sixteen per row, if there are at most 64
+//!   | ====----     |   fill: a bar and the number
 //!   +--------------+
 //! ```
 //!
-//! Leaves stand side by side; a parent stands over the middle of its children.
+//! Leaves are side by side; a parent is centered above its children.
 
 use std::fmt::Write;
 
@@ -25,13 +25,13 @@ const ROW_BITS: usize = 16;
 /// Characters of a title that fit in a box.
 const TITLE: usize = 16;
 
-/// A colour between nearly white (no bit set) and deep green (all set).
+/// A color between nearly white (no bit set) and deep green (all set).
 pub(super) struct Shade(f64);
 
 impl Shade {
     pub(super) fn of(fill: f64) -> Self {
-        // Most bits are set near the root and few near the leaves: the root of the
-        // fill spreads the lower end, where the leaves differ.
+        // Most bits are set near the root and few near the leaves: the square root of the fill spreads
+        // the lower end, where the leaves differ.
         Self(fill.clamp(0.0, 1.0).sqrt())
     }
 
@@ -46,7 +46,7 @@ impl Shade {
     }
 }
 
-/// A box with its place.
+/// A box with its position.
 enum Item<'s> {
     Node(&'s Sketch),
     More(usize),
@@ -54,7 +54,7 @@ enum Item<'s> {
 
 struct Placed<'s> {
     item: Item<'s>,
-    /// Of the middle of the box.
+    /// The center of the box.
     x: f64,
     depth: usize,
     parent: Option<usize>,
@@ -112,7 +112,7 @@ pub(super) fn render(root: Option<&Sketch>) -> String {
     svg
 }
 
-/// Gives a node and all below it their places; returns the node's index.
+/// Positions a node and its descendants; returns the node's index.
 fn place<'s>(
     sketch: &'s Sketch,
     depth: usize,
@@ -196,7 +196,7 @@ fn draw_more(svg: &mut String, hidden: usize, left: f64, top: f64, tall: f64) {
     );
 }
 
-/// What fits in a box; the whole is in the tooltip.
+/// The part that fits in a box; the tooltip has the full text.
 fn shortened(title: &str) -> String {
     if title.chars().count() <= TITLE {
         return title.to_owned();
@@ -205,7 +205,7 @@ fn shortened(title: &str) -> String {
     format!("{}…", start.trim_end())
 }
 
-/// For text and attributes. XML has no way to write most control characters.
+/// Escapes text and attributes. XML cannot represent most control characters.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,4 +1,4 @@
-//! What the pictures say.
+//! The contents of the drawings.
 
 use super::*;
 

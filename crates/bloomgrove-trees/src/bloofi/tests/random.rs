@@ -56,7 +56,7 @@ fn filter_of(params: &Params, keys: &[u16]) -> Filter {
     filter
 }
 
-/// The tree must hold exactly these filters, and answer as they do.
+/// The tree must contain exactly these filters, and give the same answers.
 fn check(tree: &Bloofi, sets: &BTreeMap<u32, Filter>) {
     tree.assert_invariants();
     let mut slots = tree.slots();
@@ -127,7 +127,7 @@ proptest! {
                 }
             }
             check(&tree, &sets);
-            // Only a removal takes the last bit from a node that grew while full.
+            // Only a removal clears a bit of a node that grew while it was full.
             assert!(removed || tree.overfull() == 0);
         }
     }

@@ -1,4 +1,4 @@
-//! Going down the tree: what is found, what it costs, how the children are judged.
+//! Searching the tree: results, costs, and the weights of children.
 
 use super::*;
 use crate::bloom_sample_tree::dictionary_attack;
@@ -72,7 +72,7 @@ fn a_full_filter_has_every_name() {
             let mut work = Operations::default();
             let drawn = tree.sample(&query, threshold, &mut random(), &mut work);
             assert!(drawn.unwrap().is_some());
-            // One way down: two children on each of four levels, and one leaf.
+            // One path down: two children on each of four levels, and one leaf.
             assert_eq!((work.intersections, work.nodes), (8, 5));
             assert!((6..=7).contains(&work.memberships));
         }
@@ -118,7 +118,7 @@ fn children_are_chosen_in_proportion_to_their_estimates() {
 
 #[test]
 fn a_way_without_members_is_left_again() {
-    // So few bits that every leaf has some in common with any query.
+    // Few enough bits that every leaf has some in common with any query.
     let params = Params::builder(2000, 4).build().unwrap();
     let tree = BloomSampleTree::complete(&params, 0..1000, 4).unwrap();
     let query = filter_of(&params, [123, 124]);
@@ -162,16 +162,16 @@ fn the_estimator_is_the_printed_one() {
             "{printed} {ours}"
         );
     }
-    // The sum less the union.
+    // The sum minus the union.
     let (a, b) = (filter_of(&params, 0..90), filter_of(&params, 60..120));
     let both = bits::and_count(a.words(), b.words());
     let ours = estimate_common(&params, a.count_ones(), b.count_ones(), both);
     let union = a.estimated_common_items(&b).unwrap();
     assert!((ours / union - 1.0).abs() < 0.001, "{ours} {union}");
-    // As many common bits as chance would have it: none in common.
+    // As many common bits as expected by chance: no names in common.
     assert_eq!(estimate_common(&params, 300, 200, 60), 0.0);
     assert!(estimate_common(&params, 300, 200, 20) < 0.0);
-    // No bit is 0 in both: nothing can be said.
+    // No bit is 0 in both: no estimate is possible.
     for (t1, t2, t) in [
         (1000, 5, 5),
         (1000, 1000, 1000),
@@ -222,7 +222,7 @@ fn weights_follow_their_threshold() {
         let share = weight(threshold, &node(1000, 20, 3), 200).unwrap();
         assert!((share - 200.0 / 3.0 / 4.0).abs() < 1e-9, "{share}");
     }
-    // Estimated above all there are.
+    // Estimated above the total.
     let most = weight(no_bit, &node(999, 20, 3), 200).unwrap();
     assert!((most - 200.0 / 3.0).abs() < 1e-9, "{most}");
 }
