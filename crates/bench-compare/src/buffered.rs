@@ -113,7 +113,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Error> {
     }
     let plain_path = args.directory.join("bench-plain.grove");
     let mut rows = vec![
-        Row::new(format!("plain, {} MB, k = 3, one key at a time", args.plain)),
+        Row::new(format!(
+            "plain, {} MB, k = 3, one key at a time",
+            args.plain
+        )),
         Row::new(format!("plain, {} MB, k = 3, batches", args.plain)),
     ];
     let mut contenders = Vec::new();

@@ -73,7 +73,8 @@ impl Code {
             Code::Gzip => {
                 let plain: Vec<u8> = plain().collect();
                 let mut gzip = flate2::write::GzEncoder::new(out, flate2::Compression::new(6));
-                gzip.write_all(&plain).expect("writing to memory cannot fail");
+                gzip.write_all(&plain)
+                    .expect("writing to memory cannot fail");
                 out = gzip.finish().expect("writing to memory cannot fail");
             }
         }

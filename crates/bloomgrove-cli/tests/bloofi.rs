@@ -203,7 +203,11 @@ fn sized_for_the_largest_set_or_as_its_filters_are() {
     shop.run("index build data -o mixed.grove --keys integer")
         .ends(0);
     shop.run("bloofi build mixed.grove -o y.grove --keys integer")
-        .fails_with(&["1 set with filters that differ", "--items", "no tree was written"]);
+        .fails_with(&[
+            "1 set with filters that differ",
+            "--items",
+            "no tree was written",
+        ]);
     shop.run("bloofi build mixed.grove -o y.grove")
         .fails_with(&["integer", "text"]);
     shop.run("filter build data/small.txt -o small.grove --keys integer --bits 1000 --hashes 3")

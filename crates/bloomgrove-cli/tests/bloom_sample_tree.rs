@@ -131,19 +131,26 @@ fn names_that_come_into_use_are_found() {
         .ends(0);
     assert!(said.out.contains("499 new names"), "{}", said.out);
     assert_eq!(count(), "1000\n");
-    let said = json(&shop.run("bloom-sample-tree add even.grove 7 11 --json").ends(0));
-    assert_eq!((&said["added"], &said["file"]), (&1.into(), &"even.grove".into()));
+    let said = json(
+        &shop
+            .run("bloom-sample-tree add even.grove 7 11 --json")
+            .ends(0),
+    );
+    assert_eq!(
+        (&said["added"], &said["file"]),
+        (&1.into(), &"even.grove".into())
+    );
     shop.run("verify even.grove").ends(0);
     let facts = json(&shop.run("bloom-sample-tree info even.grove --json").ends(0));
     assert_eq!(
         (&facts["kind"], &facts["names"]),
-        (&"pruned".into(), &4001.into())
+        (&"pruned".into(), &4002.into())
     );
     assert_eq!(facts["end"], 1_000_000);
 }
 
 #[test]
-fn what_is_wrong_is_said() {
+fn errors_say_what_is_wrong() {
     let shop = built();
     shop.write("words.txt", "one\n7\n");
     shop.run("filter build words.txt -o words.grove").ends(0);
@@ -238,11 +245,7 @@ fn what_is_wrong_is_said() {
     let said = shop
         .run("bloom-sample-tree sample none.bst.grove none.grove")
         .ends(1);
-    assert!(
-        said.err.contains("none of the 99 names"),
-        "{}",
-        said.err
-    );
+    assert!(said.err.contains("none of the 99 names"), "{}", said.err);
     let now = shop.names();
     assert!(
         now.iter()

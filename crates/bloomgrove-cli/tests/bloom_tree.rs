@@ -22,7 +22,7 @@ fn json(text: &str) -> serde_json::Value {
 }
 
 #[test]
-fn built_asked_and_inspected() {
+fn built_queried_and_inspected() {
     let shop = shop();
     let said = shop
         .run("bloom-tree build north.txt -o north.grove")
@@ -190,7 +190,7 @@ fn parts_threads_and_families() {
 }
 
 #[test]
-fn what_is_wrong_is_said() {
+fn errors_say_what_is_wrong() {
     let shop = shop();
     shop.run("bloom-tree build north.txt -o north.grove")
         .ends(0);

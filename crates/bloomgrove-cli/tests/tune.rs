@@ -183,7 +183,7 @@ fn bytes_are_kept_within() {
 fn wishes_that_nothing_fulfils_say_what_would() {
     let shop = Shop::new();
     shop.run("tune wire --items 1M --fpr 1e-3 --memory 1kB")
-        .fails_with(&["1000 bytes of memory allowed", "would do"]);
+        .fails_with(&["1000 bytes of memory allowed", "would be enough"]);
     shop.run("tune wire --items 1M --bytes 50")
         .fails_with(&["head of a message"]);
     shop.run("tune wire --items 1M").fails_with(&["--fpr"]);

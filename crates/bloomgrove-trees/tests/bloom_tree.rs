@@ -1,5 +1,4 @@
-//! BloomTrees as users have them: their rates and sizes beside those that were found by simulation,
-//! on the wire, in files, damaged.
+//! BloomTrees from the outside: rates and sizes compared with simulations, messages, files, damage.
 
 #[path = "../../bloomgrove/tests/support/mod.rs"]
 mod support;
@@ -33,8 +32,8 @@ fn near(found: f64, wanted: f64, percent: f64) {
     assert!(off.abs() <= percent, "{found} is {off:.2} % off {wanted}");
 }
 
-/// Rows of Table III: rates and sizes, and that absent keys are accepted as often as the
-/// recursion says.
+/// Rows of Table III: rates and sizes, and that absent keys are accepted as often as computed by
+/// recursion.
 #[test]
 fn table_iii_has_the_right_rates_and_sizes() {
     const ITEMS: u64 = 200_000;
@@ -83,7 +82,7 @@ fn table_iii_has_the_right_rates_and_sizes() {
         assert!(accuracy.geometric < accuracy.expected / 5.0, "{accuracy}");
         let wanted = accuracy.expected * QUERIES as f64;
         let off = accuracy.accepted as f64 - wanted;
-        // Where hardly any is to be expected, a handful is allowed.
+        // If almost none are expected, a few are allowed.
         assert!(off.abs() < 4.0 * wanted.sqrt() + 4.0, "{accuracy}");
         let per_item = |bits: f64| bits / ITEMS as f64;
         near(per_item(tree.level_entropy().iter().sum()), row.levels, 2.0);
@@ -92,7 +91,7 @@ fn table_iii_has_the_right_rates_and_sizes() {
             row.context,
             2.0,
         );
-        // What is sent is within half a percent of what theory allows.
+        // Messages are within half a percent of the entropy.
         for (coding, bits) in [
             (Coding::Levels, tree.level_entropy()),
             (Coding::Context, tree.context_entropy()),
@@ -126,7 +125,7 @@ proptest! {
         tree.insert_batch(&keys(0));
         let mut other = BloomTree::new(shape).unwrap();
         other.insert_batch(&keys(b));
-        // Intersections have bits over empty filters: those must survive as well.
+        // Intersections have bits above empty filters, which must be preserved as well.
         let mut common = tree.to_owned().unwrap();
         common.intersect_with(&other).unwrap();
         for tree in [&tree, &common] {
@@ -173,9 +172,9 @@ fn every_cut_and_flip_of_a_message_is_noticed() {
     }
 }
 
-/// Behind right checksums, so that shapes, plans, tables and coded filters are reached.
+/// With valid checksums, so that shapes, plans, tables and coded filters are reached.
 #[test]
-fn hostile_messages_with_right_sums_are_an_error_or_a_tree() {
+fn hostile_messages_with_valid_checksums_are_an_error_or_a_tree() {
     let samples: Vec<_> = [
         TreeShape::new(&[(100, 2), (4, 2), (3, 2), (3, 1)]).unwrap(),
         TreeShape::new(&[(64, 2), (12, 3)]).unwrap(),
@@ -204,13 +203,13 @@ fn hostile_messages_with_right_sums_are_an_error_or_a_tree() {
                 let len = part.len();
                 part[usize::from(*byte) % len] = *value;
             }
-            // More than this a tree of a few hundred bytes may not take.
+            // A tree of a few hundred bytes must not take more than this.
             match BloomTree::expand_within(&sealed(&parts)[..], 1 << 24) {
                 Ok((tree, _)) => _ = tree.contains("key"),
                 Err(error) => assert!(!error.to_string().is_empty()),
             }
         });
-    // Single changes of every byte, for a start.
+    // First, single changes of every byte.
     for parts in &samples {
         for (part, byte) in (0..parts.len()).flat_map(|p| (0..parts[p].len()).map(move |b| (p, b)))
         {
@@ -224,7 +223,7 @@ fn hostile_messages_with_right_sums_are_an_error_or_a_tree() {
             }
         }
     }
-    // Both happen, or nothing behind the checksums was reached.
+    // Both occur, or nothing after the checksums was reached.
     assert!(
         trees > 100 && errors > 100,
         "{trees} trees, {errors} errors"
@@ -245,7 +244,7 @@ fn more_than_the_limit_is_refused() {
     assert!(error.to_string().contains("400"), "{error}");
 }
 
-/// Bits below bits that are not set, which no key asks for, as a file may have them.
+/// Bits below unset bits, which no query reads, but which a file may have.
 #[test]
 fn orphans_do_not_confuse_the_receiver() {
     let shape = TreeShape::new(&[(64, 1), (2, 1), (2, 1)]).unwrap();
@@ -294,7 +293,7 @@ fn golden(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// Trees and messages written by version 1, kept for ever.
+/// Trees and messages written by version 1, which never change.
 #[test]
 fn golden_trees_and_messages() {
     let write = std::env::var_os("BLOOMGROVE_WRITE_GOLDEN").is_some();
@@ -329,8 +328,8 @@ fn golden_trees_and_messages() {
         bloomgrove_trees::verify(&file).unwrap();
         assert!(BloomTree::load(&file).unwrap() == tree, "{name}");
         assert!(MappedBloomTree::map(&file).unwrap() == tree, "{name}");
-        let folder = tempfile::tempdir().unwrap();
-        let again = folder.path().join("again");
+        let directory = tempfile::tempdir().unwrap();
+        let again = directory.path().join("again");
         tree.save_with(&again, &notes).unwrap();
         assert!(
             std::fs::read(&again).unwrap() == std::fs::read(&file).unwrap(),
@@ -351,8 +350,8 @@ fn golden_trees_and_messages() {
 
 #[test]
 fn damaged_and_foreign_files_are_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("tree.grove");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("tree.grove");
     let tree = built(TreeShape::new(&[(100, 2), (4, 2)]).unwrap(), 10);
     tree.save(&path).unwrap();
     let good = std::fs::read(&path).unwrap();
@@ -367,7 +366,7 @@ fn damaged_and_foreign_files_are_refused() {
         std::fs::write(&path, &good[..len]).unwrap();
         assert!(MappedBloomTree::map(&path).is_err(), "{len}");
     }
-    // A tree is no filter, and a filter no tree.
+    // A tree is not a filter, and a filter is not a tree.
     std::fs::write(&path, &good).unwrap();
     let error = bloomgrove::Filter::load(&path).unwrap_err().to_string();
     assert!(

@@ -1,8 +1,7 @@
-//! Bytes from anywhere: every reader gives an error or a right answer, never a
-//! panic, never an allocation that the bytes cannot justify.
+//! Arbitrary bytes: every reader returns an error or a correct answer, never panics, and never
+//! allocates more than the bytes justify.
 //!
-//! Fuzz targets of bolero: a bounded number of cases here, without end under
-//! `cargo bolero test`.
+//! Fuzz targets for bolero: a bounded number of cases here, unbounded under `cargo bolero test`.
 
 #[path = "../../bloomgrove/tests/support/mod.rs"]
 mod support;
@@ -68,7 +67,7 @@ fn open_everything(path: &Path) {
             assert!(loaded == tree);
         }
     }
-    // Whatever loads is a right tree, and can be changed like any other.
+    // Whatever loads is a valid tree, and can be changed like any other.
     if let Ok(mut sets) = NamedBloofi::load(path) {
         sets.tree().assert_invariants();
         let params = sets.tree().params().clone();
@@ -83,7 +82,7 @@ fn open_everything(path: &Path) {
         }
     }
     if let Ok(mut tree) = BloomSampleTree::load(path) {
-        // A namespace may be larger than anybody can go through.
+        // A namespace may be too large to iterate over.
         if tree.len() > 1 << 20 {
             let _ = bloomgrove_trees::verify(path);
             return;
@@ -102,11 +101,11 @@ fn open_everything(path: &Path) {
 }
 
 fn samples() -> Vec<Vec<u8>> {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("sample");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("sample");
     let mut filter = Filter::new(Params::for_items(10, 0.1).unwrap()).unwrap();
     filter.insert("key");
-    let alone = folder.path().join("filter");
+    let alone = directory.path().join("filter");
     let notes = Notes::new().with("a", 1);
     filter.save_with(&alone, &notes).unwrap();
     let mut samples = vec![std::fs::read(&alone).unwrap()];
@@ -121,7 +120,7 @@ fn samples() -> Vec<Vec<u8>> {
     let shape = bloom_tree::TreeShape::new(&[(50, 2), (4, 2), (3, 1)]).unwrap();
     let mut tree = BloomTree::new(shape).unwrap();
     tree.insert("key");
-    let file = folder.path().join("tree");
+    let file = directory.path().join("tree");
     tree.save(&file).unwrap();
     samples.push(std::fs::read(&file).unwrap());
     let mut sets = NamedBloofi::new(filter.params().clone(), BloofiOptions::default()).unwrap();
@@ -150,14 +149,14 @@ fn samples() -> Vec<Vec<u8>> {
 
 #[test]
 fn any_bytes_are_an_error_or_an_answer() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("any.grove");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("any.grove");
     let header: Vec<Vec<u8>> = samples().iter().map(|file| file[..64].to_vec()).collect();
     bolero::check!()
         .with_type::<(u8, Vec<u8>)>()
         .with_iterations(2000)
         .for_each(|(kind, bytes)| {
-            // As they are; behind a right header; and as the payload of a right section.
+            // Unchanged; after a valid header; and as the payload of a valid section.
             let file = match kind % 4 {
                 0 => bytes.clone(),
                 1 => [&header[0], bytes.as_slice()].concat(),
@@ -172,7 +171,7 @@ fn any_bytes_are_an_error_or_an_answer() {
         });
 }
 
-/// A file whose one section, of any kind, has `payload`, with right sums and END.
+/// A file whose only section, of any kind, has `payload`, with valid checksums and END.
 fn with_payload(header: &[u8], kind: u16, payload: &[u8]) -> Vec<u8> {
     let mut file = header.to_vec();
     for (kind, payload) in [
@@ -194,9 +193,9 @@ fn with_payload(header: &[u8], kind: u16, payload: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn damaged_files_with_right_checksums_are_an_error_or_an_answer() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("damaged.grove");
+fn damaged_files_with_valid_checksums_are_an_error_or_an_answer() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("damaged.grove");
     let samples = samples();
     bolero::check!()
         .with_type::<(u8, Vec<(u16, u8)>)>()
@@ -213,12 +212,11 @@ fn damaged_files_with_right_checksums_are_an_error_or_an_answer() {
         });
 }
 
-/// Each field of the catalogue and parameters in turn, set to extreme values behind
-/// right checksums.
+/// Each field of the catalogue and parameters in turn, set to extreme values with valid checksums.
 #[test]
 fn extreme_values_in_every_word_are_an_error_or_an_answer() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("extreme.grove");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("extreme.grove");
     for sample in samples() {
         for at in (64..sample.len() - 8).step_by(4) {
             for value in [0, 1, 8, 64, u64::from(u32::MAX), 1 << 47, 1 << 60, u64::MAX] {
@@ -234,13 +232,13 @@ fn extreme_values_in_every_word_are_an_error_or_an_answer() {
     }
 }
 
-/// An index that was cut off is as it was at the last commit that is whole, or an error; every
-/// flipped bit is noticed by `verify`.
+/// A truncated index is as it was at the last complete commit, or an error; `verify` detects every
+/// flipped bit.
 #[test]
 fn indexes_cut_anywhere_are_as_they_were_or_an_error() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("cut.grove");
-    // Byte 10 is what a file holds: 2 is an index.
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("cut.grove");
+    // Byte 10 is the content of a file: 2 is an index.
     for sample in samples().iter().filter(|sample| sample[10] == 2) {
         // Where commits end: a section of kind 6 and the 64 bytes of its payload.
         let is_commit = |at: &usize| sample[*at..].starts_with(b"SECT\x06\0");
@@ -273,7 +271,7 @@ fn indexes_cut_anywhere_are_as_they_were_or_an_error() {
             let mut bytes = sample.clone();
             bytes[at] ^= 0x10;
             std::fs::write(&path, &bytes).unwrap();
-            // What hits the last commit itself leaves the state before it.
+            // Damage to the last commit leaves the state before it.
             let last = ends[ends.len() - 1] - 128;
             match bloomgrove::verify(&path) {
                 Err(_) => {}
@@ -285,8 +283,8 @@ fn indexes_cut_anywhere_are_as_they_were_or_an_error() {
 
 #[test]
 fn what_is_no_file_of_ours_is_named() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name);
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
     std::fs::write(path("empty"), "").unwrap();
     std::fs::write(path("text"), "this is text\n".repeat(100)).unwrap();
     let filter = Filter::new(Params::for_items(10, 0.1).unwrap()).unwrap();
@@ -314,17 +312,17 @@ fn what_is_no_file_of_ours_is_named() {
 
 #[test]
 fn a_save_that_fails_leaves_the_old_file_and_nothing_else() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("kept.grove");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("kept.grove");
     let mut filter = Filter::new(Params::for_items(10, 0.1).unwrap()).unwrap();
     filter.insert("old");
     filter.save(&path).unwrap();
     let before = std::fs::read(&path).unwrap();
 
     assert_eq!(std::fs::read(&path).unwrap(), before);
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
 
-    let message = filter.save(folder.path()).unwrap_err().to_string();
+    let message = filter.save(directory.path()).unwrap_err().to_string();
     assert!(message.contains("directory"), "{message}");
     let message = filter.save(path.join("below a file")).unwrap_err();
     assert!(matches!(message.kind(), Error::Io { .. }), "{message}");
@@ -339,8 +337,8 @@ fn a_save_that_fails_leaves_the_old_file_and_nothing_else() {
 #[cfg(unix)]
 fn a_replaced_file_keeps_its_mode_and_a_link_its_target() {
     use std::os::unix::fs::{PermissionsExt, symlink};
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name);
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
     let filter = Filter::new(Params::for_items(10, 0.1).unwrap()).unwrap();
     filter.save(path("f")).unwrap();
     for mode in [0o666, 0o660, 0o600, 0o777] {
@@ -368,7 +366,7 @@ fn a_replaced_file_keeps_its_mode_and_a_link_its_target() {
             .is_symlink()
     );
 
-    // A pipe that nobody writes to is refused, not waited for.
+    // A pipe without a writer is rejected, not waited for.
     let made = std::process::Command::new("mkfifo")
         .arg(path("pipe"))
         .status();
@@ -376,11 +374,11 @@ fn a_replaced_file_keeps_its_mode_and_a_link_its_target() {
     assert!(Filter::load(path("pipe")).is_err());
 }
 
-/// What FORMAT.md forbids, behind right checksums.
+/// What FORMAT.md forbids, with valid checksums.
 #[test]
 fn forbidden_contents_are_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("forbidden.grove");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("forbidden.grove");
     let refused = |bytes: &[u8], part: &str| {
         let mut bytes = bytes.to_vec();
         support::reseal(&mut bytes);
@@ -399,7 +397,7 @@ fn forbidden_contents_are_refused() {
     wrong[10] = 1;
     refused(&wrong, "not allowed in a filter");
 
-    // Notes spelled in another way: "a=1" and a line feed, at byte 256.
+    // Notes in another encoding: "a=1" and a line feed, at byte 256.
     assert_eq!(filter[256..260], *b"a=1\n");
     for notes in [b"a=11", b"a\n=1", b"=\n=\n", b"a=\r\n"] {
         let mut wrong = filter.clone();
@@ -407,8 +405,8 @@ fn forbidden_contents_are_refused() {
         refused(&wrong, "sorted list");
     }
 
-    // A label that says something else of its filter than its bits do: the number of ones of
-    // the first. The second name lies behind the text.
+    // A label that does not match the bits of its filter: the number of ones of the first. The
+    // second name is after the text.
     let labels = index
         .windows(8)
         .position(|bytes| bytes == b"onetagtw")
@@ -420,17 +418,17 @@ fn forbidden_contents_are_refused() {
     let mut wrong = index.clone();
     wrong[labels + 40 + 24] = 200;
     refused(&wrong, "outside the text");
-    // Two sets of the same number.
+    // Two sets with the same number.
     let mut wrong = index.clone();
     wrong[labels + 40] = 0;
     refused(&wrong, "two sets have the same number");
 }
 
-/// A file of 4 GB, all of it a hole, opens and answers: nothing of it is read.
+/// A sparse file of 4 GB opens and answers queries: none of it is read.
 #[test]
 fn a_large_file_opens_without_being_read() {
-    let folder = tempfile::tempdir().unwrap();
-    let small = folder.path().join("small.grove");
+    let directory = tempfile::tempdir().unwrap();
+    let small = directory.path().join("small.grove");
     let params = Params::builder(1 << 16, 8).build().unwrap();
     Filter::new(params).unwrap().save(&small).unwrap();
     let mut bytes = std::fs::read(&small).unwrap();
@@ -465,7 +463,7 @@ fn a_large_file_opens_without_being_read() {
     put(&mut end, 24, sum);
     seal(&mut end, 0);
 
-    let large = folder.path().join("large.grove");
+    let large = directory.path().join("large.grove");
     std::fs::write(&large, &bytes).unwrap();
     let file = std::fs::OpenOptions::new()
         .write(true)

@@ -1,5 +1,5 @@
-//! What a file may replace: only its like, whatever its name, and never through a link that
-//! nobody named.
+//! What a file may replace: only one of its kind, whatever its name, and never through a link that
+//! was not named.
 
 use std::fs;
 use std::io::Write;
@@ -85,7 +85,7 @@ fn only_a_file_of_the_same_content_is_replaced() {
             }
             assert_eq!(fs::read(&path).unwrap(), before);
         }
-        // The name says .grove, and nothing else does.
+        // Only the name says .grove.
         let newer = {
             let mut bytes = before(content);
             bytes[8] = 2;
@@ -100,7 +100,7 @@ fn only_a_file_of_the_same_content_is_replaced() {
             );
             assert_eq!(fs::read(&path).unwrap(), bytes);
         }
-        // Empty, or of this content and damaged: there is nothing to lose.
+        // Empty, or of this content but damaged: nothing is lost.
         let damaged = {
             let mut bytes = before(content);
             bytes[60] ^= 1;
@@ -146,10 +146,10 @@ fn what_came_while_a_file_was_written_is_not_replaced() {
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
 }
 
-/// Links, pipes and files of others in the place of an index that nobody named.
+/// Links, pipes and other users' files in place of an index that was not named.
 #[test]
 #[cfg(unix)]
-fn an_index_that_nobody_named_is_a_regular_file_of_our_own() {
+fn an_index_that_was_not_named_is_a_regular_file_of_the_user() {
     use std::os::unix::fs::{PermissionsExt, symlink};
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name);
@@ -190,7 +190,7 @@ fn an_index_that_nobody_named_is_a_regular_file_of_our_own() {
     refused("not a regular file");
     fs::remove_dir(&own).unwrap();
 
-    // One that we make is one that we trust, whatever the mode asked for.
+    // A file that we create is one that we trust, whatever mode was requested.
     drop(create().unwrap());
     open_checked(&own, Origin::Implicit).unwrap();
     for mode in [0o664, 0o646, 0o666] {

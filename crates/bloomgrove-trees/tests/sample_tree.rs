@@ -1,4 +1,4 @@
-//! The sampling paper's tree against asking for every name, for filters of every kind.
+//! The sampling paper's tree compared with testing every name, for filters of every kind.
 
 #[path = "../../bloomgrove/tests/support/mod.rs"]
 mod support;
@@ -25,7 +25,7 @@ fn filled(params: &Params, fill: f64, seed: u64, names: u64) -> Filter {
     filter
 }
 
-/// What the tree finds, what there is, and how many intersections it took.
+/// What the tree finds, all members, and the number of intersections.
 fn both(tree: &BloomSampleTree, query: &Filter, threshold: Threshold) -> (Vec<u64>, Vec<u64>, u64) {
     let (mut found, mut wanted) = (Vec::new(), Vec::new());
     let mut work = Operations::default();
@@ -89,7 +89,7 @@ proptest! {
     }
 }
 
-/// Else the tests above would say nothing.
+/// Otherwise, the tests above would prove nothing.
 #[test]
 fn the_safe_threshold_prunes_sparse_trees() {
     for params in every_kind(8192, 4) {
@@ -108,7 +108,7 @@ fn the_safe_threshold_prunes_sparse_trees() {
 
 #[test]
 fn the_papers_threshold_loses_members() {
-    // The paper's own size: Table 2, accuracy .9.
+    // The paper's size: Table 2, accuracy 0.9.
     let params = Params::builder(60_870, 3)
         .family(Family::Murmur3)
         .build()

@@ -90,9 +90,9 @@ impl Table {
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn save(&self, folder: &Path) -> Result<PathBuf> {
-        fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
-        let path = folder.join(format!("{}.csv", self.id));
+    pub fn save(&self, directory: &Path) -> Result<PathBuf> {
+        fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
+        let path = directory.join(format!("{}.csv", self.id));
         write_csv(&path, &self.head, &self.rows)?;
         Ok(path)
     }
@@ -116,9 +116,9 @@ impl Picture {
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn save(&self, folder: &Path) -> Result<PathBuf> {
-        fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
-        let path = folder.join(format!("{}.svg", self.id));
+    pub fn save(&self, directory: &Path) -> Result<PathBuf> {
+        fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
+        let path = directory.join(format!("{}.svg", self.id));
         write_svg(&path, &self.svg)?;
         Ok(path)
     }
@@ -214,10 +214,10 @@ impl Figure {
     ///
     /// # Errors
     /// If they cannot be written.
-    pub fn save(&self, folder: &Path) -> Result<[PathBuf; 2]> {
-        fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    pub fn save(&self, directory: &Path) -> Result<[PathBuf; 2]> {
+        fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
         let [table, picture] =
-            ["csv", "svg"].map(|kind| folder.join(format!("{}.{kind}", self.id)));
+            ["csv", "svg"].map(|kind| directory.join(format!("{}.{kind}", self.id)));
         let (head, rows) = self.table();
         write_csv(&table, &head, &rows)?;
         write_svg(&picture, &plot::svg(self)?)?;

@@ -45,8 +45,8 @@ fn a_figure_is_measured_and_written() -> anyhow::Result<()> {
         "beyond the effort"
     );
 
-    let folder = tempfile::tempdir()?;
-    let [table, picture] = cost.save(folder.path())?;
+    let directory = tempfile::tempdir()?;
+    let [table, picture] = cost.save(directory.path())?;
     let table = std::fs::read_to_string(table)?;
     assert!(table.starts_with("filters N,every filter in turn,incremental,"));
     assert_eq!(table.lines().count(), 3);

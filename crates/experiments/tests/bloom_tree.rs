@@ -69,7 +69,7 @@ fn rates_are_counted_as_expected_and_never_below_the_geometric_mean() -> anyhow:
 }
 
 #[test]
-fn ways_average_to_the_expected_rate() -> anyhow::Result<()> {
+fn paths_average_to_the_expected_rate() -> anyhow::Result<()> {
     let report = run(&["means"])?;
     let table = &report.tables[0];
     let number = |row: &[String], name: &str| -> Option<f64> {

@@ -25,16 +25,16 @@ const TINY: Effort = Effort {
     patience: 0.02,
 };
 
-fn run_in(folder: &Path, ids: &[&str]) -> anyhow::Result<Report> {
+fn run_in(directory: &Path, ids: &[&str]) -> anyhow::Result<Report> {
     let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
-    buffered::run(&ids, TINY, folder, &mut |_| Ok(()))
+    buffered::run(&ids, TINY, directory, &mut |_| Ok(()))
 }
 
 /// In a temporary directory, which must be empty afterwards.
 fn run(ids: &[&str]) -> anyhow::Result<Report> {
-    let folder = tempfile::tempdir()?;
-    let report = run_in(folder.path(), ids)?;
-    assert_eq!(std::fs::read_dir(folder.path())?.count(), 0);
+    let directory = tempfile::tempdir()?;
+    let report = run_in(directory.path(), ids)?;
+    assert_eq!(std::fs::read_dir(directory.path())?.count(), 0);
     Ok(report)
 }
 
@@ -61,16 +61,16 @@ fn every_figure_is_made_and_written() -> anyhow::Result<()> {
 #[test]
 fn an_unknown_figure_and_an_interruption_end_the_run_and_leave_nothing() -> anyhow::Result<()> {
     assert!(run(&["fig02"]).is_err());
-    let folder = tempfile::tempdir()?;
+    let directory = tempfile::tempdir()?;
     let mut steps = 0;
-    let stopped = buffered::run(&["fig04".to_owned()], TINY, folder.path(), &mut |_| {
+    let stopped = buffered::run(&["fig04".to_owned()], TINY, directory.path(), &mut |_| {
         steps += 1;
         anyhow::ensure!(steps < 4, "enough");
         Ok(())
     });
     assert_eq!(stopped.unwrap_err().to_string(), "enough");
-    assert_eq!(std::fs::read_dir(folder.path())?.count(), 0);
-    let missing = run_in(&folder.path().join("missing"), &["strategies"]);
+    assert_eq!(std::fs::read_dir(directory.path())?.count(), 0);
+    let missing = run_in(&directory.path().join("missing"), &["strategies"]);
     assert!(format!("{:#}", missing.unwrap_err()).contains("missing"));
     Ok(())
 }

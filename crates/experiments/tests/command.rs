@@ -50,7 +50,7 @@ fn an_unknown_figure_is_an_error_that_says_where_the_names_are() {
 }
 
 #[test]
-fn a_figure_is_printed_and_written_beside_the_pages_or_where_told() {
+fn a_figure_is_printed_and_written_next_to_the_pages_or_as_told() {
     let directory = tempfile::tempdir().unwrap();
     for (line, written) in [
         ("bloofi fig01", "bloofi/fig01.svg"),

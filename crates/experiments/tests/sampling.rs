@@ -47,7 +47,7 @@ fn an_unknown_figure_and_an_interruption_end_the_run() {
 }
 
 #[test]
-fn operations_lie_between_one_path_and_the_whole_tree() -> anyhow::Result<()> {
+fn costs_are_between_one_path_and_the_whole_tree() -> anyhow::Result<()> {
     let report = run(&["fig03-1e5", "fig04-1e5"])?;
     assert_eq!(report.figures.len(), 2);
     for figure in &report.figures {

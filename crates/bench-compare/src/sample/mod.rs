@@ -290,7 +290,10 @@ impl Setup {
                         let bloomgrove::sample::Name::Integer(name) = name else {
                             continue;
                         };
-                        assert!(members.binary_search(&name).is_ok(), "{name} is not a member");
+                        assert!(
+                            members.binary_search(&name).is_ok(),
+                            "{name} is not a member"
+                        );
                     }
                     let work = sampler.work();
                     Ok(Work {

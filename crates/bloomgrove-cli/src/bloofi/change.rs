@@ -118,7 +118,10 @@ pub(crate) fn add(args: Add) -> Result<Outcome> {
     if let Some(name) = args.name {
         match &mut sources[..] {
             [one] if one.kind != SourceKind::Index => one.name = name.into_bytes(),
-            _ => bail!("--name requires a single set, but {} were given", sources.len()),
+            _ => bail!(
+                "--name requires a single set, but {} were given",
+                sources.len()
+            ),
         }
     }
     let mut file = Changing::open(&args.tree)?;

@@ -122,7 +122,9 @@ fn span(names: &Names, within: Option<Range<u64>>) -> Result<Range<u64>> {
         (Names::List(_), Some(within)) => Ok(within),
         (Names::List(list), None) => match (list.iter().min(), list.iter().max()) {
             (Some(first), Some(last)) => Ok(*first..last.saturating_add(1)),
-            _ => bail!("no names were read; pass the range that names may be added in with --within"),
+            _ => {
+                bail!("no names were read; pass the range that names may be added in with --within")
+            }
         },
     }
 }

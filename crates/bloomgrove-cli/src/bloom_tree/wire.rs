@@ -85,7 +85,8 @@ pub(crate) fn compress(args: CompressArgs) -> Result<Outcome> {
             "bits_per_item": per_item,
         }))?;
     } else {
-        let per_item = per_item.map_or_else(String::new, |bits| format!(", {bits:.2} bits per key"));
+        let per_item =
+            per_item.map_or_else(String::new, |bits| format!(", {bits:.2} bits per key"));
         output.line(format_args!(
             "{}: {} of {}, {}{per_item}",
             args.output.display(),

@@ -37,12 +37,19 @@ impl Bloofi {
         }
         assert_eq!(level.len(), self.len(), "as many leaves as slots");
         for &leaf in &level {
-            assert!(self.nodes.children(leaf).is_empty(), "a leaf above the lowest level");
+            assert!(
+                self.nodes.children(leaf).is_empty(),
+                "a leaf above the lowest level"
+            );
             let slot = self.nodes.slot(leaf);
             assert_eq!(self.leaves.get(&slot), Some(&leaf), "slot {slot}");
             self.assert_ones(leaf);
         }
-        assert_eq!(seen.len(), self.nodes.len(), "a node that is neither in the tree nor free");
+        assert_eq!(
+            seen.len(),
+            self.nodes.len(),
+            "a node that is neither in the tree nor free"
+        );
         seen.extend_from_slice(self.nodes.free());
         let all = seen.len();
         seen.sort_unstable();

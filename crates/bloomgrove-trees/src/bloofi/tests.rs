@@ -1,4 +1,4 @@
-//! The figures of the paper, exactly, and random operations against plain filters.
+//! The figures of the paper, exactly, and random operations compared with plain filters.
 
 mod draw;
 mod random;
@@ -24,7 +24,7 @@ fn filter(digits: &str) -> Filter {
     filter
 }
 
-/// Figure 1. The text gives node 5, that node 7 is over 1 to 4 and node 8 over 5 and 6,
+/// Figure 1. The text gives node 5, that node 7 is the parent of 1 to 4 and node 8 of 5 and 6,
 /// that nodes 7 and 8 are both at distance 4 from 00100100, and that only 5 matches 4.
 pub(super) fn figure_1() -> Bloofi {
     let leaves = [
@@ -72,7 +72,7 @@ fn figure_1_is_searched_as_the_example_says() {
     // The root, nodes 7 and 8, leaves 5 and 6; what was in `found` stays.
     assert_eq!(tree.search(&[4], &mut found), 5);
     assert_eq!(found, [77, 5]);
-    // The root alone turns away.
+    // The root alone rules it out.
     assert_eq!(tree.search(&[7], &mut found), 1);
     assert_eq!(tree.which(&tree.params().probe(&12u64)), [5]);
 }
@@ -136,7 +136,7 @@ fn removing_down_to_nothing_merges_and_lowers_the_root() {
         tree.assert_invariants();
     }
     assert_eq!(tree.slots().len(), 3);
-    assert!(tree.bytes() <= before + 200, "freed nodes are used again");
+    assert!(tree.bytes() <= before + 200, "freed nodes are reused");
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn other_parameters_are_refused() {
 }
 
 #[test]
-fn a_saturated_root_is_split_only_when_asked() {
+fn a_saturated_root_is_split_only_on_request() {
     for (split_full, height) in [(false, 1), (true, 3)] {
         let options = BloofiOptions::default().split_full(split_full);
         let mut tree = Bloofi::new(figure_params(), options).unwrap();
@@ -205,7 +205,7 @@ fn a_saturated_root_is_split_only_when_asked() {
         }
         assert!(tree.is_saturated());
         assert!(tree.height() >= height && (split_full || tree.height() == 1));
-        // Its only empty places come back when the full filters go.
+        // Its only zero bits return when the full filters are removed.
         tree.insert(20, &filter("00000001")).unwrap();
         for slot in 0..20 {
             tree.remove(slot).unwrap();

@@ -129,7 +129,8 @@ impl<'a, S: AsRef<[u64]>> HashInvert<'a, S> {
     pub fn new(query: &'a Filter<S>, names: Range<u64>) -> Result<Self, Error> {
         let Family::Affine(functions) = query.params().family() else {
             let family = query.params().family();
-            let what = format!("HashInvert requires affine functions, but this filter has {family}");
+            let what =
+                format!("HashInvert requires affine functions, but this filter has {family}");
             return Err(Error::Closed { what });
         };
         if names.is_empty() {

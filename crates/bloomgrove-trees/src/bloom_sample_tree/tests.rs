@@ -175,7 +175,7 @@ fn the_halves_of_a_range_are_the_range() {
 }
 
 #[test]
-fn complete_trees_hold_every_name() {
+fn complete_trees_contain_every_name() {
     for params in kinds() {
         for (names, depth) in [(0..1, 0), (0..2, 1), (3..103, 6), (0..777, 4), (9..300, 0)] {
             let tree = BloomSampleTree::complete(&params, names.clone(), depth).unwrap();
@@ -196,7 +196,7 @@ fn a_tree_built_by_many_threads_is_the_same() {
 }
 
 #[test]
-fn pruned_trees_hold_the_occupied_names() {
+fn pruned_trees_contain_the_occupied_names() {
     for params in kinds() {
         for (names, depth) in [(0..2u64, 1), (3..1003, 6), (0..777, 4), (9..300, 0)] {
             for count in [0, 1, 2, 10, 300] {

@@ -1,33 +1,33 @@
-//! How often a tree is wrong: what is to be expected, what the paper reports, what was counted.
+//! The false-positive rate of a tree: expected, as reported by the paper, and measured.
 //!
 //! ```text
-//!   an absent key's way       chance that all its filters say yes
-//!   mostly                    .000 000 1
-//!   now and then              .3              these few are the false positives
+//!   an absent key's path      probability that all its filters accept
+//!   mostly                    0.000 000 1
+//!   occasionally              0.3             these few are the false positives
 //!
 //!   arithmetic mean = the rate at which absent keys are accepted    (expected)
-//!   geometric mean  = e to the mean of the logarithms               (the paper's, Eq. 12)
+//!   geometric mean  = e to the power of the mean of the logarithms  (the paper's, Eq. 12)
 //! ```
 //!
-//! The geometric mean is never above the arithmetic one, and here orders of magnitude below: it
-//! hides the ways that matter. Nobody should size anything by it; it is here because the paper's
-//! tables are made of it.
+//! The geometric mean is never above the arithmetic one, and here it is orders of magnitude below: it
+//! hides the paths that matter. Do not size anything by it; it is here because the paper's tables
+//! consist of it.
 //!
-//! The expected rate is exact for the tree as it stands, by recursion from the leaves: the
-//! chance that a filter and all below it accept an absent key, whose k positions are drawn
-//! evenly and whose duplicates are one, is
+//! The expected rate is exact for a given tree, by recursion from the leaves: the probability that a
+//! filter and all below it accept an absent key, whose k positions are uniform and whose duplicates
+//! count once, is
 //!
 //! ```text
 //!   F = sum over j of  (surjections of k on j) e_j(f_1 ... f_m) / m^k
 //! ```
 //!
 //! where f_i is that of the filter below bit i (1 in a leaf, 0 if the bit is not set) and e_j
-//! the elementary symmetric polynomial. Cost: one look at every filter below a set bit.
+//! the elementary symmetric polynomial. Cost: one visit of every filter below a set bit.
 //!
-//! Source: Fu and Biersack (BloomTree), section 5. Eq. 11 taken at its word follows the positions of an
-//! absent key even where its bit is not set, meets an empty filter nearly always, and gives 0.
-//! What comes near the paper's figures, and is done here, is section 6.3.3: from filter to
-//! filter along set bits only.
+//! Source: Fu and Biersack (BloomTree), section 5. Eq. 11, taken literally, follows the positions of
+//! an absent key even where its bit is not set, nearly always meets an empty filter, and gives 0. We
+//! follow section 6.3.3, which comes close to the paper's figures: from filter to filter along set
+//! bits only.
 
 use std::fmt;
 use std::ops::Range;
@@ -39,28 +39,28 @@ use super::BloomTree;
 use bloomgrove::raw::bits;
 use bloomgrove::raw::threads::{by_all, processors};
 
-/// How many query ways the paper takes for a geometric mean (N_b of Eq. 12).
+/// How many query paths the paper uses for a geometric mean (N_b of Eq. 12).
 const SAMPLES: u32 = 5000;
-/// Work is done in this many pieces, so that the same tree has the same rate, to the last digit,
-/// with any number of threads.
+/// Work is divided into this many pieces, so that a tree has the same rate, to the last digit, with
+/// any number of threads.
 const PIECES: u64 = 64;
 
-/// The three answers to "how often is it wrong?", always together.
+/// The three measures of how often a tree is wrong, always together.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Accuracy {
-    /// How often an absent key is accepted, by theory for this very tree.
+    /// The rate at which absent keys are accepted, computed for this tree.
     pub expected: f64,
     /// The paper's geometric mean. Not a rate.
     pub geometric: f64,
-    /// How many absent keys were asked for.
+    /// How many absent keys were queried.
     pub asked: u64,
     /// How many of them were accepted.
     pub accepted: u64,
 }
 
 impl Accuracy {
-    /// How often an absent key was accepted; nothing if none was asked for.
+    /// The rate at which absent keys were accepted; `None` if none was queried.
     pub fn measured(&self) -> Option<f64> {
         (self.asked > 0).then(|| self.accepted as f64 / self.asked as f64)
     }
@@ -80,23 +80,23 @@ impl fmt::Display for Accuracy {
     }
 }
 
-/// One way through a tree along set bits, and the chance that an absent key with this way is
+/// A path through a tree along set bits, and the probability that an absent key on this path is
 /// accepted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Posterior {
-    /// The natural logarithm of the product of the chances of the filters of each level: Eq. 13.
+    /// The natural logarithm of the product of the probabilities of the filters of each level: Eq. 13.
     pub levels: Vec<f64>,
 }
 
 impl Posterior {
-    /// The natural logarithm of the chance: Eq. 11.
+    /// The natural logarithm of the probability: Eq. 11.
     pub fn ln(&self) -> f64 {
         self.levels.iter().sum()
     }
 }
 
 impl<S: AsRef<[u64]> + Sync> BloomTree<S> {
-    /// The three together; `queries` absent keys are asked for, none if 0.
+    /// All three; `queries` absent keys are queried, none if 0.
     pub fn accuracy(&self, queries: u64, seed: u64) -> Accuracy {
         Accuracy {
             expected: self.expected_fpr(),
@@ -106,8 +106,8 @@ impl<S: AsRef<[u64]> + Sync> BloomTree<S> {
         }
     }
 
-    /// How often an absent key is accepted: the mean over all ways, exact for the tree as it
-    /// stands and hash functions that are ideal. By all processors.
+    /// The rate at which absent keys are accepted: the mean over all paths, exact for this tree and
+    /// ideal hash functions. Uses all processors.
     pub fn expected_fpr(&self) -> f64 {
         let root = self.shape.levels()[0];
         let (parts, hashes) = match self.shape.is_partitioned() {
@@ -124,8 +124,8 @@ impl<S: AsRef<[u64]> + Sync> BloomTree<S> {
         (0..parts).map(rate).product()
     }
 
-    /// The paper's Eq. 12 over this many ways: the geometric mean, which is not a rate. 0 if a
-    /// way meets an empty filter, as happens after an intersection that was not
+    /// The paper's Eq. 12 over this many paths: the geometric mean, which is not a rate. 0 if a path
+    /// meets an empty filter, which happens after an intersection that was not
     /// [pruned](Self::prune).
     pub fn geometric_fpr(&self, samples: u32, seed: u64) -> f64 {
         let ways = self.posteriors(samples, seed);
@@ -133,15 +133,15 @@ impl<S: AsRef<[u64]> + Sync> BloomTree<S> {
         (sum / f64::from(samples.max(1))).exp()
     }
 
-    /// Ways through the tree along set bits, drawn at random, with the chance that each filter
-    /// on them accepts.
+    /// Random paths through the tree along set bits, with the probability that each filter on them
+    /// accepts.
     pub fn posteriors(&self, samples: u32, seed: u64) -> Vec<Posterior> {
         let mut draw = Draw::of(self, seed);
         (0..samples).map(|_| draw.way()).collect()
     }
 
-    /// How many of `queries` random 64-bit keys the tree accepts. They are taken as absent:
-    /// the chance that one of n items is among them is n queries / 2^64.
+    /// How many of `queries` random 64-bit keys the tree accepts. They are assumed to be absent: the
+    /// probability that one of n items is among them is n queries / 2^64.
     pub fn count_accepted(&self, queries: u64, seed: u64) -> u64 {
         let share = queries.div_ceil(PIECES).max(1);
         let pieces = queries.div_ceil(share) as usize;
@@ -178,7 +178,7 @@ impl<'a> Recursion<'a> {
         }
     }
 
-    /// Of the root bits in `range`, by all processors.
+    /// For the root bits in `range`, on all processors.
     fn sums(&self, range: Range<u64>, hashes: u32) -> Sums {
         let bits = (range.end - range.start) as f64;
         let piece = (range.end - range.start).div_ceil(PIECES).max(1);
@@ -197,7 +197,7 @@ impl<'a> Recursion<'a> {
         done.iter().fold(none, |sums, piece| product(&sums, piece))
     }
 
-    /// The chance that filter number `filter` of a level, and all below it, accept.
+    /// The probability that filter number `filter` of a level, and all below it, accept.
     fn below(&self, level: usize, filter: u64) -> f64 {
         let Some(&super::Level { bits, hashes }) = self.shape.levels().get(level) else {
             return 1.0;
@@ -225,7 +225,7 @@ fn none(hashes: u32) -> Sums {
     sums
 }
 
-/// Takes one value more into `e_0 ... e_k`.
+/// Adds one value to `e_0 ... e_k`.
 #[inline(always)]
 fn add(sums: &mut [f64], value: f64) {
     for j in (1..sums.len()).rev() {
@@ -233,7 +233,7 @@ fn add(sums: &mut [f64], value: f64) {
     }
 }
 
-/// Those of both sets of values together.
+/// The sums over both sets of values.
 fn product(a: &[f64], b: &[f64]) -> Sums {
     (0..a.len())
         .map(|j| (0..=j).map(|i| a[i] * b[j - i]).sum())
@@ -243,7 +243,7 @@ fn product(a: &[f64], b: &[f64]) -> Sums {
 /// The rate of a filter of `bits` bits from `e_0 ... e_k` of f / m.
 fn from_sums(sums: &[f64], bits: f64) -> f64 {
     let hashes = sums.len() - 1;
-    // How many ways k functions have to hit exactly j given bits: S(k, j) = j (S(k-1, j) + S(k-1, j-1)).
+    // The number of ways in which k functions can hit exactly j given bits: S(k, j) = j (S(k-1, j) + S(k-1, j-1)).
     let mut ways = [0.0; bloomgrove::MAX_HASHES as usize + 1];
     ways[0] = 1.0;
     for _ in 0..hashes {
@@ -257,14 +257,14 @@ fn from_sums(sums: &[f64], bits: f64) -> f64 {
         .sum()
 }
 
-/// Draws ways along set bits.
+/// Draws paths along set bits.
 struct Draw<'a> {
     words: &'a [u64],
     shape: &'a super::TreeShape,
     random: Xoshiro256PlusPlus,
-    /// The logarithm of the root's chance.
+    /// The logarithm of the root's probability.
     root: f64,
-    /// The set bits of each part of the root, where they are too few to be found by guessing.
+    /// The set bits of each part of the root, if they are too few to be found by guessing.
     ones: Vec<Option<Vec<u64>>>,
 }
 
@@ -322,8 +322,8 @@ impl<'a> Draw<'a> {
         Posterior { levels }
     }
 
-    /// As many distinct set bits of the root as it has hash functions, or all it has; of a root
-    /// in parts one of each.
+    /// As many distinct set bits of the root as it has hash functions, or all of them; one per part
+    /// of a partitioned root.
     fn roots(&mut self) -> Vec<u64> {
         let hashes = self.shape.levels()[0].hashes as usize;
         let part = self.shape.part_bits();
@@ -349,7 +349,7 @@ impl<'a> Draw<'a> {
     }
 }
 
-/// The place of set bit number `number`, from the lowest.
+/// The position of set bit number `number`, from the lowest.
 fn nth_one(mut pattern: u64, number: u32) -> u32 {
     for _ in 0..number {
         pattern &= pattern - 1;

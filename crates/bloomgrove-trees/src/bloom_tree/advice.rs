@@ -1,31 +1,31 @@
-//! What to send so that a set arrives in the fewest bytes: advice over every structure.
+//! What to send so that a set takes the fewest bytes: advice over all structures.
 //!
 //! ```text
 //!   items, and a rate or a number of bytes
-//!      |-- standard, blocked     about as many bits as they have: half of them are set
+//!      |-- standard, blocked     incompressible: half of their bits are set
 //!      |-- compressed filters    m H(fill) bits: fewer hashes than usual leave most bits 0,
-//!      |                         many more make most 1, and either is coded in less
-//!      |-- BloomTrees            simulated: no formula has their rate
+//!      |                         many more make most 1, and either compresses well
+//!      |-- BloomTrees            simulated: there is no formula for their rate
 //!      '-- for comparison        Golomb-coded set, n log2(1/p)
 //!             |
 //!             v
-//!   the cheapest that the receiver can bear, and why
+//!   the cheapest within the receiver's limits, and why
 //! ```
 //!
-//! Sizes are those of whole messages, as `codec` makes them. Memory is what the receiver needs to
-//! ask questions: a filter coded in a few bits for an item may expand to thousands.
+//! Sizes are those of whole messages, as written by `codec`. Memory is what the receiver needs for
+//! queries: a filter compressed to a few bits per item may expand to thousands.
 //!
 //! A tree with one hash function in every filter below its root is a standard filter of
 //! m_1 m_2 .. bits and k_1 hashes, of the same rate and the same size once coded; such trees are
-//! not among the candidates. Of the others the best lies between the smallest standard filter and
-//! the best compressed one at each of the rates .3, .1, .03, .01, 1e-3, 1e-4, 1e-5 and 1e-6, if there
-//! is memory for that one. (`bloomgrove tune wire --items 100k --fpr 0.3,0.1,...` prints it.)
+//! not among the candidates. The size of the best of the others is between that of the smallest
+//! standard filter and that of the best compressed one at each of the rates 0.3, 0.1, 0.03, 0.01,
+//! 1e-3, 1e-4, 1e-5 and 1e-6, if there is memory for that one. (`bloomgrove tune wire --items 100k --fpr 0.3,0.1,...` prints it.)
 //!
-//! Source: Fu and Biersack (BloomTree), section 6, which searches among trees alone and compares with standard
-//! filters at the geometric mean; compressed filters after Mitzenmacher (2002), cited there with
-//! few hashes only.
+//! Source: Fu and Biersack (BloomTree), section 6, which considers only trees and compares
+//! them with standard filters at the geometric mean; compressed filters after Mitzenmacher (2002),
+//! cited there only with few hashes.
 //!
-//! Cost: formulas for filters, and some hundred small trees: a second or two.
+//! Cost: formulas for filters, and a few hundred small trees: a second or two.
 
 mod choice;
 
@@ -38,21 +38,21 @@ use super::forest;
 use bloomgrove::raw::math;
 use bloomgrove::tune;
 
-/// What is asked for.
+/// The goal.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Goal {
     /// The fewest bytes at this false-positive rate.
     Fpr(f64),
-    /// The lowest false-positive rate in so many bytes.
+    /// The lowest false-positive rate in this many bytes.
     Bytes(u64),
 }
 
-/// What the receiver can bear.
+/// The receiver's limits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limits {
     /// Bytes of memory for the structure once it is expanded.
     pub memory: u64,
-    /// The most bits that a query for a present key may look at.
+    /// The most bits that a query of a present key may access.
     pub hashes: u64,
     /// The most levels of a tree.
     pub depth: usize,
@@ -77,18 +77,18 @@ pub enum Structure {
     Standard(Params),
     /// All bits of a key in one line.
     Blocked(Params),
-    /// Fewer or more hashes than the smallest filter has, more bits, and smaller once coded.
+    /// Fewer or more hashes than the smallest filter, more bits, and smaller once compressed.
     Compressed(Params),
     /// A tree, coded by context.
     Tree(TreeShape),
-    /// Sorted hashes, their gaps coded. For comparison: it cannot be made here.
+    /// Sorted hashes with coded gaps. For comparison: not implemented here.
     Golomb,
-    /// What no structure can go below. For comparison.
+    /// The lower bound for any structure. For comparison.
     Information,
 }
 
 impl Structure {
-    /// In few words.
+    /// A short name.
     pub fn name(&self) -> &'static str {
         match self {
             Structure::Standard(_) => "standard filter",
@@ -100,7 +100,7 @@ impl Structure {
         }
     }
 
-    /// Whether this library makes it.
+    /// Whether this library implements it.
     pub fn is_producible(&self) -> bool {
         !matches!(self, Structure::Golomb | Structure::Information)
     }
@@ -116,25 +116,24 @@ impl Structure {
     }
 }
 
-/// A structure with what to expect of it.
+/// A structure with its expected properties.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Candidate {
-    /// What.
+    /// The structure.
     pub structure: Structure,
     /// Bytes of its message, for an average set.
     pub wire_bytes: u64,
-    /// How much that varies from set to set: the standard deviation, as a share. With many bits
-    /// set and few items, size and rate both depend on luck: one is above its mean when the other
-    /// is below.
+    /// How much that varies from set to set: the relative standard deviation. With many bits set and
+    /// few items, size and rate both vary: one is above its mean if the other is below.
     pub spread: f64,
     /// Bytes in the receiver's memory.
     pub memory_bytes: u64,
-    /// How often an absent key is accepted.
+    /// The false-positive rate.
     pub fpr: f64,
-    /// How many bits a query for a present key looks at.
+    /// How many bits a query of a present key accesses.
     pub hashes: u64,
-    /// Why it is out of the question, if it is.
+    /// Why it is excluded, if it is.
     pub excluded: Option<String>,
 }
 
@@ -158,53 +157,53 @@ impl Candidate {
         }
     }
 
-    /// Whether it can be made and the limits allow it.
+    /// Whether it is implemented and within the limits.
     pub fn is_possible(&self) -> bool {
         self.excluded.is_none() && self.structure.is_producible()
     }
 }
 
-/// All candidates, and which to take.
+/// All candidates, and the recommended one.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Advice {
-    /// How many items it is about.
+    /// The number of items.
     pub items: u64,
-    /// What was asked for.
+    /// The goal.
     pub goal: Goal,
     /// The best first: fewest bytes, or lowest rate.
     pub candidates: Vec<Candidate>,
-    /// The number of the one to take.
+    /// The index of the recommended candidate.
     pub best: usize,
-    /// Why, in a sentence.
+    /// The reason, in a sentence.
     pub why: String,
 }
 
 impl Advice {
-    /// The one to take.
+    /// The recommended candidate.
     pub fn best(&self) -> &Candidate {
         &self.candidates[self.best]
     }
 }
 
-/// The numbers of hashes that compressed filters are tried with.
+/// The numbers of hashes to try for compressed filters.
 const HASHES: [u32; 8] = [1, 2, 3, 4, 8, 16, 32, 64];
-/// No lower rate can be asked for: what it takes is no matter of bytes on a wire.
+/// The lowest rate supported: below it, the size of a message is irrelevant.
 const LOWEST: f64 = 1e-15;
-/// No higher rate is looked at when bytes are given.
+/// The highest rate considered for a number of bytes.
 const HIGHEST: f64 = 0.999;
 
-/// Bytes of a message beside its frames, a short note among them, and of a frame beside what is
-/// coded: heads, lengths, checksums, densities. FORMAT section 15.
+/// The overhead of a message in addition to its frames, including a short note, and of a frame:
+/// heads, lengths, checksums, densities. FORMAT section 15.
 const MESSAGE: u64 = 64;
 const FRAME: u64 = 12;
-/// What the coder adds to the entropy.
+/// The overhead of the coder relative to the entropy.
 const CODER: f64 = 1.0005;
-/// Of bytes that are given, the share that is used, and room for a set that comes out larger than
-/// usual: so many standard deviations.
+/// The share of a number of bytes that is used, and the margin for a set that is larger than usual:
+/// this many standard deviations.
 const SAFE: f64 = 0.999;
 const SURE: f64 = 3.5;
-/// How much varies of a tree is not known before it is found.
+/// The margin for a tree, whose variation is not known before it is found.
 const TREE_SAFE: f64 = 0.99;
 
 /// What to send for `items` items.
@@ -219,8 +218,8 @@ const TREE_SAFE: f64 = 0.99;
 /// ```
 ///
 /// # Errors
-/// [`Error::Unreachable`] when the rate is out of range, the bytes too few for any message, or
-/// nothing keeps within the limits.
+/// [`Error::Unreachable`] if the rate is out of range, the bytes are too few for any message, or
+/// nothing is within the limits.
 pub fn advise(items: u64, goal: Goal, limits: &Limits) -> Result<Advice, Error> {
     check(items, goal)?;
     if let Goal::Bytes(bytes) = goal
@@ -228,7 +227,10 @@ pub fn advise(items: u64, goal: Goal, limits: &Limits) -> Result<Advice, Error> 
     {
         let mut advice = advise(items, Goal::Fpr(LOWEST), limits)?;
         advice.goal = goal;
-        advice.why = format!("so many bytes allow any rate there is here; {}", advice.why);
+        advice.why = format!(
+            "this many bytes allow any rate that is supported; {}",
+            advice.why
+        );
         return Ok(advice);
     }
     let standard = reaching(goal, |fpr| standard(items, fpr));
@@ -236,7 +238,7 @@ pub fn advise(items: u64, goal: Goal, limits: &Limits) -> Result<Advice, Error> 
     candidates.extend(reaching(goal, |fpr| blocked(items, fpr)));
     for hashes in HASHES {
         let found = reaching(goal, |fpr| compressed(items, hashes, fpr));
-        // Those near the usual number of hashes have nothing left to be coded away.
+        // With nearly the usual number of hashes, there is nothing to compress.
         let known = standard.as_ref();
         let better = |found: &Candidate| known.is_none_or(|known| is_better(found, known, goal));
         candidates.extend(found.filter(better));
@@ -271,20 +273,20 @@ fn check(items: u64, goal: Goal) -> Result<(), Error> {
             if fpr >= LOWEST {
                 return Ok(());
             }
-            format!("a false-positive rate of {fpr:e}; the lowest here is {LOWEST:e}")
+            format!("a false-positive rate of {fpr:e}; the lowest supported is {LOWEST:e}")
         }
         Goal::Bytes(bytes) => {
             bloomgrove::raw::tune::check_target(items, 0.5)?;
             if bytes >= MESSAGE + 8 {
                 return Ok(());
             }
-            format!("in {bytes} bytes, of which the head of a message alone takes {MESSAGE}")
+            format!("in {bytes} bytes; the head of a message alone takes {MESSAGE}")
         }
     };
     Err(Error::Unreachable { what })
 }
 
-/// What is made small.
+/// What is minimized.
 fn value(candidate: &Candidate, goal: Goal) -> f64 {
     match goal {
         Goal::Fpr(_) => candidate.wire_bytes as f64,
@@ -296,8 +298,8 @@ fn is_better(one: &Candidate, other: &Candidate, goal: Goal) -> bool {
     value(one, goal) < value(other, goal)
 }
 
-/// What `make` makes at the rate asked for; or at the lowest rate at which it makes no more than
-/// the bytes asked for.
+/// What `make` returns at the required rate; or at the lowest rate at which it does not exceed the
+/// given number of bytes.
 fn reaching(goal: Goal, make: impl Fn(f64) -> Option<Candidate>) -> Option<Candidate> {
     let bytes = match goal {
         Goal::Fpr(fpr) => return make(fpr),
@@ -310,7 +312,7 @@ fn reaching(goal: Goal, make: impl Fn(f64) -> Option<Candidate>) -> Option<Candi
         return Some(lowest);
     }
     let mut found = fits(high)?;
-    // To one in ten thousand of the rate.
+    // To a precision of one in ten thousand.
     while high - low > 1e-4 {
         let middle = (low + high) / 2.0;
         match fits(middle) {
@@ -321,7 +323,7 @@ fn reaching(goal: Goal, make: impl Fn(f64) -> Option<Candidate>) -> Option<Candi
     Some(found)
 }
 
-/// The bytes of the message of a filter whose bits are set at a share of `fill`.
+/// The size of the message of a filter with this fill.
 fn message(bits: u64, fill: f64) -> u64 {
     let ones = (bits as f64 * fill).round() as u64;
     let frames = Framing::new(Model::default(), bits, ones.min(bits)).frames();
@@ -378,7 +380,7 @@ fn excluded(candidate: &Candidate, goal: Goal, limits: &Limits) -> Option<String
         ))
     } else if candidate.hashes > limits.hashes {
         Some(format!(
-            "looks at {} bits, more than {}",
+            "accesses {} bits, more than {}",
             candidate.hashes, limits.hashes
         ))
     } else {
@@ -391,17 +393,17 @@ fn nothing_fits(candidates: &[Candidate], limits: &Limits) -> Error {
     let least = producible.map(|c| c.memory_bytes).min().unwrap_or(u64::MAX);
     let what = if least > limits.memory {
         format!(
-            "everything expands to more than the {} of memory allowed; {} would do",
+            "everything expands to more than the {} of memory allowed; {} would be enough",
             size(limits.memory),
             size(least)
         )
     } else {
-        format!("nothing looks at only {} bits; allow more", limits.hashes)
+        format!("nothing accesses only {} bits; allow more", limits.hashes)
     };
     Error::Unreachable { what }
 }
 
-/// Exact: rounded, what would do might not do.
+/// Exact, because a rounded number might not be enough.
 fn size(bytes: u64) -> String {
     format!("{bytes} bytes")
 }

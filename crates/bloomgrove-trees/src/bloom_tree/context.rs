@@ -1,17 +1,18 @@
-//! Context coding: the filters of one level, told by those above them.
+//! Context coding: the filters of a level, given those above them.
 //!
 //! ```text
 //!   filter below a 0          nothing: it is empty
 //!   filter below a 1          its bits as one symbol, under the table of its context:
 //!                             the ones of the filter above it, and of the one above that
-//!   more than 8 bits          its number of ones as a symbol, then which, bit by bit
+//!   more than 8 bits          its number of ones as a symbol, then their positions, bit by bit
 //! ```
 //!
-//! All patterns with the same number of ones are equally likely, since hash functions favour no
-//! place; so a table needs only the share of each number of ones. How many filters above are
-//! looked at, none, one or two, is what takes the fewest bytes with the tables counted in.
+//! All patterns with the same number of ones are equally likely, because hash functions are uniform;
+//! so a table needs only the share of each number of ones. The number of filters above that are used
+//! (none, one or two) is the one that takes the fewest bytes, including the tables.
 //!
-//! Not in the paper, which codes whole levels (section 4.3): FINDINGS has it 7 to 37 % smaller.
+//! Not in the paper, which codes whole levels (section 4.3): 7 to 37 % smaller
+//! (`docs/papers/bloomtree.md`).
 
 use std::num::NonZero;
 use std::ops::Range;
@@ -23,40 +24,40 @@ use bloomgrove::raw::codec::varint;
 use bloomgrove::raw::codec::{Decoder, Encoder, Parts, Table};
 use bloomgrove::raw::threads::{by_all, processors};
 
-/// Up to here the bits of a filter are one symbol.
+/// Up to this many, the bits of a filter are one symbol.
 const ONE_SYMBOL: u64 = 8;
-/// What a context may be: the ones of two filters.
+/// The number of contexts: the ones of two filters.
 const CONTEXTS: usize = (MAX_FILTER_BITS as usize + 1) * (MAX_FILTER_BITS as usize + 1);
 
-/// Patterns by their parts of 2^24: 256 of them, the rarest nearly for nothing.
+/// Patterns in parts of 2^24: 256 of them, with little loss for the rarest.
 type Patterns = Parts<24>;
 
 /// The tables of one level.
 pub(super) struct Model {
     bits: u64,
-    /// How many filters above are looked at.
+    /// How many filters above are used.
     above: u8,
-    /// The number of ones of a filter, by context; what is sent.
+    /// The number of ones of a filter, by context; this is sent.
     tables: Vec<((u32, u32), Table)>,
-    /// From context to the number of its table.
+    /// The index of the table of each context.
     slots: Vec<u16>,
-    /// For each table, that of the patterns it stands for; empty for filters of more bits.
+    /// For each table, that of the patterns; empty for filters of more bits.
     patterns: Vec<Patterns>,
-    /// For filters of more bits: whether the next bit is set, by how many are left of how many places.
+    /// For filters of more bits: whether the next bit is set, by the remaining ones and positions.
     places: Vec<Table>,
 }
 
 const NO_TABLE: u16 = u16::MAX;
 
 impl Model {
-    /// The model under which the counted filters of `bits` bits take the fewest bytes.
+    /// The model with which the counted filters of `bits` bits take the fewest bytes.
     pub(super) fn of(bits: u64, contexts: &Contexts) -> Self {
         let models = (0..=2).map(|above| Self::looking(bits, above, contexts));
         let cheapest = models.min_by_key(|(cost, _)| *cost);
         cheapest.map(|(_, model)| model).expect("there are three")
     }
 
-    /// The model that looks at so many filters above, and the bits it comes to, tables and all.
+    /// The model that uses this many filters above, and its size in bits, including tables.
     fn looking(bits: u64, above: u8, contexts: &Contexts) -> (u64, Self) {
         let mut merged = Contexts::new();
         for (context, counts) in contexts {
@@ -107,7 +108,7 @@ impl Model {
         }
     }
 
-    /// As it is sent: FORMAT section 16.
+    /// Its encoding: FORMAT section 16.
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         out.push(self.above);
         varint::put(out, self.tables.len() as u64);
@@ -123,7 +124,7 @@ impl Model {
     /// # Errors
     /// [`Error::Message`].
     pub(super) fn read(bits: u64, mut bytes: &[u8]) -> Result<Self, Error> {
-        let wrong = || Error::message(0, "these are no tables of a level");
+        let wrong = || Error::message(0, "invalid tables of a level");
         let bytes = &mut bytes;
         let above = byte(bytes)?;
         let count = varint::take(bytes)?;
@@ -141,7 +142,7 @@ impl Model {
             }
             let context = (context[0], context[1]);
             let table = Table::read(bytes)?;
-            // One spelling: rising contexts, and a table for exactly the numbers that can be.
+            // A single encoding: ascending contexts, and a table for exactly the numbers that are possible.
             if table.symbols() != bits as usize + 1
                 || tables.last().is_some_and(|last| last.0 >= context)
             {
@@ -175,7 +176,7 @@ impl Model {
             return Ok(u64::from(decoder.get(patterns)?));
         }
         let Some((_, table)) = self.tables.get(number) else {
-            return Err(Error::message(0, "there is no table for a filter"));
+            return Err(Error::message(0, "a filter has no table"));
         };
         let mut left = u32::from(decoder.get(table)?);
         let mut pattern = 0;
@@ -187,13 +188,13 @@ impl Model {
         Ok(pattern)
     }
 
-    /// The table of a bit when `ones` are still to come in `places`.
+    /// The table of a bit with `ones` left in `places`.
     fn place(&self, places: u64, ones: u32) -> &Table {
         &self.places[(places * (self.bits + 1)) as usize + ones as usize]
     }
 }
 
-/// A context as one that looks at `above` filters sees it.
+/// A context, reduced to `above` filters.
 fn seen(above: u8, (parent, grandparent): (u32, u32)) -> (u32, u32) {
     match above {
         0 => (0, 0),
@@ -206,7 +207,7 @@ fn slot((parent, grandparent): (u32, u32)) -> usize {
     parent as usize * (MAX_FILTER_BITS as usize + 1) + grandparent as usize
 }
 
-/// Patterns, when all with the same number of ones are equally likely.
+/// Patterns, if all with the same number of ones are equally likely.
 fn patterns(bits: u64, ones: &Table) -> Patterns {
     let mut choices = vec![0u64; bits as usize + 1];
     (0u64..1 << bits).for_each(|pattern| choices[pattern.count_ones() as usize] += 1);
@@ -218,7 +219,7 @@ fn patterns(bits: u64, ones: &Table) -> Patterns {
     Patterns::from_counts(&weights.collect::<Vec<_>>())
 }
 
-/// For every number of places and of ones among them, whether the next place has one.
+/// For every number of positions and of ones among them, whether the next position has a one.
 fn places(bits: u64) -> Vec<Table> {
     let tables = (0..=bits).flat_map(|places| {
         (0..=bits).map(move |ones| Table::from_counts(&[places.saturating_sub(ones), ones]))
@@ -234,22 +235,22 @@ fn byte(bytes: &mut &[u8]) -> Result<u8, Error> {
     Ok(first)
 }
 
-/// The filters of a level that lie below set bits, in order, with their contexts. Goes from one
-/// filter of the level above to the next, so that a context is looked up once for all below it.
+/// The filters of a level below set bits, in order, with their contexts. Iterates over the filters of
+/// the level above, so that a context is looked up once for all filters below it.
 pub(super) struct Filters<'a> {
     shape: &'a TreeShape,
     level: usize,
-    /// The bits of a filter above. The root, which is no context, is taken word by word.
+    /// The bits of a filter above. The root, which is not a context, is read word by word.
     width: u64,
-    /// The number of the next filter above, and of the first that is no longer looked at.
+    /// The number of the next filter above, and of the first beyond the range.
     parent: u64,
     end: u64,
-    /// Where the next filter above stands in the one over it, whose ones these are, once known.
+    /// The position of the next filter above in its parent, and the ones of that parent, once known.
     place: u64,
     over: Option<u32>,
-    /// The filter that lies below the lowest bit of the current one above.
+    /// The filter below the lowest bit of the current one above.
     first: u64,
-    /// The bits of that one which are still to come.
+    /// The remaining bits of that one.
     left: u64,
     context: (u32, u32),
 }
@@ -288,7 +289,7 @@ impl<'a> Filters<'a> {
         Some((filter, self.context))
     }
 
-    /// Takes the next filter above.
+    /// Continues with the next filter above.
     #[inline]
     fn above(&mut self, words: &[u64]) {
         let first = self.parent * self.width;
@@ -315,7 +316,7 @@ impl<'a> Filters<'a> {
     }
 }
 
-/// The bits of a filter above a level. The root, which is no context, is taken word by word.
+/// The bits of a filter above a level. The root, which is not a context, is read word by word.
 fn width_above(shape: &TreeShape, level: usize) -> u64 {
     match level {
         1 => 64,
@@ -329,7 +330,7 @@ pub(super) fn parents(shape: &TreeShape, level: usize) -> u64 {
     shape.level_bits(level - 1).div_ceil(width)
 }
 
-/// The bits of a level that lie below these filters above it.
+/// The bits of a level below these filters above it.
 pub(super) fn bits_below(shape: &TreeShape, level: usize, parents: &Range<u64>) -> Range<u64> {
     let (start, end) = (shape.start(level), shape.start(level + 1));
     let width = width_above(shape, level) * shape.levels()[level].bits;
@@ -338,10 +339,10 @@ pub(super) fn bits_below(shape: &TreeShape, level: usize, parents: &Range<u64>) 
 }
 
 impl<S: AsRef<[u64]> + Sync> BloomTree<S> {
-    /// The filters of a level that lie below a set bit, counted by context and ones.
+    /// The filters of a level below set bits, counted by context and ones.
     pub(super) fn contexts(&self, level: usize) -> Contexts {
         let all = parents(&self.shape, level);
-        // Threads take longer to begin than a small level to be counted.
+        // Starting threads takes longer than counting a small level.
         let threads = if all < 1 << 14 {
             NonZero::<usize>::MIN
         } else {
@@ -366,7 +367,7 @@ impl<S: AsRef<[u64]> + Sync> BloomTree<S> {
         contexts
     }
 
-    /// As [`contexts`](Self::contexts), of those below some of the filters above.
+    /// Like [`contexts`](Self::contexts), for those below some of the filters above.
     fn count(&self, level: usize, parents: Range<u64>) -> Vec<(usize, Vec<u64>)> {
         let bits = self.shape.levels()[level].bits as usize;
         let mut counts = vec![Vec::new(); CONTEXTS];
@@ -383,7 +384,7 @@ impl<S: AsRef<[u64]> + Sync> BloomTree<S> {
     }
 }
 
-/// Lays a pattern at bit `offset` of empty words.
+/// Writes a pattern at bit `offset` of empty words.
 #[inline]
 pub(super) fn lay(words: &mut [u64], offset: u64, pattern: u64) {
     super::each_word(offset, pattern, |word, mask| words[word] |= mask);

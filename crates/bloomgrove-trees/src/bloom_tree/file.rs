@@ -1,4 +1,4 @@
-//! Trees in `.grove` files: saved whole, loaded or mapped. FORMAT section 16.
+//! Trees in `.grove` files: saving, loading and mapping. FORMAT section 16.
 
 use std::path::Path;
 
@@ -7,19 +7,19 @@ use bloomgrove::format::{Content, MappedWords, Notes};
 use bloomgrove::raw::format::{Grove, Kind, Writer};
 use bloomgrove::{Error, Params};
 
-/// A tree that lives in a mapped file.
+/// A tree in a memory-mapped file.
 pub type MappedBloomTree = BloomTree<MappedWords>;
 
 impl<S: AsRef<[u64]>> BloomTree<S> {
-    /// Writes the tree to a file as it is, replacing it whole or not at all.
+    /// Writes the tree to a file, uncompressed. The file is replaced atomically.
     ///
     /// # Errors
-    /// [`Error::Io`], naming the file. The old file is then as it was.
+    /// [`Error::Io`], naming the file. The old file is then unchanged.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
         self.save_with(path, &Notes::new())
     }
 
-    /// As [`save`](Self::save), with notes for whoever opens it.
+    /// Like [`save`](Self::save), with notes for the reader.
     ///
     /// # Errors
     /// [`Error::Io`], naming the file.
@@ -38,7 +38,7 @@ impl BloomTree {
     /// Reads a tree into memory and checks every byte of it.
     ///
     /// # Errors
-    /// When the file cannot be read, is damaged, or holds something else.
+    /// If the file cannot be read, is damaged, or contains something else.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, Error> {
         let grove = Grove::open(path.as_ref(), Content::BloomTree)?;
         let load = || checked(&grove, shape_of(&grove)?, grove.load_words()?);
@@ -47,13 +47,13 @@ impl BloomTree {
 }
 
 impl MappedBloomTree {
-    /// Opens a tree where it lies, whatever its size, without reading its bits. All but the
-    /// bits is checked; [`verify`](bloomgrove::verify()) checks those.
+    /// Maps a tree of any size into memory, without reading its bits. Everything but the bits is
+    /// checked; [`verify`](bloomgrove::verify()) checks those.
     ///
     /// ```
     /// # use bloomgrove_trees::bloom_tree::{BloomTree, MappedBloomTree, TreeShape};
-    /// # let folder = tempfile::tempdir()?;
-    /// # let path = folder.path().join("users.grove");
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("users.grove");
     /// let mut tree = BloomTree::new(TreeShape::for_items(1000, 1.0, &[4, 3], &[6, 3, 2])?)?;
     /// tree.insert("ada");
     /// tree.save(&path)?;
@@ -65,7 +65,7 @@ impl MappedBloomTree {
     /// ```
     ///
     /// # Errors
-    /// When the file cannot be read, is damaged, or holds something else.
+    /// If the file cannot be read, is damaged, or contains something else.
     pub fn map(path: impl AsRef<Path>) -> Result<Self, Error> {
         let grove = Grove::open(path.as_ref(), Content::BloomTree)?;
         let map = || {
@@ -77,28 +77,28 @@ impl MappedBloomTree {
 }
 
 impl TreeShape {
-    /// All but the root's [`Params`], as in a file.
+    /// Everything but the root's [`Params`], as in a file.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let head = [self.depth() as u8, u8::from(self.is_partitioned())];
         let lower = self.levels()[1..].iter();
-        // Both fit: a filter below the root is a word at most.
+        // Both fit: a filter below the root has at most one word.
         let levels = lower.flat_map(|level| [level.bits as u8, level.hashes as u8]);
         head.into_iter().chain(levels).collect()
     }
 
-    /// The shape of a tree over this root that `bytes` spell.
+    /// The shape of a tree with this root, decoded from `bytes`.
     ///
     /// # Errors
-    /// A sentence on what is wrong with them.
+    /// A description of what is wrong with them.
     pub(crate) fn from_bytes(root: Params, bytes: &[u8]) -> Result<Self, String> {
         let (Some((&[depth, partitioned], lower)), true) =
             (bytes.split_first_chunk(), bytes.len().is_multiple_of(2))
         else {
-            return Err(format!("{} bytes, which is no shape", bytes.len()));
+            return Err(format!("{} bytes are not a shape", bytes.len()));
         };
         if lower.len() / 2 + 1 != usize::from(depth) {
             return Err(format!(
-                "{depth} levels announced, {} there",
+                "{depth} levels declared, but {} present",
                 lower.len() / 2 + 1
             ));
         }
@@ -106,9 +106,7 @@ impl TreeShape {
             0 => false,
             1 => true,
             other => {
-                return Err(format!(
-                    "it is partitioned in way {other}, which is unknown"
-                ));
+                return Err(format!("its partitioning, {other}, is unknown"));
             }
         };
         let top = Level {
@@ -132,7 +130,7 @@ fn shape_of(grove: &Grove<'_>) -> Result<TreeShape, Error> {
     TreeShape::from_bytes(grove.params()?, grove.small(Kind::Shape)?).map_err(corrupt)
 }
 
-/// Puts the two together, if they fit.
+/// Combines the two, if they match.
 fn checked<S: AsRef<[u64]>>(
     grove: &Grove<'_>,
     shape: TreeShape,
@@ -145,7 +143,7 @@ fn checked<S: AsRef<[u64]>>(
     BloomTree::from_words(shape, words).map_err(corrupt)
 }
 
-/// The part of `verify` that knows trees.
+/// The part of `verify` for trees.
 pub(crate) fn check_file(grove: &Grove<'_>) -> Result<(), Error> {
     Notes::of(grove)?;
     checked(grove, shape_of(grove)?, grove.words()?).map(|_| ())

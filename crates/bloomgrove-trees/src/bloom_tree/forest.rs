@@ -1,16 +1,16 @@
-//! BloomTrees for the wire: of each depth, the one that reaches a rate in the fewest bytes.
+//! BloomTrees for the wire: for each depth, the one that reaches a rate in the fewest bytes.
 //!
 //! ```text
 //!   ln rate |  *                         each family (m_2 .., k_1 ..) is a curve over rho;
-//!           |    *                       a tree or two on either side of the goal, and a
-//!   goal    |------+-----                straight line between them in logarithms
+//!           |    *                       find a tree or two on either side of the goal,
+//!   goal    |------+-----                and interpolate linearly in logarithms
 //!           |        *
 //!           +------------ ln rho
 //! ```
 //!
-//! No formula has the rate of a tree, but it depends on ratios alone: small trees are built, and
-//! stand for large ones. Each family is first judged by trees of a few thousand items, and the
-//! best of them again by larger ones, which also say what the tables of the coder take.
+//! There is no formula for the rate of a tree, but it depends only on ratios: small trees are built to
+//! represent large ones. Each family is first evaluated with trees of a few thousand items, and the
+//! best ones again with larger trees, which also show the size of the coder's tables.
 
 use std::io;
 use std::num::NonZero;
@@ -21,33 +21,33 @@ use crate::bloom_tree::Coding;
 use bloomgrove::Error;
 use bloomgrove::raw::threads::by_all;
 
-/// Items of the trees that families are compared by, and of those that decide.
+/// Items of the trees that families are compared with, and of those that decide.
 const FEW: u64 = 4_000;
 const MANY: u64 = 50_000;
-/// The most bits of a tree that is built here: one of fewer items stands for it.
+/// The most bits of a tree that is built here: one with fewer items represents larger ones.
 const LARGE: f64 = 5e7;
-/// The fewest items a tree can be judged by.
+/// The fewest items to evaluate a tree with.
 const FEWEST: u64 = 1_000;
-/// How many families of a depth are judged twice.
+/// How many families of a depth are evaluated twice.
 const FINAL: usize = 3;
-/// The rho of the first tree, and the widest that are tried.
+/// The rho of the first tree, and the bounds of those that are tried.
 const FIRST: f64 = 0.5;
 const RHO: [f64; 2] = [1e-3, 1e5];
-/// How near, as a share of the rate or the size, is near enough.
+/// The precision, as a share of the rate or the size.
 const NEAR: [f64; 2] = [0.02, 0.003];
 /// The most trees built for one family.
 const TREES: usize = 16;
-/// How many trees of other keys the best is built as.
+/// How many trees with other keys are built for the best one.
 const AGAIN: u32 = 6;
-/// What the tables of a tree take, until a large one says it better.
+/// The size of the tables of a tree, until a larger one gives a better value.
 const TABLES: f64 = 200.0;
 
-/// Bits of the filters below the root, and hash functions of all levels: each with each.
+/// Bits of the filters below the root, and hash functions of all levels, in all combinations.
 type Families = &'static [(&'static [&'static [u64]], &'static [&'static [u32]])];
 
-/// Those that were best at some rate when many more were tried. With one hash function in each
-/// filter below the root a tree is a standard filter, so that somewhere there are two. Those with
-/// many are for high rates, those with few for low ones.
+/// Families that were best at some rate when many more were tried. With one hash function in every
+/// filter below the root, a tree is a standard filter, so each has two somewhere. Those with many
+/// are for high rates, those with few for low ones.
 const FAMILIES: [Families; 3] = [
     &[
         (
@@ -111,7 +111,7 @@ fn best(
         solved.sort_by(|a, b| a.other(goal).total_cmp(&b.other(goal)));
         Ok(solved)
     };
-    // Those within the limits, if there are any: the others are of no use.
+    // Those within the limits, if there are any; the others are useless.
     let mut first = judge(&few, families)?;
     let within =
         |sample: &Sample| sample.hashes <= limits.hashes && sample.memory <= limits.memory as f64;
@@ -123,7 +123,7 @@ fn best(
     let Some(best) = judge(&many, &first)?.into_iter().next() else {
         return Ok(None);
     };
-    // Once more by other keys: the mean is nearer to the truth, and it shows how much it varies.
+    // Again with other keys: the mean is more accurate, and shows the variation.
     let others = by_all(AGAIN as usize, many.threads, |at| {
         many.sample(best.configuration.clone(), 1 + at as u32)
     });
@@ -148,19 +148,19 @@ fn best(
     )))
 }
 
-/// A tree, and what it would come to with all items.
+/// A tree, and its properties with all items.
 struct Sample {
     configuration: Configuration,
     fpr: f64,
     bytes: f64,
     memory: f64,
     hashes: u64,
-    /// How many items it has itself.
+    /// How many items it was built with.
     items: u64,
 }
 
 impl Sample {
-    /// How far it is from the goal, as a logarithm; above 0 if the root has too few bits.
+    /// The distance from the goal, as a logarithm; above 0 if the root has too few bits.
     fn off(&self, goal: Goal) -> f64 {
         match goal {
             Goal::Fpr(fpr) => (self.fpr / fpr).ln(),
@@ -168,7 +168,7 @@ impl Sample {
         }
     }
 
-    /// What is to be made small.
+    /// What is minimized.
     fn other(&self, goal: Goal) -> f64 {
         match goal {
             Goal::Fpr(_) => self.bytes,
@@ -178,10 +178,10 @@ impl Sample {
 }
 
 struct Judge {
-    /// How many items the trees stand for, and how many they have at most.
+    /// How many items the trees represent, and how many they have at most.
     items: u64,
     sample: u64,
-    /// The most bits for an item.
+    /// The most bits per item.
     most: f64,
     near: f64,
     threads: NonZero<usize>,
@@ -189,7 +189,7 @@ struct Judge {
 
 impl Judge {
     fn new(items: u64, sample: u64, limits: &Limits, near: f64) -> Self {
-        // Half as much again as allowed, to show that it is too much.
+        // Half as much again as allowed, to report that it is too much.
         let most = limits.memory as f64 * 8.0 * 1.5 / items as f64;
         Self {
             items,
@@ -200,10 +200,10 @@ impl Judge {
         }
     }
 
-    /// The tree of this family that meets the goal, if there is one that is not far too large.
-    /// Its rho is found by lines through what is known, in logarithms.
+    /// The tree of this family that meets the goal, if there is one that is not far too large. Its rho
+    /// is found by linear interpolation in logarithms.
     fn solve(&self, family: &Configuration, goal: Goal) -> Result<Option<Sample>, Error> {
-        // ln rho, and how far it is off: of trees with too few bits, too many, and the last one.
+        // ln rho, and the distance from the goal: for trees with too few bits, too many, and the last.
         let [mut low, mut high, mut last]: [Option<[f64; 2]>; 3] = [None; 3];
         let mut at = family.rho.ln();
         for _ in 0..TREES {
@@ -230,10 +230,10 @@ impl Judge {
             at = match (low, high, last) {
                 (Some(low), Some(high), _) => {
                     let edge = 0.05 * (high[0] - low[0]);
-                    // Never at the very ends, or a bent curve is crept up to.
+                    // Not too close to the ends, or convergence on a curve is slow.
                     meet(low, high).clamp(low[0] + edge, high[0] - edge)
                 }
-                // Beyond where the line of the last two meets the goal, but not too far.
+                // Beyond where the line through the last two meets the goal, but not too far.
                 (_, _, Some(last)) => {
                     let step = 1.2 * (meet(last, [at, off]) - at);
                     at + step.abs().clamp(0.2, 2.0).copysign(off)
@@ -276,7 +276,7 @@ impl Judge {
     }
 }
 
-/// Where the line through two points is 0.
+/// The zero of the line through two points.
 fn meet(a: [f64; 2], b: [f64; 2]) -> f64 {
     a[0] + (b[0] - a[0]) * a[1] / (a[1] - b[1])
 }
@@ -321,7 +321,7 @@ mod tests {
                 assert!((off - 1.0).abs() < 0.02, "{goal:?}: {tree:?}");
             }
         }
-        // Deeper ones on request.
+        // Deeper ones if requested.
         let limits = Limits {
             depth: 4,
             ..Limits::default()

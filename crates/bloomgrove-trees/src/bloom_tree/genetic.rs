@@ -4,19 +4,19 @@
 //!   parents --tournament, crossing, mutation--> children --evaluated, by all threads-->
 //!      ^                                                                              |
 //!      +---- the best: by rank (0 the front, 1 the front of the rest, ..), then ------+
-//!            by the room around them (crowding distance)
+//!            by crowding distance
 //! ```
 //!
-//! Nothing is evaluated twice, and everything that was ever evaluated may be in the front at the
-//! end, whether or not it is still among the parents. The same seed gives the same front, with any
+//! Nothing is evaluated twice, and everything that was evaluated may be in the final front, whether or
+//! not it is still among the parents. The same seed gives the same front, with any
 //! number of threads.
 //!
 //! Source: Fu and Biersack (BloomTree), section 6.3.2, which used MATLAB's `gamultiobj`; the algorithm is
 //! Deb and others, "A fast and elitist multiobjective genetic algorithm: NSGA-II" (2002). We differ
-//! in that genes are integers instead of rounded floats, and that a child which was seen before is
-//! mutated until it is new (or ten times). The paper stops when the best fitness changes by at most
-//! 1e-4 on average over 50 rounds; here the change is how far the front before a round lags behind
-//! the front after it, by the front's extent.
+//! in that genes are integers instead of rounded floats, and that a known child is mutated until it is
+//! new (at most ten times). The paper stops when the best fitness changes by at most 1e-4 on average
+//! over 50 rounds; here, the change is how far the front before a round lags behind the front after
+//! it, relative to the front's extent.
 //!
 //! Cost: at most `population * (rounds + 1)` evaluations.
 
@@ -31,28 +31,28 @@ use super::pareto;
 use bloomgrove::Error;
 use bloomgrove::raw::threads::by_all;
 
-/// How often a child that is known already is changed once more.
+/// How often a known child is mutated again.
 const TRIES: usize = 10;
 
-/// How long, how broad, and from where.
+/// The options of a genetic search.
 #[derive(Clone, Debug)]
 pub struct GeneticOptions {
-    /// How many are kept from round to round.
+    /// The number of genomes kept from round to round.
     pub population: usize,
     /// The most rounds.
     pub rounds: u32,
-    /// Ends when the front moved by no more than this, by its extent and on average ...
+    /// The search ends when the front moves by at most this, relative to its extent and on average ...
     pub threshold: f64,
-    /// ... over so many rounds.
+    /// ... over this many rounds.
     pub patience: u32,
-    /// Where chance begins.
+    /// The random seed.
     pub seed: u64,
-    /// How many evaluations run at once.
+    /// The number of concurrent evaluations.
     pub threads: NonZero<usize>,
 }
 
 impl Default for GeneticOptions {
-    /// As the paper has it: 15 candidates, 100 rounds, 1e-4 over 50 rounds; on every processor.
+    /// As in the paper: 15 candidates, 100 rounds, 1e-4 over 50 rounds; on all processors.
     fn default() -> Self {
         Self {
             population: 15,
@@ -65,12 +65,12 @@ impl Default for GeneticOptions {
     }
 }
 
-/// One that was evaluated.
+/// An evaluated genome.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
     /// Its integers.
     pub genome: Vec<u32>,
-    /// What they came to, each to be made small.
+    /// Its objectives, all to be minimized.
     pub objectives: Vec<f64>,
 }
 
@@ -80,19 +80,19 @@ impl AsRef<[f64]> for Found {
     }
 }
 
-/// The end of a search.
+/// The result of a search.
 #[derive(Clone, Debug)]
 pub struct Search {
-    /// Of all that was evaluated, what nothing dominates, by rising first objective.
+    /// The evaluated genomes that none dominates, in ascending order of the first objective.
     pub front: Vec<Found>,
-    /// How many rounds it took.
+    /// The number of rounds.
     pub rounds: u32,
-    /// How many genomes were evaluated.
+    /// The number of genomes evaluated.
     pub evaluations: u64,
 }
 
-/// Looks for the genomes, each gene within its bounds, whose objectives nothing dominates.
-/// `each_round` hears how many rounds are done, after each, and ends the search by a break.
+/// Searches for the genomes, with each gene within its bounds, that no other dominates. `each_round`
+/// is called with the number of finished rounds after each; a break ends the search.
 ///
 /// # Errors
 /// [`Error::Interrupted`] after a break; what `evaluate` returns.
@@ -145,14 +145,14 @@ where
         parents = survivors(parents, options.population.max(2));
         children = breed(&parents, &known, bounds, &mut random);
     }
-    unreachable!("the loop has no end but its returns")
+    unreachable!("the loop ends only by returning")
 }
 
 fn pick(all: &[Found], chosen: &[usize]) -> Vec<Found> {
     chosen.iter().map(|&at| all[at].clone()).collect()
 }
 
-/// How far the front moved, by its extent in each objective.
+/// How far the front moved, relative to its extent in each objective.
 fn moved(before: &[Found], after: &[Found]) -> f64 {
     let extent = |at: usize| {
         let values = after.iter().map(|found| found.objectives[at]);
@@ -171,7 +171,7 @@ fn moved(before: &[Found], after: &[Found]) -> f64 {
     pareto::lag(&scale(before), &scale(after)).max(0.0)
 }
 
-/// Evaluates what is not known yet. The genomes differ from each other, unless none was new.
+/// Evaluates the unknown genomes. They differ from each other, unless none was new.
 fn evaluate_all<E>(
     genomes: &[Vec<u32>],
     known: &mut HashMap<Vec<u32>, Vec<f64>>,
@@ -196,7 +196,7 @@ where
     Ok(found.collect())
 }
 
-/// The best of all, each genome once: whole ranks as long as they fit, then those with most room.
+/// The best genomes, each once: whole ranks as long as they fit, then the least crowded ones.
 fn survivors(mut all: Vec<Found>, population: usize) -> Vec<Found> {
     all.sort_by(|a, b| a.genome.cmp(&b.genome));
     all.dedup_by(|a, b| a.genome == b.genome);
@@ -217,8 +217,8 @@ fn survivors(mut all: Vec<Found>, population: usize) -> Vec<Found> {
     kept
 }
 
-/// How much room each point of a rank has: the distance of its neighbours, summed over the
-/// objectives, each by its extent. Those at an end have infinitely much.
+/// The crowding distance of each point of a rank: the distance between its neighbors, summed over
+/// the objectives, each relative to its extent. It is infinite for the extreme points.
 fn crowding(rank: &[Found]) -> Vec<f64> {
     let mut room = vec![0.0; rank.len()];
     let objectives = rank.first().map_or(0, |found| found.objectives.len());
@@ -239,8 +239,8 @@ fn crowding(rank: &[Found]) -> Vec<f64> {
     room
 }
 
-/// As many children as there are parents, who stand in order: of two drawn at random, the earlier
-/// is the better.
+/// As many children as there are parents, which are in order: of two random ones, the earlier is
+/// better.
 fn breed(
     parents: &[Found],
     known: &HashMap<Vec<u32>, Vec<f64>>,
@@ -264,7 +264,7 @@ fn breed(
     children
 }
 
-/// Changes a genome until nobody has had it, or gives up.
+/// Mutates a genome until it is new, or gives up.
 fn make_new(
     mut child: Vec<u32>,
     known: &HashMap<Vec<u32>, Vec<f64>>,
@@ -281,7 +281,7 @@ fn make_new(
     child
 }
 
-/// Moves about one gene, mostly a little and sometimes far.
+/// Changes about one gene, mostly a little and sometimes a lot.
 fn mutate(genome: &mut [u32], bounds: &[RangeInclusive<u32>], random: &mut Xoshiro256PlusPlus) {
     let chance = 1.0 / genome.len().max(1) as f64;
     for (gene, bound) in genome.iter_mut().zip(bounds) {
@@ -330,11 +330,11 @@ mod tests {
             let found = search(seed, 300, 2);
             let lag = pareto::lag(&found.front, &truth);
             assert!(lag < 0.02, "seed {seed}: {lag}");
-            // Nothing is better than the best.
+            // Nothing is better than the optimum.
             assert!(pareto::lag(&truth, &found.front) <= 1e-12);
             assert!(found.evaluations <= 40 * 301);
         }
-        // Chance alone does not come near.
+        // A random search does not come close.
         let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
         let drawn: Vec<Vec<f64>> = (0..40 * 301)
             .map(|_| zdt1(&[0; 30].map(|_: u32| random.random_range(0..=100))).unwrap())
@@ -352,7 +352,7 @@ mod tests {
 
     #[test]
     fn it_ends_when_the_front_stands_still() {
-        // Two genes of three values: all nine are soon known, and nothing moves after that.
+        // Two genes of three values: all nine are soon known, and nothing changes after that.
         let all = |genome: &[u32]| Ok(vec![f64::from(genome[0]), 2.0 - f64::from(genome[1])]);
         let options = GeneticOptions {
             rounds: 1000,

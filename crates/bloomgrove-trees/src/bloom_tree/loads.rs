@@ -1,12 +1,12 @@
-//! How many items each filter of a tree gets: section 5.3 and appendix B.
+//! The number of items in each filter of a tree: section 5.3 and appendix B.
 
 use super::TreeShape;
 use super::walk::{Place, Visit, Way};
 use bloomgrove::Error;
 use bloomgrove::Key;
 
-/// How many of `keys` go into each filter, by level. The keys are taken as distinct. For
-/// studies: four bytes for each filter, which is far more than the tree itself.
+/// How many of `keys` are in each filter, by level. The keys must be distinct. For analysis: takes
+/// four bytes per filter, which is far more than the tree itself.
 ///
 /// ```
 /// use bloomgrove_trees::bloom_tree::{TreeShape, loads};
@@ -14,7 +14,7 @@ use bloomgrove::Key;
 /// let shape = TreeShape::for_items(1000, 1.0, &[4, 4], &[4, 2, 2])?;
 /// let loads = loads(&shape, &(0..1000u64).collect::<Vec<_>>())?;
 /// assert_eq!(loads[0], [1000]);
-/// // Four of a root bit on average, as appendix B.4 says.
+/// // Four per root bit on average, as in appendix B.4.
 /// let mean = loads[1].iter().sum::<u32>() as f64 / loads[1].len() as f64;
 /// assert!((3.9..=4.0).contains(&mean));
 /// # Ok::<(), bloomgrove::Error>(())
@@ -49,8 +49,8 @@ pub fn loads<K: Key>(shape: &TreeShape, keys: &[K]) -> Result<Vec<Vec<u32>>, Err
 
 struct Count {
     loads: Vec<Vec<u32>>,
-    /// The root bits of this key whose subtrees have been counted: a key that has a bit twice
-    /// goes down from it twice, and is one item all the same.
+    /// The root bits of this key whose subtrees have been counted: a key that has a bit twice descends
+    /// from it twice, but is one item.
     roots: Vec<u64>,
     again: bool,
 }

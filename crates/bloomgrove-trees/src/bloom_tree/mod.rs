@@ -1,20 +1,19 @@
-//! BloomTree: one set as a tree of small filters, to be sent in fewer bytes.
+//! BloomTree: a set as a tree of small filters, meant to be sent in fewer bytes.
 //!
 //! ```text
 //!   level 1    1 0 1 0 0 1        one filter of m_1 bits, k_1 hashes
 //!              |   |     \
 //!   level 2   011 101   010       below every bit a filter of m_2 bits, k_2 hashes
 //!              ||  |\     \
-//!   level 3    ...                a key goes down from every bit it has
+//!   level 3    ...                a key descends from every bit it has
 //!
 //!   in memory  | level 1 | level 2: all filters side by side | level 3 ... |    no pointers
 //! ```
 //!
-//! A key is in the set if every filter on its way says so. Filters below a bit that no item has
-//! are empty and cost nothing once coded; filters deep down get
-//! few items each.
+//! The tree accepts a key if every filter on its paths does. Filters below a bit that no item has are
+//! empty and cost nothing once coded; filters on deep levels have few items each.
 //!
-//! Source: Fu and Biersack (BloomTree): the structure and its array sections 1.2 and 4.2 (Eq. 6),
+//! Source: Fu and Biersack (BloomTree): structure and array sections 1.2 and 4.2 (Eq. 6),
 //! partitions 4.4, hashing 4.5, intersection 4.6, rates 5.
 //!
 //! Cost: k_1 + k_1 k_2 + ... bit accesses for a present key, each a cache miss in a tree larger
@@ -22,30 +21,30 @@
 //!
 //! Where we differ, and what does not hold (`docs/papers/bloomtree.md` has the figures):
 //!
-//! - Every filter mixes the hash anew. The paper's h1 + c h2 modulo a handful of bits repeats
-//!   itself, and the tree then accepts many times what it should ([`TreeShape`]).
-//! - The paper reports the geometric mean of the chances of false positives. That is no rate:
-//!   absent keys are accepted at the arithmetic mean, here [`expected_fpr`](BloomTree::expected_fpr),
-//!   orders of magnitude more often. We report both, and what was counted ([`Accuracy`]).
-//! - At that rate the paper's shapes take more bytes than a plain filter below one absent key in
-//!   a hundred, and a compressed filter beats the best tree we know at every rate, given the memory to
-//!   expand it. `bloomgrove tune wire` tells.
+//! - Every filter remixes the hash. The paper's h1 + c h2 modulo a few bits repeats itself, and the
+//!   tree then accepts many times as many absent keys as it should ([`TreeShape`]).
+//! - The paper reports the geometric mean of the probabilities of false positives. That is not a rate:
+//!   absent keys are accepted at the arithmetic mean, [`expected_fpr`](BloomTree::expected_fpr), which
+//!   is orders of magnitude higher. We report both, and the measured rate ([`Accuracy`]).
+//! - For rates below 1 %, the paper's shapes take more bytes than a plain filter, and a compressed
+//!   filter beats the best tree that we know at every rate, given the memory to expand it.
+//!   `bloomgrove tune wire` compares them.
 //!
 //! | file | contains |
 //! |---|---|
 //! | `mod.rs` | `BloomTree`: insert, contains, union, intersection, prune |
-//! | `shape.rs` | `TreeShape`: levels, hashing, and where each filter lies (Eq. 6) |
-//! | `walk.rs` | a key's way through the filters, and their hash functions (Eq. 8 and 9, and ours) |
+//! | `shape.rs` | `TreeShape`: levels, hashing, and where each filter is (Eq. 6) |
+//! | `walk.rs` | the paths of a key through the filters, and their hash functions (Eq. 8 and 9, and ours) |
 //! | `parallel.rs` | several threads: ranges of the root |
-//! | `accuracy.rs` | expected rate by recursion, the paper's geometric mean, counted: `Accuracy` |
+//! | `accuracy.rs` | `Accuracy`: the expected rate by recursion, the paper's geometric mean, the measured rate |
 //! | `size.rs` | entropies by level, by filter, by context |
 //! | `context.rs`, `wire.rs` | context coding; trees as messages |
-//! | `loads.rs` | how many items each filter gets |
+//! | `loads.rs` | the number of items in each filter |
 //! | `file.rs` | save, load, map |
 //! | `yoon.rs` | `YoonTree`, another tree of filters, for comparison |
-//! | `advice.rs`, `advice/choice.rs` | what to send, from formulas for filters and simulation for trees; which to take, and why |
+//! | `advice.rs`, `advice/choice.rs` | what to send, from formulas for filters and simulation for trees; which to choose, and why |
 //! | `forest.rs` | the best tree of each depth for a rate or a number of bytes |
-//! | `search.rs`, `genetic.rs`, `pareto.rs` | shapes: all of them, or bred; NSGA-II over whole numbers; what no other betters |
+//! | `search.rs`, `genetic.rs`, `pareto.rs` | searching shapes, exhaustively or genetically; NSGA-II on integers; Pareto fronts |
 
 mod accuracy;
 pub mod advice;
@@ -76,7 +75,7 @@ use bloomgrove::Key;
 use bloomgrove::raw::bits::{self, Words};
 use walk::{Place, Visit, Way};
 
-/// A set as a tree of filters, over its own words or a memory map.
+/// A set as a tree of filters, with owned words or a memory map.
 ///
 /// ```
 /// use bloomgrove_trees::bloom_tree::{BloomTree, TreeShape};
@@ -103,11 +102,11 @@ impl BloomTree {
         Ok(Self { shape, words })
     }
 
-    /// The tree of what all of `trees` share: holds every common key, and says yes to a key
-    /// exactly if each of them does. None of no trees.
+    /// The intersection of `trees`: contains every common key, and accepts a key exactly if all of
+    /// them do. `None` if there are no trees.
     ///
     /// # Errors
-    /// [`Error::DifferentTrees`] when the shapes differ, [`Error::OutOfMemory`].
+    /// [`Error::DifferentTrees`] if the shapes differ, [`Error::OutOfMemory`].
     pub fn intersection<T: AsRef<[u64]>>(trees: &[BloomTree<T>]) -> Result<Option<Self>, Error> {
         let Some((first, others)) = trees.split_first() else {
             return Ok(None);
@@ -122,11 +121,11 @@ impl BloomTree {
 }
 
 impl<S: AsRef<[u64]>> BloomTree<S> {
-    /// A tree over words made elsewhere, taken as they are.
+    /// A tree of existing words.
     ///
     /// # Errors
-    /// [`Error::Params`] when the words are not as many as `shape` says, or a bit beyond the
-    /// last is set.
+    /// [`Error::Params`] if the number of words does not match `shape`, or a bit beyond the last is
+    /// set.
     pub fn from_words(shape: TreeShape, words: S) -> Result<Self, Error> {
         let found = words.as_ref();
         if found.len() != shape.words() {
@@ -157,14 +156,14 @@ impl<S: AsRef<[u64]>> BloomTree<S> {
         self.words.as_ref()
     }
 
-    /// May the key be in the set? False is certain.
+    /// Whether the set may contain the key. False is certain.
     #[inline]
     pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
         let mut look = Look(self.words());
         key.with_bytes(|bytes| Way::new(&self.shape, bytes).visit(&mut look))
     }
 
-    /// As [`contains`](Self::contains), for each of many keys.
+    /// Like [`contains`](Self::contains), for each of many keys.
     pub fn contains_batch<K: Key>(&self, keys: &[K]) -> Vec<bool> {
         keys.iter().map(|key| self.contains(key)).collect()
     }
@@ -175,7 +174,7 @@ impl<S: AsRef<[u64]>> BloomTree<S> {
     /// If there is no such level or filter.
     #[inline]
     pub fn pattern(&self, level: usize, filter: u64) -> u64 {
-        assert!(level > 0, "the root is no filter of one word");
+        assert!(level > 0, "the root is not a filter of one word");
         let bits = self.shape.levels()[level].bits;
         field(self.words(), self.shape.offset(level, filter), bits)
     }
@@ -189,11 +188,11 @@ impl<S: AsRef<[u64]>> BloomTree<S> {
         count_between(self.words(), start, start + self.shape.level_bits(level))
     }
 
-    /// How many distinct keys were inserted, judged by the fill of the lowest level, which is the
-    /// emptiest. Infinite when it is full.
+    /// The number of distinct keys inserted, estimated from the fill of the lowest level, which is the
+    /// sparsest. Infinite if that is full.
     ///
-    /// A key sets a given bit of a level with the product of the chances that it sets the bits
-    /// above, each 1 - (1 - 1/m)^k.
+    /// The probability that a key sets a given bit of a level is the product of those of the bits
+    /// above and its own, each 1 - (1 - 1/m)^k.
     pub fn estimated_items(&self) -> f64 {
         let lowest = self.shape.depth() - 1;
         let fill = self.level_ones(lowest) as f64 / self.shape.level_bits(lowest) as f64;
@@ -219,7 +218,7 @@ impl<S: AsRef<[u64]>> BloomTree<S> {
         (self.shape, self.words)
     }
 
-    /// A copy with words of its own.
+    /// A copy with owned words.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`].
@@ -232,7 +231,7 @@ impl<S: AsRef<[u64]>> BloomTree<S> {
 }
 
 impl<S: AsRef<[u64]> + AsMut<[u64]>> BloomTree<S> {
-    /// Adds a key. True if it was certainly new; false if it may have been there.
+    /// Adds a key. Returns true if it was certainly new, false if it may have been present.
     #[inline]
     pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> bool {
         let mut set = Set {
@@ -250,32 +249,32 @@ impl<S: AsRef<[u64]> + AsMut<[u64]>> BloomTree<S> {
         }
     }
 
-    /// Makes this the tree of the union: exactly what inserting both sets would have made.
+    /// Adds the keys of another tree: the result is the same as inserting both sets.
     ///
     /// # Errors
-    /// [`Error::DifferentTrees`] when the shapes differ.
+    /// [`Error::DifferentTrees`] if the shapes differ.
     pub fn union_with<T: AsRef<[u64]>>(&mut self, other: &BloomTree<T>) -> Result<(), Error> {
         self.shape.check_equal(&other.shape)?;
         bits::or_assign(self.words.as_mut(), other.words());
         Ok(())
     }
 
-    /// Keeps the bits that both have, section 4.6. Says yes to a key exactly if both do, no more
-    /// and no less: nothing is gained over asking both but that one tree is kept or sent.
+    /// Keeps the bits that both have, section 4.6. The result accepts a key exactly if both do: the
+    /// only gain over querying both is that one tree is stored or sent.
     ///
     /// # Errors
-    /// [`Error::DifferentTrees`] when the shapes differ.
+    /// [`Error::DifferentTrees`] if the shapes differ.
     pub fn intersect_with<T: AsRef<[u64]>>(&mut self, other: &BloomTree<T>) -> Result<(), Error> {
         self.shape.check_equal(&other.shape)?;
         bits::and_assign(self.words.as_mut(), other.words());
         Ok(())
     }
 
-    /// Clears what no key can pass: bits over an empty filter, as intersections leave behind.
-    /// No answer changes, and the tree is sent in fewer bytes. Returns how many bits went.
+    /// Clears bits that no key can pass: those above an empty filter, which intersections leave behind.
+    /// No answer changes, and the tree compresses better. Returns how many bits were cleared.
     pub fn prune(&mut self) -> u64 {
         let mut cleared = 0;
-        // From below, so that a filter emptied here empties the bit over it too.
+        // Bottom-up, so that a filter emptied here clears the bit above it, too.
         for level in (1..self.shape.depth()).rev() {
             let bits = self.shape.levels()[level].bits;
             let above = self.shape.start(level - 1);
@@ -305,7 +304,7 @@ impl<S: AsRef<[u64]>, T: AsRef<[u64]>> PartialEq<BloomTree<T>> for BloomTree<S> 
     }
 }
 
-/// Are all bits set?
+/// Whether all bits are set.
 struct Look<'a>(&'a [u64]);
 
 impl Visit for Look<'_> {
@@ -343,7 +342,7 @@ impl Visit for Set<'_> {
     }
 }
 
-/// A mask of up to 64 bits that begins at bit `offset`, word by word.
+/// A mask of up to 64 bits at bit `offset`, word by word.
 #[inline(always)]
 fn each_word(offset: u64, mask: u64, mut each: impl FnMut(usize, u64)) {
     let (word, place) = ((offset >> 6) as usize, offset & 63);
@@ -353,7 +352,7 @@ fn each_word(offset: u64, mask: u64, mut each: impl FnMut(usize, u64)) {
     }
 }
 
-/// Whether all bits of `mask`, laid at bit `offset`, are set.
+/// Whether all bits of `mask`, shifted to bit `offset`, are set.
 #[inline(always)]
 fn holds(words: &[u64], offset: u64, mask: u64) -> bool {
     let mut all = true;

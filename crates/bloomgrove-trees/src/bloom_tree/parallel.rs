@@ -1,20 +1,21 @@
 //! One tree, several threads: section 4.4.
 //!
 //! ```text
-//!   root       | thread 1       | thread 2       |      a range of bits for each thread
+//!   root       | thread 1       | thread 2       |      a range of bits per thread
 //!   level 2    | below thread 1's | below thread 2's |
-//!   every thread looks at every key, and puts in what lies in its range
+//!   every thread reads every key, and inserts what is in its range
 //! ```
 //!
-//! No two threads touch the same bits, so nothing is locked; a word on the border of two ranges is
-//! kept apart and put in at the end. Each thread hashes every key; that is a few
-//! nanoseconds beside the dozens of bits it sets. The bits are those that one thread would set.
+//! No two threads access the same bits, so there are no locks; a word on the border of two ranges is
+//! stored separately and merged at the end. Each thread hashes every key, which takes a few
+//! nanoseconds, little compared with the dozens of bits that it sets. The result is the same as with
+//! one thread.
 //!
-//! The paper gives a thread some of the k_1 parts of a [partitioned](TreeShape::partitioned) root.
-//! Ranges need no parts, work for every tree and number of threads, and are equally long.
+//! The paper assigns a thread some of the k_1 parts of a [partitioned](TreeShape::partitioned) root.
+//! Ranges need no parts, work for every tree and number of threads, and have equal lengths.
 //!
-//! Asking is sharing out the keys: the paper asks the parts at the same time and so
-//! asks all of them even when the first says no.
+//! Queries divide the keys among threads: the paper queries the parts in parallel, and so queries all
+//! of them even if the first rejects the key.
 
 use std::num::NonZero;
 use std::{ops, thread};
@@ -24,7 +25,7 @@ use super::{BloomTree, TreeShape, each_word};
 use bloomgrove::Key;
 
 impl BloomTree {
-    /// As [`insert_batch`](Self::insert_batch), by several threads. The same bits result.
+    /// Like [`insert_batch`](Self::insert_batch), with several threads. The result is the same.
     ///
     /// ```
     /// use bloomgrove_trees::bloom_tree::{BloomTree, TreeShape};
@@ -65,7 +66,7 @@ impl BloomTree {
 }
 
 impl<S: AsRef<[u64]> + Sync> BloomTree<S> {
-    /// As [`contains_batch`](Self::contains_batch), by several threads. The same answers result.
+    /// Like [`contains_batch`](Self::contains_batch), with several threads. The answers are the same.
     pub fn contains_parallel<K: Key + Sync>(
         &self,
         keys: &[K],
@@ -86,7 +87,7 @@ impl<S: AsRef<[u64]> + Sync> BloomTree<S> {
     }
 }
 
-/// The words of a range of root bits and of all that lies below it.
+/// The words of a range of root bits and of everything below it.
 struct Range<'a> {
     /// The root bits.
     roots: ops::Range<u64>,
@@ -95,11 +96,11 @@ struct Range<'a> {
 
 /// The words of a range on one level.
 struct Part<'a> {
-    /// The number of the first word, which the range before may have a share in.
+    /// The number of the first word, which the previous range may share.
     start: usize,
     first: u64,
     inner: &'a mut [u64],
-    /// The word behind those, in which the next range begins.
+    /// The word after those, in which the next range begins.
     last: u64,
 }
 
@@ -114,7 +115,7 @@ impl Part<'_> {
 }
 
 impl Range<'_> {
-    /// The words on its borders, and what to put into them.
+    /// The words on its borders, and what to insert into them.
     fn borders(self) -> impl Iterator<Item = (usize, u64)> {
         let words = self.levels.into_iter().flat_map(|part| {
             let last = part.start + 1 + part.inner.len();
@@ -124,7 +125,7 @@ impl Range<'_> {
     }
 }
 
-/// The words of a tree, by ranges of its root, as many as there are threads.
+/// The words of a tree by ranges of its root, one per thread.
 fn ranges<'a>(shape: &TreeShape, words: &'a mut [u64], threads: NonZero<usize>) -> Vec<Range<'a>> {
     let roots = shape.level_bits(0);
     let count = (threads.get() as u64).min(roots);
@@ -135,7 +136,7 @@ fn ranges<'a>(shape: &TreeShape, words: &'a mut [u64], threads: NonZero<usize>) 
             levels: Vec::with_capacity(shape.depth()),
         })
         .collect();
-    // From the end, so that the border of a range goes to it and not to the one before.
+    // From the end, so that the border of a range belongs to it and not to the previous one.
     let mut before = words;
     for level in (0..shape.depth()).rev() {
         let below = shape.level_bits(level) / roots;
@@ -145,7 +146,7 @@ fn ranges<'a>(shape: &TreeShape, words: &'a mut [u64], threads: NonZero<usize>) 
             range.levels.push(Part {
                 start,
                 first: 0,
-                // None at all if the range behind begins in the same word.
+                // None if the next range begins in the same word.
                 inner: mine.get_mut(1..).unwrap_or_default(),
                 last: 0,
             });

@@ -1,21 +1,21 @@
-//! What cannot be bettered in one respect without losing in another.
+//! Pareto fronts: points that cannot be improved in one objective without losing in another.
 //!
 //! ```text
 //!   bytes
-//!     |  o                     o  the front: for each, nothing is better in both
+//!     |  o                     o  the front: no point is better in both
 //!     |    o    x
 //!     |      o     x           x  dominated: some o is below it and to its left
 //!     |         o      x
 //!     +------------------ rate
 //! ```
 //!
-//! A point is a slice of numbers, one for each objective, all to be made small; any number of
-//! objectives will do.
+//! A point is a slice of numbers, one per objective, all to be minimized; there may be any number of
+//! objectives.
 //!
-//! Source: Fu and Biersack (BloomTree), section 6.2, Eq. 15. It calls a point dominated only if another is
-//! better in every objective; here, as is usual, it is if another is better in one and worse in
-//! none. Its third objective, the tree's size by that of a standard filter of the same rate,
-//! follows from the other two and falls with each of them, so that it changes no front.
+//! Source: Fu and Biersack (BloomTree), section 6.2, Eq. 15. It calls a point dominated only if another
+//! is better in every objective; here, as usual, it is if another is better in one and worse in none.
+//! Its third objective, the tree's size relative to a standard filter of the same rate, follows from
+//! the other two and falls with each of them, so it does not change the front.
 
 /// Whether `a` is better than `b` in some objective and worse in none.
 ///
@@ -32,11 +32,11 @@ pub fn dominates(a: &[f64], b: &[f64]) -> bool {
     better && !worse
 }
 
-/// The numbers of the points that no other dominates, by rising first objective. Of equal points
-/// the first counts.
+/// The indexes of the points that no other dominates, in ascending order of the first objective. Of
+/// equal points, the first counts.
 pub fn front<P: AsRef<[f64]>>(points: &[P]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..points.len()).collect();
-    // Whoever dominates a point comes before it in this order.
+    // A point that dominates another comes before it in this order.
     order.sort_by(|&a, &b| compare(points[a].as_ref(), points[b].as_ref()));
     let mut front: Vec<usize> = Vec::new();
     for at in order {
@@ -61,12 +61,11 @@ fn compare(a: &[f64], b: &[f64]) -> std::cmp::Ordering {
         .unwrap_or(std::cmp::Ordering::Equal)
 }
 
-/// By how much `front` lags behind `other`: the least x for which every point of `other` has one
-/// of `front` that is at most x worse than it in each objective. 0 or less when nothing of
-/// `other` is missed.
+/// How far `front` lags behind `other`: the smallest x for which every point of `other` has one of
+/// `front` that is at most x worse in each objective. 0 or less if `front` misses nothing of `other`.
 ///
-/// Of logarithms it is a ratio: `lag(..).exp() - 1.0 <= 0.02` says that nothing of `other` is
-/// better than `front` by more than 2 %.
+/// For logarithms it is a ratio: `lag(..).exp() - 1.0 <= 0.02` means that nothing of `other` is better
+/// than `front` by more than 2 %.
 pub fn lag<P: AsRef<[f64]>, Q: AsRef<[f64]>>(front: &[P], other: &[Q]) -> f64 {
     let behind = |point: &[f64]| {
         let worst = |mine: &[f64]| {
@@ -104,7 +103,7 @@ mod tests {
                 let kept = front.iter().any(|&at| points[at] == *point);
                 assert_eq!(kept, !beaten, "{objectives} objectives, {point:?}");
                 let copies = front.iter().filter(|&&at| points[at] == *point).count();
-                assert!(copies <= 1, "{point:?} is there {copies} times");
+                assert!(copies <= 1, "{point:?} occurs {copies} times");
                 assert!(!front.contains(&i) || points.iter().position(|p| p == point) == Some(i));
             }
             let firsts: Vec<f64> = front.iter().map(|&at| points[at][0]).collect();

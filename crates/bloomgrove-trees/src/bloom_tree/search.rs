@@ -1,23 +1,23 @@
-//! Which BloomTrees are worth having: size on the wire against rate, over all configurations or
-//! by a genetic search.
+//! The best BloomTrees: size on the wire against rate, over all configurations or by a genetic
+//! search.
 //!
 //! ```text
-//!   rho, m_2 .. m_d, k_1 .. k_d  -->  a tree of synthetic keys  -->  rate, bits for an item
+//!   rho, m_2 .. m_d, k_1 .. k_d  -->  a tree of synthetic keys  -->  rate, bits per item
 //!                                                                        |
-//!                      every one (d = 2), or bred (d >= 3)               v
-//!                      ----------------------------------->  what none betters: the front
+//!                      all of them (d = 2), or genetic (d >= 3)          v
+//!                      ----------------------------------->  those that none beats: the front
 //! ```
 //!
-//! Rates and sizes depend on ratios alone, so that trees of 10,000 items stand for those of any
-//! number (section 7.1).
+//! Rates and sizes depend only on ratios, so trees of 10,000 items represent those of any number
+//! (section 7.1).
 //!
-//! Source: Fu and Biersack (BloomTree), sections 6.2 and 6.3; bounds C1 and C2 of 6.3.1. We differ in what is
-//! made small: by default the rate at which absent keys are accepted, and the bits of a
-//! context-coded tree. The paper's own, the geometric mean and level-coded bits, are
-//! [`Objective::Geometric`]. The paper builds 500 trees for each configuration; the rate is exact
-//! for each tree here, and one is enough.
+//! Source: Fu and Biersack (BloomTree), sections 6.2 and 6.3; bounds C1 and C2 of 6.3.1. We differ in
+//! what is minimized: by default the rate at which absent keys are accepted, and the bits of a
+//! context-coded tree. The paper's objectives, the geometric mean and level-coded bits, are
+//! [`Objective::Geometric`]. The paper builds 500 trees per configuration; here, the rate is exact for
+//! each tree, so one is enough.
 //!
-//! Cost: a tree of n items for each configuration: 7 * 28^(d-1) of them, or at most 1,515.
+//! Cost: a tree of n items per configuration: 7 * 28^(d-1) of them, or at most 1,515.
 
 use std::fmt;
 use std::num::NonZero;
@@ -37,20 +37,20 @@ pub const FILTER_BITS: RangeInclusive<u32> = 2..=8;
 /// C2: the hash functions of a filter below the root.
 pub const FILTER_HASHES: RangeInclusive<u32> = 1..=4;
 
-/// What is made small.
+/// What is minimized.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Objective {
-    /// How often an absent key is accepted, and the bits of a context-coded tree.
+    /// The false-positive rate, and the bits of a context-coded tree.
     #[default]
     Exact,
-    /// The paper's: the geometric mean, which is no rate, and the bits of a level-coded tree.
+    /// The paper's: the geometric mean, which is not a rate, and the bits of a level-coded tree.
     Geometric,
 }
 
-/// How a tree is laid out, whatever the number of its items.
+/// The configuration of a tree, independent of the number of its items.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Configuration {
-    /// Bits of the root for each item: rho_1.
+    /// Bits of the root per item: rho_1.
     pub rho: f64,
     /// Bits of the filters of each level below the root: m_2 to m_d.
     pub bits: Vec<u64>,
@@ -59,7 +59,7 @@ pub struct Configuration {
 }
 
 impl Configuration {
-    /// The tree of so many items.
+    /// The shape for this many items.
     ///
     /// # Errors
     /// [`Error::Params`] if there is no such tree.
@@ -81,13 +81,13 @@ impl fmt::Display for Configuration {
     }
 }
 
-/// What a configuration comes to. Bits are for each item.
+/// The properties of a configuration. Bits are per item.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Evaluation {
-    /// Of what.
+    /// The configuration.
     pub configuration: Configuration,
-    /// How often an absent key is accepted.
+    /// The false-positive rate.
     pub expected_fpr: f64,
     /// The paper's geometric mean. Not a rate.
     pub geometric_fpr: f64,
@@ -97,24 +97,24 @@ pub struct Evaluation {
     pub context_bits: f64,
     /// In memory.
     pub storage_bits: f64,
-    /// How many hash functions a present key meets.
+    /// How many hash functions are computed for a present key.
     pub hashes: u64,
 }
 
 impl Evaluation {
-    /// Its size, coded by context, by that of the best standard filter of the same rate.
+    /// Its size, coded by context, relative to the best standard filter of the same rate.
     pub fn ratio(&self) -> f64 {
         self.context_bits / math::optimal_bits(1, self.expected_fpr)
     }
 
-    /// The paper's ratio: its size, coded by level, by that of a standard filter whose *rate* is
-    /// the tree's *geometric mean*. It compares what cannot be compared.
+    /// The paper's ratio: its size, coded by level, relative to a standard filter whose *rate* is the
+    /// tree's *geometric mean*. The two are not comparable.
     pub fn published_ratio(&self) -> f64 {
         self.level_bits / math::optimal_bits(1, self.geometric_fpr)
     }
 
-    /// What `objective` makes small, as logarithms: differences are ratios then, and rates of
-    /// many powers of ten are spread out.
+    /// The values that `objective` minimizes, as logarithms: differences are then ratios, and rates of
+    /// many orders of magnitude are spread out.
     fn values(&self, objective: Objective) -> [f64; 2] {
         match objective {
             Objective::Exact => logarithms(self.expected_fpr, self.context_bits),
@@ -123,25 +123,25 @@ impl Evaluation {
     }
 }
 
-/// A tree full of ones takes no bits, and one may be too good for a float.
+/// Avoids zeros: a tree full of ones takes no bits, and a rate may be too low for a float.
 fn logarithms(fpr: f64, bits: f64) -> [f64; 2] {
     [fpr.max(1e-300).ln(), bits.max(1e-6).ln()]
 }
 
-/// How configurations are judged.
+/// How configurations are evaluated.
 #[derive(Clone, Debug)]
 pub struct SearchOptions {
-    /// How many items a tree is given.
+    /// The number of items of a tree.
     pub items: u64,
-    /// How many trees each configuration is judged by.
+    /// The number of trees to evaluate each configuration with.
     pub instances: u32,
-    /// How many ways make a geometric mean (N_b of Eq. 12).
+    /// The number of paths for a geometric mean (N_b of Eq. 12).
     pub samples: u32,
-    /// What is made small.
+    /// What is minimized.
     pub objective: Objective,
-    /// Where the keys begin.
+    /// The random seed of the keys.
     pub seed: u64,
-    /// How many configurations are judged at once.
+    /// The number of configurations to evaluate concurrently.
     pub threads: NonZero<usize>,
 }
 
@@ -159,7 +159,7 @@ impl Default for SearchOptions {
 }
 
 impl SearchOptions {
-    /// A tree of synthetic keys: 64-bit numbers, never the same twice.
+    /// A tree of synthetic keys: distinct 64-bit numbers.
     pub(super) fn tree(
         &self,
         configuration: &Configuration,
@@ -173,7 +173,7 @@ impl SearchOptions {
         Ok(tree)
     }
 
-    /// The mean of what `measure` finds in each of the trees.
+    /// The mean of `measure` over the trees.
     fn mean<const N: usize>(
         &self,
         configuration: &Configuration,
@@ -194,7 +194,7 @@ impl SearchOptions {
         levels.iter().sum::<f64>() / self.items as f64
     }
 
-    /// All about a configuration.
+    /// Evaluates a configuration.
     ///
     /// # Errors
     /// [`Error::Params`] if there is no such tree, [`Error::OutOfMemory`].
@@ -220,7 +220,7 @@ impl SearchOptions {
         })
     }
 
-    /// As [`Evaluation::values`] of [`evaluate`](Self::evaluate), without the rest.
+    /// Only the [`Evaluation::values`] of [`evaluate`](Self::evaluate).
     fn values(&self, configuration: &Configuration) -> Result<[f64; 2], Error> {
         Ok(match self.objective {
             Objective::Exact => {
@@ -240,23 +240,23 @@ impl SearchOptions {
     }
 }
 
-/// What a search found.
+/// The result of a search.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Front {
-    /// The configurations that none betters, by rising rate.
+    /// The configurations that none beats, in ascending order of rates.
     pub evaluations: Vec<Evaluation>,
-    /// How many were judged.
+    /// The number of configurations evaluated.
     pub tried: u64,
-    /// How many there are.
+    /// The number of all configurations.
     pub possible: u64,
-    /// How many rounds a genetic search took.
+    /// The number of rounds of a genetic search.
     pub rounds: Option<u32>,
 }
 
 impl Front {
-    /// By how much this front lags behind the other: .02 if something of the other has a rate and
-    /// a size that nothing here comes nearer to than 2 % in each.
+    /// How far this front lags behind the other: 0.02 if nothing here comes closer than 2 % to the rate
+    /// and the size of some configuration of the other.
     pub fn lag(&self, other: &Front, objective: Objective) -> f64 {
         let values = |front: &Front| -> Vec<[f64; 2]> {
             let of = |evaluation: &Evaluation| evaluation.values(objective);
@@ -276,17 +276,17 @@ impl<'a> Space<'a> {
     fn new(depth: usize, rhos: &'a [f64]) -> Result<Self, Error> {
         if !(2..=6).contains(&depth) {
             return Err(Error::params(format!(
-                "a search over trees of {depth} levels; take 2 to 6"
+                "a search over trees of {depth} levels; use 2 to 6"
             )));
         }
         let wrong = rhos.iter().find(|rho| !(**rho > 0.0 && rho.is_finite()));
         if let Some(wrong) = wrong {
             return Err(Error::params(format!(
-                "a root of {wrong} bits for each item; rho must be above 0"
+                "a root of {wrong} bits per item; rho must be above 0"
             )));
         }
         if rhos.is_empty() {
-            return Err(Error::params("a search without a rho; name at least one"));
+            return Err(Error::params("a search without a rho; pass at least one"));
         }
         Ok(Self { depth, rhos })
     }
@@ -325,14 +325,14 @@ impl<'a> Space<'a> {
     }
 }
 
-/// The most configurations that an exhaustive search will go through.
+/// The most configurations of an exhaustive search.
 pub const MOST: u64 = 100_000;
 
-/// Judges every configuration of a depth within C1 and C2, with each of `rhos`. `each_step` hears
-/// how many of how many are judged, and ends the search by a break.
+/// Evaluates every configuration of a depth within C1 and C2, with each of `rhos`. `each_step` is
+/// called with the number evaluated and the total; a break ends the search.
 ///
 /// # Errors
-/// [`Error::Params`] for a depth that is none or has more than [`MOST`] configurations;
+/// [`Error::Params`] for an invalid depth, or one with more than [`MOST`] configurations;
 /// [`Error::Interrupted`]; [`Error::OutOfMemory`].
 pub fn exhaustive(
     depth: usize,
@@ -344,7 +344,7 @@ pub fn exhaustive(
     let possible = space.size();
     if possible > MOST {
         return Err(Error::params(format!(
-            "all {possible} configurations of {depth} levels are too many to judge; take the \
+            "all {possible} configurations of {depth} levels are too many to evaluate; use the \
              genetic search"
         )));
     }
@@ -369,11 +369,12 @@ pub fn exhaustive(
     finish(&space, options, &genes, possible, None)
 }
 
-/// Breeds configurations of a depth within C1 and C2, with any of `rhos`, as `how` says.
-/// `each_round` hears how many rounds of how many are done at most, and ends the search by a break.
+/// Runs a genetic search over the configurations of a depth within C1 and C2, with any of `rhos`.
+/// `each_round` is called with the number of finished rounds and the maximum; a break ends the
+/// search.
 ///
 /// # Errors
-/// [`Error::Params`] for a depth that is none; [`Error::Interrupted`]; [`Error::OutOfMemory`].
+/// [`Error::Params`] for an invalid depth; [`Error::Interrupted`]; [`Error::OutOfMemory`].
 pub fn bred(
     depth: usize,
     rhos: &[f64],
@@ -400,7 +401,7 @@ pub fn bred(
     )
 }
 
-/// Says all about the best.
+/// Evaluates the best in full.
 fn finish(
     space: &Space<'_>,
     options: &SearchOptions,

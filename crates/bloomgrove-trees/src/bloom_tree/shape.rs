@@ -1,4 +1,4 @@
-//! What a tree looks like: the size of the filters of each level, and where they lie.
+//! The shape of a tree: the size of the filters of each level, and their positions.
 
 use std::fmt;
 
@@ -11,29 +11,29 @@ pub const MAX_DEPTH: usize = 8;
 pub const MAX_FILTER_BITS: u64 = 64;
 /// The most hash functions a filter below the root can have.
 pub const MAX_FILTER_HASHES: u32 = 16;
-/// The most hash functions a key can meet on its way through all levels.
+/// The most hash functions that a key can have over all levels.
 const MAX_VISITS: u64 = 1 << 16;
 
 /// One level: m_i and k_i of the paper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Level {
-    /// How many bits each filter of the level has.
+    /// The number of bits of each filter of the level.
     pub bits: u64,
-    /// How many hash functions each filter of the level has.
+    /// The number of hash functions of each filter of the level.
     pub hashes: u32,
 }
 
 /// Levels and hashing of a tree. Two trees can be combined only if their shapes are equal.
 ///
-/// The root is a filter of its own [`Params`]: the family, seed and derivation of those hold
-/// for the whole tree. [`Derivation::Independent`], the default, mixes anew for every filter.
+/// The root is a filter with [`Params`], whose family, seed and derivation apply to the whole tree.
+/// [`Derivation::Independent`], the default, remixes the hash for every filter.
 /// [`Derivation::KirschMitzenmacher`] is the paper's Eq. 8 and 9, kept to show its effect:
-/// modulo a handful of bits, h1 + c h2 has only m^2 outcomes for a whole level.
+/// modulo a few bits, h1 + c h2 has only m^2 outcomes for a whole level.
 ///
 /// ```
 /// use bloomgrove_trees::bloom_tree::TreeShape;
 ///
-/// // The paper's d = 3, rho = 1: a bit for each item in the root, then filters of 4 and 3 bits.
+/// // The paper's d = 3, rho = 1: a bit per item in the root, then filters of 4 and 3 bits.
 /// let shape = TreeShape::for_items(10_000, 1.0, &[4, 3], &[6, 3, 2])?;
 /// assert_eq!(shape.bits(), 10_000 * (1 + 4 + 12));
 /// assert_eq!(shape.hashes(), 6 + 6 * 3 + 6 * 3 * 2);
@@ -44,7 +44,7 @@ pub struct TreeShape {
     root: Params,
     levels: Vec<Level>,
     partitioned: bool,
-    /// Where each level begins in the one array, Eq. 6; one more for the end.
+    /// Where each level begins in the array, Eq. 6, and where the last one ends.
     starts: Vec<u64>,
     /// The first coefficient of each level, Eq. 9 as printed.
     coefficients: Vec<u64>,
@@ -54,7 +54,7 @@ impl TreeShape {
     /// From m and k of every level, the root first.
     ///
     /// # Errors
-    /// [`Error::Params`], naming the rule that is broken.
+    /// [`Error::Params`], naming the violated rule.
     pub fn new(levels: &[(u64, u32)]) -> Result<Self, Error> {
         let Some(&(bits, hashes)) = levels.first() else {
             return Err(Error::params("a tree without levels; it needs at least 1"));
@@ -67,16 +67,16 @@ impl TreeShape {
         )
     }
 
-    /// As the paper writes it: `rho` bits of the root for each item, `bits` m_2 to m_d,
+    /// As in the paper: `rho` bits of the root per item, `bits` m_2 to m_d,
     /// `hashes` k_1 to k_d.
     ///
     /// # Errors
-    /// [`Error::Params`], naming the rule that is broken.
+    /// [`Error::Params`], naming the violated rule.
     pub fn for_items(items: u64, rho: f64, bits: &[u64], hashes: &[u32]) -> Result<Self, Error> {
         if hashes.len() != bits.len() + 1 {
             return Err(Error::params(format!(
-                "{} numbers of hashes for {} levels below the root; there must be one more: that \
-                 of the root, and one for each level",
+                "{} numbers of hashes for {} levels below the root; there must be one more, \
+                 for the root",
                 hashes.len(),
                 bits.len()
             )));
@@ -84,14 +84,14 @@ impl TreeShape {
         let root = (items as f64 * rho).ceil();
         if !(1.0..=MAX_BITS as f64).contains(&root) {
             return Err(Error::params(format!(
-                "a root of {rho} bits for each of {items} items; it must have 1 to {MAX_BITS} bits"
+                "a root of {rho} bits per item for {items} items; it must have 1 to {MAX_BITS} bits"
             )));
         }
         let bits = std::iter::once(root as u64).chain(bits.iter().copied());
         Self::new(&bits.zip(hashes.iter().copied()).collect::<Vec<_>>())
     }
 
-    /// Over this root, with these levels, the root's among them.
+    /// With this root and these levels, including the root's.
     pub(super) fn of(root: Params, levels: Vec<Level>, partitioned: bool) -> Result<Self, Error> {
         if levels.is_empty() || levels.len() > MAX_DEPTH {
             return Err(Error::params(format!(
@@ -101,12 +101,12 @@ impl TreeShape {
         }
         if root.layout() != Layout::Standard {
             return Err(Error::params(
-                "the root of a tree needs the standard layout",
+                "the root of a tree requires the standard layout",
             ));
         }
         if matches!(root.family(), Family::Affine(_)) {
             return Err(Error::params(
-                "affine functions have no digest from which a tree could hash: take another family",
+                "affine functions have no digest that a tree could derive hashes from; use another family",
             ));
         }
         for (level, &Level { bits, hashes }) in levels.iter().enumerate().skip(1) {
@@ -130,7 +130,7 @@ impl TreeShape {
         for (i, level) in levels.iter().enumerate() {
             let too_large = || {
                 Error::params(format!(
-                    "its levels come to more than {MAX_BITS} bits, the most there can be"
+                    "its levels have more than {MAX_BITS} bits in total, the maximum"
                 ))
             };
             let bits = filters.checked_mul(level.bits).ok_or_else(too_large)?;
@@ -146,7 +146,7 @@ impl TreeShape {
             all_visits += visits;
             if all_visits > MAX_VISITS {
                 return Err(Error::params(format!(
-                    "a key would meet more than {MAX_VISITS} hash functions; take fewer levels or \
+                    "a key would have more than {MAX_VISITS} hash functions; use fewer levels or \
                      fewer hashes"
                 )));
             }
@@ -158,7 +158,7 @@ impl TreeShape {
                 .is_multiple_of(64 * u64::from(root_level.hashes))
         {
             return Err(Error::params(format!(
-                "a root of {} bits in {} partitions; each must have whole words of 64 bits",
+                "a root of {} bits in {} partitions; each must be a multiple of 64 bits",
                 root_level.bits, root_level.hashes
             )));
         }
@@ -171,12 +171,12 @@ impl TreeShape {
         })
     }
 
-    /// Section 4.4: the root in k_1 parts, one for each of its hash functions, and so a tree in
-    /// k_1 independent ones, which can be built at the same time. The root is rounded up to
-    /// whole words for each part.
+    /// Section 4.4: divides the root into k_1 parts, one per hash function, and so the tree into k_1
+    /// independent ones, which can be built in parallel. Each part of the root is rounded up to whole
+    /// words.
     ///
     /// # Errors
-    /// [`Error::Params`] if that makes it too large.
+    /// [`Error::Params`] if the result is too large.
     pub fn partitioned(self) -> Result<Self, Error> {
         let mut levels = self.levels;
         let unit = 64 * u64::from(levels[0].hashes);
@@ -222,7 +222,7 @@ impl TreeShape {
         Self::of(change(root).build()?, self.levels, self.partitioned)
     }
 
-    /// The parameters of the root, which say how the whole tree hashes.
+    /// The parameters of the root, which determine the hashing of the whole tree.
     pub fn root(&self) -> &Params {
         &self.root
     }
@@ -232,27 +232,27 @@ impl TreeShape {
         &self.levels
     }
 
-    /// How many levels: d of the paper.
+    /// The number of levels: d of the paper.
     pub fn depth(&self) -> usize {
         self.levels.len()
     }
 
-    /// Whether the root is in parts, one for each of its hash functions.
+    /// Whether the root is divided into parts, one per hash function.
     pub fn is_partitioned(&self) -> bool {
         self.partitioned
     }
 
-    /// The bits of all levels: M of the paper.
+    /// The number of bits of all levels: M of the paper.
     pub fn bits(&self) -> u64 {
         self.starts[self.levels.len()]
     }
 
-    /// How many 64-bit words hold them.
+    /// The number of 64-bit words of these.
     pub fn words(&self) -> usize {
         usize::try_from(self.bits().div_ceil(64)).unwrap_or(usize::MAX)
     }
 
-    /// How many hash functions a present key meets, if no two give the same bit.
+    /// The number of hash functions for a present key, if no two give the same bit.
     pub fn hashes(&self) -> u64 {
         let visits = self.levels.iter().scan(1, |visits, level| {
             *visits *= u64::from(level.hashes);
@@ -261,7 +261,7 @@ impl TreeShape {
         visits.sum()
     }
 
-    /// How many filters a level has; level 0 is the root.
+    /// The number of filters of a level; level 0 is the root.
     ///
     /// # Panics
     /// If there is no such level.
@@ -269,7 +269,7 @@ impl TreeShape {
         self.level_bits(level) / self.levels[level].bits
     }
 
-    /// How many bits a level has.
+    /// The number of bits of a level.
     ///
     /// # Panics
     /// If there is no such level.
@@ -277,7 +277,7 @@ impl TreeShape {
         self.starts[level + 1] - self.starts[level]
     }
 
-    /// Where a level begins in the one array.
+    /// Where a level begins in the array.
     #[inline]
     pub(super) fn start(&self, level: usize) -> u64 {
         self.starts[level]
@@ -290,14 +290,14 @@ impl TreeShape {
     }
 
     /// The first coefficient of a filter's hash functions: Eq. 9, counted from 0. As printed:
-    /// from the fourth level on it gives filters of different levels the same ones.
+    /// from the fourth level on, filters of different levels have the same coefficients.
     #[inline]
     pub(super) fn coefficient(&self, level: usize, filter: u64) -> u64 {
         let of_filter = filter.wrapping_mul(u64::from(self.levels[level].hashes));
         self.coefficients[level].wrapping_add(of_filter)
     }
 
-    /// The bits of each part of the root: all of them, if it is not in parts.
+    /// The number of bits of each part of the root: all of them, if it is not divided.
     #[inline]
     pub(super) fn part_bits(&self) -> u64 {
         match self.partitioned {
@@ -306,7 +306,7 @@ impl TreeShape {
         }
     }
 
-    /// Ok when equal, [`Error::DifferentTrees`] with both when not.
+    /// Ok if equal, [`Error::DifferentTrees`] with both if not.
     pub(super) fn check_equal(&self, other: &Self) -> Result<(), Error> {
         if self == other {
             return Ok(());

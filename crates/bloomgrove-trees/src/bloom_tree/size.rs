@@ -1,13 +1,13 @@
-//! How few bytes a tree comes to, by three ways of coding: section 4.3, and better.
+//! The compressed size of a tree, with three codings: section 4.3, and a better one.
 //!
 //! ```text
-//!   by level     bits H(ones / bits), summed over levels                      Eq. 7, as meant
-//!   by filter    m H(ones / m) for every filter, without what would delimit them   Figure 4
-//!   by context   nothing for a filter below a 0; for others the number of ones,
-//!                told by that of the filter above and of the one above that, then which
+//!   by level     bits H(ones / bits), summed over levels                      Eq. 7, as intended
+//!   by filter    m H(ones / m) for every filter, without delimiters                Figure 4
+//!   by context   nothing for a filter below a 0; for others the number of ones, given
+//!                that of the filter above and of the one above that, then their positions
 //! ```
 //!
-//! These are entropies; what a coder makes of them is in `wire`.
+//! These are entropies; the coder is in `wire`.
 
 use std::collections::BTreeMap;
 
@@ -18,9 +18,9 @@ use bloomgrove::raw::math::entropy;
 pub(super) type Contexts = BTreeMap<(u32, u32), Vec<u64>>;
 
 impl<S: AsRef<[u64]> + Sync> BloomTree<S> {
-    /// The bits each level comes to when all its filters are coded together: Eq. 7. In the
-    /// paper's text the equation is garbled; a level's size is its bits times the entropy of
-    /// its fill.
+    /// The size of each level in bits, if all its filters are coded together: Eq. 7. In the paper's
+    /// text, the equation is garbled; the size of a level is its bits times the entropy of its
+    /// fill.
     pub fn level_entropy(&self) -> Vec<f64> {
         let of_level = |level| {
             let bits = self.shape.level_bits(level) as f64;
@@ -29,8 +29,8 @@ impl<S: AsRef<[u64]> + Sync> BloomTree<S> {
         (0..self.shape.depth()).map(of_level).collect()
     }
 
-    /// The bits each level comes to when every filter is coded alone and its number of ones
-    /// is known for nothing (ByBF of Figure 4).
+    /// The size of each level in bits, if every filter is coded separately and its number of ones is
+    /// known at no cost (ByBF of Figure 4).
     pub fn filter_entropy(&self) -> Vec<f64> {
         let of_level = |level: usize| {
             if level == 0 {
@@ -49,8 +49,8 @@ impl<S: AsRef<[u64]> + Sync> BloomTree<S> {
         (0..self.shape.depth()).map(of_level).collect()
     }
 
-    /// The bits each level comes to by context coding, without the tables that the reader
-    /// needs (some hundred bytes).
+    /// The size of each level in bits with context coding, without the tables that the reader needs (a
+    /// few hundred bytes).
     pub fn context_entropy(&self) -> Vec<f64> {
         let of_level = |level: usize| {
             if level == 0 {
@@ -73,7 +73,7 @@ impl<S: AsRef<[u64]> + Sync> BloomTree<S> {
     }
 }
 
-/// In how many ways `ones` of `bits` bits can be set.
+/// The number of ways in which `ones` of `bits` bits can be set.
 fn choices(bits: u64, ones: u64) -> f64 {
     (0..ones).fold(1.0, |ways, i| ways * (bits - i) as f64 / (i + 1) as f64)
 }

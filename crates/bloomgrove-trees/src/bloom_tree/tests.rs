@@ -1,4 +1,4 @@
-//! The tree against plain descriptions of it: bit by bit, way by way.
+//! The tree compared with straightforward implementations: bit by bit, path by path.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -8,7 +8,7 @@ use super::walk::{Place, Visit, Way};
 use super::*;
 use bloomgrove::{Derivation, Family};
 
-/// Any small shape, hashed either way, in parts or not.
+/// Any small shape, with either hashing, partitioned or not.
 fn shapes() -> impl Strategy<Value = TreeShape> {
     let lower = prop::collection::vec((1u64..=10, 1u32..=4), 0..=3);
     let hashing = (any::<bool>(), any::<bool>(), any::<u64>(), 0usize..3);
@@ -35,7 +35,7 @@ fn built(shape: &TreeShape, keys: &[u64]) -> BloomTree {
     tree
 }
 
-/// All bits of a key, by the paper's description: level by level, a set of filters at a time.
+/// All bits of a key, as described in the paper: level by level, a set of filters at a time.
 fn bits_of(shape: &TreeShape, key: u64) -> BTreeSet<u64> {
     #[derive(Default)]
     struct All(BTreeSet<u64>, Vec<(usize, u64, u64)>);
@@ -53,7 +53,7 @@ fn bits_of(shape: &TreeShape, key: u64) -> BTreeSet<u64> {
     }
     let mut all = All::default();
     key.with_bytes(|bytes| Way::new(shape, bytes).visit(&mut all));
-    // Every filter visited lies below a bit that the key has, and every such filter is visited.
+    // Every filter visited is below a bit that the key has, and every such filter is visited.
     let mut wanted = HashSet::new();
     for level in 1..shape.depth() {
         let range = shape.start(level - 1)..shape.start(level);
@@ -87,7 +87,7 @@ proptest! {
         for key in 0..200u64 {
             prop_assert_eq!(tree.contains(&key), bits_of(&shape, key).is_subset(&wanted));
         }
-        // Levels fill the array without gap, and their ones are all ones.
+        // Levels fill the array without gaps, and their ones are all ones of the tree.
         let ones: u64 = (0..shape.depth()).map(|level| tree.level_ones(level)).sum();
         prop_assert_eq!(ones, wanted.len() as u64);
     }
@@ -134,7 +134,7 @@ proptest! {
     }
 
     #[test]
-    fn the_recursion_is_the_mean_over_all_ways(
+    fn the_recursion_is_the_mean_over_all_paths(
         lower in prop::collection::vec((1u64..=3, 1u32..=2), 0..=2),
         root in (1u64..=4, 1u32..=2),
         keys in prop::collection::vec(any::<u64>(), 0..6),
@@ -156,7 +156,7 @@ proptest! {
     }
 }
 
-/// Tries every choice of positions of one filter, and below each every other.
+/// Tries every choice of positions of one filter, and recursively those of the filters below.
 fn mean_over_ways(tree: &BloomTree, level: usize, filter: u64) -> f64 {
     let Level { bits, hashes } = tree.shape.levels()[level];
     let choices = bits.pow(hashes);
@@ -183,10 +183,10 @@ fn mean_over_ways(tree: &BloomTree, level: usize, filter: u64) -> f64 {
 }
 
 #[test]
-fn filters_lie_where_equation_6_says() {
+fn filters_are_where_equation_6_says() {
     let shape = TreeShape::new(&[(10, 2), (4, 2), (3, 1)]).unwrap();
-    // Counted from 1 as the paper does: filter b of level a begins behind all levels before, and
-    // behind b - 1 filters.
+    // Counted from 1 as in the paper: filter b of level a begins after all previous levels and
+    // b - 1 filters.
     let printed = |a: usize, b: u64| {
         let m = [10, 4, 3];
         let before: u64 = (1..a).map(|i| m[..i].iter().product::<u64>()).sum();
@@ -246,7 +246,7 @@ fn the_three_answers_agree_as_they_should() {
     let shape = TreeShape::for_items(20_000, 1.0, &[4, 3], &[6, 3, 2]).unwrap();
     let mixed = built(&shape, &keys);
     let accuracy = mixed.accuracy(400_000, 7);
-    // FINDINGS: .0535 and .0067 at this shape.
+    // docs/papers/bloomtree.md: 0.0535 and 0.0067 for this shape.
     assert!(
         (accuracy.expected / 0.0535 - 1.0).abs() < 0.05,
         "{accuracy}"
@@ -262,7 +262,7 @@ fn the_three_answers_agree_as_they_should() {
         "{accuracy}"
     );
 
-    // The paper's own hashing accepts about four times as many.
+    // The paper's hashing accepts about four times as many.
     let printed = built(
         &shape
             .with_derivation(Derivation::KirschMitzenmacher)
@@ -293,7 +293,7 @@ fn impossible_shapes_say_why() {
 }
 
 #[test]
-fn different_shapes_do_not_meet() {
+fn different_shapes_cannot_be_combined() {
     let shape = TreeShape::new(&[(100, 2), (4, 1)]).unwrap();
     let mut one = BloomTree::new(shape.clone()).unwrap();
     let other = BloomTree::new(shape.with_seed(3).unwrap()).unwrap();

@@ -1,13 +1,13 @@
-//! A key's way through a tree: which bits of which filters are its own.
+//! The bits of a key in a tree: which bits of which filters it sets.
 //!
 //! ```text
-//!   root       k_1 positions, as a standard filter has them
+//!   root       k_1 positions, as in a standard filter
 //!   below      filter at bit o of the array:  x = remix(h1 + o h2), then k digits of x in base m
 //!   or, Eq. 8  position j of filter b:        (h1 + (c_b + j) h2) mod m
 //! ```
 //!
-//! One mixing for each filter, however many hash functions it has. The bits of a filter
-//! come as a mask, so that two functions that give the same bit are one.
+//! The hash is mixed once per filter, however many hash functions it has. The bits of a filter are a
+//! mask, so that two functions that give the same bit count once.
 
 use std::ops::Range;
 
@@ -20,7 +20,7 @@ use bloomgrove::raw::hash::{
 };
 use bloomgrove::{Derivation, Family};
 
-/// What is done with the bits of a key. Each function says whether to go on.
+/// Receives the bits of a key. Each function returns whether to continue.
 pub(super) trait Visit {
     /// A bit of the root.
     fn root(&mut self, position: u64) -> bool;
@@ -28,12 +28,12 @@ pub(super) trait Visit {
     fn filter(&mut self, place: Place) -> bool;
 }
 
-/// A filter below the root, and which of its bits a key has.
+/// A filter below the root, and the bits of a key in it.
 #[derive(Clone, Copy)]
 pub(super) struct Place {
     pub(super) level: usize,
     pub(super) filter: u64,
-    /// Where its first bit is in the one array.
+    /// The position of its first bit in the array.
     pub(super) offset: u64,
     pub(super) mask: u64,
 }
@@ -43,7 +43,7 @@ pub(super) struct Place {
 pub(super) struct Way<'a> {
     shape: &'a TreeShape,
     digest: Digest,
-    /// The second hash. Remixed: of a 64-bit family it would be a multiple of the first.
+    /// The second hash. Remixed, because for a 64-bit family it would be a multiple of the first.
     step: u64,
 }
 
@@ -52,7 +52,7 @@ impl<'a> Way<'a> {
     pub(super) fn new(shape: &'a TreeShape, bytes: &[u8]) -> Self {
         let seed = shape.root().seed();
         let digest = match shape.root().family() {
-            // In place: a call would cost a short key as much as its hash.
+            // Inlined: for a short key, a call would cost as much as the hash.
             Family::Xxh3 => Xxh3Hasher { seed }.digest(bytes),
             family => AnyHasher { family, seed }.digest(bytes),
         };
@@ -63,18 +63,18 @@ impl<'a> Way<'a> {
         }
     }
 
-    /// Shows `visit` every bit of the key: the root's first, then one subtree after the other.
-    /// The deep levels are the emptier ones, so an absent key is found out sooner than level by level.
+    /// Passes every bit of the key to `visit`: the root's first, then subtree by subtree. The deep
+    /// levels are sparser, so an absent key is rejected sooner than level by level.
     #[inline]
     pub(super) fn visit(self, visit: &mut impl Visit) -> bool {
         self.roots(|position| visit.root(position))
             && (self.shape.depth() == 1 || self.roots(|position| self.below(1, position, visit)))
     }
 
-    /// As [`visit`](Self::visit), for the root bits of a range and what lies below them.
+    /// Like [`visit`](Self::visit), for the root bits of a range and the filters below them.
     #[inline]
     pub(super) fn visit_range(self, roots: &Range<u64>, visit: &mut impl Visit) {
-        // Sorted out without a branch, which would be guessed wrong every other time.
+        // Selected without a branch, which would be mispredicted every other time.
         let mut mine = [0; MAX_HASHES as usize];
         let mut count = 0;
         self.roots(|position| {
@@ -133,7 +133,7 @@ impl<'a> Way<'a> {
         true
     }
 
-    /// Which bits of a filter are the key's.
+    /// The bits of the key in a filter.
     #[inline(always)]
     fn mask(self, level: usize, filter: u64) -> u64 {
         let super::Level { bits, hashes } = self.shape.levels()[level];
@@ -158,8 +158,8 @@ impl<'a> Way<'a> {
     }
 }
 
-/// Eight digits in base 64, the largest, use 48 bits of the hash: the last is then still
-/// even to one part in 2^16.
+/// Eight digits in base 64, the largest, use 48 bits of the hash: the last one is then still uniform
+/// to one part in 2^16.
 const DIGITS: u32 = 8;
 
 /// The first digits of `hash`, a fraction of 2^64, in base `bits`, as a mask.

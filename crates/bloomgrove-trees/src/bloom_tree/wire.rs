@@ -1,15 +1,15 @@
-//! A tree as a message, in as few bytes as it goes: section 4.3.
+//! A tree as a compressed message: section 4.3.
 //!
 //! ```text
 //!   | shape | level 1: framing, bits | level 2: tables, filters | level 3: tables, filters | end |
 //! ```
 //!
-//! The root is coded as any bits are (`codec::bits`). The levels below it by context
-//! ([`Coding::Context`], see `context`), or as the paper does, all bits of a level under one
-//! density ([`Coding::Levels`]).
+//! The root is coded like any other bits (`codec::bits`). The levels below it are coded by context
+//! ([`Coding::Context`], see `context`) or, as in the paper, with one density for all bits of a level
+//! ([`Coding::Levels`]).
 //!
-//! Cost: one pass for the tables, one for the coding, by all processors; memory for a frame of each
-//! beside the tree.
+//! Cost: one pass for the tables and one for coding, on all processors; memory for one frame per
+//! processor in addition to the tree.
 //! FORMAT section 16 has every byte.
 
 use std::io::{Read, Write};
@@ -34,10 +34,10 @@ use bloomgrove::raw::threads::{by_all, processors};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Coding {
-    /// Each filter by the ones of the filters above it: the fewest bytes.
+    /// Each filter given the ones of the filters above it: the fewest bytes.
     #[default]
     Context,
-    /// All bits of a level under one density, as in the paper.
+    /// All bits of a level with one density, as in the paper.
     Levels,
 }
 
@@ -58,14 +58,14 @@ const PLAN: u8 = 3;
 const TABLES: u8 = 4;
 const FILTERS: u8 = 5;
 
-/// The most bits of a level in one frame. Its filters could not be coded so badly that they do
-/// not fit into a frame of a message, and a reader has room for them.
+/// The most bits of a level in one frame. However badly its filters are coded, they fit into a frame
+/// of a message, and the reader has memory for them.
 const FRAME: u64 = 1 << 22;
 
 impl<S: AsRef<[u64]> + Sync> BloomTree<S> {
-    /// Writes the tree to `out` in as few bytes as `coding` needs, and returns how many. What
-    /// lies below bits that are not set, and no key asks for, is not sent by
-    /// [`Coding::Context`]; trees made by insertion, union and intersection have nothing there.
+    /// Writes the tree to `out`, compressed with `coding`, and returns the number of bytes. Bits below
+    /// unset bits, which no query reads, are not sent by [`Coding::Context`]; trees made by
+    /// insertion, union and intersection have none.
     ///
     /// ```
     /// use bloomgrove_trees::bloom_tree::{BloomTree, Coding, TreeShape};
@@ -85,7 +85,7 @@ impl<S: AsRef<[u64]> + Sync> BloomTree<S> {
         self.compress_with(coding, &Notes::new(), out)
     }
 
-    /// As [`compress`](Self::compress), with notes for whoever expands it.
+    /// Like [`compress`](Self::compress), with notes for the receiver.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -103,7 +103,7 @@ impl<S: AsRef<[u64]> + Sync> BloomTree<S> {
         };
         let mut levels = contexts.iter().zip(1..);
         if levels.any(|(contexts, level)| ones(contexts) != self.level_ones(level)) {
-            // The receiver, who does not get the bit above, could not tell whose filter it is.
+            // The receiver, which does not get the bit above, could not identify the filter.
             return self.without_orphans()?.compress_with(coding, notes, out);
         }
         let mut head = Vec::new();
@@ -142,7 +142,7 @@ impl<S: AsRef<[u64]> + Sync> BloomTree<S> {
         Ok(())
     }
 
-    /// A level as filters below set bits. Frames are coded by all processors.
+    /// A level as filters below set bits. Frames are coded on all processors.
     fn send_filters(
         &self,
         level: usize,
@@ -174,7 +174,7 @@ impl<S: AsRef<[u64]> + Sync> BloomTree<S> {
 }
 
 impl<S: AsRef<[u64]>> BloomTree<S> {
-    /// A copy without what lies below bits that are not set.
+    /// A copy without bits below unset bits.
     fn without_orphans(&self) -> Result<BloomTree, Error> {
         let mut tree = self.to_owned()?;
         for level in 1..self.shape.depth() {
@@ -193,22 +193,21 @@ impl<S: AsRef<[u64]>> BloomTree<S> {
 }
 
 impl BloomTree {
-    /// The tree of a message that [`compress`](Self::compress) has written, all of which is
-    /// checked.
+    /// Decodes a message that [`compress`](Self::compress) has written. Every byte is checked.
     ///
     /// # Errors
     /// [`Error::TooLarge`] above [`codec::LIMIT`](bloomgrove::codec::LIMIT); [`Error::Message`],
-    /// [`Error::WrongContent`] and [`Error::Version`] for what is no message of a tree;
+    /// [`Error::WrongContent`] and [`Error::Version`] for anything but the message of a tree;
     /// [`Error::OutOfMemory`]; [`Error::Io`].
     pub fn expand(input: impl Read) -> Result<Self, Error> {
         Self::expand_within(input, LIMIT).map(|(tree, _)| tree)
     }
 
-    /// As [`expand`](Self::expand), with the notes that came with it, and up to `limit` bytes
-    /// of bits: whoever sends a few hundred can ask for terabytes.
+    /// Like [`expand`](Self::expand), but also returns the notes, and accepts a tree of up to `limit`
+    /// bytes: a message of a few hundred bytes can declare terabytes.
     ///
     /// # Errors
-    /// As [`expand`](Self::expand).
+    /// Those of [`expand`](Self::expand).
     pub fn expand_within(input: impl Read, limit: u64) -> Result<(Self, Notes), Error> {
         let mut reader = Reader::open(input, Kind::Tree)?;
         let shape = shape_of(reader.params()).map_err(|error| reader.locate(error))?;
@@ -225,7 +224,7 @@ impl BloomTree {
         let mut notes = Notes::new();
         if next == Some(NOTES) && !payload.is_empty() {
             let found = Notes::from_bytes(&payload);
-            notes = found.ok_or_else(|| reader.damaged("the notes are no notes"))?;
+            notes = found.ok_or_else(|| reader.damaged("the notes are invalid"))?;
             next = reader.next(&mut payload)?;
         }
         for level in 0..tree.shape.depth() {
@@ -314,9 +313,9 @@ impl BloomTree {
     }
 }
 
-/// How the filters of a level are cut into frames: those below so many filters above.
+/// How the filters of a level are divided into frames: those below this many filters above.
 struct Frames {
-    /// How many filters above, as a power of two.
+    /// The number of filters above, as a power of two.
     width: u32,
     parents: u64,
 }
@@ -339,7 +338,7 @@ impl Frames {
         first..(first + (1 << self.width)).min(self.parents)
     }
 
-    /// The numbers of the frames that are worked on at once.
+    /// The frames that are processed concurrently.
     fn batches(&self) -> impl Iterator<Item = Range<u64>> {
         let at_once = processors().get() as u64;
         let count = self.count();
@@ -350,7 +349,7 @@ impl Frames {
     }
 }
 
-/// Lays bits at bit `offset` of empty ones.
+/// Writes bits at bit `offset` of empty ones.
 fn lay_all(words: &mut [u64], offset: u64, bits: &[u64]) {
     for (i, &word) in bits.iter().enumerate() {
         lay(words, offset + i as u64 * 64, word);
@@ -368,13 +367,13 @@ fn ones(contexts: &Contexts) -> u64 {
     contexts.values().map(of).sum()
 }
 
-/// The shape that the parameters of a message spell.
+/// The shape encoded in the parameters of a message.
 fn shape_of(mut bytes: &[u8]) -> Result<TreeShape, Error> {
     let root = take_params(&mut bytes)?;
     TreeShape::from_bytes(root, bytes).map_err(|what| Error::message(0, what))
 }
 
-/// The bits from `start` to before `end` as words of their own.
+/// The bits from `start` to before `end` as separate words.
 fn cut(words: &[u64], start: u64, end: u64) -> Vec<u64> {
     let starts = (start..end).step_by(64);
     starts

@@ -1,40 +1,39 @@
-//! Yoon's Bloom tree (2014): which values go with this key, in one flat bit array.
+//! Yoon's Bloom tree (2014): which values belong to this key, in one flat bit array.
 //!
 //! ```text
 //!   degree 2, 2 levels, 4 values             insert (x, 2): 2 is "1 0"
 //!
-//!   level 0        [ vertex 0 ]              vertex 0 takes x by its set 1
+//!   level 0        [ vertex 0 ]              vertex 0 gets x with its set 1
 //!                   0/      \1
-//!   level 1   [ vertex 1 ]  [ vertex 2 ]     vertex 2 takes x by its set 0
+//!   level 1   [ vertex 1 ]  [ vertex 2 ]     vertex 2 gets x with its set 0
 //!              0/     \1     0/     \1
 //!   values     0       1     2       3
 //! ```
 //!
-//! Every vertex is a small Bloom filter with as many sets of hash functions as it has
-//! children. A pair (key, value) puts the key into each vertex on the way to the value, by
-//! the set of the child the way goes on with. Who looks a key up knows no value: at every
-//! vertex all sets are tried, and every child whose set says yes is visited. The key has
-//! the values that are arrived at; a wrong one needs a wrong yes at each vertex of its way.
+//! Every vertex is a small Bloom filter with as many sets of hash functions as it has children. A
+//! pair (key, value) inserts the key into each vertex on the path to the value, with the set of the
+//! next child on the path. A lookup does not know the value: at every vertex, it tries all sets, and
+//! visits every child whose set accepts the key. The result is the values that it reaches; a false
+//! one requires a false positive at each vertex of its path.
 //!
 //! Source: Yoon, Son and Shin, "Bloom tree: a search tree based on Bloom filters for
-//! multiple-set membership testing", as told in Fu and Biersack (BloomTree), section 2.4 and Table
-//! II. Neither gives sizes. Here all levels have the same number of bits, shared evenly by
-//! their vertices, since every pair sets as many bits on one level as on the next.
+//! multiple-set membership testing", as described in Fu and Biersack (BloomTree), section 2.4 and
+//! Table II. Neither gives sizes. Here, all levels have the same number of bits, shared evenly by
+//! their vertices, because every pair sets the same number of bits on each level.
 //!
 //! As a set filter ([`insert_key`](YoonTree::insert_key), [`contains`](YoonTree::contains))
-//! it stands in Figure 13. Of what the value is to be there, the document says nothing. If
-//! it were one and the same for all, every vertex off its way would stay empty; so it is
-//! drawn by hashing the key. `contains` still tries all sets, as section 2.4 says ("any set
-//! of hash functions"), and is wrong at the rate of
-//! [`expected_fpr`](YoonTree::expected_fpr). Who asks only on the way to the value that the
-//! key hashes to ([`contains_drawn`](YoonTree::contains_drawn)) has a standard filter cut
-//! into pieces, and its rate.
+//! it is part of Figure 13. The paper does not say what the value is there. If it were the same for
+//! all keys, every vertex off its path would remain empty; so it is chosen by hashing the key.
+//! `contains` still tries all sets, as section 2.4 says ("any set of hash functions"), and is wrong
+//! at the rate of [`expected_fpr`](YoonTree::expected_fpr). A query that follows only the path to the
+//! value that the key hashes to ([`contains_drawn`](YoonTree::contains_drawn)) is a standard filter
+//! divided into pieces, and has its rate.
 //!
-//! Cost: hashes * levels bits a pair to insert; a lookup tries hashes * degree bits at the
-//! most at each vertex it visits.
+//! Cost: an insertion sets hashes * levels bits per pair; a lookup tries at most hashes * degree bits
+//! at each vertex that it visits.
 //!
-//! Not for: sets without values. A [`Filter`](bloomgrove::Filter) of the same size is wrong less
-//! often by a factor of about the number of values.
+//! Not for: sets without values. The false-positive rate of a [`Filter`](bloomgrove::Filter) of the
+//! same size is lower by a factor of about the number of values.
 
 use bloomgrove::Key;
 use bloomgrove::raw::bits::{self, Words};
@@ -42,12 +41,12 @@ use bloomgrove::raw::hash::Digest;
 use bloomgrove::raw::hash::{GOLDEN, Hasher, Xxh3Hasher, remix, scale};
 use bloomgrove::{Error, MAX_BITS, MAX_HASHES};
 
-/// Pairs of keys and values, kept in a tree of small filters.
+/// Pairs of keys and values in a tree of small filters.
 ///
 /// ```
 /// use bloomgrove_trees::bloom_tree::YoonTree;
 ///
-/// // Four values, 6 hashes a vertex.
+/// // Four values, 6 hashes per vertex.
 /// let mut tree = YoonTree::new(4096, 2, 2, 6)?;
 /// tree.insert("alice", 2)?;
 /// assert_eq!(tree.lookup("alice"), [2]);
@@ -66,15 +65,15 @@ pub struct YoonTree {
 struct Level {
     /// Where its first vertex begins, in bits.
     start: u64,
-    /// How many it has.
+    /// The number of its vertices.
     vertices: u64,
     /// The number of the first, counted from the root through all levels.
     first: u64,
-    /// Bits of each.
+    /// The bits of each vertex.
     bits: u64,
 }
 
-/// A vertex: its level, and which of that level.
+/// A vertex: its level, and its number within the level.
 #[derive(Clone, Copy)]
 struct Vertex {
     level: usize,
@@ -82,7 +81,7 @@ struct Vertex {
 }
 
 impl YoonTree {
-    /// An empty tree of at most `bits` bits: each inner vertex with `degree` children and
+    /// An empty tree of at most `bits` bits, in which each inner vertex has `degree` children and
     /// `hashes` functions for each of them.
     ///
     /// # Errors
@@ -92,7 +91,7 @@ impl YoonTree {
         if degree < 2 || levels == 0 || !(1..=MAX_HASHES).contains(&hashes) || bits > MAX_BITS {
             return Err(Error::params(format!(
                 "a tree of degree {degree} with {levels} levels, {hashes} hashes and {bits} bits; \
-                 there must be 2 children, 1 level, 1 to {MAX_HASHES} hashes and at most \
+                 there must be at least 2 children, 1 level, 1 to {MAX_HASHES} hashes and at most \
                  {MAX_BITS} bits"
             )));
         }
@@ -102,7 +101,7 @@ impl YoonTree {
         for level in 0..levels {
             if vertices > share {
                 return Err(Error::params(format!(
-                    "level {level} of the tree has more vertices than its {share} bits; take \
+                    "level {level} of the tree has more vertices than its {share} bits; use \
                      fewer levels or a lower degree"
                 )));
             }
@@ -115,7 +114,7 @@ impl YoonTree {
             });
             start += bits * vertices;
             first += vertices;
-            // Saturation fails the test above, on the next level.
+            // A saturated number fails the check above, on the next level.
             vertices = vertices.saturating_mul(u64::from(degree));
         }
         let words = usize::try_from(start.div_ceil(64));
@@ -128,7 +127,7 @@ impl YoonTree {
         })
     }
 
-    /// How many values there are: they are numbered from 0.
+    /// The number of values, which are numbered from 0.
     pub fn values(&self) -> u64 {
         let last = self.levels.last().map_or(0, |level| level.vertices);
         last.saturating_mul(u64::from(self.degree))
@@ -137,7 +136,7 @@ impl YoonTree {
     /// Adds a pair.
     ///
     /// # Errors
-    /// [`Error::Params`] when there is no such value.
+    /// [`Error::Params`] if there is no such value.
     pub fn insert<K: Key + ?Sized>(&mut self, key: &K, value: u64) -> Result<(), Error> {
         if value >= self.values() {
             return Err(Error::params(format!(
@@ -149,13 +148,13 @@ impl YoonTree {
         Ok(())
     }
 
-    /// Adds a key with a value drawn by hashing it: the tree as a set filter.
+    /// Adds a key with a value chosen by hashing it: the tree as a set filter.
     pub fn insert_key<K: Key + ?Sized>(&mut self, key: &K) {
         let digest = digest(key);
         self.insert_digest(digest, self.drawn(digest));
     }
 
-    /// The values of this key, rising. Those it was inserted with are always among them.
+    /// The values of this key, in ascending order. Those it was inserted with are always among them.
     pub fn lookup<K: Key + ?Sized>(&self, key: &K) -> Vec<u64> {
         let mut found = Vec::new();
         self.visit(Self::ROOT, digest(key), &mut |value| {
@@ -165,13 +164,13 @@ impl YoonTree {
         found
     }
 
-    /// May the key be in, with whatever value? False is certain.
+    /// Whether the tree may contain the key, with any value. False is certain.
     pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
         self.visit(Self::ROOT, digest(key), &mut |_| true)
     }
 
-    /// May the key have been added by [`insert_key`](Self::insert_key)? Looks only on the
-    /// way to the value that the key hashes to.
+    /// Whether the key may have been added by [`insert_key`](Self::insert_key). Follows only the path to
+    /// the value that the key hashes to.
     pub fn contains_drawn<K: Key + ?Sized>(&self, key: &K) -> bool {
         let digest = digest(key);
         let value = self.drawn(digest);
@@ -187,7 +186,7 @@ impl YoonTree {
         self.words.as_ref()
     }
 
-    /// How many bits there are: up to a vertex' rounding those asked for.
+    /// The number of bits: those requested, except for the rounding of vertices.
     pub fn bits(&self) -> u64 {
         let last = self.levels.last();
         last.map_or(0, |level| level.start + level.bits * level.vertices)
@@ -202,9 +201,9 @@ impl YoonTree {
         self.levels.iter().map(level).collect()
     }
 
-    /// How often [`contains`](Self::contains) says yes to a key that was not inserted, for
-    /// the bits as they are. Exact for ideal hash functions: a vertex fails unless each of
-    /// its sets, or all that comes after it, says no.
+    /// The rate at which [`contains`](Self::contains) accepts absent keys, for the current bits. Exact
+    /// for ideal hash functions: a vertex accepts unless each of its sets, or everything after it,
+    /// rejects the key.
     pub fn expected_fpr(&self) -> f64 {
         let mut below: Vec<f64> = Vec::new();
         for level in self.levels.iter().rev() {
@@ -212,11 +211,11 @@ impl YoonTree {
                 let start = level.start + index * level.bits;
                 let ones = self.ones(start, start + level.bits);
                 let set = (ones as f64 / level.bits as f64).powi(self.hashes as i32);
-                // The logarithm of the chance that all sets say no; `ln_1p` and `exp_m1` keep
-                // the digits of a tiny rate.
+                // The logarithm of the probability that all sets reject; `ln_1p` and `exp_m1` preserve
+                // the precision of a tiny rate.
                 let no = (0..u64::from(self.degree)).map(|child| {
                     let child = index * u64::from(self.degree) + child;
-                    // Behind the last level are the values.
+                    // After the last level are the values.
                     let behind = below.get(child as usize).copied().unwrap_or(1.0);
                     (-set * behind).ln_1p()
                 });
@@ -230,7 +229,7 @@ impl YoonTree {
     const ROOT: Vertex = Vertex { level: 0, index: 0 };
 
     fn drawn(&self, digest: Digest) -> u64 {
-        // Another function than any vertex has: those begin at GOLDEN times 1.
+        // A function that no vertex has: those begin at GOLDEN times 1.
         scale(remix(digest.lo), self.values())
     }
 
@@ -244,7 +243,7 @@ impl YoonTree {
         }
     }
 
-    /// The vertices on the way to a value, and the child the way goes on with.
+    /// The vertices on the path to a value, and the next child of each.
     fn way(&self, value: u64) -> impl Iterator<Item = (Vertex, u64)> + use<> {
         let degree = u64::from(self.degree);
         let mut behind = self.values();
@@ -255,7 +254,7 @@ impl YoonTree {
         })
     }
 
-    /// Where a vertex looks for the key on behalf of one of its children.
+    /// The positions of the key in a vertex, for one of its children.
     fn positions(
         &self,
         vertex: Vertex,
@@ -272,7 +271,8 @@ impl YoonTree {
         })
     }
 
-    /// Tells `found` of the values below a vertex, rising, until it has enough; then true.
+    /// Passes the values below a vertex to `found`, in ascending order, until it has enough; returns true
+    /// then.
     fn visit(&self, vertex: Vertex, digest: Digest, found: &mut impl FnMut(u64) -> bool) -> bool {
         let words = self.words.as_ref();
         (0..u64::from(self.degree)).any(|child| {

@@ -116,7 +116,11 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
                     1.0,
                     found(bred) / found(&all),
                 ),
-                ("trees evaluated by genetic search, of 196", 196.0, bred.tried as f64),
+                (
+                    "trees evaluated by genetic search, of 196",
+                    196.0,
+                    bred.tried as f64,
+                ),
                 ("1 + lag of the genetic front (as good)", 1.0, 1.0 + lag),
             ] {
                 let what = format!("{what}, {rounds}, {name}");
@@ -125,7 +129,12 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
         }
         let scores = all.evaluations.iter().map(kind.score);
         let least = scores.fold(f64::INFINITY, f64::min);
-        claims.push(claim("fig10b", &format!("lowest score, {name}"), 0.5, least));
+        claims.push(claim(
+            "fig10b",
+            &format!("lowest score, {name}"),
+            0.5,
+            least,
+        ));
     }
     Ok(Report {
         tables: vec![trees],

@@ -80,7 +80,10 @@ pub const FIGURES: [(&str, &str); 39] = [
     ),
     ("fig09-front", "Trees with d = 2 that no other beats"),
     ("fig10a", "Fronts: exhaustive and genetic, d = 2"),
-    ("fig10b", "Fronts relative to a standard filter's bytes, d = 2"),
+    (
+        "fig10b",
+        "Fronts relative to a standard filter's bytes, d = 2",
+    ),
     (
         "fig10-trees",
         "Trees that the genetic search found in six rounds",
@@ -117,10 +120,7 @@ pub const FIGURES: [(&str, &str); 39] = [
         "fig17-one",
         "Two sets of random keys: items of one only, counted",
     ),
-    (
-        "fig17-cost",
-        "Two sets of random keys: size of each filter",
-    ),
+    ("fig17-cost", "Two sets of random keys: size of each filter"),
     ("fig18", "Error of the fill predicted by Eq. 1"),
     (
         "fig18-printed",

@@ -105,15 +105,15 @@ pub(super) fn run(task: Task<'_>, progress: &mut Progress<'_>) -> Result<Report>
     scratch.clear();
     progress("a plain filter in a cold memory map")?;
     match map(task, &scratch)? {
-        (Some(asked), true) => slow("a plain filter, cold memory map (extrapolated)", Some(asked)),
+        (Some(asked), true) => slow(
+            "a plain filter, cold memory map (extrapolated)",
+            Some(asked),
+        ),
         (Some(asked), false) => slow(
             "a plain filter, memory map, not cold (extrapolated)",
             Some(asked),
         ),
-        (None, _) => slow(
-            "a plain filter, memory map: too large to create here",
-            None,
-        ),
+        (None, _) => slow("a plain filter, memory map: too large to create here", None),
     }
     Ok(Report {
         tables: vec![table],
@@ -166,7 +166,10 @@ fn map(task: Task<'_>, scratch: &Scratch) -> Result<(Option<Asked>, bool)> {
     begin_anew();
     let filter = MappedFilter::map(scratch.file())?;
     let rate = until(task, |number| {
-        ensure!(!black_box(filter.contains(&number)), "an empty filter accepted a key");
+        ensure!(
+            !black_box(filter.contains(&number)),
+            "an empty filter accepted a key"
+        );
         Ok(())
     })?;
     let asked = Asked {

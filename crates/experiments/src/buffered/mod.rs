@@ -54,10 +54,7 @@ pub const FIGURES: [(&str, &str); 14] = [
     ("fig04", "Build and probe vs buffers, 50 M + 50 M keys"),
     ("fig04-cost", "Time, memory and false-positive rate"),
     ("strategies", "Which block is flushed: 16 MB of buffers"),
-    (
-        "ratio",
-        "100 M keys, inserted or queried, 32 MB of buffers",
-    ),
+    ("ratio", "100 M keys, inserted or queried, 32 MB of buffers"),
     ("ratio-cost", "Cost of each part, 32 MB of buffers"),
     (
         "fpr",
@@ -138,7 +135,7 @@ impl Effort {
     };
 }
 
-/// Runs the figures with these ids, or all if none are given. Files are created in `folder` and
+/// Runs the figures with these ids, or all if none are given. Files are created in `directory` and
 /// removed; it should be on a disk, because file systems in memory have no direct I/O. `progress` is
 /// called before each step; its error ends the run.
 ///
@@ -147,7 +144,7 @@ impl Effort {
 pub fn run(
     ids: &[String],
     effort: Effort,
-    folder: &Path,
+    directory: &Path,
     progress: &mut Progress<'_>,
 ) -> Result<Report> {
     let groups: [(&[&str], Group<Task<'_>>); 8] = [
@@ -163,7 +160,7 @@ pub fn run(
         ),
         (&["large"], large::run),
     ];
-    paper::run(&FIGURES, &groups, ids, Task { effort, folder }, progress)
+    paper::run(&FIGURES, &groups, ids, Task { effort, directory }, progress)
 }
 
 /// An empty figure with its title from [`FIGURES`].

@@ -70,7 +70,8 @@ pub(super) fn run(task: Task<'_>, progress: &mut Progress<'_>) -> Result<Report>
                 format!("{:+.1}", (run.fpr - expected) / deviation),
             ]);
         }
-        let what = format!("rate with the most pages relative to one page, {layout:?}").to_lowercase();
+        let what =
+            format!("rate with the most pages relative to one page, {layout:?}").to_lowercase();
         if let [one, .., most] = rates[..] {
             claims.push(claim("fpr", &what, 1.0, most / one));
         }

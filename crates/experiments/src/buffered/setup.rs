@@ -41,7 +41,7 @@ pub(super) const CHUNK: u64 = 4096;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Task<'a> {
     pub(super) effort: Effort,
-    pub(super) folder: &'a Path,
+    pub(super) directory: &'a Path,
 }
 
 impl Task<'_> {
@@ -49,9 +49,9 @@ impl Task<'_> {
     pub(super) fn scratch(&self) -> Result<Scratch> {
         let made = tempfile::Builder::new()
             .prefix("bloomgrove-paper-")
-            .tempdir_in(self.folder);
+            .tempdir_in(self.directory);
         made.map(Scratch)
-            .with_context(|| self.folder.display().to_string())
+            .with_context(|| self.directory.display().to_string())
     }
 
     pub(super) fn bytes(&self, megabytes: u64) -> u64 {

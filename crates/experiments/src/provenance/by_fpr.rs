@@ -1,4 +1,4 @@
-//! Unnecessary requests by the size of the filters.
+//! Empty answers by the size of the filters.
 
 use anyhow::Result;
 use bloomgrove_site::generate::Workload;
@@ -20,13 +20,17 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
         "not exact",
         "ids queried",
         "messages",
-        "unnecessary",
-        "% unnecessary",
+        "empty answers",
+        "% empty answers",
         "% of broadcast's messages",
         "bytes",
     ];
     let mut table = table("fpr", &head);
-    let mut unnecessary = figure("fpr-unnecessary", ("false-positive rate", true), ("requests", true));
+    let mut empty = figure(
+        "fpr-empty",
+        ("false-positive rate", true),
+        ("requests", true),
+    );
     let mut sizes = figure(
         "fpr-bytes",
         ("false-positive rate", true),
@@ -42,7 +46,7 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
             for (document, _) in federation.sample(sampled, effort.fpr_documents) {
                 sums.add(&federation.trace(document, None, false)?);
             }
-            let wasted = sums.mean(|sums| sums.unnecessary);
+            let empty_answers = sums.mean(|sums| sums.empty_answers);
             let ids = sums.mean(|sums| sums.all_questions) / f64::from(effort.sites);
             table.rows.push(vec![
                 rate.to_string(),
@@ -51,20 +55,20 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
                 sums.wrong.to_string(),
                 format!("{ids:.1}"),
                 format!("{:.1}", sums.mean(|sums| sums.messages)),
-                format!("{wasted:.2}"),
-                format!("{:.1}", 100.0 * sums.unnecessary / sums.messages.max(1.0)),
+                format!("{empty_answers:.2}"),
+                format!("{:.1}", 100.0 * sums.empty_answers / sums.messages.max(1.0)),
                 format!("{:.2}", sums.share()),
                 format!("{:.0}", sums.mean(|sums| sums.bytes)),
             ]);
             // Zero cannot be drawn on a logarithmic axis.
-            if wasted > 0.0 {
-                unnecessary.add(sampled.name(), rate, wasted);
+            if empty_answers > 0.0 {
+                empty.add(sampled.name(), rate, empty_answers);
             }
         }
     }
     Ok(Report {
         tables: vec![table],
-        figures: vec![unnecessary, sizes],
+        figures: vec![empty, sizes],
         ..Report::default()
     })
 }

@@ -62,7 +62,7 @@ pub(super) struct Federation {
     /// Documents with their number of ancestors, in descending order of that.
     by_ancestors: Vec<(u64, u32)>,
     // Last, so that it is removed when nothing in it is open any more.
-    _folder: tempfile::TempDir,
+    _directory: tempfile::TempDir,
 }
 
 impl Federation {
@@ -77,12 +77,12 @@ impl Federation {
         by_ancestors.sort_unstable_by(|one, other| other.cmp(one));
 
         let runtime = Runtime::new()?;
-        let folder = tempfile::tempdir()?;
+        let directory = tempfile::tempdir()?;
         let (mut running, mut stops) = (JoinSet::new(), Vec::new());
         progress(&format!("{} sites: starting", workload.sites))?;
         let (client, sites) = runtime.block_on(async {
             let server = Server::bind(Config {
-                data: folder.path().join("coordinator"),
+                data: directory.path().join("coordinator"),
                 listen: vec!["127.0.0.1:0".parse()?],
                 limits: Limits {
                     request_time: PATIENCE,
@@ -107,7 +107,7 @@ impl Federation {
             for (number, ids) in (0..).zip(truth.ids()) {
                 let name = workload.site(number);
                 let site = Site::bind(SiteConfig {
-                    data: folder.path().join(&name),
+                    data: directory.path().join(&name),
                     name,
                     listen: vec!["127.0.0.1:0".parse()?],
                     coordinator: Some(CoordinatorConfig::new(&*url)),
@@ -131,7 +131,7 @@ impl Federation {
             running,
             truth,
             by_ancestors,
-            _folder: folder,
+            _directory: directory,
         };
         this.fill(progress)?;
         Ok(this)
@@ -270,7 +270,7 @@ pub(super) struct Sums {
     pub(super) rounds: f64,
     pub(super) messages: f64,
     pub(super) questions: f64,
-    pub(super) unnecessary: f64,
+    pub(super) empty_answers: f64,
     pub(super) bytes: f64,
     pub(super) milliseconds: f64,
     pub(super) index_milliseconds: f64,
@@ -292,7 +292,7 @@ impl Sums {
         self.rounds += cost.rounds as f64;
         self.messages += cost.requests as f64;
         self.questions += cost.lookups as f64;
-        self.unnecessary += cost.empty_answers as f64;
+        self.empty_answers += cost.empty_answers as f64;
         self.bytes += (cost.bytes_sent + cost.bytes_received) as f64;
         self.milliseconds += traced.milliseconds;
         self.index_milliseconds += cost.index_milliseconds;

@@ -6,7 +6,7 @@
 //!   current    bytes to stay current over a day         whole, compressed, deltas
 //!   traces     exactness, cost and depth                against broadcast, real and estimated
 //!   by_sites   cost by number of sites
-//!   by_fpr     unnecessary requests by size of filters
+//!   by_fpr     empty answers by size of filters
 //! ```
 //!
 //! The paper describes this application but gives no numbers for it, so the only thing to compare
@@ -53,11 +53,8 @@ pub const FIGURES: [(&str, &str); 11] = [
     ("sites", "Traces by number of sites"),
     ("sites-messages", "Messages per trace vs number of sites"),
     ("fpr", "Traces by false-positive rate of the filters"),
-    ("fpr-unnecessary", "Unnecessary requests vs false-positive rate"),
-    (
-        "fpr-bytes",
-        "Size of all filters vs false-positive rate",
-    ),
+    ("fpr-empty", "Empty answers vs false-positive rate"),
+    ("fpr-bytes", "Size of all filters vs false-positive rate"),
 ];
 
 /// How much to measure.
@@ -120,7 +117,7 @@ pub fn run(ids: &[String], effort: Effort, progress: &mut Progress<'_>) -> Resul
         (&["current", "current-push"], current::run),
         (&["traces", "traces-share", "depth"], traces::run),
         (&["sites", "sites-messages"], by_sites::run),
-        (&["fpr", "fpr-unnecessary", "fpr-bytes"], by_fpr::run),
+        (&["fpr", "fpr-empty", "fpr-bytes"], by_fpr::run),
     ];
     paper::run(&FIGURES, &groups, ids, effort, progress)
 }

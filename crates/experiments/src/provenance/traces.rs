@@ -27,11 +27,11 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
         "sites with data",
         "rounds",
         "messages",
-        "unnecessary",
+        "empty answers",
         "% of broadcast's messages",
         "traces within 5 %, %",
-        "id queries",
-        "% of broadcast's id queries",
+        "lookups",
+        "% of broadcast's lookups",
         "bytes",
         "% of broadcast's bytes",
         "ms",
@@ -52,7 +52,7 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
             points.push(Point {
                 ancestors,
                 messages: cost.requests as f64,
-                unnecessary: cost.empty_answers as f64,
+                empty_answers: cost.empty_answers as f64,
                 broadcast: cost.broadcast.requests as f64,
             });
         }
@@ -89,7 +89,7 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
 struct Point {
     ancestors: u64,
     messages: f64,
-    unnecessary: f64,
+    empty_answers: f64,
     broadcast: f64,
 }
 
@@ -109,9 +109,9 @@ fn shares(points: &[Point]) -> Figure {
         }
         let x = sum(|point| point.ancestors as f64) / found.len() as f64 + 1.0;
         let messages = sum(|point| point.messages);
-        let known = messages - sum(|point| point.unnecessary);
+        let known = messages - sum(|point| point.empty_answers);
         figure.add("all messages", x, 100.0 * messages / broadcast);
-        figure.add("without unnecessary ones", x, 100.0 * known / broadcast);
+        figure.add("without empty answers", x, 100.0 * known / broadcast);
     }
     figure
 }
@@ -127,7 +127,7 @@ fn row(sampled: Sampled, asked: &str, sums: &Sums) -> Vec<String> {
         format!("{:.1}", sums.mean(|sums| sums.sites)),
         format!("{:.1}", sums.mean(|sums| sums.rounds)),
         format!("{:.1}", sums.mean(|sums| sums.messages)),
-        format!("{:.2}", sums.mean(|sums| sums.unnecessary)),
+        format!("{:.2}", sums.mean(|sums| sums.empty_answers)),
         format!("{:.2}", sums.share()),
         format!("{:.1}", sums.within()),
         format!("{:.1}", sums.mean(|sums| sums.questions)),
@@ -173,7 +173,7 @@ fn depths(
         "nodes",
         "rounds",
         "messages",
-        "unnecessary",
+        "empty answers",
         "% of broadcast's messages",
         "bytes",
         "ms",
@@ -195,7 +195,7 @@ fn depths(
                 format!("{:.1}", sums.mean(|sums| sums.nodes)),
                 format!("{:.1}", sums.mean(|sums| sums.rounds)),
                 format!("{:.1}", sums.mean(|sums| sums.messages)),
-                format!("{:.2}", sums.mean(|sums| sums.unnecessary)),
+                format!("{:.2}", sums.mean(|sums| sums.empty_answers)),
                 format!("{:.2}", sums.share()),
                 format!("{:.0}", sums.mean(|sums| sums.bytes)),
                 format!("{:.2}", sums.mean(|sums| sums.milliseconds)),

@@ -162,9 +162,9 @@ mod tests {
             ..Workload::default()
         };
         let truth = Truth::new(workload);
-        let folder = tempfile::tempdir()?;
+        let directory = tempfile::tempdir()?;
         let site = Site::bind(SiteConfig {
-            data: folder.path().into(),
+            data: directory.path().into(),
             listen: vec!["127.0.0.1:0".parse()?],
             ..SiteConfig::default()
         })

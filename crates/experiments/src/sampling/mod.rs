@@ -85,10 +85,7 @@ pub const FIGURES: [(&str, &str); 37] = [
         "leaves",
         "How often a leaf is chosen (Proposition 5.2), M = 1e6, n = 1000",
     ),
-    (
-        "samplers",
-        "Cost of a sample, all samplers, accuracy 0.9",
-    ),
+    ("samplers", "Cost of a sample, all samplers, accuracy 0.9"),
     ("table6", "Measured accuracy, n = 1000"),
     (
         "fig08-uniform",

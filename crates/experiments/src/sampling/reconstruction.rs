@@ -96,7 +96,11 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
             "share of bits set by 10K elements, M = 1e6, accuracy 0.9",
         ),
         (1000, 0.9, "the same, m chosen for 1K elements"),
-        (1000, 0.8, "the same, m chosen for 1K elements, accuracy 0.8"),
+        (
+            1000,
+            0.8,
+            "the same, m chosen for 1K elements, accuracy 0.8",
+        ),
     ] {
         let sized = Setup {
             names: 1_000_000,

@@ -16,7 +16,7 @@ pub(crate) fn check<'i>(
     for id in wanted {
         assert!(ids.contains(&id), "{id} is missing");
     }
-    let folder = tempfile::tempdir()?;
+    let directory = tempfile::tempdir()?;
     for table in &report.tables {
         let id = table.id;
         assert!(!table.rows.is_empty() && !table.title.is_empty(), "{id}");
@@ -24,7 +24,7 @@ pub(crate) fn check<'i>(
             table.rows.iter().all(|row| row.len() == table.head.len()),
             "{id}"
         );
-        let path = table.save(folder.path())?;
+        let path = table.save(directory.path())?;
         let lines = std::fs::read_to_string(path)?.lines().count();
         assert_eq!(lines, table.rows.len() + 1, "{id}");
     }
@@ -34,7 +34,7 @@ pub(crate) fn check<'i>(
             !figure.series.is_empty() && !figure.title.is_empty(),
             "{id}"
         );
-        figure.save(folder.path())?;
+        figure.save(directory.path())?;
     }
     Ok(())
 }

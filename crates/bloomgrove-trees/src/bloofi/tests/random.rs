@@ -81,7 +81,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(192))]
 
     #[test]
-    fn every_operation_leaves_a_right_tree(
+    fn every_operation_leaves_a_valid_tree(
         options in options(),
         // Few bits saturate, many do not; 600 bits take more than a line.
         bits in prop_oneof![Just(8u64), Just(60), Just(600)],
@@ -133,7 +133,7 @@ proptest! {
     }
 
     #[test]
-    fn bulk_holds_what_it_was_given(
+    fn bulk_contains_what_it_was_given(
         options in options(),
         bits in prop_oneof![Just(8u64), Just(300), Just(5000)],
         sets in prop::collection::vec(prop::collection::vec(0..200u16, 0..6), 0..150),

@@ -80,7 +80,7 @@ fn a_full_filter_has_every_name() {
 }
 
 #[test]
-fn a_tree_of_one_node_asks_every_name() {
+fn a_tree_of_one_node_tests_every_name() {
     let params = Params::builder(1000, 3).build().unwrap();
     let tree = BloomSampleTree::complete(&params, 0..50, 0).unwrap();
     let query = filter_of(&params, [7]);
@@ -117,7 +117,7 @@ fn children_are_chosen_in_proportion_to_their_estimates() {
 }
 
 #[test]
-fn a_way_without_members_is_left_again() {
+fn a_path_without_members_is_abandoned() {
     // Few enough bits that every leaf has some in common with any query.
     let params = Params::builder(2000, 4).build().unwrap();
     let tree = BloomSampleTree::complete(&params, 0..1000, 4).unwrap();

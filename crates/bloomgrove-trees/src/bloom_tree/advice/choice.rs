@@ -1,15 +1,15 @@
-//! Which candidate to take, and why.
+//! Which candidate to recommend, and why.
 
 use super::{Candidate, Goal, Structure};
 
 /// Fewer hashes are worth this share of the bytes.
 const FEWER_WORTH: f64 = 0.01;
-/// So many times less memory is worth that share of them.
+/// This many times less memory is worth this share of the bytes.
 const MEMORY_TIMES: u64 = 8;
 const MEMORY_WORTH: f64 = 0.03;
 
-/// The best that is possible; or one that looks at fewer bits, or needs far less memory, and is
-/// nearly as good.
+/// The best candidate that is possible, or one that accesses fewer bits or needs far less memory and
+/// is nearly as good.
 pub(super) fn choose(candidates: &[Candidate], goal: Goal) -> Option<usize> {
     let possible = || (0..candidates.len()).filter(|&at| candidates[at].is_possible());
     let best = &candidates[possible().next()?];
@@ -17,7 +17,7 @@ pub(super) fn choose(candidates: &[Candidate], goal: Goal) -> Option<usize> {
         let candidate = &candidates[*at];
         match goal {
             Goal::Fpr(_) => candidate.wire_bytes as f64 <= best.wire_bytes as f64 * (1.0 + share),
-            // Bytes go with the logarithm of the rate.
+            // Bytes are proportional to the logarithm of the rate.
             Goal::Bytes(_) => candidate.fpr.ln() <= best.fpr.ln() * (1.0 - share),
         }
     };
@@ -28,7 +28,7 @@ pub(super) fn choose(candidates: &[Candidate], goal: Goal) -> Option<usize> {
     Some(possible().find(lighter).unwrap_or(chosen))
 }
 
-/// One sentence: what, by how much better than what people would send, and why not the others.
+/// A sentence: how much better the candidate is than a standard filter, and why not the others.
 pub(super) fn why(candidates: &[Candidate], best: usize, goal: Goal) -> String {
     let best = &candidates[best];
     let first = |wanted: fn(&Structure) -> bool| {
@@ -63,7 +63,7 @@ pub(super) fn why(candidates: &[Candidate], best: usize, goal: Goal) -> String {
         let (hashes, usual) = (u64::from(params.hashes()), standard.hashes);
         let bit = if hashes < usual { 0 } else { 1 };
         parts.push(format!(
-            "with k = {hashes} instead of {usual} most bits are {bit}, and are coded in little"
+            "with k = {hashes} instead of {usual}, most bits are {bit}, and compress well"
         ));
     }
     match (&best.structure, tree) {
@@ -83,7 +83,7 @@ pub(super) fn why(candidates: &[Candidate], best: usize, goal: Goal) -> String {
         (_, Some(tree)) => {
             let mut at = String::new();
             if tree.hashes != best.hashes {
-                at = format!(", with {} hashes for a key", tree.hashes);
+                at = format!(", with {} hashes per key", tree.hashes);
             }
             let times = tree.memory_bytes / best.memory_bytes.max(1);
             if times >= MEMORY_TIMES {

@@ -7,7 +7,7 @@ use bloomgrove::{Filter, codec};
 
 const FPRS: [f64; 8] = [0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-5, 1e-6];
 
-/// Really built: its bytes on the wire, and its rate.
+/// Builds a candidate: its bytes on the wire, and its rate.
 fn made(structure: &Structure, items: u64, seed: u64) -> (f64, f64) {
     let first = mix(seed);
     let keys: Vec<u64> = (0..items).map(|i| mix(first.wrapping_add(i))).collect();
@@ -23,7 +23,7 @@ fn made(structure: &Structure, items: u64, seed: u64) -> (f64, f64) {
     (bytes as f64, filter.expected_fpr())
 }
 
-/// So that tests need no gigabytes.
+/// Keeps tests from needing gigabytes.
 fn modest() -> Limits {
     Limits {
         memory: 1 << 26,
@@ -40,7 +40,7 @@ fn predicted_bytes_are_those_produced() {
         for &fpr in fprs {
             let advice = advise(items, Goal::Fpr(fpr), &modest()).unwrap();
             for (at, candidate) in advice.candidates.iter().enumerate() {
-                // Of the large ones that which is recommended.
+                // Of the large ones, only the recommended one.
                 let wanted = items < 1_000_000 || at == advice.best;
                 if !candidate.is_possible() || !wanted {
                     continue;
@@ -107,7 +107,7 @@ fn no_tree_is_recommended_where_memory_allows_the_rest() {
         let advice = advise(100_000, Goal::Fpr(fpr), &limits).unwrap();
         assert!(matches!(advice.best().structure, Structure::Compressed(_)));
         assert!(advice.why.contains("not a BloomTree"), "{}", advice.why);
-        // A coded filter is above the bound, and below what people send.
+        // A compressed filter is above the bound, and below ordinary filters.
         let bytes = |name: &str| {
             let of = advice
                 .candidates
@@ -145,18 +145,18 @@ fn what_does_not_fit_is_shown_and_not_taken() {
         ..limits
     };
     let error = advise(1_000_000, Goal::Fpr(1e-3), &tight).unwrap_err();
-    assert!(error.to_string().contains("would do"), "{error}");
+    assert!(error.to_string().contains("would be enough"), "{error}");
 }
 
 #[test]
-fn impossible_wishes_say_why() {
+fn impossible_goals_say_why() {
     for (items, goal, part) in [
         (0, Goal::Fpr(0.1), "at least 1"),
         (10, Goal::Fpr(0.0), "above 0"),
         (10, Goal::Fpr(f64::NAN), "above 0"),
         (10, Goal::Fpr(1e-17), "the lowest"),
         (10, Goal::Bytes(20), "head"),
-        (u64::MAX, Goal::Fpr(0.1), "would do"),
+        (u64::MAX, Goal::Fpr(0.1), "would be enough"),
     ] {
         let error = advise(items, goal, &Limits::default()).unwrap_err();
         assert!(error.to_string().contains(part), "{error}");

@@ -30,7 +30,7 @@ fn exhaustive_and_genetic_search_agree_on_two_levels() {
     }
 }
 
-/// With two levels everything is soon tried; here it is bred what cannot be.
+/// With two levels, everything is soon evaluated; this depth requires the genetic search.
 #[test]
 fn genetic_search_comes_near_on_three_levels() {
     let options = SearchOptions {
@@ -81,7 +81,7 @@ fn a_search_is_the_same_with_any_number_of_threads() {
 }
 
 #[test]
-fn evaluations_are_those_of_the_findings() {
+fn evaluations_are_those_of_table_iii() {
     // Table III, d = 3, rho = 1, as checked by simulation.
     let configuration = Configuration {
         rho: 1.0,
@@ -113,7 +113,7 @@ fn what_cannot_be_searched_is_refused() {
     for (depth, rhos, part) in [
         (1, &[1.0][..], "2 to 6"),
         (4, &[1.0], "genetic"),
-        (2, &[], "name at least one"),
+        (2, &[], "pass at least one"),
         (2, &[-1.0], "above 0"),
         (2, &[f64::NAN], "above 0"),
     ] {

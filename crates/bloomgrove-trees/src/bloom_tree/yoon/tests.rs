@@ -40,7 +40,7 @@ fn as_a_set_filter_it_is_wrong_as_often_as_the_formula_says() {
             (hits - mean).abs() < 4.0 * deviation,
             "{degree} {levels}: {hits} for {mean}"
         );
-        // One way of all: a product of the levels' own rates.
+        // A single path: the product of the rates of the levels.
         let fill = |&(bits, ones): &(u64, u64)| ones as f64 / bits as f64;
         let fills = tree.levels();
         let way: f64 = fills.iter().map(fill).product();
@@ -54,10 +54,10 @@ fn as_a_set_filter_it_is_wrong_as_often_as_the_formula_says() {
 }
 
 #[test]
-fn bits_and_levels_are_those_asked_for() {
+fn bits_and_levels_are_those_requested() {
     let mut tree = YoonTree::new(1000, 3, 3, 2).unwrap();
     assert_eq!(tree.values(), 27);
-    // 333 bits a level: 333, 3 * 111, 9 * 37.
+    // 333 bits per level: 333, 3 * 111, 9 * 37.
     assert_eq!(tree.bits(), 999);
     assert_eq!(tree.expected_fpr(), 0.0);
     for i in 0..500u64 {
