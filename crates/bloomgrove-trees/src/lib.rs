@@ -8,7 +8,8 @@
 //!
 //! They are provided for use and for comparison, with the papers' options and cost counters;
 //! `docs/papers` has our measurements of the papers' claims. Each can be saved to a `.grove` file,
-//! which [`verify()`] checks. For production use, the library has faster and exact structures: [`bloomgrove::index::Index`], [`bloomgrove::sample`], [`bloomgrove::codec`].
+//! which [`verify()`] checks. For production use, the library has faster and exact structures:
+//! [`bloomgrove::index::Index`], [`bloomgrove::sample`], [`bloomgrove::codec`].
 
 pub mod bloofi;
 pub mod bloom_sample_tree;

@@ -38,7 +38,7 @@ pub(crate) fn union(args: Args) -> Result<Outcome> {
     write(&args, &tree, &notes, ("items", items))
 }
 
-/// An intersection accepts exactly the keys that all trees accept, and no fewer.
+/// An intersection accepts a key exactly if all trees do, so the only gain is a single tree.
 pub(crate) fn intersect(args: Args) -> Result<Outcome> {
     // Bits that two trees share by chance look like keys, so the common keys are estimated from the
     // union, before the intersection.

@@ -16,12 +16,12 @@ use crate::shared::{Outcome, interrupt, units};
 
 /// Find the BloomTrees that no other tree beats in both false-positive rate and size on the wire.
 ///
-/// Prints the front, with these columns. "false positives" is the rate for absent keys. "geometric" is the mean that
-/// the paper calls a probability; it is not a rate. "by level", "by context" and "memory" are bits per key: sent, coded
-/// level by level as in the paper; sent, coded by context as in `bloom-tree build --compressed`; and in
-/// memory. "by standard" is the context-coded size divided by that of the smallest standard filter of
-/// the same rate. "paper's way" is the level-coded size divided by that of a standard filter whose
-/// rate is the geometric mean.
+/// Prints the front, with these columns. "false positives" is the rate for absent keys. "geometric"
+/// is the mean that the paper calls a probability; it is not a rate. "by level", "by context" and
+/// "memory" are bits per key: sent, coded level by level as in the paper; sent, coded by context as in
+/// `bloom-tree build --compressed`; and in memory. "by standard" is the context-coded size divided by
+/// that of the smallest standard filter of the same rate. "paper's way" is the level-coded size
+/// divided by that of a standard filter whose rate is the geometric mean.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bloomgrove tune bloom-tree\n  \

@@ -37,7 +37,8 @@ const LEAST_WEIGHT: f64 = 0.5;
 ///
 /// It is below 0 if fewer bits are common than expected by chance, and infinite or not a number if
 /// no bit is 0 in both: then the bits have no information. Expanded, it is the number of items of
-/// the one plus that of the other minus that of their union, each estimated from its fill, as in [`Filter::estimated_common_items`](bloomgrove::Filter::estimated_common_items).
+/// the one plus that of the other minus that of their union, each estimated from its fill, as in
+/// [`Filter::estimated_common_items`](bloomgrove::Filter::estimated_common_items).
 ///
 /// ```
 /// use bloomgrove::raw::bits;

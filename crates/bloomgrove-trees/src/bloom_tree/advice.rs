@@ -19,7 +19,8 @@
 //! m_1 m_2 .. bits and k_1 hashes, of the same rate and the same size once coded; such trees are
 //! not among the candidates. The size of the best of the others is between that of the smallest
 //! standard filter and that of the best compressed one at each of the rates 0.3, 0.1, 0.03, 0.01,
-//! 1e-3, 1e-4, 1e-5 and 1e-6, if there is memory for that one. (`bloomgrove tune wire --items 100k --fpr 0.3,0.1,...` prints it.)
+//! 1e-3, 1e-4, 1e-5 and 1e-6, if there is memory for that one.
+//! (`bloomgrove tune wire --items 100k --fpr 0.3,0.1,...` prints it.)
 //!
 //! Source: Fu and Biersack (BloomTree), section 6, which considers only trees and compares
 //! them with standard filters at the geometric mean; compressed filters after Mitzenmacher (2002),

@@ -21,8 +21,9 @@
 //! while probing; ours contain one entry of four bytes, plus a tag for probes. The same buffers
 //! therefore contain more keys here.
 //!
-//! Contenders take turns in every round; the best round of each counts. Numbers in the text become [`Claim`](crate::Claim)s. Figure 2 is a drawing, and the curves were printed as pictures, of which
-//! we have the captions.
+//! Contenders take turns in every round; the best round of each counts. Numbers in the text become
+//! [`Claim`](crate::Claim)s. Figure 2 is a drawing, and the curves were printed as pictures, of which
+//! we have only the captions.
 
 mod buffers;
 mod cache;
