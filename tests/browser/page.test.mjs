@@ -24,7 +24,7 @@ test("a newcomer clicks an example and sees which sets contain it", async () => 
   assert.equal(names.length, 13);
   assert.ok(names.includes("galway/orders/2026-11-06"));
   await page.marked(13);
-  await page.says("#picture-summary", /1,020 sets in 1,020 cells.* 13 cells found by the search\.$/);
+  await page.says("#picture-summary", /1,020 sets in 1,020 cells.* 13 cells may contain the key\.$/);
   const cost = await page.texts("#answer-cost dt");
   assert.deepEqual(cost, ["Filters tested", "Words read", "Time", "False positives"]);
   const [tested, words, time, wrong] = await page.texts("#answer-cost .value");
@@ -44,7 +44,7 @@ test("a search stands in the address, and back and forward work", async () => {
   await page.marked(13);
   await page.fill("#key-input", "doc-99999");
   await page.click("#search-form button");
-  await page.says("#answer-summary", /^No set contains doc-99999\. All 1,020 filters rule it out, and that is certain\.$/);
+  await page.says("#answer-summary", /^No set contains doc-99999\. All 1,020 filters rule it out with certainty\.$/);
   await page.marked(0);
   assert.equal(new URL(page.url()).hash, "#key=doc-99999");
   await page.goBack();
@@ -119,7 +119,7 @@ test("many keys are asked at once, among some of the sets", async () => {
   await page.type("#search-tag", "europe");
   await page.type("#search-prefix", "galway/");
   await page.click("#search-form button");
-  await page.says("#answer-summary", /^2 of 3 keys may be in one of 84 sets tagged europe and named galway\/…\. The others are in none of them\.$/);
+  await page.says("#answer-summary", /^2 of 3 keys may be in at least one of 84 sets tagged europe and named galway\/…\. The others are in none of them\.$/);
   const keys = await page.texts("#answer-names .one-key");
   assert.equal(keys.length, 3);
   assert.equal(keys[0], "doc-00042possibly in 8 sets");
@@ -140,7 +140,7 @@ test("the map names each cell", async () => {
   await page.marked(13);
   await page.focus("#picture");
   await page.keyboard.press("ArrowRight");
-  await page.says("#picture-says", /^bergen\/claims\/2026-11-01 · \d+ % full · does not contain the key$/);
+  await page.says("#picture-says", /^bergen\/claims\/2026-11-01 · \d+% of bits set · does not contain the key$/);
   await page.keyboard.press("ArrowRight");
   await page.says("#picture-says", /^bergen\/claims\/2026-11-02 /);
   await page.keyboard.press("End");

@@ -44,7 +44,7 @@ async function saved(file) {
 test("a set's filter is downloaded, and is the set's", async () => {
   const page = await open(`${server.address}/#set=galway%2Forders%2F2026-11-06`);
   await page.says("#details-title", /^galway\/orders\/2026-11-06$/);
-  await page.says("#details-facts", /38,528 bits \(4\.82 kB\), 12 per key/);
+  await page.says("#details-facts", /38,528 bits \(4\.82 kB\), 12 hash functions/);
   assert.deepEqual(await page.texts("#details-tags li"), ["europe", "orders"]);
   await page.click("#details [data-form=grove]");
   await page.says("#details-says", /^Saved galway_orders_2026-11-06\.grove, [\d.]+ kB\.$/);
@@ -123,6 +123,20 @@ test("a server without sets says so", async () => {
     await page.done();
   } finally {
     await empty.stop();
+  }
+});
+
+test("the number of items is unknown if all bits are set", async () => {
+  const extra = await Server.start({ demo: false });
+  try {
+    await extra.send("POST", "/v1/sets", JSON.stringify({ name: "full", params: { bits: 64, hashes: 64 } }));
+    const keys = Array.from({ length: 50 }, (_, at) => `key-${at}`);
+    await extra.send("POST", "/v1/sets/full/items", JSON.stringify({ keys }));
+    const page = await open(`${extra.address}/#set=full`);
+    await page.says("#details-facts", /^Itemsunknown/);
+    await page.done();
+  } finally {
+    await extra.stop();
   }
 });
 

@@ -27,7 +27,7 @@ use crate::{Client, Error};
 #[derive(Clone, Debug)]
 pub struct Site(Client);
 
-/// Bytes of a query and of its answer, without headers.
+/// Bytes of a query and of its answer, excluding headers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// Bytes of the query.

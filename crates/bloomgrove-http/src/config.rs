@@ -52,8 +52,8 @@ pub struct Limits {
     pub body: u64,
     /// Memory for stored data: a size, or a share of the machine's memory
     ///
-    /// Changes that need more are rejected (507), while queries still work. Requests, from body to response,
-    /// share another eighth of it, plus half of what is free.
+    /// Changes that need more are rejected (507), while queries still work. Requests in progress
+    /// together may use an additional eighth of this limit, plus half of its unused part.
     #[arg(
         id = "limits.memory",
         long = "memory",
@@ -63,9 +63,10 @@ pub struct Limits {
         value_parser = Amount::bytes_of
     )]
     pub memory: u64,
-    /// Time limit from the end of a request's head to its response
+    /// Time limit for a request, from the end of its headers to the response
     ///
-    /// A body that does not arrive in this time is rejected with 408, a response that is not ready with 503.
+    /// If the body does not arrive within this time, the request is rejected with 408; if the response
+    /// is not ready, with 503.
     #[arg(
         id = "limits.request_time",
         long = "request-time",
@@ -75,9 +76,9 @@ pub struct Limits {
         value_parser = units::duration
     )]
     pub request_time: Duration,
-    /// Time limit for receiving a request's head
+    /// Time limit for receiving the headers of a request
     ///
-    /// From its first byte to its last; also for a TLS handshake.
+    /// Measured from the first byte to the last. Also applies to the TLS handshake.
     #[arg(
         id = "limits.header_time",
         long = "header-time",
@@ -87,7 +88,7 @@ pub struct Limits {
         value_parser = units::duration
     )]
     pub header_time: Duration,
-    /// How long a connection may be idle, or a response unread
+    /// How long a connection may stay idle, or a response may remain unread
     #[arg(
         id = "limits.idle_time",
         long = "idle-time",
@@ -99,7 +100,8 @@ pub struct Limits {
     pub idle_time: Duration,
     /// Maximum number of connections
     ///
-    /// Further ones get 503. Lower if the system allows fewer open files.
+    /// Additional connections are rejected (503). The limit is lower if the system allows fewer open
+    /// files.
     #[arg(
         id = "limits.connections",
         long = "max-connections",
@@ -198,7 +200,7 @@ impl FromStr for Amount {
 #[derive(Args, Clone, Debug, PartialEq)]
 #[command(next_help_heading = "Logs")]
 pub struct LogOptions {
-    /// error, warn, info, debug, trace, or directives per module such as info,bloomgrove_http=debug
+    /// error, warn, info, debug, trace, or per-module directives such as info,bloomgrove_http=debug
     ///
     /// info logs start and stop, new certificates, and requests that failed or were slow. debug logs every
     /// request.
@@ -210,7 +212,7 @@ pub struct LogOptions {
         default_value = "info"
     )]
     pub level: String,
-    /// pretty (a line of text per event) or json (an object per event)
+    /// pretty (one line of text per event) or json (one object per event)
     #[arg(
         id = "log.format",
         long = "log-format",

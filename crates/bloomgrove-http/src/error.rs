@@ -21,7 +21,7 @@ pub struct Error {
     pub code: Code,
     /// What is wrong, where, and what to do about it.
     pub detail: String,
-    /// For an update that builds on another version: the version that the set has.
+    /// For an update that is based on a different version: the current version of the set.
     pub version: Option<u64>,
 }
 

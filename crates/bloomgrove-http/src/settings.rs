@@ -242,7 +242,7 @@ pub fn sample<T: Args>() -> String {
             .map(|value| literal(&value.to_string_lossy()))
             .collect();
         if values.is_empty() && !is_list {
-            if !help.contains("[default:") {
+            if !help.contains("[default:") && !help.contains("By default,") {
                 words.push_str("No default.");
             }
             let names = arg.get_value_names().unwrap_or_default();

@@ -84,7 +84,7 @@ pub struct Config {
     pub max_keys: usize,
     /// Maximum size of a filter in memory
     ///
-    /// A few bytes on the wire can expand to a large filter. Larger ones are rejected (413).
+    /// Larger filters are rejected (413). A compressed filter of a few bytes can expand to a large one.
     #[arg(
         id = "limits.filter",
         long = "max-filter",
@@ -183,11 +183,12 @@ impl Config {
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 #[command(next_help_heading = "Sites and traces")]
 pub struct SiteOptions {
-    /// Host that sites may be at, or suffix of host names; may be repeated [default: any]
+    /// Host on which sites are allowed, or a host name suffix; may be repeated [default: any]
     ///
-    /// A host name, or a suffix that starts with a dot (".example.org" for all hosts below it). Set it if clients with a
-    /// write key must not make this server send requests to hosts that only it can reach. It also applies to sites that
-    /// are already registered. Link-local addresses (169.254.0.0/16, fe80::/10) are never queried.
+    /// A host name, or a suffix that starts with a dot (".example.org" for all hosts in that domain). Set this to
+    /// prevent clients with a write key from making the server send requests to hosts that only the server can reach.
+    /// It also applies to sites that are already registered. Link-local addresses (169.254.0.0/16, fe80::/10) are never
+    /// queried.
     #[arg(
         id = "sites.hosts",
         long = "site-host",
@@ -196,9 +197,9 @@ pub struct SiteOptions {
         value_delimiter = ','
     )]
     pub hosts: Vec<String>,
-    /// File with the certificate of the only authority to trust for sites, in PEM
+    /// File with the CA certificate to trust for sites, in PEM; no other CA is trusted
     ///
-    /// By default, the authorities that the system trusts.
+    /// By default, the CAs trusted by the system.
     #[arg(
         id = "sites.ca",
         long = "site-ca",
@@ -217,7 +218,7 @@ impl SiteOptions {
         match self.hosts.iter().find(|host| !is_host(host)) {
             Some(host) => Err(format!(
                 "`sites.hosts` contains {host:?}, which is not a host name; write galway.example.org, or \
-                 .example.org for all hosts below it"
+                 .example.org for all hosts in that domain"
             )),
             None => match self.hosts.iter().find(|host| is_link_local_host(host)) {
                 Some(host) => Err(format!("`sites.hosts` contains {host:?}: {NO_LINK_LOCAL}")),
@@ -276,7 +277,7 @@ pub(crate) fn is_link_local(address: IpAddr) -> bool {
 pub struct TraceOptions {
     /// Time limit for a trace
     ///
-    /// At most four fifths of the request time. The response contains what was found by then.
+    /// At most four fifths of the request time. The response contains what has been found by then.
     #[arg(
         id = "trace.time",
         long = "trace-time",
@@ -286,7 +287,7 @@ pub struct TraceOptions {
         value_parser = units::duration
     )]
     pub time: Duration,
-    /// Time limit for a response of one site in a trace
+    /// Time limit for a response from one site in a trace
     #[arg(
         id = "trace.site_time",
         long = "site-time",

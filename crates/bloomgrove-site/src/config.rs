@@ -23,7 +23,7 @@ const MOST_EXPECTED: u64 = 1 << 32;
 /// The configuration of a site.
 #[derive(Args, Clone, Debug)]
 pub struct SiteConfig {
-    /// Name of the site; its sets are called NAME/ids/...
+    /// Name of the site; its sets are named NAME/ids/...
     #[arg(
         id = "name",
         long,
@@ -54,7 +54,7 @@ pub struct SiteConfig {
         default_value = "127.0.0.1:7118"
     )]
     pub listen: Vec<SocketAddr>,
-    /// URL under which the coordinator reaches this site [default: the address it listens on]
+    /// URL at which the coordinator reaches this site [default: the address it listens on]
     #[arg(
         id = "advertise",
         long,
@@ -90,7 +90,8 @@ pub struct SiteConfig {
         help_heading = PUBLISH
     )]
     pub expect: u64,
-    /// False-positive rate: how often the coordinator queries this site for an id that it does not know
+    /// False-positive rate: the probability that the coordinator queries this site for an id that the
+    /// site does not know
     #[arg(
         id = "publish.fpr",
         long = "fpr",
@@ -213,7 +214,7 @@ impl SiteConfig {
             if unreachable && self.advertise.is_none() {
                 return Err(
                     "the site listens on all addresses of this machine; set `advertise` to the URL \
-                     under which the coordinator reaches it, such as https://galway.example.org:7118"
+                     at which the coordinator reaches it, such as https://galway.example.org:7118"
                         .into(),
                 );
             }
@@ -225,8 +226,8 @@ impl SiteConfig {
             {
                 return Err(format!(
                     "the site listens on {addr}, which can only be reached from this machine, but the \
-                     coordinator is elsewhere; set `advertise` to the URL under which it reaches the \
-                     site, such as https://galway.example.org:7118"
+                     coordinator is elsewhere; set `advertise` to the URL at which it reaches the site, \
+                     such as https://galway.example.org:7118"
                 ));
             }
         }

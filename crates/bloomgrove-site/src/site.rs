@@ -65,7 +65,7 @@ impl Site {
         self.listeners.addresses()
     }
 
-    /// The URLs under which it can be reached.
+    /// The URLs at which it can be reached.
     #[must_use]
     pub fn urls(&self) -> Vec<String> {
         self.listeners.urls()

@@ -57,7 +57,9 @@ struct Publish {
         env = "BLOOMGROVE_COORDINATOR_KEY_FILE"
     )]
     coordinator_key_file: Option<PathBuf>,
-    /// File with the certificate of the only authority to trust for the coordinator, in PEM
+    /// File with the CA certificate to trust for the coordinator, in PEM; no other CA is trusted
+    ///
+    /// By default, the CAs trusted by the system.
     #[arg(
         id = "coordinator.ca",
         long = "coordinator-ca",

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A key: `"text"`, `{"u64": 42}` or `{"base64": "AAH/"}`.
 ///
-/// The number 42 and the text `42` are different keys, so a bare number is rejected.
+/// The number 42 and the string `42` are different keys, so a bare number is rejected.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Key {
     /// Text: its UTF-8 bytes.

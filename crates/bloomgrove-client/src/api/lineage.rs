@@ -24,7 +24,7 @@ pub enum Direction {
 }
 
 /// How an effect depends on its cause. Each relation is a property of PROV-O whose subject is the
-/// effect, except `transferred_by`, which is ours.
+/// effect, except `transferred_by`, which is specific to Bloomgrove.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
@@ -123,7 +123,7 @@ impl Relation {
 pub struct Link {
     /// What came later.
     pub effect: String,
-    /// How it depends on the cause.
+    /// How the effect depends on the cause.
     pub relation: Relation,
     /// What came before.
     pub cause: String,
@@ -166,7 +166,7 @@ pub struct Node {
     /// A human-readable name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// When it ended, or was generated, or began.
+    /// When it began, ended or was generated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<String>,
     /// Who did it, or whom it is attributed to.
@@ -212,7 +212,8 @@ pub struct LineageQuery {
     /// The direction to follow.
     #[serde(default)]
     pub direction: Direction,
-    /// Maximum number of links; 10,000 by default and at most. Ids beyond it are listed in `open`.
+    /// Limit on the number of links; 10,000 by default, which is also the maximum. Ids beyond it are listed
+    /// in `open`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(maximum = 10_000))]
     pub links: Option<u64>,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[cfg(feature = "schema")]
 use utoipa::ToSchema;
 
-/// Maximum number of names in one request.
+/// Maximum number of candidates in one request.
 pub const MOST_NAMES: usize = 1_000_000;
 
 /// Estimates how many items are in a combination of sets.
@@ -25,11 +25,11 @@ pub struct EstimateQuery {
 pub struct Estimate {
     /// Estimated number of items, from the number of set bits; null if all bits are set.
     pub items: Option<f64>,
-    /// The share of bits that are set.
+    /// The fraction of bits that are set, from 0 to 1.
     pub fill: f64,
 }
 
-/// The names that may be in a set.
+/// The candidate keys to test for membership.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
@@ -38,7 +38,7 @@ pub enum Names {
     Range(u64, u64),
     /// These integers, in ascending order.
     Integers(#[serde(deserialize_with = "super::list::at_most::<MOST_NAMES, _, _>")] Vec<u64>),
-    /// These texts, without duplicates.
+    /// These strings, without duplicates.
     Texts(#[serde(deserialize_with = "super::list::at_most::<MOST_NAMES, _, _>")] Vec<String>),
 }
 
@@ -54,14 +54,14 @@ pub enum Spelling {
     U64,
 }
 
-/// Draws members at random, each with the same probability.
+/// Draws members uniformly at random.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct SampleQuery {
     /// An expression such as `galway & (pune | quito)`.
     pub expression: String,
-    /// The names that may be members.
+    /// The candidate keys to test for membership.
     pub names: Names,
     /// How integers are encoded as keys.
     #[serde(default)]
@@ -82,22 +82,22 @@ pub struct SampleQuery {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct Sample {
-    /// The members; empty if none of the names is in the set.
+    /// The members; empty if none of the candidates is in the set.
     pub members: Vec<Member>,
-    /// How they were drawn, and why this way.
+    /// How they were drawn, and why this method was chosen.
     pub method: String,
-    /// Number of names tested.
+    /// Number of candidates tested.
     pub tests: u64,
 }
 
-/// A member: a number or a text, like the names in the request.
+/// A member: a number or a string, like the candidates in the request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
 pub enum Member {
-    /// A name from a range or a list of integers.
+    /// A candidate from a range or a list of integers.
     Number(u64),
-    /// A name from a list of texts.
+    /// A candidate from a list of strings.
     Text(String),
 }
 
@@ -108,7 +108,7 @@ pub enum Member {
 pub struct ReconstructQuery {
     /// An expression such as `galway & (pune | quito)`.
     pub expression: String,
-    /// The names that may be members.
+    /// The candidate keys to test for membership.
     pub names: Names,
     /// How integers are encoded as keys.
     #[serde(default)]
@@ -118,19 +118,19 @@ pub struct ReconstructQuery {
     pub limit: Option<u64>,
 }
 
-/// All members, or the first of them.
+/// All members, or the first ones up to the limit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct Reconstruction {
-    /// The members, in the order of the names.
+    /// The members, in the order of the candidates.
     pub members: Vec<Member>,
     /// Whether these are all members.
     pub complete: bool,
-    /// Estimated share of these members that are really in the set, from the number of set bits; null if
-    /// it cannot be estimated.
+    /// Estimated fraction of these members that are actually in the set, from the number of set bits;
+    /// null if it cannot be estimated.
     pub accuracy: Option<f64>,
-    /// How they were found, and why this way.
+    /// How they were found, and why this method was chosen.
     pub method: String,
-    /// Number of names tested.
+    /// Number of candidates tested.
     pub tests: u64,
 }

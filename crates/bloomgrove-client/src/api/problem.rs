@@ -10,14 +10,14 @@ use utoipa::ToSchema;
 pub struct Problem {
     /// The HTTP status.
     pub status: u16,
-    /// The kind of problem, for programs.
+    /// A machine-readable error code.
     pub code: Code,
-    /// What is wrong, where, and what to do about it, for people.
+    /// A human-readable description of what is wrong, where, and what to do about it.
     pub detail: String,
-    /// The id of the request, under which the server's log has details.
+    /// The id of the request; look it up in the server's log for details.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub request: String,
-    /// For an update that builds on another version: the version that the set has.
+    /// For an update that is based on a different version: the current version of the set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<u64>,
 }
@@ -30,19 +30,19 @@ impl std::fmt::Display for Problem {
 
 impl std::error::Error for Problem {}
 
-/// The kind of problem.
+/// An error code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
 pub enum Code {
-    /// The request is malformed, or what it requests is impossible: 400.
+    /// The request is malformed or cannot be fulfilled: 400.
     Invalid,
-    /// No access key was given, or one that the server does not know: 401.
+    /// The access key is missing or unknown: 401.
     Unauthorized,
     /// The access key does not permit this: 403.
     Forbidden,
-    /// There is no such set, snapshot or path: 404.
+    /// The set, site, snapshot or path does not exist: 404.
     NotFound,
     /// This path does not support this method: 405.
     Method,
@@ -50,7 +50,7 @@ pub enum Code {
     Timeout,
     /// There is already a set with this name, or a site that is online: 409.
     Exists,
-    /// The update builds on a version that the set does not have: send the whole filter. 409.
+    /// The update is based on a version that the set does not have: send the whole filter. 409.
     SendWhole,
     /// The set no longer has the version that the filter was meant to replace: 409.
     Changed,
@@ -58,7 +58,7 @@ pub enum Code {
     Incompatible,
     /// The body or the batch is larger than the server allows: 413.
     TooLarge,
-    /// The media type of the body is not supported here: 415.
+    /// The media type of the body is not supported by this endpoint: 415.
     MediaType,
     /// The server is overloaded: 429 or 503.
     Busy,

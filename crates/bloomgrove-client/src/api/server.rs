@@ -14,11 +14,11 @@ pub struct Status {
     pub uptime: f64,
     /// Number of sets.
     pub sets: u64,
-    /// Bytes of all filters in memory.
+    /// Size of all filters in memory, in bytes.
     pub bytes: u64,
-    /// Maximum number of bytes for filters.
+    /// Memory limit for filters, in bytes.
     pub memory_limit: u64,
-    /// Bytes of the store on disk.
+    /// Size of the store on disk, in bytes.
     pub store_bytes: u64,
     /// The version most recently assigned to a set.
     pub version: u64,
@@ -28,7 +28,7 @@ pub struct Status {
     pub totals: Totals,
     /// Seconds of CPU time since it started.
     pub cpu_seconds: f64,
-    /// Bytes of memory of the process, on systems that report it.
+    /// Resident memory of the process in bytes, on systems that report it.
     pub resident_bytes: Option<u64>,
     /// Keys to try, if the server runs with demo data.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -48,13 +48,13 @@ pub struct Segment {
     pub reason: String,
     /// Number of filters.
     pub sets: u64,
-    /// Bits of each filter.
+    /// Number of bits in each filter.
     pub bits: u64,
-    /// Hash functions of each filter.
+    /// Number of hash functions of each filter.
     pub hashes: u32,
-    /// Bytes of all filters.
+    /// Total size of the filters, in bytes.
     pub bytes: u64,
-    /// The share of bits that are set.
+    /// The fraction of bits that are set, from 0 to 1.
     pub density: f64,
 }
 
@@ -74,7 +74,8 @@ pub struct Totals {
     pub keys_added: u64,
 }
 
-/// All sets as a limited number of cells, each of one set or of several with neighbouring names.
+/// A map of all sets with a limited number of cells, each for one set or for several sets with adjacent
+/// names.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct Picture {
@@ -84,7 +85,7 @@ pub struct Picture {
     pub cells: Vec<Cell>,
 }
 
-/// One set, or several with neighbouring names.
+/// One set, or several sets with adjacent names.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct Cell {
@@ -93,7 +94,7 @@ pub struct Cell {
     pub first: String,
     /// Number of sets.
     pub sets: u64,
-    /// The largest share of set bits among them.
+    /// The largest fraction of bits set in any of these sets, from 0 to 1.
     pub fill: f64,
 }
 
@@ -101,11 +102,11 @@ pub struct Cell {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct Snapshot {
-    /// Its file name in `snapshots`, in the data directory.
+    /// Its file name in the `snapshots` directory of the data directory.
     pub file: String,
-    /// Its size.
+    /// Its size in bytes.
     pub bytes: u64,
-    /// When it was created, in seconds since 1970.
+    /// When it was created, as a Unix timestamp in seconds.
     pub created: u64,
 }
 

@@ -19,7 +19,7 @@ pub struct Params {
     /// Number of bits.
     #[cfg_attr(feature = "schema", schema(minimum = 1, example = 100_992))]
     pub bits: u64,
-    /// Number of bits that each key sets.
+    /// Number of hash functions, that is, of bits set per key.
     #[cfg_attr(feature = "schema", schema(minimum = 1, maximum = 64, example = 7))]
     pub hashes: u32,
     /// `standard` (default) or `blocked`.
@@ -38,8 +38,8 @@ pub struct Params {
     pub seed: Option<u64>,
 }
 
-/// Creates an empty set: with these `params`, or sized for this many `items` at the false-positive rate
-/// `fpr`.
+/// Creates an empty set, either with the given `params` or sized for `items` keys at the false-positive
+/// rate `fpr`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
@@ -53,8 +53,8 @@ pub struct CreateSet {
     /// The parameters of its filter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub params: Option<Params>,
-    /// Expected number of items. Sizes are rounded up in steps of at most a quarter, so that sets share
-    /// parameters.
+    /// Expected number of items. It is rounded up by at most 25%, or to 32 if it is smaller, so that
+    /// similar sets share the same parameters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(minimum = 1, example = 1000))]
     pub items: Option<u64>,
@@ -78,7 +78,7 @@ pub struct CreateSet {
     pub expires_in: Option<u64>,
 }
 
-/// Changes the properties of a set; omitted ones stay the same.
+/// Changes the properties of a set; omitted properties are left unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
@@ -117,26 +117,26 @@ pub struct Set {
     pub name: String,
     /// Its tags, sorted.
     pub tags: Vec<String>,
-    /// Its version: grows with every change of its bits, and is never reused, not even for another set with
-    /// the same name.
+    /// Its version: increases with every change to its bits and is never reused, not even for another
+    /// set with the same name.
     pub version: u64,
     /// The parameters of its filter.
     pub params: Params,
     /// Number of set bits.
     pub ones: u64,
-    /// The share of bits that are set.
+    /// The fraction of bits that are set, from 0 to 1.
     pub fill: f64,
     /// Estimated number of items, from the number of set bits; null if all bits are set.
     pub items: Option<f64>,
     /// The estimated false-positive rate.
     pub expected_fpr: f64,
-    /// Size of its bits in bytes.
+    /// Size of its filter in bytes.
     pub bytes: u64,
-    /// When it was created, in seconds since 1970.
+    /// When it was created, as a Unix timestamp in seconds.
     pub created: u64,
-    /// When it was last changed, in seconds since 1970.
+    /// When it was last changed, as a Unix timestamp in seconds.
     pub changed: u64,
-    /// When it expires, in seconds since 1970.
+    /// When it expires, as a Unix timestamp in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires: Option<u64>,
 }

@@ -23,17 +23,17 @@ pub fn site_of_set(set: &str) -> Option<&str> {
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct RegisterSite {
-    /// The URL under which the coordinator reaches the site.
+    /// The URL at which the coordinator reaches the site.
     #[cfg_attr(
         feature = "schema",
         schema(example = "https://galway.example.org:7118")
     )]
     pub url: String,
-    /// The access key that the coordinator uses at this site. Each site issues its own, so that no site can
-    /// query another in the coordinator's name.
+    /// The access key that the coordinator uses at this site. Each site issues its own, so that no site
+    /// can query another on the coordinator's behalf.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// Seconds until the next heartbeat. After three times as long without one, the site counts as
+    /// Seconds until the next heartbeat. If none arrives within three periods, the site is considered
     /// offline.
     #[cfg_attr(feature = "schema", schema(minimum = 1, maximum = 86_400))]
     pub period: u64,
@@ -45,8 +45,8 @@ pub struct RegisterSite {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(maximum = 9_007_199_254_740_991_u64))]
     pub store: Option<u64>,
-    /// The sets that it believes the coordinator to have. As long as that is not the case, traces are
-    /// incomplete.
+    /// The sets, with their versions, that the site expects the coordinator to have. Traces are
+    /// incomplete while the coordinator's sets differ.
     #[serde(
         default,
         skip_serializing_if = "Vec::is_empty",
@@ -54,23 +54,23 @@ pub struct RegisterSite {
     )]
     #[cfg_attr(feature = "schema", schema(max_items = 4000))]
     pub sets: Vec<SetVersion>,
-    /// Whether windows of it have expired: ids that are only in these are in no set any more, so a trace is
-    /// complete only if it has queried this site for all of its ids.
+    /// Whether any of its windows have expired. Ids that were only in expired windows are no longer in
+    /// any set, so a trace is complete only if it has queried this site for all of its ids.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub expired: bool,
-    /// Length of its log when this was true. The log only grows, so a request with a smaller length than an
-    /// earlier one was delayed on its way, and does not count as a heartbeat.
+    /// Length of its log when this request was made. The log only grows, so a request with a smaller
+    /// length than an earlier one was delayed in transit and does not count as a heartbeat.
     #[serde(default)]
     #[cfg_attr(feature = "schema", schema(maximum = 9_007_199_254_740_991_u64))]
     pub position: u64,
 }
 
-/// The response to a registration: what the coordinator has of the site.
+/// The response to a registration: what the coordinator stores for the site.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct Registered {
-    /// Identifies the coordinator's store. Versions of another store mean nothing, so the site sends all
-    /// filters whole.
+    /// Identifies the coordinator's store. Versions from another store are meaningless, so the site
+    /// sends all filters whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(maximum = 9_007_199_254_740_991_u64))]
     pub store: Option<u64>,
@@ -89,7 +89,7 @@ pub struct SetVersion {
     pub version: u64,
 }
 
-/// All sites registered at a coordinator.
+/// All sites registered with a coordinator.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct SiteList {
@@ -103,17 +103,17 @@ pub struct SiteList {
 pub struct SiteInfo {
     /// Its name.
     pub name: String,
-    /// The URL under which the coordinator reaches it.
+    /// The URL at which the coordinator reaches it.
     pub url: String,
     /// Seconds since its last heartbeat; omitted if there was none since the coordinator started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_heartbeat: Option<f64>,
-    /// Seconds between two heartbeats.
+    /// Seconds between heartbeats.
     pub period: u64,
-    /// Ids that it had not published at its last heartbeat.
+    /// Number of ids that it had not published at its last heartbeat.
     pub pending: u64,
     /// Whether it is online: its last heartbeat was within three periods.
     pub online: bool,
-    /// Number of its sets here.
+    /// Number of its sets on the coordinator.
     pub sets: u64,
 }

@@ -26,7 +26,7 @@ pub struct TraceQuery {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(exclusive_minimum = 0.0))]
     pub seconds: Option<f64>,
-    /// Number of links after which the trace ends; 100,000 by default and at most.
+    /// Number of links after which the trace ends; 100,000 by default, which is also the maximum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(minimum = 1, maximum = 100_000))]
     pub links: Option<u64>,
@@ -74,7 +74,7 @@ pub struct Missing {
     /// The site that did not answer or is offline; omitted if a limit ended the trace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub site: Option<String>,
-    /// The reason, for people.
+    /// A human-readable reason.
     pub why: String,
 }
 
@@ -112,7 +112,7 @@ pub struct SiteReport {
     pub requests: u64,
     /// Number of ids it was queried for.
     pub ids: u64,
-    /// Some of these ids, as examples of why it was queried.
+    /// Examples of the ids it was queried for.
     pub why: Vec<String>,
     /// Number of documents and events it knew.
     pub nodes: u64,
@@ -121,16 +121,16 @@ pub struct SiteReport {
     /// Number of its answers that were empty: one of its sets matched by a false positive, or contains ids
     /// that the site does not have yet.
     pub empty_answers: u64,
-    /// Bytes of the queries, without headers.
+    /// Bytes of the queries, excluding headers.
     pub bytes_sent: u64,
-    /// Bytes of its answers, without headers.
+    /// Bytes of its answers, excluding headers.
     pub bytes_received: u64,
-    /// Total time of all its answers.
+    /// Total response time of the site in milliseconds.
     pub milliseconds: f64,
-    /// Number of links that it returned without being queried for them, and that were dropped.
+    /// Number of links that it returned although they were not requested, and that were discarded.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub dropped: u64,
-    /// Why it is not queried any more, if that is the case.
+    /// Why the site failed to answer and is no longer queried; omitted if there was no problem.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
@@ -147,19 +147,19 @@ pub struct TraceCost {
     pub sites: u64,
     /// Number of rounds: lookups in the index, followed by queries to sites.
     pub rounds: u64,
-    /// Number of requests; each queries one site for all ids of a round that it may know.
+    /// Number of requests; each request queries one site for all ids in a round that the site may know.
     pub requests: u64,
     /// Number of ids queried, counted once per site.
     pub lookups: u64,
     /// Number of requests whose answer was empty.
     pub empty_answers: u64,
-    /// Bytes of all queries, without headers.
+    /// Bytes of all queries, excluding headers.
     pub bytes_sent: u64,
-    /// Bytes of all answers, without headers.
+    /// Bytes of all answers, excluding headers.
     pub bytes_received: u64,
-    /// Total time.
+    /// Total time in milliseconds.
     pub milliseconds: f64,
-    /// Time spent in the index.
+    /// Time spent in the index, in milliseconds.
     pub index_milliseconds: f64,
     /// What querying all sites in every round would have cost.
     pub broadcast: BroadcastCost,
@@ -173,6 +173,6 @@ pub struct BroadcastCost {
     pub requests: u64,
     /// Number of ids queried, counted once per site as in the Bloofi paper: ids times sites.
     pub lookups: u64,
-    /// Bytes of queries and answers, without headers.
+    /// Bytes of queries and answers, excluding headers.
     pub bytes: u64,
 }

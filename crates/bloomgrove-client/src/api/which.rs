@@ -21,11 +21,11 @@ pub struct WhichQuery {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
     /// List at most this many sets per key, 1000 by default, and at most 16 MiB of names for all keys.
-    /// Counts include all sets.
+    /// Counts include all matching sets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(maximum = 100_000))]
     pub limit: Option<u64>,
-    /// Return only counts, no names.
+    /// Return only counts, without names.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub count_only: bool,
     /// Include what the answer cost.
@@ -68,6 +68,6 @@ pub struct Cost {
     pub words_read: u64,
     /// Expected number of false positives for a key that is in none of the sets.
     pub expected_false: f64,
-    /// How long the search took, without reading the request and writing the response.
+    /// Duration of the search in microseconds, excluding reading the request and writing the response.
     pub microseconds: f64,
 }

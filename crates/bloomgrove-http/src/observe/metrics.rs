@@ -15,7 +15,7 @@ use super::process;
 
 /// Requests, by route, method and status.
 pub(crate) const REQUESTS: &str = "bloomgrove_http_requests_total";
-/// Seconds from the end of a request's head to the start of its response.
+/// Seconds from the end of a request's headers to the start of its response.
 pub(crate) const SECONDS: &str = "bloomgrove_http_request_seconds";
 /// Requests in progress.
 pub(crate) const IN_PROGRESS: &str = "bloomgrove_http_requests_in_progress";
@@ -45,7 +45,7 @@ fn recorder() -> Option<&'static PrometheusHandle> {
         describe_counter!(REQUESTS, "Requests by route, method and status.");
         describe_histogram!(
             SECONDS,
-            "Seconds from the end of a request's head to the start of its response."
+            "Seconds from the end of a request's headers to the start of its response."
         );
         describe_gauge!(IN_PROGRESS, "Requests in progress.");
         describe_gauge!(CONNECTIONS, "Open connections.");

@@ -32,7 +32,7 @@ pub(super) enum Form {
     Grove,
 }
 
-/// Bytes, for the OpenAPI document.
+/// A filter in binary form.
 #[derive(ToSchema)]
 #[schema(value_type = String, format = Binary)]
 #[allow(dead_code, reason = "only described, never made")]
@@ -105,13 +105,13 @@ pub(super) async fn download(
     reason = "described here, but parsed by hand: a tag may occur more than once"
 )]
 pub(super) struct ReplaceParams {
-    /// A tag; may be repeated. If there is none, an existing set keeps its tags.
+    /// A tag; may be repeated. If omitted, an existing set keeps its tags.
     tag: Option<Vec<String>>,
     /// Seconds until the set expires.
     #[param(minimum = 1)]
     expires_in: Option<u64>,
-    /// Replace only this version of the set, so that no later change is lost; 0: only
-    /// create the set. If the set has another version, the request is rejected with `changed`.
+    /// Replaces the set only if it has this version, so that no later change is lost. 0 means that the set must not
+    /// exist yet. If the set has a different version, the request is rejected with `changed`.
     base: Option<u64>,
 }
 
@@ -184,7 +184,7 @@ pub(super) async fn replace(
     params(("name" = String, Path, description = "The name of the set"), UpdateParams),
     request_body(content = BytesOfFilter, content_type = "application/octet-stream",
         description = "A `.grove` file or a compressed filter, to be added; or a delta (FORMAT.md section 15), \
-            which is applied to the bits it was made from"),
+            which is applied to the version of the filter it was computed from"),
     responses((status = 200, body = Updated), Problems), security((), ("key" = [])))]
 pub(super) async fn merge(
     Writable(name): Writable,

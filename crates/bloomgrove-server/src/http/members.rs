@@ -30,7 +30,7 @@ pub(super) async fn estimate(
     Ok(Answer(estimate.await??))
 }
 
-/// Draws members of a combination of sets at random, each with the same probability
+/// Draws members of a combination of sets uniformly at random
 #[utoipa::path(post, path = "/v1/sample", tag = "queries", request_body = SampleQuery,
     responses((status = 200, body = Sample), Problems), security((), ("key" = [])))]
 pub(super) async fn sample(

@@ -106,8 +106,8 @@ impl App {
 #[openapi(
     info(
         title = "Bloomgrove",
-        description = "Which of my sets contain this item? Sets are stored as Bloom filters: a set \
-            that is not listed does not contain the key; one that is listed may.\n\n\
+        description = "Which of my sets contain this key? Sets are stored as Bloom filters: a set \
+            that is not listed does not contain the key; a set that is listed may contain it.\n\n\
             A change is acknowledged once it is on disk. Errors are `application/problem+json`.",
         license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0")
     ),

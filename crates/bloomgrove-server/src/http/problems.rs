@@ -7,16 +7,16 @@ use utoipa::IntoResponses;
 #[derive(IntoResponses)]
 #[allow(dead_code, reason = "only described, never made")]
 pub(super) enum Problems {
-    /// The request is malformed, or what it requests is impossible
+    /// The request is malformed or cannot be fulfilled
     #[response(status = 400, content_type = "application/problem+json")]
     Invalid(Problem),
-    /// No access key was given, or an unknown one
+    /// The access key is missing or unknown
     #[response(status = 401, content_type = "application/problem+json")]
     Unauthorized(Problem),
     /// The access key does not permit this
     #[response(status = 403, content_type = "application/problem+json")]
     Forbidden(Problem),
-    /// There is no such set, or site
+    /// The set or site does not exist
     #[response(status = 404, content_type = "application/problem+json")]
     NotFound(Problem),
     /// The body did not arrive in time
@@ -28,7 +28,7 @@ pub(super) enum Problems {
     /// The request is larger than the server allows
     #[response(status = 413, content_type = "application/problem+json")]
     TooLarge(Problem),
-    /// The media type of the body is not supported here
+    /// The media type of the body is not supported by this endpoint
     #[response(status = 415, content_type = "application/problem+json")]
     MediaType(Problem),
     /// The server is starting, shutting down or overloaded

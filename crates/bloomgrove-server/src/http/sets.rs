@@ -100,13 +100,14 @@ pub(super) async fn delete(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// What an update builds on.
+/// What an update is based on.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct UpdateParams {
-    /// The version of the set that the update builds on. An earlier version than the current one is accepted. The update is
-    /// rejected with `send_whole` if the set has not reached this version, or if its whole filter was replaced since.
+    /// The version of the set that the update is based on; it may be older than the current version. The update is
+    /// rejected with `send_whole` if the set has not reached this version, or if its whole filter has been replaced
+    /// since then.
     pub(super) base: Option<u64>,
 }
 

@@ -61,7 +61,7 @@ pub(super) async fn list_sites(
     Ok(Answer(app.look(move || coordinator.sites()).await?))
 }
 
-/// Removes a site; its sets stay
+/// Removes a site but keeps its sets
 #[utoipa::path(delete, path = "/v1/sites/{name}", tag = "sites", params(("name" = String, Path, description = "The name of the site")),
     responses((status = 204), Problems), security((), ("key" = [])))]
 pub(super) async fn remove_site(

@@ -40,7 +40,7 @@ pub(super) struct PictureParams {
     cells: Option<usize>,
 }
 
-/// Returns all sets as cells, by name, with their fill
+/// Returns a map of all sets, sorted by name, with the fraction of bits set in each cell
 #[utoipa::path(get, path = "/v1/picture", tag = "server", params(PictureParams),
     responses((status = 200, body = Picture), Problems), security((), ("key" = [])))]
 pub(super) async fn picture(
@@ -54,7 +54,7 @@ pub(super) async fn picture(
     Ok(Answer(picture.await?))
 }
 
-/// Writes a snapshot to the data directory, while serving
+/// Writes a snapshot to the data directory without interrupting service
 #[utoipa::path(post, path = "/v1/snapshots", tag = "server",
     responses((status = 201, body = Snapshot), Problems), security((), ("key" = [])))]
 pub(super) async fn make_snapshot(

@@ -18,8 +18,8 @@ use bloomgrove_render as render;
 
 /// Traces documents across all sites
 ///
-/// Queries the sites that may know the documents, then those that may know what was found, until there is nothing new. The
-/// response says what may be missing.
+/// Queries the sites that may know the documents, then those that may know what was found, until nothing new is found.
+/// The response says what may be missing.
 #[utoipa::path(post, path = "/v1/trace", tag = "sites", request_body = TraceQuery,
     responses((status = 200, body = Trace), Problems), security((), ("key" = [])))]
 pub(super) async fn trace(

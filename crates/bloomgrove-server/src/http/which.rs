@@ -66,10 +66,10 @@ pub(super) struct WhichParams {
     prefix: Option<String>,
     /// Only sets with this tag.
     tag: Option<String>,
-    /// List at most this many sets; 1000 by default. The count includes all.
+    /// List at most this many sets; 1000 by default. The count includes all matching sets.
     #[param(maximum = 100_000)]
     limit: Option<u64>,
-    /// Return only the count, no names.
+    /// Return only the count, without names.
     #[serde(default)]
     count_only: bool,
     /// Include what the answer cost.

@@ -324,7 +324,7 @@ function showSegments(segments) {
         "li",
         {},
         element("strong", {}, `${plural(one.sets, "set")}, ${one.shape}`),
-        `: ${count(one.bits)} bits, ${plural(one.hashes, "hash", "hashes")}, ${bytes(one.bytes)}, ${share(one.density)} of bits set. ${one.reason}`,
+        `: ${count(one.bits)} bits, ${plural(one.hashes, "hash function")}, ${bytes(one.bytes)}, ${share(one.density)} of bits set; ${one.reason}`,
       ),
     ),
   );

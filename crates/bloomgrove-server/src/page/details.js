@@ -1,7 +1,7 @@
 // One set: its filter, its false-positive rate, and how to download it.
 
 import { download, get, key, setPath } from "./server.js";
-import { bytes, count, element, fillBar, figure, items, moment, nameOf } from "./words.js";
+import { bytes, count, element, fillBar, figure, items, moment, nameOf, plural } from "./words.js";
 
 export function makeDetails({ dialog, title, facts, tags, commands, says, buttons, close, report }) {
   let shown = null;
@@ -34,16 +34,16 @@ export function makeDetails({ dialog, title, facts, tags, commands, says, button
     const { params } = set;
     const kind = [params.layout ?? "standard", params.derivation ?? "independent", params.family ?? "xxh3", `seed ${params.seed ?? 0}`];
     const rows = [
-      ["Items", `about ${items(set.items)}`],
+      ["Items", `${set.items === null ? "" : "about "}${items(set.items)}`],
       ["False-positive rate", set.expected_fpr > 0 ? `${figure(set.expected_fpr)} (one in ${count(1 / set.expected_fpr)})` : "0: the set is empty"],
-      ["Filter", `${count(params.bits)} bits (${bytes(set.bytes)}), ${params.hashes} per key`],
-      ["Kind", kind.join(", ")],
+      ["Filter", `${count(params.bits)} bits (${bytes(set.bytes)}), ${plural(params.hashes, "hash function")}`],
+      ["Parameters", kind.join(", ")],
       ["Bits set", fillBar(set.fill)],
       ["Version", count(set.version)],
-      ["Made", moment(set.created)],
+      ["Created", moment(set.created)],
       ["Changed", moment(set.changed)],
     ];
-    if (set.expires) rows.push(["Goes", moment(set.expires)]);
+    if (set.expires) rows.push(["Expires", moment(set.expires)]);
     facts.replaceChildren(...rows.map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value))));
     tags.replaceChildren(...set.tags.map((tag) => element("li", { class: "tag" }, nameOf(tag))));
     showCommands(set.name);
@@ -87,7 +87,7 @@ export function makeDetails({ dialog, title, facts, tags, commands, says, button
     const { form, ending } = button.dataset;
     button.addEventListener("click", async () => {
       const name = shown;
-      says.textContent = "Downloading …";
+      says.textContent = "Downloading…";
       try {
         const size = await download(`${setPath(name)}/filter?form=${form}`, file(name, ending));
         says.textContent = `Saved ${file(name, ending)}, ${bytes(size)}.`;

@@ -16,7 +16,7 @@ function rate(of) {
 const FIGURES = [
   { name: "Keys queried", unit: "per second", least: 1, value: rate((s) => s.totals.keys_queried), words: figure },
   { name: "Changes", unit: "per second", least: 1, value: rate((s) => s.totals.changes), words: figure },
-  { name: "CPU", unit: "of one core", least: 0.05, value: rate((s) => s.cpu_seconds), words: (core) => `${(core * 100).toFixed(1)} %` },
+  { name: "CPU", unit: "of one core", least: 0.05, value: rate((s) => s.cpu_seconds), words: (core) => `${(core * 100).toFixed(1)}%` },
   { name: "Memory", unit: "in use", least: 1e6, value: (s) => s.resident_bytes ?? null, words: bytes },
   { name: "Sets", unit: "total", least: 1, value: (s) => s.sets, words: count },
 ];
@@ -70,7 +70,7 @@ function draw({ about, points, area, line, value, most }, now) {
   const last = points.at(-1).value;
   value.textContent = last === null ? "–" : about.words(last);
   const highest = Math.max(0, ...known.map((point) => point.value));
-  most.textContent = known.length > 1 ? `max. ${about.words(highest)}` : "";
+  most.textContent = known.length > 1 ? `max ${about.words(highest)}` : "";
   const top = Math.max(about.least, highest) * 1.15;
   const span = Math.max(FIRST_SECONDS, now - points[0].at);
   const x = (at) => (WIDTH * (1 - (now - at) / span)).toFixed(1);

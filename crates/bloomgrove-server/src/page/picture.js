@@ -195,9 +195,9 @@ export function makePicture({ canvas, says, summary, open }) {
       return;
     }
     const cell = cells[cursor];
-    const more = cell.sets > 1 ? ` and ${plural(cell.sets - 1, "neighbour")}` : "";
+    const more = cell.sets > 1 ? ` and ${plural(cell.sets - 1, "more set")}` : "";
     const answer = answered ? (marked.has(cursor) ? " · may contain the key" : " · does not contain the key") : "";
-    says.replaceChildren(nameOf(cell.first), `${more} · ${share(cell.fill)} full${answer}`);
+    says.replaceChildren(nameOf(cell.first), `${more} · ${share(cell.fill)} of bits set${answer}`);
   }
 
   function describe() {
@@ -208,7 +208,7 @@ export function makePicture({ canvas, says, summary, open }) {
     }
     const middle = fills[fills.length >> 1];
     let text = `${plural(total, "set")} in ${plural(cells.length, "cell")}, by name. From ${share(fills[0])} to ${share(fills.at(-1))} of bits set, ${share(middle)} at the median.`;
-    if (answered) text += ` ${plural(marked.size, "cell")} found by the search.`;
+    if (answered) text += ` ${plural(marked.size, "cell")} may contain the key.`;
     summary.textContent = text;
   }
 

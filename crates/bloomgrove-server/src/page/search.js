@@ -28,7 +28,7 @@ export function makeSearch({ place, summary, cost, mark, link, report }) {
     running?.abort();
     const mine = new AbortController();
     running = mine;
-    summary.textContent = "Searching …";
+    summary.textContent = "Searching…";
     place.setAttribute("aria-busy", "true");
     const request = { keys, limit: NAMES, explain: true };
     if (prefix) request.prefix = prefix;
@@ -58,7 +58,7 @@ export function makeSearch({ place, summary, cost, mark, link, report }) {
       const found = answers.filter((answer) => answer.count > 0).length;
       summary.replaceChildren(
         element("strong", {}, `${count(found)} of ${plural(keys.length, "key")}`),
-        " may be in one of ", plural(all, "set"), ...among, ". The others are in none of them.",
+        " may be in at least one of ", plural(all, "set"), ...among, ". The others are in none of them.",
       );
       place.replaceChildren(...keys.map((key, at) => ofOne(key, answers[at])));
     }
@@ -69,7 +69,7 @@ export function makeSearch({ place, summary, cost, mark, link, report }) {
     const rest = Math.max(0, all - found);
     if (all === 0) return ["There are no sets to search", ...among, "."];
     if (found === 0) {
-      return [element("strong", {}, "No set"), ...among, " contains ", nameOf(key), `. ${all === 1 ? "The only filter" : `All ${count(all)} filters`} rule it out, and that is certain.`];
+      return [element("strong", {}, "No set"), ...among, " contains ", nameOf(key), `. ${all === 1 ? "The only filter rules" : `All ${count(all)} filters rule`} it out with certainty.`];
     }
     const others = rest === 1 ? "The other one does not." : `The other ${count(rest)} do not.`;
     return [
@@ -115,9 +115,9 @@ export function makeSearch({ place, summary, cost, mark, link, report }) {
     if (!spent) return;
     const wrong = spent.expected_false;
     const facts = [
-      ["Filters tested", count(spent.filters_tested), keys > 1 ? `for ${plural(keys, "key")}` : "in some layouts 64 at a time"],
-      ["Words read", count(spent.words_read), "of 64 bits"],
-      ["Time", `${figure(spent.microseconds)} µs`, "for the search in the server"],
+      ["Filters tested", count(spent.filters_tested), keys > 1 ? `for ${plural(keys, "key")}` : "in some layouts, 64 at a time"],
+      ["Words read", count(spent.words_read), "64 bits each"],
+      ["Time", `${figure(spent.microseconds)} µs`, "for the search on the server"],
       ["False positives", figure(wrong), "expected for a key that is in none of the sets"],
     ];
     cost.replaceChildren(

@@ -18,12 +18,12 @@ export function makeSites({ body, table, says, report }) {
     const away = sites.filter((site) => !site.online).length;
     const all = plural(sites.length, "site");
     if (sites.length === 0) says.textContent = "No sites are registered yet. “bloomgrove site” starts one.";
-    else says.textContent = away ? `${all}, ${count(away)} of them offline: what these have recorded recently is not known here.` : `${all}, all online`;
+    else says.textContent = away ? `${all}, ${count(away)} of them offline. ${away === 1 ? "Its" : "Their"} most recent records may be missing from traces.` : `${all}, all online`;
     body.replaceChildren(...sites.map(row));
   }
 
   function row(site) {
-    const heartbeat = site.last_heartbeat === undefined || site.last_heartbeat === null ? "none since the start" : `${duration(site.last_heartbeat)} ago`;
+    const heartbeat = site.last_heartbeat === undefined || site.last_heartbeat === null ? "none since the server started" : `${duration(site.last_heartbeat)} ago`;
     const late = site.pending ? `${count(site.pending)} not yet published` : "all published";
     return element(
       "tr",

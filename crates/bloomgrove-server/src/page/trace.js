@@ -44,7 +44,7 @@ export function makeTrace({ at, traceOf, searchFor, report }) {
     running?.abort();
     const mine = new AbortController();
     running = mine;
-    at("trace-summary").textContent = "Tracing …";
+    at("trace-summary").textContent = "Tracing…";
     at("trace-found").setAttribute("aria-busy", "true");
     const request = { ids, direction, picture: true };
     if (depth !== null) request.depth = depth;
@@ -75,7 +75,7 @@ export function makeTrace({ at, traceOf, searchFor, report }) {
     at("trace-legend").replaceChildren(...found.map((one) => element("li", {}, ofSite(one.site))));
     const drawn = document.querySelectorAll("#trace-graph .node").length;
     const more = trace.nodes.length - drawn;
-    at("trace-left-out").textContent = more > 0 ? `The nearest ${count(drawn)} are drawn; ${count(more)} more distant ones are only in the list.` : "";
+    at("trace-left-out").textContent = more > 0 ? `The graph shows the nearest ${count(drawn)}; ${count(more)} more distant ones appear only in the list.` : "";
     showCost();
     showSites();
     showNodes();
@@ -90,7 +90,7 @@ export function makeTrace({ at, traceOf, searchFor, report }) {
     const tellers = new Set(nodes.flatMap((node) => node.sites)).size;
     const back = ids.length > 1 ? " trace back to " : " traces back to ";
     const words = [name, others, direction === "ancestors" ? back : " led to "];
-    if (rest === 0) return [...words, "nothing else that is recorded."];
+    if (rest === 0) return [...words, "no other recorded documents or events."];
     return [...words, element("strong", {}, plural(rest, "document or event", "documents and events")), `, reported by ${plural(tellers, "site")}.`];
   }
 
@@ -111,9 +111,9 @@ export function makeTrace({ at, traceOf, searchFor, report }) {
     return element("div", {}, element("dt", {}, name), element("dd", {}, element("span", { class: "value" }, value), element("span", { class: "note" }, note)));
   }
 
-  function against(own, all) {
-    if (!(all > own)) return `${count(all)} if all sites were queried`;
-    return `of ${count(all)} if all sites were queried: ${figure(100 * (1 - own / all))} % saved`;
+  function against(own, all, words = count) {
+    const broadcast = `${words(all)} when querying all sites`;
+    return all > own ? `instead of ${broadcast} (${figure(100 * (1 - own / all))}% fewer)` : broadcast;
   }
 
   function showCost() {
@@ -123,18 +123,18 @@ export function makeTrace({ at, traceOf, searchFor, report }) {
     at("trace-cost").replaceChildren(
       fact("Requests", count(cost.requests), against(cost.requests, all.requests)),
       fact("Ids queried", count(cost.lookups), against(cost.lookups, all.lookups)),
-      fact("Bytes", bytes(sent), all.bytes > sent ? `of ${bytes(all.bytes)} if all sites were queried` : `${bytes(all.bytes)} if all sites were queried`),
+      fact("Bytes", bytes(sent), against(sent, all.bytes, bytes)),
       fact("Empty answers", count(cost.empty_answers), "requests that found nothing"),
       fact("Rounds", count(cost.rounds), `${plural(cost.sites, "site is", "sites are")} registered`),
-      fact("Time", `${figure(cost.milliseconds)} ms`, `${figure(cost.index_milliseconds)} ms of this in the index`),
+      fact("Time", `${figure(cost.milliseconds)} ms`, `${figure(cost.index_milliseconds)} ms of which in the index`),
     );
   }
 
   function showSites() {
     at("trace-queried").replaceChildren(...trace.sites.map((site) => {
       const why = site.why.map((id, place) => [place ? ", " : "", nodeLink(id)]).flat();
-      const ids = [`${plural(site.ids, "id")}: `, ...why, site.ids > site.why.length ? " …" : ""];
-      const found = site.nodes || site.links ? `${count(site.nodes)} known, ${plural(site.links, "link")}` : "nothing";
+      const ids = [`${plural(site.ids, "id")}: `, ...why, site.ids > site.why.length ? ", …" : ""];
+      const found = site.nodes || site.links ? `${plural(site.nodes, "document or event", "documents and events")}, ${plural(site.links, "link")}` : "nothing";
       const trouble = [site.problem, site.dropped ? `${plural(site.dropped, "unrequested link")}` : null].filter(Boolean).join("; ");
       return element(
         "tr",
@@ -236,7 +236,7 @@ export function makeTrace({ at, traceOf, searchFor, report }) {
       const other = forth ? link.cause : link.effect;
       const words = RELATIONS[link.relation] ?? link.relation;
       const said = forth ? [`${words} `, nodeLink(other)] : [nodeLink(other), ` ${words} this`];
-      return element("li", {}, ...said, element("span", { class: "note" }, "says ", ...link.sites.map((site) => [ofSite(site), " "]).flat()));
+      return element("li", {}, ...said, element("span", { class: "note" }, "reported by ", ...link.sites.map((site) => [ofSite(site), " "]).flat()));
     });
     if (own.length > LINKS) rows.push(element("li", { class: "note" }, `and ${count(own.length - LINKS)} more`));
     at("trace-node-links").replaceChildren(...rows);

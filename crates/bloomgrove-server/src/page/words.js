@@ -52,8 +52,8 @@ export function bytes(number) {
 }
 
 export function share(number) {
-  if (number > 0 && number < 0.001) return `${figure(number * 100)} %`;
-  return `${(number * 100).toFixed(number < 0.1 ? 1 : 0)} %`;
+  if (number > 0 && number < 0.001) return `${figure(number * 100)}%`;
+  return `${(number * 100).toFixed(number < 0.1 ? 1 : 0)}%`;
 }
 
 /** The estimated number of items; unknown for a filter whose bits are all set. */

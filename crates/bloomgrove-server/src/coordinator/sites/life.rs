@@ -174,14 +174,14 @@ impl Registration {
     pub(super) fn behind(&self, name: &str, catalog: &Catalog, since: u64) -> Option<String> {
         let Some(silent) = self.life.silent() else {
             return Some(format!(
-                "no heartbeat since the coordinator started {:.0} s ago: what it has recorded \
-                 meanwhile is not indexed",
+                "no heartbeat since the coordinator started {:.0} s ago: anything it has recorded \
+                 since then is not indexed",
                 self.life.known_for().as_secs_f64()
             ));
         };
         if !self.is_online() {
             return Some(format!(
-                "offline for {:.0} s: what it has recorded since then is not indexed",
+                "offline for {:.0} s: anything it has recorded since then is not indexed",
                 silent.as_secs_f64()
             ));
         }
