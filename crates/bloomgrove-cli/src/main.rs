@@ -10,7 +10,7 @@
 //! | `sample/` | `draw.rs` is sample, `reconstruct.rs` reconstruct, `index.rs` sample index and info; `expression.rs` what FILTER means, `names.rs` what NAMES means, `explain.rs` what --explain says |
 //! | `serve.rs` | `bloomgrove serve` and `serve key`; `serve/flags.rs` its options, `serve/demo.rs` the sites of `--demo` |
 //! | `remote/` | the same verbs against a server: `which.rs`, `add.rs`, `update.rs`, `change.rs`, `look.rs`, `members.rs`, `sites.rs` |
-//! | `site/` | `run.rs` is the site itself, `record.rs`, `import.rs`, `ask.rs` (lineage, sparql, info) and `generate.rs` its verbs |
+//! | `site/` | `run.rs` is the site itself, `record.rs`, `import.rs`, `query.rs` (lineage, sparql, info) and `generate.rs` its verbs |
 //! | `trace/` | `bloomgrove trace`: `mod.rs` asks, `encrypted.rs` encrypts and decrypts ids, `print.rs` is the table |
 //! | `any.rs` | `bloomgrove info` and `bloomgrove check`: which command a file is for |
 //! | `verify.rs` | `bloomgrove verify`: any file of ours, also stores, snapshots and logs |

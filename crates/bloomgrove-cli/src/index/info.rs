@@ -44,7 +44,7 @@ pub(crate) struct Verify {
 }
 
 pub(crate) fn info(args: Info) -> Result<Outcome> {
-    let index = open::to_ask(&args.index)?;
+    let index = open::to_query(&args.index)?;
     let notes = index.notes();
     let mut output = Output::new();
     if args.sets {
@@ -126,7 +126,7 @@ pub(crate) fn info(args: Info) -> Result<Outcome> {
 
 pub(crate) fn verify(args: Verify) -> Result<Outcome> {
     let report = bloomgrove::verify(&args.index)?;
-    let index = open::to_ask(&args.index)?;
+    let index = open::to_query(&args.index)?;
     let mut output = Output::new();
     if args.json {
         output.json(

@@ -86,7 +86,7 @@ pub(crate) fn run(mut args: Args) -> Result<Outcome> {
     if args.at_least == Some(0) {
         bail!("--at-least 0 would list every set; pass 1 or more");
     }
-    let index = open::to_ask(&args.index)?;
+    let index = open::to_query(&args.index)?;
     let kind = notes::key_kind(index.notes()).unwrap_or(KeyKind::Text);
     let scope = scope(&index, &args);
     let view = match &scope {

@@ -17,7 +17,7 @@ const CHECKED_ALWAYS: u64 = 64 << 20;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// An index to query.
-pub(crate) fn to_ask(path: &Path) -> Result<Index, Error> {
+pub(crate) fn to_query(path: &Path) -> Result<Index, Error> {
     match is_small(path) {
         true => open_checked(path, Origin::Named),
         false => Index::open(path),

@@ -4,14 +4,14 @@
 //!   run.rs       the site itself: settings from flags and environment
 //!   record.rs    events: one by flags, many from a file
 //!   import.rs    files of RDF and PROV-JSON
-//!   ask.rs       lineage, SPARQL, status
+//!   query.rs     lineage, SPARQL, status
 //!   generate.rs  synthetic events
 //! ```
 
-mod ask;
 #[cfg(feature = "server")]
 mod generate;
 mod import;
+mod query;
 mod record;
 #[cfg(feature = "server")]
 mod run;
@@ -50,9 +50,9 @@ pub(crate) struct Args {
 enum Verb {
     Record(record::Record),
     Import(import::Import),
-    Lineage(ask::Lineage),
-    Sparql(ask::Sparql),
-    Info(ask::Info),
+    Lineage(query::Lineage),
+    Sparql(query::Sparql),
+    Info(query::Info),
     /// Create a secret with which a federation hides its ids from the coordinator
     Secret,
     #[cfg(feature = "server")]
@@ -74,9 +74,9 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         None => crate::shared::missing("a site"),
         Some(Verb::Record(args)) => record::run(args),
         Some(Verb::Import(args)) => import::run(args),
-        Some(Verb::Lineage(args)) => ask::lineage(args),
-        Some(Verb::Sparql(args)) => ask::sparql(args),
-        Some(Verb::Info(args)) => ask::info(args),
+        Some(Verb::Lineage(args)) => query::lineage(args),
+        Some(Verb::Sparql(args)) => query::sparql(args),
+        Some(Verb::Info(args)) => query::info(args),
         Some(Verb::Secret) => secret(),
         #[cfg(feature = "server")]
         Some(Verb::Generate(args)) => generate::run(args),

@@ -197,7 +197,7 @@ fn open_old(home: &Home) -> Old {
     };
     let opened = match home.is_implicit {
         true => open_checked(path, Origin::Implicit),
-        false => open::to_ask(path),
+        false => open::to_query(path),
     };
     let is_ours = |index: &Index| {
         let notes = index.notes();

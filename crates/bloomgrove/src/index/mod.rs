@@ -26,7 +26,7 @@
 //! | file | contains |
 //! |---|---|
 //! | `mod.rs` | `Index`: classes of equal `Params`, each made of segments |
-//! | `ask.rs` | queries: which, which_many, count, any, at_least; `View`, `Scope`, `Figures` |
+//! | `query.rs` | queries: which, which_many, count, any, at_least; `View`, `Scope`, `Figures` |
 //! | `change.rs` | add, remove, replace, rename, slices |
 //! | `update.rs` | adding to a set: insert, update, missing bits |
 //! | `arrange.rs` | merge, rearrange, seal; changing the shape |
@@ -44,7 +44,6 @@
 //! | `file/pack.rs`, `file/manifest.rs` | reading and writing segments, with bounded memory; the manifest in bytes |
 
 mod arrange;
-mod ask;
 mod body;
 mod change;
 mod directory;
@@ -53,6 +52,7 @@ mod flat;
 mod labels;
 mod loose;
 mod planner;
+mod query;
 mod sealed;
 mod segment;
 mod shared;
@@ -62,12 +62,12 @@ mod update;
 mod work;
 
 pub use arrange::Duplicates;
-pub use ask::{Answers, Figures, Scope, View};
 pub use body::Shape;
 pub use file::IndexFile;
 pub(crate) use file::check_file;
 pub use labels::{Set, SetId};
 pub use planner::{ShapeChoice, choose_shape};
+pub use query::{Answers, Figures, Scope, View};
 pub use shared::SharedIndex;
 
 use std::sync::OnceLock;
