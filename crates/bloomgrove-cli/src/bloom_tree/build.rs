@@ -132,7 +132,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
             None => units::size(tree.shape().words() as u64 * 8),
         };
         output.line(format_args!(
-            "{}: {} keys read, {size}, expected false positives {}",
+            "{}: {} keys read, {size}, false-positive rate {}",
             args.output.display(),
             units::grouped(count),
             units::percent(tree.expected_fpr()),

@@ -118,7 +118,7 @@ fn write(
             None => units::size(tree.shape().words() as u64 * 8),
         };
         output.line(format_args!(
-            "{}: {name} {}, {size}, expected false positives {}",
+            "{}: {name} {}, {size}, false-positive rate {}",
             args.output.display(),
             units::estimate(count),
             units::percent(tree.expected_fpr()),
