@@ -150,7 +150,7 @@ fn sets_are_made_changed_and_removed() {
     assert_eq!(said.out, "y/full does not expire\n");
     let said = run("expire y/full --in 24h").ends(0);
     assert!(
-        said.out.starts_with("y/full goes 2") && said.out.ends_with("Z\n"),
+        said.out.starts_with("y/full expires 2") && said.out.ends_with("Z\n"),
         "{}",
         said.out
     );

@@ -191,7 +191,7 @@ fn wrong_requests_say_what_and_what_to_do() {
         ),
         (
             "sample sevens.grove --namespace 0..9 -n 0",
-            vec!["draw 1 or more"],
+            vec!["at least 1"],
         ),
         ("sample sevens.grove", vec!["--namespace"]),
         (
@@ -226,7 +226,7 @@ fn wrong_requests_say_what_and_what_to_do() {
         // Where members or indexes would go.
         (
             "reconstruct sevens.grove --namespace sevens.txt -o sevens.txt",
-            vec!["would be replaced"],
+            vec!["would overwrite the names"],
         ),
         (
             "reconstruct sevens.grove --namespace 0..9 -o sevens.grove",
@@ -254,7 +254,7 @@ fn wrong_requests_say_what_and_what_to_do() {
         ),
         (
             "sample index 0..9 -o x.grove",
-            vec!["for which filters", "--for"],
+            vec!["the filters are not known", "--for"],
         ),
         ("sample index 0..9 --for sevens.grove", vec!["--output"]),
         (
@@ -271,7 +271,7 @@ fn wrong_requests_say_what_and_what_to_do() {
         ),
         (
             "sample index 0..1T --for sevens.grove -o x.grove",
-            vec!["up to 4294967295 names"],
+            vec!["at most 4294967295 names"],
         ),
         (
             "sample index 0..9 --for affine.grove --names-as text -o x.grove",
