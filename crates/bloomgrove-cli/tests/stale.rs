@@ -203,8 +203,9 @@ fn a_file_that_is_written_while_it_is_read_counts_as_changed() {
     shop.write("data/other", "plum\n");
     let said = shop
         .shell(
-            "(i=0; while [ $i -lt 3000 ]; do echo line-$i; i=$((i+1)); done; sleep 0.2; echo last) \
-             > data/log & sleep 0.05; $BLOOMGROVE index build data -o x.grove; wait",
+            "(i=0; while [ $i -lt 3000 ]; do echo line-$i; i=$((i+1)); done; \
+             until [ -e read ]; do sleep 0.01; done; echo last) \
+             > data/log & sleep 0.05; $BLOOMGROVE index build data -o x.grove; touch read; wait",
         )
         .ends(0);
     assert!(said.out.contains("2 sets"), "{}", said.out);
