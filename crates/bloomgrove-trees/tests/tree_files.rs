@@ -454,7 +454,7 @@ fn forbidden_shapes_are_refused() {
     ] {
         change(good, SHAPE, at, value, said);
     }
-    change(&pruned, NAMES, 0, &[11], "rise");
+    change(&pruned, NAMES, 0, &[11], "ascending");
     change(&pruned, NAMES, 0, &[9], "not in");
     change(&pruned, NAMES, 24, &huge, "not in");
     change(&complete, BITS, 15, &[128], "beyond the last");
