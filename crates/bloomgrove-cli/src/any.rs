@@ -103,7 +103,7 @@ fn noun(path: &Path) -> Result<&'static str> {
     let shown = path.display();
     match message_file::kind_of(path)? {
         // The commands for trees read them compressed, too.
-        Some(Kind::Tree) => return Ok(open::noun(Content::BloomTree)),
+        Some(Kind::Tree) => Ok(open::noun(Content::BloomTree)),
         Some(Kind::Delta) => {
             bail!("{shown}: this is a delta; `bloomgrove filter apply` applies it to a filter")
         }

@@ -175,7 +175,7 @@ fn way_out(error: &anyhow::Error) -> String {
     ];
     let content = contents
         .iter()
-        .find(|content| found.as_deref() == Some(&content.to_string()));
+        .find(|content| found == Some(content.to_string().as_str()));
     content.map_or(String::new(), |content| {
         let noun = open::noun(*content);
         format!("; `bloomgrove {noun} info` shows what it contains")

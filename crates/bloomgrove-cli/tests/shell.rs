@@ -61,7 +61,7 @@ fn every_command_has_a_man_page_and_json() {
         .map(|line| line.split_whitespace().next().unwrap());
     let mut count = 0;
     for noun in nouns.filter(|noun| *noun != "help") {
-        let page = shop.path(&format!("pages/man1/bloomgrove-{noun}.1"));
+        let page = shop.path(format!("pages/man1/bloomgrove-{noun}.1"));
         assert!(page.exists(), "{noun}");
         count += 1;
     }
