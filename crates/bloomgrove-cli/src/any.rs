@@ -71,8 +71,8 @@ impl Check {
             "index" | "bloofi" => "which",
             "buffered" => "probe",
             _ => bail!(
-                "{}: this file has names, and no keys to check; `bloomgrove {noun} --help` lists \
-                 what it is for",
+                "{}: this file contains names, not keys, so there is nothing to check; see \
+                 `bloomgrove {noun} --help`",
                 self.file.display()
             ),
         };

@@ -16,7 +16,7 @@ use self::flags::Flags;
 use crate::shared::Outcome;
 use crate::shared::output::Output;
 
-/// Run a server of sets: clients query over HTTP which of them contain a key
+/// Run a server of sets, which clients query over HTTP to find those that contain a key
 ///
 /// All data is in one directory (--data). The server listens on this machine only; to listen on
 /// other addresses it needs access keys (`bloomgrove serve key`). A flag overrides its environment

@@ -12,8 +12,8 @@ use crate::shared::{Outcome, message_file, units};
 
 /// Check files for damage.
 ///
-/// Checks every byte of any file of Bloomgrove: filters, indexes, trees, buffered filters, indexes of names,
-/// messages, the store and snapshots of a server, the log of a site. Nothing is changed. Exit code:
+/// Checks every byte of any Bloomgrove file: filters, indexes, trees, buffered filters, indexes of names,
+/// messages, a server's store and snapshots, and a site's log. Nothing is changed. Exit code:
 /// 0 if all files are undamaged, 2 if not.
 #[derive(clap::Args)]
 #[command(

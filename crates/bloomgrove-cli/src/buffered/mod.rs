@@ -60,7 +60,7 @@ enum StrategyArg {
     Longest,
     /// Any page that has used up its equal share of the memory
     Equal,
-    /// All pages, in their order: for disks that must seek
+    /// All pages, in order: for hard disks
     Sweep,
 }
 

@@ -59,7 +59,7 @@ pub(crate) struct Args {
     /// Print only the keys that the filter does not contain, one per line
     #[arg(long, conflicts_with = "count")]
     absent: bool,
-    /// Print only the numbers of both
+    /// Print only how many keys are "maybe" and how many are "no"
     #[arg(long)]
     count: bool,
     /// Print nothing; only set the exit code

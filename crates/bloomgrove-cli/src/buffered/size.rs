@@ -27,7 +27,7 @@ pub(super) struct Size {
     /// The false-positive rate: how often an absent key is accepted [default: 0.01]
     #[arg(long, value_parser = units::rate)]
     fpr: Option<f64>,
-    /// The number of keys to size the filter for; without this and --size, they are counted first
+    /// The number of keys to size the filter for; without --items or --size, they are counted first
     #[arg(long, value_parser = units::count)]
     items: Option<u64>,
     /// The size of a page, which is read and written at once; a multiple of 4096 bytes [default: 512KiB]
@@ -60,7 +60,7 @@ impl Size {
         if self.hashing.is_affine() {
             bail!(
                 "affine functions cannot choose a page, so a buffered filter cannot be made with \
-                 them; take another --hash, or `bloomgrove filter build` if it fits in memory"
+                 them; use another --hash, or `bloomgrove filter build` if the filter fits in memory"
             );
         }
         if self.size == Some(0) {

@@ -20,8 +20,8 @@ const SIZES: [u64; 10] = [60, 64, 67, 960, 1000, 1009, 1024, 10_080, 100_003, 1 
 
 /// Compare double hashing (Kirsch-Mitzenmacher) with independent positions.
 ///
-/// For filters of several sizes, with ten bits per key and 7 hashes: the share of keys
-/// whose 7 positions are 3 or fewer bits, and the false-positive rate relative to theory.
+/// For filters of several sizes, with 10 bits per key and 7 hashes: the share of keys whose 7
+/// positions fall on 3 or fewer distinct bits, and the false-positive rate relative to theory.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  bloomgrove hash derivation --queries 1e6")]
 pub(crate) struct Args {

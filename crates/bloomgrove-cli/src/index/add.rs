@@ -38,8 +38,8 @@ pub(crate) struct Args {
     /// Replace existing sets instead of failing
     #[arg(long, conflicts_with = "slice")]
     replace: bool,
-    /// Add the sets as a slice of time with this number. Number slices upwards: a set contains
-    /// what any of its slices contains, and `index remove --before` drops old slices
+    /// Add the sets as a time slice with this number. Use increasing numbers: a set contains
+    /// everything that its slices contain, and `index remove --before` drops old slices
     #[arg(long, value_name = "NUMBER")]
     slice: Option<u64>,
     #[command(flatten)]

@@ -28,7 +28,7 @@ use crate::shared::{Outcome, interrupt, notes, open, stamp, units};
 ///
 /// Without --items or --bits, each filter is as large as its set needs for --fpr. Filters of one
 /// size, large enough for the largest set, can be combined with others of that size later; each
-/// additional size costs a query some microseconds.
+/// additional size adds a few microseconds to each query.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bloomgrove index build logs/ -o logs.grove\n  \
@@ -115,7 +115,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     }
     added.complete &= all_read;
     if !added.complete && !args.partial {
-        bail!("some sets could not be read, so no index was written; --partial leaves them out");
+        bail!("some sets could not be added, so no index was written; --partial leaves them out");
     }
     added.warn_of_overfull();
     // One piece, in however many it was written.

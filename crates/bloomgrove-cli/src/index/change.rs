@@ -18,7 +18,7 @@ use crate::shared::{Outcome, notes, open, units};
 
 /// Remove sets from an index.
 ///
-/// With --before, removes every slice of time before that one; a set is removed with its last
+/// With --before, removes every time slice before that one; a set is removed with its last
 /// slice. Exit code: 0 if all sets were found, 2 if one was not (the others are removed).
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \

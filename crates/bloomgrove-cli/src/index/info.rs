@@ -11,7 +11,7 @@ use crate::shared::{Outcome, open, units};
 
 /// Show an index's sets, sizes and layouts, and why each layout was chosen.
 ///
-/// Layouts: loose stores filter by filter; flat has a row per bit position, for dense filters;
+/// Layouts: loose stores each filter separately; flat has a row per bit position, for dense filters;
 /// sliced has blocks of 64 sets with a summary, for sparse filters; sealed is sliced, compressed
 /// and read-only.
 #[derive(clap::Args)]
@@ -115,7 +115,7 @@ pub(crate) fn info(args: Info) -> Result<Outcome> {
         if let Some(segment) = largest {
             let lead = match segment.shape == segment.choice.shape {
                 true => "why".to_owned(),
-                false => format!("the planner would take {}", segment.choice.shape),
+                false => format!("the planner would choose {}", segment.choice.shape),
             };
             output.line(format_args!("\n{lead}: {}", segment.choice.reason))?;
         }

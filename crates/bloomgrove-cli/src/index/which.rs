@@ -22,7 +22,7 @@ use crate::shared::{Outcome, notes, open, units};
 ///
 /// The files that sets were read from are checked for changes, by size, times and inode (a copy or
 /// a chmod counts as a change). A changed file may contain any key, so it is listed for every key; a
-/// deleted one is not listed. Files added to an indexed directory since are not searched. Standard
+/// deleted one is not listed. Files added to an indexed directory since then are not searched. Standard
 /// error reports how many of each there are; --json has them as changed, deleted and
 /// not_searched. `index add --replace` reads files again. Sets added as filters, and slices, have
 /// no file to check.
@@ -81,7 +81,7 @@ const CHUNK: usize = 10_000;
 
 pub(crate) fn run(mut args: Args) -> Result<Outcome> {
     if args.keys.is_empty() && args.keys_from.is_empty() {
-        bail!("no key given; name one, or pass a file of keys with --keys-from");
+        bail!("no key given; pass one, or a file of keys with --keys-from");
     }
     if args.at_least == Some(0) {
         bail!("--at-least 0 would list every set; pass 1 or more");

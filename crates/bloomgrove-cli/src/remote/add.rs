@@ -274,7 +274,7 @@ async fn put(
     let put = client.put_bytes(&name, MEDIA_MESSAGE, message, &options);
     put.await.map_err(|error| match error.code() {
         Some(Code::Exists) => Error::Invalid {
-            what: "a set of this name exists already; --replace replaces it, and \
+            what: "a set with this name already exists; --replace replaces it, and \
                    `remote update` adds to it"
                 .into(),
         },

@@ -24,7 +24,7 @@ use crate::shared::{Outcome, units};
     bloomgrove remote create site/galway --items 100k --fpr 1%\n  \
     bloomgrove remote create site/pune --bits 100992 --hashes 7 --tag asia")]
 pub(super) struct Create {
-    /// Its name
+    /// The name of the set
     #[arg(value_name = "SET")]
     set: String,
     /// The number of items that it will contain
@@ -92,7 +92,7 @@ pub(super) fn report(
 
 /// Add keys to a set.
 ///
-/// Keys are sent as they are read, some thousands at a time. After an interruption, sending all of
+/// Keys are sent as they are read, a few thousand at a time. After an interruption, sending all of
 /// them again does no harm.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
@@ -235,7 +235,7 @@ pub(super) struct Tag {
     /// The set
     #[arg(value_name = "SET")]
     set: String,
-    /// All its tags
+    /// The new tags, which replace all existing ones
     #[arg(value_name = "TAG", required_unless_present = "none")]
     tags: Vec<String>,
     /// Remove all its tags

@@ -129,14 +129,14 @@ fn about_set(set: &Set) -> Result<Vec<(&'static str, String)>> {
         ),
         ("items", units::estimate(set.items.unwrap_or(f64::INFINITY))),
         ("false-positive rate", units::percent(set.expected_fpr)),
-        ("made", units::moment(set.created)?),
+        ("created", units::moment(set.created)?),
         ("changed", units::moment(set.changed)?),
     ];
     if !set.tags.is_empty() {
         facts.insert(1, ("tags", set.tags.join(", ")));
     }
     if let Some(expires) = set.expires {
-        facts.push(("goes", units::moment(expires)?));
+        facts.push(("expires", units::moment(expires)?));
     }
     Ok(facts)
 }
@@ -147,7 +147,7 @@ fn print_status(output: &mut Output, server: &str, status: &Status) -> Result<()
     output.facts(&[
         ("server", server.to_owned()),
         ("program", status.program.clone()),
-        ("up since", format!("{:.0} s ago", status.uptime)),
+        ("uptime", format!("{:.0} s", status.uptime)),
         ("sets", units::grouped(status.sets)),
         (
             "filters",
@@ -160,7 +160,7 @@ fn print_status(output: &mut Output, server: &str, status: &Status) -> Result<()
         ("memory", resident.map_or("unknown".into(), units::size)),
         ("on disk", units::size(status.store_bytes)),
         ("version", status.version.to_string()),
-        ("processor", format!("{:.1} s", status.cpu_seconds)),
+        ("CPU time", format!("{:.1} s", status.cpu_seconds)),
         (
             "queried",
             format!(

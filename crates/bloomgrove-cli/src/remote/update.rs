@@ -28,7 +28,7 @@ pub(super) struct Update {
     /// Filters or deltas
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// The version that the first was made from; fails if the set has been replaced since
+    /// The version that the first file was made from; fails if the set has been replaced since
     #[arg(long, value_name = "VERSION")]
     base: Option<u64>,
     /// Print the result as JSON

@@ -63,7 +63,7 @@ const CHUNK_BYTES: usize = 4 << 20;
 
 pub(super) fn run(remote: &Remote, mut args: Which) -> Result<Outcome> {
     if args.keys.is_empty() && args.keys_from.is_empty() {
-        bail!("no key given; name one, or pass a file of keys with --keys-from");
+        bail!("no key given; pass one, or a file of keys with --keys-from");
     }
     let given: Vec<Vec<u8>> = std::mem::take(&mut args.keys)
         .into_iter()

@@ -24,7 +24,7 @@ const LISTED: usize = 8;
 /// Index names, to find members of filters faster.
 ///
 /// An index given as --namespace leads to the names on set bits: for a filter that is 1 % full, only
-/// one name in a hundred is examined. An index is for all filters of the same size, hashes, layout,
+/// one name in a hundred is examined. An index works for all filters of the same size, hashes, layout,
 /// family and seed; --for takes these from a filter, and the other options are those of `filter
 /// build`. NAMES is as in `bloomgrove sample`, and can be another index of names.
 ///
@@ -219,7 +219,7 @@ pub(super) fn info(args: Info) -> Result<Outcome> {
                 "names",
                 format!("{} {spelled}", units::grouped(names.len())),
             ),
-            ("made of", forms(&names.forms())),
+            ("built from", forms(&names.forms())),
             ("for filters", index.params().to_string()),
             ("second positions", second.into()),
         ];

@@ -180,7 +180,7 @@ fn check_spelling(expression: &Expression, names: &Namespace) -> Result<()> {
         return Ok(());
     }
     bail!(
-        "the keys of {} were read as {}, but the index has names as {}; build another with \
+        "the keys of {} were read as {}, but the names in the index were read as {}; build another with \
          `bloomgrove sample index NAMES --for {} -o FILE`",
         expression.first_file().display(),
         filter.name(),

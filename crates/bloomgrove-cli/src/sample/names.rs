@@ -30,7 +30,7 @@ pub(crate) struct Reading {
     /// How names are written in the filter [default: as its keys were read]
     #[arg(long, value_enum, value_name = "KIND")]
     names_as: Option<KeyKind>,
-    /// Sort a list of names in memory, and drop repetitions
+    /// Sort a list of names in memory, and drop duplicates
     #[arg(long)]
     sort: bool,
     #[command(flatten)]

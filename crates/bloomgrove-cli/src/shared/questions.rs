@@ -36,7 +36,7 @@ impl Questions {
     /// Ensures that there are keys.
     pub(crate) fn check(&self) -> Result<()> {
         if self.keys.is_empty() && self.keys_from.is_empty() {
-            bail!("no key given; name one, or pass a file of keys with --keys-from");
+            bail!("no key given; pass one, or a file of keys with --keys-from");
         }
         if self.column.is_some() && self.keys_from.is_empty() {
             bail!("--column requires --keys-from");

@@ -110,7 +110,7 @@ fn by_name(path: &Path) -> Result<Format> {
     let end = path.extension().and_then(|end| end.to_str());
     end.and_then(Format::from_extension).ok_or_else(|| {
         anyhow!(
-            "the format does not follow from the extension; pass --format, such as --format turtle"
+            "cannot tell the format from the extension; pass --format, for example --format turtle"
         )
     })
 }

@@ -23,7 +23,7 @@ use crate::shared::Outcome;
 use crate::shared::connect::{self, Remote};
 use crate::shared::output::Output;
 
-/// Run a site: it records what happens to documents, and tells a coordinator which it knows
+/// Run a site, which records what happens to documents and tells a coordinator which it knows
 ///
 /// Without a verb, this runs the site itself. It records events (over HTTP, or through the verbs
 /// below), answers queries about them, and publishes a Bloom filter of all ids to the coordinator:
@@ -53,7 +53,7 @@ enum Verb {
     Lineage(query::Lineage),
     Sparql(query::Sparql),
     Info(query::Info),
-    /// Create a secret with which a federation hides its ids from the coordinator
+    /// Create a secret that hides a federation's ids from the coordinator
     Secret,
     #[cfg(feature = "server")]
     Generate(generate::Generate),

@@ -88,8 +88,8 @@ impl Format {
             Ok(Format::Separated(b','))
         } else {
             bail!(
-                "--column applies to .csv, .tsv and .parquet files; if this file has a header and \
-                 fields, name their separator with --delimiter"
+                "--column applies to .csv, .tsv and .parquet files; if this file is delimited \
+                 text with a header, pass its separator with --delimiter"
             )
         }
     }

@@ -42,7 +42,7 @@ const UNKNOWN_ARCHIVES: [&str; 9] = ["7z", "bz2", "lz4", "rar", "tar", "tgz", "x
 pub(crate) enum KeyKind {
     /// The bytes of the line.
     Text,
-    /// A whole number, as its eight little-endian bytes (what the library makes of a u64).
+    /// A whole number, as eight little-endian bytes (as the library encodes a u64).
     Integer,
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn number(line: &[u8]) -> Result<u64> {
         .and_then(|line| line.trim().parse::<u64>().ok());
     number.with_context(|| {
         format!(
-            "{:?} is not an integer from 0 to 2^64 - 1, as keys must be here",
+            "{:?} is not an integer key; keys must be from 0 to 2^64 - 1",
             shortened(line)
         )
     })
