@@ -324,7 +324,7 @@ fn the_server_tells_how_it_is_and_copies_itself() {
     let (shop, server) = filled();
     let said = server.remote(&shop, "info").ends(0);
     assert!(
-        said.out.contains("sets       3") && said.out.contains("why: "),
+        said.out.contains("sets      3") && said.out.contains("why: "),
         "{}",
         said.out
     );
