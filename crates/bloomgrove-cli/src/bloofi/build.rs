@@ -122,7 +122,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     })?;
     let complete = found && read;
     if !complete && !args.partial {
-        bail!("some sets could not be read, so no tree was written; --partial leaves them out");
+        bail!("some sets could not be added, so no tree was written; --partial leaves them out");
     }
     if !args.insert {
         // Nothing has been written yet, so Ctrl-C may end the process at once.
@@ -131,7 +131,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     }
     if overfull > 0 {
         complain(format_args!(
-            "{} more keys than the filters were sized for, so many false positives are likely; build \
+            "{} more keys than the filters were sized for, so expect many false positives; build \
              the tree with more --items or --bits",
             sets_have(overfull)
         ));

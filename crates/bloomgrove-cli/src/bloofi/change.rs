@@ -157,8 +157,7 @@ pub(crate) fn add(args: Add) -> Result<Outcome> {
     output.finish()?;
     if overfull > 0 {
         complain(format_args!(
-            "{} more keys than the filters of this tree were sized for, so many false positives are \
-             likely; `bloofi widen` makes the filters larger",
+            "{} more keys than the filters of this tree were sized for, so expect many false positives; `bloofi widen` makes the filters larger",
             sets_have(overfull)
         ));
     }
@@ -259,7 +258,7 @@ pub(crate) fn update(args: Update) -> Result<Outcome> {
     output.finish()?;
     if fill > OVERFULL {
         complain(format_args!(
-            "{} now has more keys than its filter was sized for, so many false positives are likely; \
+            "{} now has more keys than its filter was sized for, so expect many false positives; \
              `bloofi widen` makes the filters larger",
             String::from_utf8_lossy(&name)
         ));

@@ -2,7 +2,7 @@
 //!
 //! With `g_i = h1 + i h2 (mod m)`, a key whose h2 has a small order in Z_m repeats its own
 //! positions and sets fewer bits; if h2 is 0, only one. How often that happens depends on the
-//! divisors of m, so many kinds of sizes are tried.
+//! divisors of m, so sizes of many kinds are tried.
 
 use anyhow::Result;
 use bloomgrove::{Derivation, Filter, Params};

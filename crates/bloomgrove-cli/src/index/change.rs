@@ -189,8 +189,7 @@ pub(crate) fn update(args: Update) -> Result<Outcome> {
     file.commit()?;
     if file.filter(&name)?.fill() > OVERFULL {
         complain(format_args!(
-            "{} now has more keys than its filter was sized for, so many false positives are \
-             likely; add it again from all its keys with `index add --replace`",
+            "{} now has more keys than its filter was sized for, so expect many false positives; add it again from all its keys with `index add --replace`",
             String::from_utf8_lossy(&name)
         ));
     }

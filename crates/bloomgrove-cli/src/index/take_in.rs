@@ -39,7 +39,7 @@ impl Added {
     pub(super) fn warn_of_overfull(&self) {
         if self.overfull > 0 {
             complain(format_args!(
-                "{} more keys than the filters were sized for, so many false positives are likely; \
+                "{} more keys than the filters were sized for, so expect many false positives; \
                  rebuild the index with more --items or --bits",
                 sets_have(self.overfull)
             ));

@@ -158,8 +158,7 @@ pub(super) fn warn_if_overfull(remote: &Remote, name: &str) -> Result<()> {
     let set = remote.wait(remote.client.set(name))?;
     if set.fill > OVERFULL {
         complain(format_args!(
-            "{name} now has more keys than its filter was sized for, so many false positives are \
-             likely; add it again from all its keys with `remote add --replace`"
+            "{name} now has more keys than its filter was sized for, so expect many false positives; add it again from all its keys with `remote add --replace`"
         ));
     }
     Ok(())

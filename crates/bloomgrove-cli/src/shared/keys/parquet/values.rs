@@ -249,7 +249,7 @@ fn timestamp(value: i64, per_second: i64, utc: bool, key: &mut Vec<u8>) -> Resul
     Ok(())
 }
 
-/// The day so many days after 1 January 1970, in the calendar of today for all times.
+/// The date this many days after 1 January 1970, in the proleptic Gregorian calendar.
 fn date(days: i64, key: &mut Vec<u8>) -> Result<()> {
     // It repeats every 400 years, so that all of them can be told from those after 1970.
     const CYCLE: i64 = 146_097;
