@@ -40,10 +40,11 @@
 //! | `deadlines.rs` | when a block must be flushed to meet `t_max` |
 //! | `workers.rs` | the threads that read, change and write pages |
 //! | `build.rs` | `Builder`: insert, sync, finish; why a crash loses nothing |
-//! | `probe.rs` | `Prober`: keys with tags in, tags with answers out |
+//! | `probe.rs`, `answers.rs` | `Prober`: keys with tags in; tags with answers out |
 //! | `queue.rs`, `serve.rs`, `latency.rs` | `ProbeQueue`: a request queue; the thread that serves it; how long probes wait |
 //! | `state.rs`, `file.rs`, `store.rs` | the state of a file; the page file; direct I/O |
 
+mod answers;
 mod blocks;
 mod build;
 mod deadlines;
