@@ -164,16 +164,7 @@ fn way_out(error: &anyhow::Error) -> String {
             _ => None,
         }
     });
-    let contents = [
-        Content::Filter,
-        Content::Index,
-        Content::Names,
-        Content::Paged,
-        Content::BloomTree,
-        Content::Bloofi,
-        Content::BloomSampleTree,
-    ];
-    let content = contents
+    let content = Content::ALL
         .iter()
         .find(|content| found == Some(content.to_string().as_str()));
     content.map_or(String::new(), |content| {

@@ -44,24 +44,14 @@ fn write(content: Content, path: &Path) -> Result<(), Error> {
     }
 }
 
-const CONTENTS: [Content; 7] = [
-    Content::Filter,
-    Content::Index,
-    Content::Names,
-    Content::Paged,
-    Content::BloomTree,
-    Content::Bloofi,
-    Content::BloomSampleTree,
-];
-
 #[test]
 fn only_a_file_of_the_same_content_is_replaced() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("x.grove");
     let mut message = Vec::new();
     codec::compress(&Filter::new(params()).unwrap(), &mut message).unwrap();
-    for content in CONTENTS {
-        for other in CONTENTS {
+    for content in Content::ALL {
+        for other in Content::ALL {
             let _ = fs::remove_file(&path);
             write(other, &path).unwrap();
             let before = fs::read(&path).unwrap();

@@ -7,13 +7,11 @@ use bloomgrove::Error;
 use bloomgrove::format::{Content, Notes};
 use bloomgrove::raw::format::check_target;
 use bloomgrove_trees::bloofi::{BloofiOptions, Metric, NamedBloofi};
-use serde_json::json;
 
 use super::{Bulk, info, sets};
-use crate::shared::keys::{Column, KeyKind};
-use crate::shared::output::{Output, complain};
+use crate::shared::output::{self, complain};
 use crate::shared::sizing::{self, Sizing, is_overfull, sets_have};
-use crate::shared::sources::{self, How};
+use crate::shared::sources::{self, SetArgs};
 use crate::shared::{Outcome, interrupt, notes, open};
 
 /// Build a Bloofi tree of many sets.
@@ -36,9 +34,8 @@ use crate::shared::{Outcome, interrupt, notes, open};
     bloomgrove bloofi build logs/ -o logs.bloofi.grove\n  \
     bloomgrove bloofi build sites.grove -o sites.bloofi.grove --order 4 --metric jaccard")]
 pub(crate) struct Args {
-    /// Files of keys, filters, indexes, or directories
-    #[arg(required = true, value_name = "PATH")]
-    paths: Vec<PathBuf>,
+    #[command(flatten)]
+    sets: SetArgs,
     /// The tree to write; an interrupted run leaves no partial file
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
@@ -58,13 +55,6 @@ pub(crate) struct Args {
     /// Insert one set at a time, as in the paper, instead of building in bulk
     #[arg(long, conflicts_with = "bulk")]
     insert: bool,
-    #[command(flatten)]
-    size: sizing::SizeArgs,
-    #[command(flatten)]
-    column: Option<Column>,
-    /// How to interpret a line
-    #[arg(long, value_enum, default_value = "text")]
-    keys: KeyKind,
     /// Write the tree even if some sets cannot be read
     #[arg(long)]
     partial: bool,
@@ -93,13 +83,11 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
             MetricArg::Cosine => Metric::Cosine,
         })
         .split_full(args.split_full);
-    let (sources, found) = sources::find(&args.paths);
-    let mut how = How {
-        sizing: Sizing::Own(sizing::USUAL_FPR),
-        kind: args.keys,
-        column: args.column,
-    };
-    let params = sets::params(&args.size, &sources, &mut how)?;
+    let (sources, found) = sources::find(&args.sets.paths);
+    let size = args.sets.size.clone();
+    let notes = Notes::new().with(notes::KEYS, args.sets.keys.name());
+    let mut how = args.sets.how(Sizing::Own(sizing::USUAL_FPR));
+    let params = sets::params(&size, &sources, &mut how)?;
     how.sizing = Sizing::Equal(params.clone());
 
     // With --insert, receives the sets one by one.
@@ -136,22 +124,10 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
             sets_have(overfull)
         ));
     }
-    let notes = Notes::new().with(notes::KEYS, args.keys.name());
     let _lock = open::to_replace(&args.output)?;
     tree.save_with(&args.output, &notes)?;
 
-    let mut output = Output::new();
-    if args.json {
-        let mut facts = info::json(&tree);
-        facts["file"] = json!(args.output.to_string_lossy());
-        output.json(&facts)?;
-    } else {
-        output.line(format_args!(
-            "{}: {}",
-            args.output.display(),
-            info::line(&tree)
-        ))?;
-    }
-    output.finish()?;
+    let facts = args.json.then(|| info::json(&tree));
+    output::summary(&args.output, facts, || info::line(&tree))?;
     Ok(Outcome::of(complete))
 }

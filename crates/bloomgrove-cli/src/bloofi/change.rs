@@ -4,15 +4,16 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use bloomgrove::{Error, Filter, MappedFilter};
 use serde_json::json;
 
 use super::{Changing, sets};
-use crate::shared::keys::{self, Column, KeyKind};
+use crate::shared::keys::{Column, KeyKind};
 use crate::shared::output::{self, Output, complain};
 use crate::shared::sizing::{OVERFULL, Sizing, is_overfull, sets_have};
-use crate::shared::sources::{self, How, SourceKind};
+use crate::shared::sources::{self, How};
+use crate::shared::update::UpdateArgs;
 use crate::shared::{Outcome, notes, units};
 
 /// Add sets to a Bloofi tree.
@@ -80,29 +81,11 @@ pub(crate) struct Update {
     /// The tree
     #[arg(value_name = "TREE")]
     tree: PathBuf,
-    /// The set
-    #[arg(value_name = "SET")]
-    set: OsString,
-    /// Keys to add
-    #[arg(value_name = "KEY")]
-    keys: Vec<OsString>,
-    /// More keys, one per line or from a column; - is standard input
-    #[arg(long, value_name = "FILE")]
-    keys_from: Vec<PathBuf>,
     #[command(flatten)]
-    column: Option<Column>,
-    /// Add everything in this filter; it must have the same parameters as the tree's filters
-    #[arg(long, value_name = "FILTER")]
-    filter: Option<PathBuf>,
-    /// Rename the set
-    #[arg(long, value_name = "NAME")]
-    rename: Option<OsString>,
+    update: UpdateArgs,
     /// Report how many nodes were accessed
     #[arg(long)]
     costs: bool,
-    /// Print the result as JSON
-    #[arg(long)]
-    json: bool,
 }
 
 /// The cost of a change, if --costs was given.
@@ -115,15 +98,7 @@ fn cost(nodes: u64, shown: bool) -> String {
 
 pub(crate) fn add(args: Add) -> Result<Outcome> {
     let (mut sources, found) = sources::find(&args.paths);
-    if let Some(name) = args.name {
-        match &mut sources[..] {
-            [one] if one.kind != SourceKind::Index => one.name = name.into_bytes(),
-            _ => bail!(
-                "--name requires a single set, but {} were given",
-                sources.len()
-            ),
-        }
-    }
+    sources::rename_only(&mut sources, args.name)?;
     let mut file = Changing::open(&args.tree)?;
     let how = How {
         sizing: Sizing::Equal(file.tree.tree().params().clone()),
@@ -199,63 +174,39 @@ pub(crate) fn remove(args: Remove) -> Result<Outcome> {
 }
 
 pub(crate) fn update(args: Update) -> Result<Outcome> {
-    let has_keys = !args.keys.is_empty() || !args.keys_from.is_empty();
-    if !has_keys && args.filter.is_none() && args.rename.is_none() {
-        bail!("nothing to update; name keys, or pass --keys-from, --filter or --rename");
-    }
+    let update = &args.update;
+    update.check()?;
     let mut file = Changing::open(&args.tree)?;
     let kind = notes::key_kind(&file.notes).unwrap_or(KeyKind::Text);
-    let mut name = args.set.into_vec();
+    let mut name = update.set.clone().into_vec();
     // Fail before any file is read.
     file.tree.filter(&name)?;
     let mut more = Filter::new(file.tree.tree().params().clone())?;
     let mut count = 0;
-    let mut insert = |lines: &[&[u8]]| -> Result<()> {
+    update.keys.each(None, |lines| {
         count += lines.len() as u64;
         for line in lines {
             more.insert(&kind.key(line)?);
         }
         Ok(())
-    };
-    let given: Vec<Vec<u8>> = args.keys.into_iter().map(keys::from_argument).collect();
-    insert(&given.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
-    for keys in &args.keys_from {
-        keys::read(keys, args.column.as_ref(), None, &mut insert)?;
-    }
-    if let Some(filter) = &args.filter {
+    })?;
+    if let Some(filter) = &update.filter {
         more.union_with(&MappedFilter::map(filter)?)?;
     }
-    let nodes = match has_keys || args.filter.is_some() {
+    let nodes = match !update.keys.is_empty() || update.filter.is_some() {
         true => file.tree.update(&name, &more)?,
         false => 0,
     };
     let fill = file.tree.filter(&name)?.fill();
     let old = name.clone();
-    if let Some(new) = args.rename {
-        name = new.into_vec();
+    if let Some(new) = &update.rename {
+        name = new.clone().into_vec();
         file.tree.rename(&old, name.clone())?;
     }
     file.save()?;
-    let mut output = Output::new();
-    if args.json {
-        let (old, new) = (output::json_bytes(&old), output::json_bytes(&name));
-        let mut answer = json!({ "updated": old, "name": new, "keys": count });
-        if args.costs {
-            answer["nodes_accessed"] = json!(nodes);
-        }
-        output.json(&answer)?;
-    } else {
-        output.bytes(&[b"updated ", &old])?;
-        if name != old {
-            output.bytes(&[b", now ", &name])?;
-        }
-        let keys = match count {
-            0 => String::new(),
-            count => format!(": {}", units::counted(count, "key")),
-        };
-        output.line(format_args!("{keys}{}", cost(nodes, args.costs)))?;
-    }
-    output.finish()?;
+    let costs = args.costs.then(|| ("nodes_accessed".to_owned(), json!(nodes)));
+    let more = (cost(nodes, args.costs), costs.into_iter().collect());
+    update.report((&old, &name), count, more)?;
     if fill > OVERFULL {
         complain(format_args!(
             "{} now has more keys than its filter was sized for, so expect many false positives; \

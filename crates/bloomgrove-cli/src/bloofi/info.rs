@@ -8,7 +8,7 @@ use bloomgrove_trees::bloofi::NamedBloofi;
 use serde_json::{Value, json};
 
 use crate::shared::output::{self, Output};
-use crate::shared::{Outcome, units};
+use crate::shared::{Outcome, notes, units};
 
 /// Show a Bloofi tree's sets, shape, options, and the fill of its root.
 ///
@@ -45,10 +45,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     } else if args.json {
         let mut facts = json(&tree);
         facts["file"] = json!(args.tree.to_string_lossy());
-        facts["notes"] = notes
-            .iter()
-            .map(|(name, value)| (name.to_owned(), json!(value)))
-            .collect();
+        facts["notes"] = notes::json(&notes);
         output.json(&facts)?;
     } else {
         let on_disk = std::fs::metadata(&args.tree).map_or(0, |about| about.len());
@@ -79,7 +76,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
                 },
             ),
         ];
-        facts.extend(notes.iter().map(|(name, value)| (name, value.to_owned())));
+        facts.extend(notes::facts(&notes));
         output.facts(&facts)?;
     }
     output.finish()?;

@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use bloomgrove::Filter;
-use serde_json::json;
 
 use super::{Bulk, Changing, info, sets};
 use crate::shared::keys::{Column, KeyKind};
-use crate::shared::output::Output;
+use crate::shared::output;
 use crate::shared::sizing::{self, Sizing};
 use crate::shared::sources::{self, How, SourceKind};
 use crate::shared::{Outcome, interrupt, notes, units};
@@ -69,16 +68,8 @@ pub(crate) fn rebuild(args: Rebuild) -> Result<Outcome> {
 }
 
 fn print(path: &Path, file: &Changing<'_>, json: bool) -> Result<Outcome> {
-    let mut output = Output::new();
-    if json {
-        let mut facts = info::json(&file.tree);
-        facts["file"] = json!(path.to_string_lossy());
-        output.json(&facts)?;
-    } else {
-        let line = info::line(&file.tree);
-        output.line(format_args!("{}: {line}", path.display()))?;
-    }
-    output.finish()?;
+    let facts = json.then(|| info::json(&file.tree));
+    output::summary(path, facts, || info::line(&file.tree))?;
     Ok(Outcome::Yes)
 }
 

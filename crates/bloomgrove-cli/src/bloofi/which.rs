@@ -1,6 +1,5 @@
 //! `bloomgrove bloofi which`: the sets that may contain a key, and the cost of finding them.
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
@@ -9,7 +8,8 @@ use bloomgrove_trees::bloofi::NamedBloofi;
 use serde_json::{Map, json};
 
 use crate::shared::answers::{Enough, Form};
-use crate::shared::keys::{self, Column, KeyKind};
+use crate::shared::key_args::KeyArgs;
+use crate::shared::keys::KeyKind;
 use crate::shared::output::{Output, complain};
 use crate::shared::{Outcome, notes, units};
 
@@ -30,43 +30,26 @@ pub(crate) struct Args {
     /// The tree
     #[arg(value_name = "TREE")]
     tree: PathBuf,
-    /// Keys
-    #[arg(value_name = "KEY")]
-    keys: Vec<OsString>,
-    /// More keys, one per line or from a column; - is standard input
-    #[arg(long, value_name = "FILE")]
-    keys_from: Vec<PathBuf>,
     #[command(flatten)]
-    column: Option<Column>,
-    /// Print the number of sets instead of their names
-    #[arg(short, long)]
-    count: bool,
-    /// Print nothing; only set the exit code
-    #[arg(short, long, conflicts_with_all = ["json", "count"])]
-    quiet: bool,
-    /// Print one JSON object per key
-    #[arg(long)]
-    json: bool,
+    keys: KeyArgs,
+    #[command(flatten)]
+    form: Form,
     /// Report how many nodes were checked: on standard error, or with --json for each key
     #[arg(long)]
     costs: bool,
 }
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
-    if args.keys.is_empty() && args.keys_from.is_empty() {
-        bail!("no key given; name one, or pass a file of keys with --keys-from");
-    }
+    args.keys.check()?;
     let tree = NamedBloofi::load(&args.tree)?;
     let kind = notes::key_kind(&Notes::of_file(&args.tree)?).unwrap_or(KeyKind::Text);
     let form = Form {
-        quiet: args.quiet,
-        json: args.json,
-        count: args.count,
-        many: args.keys.len() > 1 || !args.keys_from.is_empty(),
+        many: args.keys.are_many(),
+        ..args.form
     };
     let mut output = Output::new();
     let (mut any, mut queries, mut checked) = (false, 0, 0);
-    let mut answer = |lines: &[&[u8]]| -> Result<()> {
+    args.keys.each(None, |lines| {
         for line in lines {
             let key = kind.key(line)?;
             let mut names = Vec::new();
@@ -78,24 +61,14 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
                 more.insert("nodes_checked".into(), json!(nodes));
             }
             form.print(&mut output, line, names.len() as u64, &names, more)?;
-            if args.quiet && any {
+            if form.quiet && any {
                 bail!(Enough);
             }
         }
         Ok(())
-    };
-    let given: Vec<Vec<u8>> = args.keys.into_iter().map(keys::from_argument).collect();
-    let mut answer_all = || {
-        answer(&given.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
-        let mut files = args.keys_from.iter();
-        files.try_for_each(|file| keys::read(file, args.column.as_ref(), None, &mut answer))
-    };
-    match answer_all() {
-        Err(error) if error.is::<Enough>() => {}
-        done => done?,
-    }
+    })?;
     output.finish()?;
-    if args.costs && !args.json {
+    if args.costs && !form.json {
         let nodes = units::grouped(tree.tree().node_count() as u64);
         match queries {
             0 | 1 => complain(format_args!("{checked} of {nodes} nodes checked")),

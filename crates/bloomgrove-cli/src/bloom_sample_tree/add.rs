@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::{info, names};
 use crate::shared::keys::Column;
-use crate::shared::output::Output;
+use crate::shared::output;
 use crate::shared::{Outcome, open, units};
 
 /// Add names to a pruned BloomSampleTree.
@@ -62,20 +62,14 @@ pub(crate) fn run(args: &Args) -> Result<Outcome> {
         add(&names::list(file, args.column.as_ref())?)?;
     }
     tree.save(&args.tree)?;
-    let mut output = Output::new();
-    if args.json {
+    let facts = args.json.then(|| {
         let mut facts = info::json(&tree);
-        facts["file"] = json!(args.tree.to_string_lossy());
         facts["added"] = json!(added);
-        output.json(&facts)?;
-    } else {
-        output.line(format_args!(
-            "{}: {} added, now a {}",
-            args.tree.display(),
-            units::counted(added, "new name"),
-            info::line(&tree),
-        ))?;
-    }
-    output.finish()?;
+        facts
+    });
+    output::summary(&args.tree, facts, || {
+        let names = units::counted(added, "new name");
+        format!("{names} added, now a {}", info::line(&tree))
+    })?;
     Ok(Outcome::Yes)
 }

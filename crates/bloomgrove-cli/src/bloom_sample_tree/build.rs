@@ -9,12 +9,11 @@ use bloomgrove::format::{Content, Notes};
 use bloomgrove::raw::format::check_target;
 use bloomgrove::{MappedFilter, Params, raw::tune};
 use bloomgrove_trees::bloom_sample_tree::{BloomSampleTree, Costs};
-use serde_json::json;
 
 use super::info;
 use super::names::Names;
 use crate::shared::keys::{Column, KeyKind};
-use crate::shared::output::{Output, complain};
+use crate::shared::output::{self, complain};
 use crate::shared::{Outcome, interrupt, notes, open, params, range, units};
 
 /// Build a BloomSampleTree of names, for filters with given parameters.
@@ -81,16 +80,8 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let _lock = open::to_replace(&args.output)?;
     tree.save(&args.output)?;
 
-    let mut output = Output::new();
-    if args.json {
-        let mut facts = info::json(&tree);
-        facts["file"] = json!(args.output.to_string_lossy());
-        output.json(&facts)?;
-    } else {
-        let path = args.output.display();
-        output.line(format_args!("{path}: {}", info::line(&tree)))?;
-    }
-    output.finish()?;
+    let facts = args.json.then(|| info::json(&tree));
+    output::summary(&args.output, facts, || info::line(&tree))?;
     Ok(Outcome::Yes)
 }
 

@@ -1,14 +1,13 @@
 //! `bloomgrove bloom-sample-tree reconstruct`.
 
 use std::io::Write;
-use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use serde_json::json;
 
 use super::method::Question;
 use crate::shared::output::Output;
-use crate::shared::whole_file::{Form, WholeFile};
+use crate::shared::whole_file::ListArgs;
 use crate::shared::{Outcome, interrupt, units};
 
 /// List the members of a filter.
@@ -23,15 +22,8 @@ use crate::shared::{Outcome, interrupt, units};
 pub(crate) struct Args {
     #[command(flatten)]
     question: Question,
-    /// Write the members to this file; an interrupted run leaves no partial file
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
-    /// Replace an existing file
-    #[arg(long, requires = "output")]
-    replace: bool,
-    /// Print the number of members instead of their names
-    #[arg(short, long, conflicts_with = "output")]
-    count: bool,
+    #[command(flatten)]
+    list: ListArgs,
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome> {
@@ -42,10 +34,8 @@ pub(crate) fn run(args: &Args) -> Result<Outcome> {
     drop(waiting);
     let mut output = Output::new();
     let members = units::counted(found.len() as u64, "member");
-    match &args.output {
-        Some(path) => {
-            let replace = args.replace;
-            let mut file = WholeFile::create(path, Form::Lines { replace })?;
+    match (args.list.create()?, &args.list.output) {
+        (Some(mut file), Some(path)) => {
             for name in &found {
                 writeln!(file, "{name}").with_context(|| format!("{}: writing", path.display()))?;
             }
@@ -54,13 +44,13 @@ pub(crate) fn run(args: &Args) -> Result<Outcome> {
                 output.line(format_args!("{}: {members}, {size}", path.display()))?;
             }
         }
-        None if args.question.json => {}
-        None if args.count => output.line(found.len())?,
-        None => found.iter().try_for_each(|name| output.line(name))?,
+        _ if args.question.json => {}
+        _ if args.list.count => output.line(found.len())?,
+        _ => found.iter().try_for_each(|name| output.line(name))?,
     }
     if args.question.json {
         let mut answer = json!({ "method": opened.method(), "count": found.len() });
-        if !args.count && args.output.is_none() {
+        if !args.list.count && args.list.output.is_none() {
             answer["members"] = json!(found);
         }
         if args.question.costs {

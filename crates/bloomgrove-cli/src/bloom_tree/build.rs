@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use bloomgrove::Collector;
 use bloomgrove::format::Notes;
-use bloomgrove_trees::bloom_tree::{BloomTree, Coding, TreeShape};
+use bloomgrove_trees::bloom_tree::{BloomTree, TreeShape};
 use serde_json::json;
 
-use super::{info, wire};
+use super::wire::Written;
 use crate::shared::keys::{self, KeyKind};
-use crate::shared::output::Output;
+use crate::shared::output;
 use crate::shared::progress::Progress;
 use crate::shared::{Outcome, hashing, notes, units};
 
@@ -112,41 +112,19 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let notes = Notes::new()
         .with(notes::KEYS, args.keys.name())
         .with("inserted", count);
-    let bytes = match args.compressed {
-        true => Some(wire::save(&tree, &notes, Coding::default(), &args.output)?),
-        false => {
-            tree.save_with(&args.output, &notes)?;
-            None
-        }
-    };
-    let mut output = Output::new();
-    if args.json {
-        let mut facts = info::json(&tree, 0)?;
-        facts["file"] = json!(args.output.to_string_lossy());
-        facts["inserted"] = json!(count);
-        facts["message_bytes"] = json!(bytes);
-        output.json(&facts)?;
-    } else {
-        let size = match bytes {
-            Some(bytes) => format!("{} compressed", units::size(bytes)),
-            None => units::size(tree.shape().words() as u64 * 8),
-        };
-        output.line(format_args!(
-            "{}: {} keys read, {size}, false-positive rate {}",
-            args.output.display(),
-            units::grouped(count),
-            units::percent(tree.expected_fpr()),
-        ))?;
-        if let Some(items) = args.items
-            && tree.estimated_items() > items as f64 * 1.1
-        {
-            output.line(format_args!(
-                "note: more keys than the tree was sized for; rebuild it with --items {}",
+    let written = Written::save(&tree, &notes, &args.output, args.compressed)?;
+    let facts = args.json.then(|| written.json("inserted", json!(count)));
+    output::summary(&args.output, facts.transpose()?, || {
+        let keys = units::counted(count, "key");
+        let note = match args.items {
+            Some(items) if tree.estimated_items() > items as f64 * 1.1 => format!(
+                "\nnote: more keys than the tree was sized for; rebuild it with --items {}",
                 tree.estimated_items().min(count as f64) as u64
-            ))?;
-        }
-    }
-    output.finish()?;
+            ),
+            _ => String::new(),
+        };
+        format!("{keys} read, {}{note}", written.line())
+    })?;
     Ok(Outcome::Yes)
 }
 

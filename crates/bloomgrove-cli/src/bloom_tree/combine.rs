@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use bloomgrove::Error;
 use bloomgrove::format::Notes;
-use bloomgrove_trees::bloom_tree::{BloomTree, Coding};
-use serde_json::json;
+use bloomgrove_trees::bloom_tree::BloomTree;
 
-use super::{Bits, info, open, wire};
-use crate::shared::output::Output;
-use crate::shared::{Outcome, interrupt, notes, units};
+use super::wire::Written;
+use super::{Bits, open};
+use crate::shared::output;
+use crate::shared::units::{self, Items};
+use crate::shared::{Outcome, interrupt, notes};
 
 /// Combine trees that were built with the same levels, hashes, family and seed. They may be compressed.
 #[derive(clap::Args)]
@@ -34,8 +35,8 @@ pub(crate) struct Args {
 
 pub(crate) fn union(args: Args) -> Result<Outcome> {
     let (tree, notes) = combine(&args, |tree, other| tree.union_with(other))?;
-    let items = tree.estimated_items();
-    write(&args, &tree, &notes, ("items", items))
+    let items = Items::Of(tree.estimated_items());
+    write(&args, &tree, &notes, items)
 }
 
 /// An intersection accepts a key exactly if all trees do, so the only gain is a single tree.
@@ -51,12 +52,12 @@ pub(crate) fn intersect(args: Args) -> Result<Outcome> {
         tree.intersect_with(other)
     })?;
     tree.prune();
-    let count = match common[..] {
-        [of_two] if of_two.is_finite() => ("common items", of_two.max(0.0)),
-        _ => ("common items at most", tree.estimated_items()),
+    let items = match common[..] {
+        [of_two] if of_two.is_finite() => Items::Common(of_two.max(0.0)),
+        _ => Items::CommonAtMost(tree.estimated_items()),
     };
     let notes = notes.with(notes::INTERSECTION, args.trees.len());
-    write(&args, &tree, &notes, count)
+    write(&args, &tree, &notes, items)
 }
 
 /// All trees combined into the first by `with`, and the notes of the result.
@@ -92,38 +93,12 @@ fn combine(
     Ok((tree, notes))
 }
 
-fn write(
-    args: &Args,
-    tree: &BloomTree,
-    notes: &Notes,
-    (name, count): (&str, f64),
-) -> Result<Outcome> {
-    let bytes = match args.compressed {
-        true => Some(wire::save(tree, notes, Coding::default(), &args.output)?),
-        false => {
-            tree.save_with(&args.output, notes)?;
-            None
-        }
-    };
-    let mut output = Output::new();
-    if args.json {
-        let mut facts = info::json(tree, 0)?;
-        facts["file"] = json!(args.output.to_string_lossy());
-        facts[name.replace(' ', "_")] = json!(count.is_finite().then_some(count));
-        facts["message_bytes"] = json!(bytes);
-        output.json(&facts)?;
-    } else {
-        let size = match bytes {
-            Some(bytes) => format!("{} compressed", units::size(bytes)),
-            None => units::size(tree.shape().words() as u64 * 8),
-        };
-        output.line(format_args!(
-            "{}: {name} {}, {size}, false-positive rate {}",
-            args.output.display(),
-            units::estimate(count),
-            units::percent(tree.expected_fpr()),
-        ))?;
-    }
-    output.finish()?;
+fn write(args: &Args, tree: &BloomTree, notes: &Notes, items: Items) -> Result<Outcome> {
+    let written = Written::save(tree, notes, &args.output, args.compressed)?;
+    let (name, value) = items.json();
+    let facts = args.json.then(|| written.json(name, value));
+    output::summary(&args.output, facts.transpose()?, || {
+        format!("{items}, {}", written.line())
+    })?;
     Ok(Outcome::Yes)
 }

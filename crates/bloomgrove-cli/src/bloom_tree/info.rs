@@ -46,10 +46,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         let mut facts = json(tree, args.queries)?;
         facts["file"] = json!(args.tree.to_string_lossy());
         facts["message_bytes"] = json!(opened.message);
-        let notes = opened.notes.iter();
-        facts["notes"] = notes
-            .map(|(name, value)| (name.to_owned(), json!(value)))
-            .collect();
+        facts["notes"] = notes::json(&opened.notes);
         output.json(&facts)?;
         output.finish()?;
         return Ok(Outcome::Yes);
@@ -93,12 +90,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     if let Some(bytes) = opened.message {
         facts.insert(3, ("message", units::size(bytes)));
     }
-    facts.extend(
-        opened
-            .notes
-            .iter()
-            .map(|(name, value)| (name, value.to_owned())),
-    );
+    facts.extend(notes::facts(&opened.notes));
     output.facts(&facts)?;
     output.line("")?;
     let head = [

@@ -13,7 +13,8 @@ use bloomgrove::format::Notes;
 use bloomgrove_trees::bloom_tree::{BloomTree, MappedBloomTree};
 use clap::Subcommand;
 
-use crate::shared::{Outcome, message_file, open};
+use crate::shared::message_file::{self, ExpandArgs};
+use crate::shared::{Outcome, open};
 
 #[derive(Subcommand)]
 pub(crate) enum Verb {
@@ -31,7 +32,9 @@ pub(crate) enum Verb {
     )]
     Union(combine::Args),
     Compress(wire::CompressArgs),
-    Expand(wire::ExpandArgs),
+    /// Decompress a tree into a .grove file
+    #[command(after_help = "Example:\n  bloomgrove bloom-tree expand users.tree -o users.grove")]
+    Expand(ExpandArgs),
 }
 
 pub(crate) fn run(verb: Verb) -> Result<Outcome> {

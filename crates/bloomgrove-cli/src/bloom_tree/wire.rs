@@ -6,10 +6,11 @@ use anyhow::Result;
 use bloomgrove::format::Notes;
 use bloomgrove::raw::codec::Kind;
 use bloomgrove_trees::bloom_tree::{BloomTree, Coding};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{expand as read, open};
-use crate::shared::output::Output;
+use super::{expand as read, info, open};
+use crate::shared::message_file::ExpandArgs;
+use crate::shared::output::{self, Output};
 use crate::shared::{Outcome, message_file, units};
 
 /// Compress a tree for sending.
@@ -37,24 +38,6 @@ pub(crate) struct CompressArgs {
 enum CodingArg {
     Context,
     Levels,
-}
-
-/// Decompress a tree into a .grove file.
-#[derive(clap::Args)]
-#[command(after_help = "Example:\n  bloomgrove bloom-tree expand users.tree -o users.grove")]
-pub(crate) struct ExpandArgs {
-    /// The compressed tree
-    #[arg(value_name = "MESSAGE")]
-    message: PathBuf,
-    /// The tree to write; an interrupted run leaves no partial file
-    #[arg(short, long, value_name = "FILE")]
-    output: PathBuf,
-    /// The most memory that the tree may take
-    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = units::bytes)]
-    memory: u64,
-    /// Print the summary as JSON
-    #[arg(long)]
-    json: bool,
 }
 
 pub(crate) fn compress(args: CompressArgs) -> Result<Outcome> {
@@ -103,25 +86,53 @@ pub(crate) fn expand(args: ExpandArgs) -> Result<Outcome> {
     let (tree, notes) = read(&args.message, args.memory)?;
     tree.save_with(&args.output, &notes)?;
     let size = tree.shape().words() as u64 * 8;
-    let mut output = Output::new();
-    if args.json {
-        output.json(&json!({
-            "file": args.output.to_string_lossy(),
-            "bytes": size,
-        }))?;
-    } else {
-        output.line(format_args!(
-            "{}: {}",
-            args.output.display(),
-            units::size(size)
-        ))?;
-    }
-    output.finish()?;
+    let facts = args.json.then(|| json!({ "bytes": size }));
+    output::summary(&args.output, facts, || units::size(size))?;
     Ok(Outcome::Yes)
 }
 
+/// A tree just written, as it is or compressed.
+pub(super) struct Written<'t> {
+    tree: &'t BloomTree,
+    /// The size of the message, if it is compressed.
+    message: Option<u64>,
+}
+
+impl<'t> Written<'t> {
+    pub(super) fn save(
+        tree: &'t BloomTree,
+        notes: &Notes,
+        path: &Path,
+        compressed: bool,
+    ) -> Result<Self> {
+        let message = match compressed {
+            true => Some(save(tree, notes, Coding::default(), path)?),
+            false => tree.save_with(path, notes).map(|()| None)?,
+        };
+        Ok(Self { tree, message })
+    }
+
+    /// The facts of the tree, and how many keys or items it has under which name.
+    pub(super) fn json(&self, name: &str, count: Value) -> Result<Value> {
+        let mut facts = info::json(self.tree, 0)?;
+        facts[name] = count;
+        facts["message_bytes"] = json!(self.message);
+        Ok(facts)
+    }
+
+    /// Its size and rate.
+    pub(super) fn line(&self) -> String {
+        let size = match self.message {
+            Some(bytes) => format!("{} compressed", units::size(bytes)),
+            None => units::size(self.tree.shape().words() as u64 * 8),
+        };
+        let rate = units::percent(self.tree.expected_fpr());
+        format!("{size}, false-positive rate {rate}")
+    }
+}
+
 /// Writes a tree as a message, and returns its size in bytes.
-pub(super) fn save<S: AsRef<[u64]> + Sync>(
+fn save<S: AsRef<[u64]> + Sync>(
     tree: &BloomTree<S>,
     notes: &Notes,
     coding: Coding,

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::in_words;
 use crate::shared::output::Output;
-use crate::shared::{Outcome, units};
+use crate::shared::{Outcome, notes, units};
 
 /// Show a buffered filter's state, number of keys, size and hashing
 ///
@@ -47,10 +47,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         facts["least_memory"] = json!(geometry.least_memory(workers));
         facts["direct"] = json!(filter.is_direct());
         facts["verified"] = json!(args.verify);
-        let notes = filter.notes().iter();
-        facts["notes"] = notes
-            .map(|(name, value)| (name.to_owned(), json!(value)))
-            .collect();
+        facts["notes"] = notes::json(filter.notes());
         output.json(&facts)?;
         output.finish()?;
         return Ok(Outcome::Yes);
@@ -105,12 +102,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
             ),
         ),
     ];
-    facts.extend(
-        filter
-            .notes()
-            .iter()
-            .map(|(name, value)| (name, value.to_owned())),
-    );
+    facts.extend(notes::facts(filter.notes()));
     if report.is_some() {
         facts.push(("checksums", "valid".into()));
     }

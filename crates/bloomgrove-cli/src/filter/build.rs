@@ -70,9 +70,9 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     } else {
         let size = filter.params().words() as u64 * 8;
         output.line(format_args!(
-            "{}: {} keys read, {} distinct, {}, false-positive rate {}",
+            "{}: {} read, {} distinct, {}, false-positive rate {}",
             args.output.display(),
-            units::grouped(count),
+            units::counted(count, "key"),
             units::estimate(filter.estimated_items()),
             units::size(size),
             units::percent(filter.expected_fpr()),

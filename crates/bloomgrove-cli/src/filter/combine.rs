@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use bloomgrove::format::Notes;
 use bloomgrove::{Error, Filter, MappedFilter};
-use serde_json::json;
 
 use super::info;
-use crate::shared::output::Output;
-use crate::shared::{Outcome, interrupt, notes, units};
+use crate::shared::output;
+use crate::shared::units::Items;
+use crate::shared::{Outcome, interrupt, notes};
 
 /// Combine filters that were built with the same size, hashes, layout, family and seed.
 #[derive(clap::Args)]
@@ -45,8 +45,8 @@ pub(crate) struct FoldArgs {
 
 pub(crate) fn union(args: Args) -> Result<Outcome> {
     let (filter, notes) = combine(&args, |filter, other| filter.union_with(other))?;
-    let count = ("items", filter.estimated_items());
-    write(&filter, &args.output, &notes, count, args.json)
+    let items = Items::Of(filter.estimated_items());
+    write(&filter, &args.output, &notes, items, args.json)
 }
 
 pub(crate) fn intersect(args: Args) -> Result<Outcome> {
@@ -57,12 +57,12 @@ pub(crate) fn intersect(args: Args) -> Result<Outcome> {
         common.push(filter.estimated_common_items(other)?);
         filter.intersect_with(other)
     })?;
-    let count = match common[..] {
-        [of_two] => ("common items", of_two),
-        _ => ("common items at most", filter.estimated_items()),
+    let items = match common[..] {
+        [of_two] => Items::Common(of_two),
+        _ => Items::CommonAtMost(filter.estimated_items()),
     };
     let notes = notes.with(notes::INTERSECTION, args.filters.len());
-    write(&filter, &args.output, &notes, count, args.json)
+    write(&filter, &args.output, &notes, items, args.json)
 }
 
 /// All filters combined into the first by `with`, and the notes of the result.
@@ -101,9 +101,9 @@ pub(crate) fn fold(args: FoldArgs) -> Result<Outcome> {
             .fold()
             .with_context(|| args.filter.display().to_string())?;
     }
-    let count = ("items", filter.estimated_items());
+    let items = Items::Of(filter.estimated_items());
     let notes = notes_of(&args.filter, &[notes::KEYS, notes::INTERSECTION])?;
-    write(&filter, &args.output, &notes, count, args.json)
+    write(&filter, &args.output, &notes, items, args.json)
 }
 
 /// The notes of a file that are also true of what is made from it.
@@ -121,25 +121,16 @@ fn write(
     filter: &Filter,
     path: &Path,
     notes: &Notes,
-    (name, count): (&str, f64),
+    items: Items,
     as_json: bool,
 ) -> Result<Outcome> {
     filter.save_with(path, notes)?;
-    let mut output = Output::new();
-    if as_json {
+    let facts = as_json.then(|| {
         let mut facts = info::json(filter);
-        facts["file"] = json!(path.to_string_lossy());
-        facts[name.replace(' ', "_")] = json!(count.is_finite().then_some(count));
-        output.json(&facts)?;
-    } else {
-        output.line(format_args!(
-            "{}: {name} {}, {}, false-positive rate {}",
-            path.display(),
-            units::estimate(count),
-            units::size(filter.params().words() as u64 * 8),
-            units::percent(filter.expected_fpr()),
-        ))?;
-    }
-    output.finish()?;
+        let (name, value) = items.json();
+        facts[name] = value;
+        facts
+    });
+    output::summary(path, facts, || info::line(filter, items))?;
     Ok(Outcome::Yes)
 }

@@ -38,10 +38,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         let mut facts = json(&filter);
         facts["file"] = json!(args.filter.to_string_lossy());
         facts["verified"] = json!(args.verify);
-        facts["notes"] = notes
-            .iter()
-            .map(|(name, value)| (name.to_owned(), json!(value)))
-            .collect();
+        facts["notes"] = notes::json(&notes);
         output.json(&facts)?;
     } else {
         let params = filter.params();
@@ -65,7 +62,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
             ),
             ("false-positive rate", units::percent(filter.expected_fpr())),
         ];
-        facts.extend(notes.iter().map(|(name, value)| (name, value.to_owned())));
+        facts.extend(notes::facts(&notes));
         if args.verify {
             facts.push(("checksums", "valid".into()));
         }
@@ -73,6 +70,15 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     }
     output.finish()?;
     Ok(Outcome::Yes)
+}
+
+/// A filter in one line.
+pub(super) fn line(filter: &Filter, items: units::Items) -> String {
+    format!(
+        "{items}, {}, false-positive rate {}",
+        units::size(filter.params().words() as u64 * 8),
+        units::percent(filter.expected_fpr()),
+    )
 }
 
 /// The facts of any filter, also of one just built.

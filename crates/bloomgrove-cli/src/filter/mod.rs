@@ -10,6 +10,7 @@ use anyhow::Result;
 use clap::Subcommand;
 
 use crate::shared::Outcome;
+use crate::shared::message_file::ExpandArgs;
 
 #[derive(Subcommand)]
 pub(crate) enum Verb {
@@ -28,7 +29,9 @@ pub(crate) enum Verb {
     Intersect(combine::Args),
     Fold(combine::FoldArgs),
     Compress(wire::CompressArgs),
-    Expand(wire::ExpandArgs),
+    /// Decompress a filter into a .grove file
+    #[command(after_help = "Example:\n  bloomgrove filter expand users.msg -o users.grove")]
+    Expand(ExpandArgs),
     Delta(wire::DeltaArgs),
     Apply(wire::ApplyArgs),
 }

@@ -13,7 +13,8 @@ use bloomgrove::{Filter, MappedFilter};
 use serde_json::{Value, json};
 
 use super::info;
-use crate::shared::output::Output;
+use crate::shared::message_file::ExpandArgs;
+use crate::shared::output::{self, Output};
 use crate::shared::{Outcome, message_file, units};
 
 /// Compress a filter for sending, close to the entropy of its bits
@@ -55,24 +56,6 @@ impl ModelArg {
             ModelArg::Adaptive => Model::Adaptive,
         }
     }
-}
-
-/// Decompress a filter into a .grove file
-#[derive(clap::Args)]
-#[command(after_help = "Example:\n  bloomgrove filter expand users.msg -o users.grove")]
-pub(crate) struct ExpandArgs {
-    /// The compressed filter
-    #[arg(value_name = "MESSAGE")]
-    message: PathBuf,
-    /// The filter to write; an interrupted run leaves no partial file
-    #[arg(short, long, value_name = "FILE")]
-    output: PathBuf,
-    /// The most memory that the filter may take; a small message can expand to a large filter
-    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = units::bytes)]
-    memory: u64,
-    /// Print the summary as JSON
-    #[arg(long)]
-    json: bool,
 }
 
 /// Write what changed between two versions of a filter
@@ -257,21 +240,10 @@ impl Size {
 
 fn save(filter: &Filter, notes: &Notes, path: &Path, as_json: bool) -> Result<Outcome> {
     filter.save_with(path, notes)?;
-    let mut output = Output::new();
-    if as_json {
-        let mut facts = info::json(filter);
-        facts["file"] = json!(path.to_string_lossy());
-        output.json(&facts)?;
-    } else {
-        output.line(format_args!(
-            "{}: items {}, {}, false-positive rate {}",
-            path.display(),
-            units::estimate(filter.estimated_items()),
-            units::size(filter.params().words() as u64 * 8),
-            units::percent(filter.expected_fpr()),
-        ))?;
-    }
-    output.finish()?;
+    let facts = as_json.then(|| info::json(filter));
+    output::summary(path, facts, || {
+        info::line(filter, units::Items::Of(filter.estimated_items()))
+    })?;
     Ok(Outcome::Yes)
 }
 

@@ -52,12 +52,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args) -> Result<Outcome> {
     let (mut sources, complete) = sources::find(&args.paths);
     let mut file = open::to_change(&args.index)?;
-    if let Some(name) = args.name {
-        match &mut sources[..] {
-            [one] if one.kind != SourceKind::Index => one.name = name.into_bytes(),
-            _ => bail!("--name is for one set, and {} were given", sources.len()),
-        }
-    }
+    sources::rename_only(&mut sources, args.name)?;
     let how = How {
         sizing: Sizing::of(&file)?,
         kind: notes::key_kind(file.notes()).unwrap_or(KeyKind::Text),

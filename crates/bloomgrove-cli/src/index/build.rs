@@ -7,13 +7,11 @@ use bloomgrove::format::{Content, Notes};
 use bloomgrove::index::{Index, IndexFile};
 use bloomgrove::raw::format::check_target;
 use bloomgrove::{Filter, MappedFilter};
-use serde_json::json;
 
 use super::take_in::{Added, MEMORY, merge, take_in};
-use crate::shared::keys::{Column, KeyKind};
-use crate::shared::output::Output;
+use crate::shared::output;
 use crate::shared::sizing::{self, Sizing};
-use crate::shared::sources::{self, How, Source, SourceKind};
+use crate::shared::sources::{self, SetArgs, Source, SourceKind};
 use crate::shared::{Outcome, interrupt, notes, open, stamp, units};
 
 /// Build an index of many sets.
@@ -34,19 +32,11 @@ use crate::shared::{Outcome, interrupt, notes, open, stamp, units};
     bloomgrove index build logs/ -o logs.grove\n  \
     bloomgrove index build orders/*.parquet --column customer_id -o orders.grove --items 100k")]
 pub(crate) struct Args {
-    /// Files of keys, filters, indexes, or directories
-    #[arg(required = true, value_name = "PATH")]
-    paths: Vec<PathBuf>,
+    #[command(flatten)]
+    sets: SetArgs,
     /// The index to write; an interrupted run leaves no partial file
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    #[command(flatten)]
-    size: sizing::SizeArgs,
-    #[command(flatten)]
-    column: Option<Column>,
-    /// How to interpret a line
-    #[arg(long, value_enum, default_value = "text")]
-    keys: KeyKind,
     /// Write the index even if some sets cannot be read
     #[arg(long)]
     partial: bool,
@@ -62,9 +52,9 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     // Fail before hours of work.
     check_target(&args.output, Content::Index)?;
     open::remove_leftovers(&args.output);
-    let (sources, complete) = sources::find(&args.paths);
-    let sizing = sizing(&args.size, &sources)?;
-    let mut notes = Notes::new().with(notes::KEYS, args.keys.name());
+    let (sources, complete) = sources::find(&args.sets.paths);
+    let sizing = sizing(&args.sets.size, &sources)?;
+    let mut notes = Notes::new().with(notes::KEYS, args.sets.keys.name());
     let mut index = match &sizing {
         Sizing::Equal(params) => {
             // If not even one fits, report that once.
@@ -77,11 +67,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         }
     };
     index.set_notes(notes);
-    let how = How {
-        sizing,
-        kind: args.keys,
-        column: args.column,
-    };
+    let how = args.sets.how(sizing);
     // Next to the index, so that it can be renamed into place once it is complete.
     let folder = match args.output.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -122,21 +108,12 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     file.save(&args.output)?;
     let index = Index::open(&args.output)?;
 
-    let mut output = Output::new();
-    if args.json {
-        let mut facts = super::info::json(&index);
-        facts["file"] = json!(args.output.to_string_lossy());
-        output.json(&facts)?;
-    } else {
-        output.line(format_args!(
-            "{}: {}, {}, {}",
-            args.output.display(),
-            units::counted(index.len() as u64, "set"),
-            units::size(index.bytes()),
-            super::info::layouts(&index),
-        ))?;
-    }
-    output.finish()?;
+    let facts = args.json.then(|| super::info::json(&index));
+    output::summary(&args.output, facts, || {
+        let sets = units::counted(index.len() as u64, "set");
+        let (size, layouts) = (units::size(index.bytes()), super::info::layouts(&index));
+        format!("{sets}, {size}, {layouts}")
+    })?;
     Ok(added.outcome())
 }
 

@@ -4,16 +4,17 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use bloomgrove::index::Shape;
 use bloomgrove::{Error, MappedFilter};
 
 use serde_json::json;
 
-use crate::shared::keys::{self, Column, KeyKind};
+use crate::shared::keys::KeyKind;
 use crate::shared::output::{self, Output, complain};
 use crate::shared::sizing::OVERFULL;
 use crate::shared::stamp::{self, FileTag};
+use crate::shared::update::UpdateArgs;
 use crate::shared::{Outcome, notes, open, units};
 
 /// Remove sets from an index.
@@ -49,26 +50,8 @@ pub(crate) struct Update {
     /// The index
     #[arg(value_name = "INDEX")]
     index: PathBuf,
-    /// The set
-    #[arg(value_name = "SET")]
-    set: OsString,
-    /// Keys to add
-    #[arg(value_name = "KEY")]
-    keys: Vec<OsString>,
-    /// More keys, one per line or from a column; - is standard input
-    #[arg(long, value_name = "FILE")]
-    keys_from: Vec<PathBuf>,
     #[command(flatten)]
-    column: Option<Column>,
-    /// Add everything in this filter; it must have the same parameters as the set's filter
-    #[arg(long, value_name = "FILTER")]
-    filter: Option<PathBuf>,
-    /// Rename the set
-    #[arg(long, value_name = "NAME")]
-    rename: Option<OsString>,
-    /// Print the result as JSON
-    #[arg(long)]
-    json: bool,
+    update: UpdateArgs,
 }
 
 /// Rewrite an index without the space that is no longer used.
@@ -142,37 +125,27 @@ pub(crate) fn remove(args: Remove) -> Result<Outcome> {
 }
 
 pub(crate) fn update(args: Update) -> Result<Outcome> {
-    let nothing = args.keys.is_empty()
-        && args.keys_from.is_empty()
-        && args.filter.is_none()
-        && args.rename.is_none();
-    if nothing {
-        bail!("nothing to update; name keys, or pass --keys-from, --filter or --rename");
-    }
+    let update = &args.update;
+    update.check()?;
     let mut file = open::to_change(&args.index)?;
     let kind = notes::key_kind(file.notes()).unwrap_or(KeyKind::Text);
-    let mut name = args.set.into_vec();
+    let mut name = update.set.clone().into_vec();
     let mut count = 0;
     // Fail before any file is read.
     file.get(&name)?;
-    let mut insert = |lines: &[&[u8]]| -> Result<()> {
+    update.keys.each(None, |lines| {
         count += lines.len() as u64;
         for line in lines {
             file.insert(&name, &kind.key(line)?)?;
         }
         Ok(())
-    };
-    let given: Vec<Vec<u8>> = args.keys.into_iter().map(keys::from_argument).collect();
-    insert(&given.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
-    for keys in &args.keys_from {
-        keys::read(keys, args.column.as_ref(), None, &mut insert)?;
-    }
-    if let Some(filter) = &args.filter {
+    })?;
+    if let Some(filter) = &update.filter {
         file.update(&name, &MappedFilter::map(filter)?)?;
     }
     let old = name.clone();
-    if let Some(new) = args.rename {
-        let new = new.into_vec();
+    if let Some(new) = &update.rename {
+        let new = new.clone().into_vec();
         // The set is still of the file that it was read from.
         let base = stamp::base_of(&args.index).with_context(|| args.index.display().to_string())?;
         let tag = file.get(&name)?.tag().to_vec();
@@ -193,21 +166,7 @@ pub(crate) fn update(args: Update) -> Result<Outcome> {
             String::from_utf8_lossy(&name)
         ));
     }
-    let mut output = Output::new();
-    if args.json {
-        let (old, new) = (output::json_bytes(&old), output::json_bytes(&name));
-        output.json(&json!({ "updated": old, "name": new, "keys": count }))?;
-    } else {
-        output.bytes(&[b"updated ", &old])?;
-        if name != old {
-            output.bytes(&[b", now ", &name])?;
-        }
-        output.line(match count {
-            0 => String::new(),
-            count => format!(": {}", units::counted(count, "key")),
-        })?;
-    }
-    output.finish()?;
+    update.report((&old, &name), count, Default::default())?;
     Ok(Outcome::Yes)
 }
 

@@ -7,7 +7,7 @@ use bloomgrove::index::Index;
 use serde_json::{Value, json};
 
 use crate::shared::output::{self, Output};
-use crate::shared::{Outcome, open, units};
+use crate::shared::{Outcome, notes, open, units};
 
 /// Show an index's sets, sizes and layouts, and why each layout was chosen.
 ///
@@ -73,10 +73,7 @@ pub(crate) fn info(args: Info) -> Result<Outcome> {
     } else if args.json {
         let mut facts = json(&index);
         facts["file"] = json!(args.index.to_string_lossy());
-        facts["notes"] = notes
-            .iter()
-            .map(|(name, value)| (name.to_owned(), json!(value)))
-            .collect();
+        facts["notes"] = notes::json(notes);
         output.json(&facts)?;
     } else {
         let on_disk = std::fs::metadata(&args.index).map_or(0, |about| about.len());
@@ -91,7 +88,7 @@ pub(crate) fn info(args: Info) -> Result<Outcome> {
             ("filters", kinds),
             ("bits", units::size(index.bytes())),
         ];
-        facts.extend(notes.iter().map(|(name, value)| (name, value.to_owned())));
+        facts.extend(notes::facts(notes));
         output.facts(&facts)?;
         output.line("")?;
         let rows: Vec<Vec<String>> = index

@@ -11,7 +11,8 @@ use serde_json::{Map, json};
 
 use super::stale::Stale;
 use crate::shared::answers::{Enough, Form, short};
-use crate::shared::keys::{self, Column, KeyKind};
+use crate::shared::key_args::KeyArgs;
+use crate::shared::keys::KeyKind;
 use crate::shared::output::{self, Output, complain};
 use crate::shared::{Outcome, notes, open, units};
 
@@ -39,14 +40,8 @@ pub(crate) struct Args {
     /// The index
     #[arg(value_name = "INDEX")]
     index: PathBuf,
-    /// Keys
-    #[arg(value_name = "KEY")]
-    keys: Vec<OsString>,
-    /// More keys, one per line or from a column; - is standard input
-    #[arg(long, value_name = "FILE")]
-    keys_from: Vec<PathBuf>,
     #[command(flatten)]
-    column: Option<Column>,
+    keys: KeyArgs,
     /// List the sets that may contain at least this many of the keys, with the number
     #[arg(long, value_name = "COUNT")]
     at_least: Option<usize>,
@@ -59,15 +54,8 @@ pub(crate) struct Args {
     /// Search only slices up to this number
     #[arg(long, value_name = "SLICE")]
     to: Option<u64>,
-    /// Print the number of sets instead of their names
-    #[arg(short, long)]
-    count: bool,
-    /// Print nothing; only set the exit code
-    #[arg(short, long, conflicts_with_all = ["json", "count"])]
-    quiet: bool,
-    /// Print one JSON object per key
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    form: Form,
     /// Answer from the index alone, without checking its files for changes
     #[arg(long)]
     trust: bool,
@@ -80,9 +68,7 @@ pub(crate) struct Args {
 const CHUNK: usize = 10_000;
 
 pub(crate) fn run(mut args: Args) -> Result<Outcome> {
-    if args.keys.is_empty() && args.keys_from.is_empty() {
-        bail!("no key given; pass one, or a file of keys with --keys-from");
-    }
+    args.keys.check()?;
     if args.at_least == Some(0) {
         bail!("--at-least 0 would list every set; pass 1 or more");
     }
@@ -104,14 +90,10 @@ pub(crate) fn run(mut args: Args) -> Result<Outcome> {
     stale.warn(&args.index);
     let mut output = Output::new();
     let mut any = false;
-    let many = args.keys.len() > 1 || !args.keys_from.is_empty();
-    let given: Vec<Vec<u8>> = std::mem::take(&mut args.keys)
-        .into_iter()
-        .map(keys::from_argument)
-        .collect();
+    args.form.many = args.keys.are_many();
     // With --at-least, all keys are one query.
     let mut together: Vec<Vec<u8>> = Vec::new();
-    let mut answer = |lines: &[&[u8]]| -> Result<()> {
+    args.keys.each(None, |lines| {
         for lines in lines.chunks(CHUNK) {
             let keys = lines.iter().map(|line| kind.key(line));
             let keys: Vec<Vec<u8>> = keys.collect::<Result<_>>()?;
@@ -123,26 +105,17 @@ pub(crate) fn run(mut args: Args) -> Result<Outcome> {
             let answers = view.which_many(&keys);
             let took = started.elapsed();
             for (line, sets) in lines.iter().zip(answers.iter()) {
-                any |= print_one(&mut output, &args, many, line, sets, &stale)?;
+                any |= print_one(&mut output, args.form, line, sets, &stale)?;
             }
             if args.explain {
                 explain(&view, &keys, took);
             }
-            if args.quiet && any {
+            if args.form.quiet && any {
                 bail!(Enough);
             }
         }
         Ok(())
-    };
-    let mut answer_all = || {
-        answer(&given.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
-        let mut files = args.keys_from.iter();
-        files.try_for_each(|file| keys::read(file, args.column.as_ref(), None, &mut answer))
-    };
-    match answer_all() {
-        Err(error) if error.is::<Enough>() => {}
-        done => done?,
-    }
+    })?;
     if let Some(least) = args.at_least {
         let found = view.at_least(least, &together);
         let found: Vec<_> = found
@@ -151,7 +124,7 @@ pub(crate) fn run(mut args: Args) -> Result<Outcome> {
             .collect();
         let found = stale.counted(found, least, together.len());
         any = !found.is_empty();
-        print_counts(&mut output, &args, &found, &stale)?;
+        print_counts(&mut output, args.form, &found, &stale)?;
     }
     output.finish()?;
     Ok(if any { Outcome::Yes } else { Outcome::No })
@@ -176,23 +149,16 @@ fn scope(index: &Index, args: &Args) -> Option<Scope> {
 /// Returns whether there were any.
 fn print_one<'i>(
     output: &mut Output,
-    args: &Args,
-    many: bool,
+    form: Form,
     key: &[u8],
     sets: &[Set<'i>],
     stale: &Stale<'i>,
 ) -> Result<bool> {
     let mut names: Vec<&[u8]> = sets.iter().map(|set| set.name()).collect();
     let deleted = stale.correct(&mut names);
-    let more = match args.json {
+    let more = match form.json {
         true => stale.json(&deleted),
         false => Map::new(),
-    };
-    let form = Form {
-        quiet: args.quiet,
-        json: args.json,
-        count: args.count,
-        many,
     };
     form.print(output, key, names.len() as u64, &names, more)?;
     Ok(!names.is_empty())
@@ -200,18 +166,18 @@ fn print_one<'i>(
 
 fn print_counts(
     output: &mut Output,
-    args: &Args,
+    form: Form,
     found: &[(&[u8], usize)],
     stale: &Stale<'_>,
 ) -> Result<()> {
-    if args.quiet {
+    if form.quiet {
         return Ok(());
     }
-    if args.count {
+    if form.count {
         return output.line(found.len());
     }
     for (name, count) in found {
-        if args.json {
+        if form.json {
             let mut line = json!({ "set": output::json_bytes(name), "keys": count });
             if stale.changed.binary_search(name).is_ok() {
                 line["changed"] = json!(true);

@@ -8,7 +8,6 @@
 //! wait.
 
 use std::collections::VecDeque;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -22,11 +21,10 @@ use tokio::task::JoinHandle;
 
 use super::change::seconds;
 use crate::shared::connect::Remote;
-use crate::shared::keys::{Column, KeyKind};
 use crate::shared::output::{Output, complain};
 use crate::shared::progress::Progress;
-use crate::shared::sizing::{self, is_overfull, sets_have};
-use crate::shared::sources::{self, How, Source, SourceKind};
+use crate::shared::sizing::{is_overfull, sets_have};
+use crate::shared::sources::{self, SetArgs, Source, SourceKind};
 use crate::shared::{Outcome, interrupt, parallel, units};
 
 /// Requests in flight at once, and their bytes.
@@ -48,9 +46,8 @@ const AHEAD_BYTES: usize = 32 << 20;
     bloomgrove remote add logs/ --prefix logs/\n  \
     bloomgrove remote add orders.parquet --column customer_id --tag orders --replace")]
 pub(super) struct Add {
-    /// Files of keys, filters, indexes, or directories
-    #[arg(required = true, value_name = "PATH")]
-    paths: Vec<PathBuf>,
+    #[command(flatten)]
+    sets: SetArgs,
     /// The name of the set, if there is only one
     #[arg(long, conflicts_with = "prefix")]
     name: Option<String>,
@@ -66,31 +63,16 @@ pub(super) struct Add {
     /// Replace existing sets instead of failing
     #[arg(long)]
     replace: bool,
-    #[command(flatten)]
-    size: sizing::SizeArgs,
-    #[command(flatten)]
-    column: Option<Column>,
-    /// How to interpret a line
-    #[arg(long, value_enum, default_value = "text")]
-    keys: KeyKind,
     /// Print one JSON object per set
     #[arg(long)]
     json: bool,
 }
 
 pub(super) fn add(remote: &Remote, args: Add) -> Result<Outcome> {
-    let (mut sources, complete) = sources::find(&args.paths);
-    if let Some(name) = &args.name {
-        match &mut sources[..] {
-            [one] if one.kind != SourceKind::Index => one.name = name.clone().into_bytes(),
-            _ => bail!("--name is for one set, and {} were given", sources.len()),
-        }
-    }
-    let how = How {
-        sizing: args.size.sizing()?,
-        kind: args.keys,
-        column: args.column,
-    };
+    let (mut sources, complete) = sources::find(&args.sets.paths);
+    sources::rename_only(&mut sources, args.name)?;
+    let sizing = args.sets.size.sizing()?;
+    let how = args.sets.how(sizing);
     let mut adding = Adding {
         remote,
         prefix: args.prefix.unwrap_or_default(),

@@ -1,10 +1,8 @@
 //! `bloomgrove remote create`, `insert`, `remove`, `rename`, `tag` and `expire`.
 
-use std::ffi::OsString;
-use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use bloomgrove_client::api::{ChangeSet, Code, CreateSet, Params};
 
 use serde::Serialize;
@@ -12,7 +10,8 @@ use serde_json::json;
 
 use super::which::chunk;
 use crate::shared::connect::{Remote, key};
-use crate::shared::keys::{self, Column, KeyKind};
+use crate::shared::key_args::KeyArgs;
+use crate::shared::keys::KeyKind;
 use crate::shared::output::{Output, complain};
 use crate::shared::progress::Progress;
 use crate::shared::sizing::OVERFULL;
@@ -102,14 +101,8 @@ pub(super) struct Insert {
     /// The set
     #[arg(value_name = "SET")]
     set: String,
-    /// Keys to add
-    #[arg(value_name = "KEY")]
-    keys: Vec<OsString>,
-    /// More keys, one per line or from a column; - is standard input
-    #[arg(long, value_name = "FILE")]
-    keys_from: Vec<PathBuf>,
     #[command(flatten)]
-    column: Option<Column>,
+    keys: KeyArgs,
     /// How to interpret a line
     #[arg(long = "keys", value_enum, default_value = "text")]
     kind: KeyKind,
@@ -119,14 +112,12 @@ pub(super) struct Insert {
 }
 
 pub(super) fn insert(remote: &Remote, args: Insert) -> Result<Outcome> {
-    if args.keys.is_empty() && args.keys_from.is_empty() {
-        bail!("no keys given; name some, or pass a file of keys with --keys-from");
-    }
+    args.keys.check()?;
     // Fail before any file is read.
     remote.wait(remote.client.set(&args.set))?;
-    let progress = Progress::bytes(keys::total_size(&args.keys_from), "inserting");
+    let progress = Progress::bytes(args.keys.total_size(), "inserting");
     let mut count = 0;
-    let mut insert = |mut lines: &[&[u8]]| -> Result<()> {
+    args.keys.each(Some(&progress), |mut lines| {
         while !lines.is_empty() {
             let (now, later) = lines.split_at(chunk(lines));
             let keys = now.iter().map(|line| key(args.kind, line));
@@ -136,12 +127,7 @@ pub(super) fn insert(remote: &Remote, args: Insert) -> Result<Outcome> {
             lines = later;
         }
         Ok(())
-    };
-    let given: Vec<Vec<u8>> = args.keys.into_iter().map(keys::from_argument).collect();
-    insert(&given.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
-    for file in &args.keys_from {
-        keys::read(file, args.column.as_ref(), Some(&progress), &mut insert)?;
-    }
+    })?;
     drop(progress);
     warn_if_overfull(remote, &args.set)?;
     let value = json!({ "set": args.set, "keys": count });

@@ -1,7 +1,7 @@
 //! `bloomgrove remote estimate`, `sample` and `reconstruct`: what the sets contain.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use bloomgrove_client::api::{self, Member, Names, ReconstructQuery, SampleQuery, Spelling};
@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::shared::connect::Remote;
 use crate::shared::keys::{self, Column, KeyKind};
 use crate::shared::output::{Output, complain};
-use crate::shared::whole_file::{Form, WholeFile};
+use crate::shared::whole_file::ListArgs;
 use crate::shared::{Outcome, range, units};
 
 /// Estimate how many items sets contain, from their bits.
@@ -208,18 +208,11 @@ pub(super) struct Reconstruct {
     sets: String,
     #[command(flatten)]
     names: Namespace,
-    /// Write the members to this file; an interrupted run leaves no partial file
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
-    /// Replace an existing file
-    #[arg(long, requires = "output")]
-    replace: bool,
+    #[command(flatten)]
+    list: ListArgs,
     /// List at most this many [default: 100000]
     #[arg(long, value_name = "COUNT", value_parser = units::count)]
     limit: Option<u64>,
-    /// Print the number of members instead of listing them
-    #[arg(short, long, conflicts_with = "output")]
-    count: bool,
     /// Report on standard error the method, why it was chosen, and its cost
     #[arg(short, long)]
     explain: bool,
@@ -240,20 +233,16 @@ pub(super) fn reconstruct(remote: &Remote, args: Reconstruct) -> Result<Outcome>
         true => json!({ "member": member }).to_string(),
         false => shown(member),
     };
-    match &args.output {
-        Some(path) => {
-            let form = Form::Lines {
-                replace: args.replace,
-            };
-            let mut file = WholeFile::create(path, form)?;
+    match (args.list.create()?, &args.list.output) {
+        (Some(mut file), Some(path)) => {
             for member in &answer.members {
                 writeln!(file, "{}", line(member)).with_context(|| path.display().to_string())?;
             }
             file.finish()?;
         }
-        None => {
+        _ => {
             let mut output = Output::new();
-            if args.count {
+            if args.list.count {
                 output.line(answer.members.len())?;
             } else {
                 for member in &answer.members {

@@ -1,14 +1,12 @@
 //! `bloomgrove remote which`.
 
-use std::ffi::OsString;
-use std::path::PathBuf;
-
 use anyhow::{Result, bail};
 use bloomgrove_client::api::{self, WhichQuery};
 
 use crate::shared::answers::{Enough, Form, short};
 use crate::shared::connect::{Remote, key};
-use crate::shared::keys::{self, Column, KeyKind};
+use crate::shared::key_args::KeyArgs;
+use crate::shared::keys::KeyKind;
 use crate::shared::output::{Output, complain};
 use crate::shared::{Outcome, units};
 
@@ -22,14 +20,8 @@ use crate::shared::{Outcome, units};
     bloomgrove remote which doc-00042\n  \
     bloomgrove remote which --keys-from wanted.txt --prefix logs/ --count")]
 pub(super) struct Which {
-    /// Keys
-    #[arg(value_name = "KEY")]
-    keys: Vec<OsString>,
-    /// More keys, one per line or from a column; - is standard input
-    #[arg(long, value_name = "FILE")]
-    keys_from: Vec<PathBuf>,
     #[command(flatten)]
-    column: Option<Column>,
+    keys: KeyArgs,
     /// How to interpret a line
     #[arg(long = "keys", value_enum, default_value = "text")]
     kind: KeyKind,
@@ -42,15 +34,8 @@ pub(super) struct Which {
     /// List at most this many sets per key [default: 1000]
     #[arg(long, value_name = "COUNT", value_parser = units::count, conflicts_with = "count")]
     limit: Option<u64>,
-    /// Print the number of sets instead of their names
-    #[arg(short, long)]
-    count: bool,
-    /// Print nothing; only set the exit code
-    #[arg(short, long, conflicts_with_all = ["json", "count"])]
-    quiet: bool,
-    /// Print one JSON object per key
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    form: Form,
     /// Report on standard error what the query cost, and how many false positives to expect
     #[arg(short, long)]
     explain: bool,
@@ -61,38 +46,20 @@ const CHUNK: usize = 1000;
 /// Bytes of keys per request; a server limits the size of a body.
 const CHUNK_BYTES: usize = 4 << 20;
 
-pub(super) fn run(remote: &Remote, mut args: Which) -> Result<Outcome> {
-    if args.keys.is_empty() && args.keys_from.is_empty() {
-        bail!("no key given; pass one, or a file of keys with --keys-from");
-    }
-    let given: Vec<Vec<u8>> = std::mem::take(&mut args.keys)
-        .into_iter()
-        .map(keys::from_argument)
-        .collect();
+pub(super) fn run(remote: &Remote, args: Which) -> Result<Outcome> {
+    args.keys.check()?;
     let mut task = Task {
         remote,
         form: Form {
-            quiet: args.quiet,
-            json: args.json,
-            count: args.count,
-            many: given.len() > 1 || !args.keys_from.is_empty(),
+            many: args.keys.are_many(),
+            ..args.form
         },
         args: &args,
         output: Output::new(),
         any: false,
         cut: 0,
     };
-    let mut ask_all = || {
-        task.ask(&given.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
-        let mut files = args.keys_from.iter();
-        files.try_for_each(|file| {
-            keys::read(file, args.column.as_ref(), None, |lines| task.ask(lines))
-        })
-    };
-    match ask_all() {
-        Err(error) if error.is::<Enough>() => {}
-        done => done?,
-    }
+    args.keys.each(None, |lines| task.ask(lines))?;
     let (any, cut) = (task.any, task.cut);
     task.output.finish()?;
     if cut > 0 {

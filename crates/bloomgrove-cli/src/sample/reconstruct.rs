@@ -15,7 +15,7 @@ use super::explain::{Facts, warn_of_endless, warn_of_poor_accuracy};
 use super::names::Reading;
 use crate::shared::output::Output;
 use crate::shared::progress::Progress;
-use crate::shared::whole_file::{Form, WholeFile};
+use crate::shared::whole_file::{ListArgs, WholeFile};
 use crate::shared::{Outcome, interrupt, range, units};
 
 /// List all members of a filter, given the names that may be in it.
@@ -37,15 +37,8 @@ pub(crate) struct Reconstruct {
     /// The names that may be in it: a range, a file, or an index of names
     #[arg(long, value_name = "NAMES")]
     namespace: OsString,
-    /// Write the members to this file; an interrupted run leaves no partial file
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
-    /// Replace an existing file
-    #[arg(long, requires = "output")]
-    replace: bool,
-    /// Print the number of members instead of listing them
-    #[arg(short, long, conflicts_with = "output")]
-    count: bool,
+    #[command(flatten)]
+    list: ListArgs,
     /// List only integers in this range
     #[arg(long, value_name = "A..B", value_parser = range::parse)]
     within: Option<Range<u64>>,
@@ -120,7 +113,7 @@ pub(crate) fn run(args: Reconstruct) -> Result<Outcome> {
 
 /// Ensures that the output does not replace the names.
 fn check_output(args: &Reconstruct) -> Result<()> {
-    let Some(output) = &args.output else {
+    let Some(output) = &args.list.output else {
         return Ok(());
     };
     let real = |path: &Path| std::fs::canonicalize(path).ok();
@@ -143,15 +136,10 @@ enum Sink {
 
 impl Sink {
     fn new(args: &Reconstruct) -> Result<Self> {
-        Ok(match &args.output {
-            _ if args.count => Sink::Nowhere,
-            Some(path) => {
-                let form = Form::Lines {
-                    replace: args.replace,
-                };
-                Sink::File(WholeFile::create(path, form)?, path.clone())
-            }
-            None => Sink::Printed(Output::new()),
+        Ok(match (args.list.create()?, &args.list.output) {
+            _ if args.list.count => Sink::Nowhere,
+            (Some(file), Some(path)) => Sink::File(file, path.clone()),
+            _ => Sink::Printed(Output::new()),
         })
     }
 }

@@ -5,13 +5,20 @@ use serde_json::{Map, Value, json};
 
 use super::output::{self, Output};
 
-/// How answers are printed.
-#[derive(Clone, Copy)]
+// How answers are printed. (A doc comment would become the help of the command.)
+#[derive(Clone, Copy, clap::Args)]
 pub(crate) struct Form {
-    pub(crate) quiet: bool,
-    pub(crate) json: bool,
+    /// Print the number of sets instead of their names
+    #[arg(short, long)]
     pub(crate) count: bool,
+    /// Print nothing; only set the exit code
+    #[arg(short, long, conflicts_with_all = ["json", "count"])]
+    pub(crate) quiet: bool,
+    /// Print one JSON object per key
+    #[arg(long)]
+    pub(crate) json: bool,
     /// Every line begins with its key.
+    #[arg(skip)]
     pub(crate) many: bool,
 }
 

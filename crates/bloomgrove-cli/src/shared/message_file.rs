@@ -2,14 +2,31 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use bloomgrove::raw::codec::Kind;
 
-use super::interrupt;
 use super::progress::Progress;
 use super::whole_file::{Form, WholeFile};
+use super::{interrupt, units};
+
+// A comment here would become the help of the command.
+#[derive(clap::Args)]
+pub(crate) struct ExpandArgs {
+    /// The compressed file, or - for standard input
+    #[arg(value_name = "MESSAGE")]
+    pub(crate) message: PathBuf,
+    /// The file to write; an interrupted run leaves no partial file
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+    /// The maximum memory that the result may take; a small message can expand to a large filter
+    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = units::bytes)]
+    pub(crate) memory: u64,
+    /// Print the summary as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
 
 /// Whether a path stands for standard input or output.
 pub(crate) fn is_stream(path: &Path) -> bool {

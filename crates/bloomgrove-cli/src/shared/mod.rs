@@ -4,14 +4,17 @@
 //! | file | contains |
 //! |---|---|
 //! | `keys/` | keys from files: lines (plain, gzip, zstd), columns of CSV and Parquet; `KeyKind` |
+//! | `key_args.rs` | keys given as arguments and in files |
 //! | `questions.rs` | the keys of a query, and yes or no for each |
 //! | `answers.rs` | the sets that may contain a key, as lines, counts or JSON |
+//! | `update.rs` | adding keys to one set of an index or tree, and renaming it |
 //! | `sources.rs`, `walk.rs` | what can be a set; the files of a directory |
 //! | `sizing.rs` | how large the filters of many sets are, and when one is too full |
 //! | `params.rs`, `hashing.rs` | the options that describe one filter, and how it hashes |
 //! | `notes.rs` | the notes in `.grove` files |
 //! | `open.rs` | opening filters and indexes: checked when small, patient when busy |
 //! | `stamp.rs` | when a file counts as unchanged, and what an index knows of the file of a set |
+//! | `lineage.rs` | documents to follow, and in which direction |
 //! | `connect.rs` | which server or site, with which key |
 //! | `given.rs` | settings of a server or site from flags, environment and file |
 //! | `parallel.rs` | many files read at once, taken in order |
@@ -24,7 +27,9 @@ pub(crate) mod connect;
 pub(crate) mod given;
 pub(crate) mod hashing;
 pub(crate) mod interrupt;
+pub(crate) mod key_args;
 pub(crate) mod keys;
+pub(crate) mod lineage;
 pub(crate) mod message_file;
 pub(crate) mod notes;
 pub(crate) mod open;
@@ -38,6 +43,7 @@ pub(crate) mod sizing;
 pub(crate) mod sources;
 pub(crate) mod stamp;
 pub(crate) mod units;
+pub(crate) mod update;
 pub(crate) mod walk;
 pub(crate) mod whole_file;
 

@@ -3,6 +3,7 @@
 use anyhow::{Result, bail};
 use bloomgrove::format::Notes;
 use bloomgrove::{Family, MappedFilter};
+use serde_json::{Value, json};
 
 use super::keys::KeyKind;
 
@@ -13,6 +14,19 @@ pub(crate) const KEYS: &str = "keys";
 pub(crate) const INTERSECTION: &str = "intersection-of";
 /// The rate of the filters of an index, where each is sized for its own set.
 pub(crate) const FPR: &str = "fpr";
+
+/// All notes, as JSON.
+pub(crate) fn json(notes: &Notes) -> Value {
+    let notes = notes.iter();
+    notes
+        .map(|(name, value)| (name.to_owned(), json!(value)))
+        .collect()
+}
+
+/// All notes, for [`Output::facts`](super::output::Output::facts).
+pub(crate) fn facts(notes: &Notes) -> impl Iterator<Item = (&str, String)> {
+    notes.iter().map(|(name, value)| (name, value.to_owned()))
+}
 
 /// How the keys were read; a file written by the library does not say.
 pub(crate) fn key_kind(notes: &Notes) -> Option<KeyKind> {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io::{self, BufWriter, StdoutLock, Write};
+use std::path::Path;
 
 use comfy_table::{CellAlignment, Table, presets};
 use serde_json::{Value, json};
@@ -74,6 +75,23 @@ impl Output {
     pub(crate) fn finish(mut self) -> anyhow::Result<()> {
         Ok(self.0.flush()?)
     }
+}
+
+/// What was written to a file: its facts as JSON, if given, or a line.
+pub(crate) fn summary(
+    path: &Path,
+    facts: Option<Value>,
+    line: impl FnOnce() -> String,
+) -> anyhow::Result<()> {
+    let mut output = Output::new();
+    match facts {
+        Some(mut facts) => {
+            facts["file"] = json!(path.to_string_lossy());
+            output.json(&facts)?;
+        }
+        None => output.line(format_args!("{}: {}", path.display(), line()))?,
+    }
+    output.finish()
 }
 
 /// A message to standard error. If that fails too, nothing can be done.

@@ -1,26 +1,18 @@
 //! Keys to check, and the answers: what the `check` verbs share.
 
-use std::ffi::OsString;
-use std::path::PathBuf;
-
-use anyhow::{Result, bail};
+use anyhow::Result;
 use serde_json::json;
 
 use super::Outcome;
-use super::keys::{self, KeyKind};
+use super::key_args::KeyArgs;
+use super::keys::KeyKind;
 use super::output::{self, Output};
 
 // A comment here would become the help of the command.
 #[derive(clap::Args)]
 pub(crate) struct Questions {
-    /// Keys
-    #[arg(value_name = "KEY")]
-    keys: Vec<OsString>,
-    /// More keys, one per line or from a column; - is standard input
-    #[arg(long, value_name = "FILE")]
-    keys_from: Vec<PathBuf>,
     #[command(flatten)]
-    column: Option<keys::Column>,
+    keys: KeyArgs,
     /// Print nothing; only set the exit code
     #[arg(short, long, conflicts_with = "json")]
     quiet: bool,
@@ -35,13 +27,7 @@ pub(crate) struct Questions {
 impl Questions {
     /// Ensures that there are keys.
     pub(crate) fn check(&self) -> Result<()> {
-        if self.keys.is_empty() && self.keys_from.is_empty() {
-            bail!("no key given; pass one, or a file of keys with --keys-from");
-        }
-        if self.column.is_some() && self.keys_from.is_empty() {
-            bail!("--column requires --keys-from");
-        }
-        Ok(())
+        self.keys.check()
     }
 
     /// Prints each key and whether it is contained.
@@ -53,7 +39,7 @@ impl Questions {
         let kind = self.keys_as.unwrap_or(usual);
         let mut output = Output::new();
         let mut any = false;
-        let mut answer = |lines: &[&[u8]]| -> Result<()> {
+        self.keys.each(None, |lines| {
             let found = match kind {
                 KeyKind::Text => contains(lines),
                 KeyKind::Integer => {
@@ -73,12 +59,7 @@ impl Questions {
                 }
             }
             Ok(())
-        };
-        let given: Vec<Vec<u8>> = self.keys.into_iter().map(keys::from_argument).collect();
-        answer(&given.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
-        for file in &self.keys_from {
-            keys::read(file, self.column.as_ref(), None, &mut answer)?;
-        }
+        })?;
         output.finish()?;
         Ok(if any { Outcome::Yes } else { Outcome::No })
     }

@@ -12,7 +12,7 @@ pub(crate) const USUAL_FPR: f64 = 0.001;
 pub(crate) const OVERFULL: f64 = 0.75;
 
 // A comment here would become the help of the command.
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 pub(crate) struct SizeArgs {
     /// The false-positive rate: how often a set without the key is listed [default: 0.001]
     #[arg(long, value_parser = units::rate, conflicts_with = "bits")]

@@ -16,7 +16,7 @@ use super::keys::{self, Column, KeyKind};
 use super::message_file;
 use super::output::complain;
 use super::progress::Progress;
-use super::sizing::Sizing;
+use super::sizing::{SizeArgs, Sizing};
 use super::stamp::{Place, Stamp};
 use super::{notes, walk};
 
@@ -99,6 +99,19 @@ pub(crate) fn find(paths: &[PathBuf]) -> (Vec<Source>, bool) {
         }
     }
     (sources, complete)
+}
+
+/// Gives the only set another name, if one is given.
+pub(crate) fn rename_only(sources: &mut [Source], name: Option<String>) -> Result<()> {
+    match (sources, name) {
+        (_, None) => {}
+        ([one], Some(name)) if one.kind != SourceKind::Index => one.name = name.into_bytes(),
+        (sources, Some(_)) => bail!(
+            "--name requires a single set, but {} were given",
+            sources.len()
+        ),
+    }
+    Ok(())
 }
 
 impl Source {
@@ -234,6 +247,31 @@ impl Source {
                 })?;
                 Ok(collector.finish()?)
             }
+        }
+    }
+}
+
+// A comment here would become the help of the command.
+#[derive(clap::Args)]
+pub(crate) struct SetArgs {
+    /// Files of keys, filters, indexes, or directories
+    #[arg(required = true, value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) size: SizeArgs,
+    #[command(flatten)]
+    column: Option<Column>,
+    /// How to interpret a line
+    #[arg(long, value_enum, value_name = "KIND", default_value = "text")]
+    pub(crate) keys: KeyKind,
+}
+
+impl SetArgs {
+    pub(crate) fn how(self, sizing: Sizing) -> How {
+        How {
+            sizing,
+            kind: self.keys,
+            column: self.column,
         }
     }
 }

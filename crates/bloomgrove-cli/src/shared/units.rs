@@ -1,4 +1,4 @@
-//! Numbers as people write them (`bloomgrove_units`), and as they read them: 12,345, 1.2 MB, 1 %.
+//! Numbers as people write them (`bloomgrove_units`), and as they read them: 12,345, 1.2 MB, 1%.
 
 pub(crate) use bloomgrove_units::{bits, bytes, count, duration, rate};
 
@@ -41,13 +41,13 @@ pub(crate) fn size(bytes: u64) -> String {
 /// A rate as a percentage, or in powers of ten when that is too small to read.
 pub(crate) fn percent(rate: f64) -> String {
     if rate == 0.0 {
-        "0 %".into()
+        "0%".into()
     } else if rate < 1e-5 {
         format!("{rate:.2e}")
     } else {
         // Three figures. A hair more than the rate, so that 0.99999 counts as 1.
         let digits = (2.0 - (rate * 100.05).log10().floor()).clamp(1.0, 6.0) as usize;
-        format!("{:.digits$} %", rate * 100.0)
+        format!("{:.digits$}%", rate * 100.0)
     }
 }
 
@@ -66,6 +66,40 @@ pub(crate) fn estimate(value: f64) -> String {
     }
 }
 
+/// A number of items, as the bits of filters show it.
+#[derive(Clone, Copy)]
+pub(crate) enum Items {
+    Of(f64),
+    Common(f64),
+    CommonAtMost(f64),
+}
+
+impl Items {
+    /// The name in JSON, and the value: null if every bit is set.
+    pub(crate) fn json(self) -> (&'static str, serde_json::Value) {
+        let (name, value) = match self {
+            Items::Of(value) => ("items", value),
+            Items::Common(value) => ("common_items", value),
+            Items::CommonAtMost(value) => ("common_items_at_most", value),
+        };
+        (name, value.is_finite().then_some(value).into())
+    }
+}
+
+impl std::fmt::Display for Items {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (lead, value, thing) = match *self {
+            Items::Of(value) => ("about", value, "item"),
+            Items::Common(value) => ("about", value, "common item"),
+            Items::CommonAtMost(value) => ("at most", value, "common item"),
+        };
+        match value.is_finite() {
+            true => write!(f, "{lead} {}", counted(value.round() as u64, thing)),
+            false => write!(f, "unknown number of {thing}s (every bit is set)"),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -80,9 +114,9 @@ mod tests {
         assert_eq!(counted(0, "key"), "0 keys");
         assert_eq!(size(999), "999 B");
         assert_eq!(size(1_250_000), "1.2 MB");
-        assert_eq!(percent(0.01), "1.00 %");
-        assert_eq!(percent(0.009_999_9), "1.00 %");
-        assert_eq!(percent(0.000_123), "0.0123 %");
+        assert_eq!(percent(0.01), "1.00%");
+        assert_eq!(percent(0.009_999_9), "1.00%");
+        assert_eq!(percent(0.000_123), "0.0123%");
         assert_eq!(percent(1e-7), "1.00e-7");
         assert_eq!(moment(1_794_821_400).unwrap(), "2026-11-16T09:30:00Z");
         assert!(moment(u64::MAX).is_err());

@@ -64,6 +64,29 @@ impl Form {
     }
 }
 
+// Where a list of members goes. (A doc comment would become the help of the command.)
+#[derive(clap::Args)]
+pub(crate) struct ListArgs {
+    /// Write the members to this file; an interrupted run leaves no partial file
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Replace an existing file
+    #[arg(long, requires = "output")]
+    replace: bool,
+    /// Print the number of members instead of listing them
+    #[arg(short, long, conflicts_with = "output")]
+    pub(crate) count: bool,
+}
+
+impl ListArgs {
+    /// The file to write, if one was named.
+    pub(crate) fn create(&self) -> Result<Option<WholeFile>> {
+        let replace = self.replace;
+        let create = |path| WholeFile::create(path, Form::Lines { replace });
+        self.output.as_deref().map(create).transpose()
+    }
+}
+
 pub(crate) struct WholeFile {
     shown: PathBuf,
     file: BufWriter<format::WholeFile>,

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
-use bloomgrove_client::api::{Direction, LineageQuery, SiteStatus, Start};
+use bloomgrove_client::api::{LineageQuery, SiteStatus, Start};
 
 use super::open;
+use crate::shared::lineage::LineageArgs;
 use crate::shared::output::{Output, complain};
 use crate::shared::{Outcome, connect, units};
 
@@ -17,15 +18,8 @@ use crate::shared::{Outcome, connect, units};
     bloomgrove site lineage november\n  \
     bloomgrove site lineage 'invoice 1' --descendants --json")]
 pub(super) struct Lineage {
-    /// The documents (or events), by their ids
-    #[arg(value_name = "ID", required = true)]
-    ids: Vec<String>,
-    /// Follow links forward (what was made from them) instead of back (what they were made from)
-    #[arg(short = 'D', long)]
-    descendants: bool,
-    /// Follow at most this many links [default: unlimited]
-    #[arg(long, value_name = "LINKS")]
-    depth: Option<u32>,
+    #[command(flatten)]
+    lineage: LineageArgs,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -35,12 +29,8 @@ pub(super) struct Lineage {
 
 pub(super) fn lineage(args: Lineage) -> Result<Outcome> {
     let (remote, site) = open(args.site)?;
-    let depth = args.depth;
-    let ids = args.ids.into_iter().map(|id| Start { id, depth });
-    let direction = match args.descendants {
-        true => Direction::Descendants,
-        false => Direction::Ancestors,
-    };
+    let (direction, depth) = (args.lineage.direction(), args.lineage.depth);
+    let ids = args.lineage.ids.into_iter().map(|id| Start { id, depth });
     let lineage = remote.wait(site.lineage(&LineageQuery {
         ids: ids.collect(),
         direction,

@@ -14,11 +14,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use bloomgrove_client::Error;
-use bloomgrove_client::api::{Code, Direction, Trace, TraceQuery};
+use bloomgrove_client::api::{Code, Trace, TraceQuery};
 use bloomgrove_render as render;
 
 use self::encrypted::EncryptedIds;
 use crate::shared::connect::{self, Remote, Server};
+use crate::shared::lineage::LineageArgs;
 use crate::shared::output::{Output, complain};
 use crate::shared::whole_file::{self, Form};
 use crate::shared::{Outcome, units};
@@ -35,15 +36,8 @@ use crate::shared::{Outcome, units};
     bloomgrove trace urn:uuid:6f9619ff-8b86-d011-b42d-00c04fc964ff --depth 4\n  \
     bloomgrove trace 'invoice 4711' --descendants --format svg -o invoice.svg")]
 pub(crate) struct Args {
-    /// The documents (or events), by their ids
-    #[arg(value_name = "ID", required = true)]
-    ids: Vec<String>,
-    /// Follow links forward (what was made from them) instead of back (what they were made from)
-    #[arg(short = 'D', long)]
-    descendants: bool,
-    /// Follow at most this many links from the nearest of them [default: unlimited]
-    #[arg(long, value_name = "LINKS")]
-    depth: Option<u32>,
+    #[command(flatten)]
+    lineage: LineageArgs,
     /// Stop after this time, with what was found
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = units::duration)]
     time: Duration,
@@ -83,14 +77,10 @@ const AGAIN: Duration = Duration::from_millis(300);
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
     let ids = EncryptedIds::new(args.secret_file.as_deref())?;
-    let direction = match args.descendants {
-        true => Direction::Descendants,
-        false => Direction::Ancestors,
-    };
     let mut request = TraceQuery {
-        ids: args.ids,
-        direction,
-        depth: args.depth,
+        direction: args.lineage.direction(),
+        ids: args.lineage.ids,
+        depth: args.lineage.depth,
         seconds: Some(args.time.as_secs_f64()),
         links: Some(args.links),
         broadcast: args.broadcast,

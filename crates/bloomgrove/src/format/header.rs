@@ -38,6 +38,17 @@ pub enum Content {
 }
 
 impl Content {
+    /// All of them.
+    pub const ALL: &'static [Self] = &[
+        Self::Filter,
+        Self::Index,
+        Self::Names,
+        Self::Paged,
+        Self::BloomTree,
+        Self::Bloofi,
+        Self::BloomSampleTree,
+    ];
+
     /// Returns the name used in messages.
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -94,17 +105,7 @@ impl Content {
     }
 
     fn from_code(code: u16) -> Option<Self> {
-        [
-            Content::Filter,
-            Content::Index,
-            Content::Names,
-            Content::Paged,
-            Content::BloomTree,
-            Content::Bloofi,
-            Content::BloomSampleTree,
-        ]
-        .into_iter()
-        .find(|content| content.code() == code)
+        Self::ALL.iter().copied().find(|content| content.code() == code)
     }
 }
 

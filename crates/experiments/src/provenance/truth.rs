@@ -5,7 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 
-use bloomgrove_client::api::{EventKind, Link, Node, Relation, Trace};
+use bloomgrove_client::api::{Link, Node, Relation, Trace};
+use bloomgrove_site::event;
 use bloomgrove_site::generate::{Step, Workload};
 
 /// All steps, and what is known of each document.
@@ -115,14 +116,7 @@ impl Truth {
 
     fn event(&self, number: u64) -> Node {
         let step = &self.steps[number as usize];
-        let kind = match step.kind {
-            EventKind::Created => "created",
-            EventKind::Derived => "derived",
-            EventKind::Bundled => "bundled",
-            EventKind::Split => "split",
-            EventKind::Sent => "sent",
-            EventKind::Received => "received",
-        };
+        let kind = event::name(step.kind);
         let seconds = step.time / 1000;
         let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
         let day = self.workload.day;
