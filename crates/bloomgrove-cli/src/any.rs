@@ -14,7 +14,7 @@ use crate::shared::{message_file, open};
 
 /// Show what a file contains, whatever its kind.
 ///
-/// Recognizes filters, indexes, buffered filters, indexes of names and trees, and runs the `info` of that kind, with
+/// Recognizes filters, indexes, buffered filters, name indexes and trees, and runs the `info` of that kind, with
 /// its options, such as --json. Files of servers and sites are described by `bloomgrove verify`.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
@@ -78,6 +78,9 @@ impl Check {
         };
         if verb != "probe" {
             return Ok(words(&[noun, verb], self.file, self.rest));
+        }
+        if self.rest.is_empty() {
+            bail!("no key given; name one after {}", self.file.display());
         }
         // Its other arguments are files of keys.
         let mut is_key = true;

@@ -78,7 +78,12 @@ fn samples_are_members_and_repeat_with_their_seed() {
         let said = shop.run(&line).ends(0);
         assert_eq!(said.out.lines().count(), 5);
         assert!(set(&wanted).is_superset(&set(&said.out)));
-        assert_eq!(said.err.contains("not uniform"), !uniform, "{}", said.err);
+        assert_eq!(
+            said.err.contains("does not sample uniformly"),
+            !uniform,
+            "{}",
+            said.err
+        );
         assert!(said.err.contains("per sample"), "{}", said.err);
         assert_eq!(shop.run(&line).ends(0).out, said.out);
     }

@@ -52,7 +52,7 @@ fn what_was_put_in_is_found_in_the_order_asked() {
     }
     assert_eq!(said.out.lines().count(), asked.len());
     assert_eq!(said.err, "");
-    assert!((20..150).contains(&wrong), "{wrong} of 66,666 at 0.1 %");
+    assert!((20..150).contains(&wrong), "{wrong} of 66,666 at 0.1%");
 
     assert!(shop.run(&format!("{line} --found")).ends(0).out == found);
     assert!(shop.run(&format!("{line} --absent")).ends(0).out == absent);
@@ -197,7 +197,7 @@ fn info_says_all() {
     assert_eq!(facts["state"], "finished");
     assert_eq!(facts["notes"]["keys"], "text");
     // What it says is enough, and not a byte less.
-    let least = facts["least_memory"].as_u64().unwrap();
+    let least = facts["minimum_memory"].as_u64().unwrap();
     for (memory, code) in [(least, 0), (least - 1, 2)] {
         let line = format!("buffered probe f.grove in.txt -q --memory {memory}");
         shop.run(&line).ends(code);

@@ -315,7 +315,10 @@ fn members_come_back_out() {
     assert_eq!(said.out.lines().count(), 5);
     assert_eq!(run(&draw).ends(0).out, said.out);
     assert!(run(&["estimate", both]).ends(0).out.starts_with("about 1"));
-    run(&["estimate", "evens.txt &"]).fails_with(&["character 12", "expected a name at the end"]);
+    run(&["estimate", "evens.txt &"]).fails_with(&[
+        "character 12",
+        "expected a name, but the expression ends here",
+    ]);
     run(&["sample", "evens.txt", "--namespace", "nothing"]).fails_with(&["no such file"]);
 }
 

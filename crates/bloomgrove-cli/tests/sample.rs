@@ -69,7 +69,7 @@ fn a_seed_that_nobody_chose_is_told_and_repeats_the_run() {
     for part in [
         "fill ",
         "7,000 integers",
-        "items among them about",
+        "of which about",
         "probe: ",
         "took ",
     ] {

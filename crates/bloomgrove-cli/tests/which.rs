@@ -163,7 +163,7 @@ fn verify_drops_what_only_may_hold_the_key() {
     shop.write("wanted", keys + "7-7\n");
     let said = shop.run("which --keys-from wanted --fpr 30% data").ends(0);
     let named = said.out.lines().count();
-    assert!((1800..3000).contains(&named), "{named} of 8000 at 30 %");
+    assert!((1800..3000).contains(&named), "{named} of 8000 at 30%");
     let said = shop
         .run("which --keys-from wanted --fpr 30% --verify data")
         .ends(0);

@@ -153,12 +153,14 @@ impl ClientBuilder {
         }
         let http = http.build().map_err(|source| Error::Transport {
             url: url.to_string(),
+            peer: "server",
             source,
         })?;
         Ok(Client {
             http,
             carrier: self.carrier,
             server: as_server(&url),
+            peer: "server",
             key,
             answer_limit: self.answer_limit,
             filter_limit: self.filter_limit,
@@ -239,7 +241,10 @@ fn address(text: &str) -> Result<Url, Error> {
             shorten(text, 200)
         ))
     };
-    let url = Url::parse(text).map_err(|error| wrong(&error.to_string()))?;
+    let url = Url::parse(text).map_err(|error| match text.contains("://") {
+        true => wrong(&error.to_string()),
+        false => wrong("this is not a URL: http:// or https:// is missing"),
+    })?;
     if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
         return Err(wrong("not the address of a web server"));
     }

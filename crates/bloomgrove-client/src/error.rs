@@ -14,6 +14,8 @@ pub enum Error {
     Transport {
         /// The server.
         url: String,
+        /// What it is: a server or a site.
+        peer: &'static str,
         /// What went wrong.
         source: reqwest::Error,
     },
@@ -73,12 +75,12 @@ impl fmt::Display for Error {
                 ),
                 _ => write!(f, "{problem}"),
             },
-            Error::Transport { url, source } => {
+            Error::Transport { url, peer, source } => {
                 let cause = innermost(source);
                 if cause.contains("CaUsedAsEndEntity") {
                     write!(
                         f,
-                        "{url}: the server's certificate is a CA certificate, which a server cannot use as its \
+                        "{url}: the {peer}'s certificate is a CA certificate, which a server cannot use as its \
                          own; create one with basicConstraints CA:FALSE"
                     )
                 } else if cause.contains("certificate") {
@@ -90,11 +92,11 @@ impl fmt::Display for Error {
                 } else if source.is_timeout() {
                     write!(
                         f,
-                        "{url}: timed out; the server is busy or cannot be reached: try again, or \
+                        "{url}: timed out; the {peer} is busy or cannot be reached: try again, or \
                          allow more time"
                     )
                 } else if source.is_connect() {
-                    write!(f, "{url}: {cause}; is a server running there?")
+                    write!(f, "{url}: {cause}; is a {peer} running there?")
                 } else {
                     write!(f, "{url}: the connection broke: {cause}; try again")
                 }

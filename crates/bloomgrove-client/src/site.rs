@@ -40,7 +40,10 @@ impl Site {
     /// The site at the address of this client.
     #[must_use]
     pub fn new(client: Client) -> Self {
-        Self(client)
+        Self(Client {
+            peer: "site",
+            ..client
+        })
     }
 
     /// Records events, all of them or none; when this returns, they are on disk.

@@ -82,8 +82,7 @@ impl fmt::Display for WrongEvent {
                 outputs,
             } => write!(
                 f,
-                "an event of the kind `{}` needs {}; this one has {inputs} input(s) and {outputs} \
-                 output(s)",
+                "an event of the kind `{}` needs {}; this one has {} and {}",
                 name(*kind),
                 match kind {
                     EventKind::Created => "outputs and no inputs",
@@ -91,7 +90,9 @@ impl fmt::Display for WrongEvent {
                     EventKind::Bundled => "inputs and exactly one output",
                     EventKind::Split => "exactly one input, and outputs",
                     EventKind::Sent | EventKind::Received => "inputs and no outputs",
-                }
+                },
+                counted(*inputs, "input"),
+                counted(*outputs, "output"),
             ),
             Self::Loop(id) => write!(
                 f,
@@ -139,6 +140,14 @@ impl std::error::Error for WrongEvent {
 impl From<WrongId> for WrongEvent {
     fn from(wrong: WrongId) -> Self {
         Self::Id(wrong)
+    }
+}
+
+fn counted(number: usize, thing: &str) -> String {
+    match number {
+        0 => format!("no {thing}s"),
+        1 => format!("1 {thing}"),
+        more => format!("{more} {thing}s"),
     }
 }
 

@@ -161,7 +161,7 @@ impl Handle {
                 let (mut ids, mut triples) = (Vec::with_capacity(events.len()), Vec::new());
                 for (place, event) in events.iter().enumerate() {
                     let (id, more) = event::triples(event, &time).map_err(|error| {
-                        let detail = format!("event {place}: {error}; nothing was recorded");
+                        let detail = format!("event {}: {error}; nothing was recorded", place + 1);
                         Error::new(Code::Invalid, detail)
                     })?;
                     ids.push(id);

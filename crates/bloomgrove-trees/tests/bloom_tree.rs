@@ -29,7 +29,7 @@ fn message(tree: &BloomTree, coding: Coding) -> Vec<u8> {
 
 fn near(found: f64, wanted: f64, percent: f64) {
     let off = (found / wanted - 1.0) * 100.0;
-    assert!(off.abs() <= percent, "{found} is {off:.2} % off {wanted}");
+    assert!(off.abs() <= percent, "{found} is {off:.2}% off {wanted}");
 }
 
 /// Rows of Table III: rates and sizes, and that absent keys are accepted as often as computed by

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// A count: digits, with optional underscores, an exponent or one of k, M, G, T.
+/// A count: digits, with optional underscores or commas between groups of three, an exponent or one of k, M, G, T.
 ///
 /// # Errors
 ///
@@ -10,10 +10,7 @@ use std::time::Duration;
 pub fn count(text: &str) -> Result<u64, String> {
     let help = "write a whole number such as 1000000, 1_000_000, 1e6 or 1M";
     // Integers may use all 64 bits, so those without a unit or exponent are parsed exactly.
-    let clean = text.trim().replace('_', "");
-    if let Ok(number) = clean.parse()
-        && clean.starts_with(|c: char| c.is_ascii_digit())
-    {
+    if let Some(number) = digits(text.trim()).and_then(|number| number.parse().ok()) {
         return Ok(number);
     }
     let units = [
@@ -148,10 +145,23 @@ fn split(text: &str) -> Option<(f64, &str)> {
         .filter(|&end| clean.is_char_boundary(end))
         .find_map(|end| {
             let (number, unit) = clean.split_at(end);
-            let digits = number.starts_with(|c: char| c.is_ascii_digit());
-            let number = number.replace('_', "").parse().ok()?;
-            digits.then_some((number, unit.trim()))
+            Some((digits(number)?.parse().ok()?, unit.trim()))
         })
+}
+
+/// A number without underscores and commas, if it begins with a digit and the commas are between
+/// groups of three digits.
+fn digits(number: &str) -> Option<String> {
+    let whole = number.split(['.', 'e', 'E']).next()?;
+    let mut groups = whole.split(',');
+    let first = groups.next()?;
+    let grouped = whole == first || (1..=3).contains(&first.len());
+    let is_group = |group: &str| group.len() == 3 && group.bytes().all(|c| c.is_ascii_digit());
+    let is_number = number.starts_with(|c: char| c.is_ascii_digit())
+        && grouped
+        && groups.all(is_group)
+        && !number[whole.len()..].contains(',');
+    is_number.then(|| number.replace(['_', ','], ""))
 }
 
 /// The value, if it is an integer that fits; above 2^53 every float is one.
@@ -169,6 +179,10 @@ mod tests {
             ("0", 0),
             ("1000", 1000),
             ("1_000_000", 1_000_000),
+            ("1,000,000", 1_000_000),
+            ("12,345", 12_345),
+            ("1,000k", 1_000_000),
+            ("1,234.5k", 1_234_500),
             ("1e6", 1_000_000),
             ("2.5M", 2_500_000),
             ("10k", 10_000),
@@ -179,7 +193,23 @@ mod tests {
             assert_eq!(count(text), Ok(value), "{text}");
         }
         for text in [
-            "", "-1", "+1", "1.5", "ten", "1MB", "1e30", "1e-3", "NaN", "inf",
+            "",
+            "-1",
+            "+1",
+            "1.5",
+            "ten",
+            "1MB",
+            "1e30",
+            "1e-3",
+            "NaN",
+            "inf",
+            "1,00",
+            "1,0000",
+            "1000,000",
+            ",100",
+            "1,,000",
+            "1,000,",
+            "1.000,000",
         ] {
             assert!(count(text).is_err(), "{text}");
         }

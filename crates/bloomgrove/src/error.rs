@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::{error, fmt, io};
 
+use crate::numbers::Grouped;
+
 /// The reason why an operation failed.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -49,7 +51,12 @@ pub enum Error {
         /// The newest version that this build reads.
         newest: u16,
     },
-    /// The data is damaged, truncated, or not in a format of this crate.
+    /// The file is empty, or does not begin like a `.grove` file.
+    NotGrove {
+        /// Whether it is empty.
+        empty: bool,
+    },
+    /// The data is damaged or truncated.
     Corrupt {
         /// The part of the file.
         section: &'static str,
@@ -234,22 +241,25 @@ impl fmt::Display for Error {
             Error::Unfoldable { what } => write!(f, "this filter cannot be folded: {what}"),
             Error::OutOfMemory { bytes } => write!(
                 f,
-                "not enough memory for {bytes} bytes; use a smaller filter (fewer items, or a \
-                 higher false-positive rate), or raise the memory limit if there is one"
+                "not enough memory for {} bytes; use a smaller filter (fewer items, or a higher \
+                 false-positive rate), or raise the memory limit if there is one",
+                Grouped(*bytes)
             ),
             Error::Version { found, newest } => write!(
                 f,
                 "written in format version {found}, but this build only reads up to {newest}; \
                  use a newer bloomgrove, or rebuild the file with this one"
             ),
+            Error::NotGrove { empty: true } => write!(f, "the file is empty, not a .grove file"),
+            Error::NotGrove { empty: false } => write!(f, "not a .grove file"),
             Error::Corrupt {
                 section,
                 offset,
                 what,
             } => write!(
                 f,
-                "damaged, or not a .grove file: {section} at byte {offset}: {what}; \
-                 restore it from a backup or rebuild it"
+                "damaged: {section} at byte {}: {what}; restore it from a backup or rebuild it",
+                Grouped(*offset)
             ),
             Error::WrongContent { found, wanted } => {
                 write!(f, "contains {found}, not {wanted}")
@@ -268,12 +278,15 @@ impl fmt::Display for Error {
             },
             Error::Message { offset, what } => write!(
                 f,
-                "damaged, or not a message: at byte {offset}: {what}; have it sent again"
+                "the message is damaged at byte {}: {what}; have it sent again",
+                Grouped(*offset)
             ),
             Error::TooLarge { bytes, limit } => write!(
                 f,
-                "the message expands to {bytes} bytes, but only {limit} are allowed; if \
-                 you trust its sender, allow more (`--memory`)"
+                "the message expands to {} bytes, but only {} are allowed; if you trust its \
+                 sender, allow more (`--memory`)",
+                Grouped(*bytes),
+                Grouped(*limit)
             ),
             Error::OtherVersion { wanted, found } => write!(
                 f,
@@ -284,16 +297,16 @@ impl fmt::Display for Error {
             Error::UnknownSet { name } => write!(f, "there is no set named {name}"),
             Error::DuplicateSet { name } => write!(
                 f,
-                "there is already a set named {name}; update or replace it, or choose \
-                 another name"
+                "a set named {name} already exists; update or replace it, or choose another name"
             ),
             Error::Namespace { what } => write!(f, "invalid namespace: {what}"),
             Error::NoMember { names } => write!(
                 f,
-                "the filter accepts none of the {names} names; was it built from other names, or \
-                 were they encoded differently (integers as text, or as numbers)?"
+                "the filter accepts none of the {} names; was it built from other names, or were \
+                 they encoded differently (integers as text, or as numbers)?",
+                Grouped(*names)
             ),
-            Error::Closed { what } => write!(f, "the members cannot be found this way: {what}"),
+            Error::Closed { what } => write!(f, "this method is not available: {what}"),
             Error::Expression { text, .. } if text.trim().is_empty() => {
                 write!(
                     f,
@@ -329,10 +342,17 @@ impl fmt::Display for Error {
             ),
             Error::Budget { given, least } => write!(
                 f,
-                "{given} bytes of memory are too few for the pages and their pending entries, \
-                 which need {least}; allow more, or choose another page size"
+                "{} bytes of memory are too few for the pages and their pending entries, which \
+                 need {}; allow more, or choose another page size",
+                Grouped(*given),
+                Grouped(*least)
             ),
             Error::Unsupported { what } => write!(f, "not supported here: {what}"),
+            // With the path in front, what failed is clear.
+            Error::Io {
+                doing: "opening",
+                source,
+            } => write!(f, "{source}"),
             Error::Io { doing, source } => write!(f, "{doing}: {source}"),
             Error::InFile { path, source } => write!(f, "{}: {source}", path.display()),
         }

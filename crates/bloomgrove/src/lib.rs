@@ -2,7 +2,7 @@
 //!
 //! Bloomgrove stores each set as a Bloom filter: an array of bits that answers "is this key in the
 //! set?" with a certain no or a nearly certain yes. A filter takes about ten bits per key for a
-//! false-positive rate of 1 %, and does not contain the keys themselves. An index stores many
+//! false-positive rate of 1%, and does not contain the keys themselves. An index stores many
 //! filters and queries them together.
 //!
 //! # Which type do I want?
@@ -24,7 +24,7 @@
 //! ```
 //! use bloomgrove::{Filter, Params};
 //!
-//! // A million items, a false-positive rate of 1 %.
+//! // A million items, a false-positive rate of 1%.
 //! let params = Params::for_items(1_000_000, 0.01)?;
 //! let mut filter = Filter::new(params)?;
 //!
@@ -56,6 +56,7 @@ mod error;
 mod filter;
 mod hash;
 mod mix;
+mod numbers;
 mod params;
 mod threads;
 mod verify;

@@ -75,6 +75,11 @@ pub mod sample {
     pub use crate::sample::quality::{Calibration, Uniformity};
 }
 
+/// Numbers in messages for people.
+pub mod numbers {
+    pub use crate::numbers::Grouped;
+}
+
 /// Parallel loops.
 pub mod threads {
     pub use crate::threads::{by_all, processors};

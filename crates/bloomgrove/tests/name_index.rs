@@ -194,7 +194,7 @@ fn a_file_that_grows_for_long_is_written_anew() {
         let used = NameIndex::open(&path).unwrap().bytes();
         largest = largest.max((size as f64 / (used + (1 << 20)) as f64 * 100.0) as u64);
     }
-    assert!((101..400).contains(&largest), "{largest} %");
+    assert!((101..400).contains(&largest), "{largest}%");
     verify(&path).unwrap();
     let index = NameIndex::open(&path).unwrap();
     assert_eq!(index.namespace().len(), 59 * 10_000 + 1);

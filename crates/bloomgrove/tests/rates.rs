@@ -52,7 +52,7 @@ fn check_standard(items: u64, fpr: f64, queries: u64) {
     );
 }
 
-/// The prediction must be within 5 % of the measured rate, and the measured rate
+/// The prediction must be within 5% of the measured rate, and the measured rate
 /// known to better than that.
 fn check_blocked(items: u64, hashes: u32, bits: u64, queries: u64) {
     let params = Params::builder(bits, hashes)
@@ -61,7 +61,7 @@ fn check_blocked(items: u64, hashes: u32, bits: u64, queries: u64) {
         .unwrap();
     let filter = filled(&params, items);
     let hits = accepted(&filter, queries);
-    assert!(hits > 5000, "{hits} hits are too few to tell 5 %");
+    assert!(hits > 5000, "{hits} hits are too few to tell 5%");
     let measured = hits as f64 / queries as f64;
     for predicted in [
         bloomgrove::raw::math::blocked_fpr(bits, hashes, items),

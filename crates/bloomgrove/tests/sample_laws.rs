@@ -154,7 +154,7 @@ fn ways(query_is_affine: bool) -> Vec<Way> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
-    /// Recall and precision 1, by every way, with every index, from 1 to 90 % fill.
+    /// Recall and precision 1, by every way, with every index, from 1 to 90% fill.
     #[test]
     fn reconstruction_equals_the_dictionary_attack(
         params in all_params(),

@@ -12,7 +12,7 @@ use super::{Bulk, info, sets};
 use crate::shared::output::{self, complain};
 use crate::shared::sizing::{self, Sizing, is_overfull, sets_have};
 use crate::shared::sources::{self, SetArgs};
-use crate::shared::{Outcome, interrupt, notes, open};
+use crate::shared::{Outcome, interrupt, notes, open, units};
 
 /// Build a Bloofi tree of many sets.
 ///
@@ -40,8 +40,8 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     /// The order d: inner nodes have d to 2d children
-    #[arg(long, value_name = "D", default_value_t = 2,
-          value_parser = clap::value_parser!(u32).range(2..=65536))]
+    #[arg(long, value_name = "NUMBER", default_value_t = 2,
+          value_parser = units::within::<u32>(2..=65536))]
     order: u32,
     /// How to measure the distance between two filters
     #[arg(long, value_enum, default_value = "hamming")]

@@ -204,7 +204,9 @@ pub(crate) fn update(args: Update) -> Result<Outcome> {
         file.tree.rename(&old, name.clone())?;
     }
     file.save()?;
-    let costs = args.costs.then(|| ("nodes_accessed".to_owned(), json!(nodes)));
+    let costs = args
+        .costs
+        .then(|| ("nodes_accessed".to_owned(), json!(nodes)));
     let more = (cost(nodes, args.costs), costs.into_iter().collect());
     update.report((&old, &name), count, more)?;
     if fill > OVERFULL {

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use bloomgrove_trees::bloofi::NamedBloofi;
 
-use crate::shared::Outcome;
 use crate::shared::output::Output;
 use crate::shared::whole_file::{self, Form};
+use crate::shared::{Outcome, units};
 
 /// Draw a Bloofi tree.
 ///
@@ -24,7 +24,7 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Draw at most this many children per node, and note how many were left out
-    #[arg(long, default_value_t = 8, value_name = "COUNT")]
+    #[arg(long, default_value_t = 8, value_name = "COUNT", value_parser = units::many)]
     children: usize,
 }
 

@@ -63,7 +63,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
             ("height", bloofi.height().to_string()),
             ("memory", units::size(bloofi.bytes())),
             (
-                "root",
+                "fill of the root",
                 format!("{}{saturated}", units::percent(root_fill(&tree))),
             ),
             ("order", options.order.to_string()),

@@ -9,7 +9,7 @@ use crate::shared::output::complain;
 use crate::shared::progress::Progress;
 use crate::shared::sizing::{self, Sizing};
 use crate::shared::sources::{How, Source, SourceKind};
-use crate::shared::{interrupt, parallel, units};
+use crate::shared::{interrupt, parallel};
 
 /// The parameters of all filters of a tree: those requested, those of the filters among the
 /// sources, or large enough for the largest set.
@@ -124,9 +124,9 @@ pub(super) fn read(
     }
     if unequal > 0 {
         failed(format_args!(
-            "{} with filters that differ from those of the tree, which must be equal:\n  {example}\n\
-             pass the files of keys instead, or build equal filters (`index build --items`)",
-            units::counted(unequal, "set"),
+            "{} other filter parameters than the tree, and cannot be added to it:\n  {example}\n\
+             add the files of keys instead, or build filters with the parameters of the tree",
+            sizing::sets_have(unequal),
         ));
     }
     Ok(complete)

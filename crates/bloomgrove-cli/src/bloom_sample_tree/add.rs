@@ -25,7 +25,7 @@ pub(crate) struct Args {
     #[arg(value_name = "TREE")]
     tree: PathBuf,
     /// Names
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", value_parser = units::count)]
     names: Vec<u64>,
     /// More names, one per line or from a column; - is standard input
     #[arg(long, value_name = "FILE")]

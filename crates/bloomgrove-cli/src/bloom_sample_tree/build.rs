@@ -47,13 +47,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "A..B", value_parser = range::parse)]
     within: Option<Range<u64>>,
     /// The number of levels below the root [default: the fastest on this machine]
-    #[arg(long, value_name = "LEVELS", conflicts_with = "leaf")]
+    #[arg(long, value_name = "LEVELS", conflicts_with = "leaf", value_parser = units::within::<u32>(0..=u32::MAX.into()))]
     depth: Option<u32>,
-    /// The most names that a leaf may have, instead of --depth
-    #[arg(long, value_name = "NAMES", value_parser = units::count)]
+    /// The maximum number of names of a leaf, instead of --depth
+    #[arg(long, value_name = "COUNT", value_parser = units::count)]
     leaf: Option<u64>,
-    /// The most memory that the tree may take, if no depth is given
-    #[arg(long, value_name = "BYTES", default_value = "1GiB", value_parser = units::bytes)]
+    /// The maximum memory that the tree may take, if no depth is given
+    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = units::bytes)]
     memory: u64,
     #[command(flatten)]
     params: params::ParamsArgs,

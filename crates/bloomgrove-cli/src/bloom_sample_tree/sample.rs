@@ -26,7 +26,7 @@ pub(crate) struct Args {
     #[arg(short = 'n', long, value_name = "COUNT", default_value = "10", value_parser = units::count)]
     draws: u64,
     /// The random seed: the same seed draws the same members [default: random]
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", value_parser = units::count)]
     seed: Option<u64>,
 }
 
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     if !opened.is_uniform() {
         complain(format_args!(
-            "note: the samples of {} are not uniform; those of `bloomgrove sample` are",
+            "note: the method {} does not sample uniformly; `bloomgrove sample` does",
             opened.method()
         ));
     }

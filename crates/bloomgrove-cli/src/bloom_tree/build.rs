@@ -40,10 +40,10 @@ pub(crate) struct Args {
     #[command(flatten)]
     column: Option<keys::Column>,
     /// Size the tree for this many keys
-    #[arg(long, value_name = "N", value_parser = units::count, conflicts_with = "root_bits")]
+    #[arg(long, value_name = "COUNT", value_parser = units::count, conflicts_with = "root_bits")]
     items: Option<u64>,
     /// Bits of the root per key [default: 1]
-    #[arg(long, conflicts_with = "root_bits")]
+    #[arg(long, value_name = "NUMBER", conflicts_with = "root_bits", value_parser = units::number)]
     rho: Option<f64>,
     /// The number of bits of the root
     #[arg(long, value_name = "BITS", value_parser = units::bits)]
@@ -53,27 +53,25 @@ pub(crate) struct Args {
         long,
         value_name = "M,M...",
         value_delimiter = ',',
-        default_value = "4,3"
-    )]
+        default_value = "4,3", value_parser = units::count)]
     bits: Vec<u64>,
     /// The number of bits that a key sets in a filter of each level, the root first
     #[arg(
         long,
         value_name = "K,K...",
         value_delimiter = ',',
-        default_value = "6,3,2"
-    )]
+        default_value = "6,3,2", value_parser = units::within::<u32>(1..=64))]
     hashes: Vec<u32>,
     /// Divide the root into one part per hash function, which can be built in parallel
     #[arg(long)]
     partitioned: bool,
     /// The number of threads that insert keys [default: one per processor]
-    #[arg(long, value_name = "N")]
-    threads: Option<NonZero<usize>>,
+    #[arg(long, value_name = "COUNT", value_parser = units::within::<u16>(1..=65_535))]
+    threads: Option<u16>,
     #[command(flatten)]
     hashing: hashing::Hashing,
     /// How to interpret a line or value
-    #[arg(long, value_enum, default_value = "text")]
+    #[arg(long, value_name = "KIND", value_enum, default_value = "text")]
     keys: KeyKind,
     /// Print the summary as JSON
     #[arg(long)]
@@ -93,7 +91,8 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let shape = shape(root, &args)?;
     let mut tree = BloomTree::new(shape)?;
     let progress = Progress::bytes(keys::total_size(&args.inputs), "reading");
-    let threads = args.threads.unwrap_or_else(processors);
+    let threads = args.threads.and_then(|count| NonZero::new(count.into()));
+    let threads = threads.unwrap_or_else(processors);
     let mut count = 0;
     for input in &args.inputs {
         keys::read(input, args.column.as_ref(), Some(&progress), |lines| {
@@ -156,8 +155,9 @@ fn root_for(items: u64, args: &Args) -> Result<u64> {
     let bits = (items as f64 * rho).ceil();
     if !(bits >= 1.0 && bits <= bloomgrove::MAX_BITS as f64) {
         bail!(
-            "--rho {rho} for {items} keys makes a root of {bits} bits; it must have 1 to {}",
-            bloomgrove::MAX_BITS
+            "--rho {rho} for {} makes a root of {bits} bits; it must have 1 to {}",
+            units::counted(items, "key"),
+            units::grouped(bloomgrove::MAX_BITS)
         );
     }
     Ok(bits as u64)

@@ -25,7 +25,7 @@ pub(crate) struct Args {
     /// Check all checksums first (always done for files up to 64 MB)
     #[arg(long)]
     verify: bool,
-    /// The most memory that a compressed tree may take when expanded
+    /// The maximum memory that a compressed tree may take when expanded
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = units::bytes)]
     memory: u64,
 }

@@ -25,12 +25,12 @@ pub(crate) struct Args {
     #[arg(value_name = "TREE")]
     tree: PathBuf,
     /// The number of absent keys to query
-    #[arg(long, value_name = "N", default_value = "1M", value_parser = units::count)]
+    #[arg(long, value_name = "COUNT", default_value = "1M", value_parser = units::count)]
     queries: u64,
     /// Also check all checksums
     #[arg(long)]
     verify: bool,
-    /// The most memory that a compressed tree may take when expanded
+    /// The maximum memory that a compressed tree may take when expanded
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = units::bytes)]
     memory: u64,
     /// Print JSON

@@ -71,7 +71,7 @@ pub(crate) fn compress(args: CompressArgs) -> Result<Outcome> {
         let per_item =
             per_item.map_or_else(String::new, |bits| format!(", {bits:.2} bits per key"));
         output.line(format_args!(
-            "{}: {} of {}, {}{per_item}",
+            "{}: {} (from {}, {}){per_item}",
             args.output.display(),
             units::size(bytes),
             units::size(before),

@@ -48,7 +48,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     column: Option<keys::Column>,
     /// How to interpret a line or value [default: text, or as in the FILE to add to]
-    #[arg(long, value_enum)]
+    #[arg(long, value_name = "KIND", value_enum)]
     keys: Option<KeyKind>,
     /// Sync to disk at this interval, or less often if syncing would take more than a tenth of
     /// the time; 0 syncs only at the end

@@ -44,7 +44,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         facts["finished"] = json!(state.phase == Phase::Finished);
         facts["bytes_on_disk"] = json!(bytes);
         facts["written_pages"] = json!(state.written_pages);
-        facts["least_memory"] = json!(geometry.least_memory(workers));
+        facts["minimum_memory"] = json!(geometry.least_memory(workers));
         facts["direct"] = json!(filter.is_direct());
         facts["verified"] = json!(args.verify);
         facts["notes"] = notes::json(filter.notes());
@@ -81,17 +81,15 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         ("derivation", params.derivation().to_string()),
         ("seed", params.seed().to_string()),
         (
-            "waiting",
-            format!(
-                "{} bytes of memory per buffered key",
-                geometry.entry_bytes()
-            ),
+            "pending",
+            format!("{} bytes of memory per pending key", geometry.entry_bytes()),
         ),
         (
-            "least memory",
+            "minimum memory",
             format!(
-                "{}, with {workers} workers",
-                units::size(geometry.least_memory(workers))
+                "{}, with {}",
+                units::size(geometry.least_memory(workers)),
+                units::counted(workers as u64, "worker")
             ),
         ),
         (

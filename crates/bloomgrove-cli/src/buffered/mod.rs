@@ -44,7 +44,7 @@ struct Working {
     #[arg(long, value_name = "SIZE", default_value = "32MB", value_parser = units::bytes)]
     memory: u64,
     /// Threads that read and write pages
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=64))]
+    #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = units::within::<u16>(1..=64))]
     workers: u16,
     /// Which pages are read and written when the memory is full
     #[arg(long, value_enum, default_value = "longest")]
@@ -141,7 +141,7 @@ pub(super) fn check_input(input: &Path) -> Result<()> {
         );
     }
     if about.is_file() {
-        std::fs::File::open(input).with_context(|| format!("{}: opening", input.display()))?;
+        std::fs::File::open(input).with_context(|| keys::shown(input))?;
         if let Ok(content) = content_of(input) {
             bail!("{}: contains {content}, not keys", input.display());
         }

@@ -71,7 +71,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     column: Option<keys::Column>,
     /// How to interpret a key [default: as when the filter was built]
-    #[arg(long, value_enum)]
+    #[arg(long, value_name = "KIND", value_enum)]
     keys_as: Option<KeyKind>,
     #[command(flatten)]
     working: Working,

@@ -22,19 +22,19 @@ const COLLISION_SHARE: f64 = 1.0 / 64.0;
 #[derive(clap::Args)]
 pub(super) struct Size {
     /// The size of the filter on disk, rounded up to whole pages
-    #[arg(long, value_parser = units::bytes, conflicts_with = "fpr")]
+    #[arg(long, value_name = "SIZE", value_parser = units::bytes, conflicts_with = "fpr")]
     size: Option<u64>,
     /// The false-positive rate: how often an absent key is accepted [default: 0.01]
-    #[arg(long, value_parser = units::rate)]
+    #[arg(long, value_name = "RATE", value_parser = units::rate)]
     fpr: Option<f64>,
     /// The number of keys to size the filter for; without --items or --size, they are counted first
-    #[arg(long, value_parser = units::count)]
+    #[arg(long, value_name = "COUNT", value_parser = units::count)]
     items: Option<u64>,
     /// The size of a page, which is read and written at once; a multiple of 4096 bytes [default: 512KiB]
     #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
     page: Option<u64>,
     /// The number of bits that each key sets [default: the best for --items, or 8]
-    #[arg(long, value_name = "N", requires = "size")]
+    #[arg(long, value_name = "COUNT", requires = "size", value_parser = units::within::<u32>(1..=64))]
     hashes: Option<u32>,
     #[command(flatten)]
     hashing: Hashing,

@@ -34,7 +34,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     params: params::ParamsArgs,
     /// How to interpret a line or value [default: text; integer for affine]
-    #[arg(long, value_enum)]
+    #[arg(long, value_name = "KIND", value_enum)]
     keys: Option<KeyKind>,
     /// Print the summary as JSON
     #[arg(long)]

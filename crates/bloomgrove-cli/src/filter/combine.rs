@@ -8,7 +8,7 @@ use bloomgrove::{Error, Filter, MappedFilter};
 
 use super::info;
 use crate::shared::output;
-use crate::shared::units::Items;
+use crate::shared::units::{self, Items};
 use crate::shared::{Outcome, interrupt, notes};
 
 /// Combine filters that were built with the same size, hashes, layout, family and seed.
@@ -36,7 +36,7 @@ pub(crate) struct FoldArgs {
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     /// The number of times to halve it
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = units::within::<u32>(1..=64))]
     times: u32,
     /// Print the summary as JSON
     #[arg(long)]

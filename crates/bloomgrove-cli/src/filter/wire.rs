@@ -213,7 +213,7 @@ impl Size {
 
     fn said(&self) -> String {
         format!(
-            "{} of {}, {}; their entropy is {}",
+            "{} (from {}, {}); entropy of the bits: {}",
             units::size(self.after),
             units::size(self.before),
             units::percent(self.share()),

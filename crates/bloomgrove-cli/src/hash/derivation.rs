@@ -26,7 +26,7 @@ const SIZES: [u64; 10] = [60, 64, 67, 960, 1000, 1009, 1024, 10_080, 100_003, 1 
 #[command(after_help = "Example:\n  bloomgrove hash derivation --queries 1e6")]
 pub(crate) struct Args {
     /// The number of absent keys to check, for each size and derivation
-    #[arg(long, default_value = "4M", value_parser = units::count)]
+    #[arg(long, value_name = "COUNT", default_value = "4M", value_parser = units::count)]
     queries: u64,
     /// Print JSON
     #[arg(long)]
@@ -69,8 +69,8 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
                 vec![
                     units::grouped(row.bits),
                     units::percent(row.theory),
-                    format!("{:.3} %", row.degenerate[0] * 100.0),
-                    format!("{:.3} %", row.degenerate[1] * 100.0),
+                    format!("{:.3}%", row.degenerate[0] * 100.0),
+                    format!("{:.3}%", row.degenerate[1] * 100.0),
                     format!("{:.3}", row.rate[0] / row.theory),
                     format!("{:.3}", row.rate[1] / row.theory),
                 ]

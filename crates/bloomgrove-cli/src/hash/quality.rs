@@ -33,7 +33,7 @@ const ROUNDS: usize = 25;
 #[command(after_help = "Example:\n  bloomgrove hash test --items 1e5")]
 pub(crate) struct Args {
     /// The number of keys of each kind
-    #[arg(long, default_value = "1M", value_parser = units::count)]
+    #[arg(long, value_name = "COUNT", default_value = "1M", value_parser = units::count)]
     items: u64,
     /// Print JSON
     #[arg(long)]

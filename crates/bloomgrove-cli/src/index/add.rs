@@ -12,7 +12,7 @@ use crate::shared::keys::{Column, KeyKind};
 use crate::shared::output::{self, Output, complain};
 use crate::shared::sizing::Sizing;
 use crate::shared::sources::{self, How, SourceKind};
-use crate::shared::{Outcome, interrupt, notes, open, stamp};
+use crate::shared::{Outcome, interrupt, notes, open, stamp, units};
 
 /// Added sets are committed and reported at intervals that keep this below a tenth of the time.
 const SHARE: u32 = 10;
@@ -40,7 +40,7 @@ pub(crate) struct Args {
     replace: bool,
     /// Add the sets as a time slice with this number. Use increasing numbers: a set contains
     /// everything that its slices contain, and `index remove --before` drops old slices
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", value_parser = units::count)]
     slice: Option<u64>,
     #[command(flatten)]
     column: Option<Column>,

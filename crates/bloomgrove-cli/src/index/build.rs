@@ -41,7 +41,7 @@ pub(crate) struct Args {
     #[arg(long)]
     partial: bool,
     /// How much memory filters may use before they are written to disk
-    #[arg(long, value_parser = units::bytes, value_name = "BYTES")]
+    #[arg(long, value_parser = units::bytes, value_name = "SIZE")]
     memory: Option<u64>,
     /// Print the summary as JSON
     #[arg(long)]

@@ -33,7 +33,7 @@ pub(crate) struct Remove {
     #[arg(value_name = "SET", required_unless_present = "before")]
     sets: Vec<OsString>,
     /// Remove all slices before this one
-    #[arg(long, value_name = "SLICE")]
+    #[arg(long, value_name = "SLICE", value_parser = units::count)]
     before: Option<u64>,
     /// Print the result as JSON
     #[arg(long)]
@@ -63,7 +63,7 @@ pub(crate) struct Compact {
     /// The index
     #[arg(value_name = "INDEX")]
     index: PathBuf,
-    /// Compress the index and make it read-only where that saves memory: four fifths at a density of 1 %
+    /// Compress the index and make it read-only where that saves memory: four fifths at a density of 1%
     #[arg(long, conflicts_with = "layout")]
     seal: bool,
     /// Use this layout instead of the planner's choice; auto returns to the planner

@@ -43,16 +43,16 @@ pub(crate) struct Args {
     #[command(flatten)]
     keys: KeyArgs,
     /// List the sets that may contain at least this many of the keys, with the number
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT", value_parser = units::many)]
     at_least: Option<usize>,
     /// Search only sets whose name begins with this
     #[arg(long, value_name = "TEXT")]
     prefix: Option<OsString>,
     /// Search only slices from this number on; sets without slices are always searched
-    #[arg(long, value_name = "SLICE")]
+    #[arg(long, value_name = "SLICE", value_parser = units::count)]
     from: Option<u64>,
     /// Search only slices up to this number
-    #[arg(long, value_name = "SLICE")]
+    #[arg(long, value_name = "SLICE", value_parser = units::count)]
     to: Option<u64>,
     #[command(flatten)]
     form: Form,

@@ -256,9 +256,10 @@ async fn put(
     let put = client.put_bytes(&name, MEDIA_MESSAGE, message, &options);
     put.await.map_err(|error| match error.code() {
         Some(Code::Exists) => Error::Invalid {
-            what: "a set with this name already exists; --replace replaces it, and \
-                   `remote update` adds to it"
-                .into(),
+            what: format!(
+                "a set named {name} already exists; --replace replaces it, and `remote update` \
+                 adds to it"
+            ),
         },
         _ => error,
     })

@@ -27,16 +27,16 @@ pub(super) struct Create {
     #[arg(value_name = "SET")]
     set: String,
     /// The number of items that it will contain
-    #[arg(long, value_parser = units::count, required_unless_present = "bits", conflicts_with = "bits")]
+    #[arg(long, value_name = "COUNT", value_parser = units::count, required_unless_present = "bits", conflicts_with = "bits")]
     items: Option<u64>,
     /// The false-positive rate: how often the set is listed for a key that it does not contain [default: 1%]
-    #[arg(long, value_parser = units::rate, conflicts_with = "bits")]
+    #[arg(long, value_name = "RATE", value_parser = units::rate, conflicts_with = "bits")]
     fpr: Option<f64>,
     /// The size of its filter in bits (1e7) or bytes (32MB); requires --hashes
-    #[arg(long, value_parser = units::bits, requires = "hashes")]
+    #[arg(long, value_name = "BITS", value_parser = units::bits, requires = "hashes")]
     bits: Option<u64>,
     /// The number of bits that each key sets
-    #[arg(long, requires = "bits")]
+    #[arg(long, value_name = "COUNT", requires = "bits", value_parser = units::within::<u32>(1..=64))]
     hashes: Option<u32>,
     /// A tag, by which sets can be selected; may be repeated
     #[arg(long, value_name = "TAG")]
@@ -104,7 +104,7 @@ pub(super) struct Insert {
     #[command(flatten)]
     keys: KeyArgs,
     /// How to interpret a line
-    #[arg(long = "keys", value_enum, default_value = "text")]
+    #[arg(long = "keys", value_name = "KIND", value_enum, default_value = "text")]
     kind: KeyKind,
     /// Print the result as JSON
     #[arg(long)]

@@ -128,7 +128,7 @@ pub(super) struct Sample {
     #[arg(long)]
     distinct: bool,
     /// The random seed: the same seed draws the same members [default: random]
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", value_parser = units::count)]
     seed: Option<u64>,
     /// Report on standard error the method, why it was chosen, and its cost
     #[arg(short, long)]

@@ -29,7 +29,7 @@ pub(super) struct Update {
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// The version that the first file was made from; fails if the set has been replaced since
-    #[arg(long, value_name = "VERSION")]
+    #[arg(long, value_name = "VERSION", value_parser = units::count)]
     base: Option<u64>,
     /// Print the result as JSON
     #[arg(long)]

@@ -23,7 +23,7 @@ pub(super) struct Which {
     #[command(flatten)]
     keys: KeyArgs,
     /// How to interpret a line
-    #[arg(long = "keys", value_enum, default_value = "text")]
+    #[arg(long = "keys", value_name = "KIND", value_enum, default_value = "text")]
     kind: KeyKind,
     /// Search only sets whose name begins with this
     #[arg(long, value_name = "TEXT")]

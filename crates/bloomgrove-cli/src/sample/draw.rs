@@ -25,8 +25,8 @@ pub(super) struct Draw {
     // None when there is a verb.
     #[arg(value_name = "FILTER", required = true)]
     filter: Vec<OsString>,
-    /// The names that may be in it: a range such as 0..10M (0..=9 includes its end), a file, or an
-    /// index of names
+    /// The names that may be in it: a range such as 0..10M (0..=9 includes its end), a file, or a
+    /// name index
     #[arg(long, value_name = "NAMES", required = true)]
     namespace: Option<OsString>,
     /// How many to draw [default: 10]
@@ -36,7 +36,7 @@ pub(super) struct Draw {
     #[arg(long)]
     distinct: bool,
     /// The random seed: the same seed draws the same members [default: random]
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", value_parser = units::count)]
     seed: Option<u64>,
     /// Draw only integers in this range
     #[arg(long, value_name = "A..B", value_parser = range::parse)]
@@ -47,7 +47,7 @@ pub(super) struct Draw {
     #[command(flatten)]
     reading: Reading,
     /// How much memory to use in addition to filter and names [default: 1GiB]
-    #[arg(long, value_name = "BYTES", value_parser = units::bytes)]
+    #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
     memory: Option<u64>,
     /// Report on standard error the method, why it was chosen, and its cost
     #[arg(short, long)]
@@ -61,7 +61,7 @@ pub(super) struct Draw {
 enum MethodArg {
     /// Try random names until one is a member
     Probe,
-    /// Try random names on set bits, found with an index of names
+    /// Try random names on set bits, found with a name index
     Index,
     /// Try random names on set bits, found by inverting affine functions
     Invert,

@@ -69,7 +69,7 @@ impl Facts {
             self.line(
                 "members",
                 format!(
-                    "{}, items among them {}: {} of them are items",
+                    "{}, of which {} ({}) are items",
                     units::estimate(members),
                     units::estimate(items),
                     units::percent(estimate.accuracy),
@@ -241,7 +241,7 @@ pub(super) fn warn_of_endless(plan: &Plan, draws: u64) {
         let hours = tests / SPEED / 3600.0;
         output::complain(format_args!(
             "note: about {} names have to be tested, which takes about {} hours; fewer names \
-             (--within) or an index of names are faster",
+             (--within) or a name index are faster",
             short(tests),
             short(hours),
         ));

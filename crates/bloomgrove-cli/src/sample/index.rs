@@ -23,10 +23,10 @@ const LISTED: usize = 8;
 
 /// Index names, to find members of filters faster.
 ///
-/// An index given as --namespace leads to the names on set bits: for a filter that is 1 % full, only
+/// An index given as --namespace leads to the names on set bits: for a filter that is 1% full, only
 /// one name in a hundred is examined. An index works for all filters of the same size, hashes, layout,
 /// family and seed; --for takes these from a filter, and the other options are those of `filter
-/// build`. NAMES is as in `bloomgrove sample`, and can be another index of names.
+/// build`. NAMES is as in `bloomgrove sample`, and can be another name index.
 ///
 /// --add-to adds names to an existing index.
 #[derive(clap::Args)]
@@ -34,7 +34,7 @@ const LISTED: usize = 8;
     bloomgrove sample index 0..10M --for users.grove -o users.names.grove\n  \
     bloomgrove sample index new.txt --add-to users.names.grove")]
 pub(super) struct Index {
-    /// The names: a range, a file, or an index of names
+    /// The names: a range, a file, or a name index
     #[arg(value_name = "NAMES")]
     names: OsString,
     /// The index to write; an interrupted run leaves no partial file
@@ -55,7 +55,7 @@ pub(super) struct Index {
     #[arg(long)]
     lean: bool,
     /// How much memory to use in addition to names and index [default: 1GiB]
-    #[arg(long, value_name = "BYTES", value_parser = units::bytes)]
+    #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
     memory: Option<u64>,
     #[command(flatten)]
     reading: Reading,
@@ -70,7 +70,7 @@ pub(super) struct Index {
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  bloomgrove sample info users.names.grove")]
 pub(super) struct Info {
-    /// The index of names
+    /// The name index
     #[arg(value_name = "INDEX")]
     index: PathBuf,
     /// Also check the index for damage, and that every name is in its place

@@ -33,7 +33,7 @@ use crate::shared::output::complain;
 /// parentheses, in one argument; & binds tighter.
 ///
 /// NAMES is a range of integers (0..10M, or 0..=9 with its end), a file with one name per line (.gz
-/// and .zst are decompressed, - is standard input), or an index of names made by `sample index`. Lists
+/// and .zst are decompressed, - is standard input), or a name index made by `sample index`. Lists
 /// must be sorted, text by bytes (LC_ALL=C sort -u), integers by value (sort -n -u); --sort sorts in
 /// memory.
 ///
@@ -100,7 +100,7 @@ impl Question {
         Ok(question)
     }
 
-    /// Ensures that an index of names is for filters like these.
+    /// Ensures that a name index is for filters like these.
     fn check_index(&self) -> Result<()> {
         let Some(index) = self.held.index() else {
             return Ok(());
@@ -110,7 +110,7 @@ impl Question {
         }
         let file = self.expression.first_file().display();
         bail!(
-            "{} is an index of names for other filters than {file}:\n  the index is for {}\n  the \
+            "{} is a name index for other filters than {file}:\n  the index is for {}\n  the \
              filter has {}\nbuild another with `bloomgrove sample index {} --for {file} -o FILE`",
             self.written,
             index.params(),
@@ -122,7 +122,7 @@ impl Question {
     /// The error for --method index without an index.
     fn needs_index(&self) -> String {
         format!(
-            "--method index needs an index of names; build one with `bloomgrove sample index {} \
+            "--method index needs a name index; build one with `bloomgrove sample index {} \
              --for {} -o FILE` and pass it as --namespace",
             self.written,
             self.expression.first_file().display(),

@@ -1,9 +1,9 @@
-//! What NAMES means: a range, a file of names, or an index of names.
+//! What NAMES means: a range, a file of names, or a name index.
 //!
 //! ```text
 //!   0..10M                 a range; queried in a filter of text as decimal digits
 //!   names.txt, .gz, .zst   a list: of text, or of integers for a filter of integers
-//!   names.grove            an index of names, made by `sample index`
+//!   names.grove            a name index, made by `sample index`
 //! ```
 
 use std::ffi::OsStr;
@@ -114,7 +114,7 @@ impl Reading {
         let kind = self.names_as.unwrap_or(usual);
         match Source::of(written)? {
             Source::Index(path) => {
-                self.check_unused("an index of names", self.names_as.is_some())?;
+                self.check_unused("a name index", self.names_as.is_some())?;
                 let size = std::fs::metadata(&path).map_or(0, |about| about.len());
                 if size <= CHECKED_ALWAYS {
                     bloomgrove::verify(&path)?;

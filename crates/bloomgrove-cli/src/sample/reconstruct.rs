@@ -34,7 +34,7 @@ pub(crate) struct Reconstruct {
     /// The filter, or an expression such as 'a.grove & b.grove'
     #[arg(value_name = "FILTER")]
     filter: OsString,
-    /// The names that may be in it: a range, a file, or an index of names
+    /// The names that may be in it: a range, a file, or a name index
     #[arg(long, value_name = "NAMES")]
     namespace: OsString,
     #[command(flatten)]
@@ -48,7 +48,7 @@ pub(crate) struct Reconstruct {
     #[command(flatten)]
     reading: Reading,
     /// The number of threads [default: one per processor]
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "COUNT", value_parser = units::within::<u16>(1..=65_535))]
     threads: Option<u16>,
     /// Report on standard error the method, why it was chosen, and its cost
     #[arg(short, long)]
@@ -62,7 +62,7 @@ pub(crate) struct Reconstruct {
 enum WayArg {
     /// Test every name
     Scan,
-    /// Test the names on set bits, found with an index of names
+    /// Test the names on set bits, found with a name index
     Index,
     /// Test the names on set bits, found by inverting affine functions
     Invert,

@@ -3,6 +3,8 @@
 use anyhow::{Context, Result, bail};
 use bloomgrove::{Derivation, Family, Layout};
 
+use super::units;
+
 // A comment here would become the help of the command.
 #[derive(clap::Args)]
 pub(crate) struct Hashing {
@@ -10,10 +12,16 @@ pub(crate) struct Hashing {
     #[arg(long, value_enum)]
     layout: Option<LayoutArg>,
     /// The hash family
-    #[arg(long, value_enum, default_value = "xxh3", id = "hash")]
+    #[arg(
+        long,
+        value_name = "FAMILY",
+        value_enum,
+        default_value = "xxh3",
+        id = "hash"
+    )]
     hash: FamilyArg,
     /// The seed of the hash family
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 0, value_parser = units::count)]
     seed: u64,
     /// The secret key of siphash: 32 hexadecimal digits. It is stored in the filter
     #[arg(long, value_name = "HEX", required_if_eq("hash", "siphash"))]

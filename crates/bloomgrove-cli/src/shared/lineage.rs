@@ -2,6 +2,8 @@
 
 use bloomgrove_client::api::Direction;
 
+use super::units;
+
 // A comment here would become the help of the command.
 #[derive(clap::Args)]
 pub(crate) struct LineageArgs {
@@ -12,7 +14,7 @@ pub(crate) struct LineageArgs {
     #[arg(short = 'D', long)]
     descendants: bool,
     /// Follow at most this many links from the nearest of them [default: unlimited]
-    #[arg(long, value_name = "LINKS")]
+    #[arg(long, value_name = "LINKS", value_parser = units::within::<u32>(0..=u32::MAX.into()))]
     pub(crate) depth: Option<u32>,
 }
 

@@ -26,16 +26,16 @@ pub(crate) const IDS: [&str; 11] = [
 #[derive(clap::Args)]
 pub(crate) struct ParamsArgs {
     /// The false-positive rate: how often an absent key is accepted [default: 0.01]
-    #[arg(long, value_parser = units::rate, conflicts_with = "bits")]
+    #[arg(long, value_name = "RATE", value_parser = units::rate, conflicts_with = "bits")]
     fpr: Option<f64>,
     /// The number of distinct keys to size the filter for, if known
-    #[arg(long, value_parser = units::count, conflicts_with = "bits")]
+    #[arg(long, value_name = "COUNT", value_parser = units::count, conflicts_with = "bits")]
     items: Option<u64>,
     /// The size of the filter in bits (1e7) or bytes (32MB); requires --hashes
-    #[arg(long, value_parser = units::bits, requires = "hashes")]
+    #[arg(long, value_name = "BITS", value_parser = units::bits, requires = "hashes")]
     bits: Option<u64>,
     /// The number of bits that each key sets
-    #[arg(long, requires = "bits")]
+    #[arg(long, value_name = "COUNT", requires = "bits", value_parser = units::within::<u32>(1..=64))]
     hashes: Option<u32>,
     #[command(flatten)]
     hashing: Hashing,

@@ -29,7 +29,7 @@ impl Progress {
 
     /// Progress of work other than reading: [`at`](Self::at) reports how much of how much is done.
     pub(crate) fn share(what: impl Into<Cow<'static, str>>) -> Self {
-        Self::new(Some(1), "{msg} {bar:30} {percent} % ({eta} left)", what)
+        Self::new(Some(1), "{msg} {bar:30} {percent}% ({eta} left)", what)
     }
 
     fn new(total: Option<u64>, template: &str, what: impl Into<Cow<'static, str>>) -> Self {

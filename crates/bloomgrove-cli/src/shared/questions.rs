@@ -20,7 +20,7 @@ pub(crate) struct Questions {
     #[arg(long)]
     json: bool,
     /// How to interpret a key [default: as when the filter was built]
-    #[arg(long, value_enum)]
+    #[arg(long, value_name = "KIND", value_enum)]
     keys_as: Option<KeyKind>,
 }
 

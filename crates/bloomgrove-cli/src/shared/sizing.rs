@@ -15,16 +15,16 @@ pub(crate) const OVERFULL: f64 = 0.75;
 #[derive(Clone, clap::Args)]
 pub(crate) struct SizeArgs {
     /// The false-positive rate: how often a set without the key is listed [default: 0.001]
-    #[arg(long, value_parser = units::rate, conflicts_with = "bits")]
+    #[arg(long, value_name = "RATE", value_parser = units::rate, conflicts_with = "bits")]
     fpr: Option<f64>,
     /// Make every filter large enough for this many keys
-    #[arg(long, value_parser = units::count, conflicts_with = "bits")]
+    #[arg(long, value_name = "COUNT", value_parser = units::count, conflicts_with = "bits")]
     items: Option<u64>,
     /// Make every filter this large, in bits (1e7) or bytes (32MB); requires --hashes
-    #[arg(long, value_parser = units::bits, requires = "hashes")]
+    #[arg(long, value_name = "BITS", value_parser = units::bits, requires = "hashes")]
     bits: Option<u64>,
     /// The number of bits that each key sets
-    #[arg(long, requires = "bits")]
+    #[arg(long, value_name = "COUNT", requires = "bits", value_parser = units::within::<u32>(1..=64))]
     hashes: Option<u32>,
 }
 

@@ -116,7 +116,7 @@ pub(crate) fn rename_only(sources: &mut [Source], name: Option<String>) -> Resul
 
 impl Source {
     /// A file found in a directory, if it is a set. An index or a Bloofi tree in there is most likely
-    /// that of these files, and an index of names is neither a set nor keys.
+    /// that of these files, and a name index is neither a set nor keys.
     pub(crate) fn found(
         inside: &Path,
         path: &Path,

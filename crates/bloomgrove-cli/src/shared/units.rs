@@ -1,18 +1,38 @@
 //! Numbers as people write them (`bloomgrove_units`), and as they read them: 12,345, 1.2 MB, 1%.
 
-pub(crate) use bloomgrove_units::{bits, bytes, count, duration, rate};
+use std::ops::RangeInclusive;
+
+use bloomgrove::raw::numbers::Grouped;
+pub(crate) use bloomgrove_units::{bits, bytes, count, duration, many, rate};
 
 /// `12345678` as `12,345,678`.
 pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
+    Grouped(number).to_string()
+}
+
+/// A parser for whole numbers in a range.
+pub(crate) fn within<T: TryFrom<u64>>(
+    range: RangeInclusive<u64>,
+) -> impl Fn(&str) -> Result<T, String> + Clone {
+    move |text| {
+        let number = count(text)?;
+        let fits = range.contains(&number).then_some(number);
+        fits.and_then(|number| number.try_into().ok())
+            .ok_or_else(|| {
+                let (start, end) = (Grouped(*range.start()), Grouped(*range.end()));
+                format!("write a whole number from {start} to {end}")
+            })
     }
-    text
+}
+
+/// A number with or without a fraction.
+pub(crate) fn number(text: &str) -> Result<f64, String> {
+    let number = text
+        .trim()
+        .parse()
+        .ok()
+        .filter(|number: &f64| number.is_finite());
+    number.ok_or_else(|| "write a number such as 2 or 0.5".to_owned())
 }
 
 /// A number of things: `1 key`, `2,000 keys`.
@@ -105,10 +125,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn numbers_out_of_range_are_refused_with_the_range() {
+        let parse = within::<u16>(2..=65_535);
+        assert_eq!(parse("1,000"), Ok(1000));
+        for text in ["1", "65536", "1e9"] {
+            let error = parse(text).unwrap_err();
+            assert_eq!(error, "write a whole number from 2 to 65,535", "{text}");
+        }
+        assert!(parse("x").unwrap_err().contains("such as 1000000"));
+        assert_eq!(number("0.5"), Ok(0.5));
+        assert!(number("half").unwrap_err().contains("such as 2 or 0.5"));
+        assert!(number("inf").is_err());
+    }
+
+    #[test]
     fn numbers_for_people() {
-        assert_eq!(grouped(0), "0");
-        assert_eq!(grouped(999), "999");
-        assert_eq!(grouped(1_234_567), "1,234,567");
         assert_eq!(counted(1, "entry"), "1 entry");
         assert_eq!(counted(2000, "entry"), "2,000 entries");
         assert_eq!(counted(0, "key"), "0 keys");

@@ -50,7 +50,8 @@ impl UpdateArgs {
         if self.json {
             let (old, new) = (output::json_bytes(old), output::json_bytes(new));
             let mut answer = json!({ "updated": old, "name": new, "keys": keys });
-            more.into_iter().for_each(|(field, value)| answer[field] = value);
+            more.into_iter()
+                .for_each(|(field, value)| answer[field] = value);
             output.json(&answer)?;
         } else {
             output.bytes(&[b"updated ", old])?;

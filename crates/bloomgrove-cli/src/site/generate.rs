@@ -29,7 +29,7 @@ pub(super) struct Generate {
     #[arg(long, value_name = "COUNT", default_value = "10000", value_parser = units::count)]
     events: u64,
     /// The random seed
-    #[arg(long, value_name = "NUMBER", default_value = "8")]
+    #[arg(long, value_name = "NUMBER", default_value = "8", value_parser = units::count)]
     seed: u64,
     /// The directory to write to; it is created if necessary
     #[arg(short, long, value_name = "DIR")]

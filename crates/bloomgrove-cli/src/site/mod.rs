@@ -54,6 +54,7 @@ enum Verb {
     Sparql(query::Sparql),
     Info(query::Info),
     /// Create a secret that hides a federation's ids from the coordinator
+    #[command(after_help = "Example:\n  bloomgrove site secret > federation.secret")]
     Secret,
     #[cfg(feature = "server")]
     Generate(generate::Generate),

@@ -107,7 +107,7 @@ pub(super) fn cost(trace: &Trace) {
     let all = &cost.broadcast;
     if all.requests > 0 {
         complain(format_args!(
-            "{} instead of {} for a broadcast ({:.1} %), {} transferred instead of {}",
+            "{} instead of {} for a broadcast ({:.1}%), {} transferred instead of {}",
             units::counted(cost.requests, "message"),
             units::grouped(all.requests),
             100.0 * cost.requests as f64 / all.requests as f64,

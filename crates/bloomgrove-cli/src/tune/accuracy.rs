@@ -21,13 +21,13 @@ pub(crate) struct Args {
     #[arg(long, value_parser = units::count)]
     names: u64,
     /// The number of items in the filter
-    #[arg(long, value_parser = units::count)]
+    #[arg(long, value_name = "COUNT", value_parser = units::count)]
     items: u64,
     /// The share of items among the names that the filter accepts
-    #[arg(long, default_value = "0.9", value_parser = units::rate)]
+    #[arg(long, value_name = "RATE", default_value = "0.9", value_parser = units::rate)]
     accuracy: f64,
     /// The number of bits that each item sets [default: 3, and the number that gives the smallest filter]
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(long, value_name = "COUNT", value_parser = units::within::<u32>(1..=64))]
     hashes: Option<u32>,
     /// Print JSON
     #[arg(long)]

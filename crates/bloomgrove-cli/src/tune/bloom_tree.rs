@@ -29,13 +29,13 @@ use crate::shared::{Outcome, interrupt, units};
     bloomgrove tune bloom-tree --objective geometric --search genetic")]
 pub(crate) struct Args {
     /// The number of keys that each tree is evaluated with
-    #[arg(long, default_value = "10k", value_parser = units::count)]
+    #[arg(long, value_name = "COUNT", default_value = "10k", value_parser = units::count)]
     items: u64,
     /// The number of levels
-    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(2..=6))]
+    #[arg(long, default_value_t = 2, value_parser = units::within::<u8>(2..=6))]
     depth: u8,
     /// Bits of the root per key; may be given several times
-    #[arg(long, default_value = "1", value_delimiter = ',')]
+    #[arg(long, value_name = "NUMBER", default_value = "1", value_delimiter = ',', value_parser = units::number)]
     rho: Vec<f64>,
     /// What to minimize
     #[arg(long, value_enum, default_value = "exact")]
@@ -44,17 +44,17 @@ pub(crate) struct Args {
     /// genetic for more]
     #[arg(long, value_enum)]
     search: Option<SearchArg>,
-    /// The most rounds of a genetic search
-    #[arg(long, default_value_t = 100)]
+    /// The maximum number of rounds of a genetic search
+    #[arg(long, value_name = "COUNT", default_value_t = 100, value_parser = units::within::<u32>(0..=u32::MAX.into()))]
     rounds: u32,
     /// The number of trees kept from round to round
-    #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u16).range(2..=1000))]
+    #[arg(long, value_name = "COUNT", default_value_t = 15, value_parser = units::within::<u16>(2..=1000))]
     population: u16,
     /// The number of trees built to evaluate each configuration
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = units::within::<u32>(1..=10_000))]
     instances: u32,
     /// The random seed
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = units::count)]
     seed: u64,
     /// Write the front as CSV
     #[arg(long, value_name = "FILE")]

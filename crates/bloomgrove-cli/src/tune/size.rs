@@ -17,16 +17,16 @@ use crate::shared::{Outcome, units};
     bloomgrove tune size --items 1M --bits 2MB --hashes 7")]
 pub(crate) struct Args {
     /// The number of keys
-    #[arg(long, value_parser = units::count)]
+    #[arg(long, value_name = "COUNT", value_parser = units::count)]
     items: u64,
     /// The false-positive rate: how often an absent key is accepted
-    #[arg(long, default_value = "0.01", value_parser = units::rate, conflicts_with = "bits")]
+    #[arg(long, value_name = "RATE", default_value = "0.01", value_parser = units::rate, conflicts_with = "bits")]
     fpr: f64,
     /// Evaluate this size instead, in bits (1e7) or bytes (32MB)
-    #[arg(long, value_parser = units::bits)]
+    #[arg(long, value_name = "BITS", value_parser = units::bits)]
     bits: Option<u64>,
     /// The number of hashes [default: the best]
-    #[arg(long, requires = "bits", value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(long, value_name = "COUNT", requires = "bits", value_parser = units::within::<u32>(1..=64))]
     hashes: Option<u32>,
     /// Print JSON
     #[arg(long)]

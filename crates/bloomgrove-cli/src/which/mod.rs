@@ -61,7 +61,7 @@ pub(crate) struct Args {
     keys_from: Option<PathBuf>,
     /// The false-positive rate: how often a file without the key is listed [default: that of
     /// the existing index, or 0.001]
-    #[arg(long, value_parser = units::rate)]
+    #[arg(long, value_name = "RATE", value_parser = units::rate)]
     fpr: Option<f64>,
     /// Read the files found, and list only those that do contain the key
     #[arg(long)]

@@ -215,7 +215,7 @@ fn open_old(home: &Home) -> Old {
     };
     match error.kind() {
         Error::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => Old::Missing,
-        Error::Corrupt { .. } => {
+        Error::Corrupt { .. } | Error::NotGrove { .. } => {
             complain(format_args!("{error}; rebuilding the index"));
             Old::Missing
         }

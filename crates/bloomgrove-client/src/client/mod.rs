@@ -36,6 +36,8 @@ pub struct Client {
     /// Replaces the network, if set.
     pub(crate) carrier: Option<Arc<dyn Carrier>>,
     pub(crate) server: Arc<str>,
+    /// What it is, for messages: a server or a site.
+    pub(crate) peer: &'static str,
     /// The access key, as a header. It differs between siblings: see `sibling`.
     pub(crate) key: Option<HeaderValue>,
     pub(crate) answer_limit: u64,
@@ -152,6 +154,7 @@ impl Client {
     fn transport(&self, source: reqwest::Error) -> Error {
         Error::Transport {
             url: self.server.to_string(),
+            peer: self.peer,
             source,
         }
     }

@@ -52,7 +52,7 @@ const MOST_BELIEVED: usize = 4000;
 const MOST_SET_NAME: usize = 500;
 
 /// A set that accepts more than this share of all ids says nothing about any of them, and is ignored: its site would be
-/// queried in every trace. A set sized for a rate of 1 % reaches this with 3.5 times as many ids. Sets that are less full
+/// queried in every trace. A set sized for a rate of 1% reaches this with 3.5 times as many ids. Sets that are less full
 /// cause a needless query now and then, and nothing is lost.
 const OVERFULL: f64 = 0.5;
 

@@ -16,13 +16,13 @@ const LATEST: u64 = 100 * 366 * 24 * 3600;
 
 /// There is no such set.
 pub(super) fn not_found(name: &str) -> Error {
-    Error::new(Code::NotFound, format!("there is no set {name}"))
+    Error::new(Code::NotFound, format!("there is no set named {name}"))
 }
 
 /// There is already such a set.
 pub(super) fn exists(name: &str) -> Error {
     let detail =
-        format!("the set {name} already exists; update or replace it, or choose another name");
+        format!("a set named {name} already exists; update or replace it, or choose another name");
     Error::new(Code::Exists, detail)
 }
 

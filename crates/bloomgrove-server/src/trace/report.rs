@@ -98,7 +98,7 @@ impl Report {
             return;
         }
         let why = format!(
-            "not queried: its set is over-full, and accepts {:.0} % of all ids. The site should publish a \
+            "not queried: its set is over-full, and accepts {:.0}% of all ids. The site should publish a \
              larger set; to query it anyway, trace with `broadcast`",
             100.0 * rate
         );

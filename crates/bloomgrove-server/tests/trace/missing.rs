@@ -417,7 +417,7 @@ async fn over_full_sets_are_named_and_their_sites_not_queried() {
         panic!("{:?}", found.missing);
     };
     assert!(
-        why_full.contains("over-full") && why_full.contains("99 %"),
+        why_full.contains("over-full") && why_full.contains("99%"),
         "{why_full}"
     );
     assert!(found.sites.iter().all(|site| site.name != "full"));

@@ -33,6 +33,7 @@ mod choice;
 use crate::bloom_tree::TreeShape;
 use bloomgrove::raw::codec::Framing;
 use bloomgrove::raw::codec::Model;
+use bloomgrove::raw::numbers::Grouped;
 use bloomgrove::{Error, Layout, MAX_HASHES, Params};
 
 use super::forest;
@@ -281,7 +282,11 @@ fn check(items: u64, goal: Goal) -> Result<(), Error> {
             if bytes >= MESSAGE + 8 {
                 return Ok(());
             }
-            format!("in {bytes} bytes; the head of a message alone takes {MESSAGE}")
+            format!(
+                "{}; the head of a message alone takes {}",
+                size(bytes),
+                size(MESSAGE)
+            )
         }
     };
     Err(Error::Unreachable { what })
@@ -406,7 +411,7 @@ fn nothing_fits(candidates: &[Candidate], limits: &Limits) -> Error {
 
 /// Exact, because a rounded number might not be enough.
 fn size(bytes: u64) -> String {
-    format!("{bytes} bytes")
+    format!("{} bytes", Grouped(bytes))
 }
 
 #[cfg(test)]

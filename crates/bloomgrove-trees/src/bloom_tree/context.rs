@@ -11,7 +11,7 @@
 //! so a table needs only the share of each number of ones. The number of filters above that are used
 //! (none, one or two) is the one that takes the fewest bytes, including the tables.
 //!
-//! Not in the paper, which codes whole levels (section 4.3): 7 to 37 % smaller
+//! Not in the paper, which codes whole levels (section 4.3): 7 to 37% smaller
 //! (`docs/papers/bloomtree.md`).
 
 use std::num::NonZero;

@@ -26,7 +26,7 @@
 //! - The paper reports the geometric mean of the probabilities of false positives. That is not a rate:
 //!   absent keys are accepted at the arithmetic mean, [`expected_fpr`](BloomTree::expected_fpr), which
 //!   is orders of magnitude higher. We report both, and the measured rate ([`Accuracy`]).
-//! - For rates below 1 %, the paper's shapes take more bytes than a plain filter, and a compressed
+//! - For rates below 1%, the paper's shapes take more bytes than a plain filter, and a compressed
 //!   filter beats the best tree that we know at every rate, given the memory to expand it.
 //!   `bloomgrove tune wire` compares them.
 //!

@@ -65,7 +65,7 @@ fn compare(a: &[f64], b: &[f64]) -> std::cmp::Ordering {
 /// `front` that is at most x worse in each objective. 0 or less if `front` misses nothing of `other`.
 ///
 /// For logarithms it is a ratio: `lag(..).exp() - 1.0 <= 0.02` means that nothing of `other` is better
-/// than `front` by more than 2 %.
+/// than `front` by more than 2%.
 pub fn lag<P: AsRef<[f64]>, Q: AsRef<[f64]>>(front: &[P], other: &[Q]) -> f64 {
     let behind = |point: &[f64]| {
         let worst = |mine: &[f64]| {

@@ -255,7 +255,7 @@ pub struct Front {
 }
 
 impl Front {
-    /// How far this front lags behind the other: 0.02 if nothing here comes closer than 2 % to the rate
+    /// How far this front lags behind the other: 0.02 if nothing here comes closer than 2% to the rate
     /// and the size of some configuration of the other.
     pub fn lag(&self, other: &Front, objective: Objective) -> f64 {
         let values = |front: &Front| -> Vec<[f64; 2]> {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use bloomgrove::raw::numbers::Grouped;
 use bloomgrove::{Derivation, Family};
 use bloomgrove::{Error, Layout, MAX_BITS, MAX_HASHES, Params};
 
@@ -322,7 +323,7 @@ impl fmt::Display for TreeShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let list = |f: &mut fmt::Formatter<'_>, of: &dyn Fn(&Level) -> u64| {
             for (i, level) in self.levels.iter().enumerate() {
-                write!(f, "{}{}", if i == 0 { "" } else { "/" }, of(level))?;
+                write!(f, "{}{}", if i == 0 { "" } else { "/" }, Grouped(of(level)))?;
             }
             Ok(())
         };

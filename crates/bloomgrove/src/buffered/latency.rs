@@ -1,7 +1,7 @@
 //! How long probes waited: in the request queue, in their block, and in total.
 //!
 //! A histogram whose classes grow by an eighth of a power of two, so percentiles are accurate
-//! to 9 % in a few kilobytes, for any number of probes. Mean and maximum are exact.
+//! to 9% in a few kilobytes, for any number of probes. Mean and maximum are exact.
 
 use std::time::Duration;
 
@@ -18,9 +18,9 @@ pub struct Latency {
     pub probes: u64,
     /// The mean.
     pub mean: Duration,
-    /// The median, accurate to 9 %.
+    /// The median, accurate to 9%.
     pub p50: Duration,
-    /// The 99th percentile, accurate to 9 %.
+    /// The 99th percentile, accurate to 9%.
     pub p99: Duration,
     /// The maximum.
     pub max: Duration,

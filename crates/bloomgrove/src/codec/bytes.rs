@@ -7,7 +7,7 @@
 //!
 //! One step of the arithmetic coder covers eight bits, which is what makes it fast.
 //! Probabilities are in units of 2^-20: with 2^-16, the minimum units that 256 symbols need
-//! would cost 0.8 % where one bit in a hundred is set.
+//! would cost 0.8% where one bit in a hundred is set.
 
 use super::density::{Density, Learned};
 use super::symbols::{Decoder, Encoder, Parts};

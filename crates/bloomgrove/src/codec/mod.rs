@@ -19,7 +19,7 @@
 //! filters" (their section 2.3). Each file says where it differs.
 //!
 //! Cost: in either direction, one core handles at least 50 MB of uncompressed bits per second,
-//! at any density. The size is within 0.5 % of the entropy if at least one bit in a hundred is
+//! at any density. The size is within 0.5% of the entropy if at least one bit in a hundred is
 //! set (`bench-compare codec` prints both).
 //!
 //! Not for: filters that are already half full. They stay the same size, plus some tens of

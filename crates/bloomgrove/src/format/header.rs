@@ -105,7 +105,10 @@ impl Content {
     }
 
     fn from_code(code: u16) -> Option<Self> {
-        Self::ALL.iter().copied().find(|content| content.code() == code)
+        Self::ALL
+            .iter()
+            .copied()
+            .find(|content| content.code() == code)
     }
 }
 
@@ -236,9 +239,9 @@ pub(super) fn decode_file(file: &[u8]) -> Result<Content, Error> {
         });
     }
     if !file.starts_with(&MAGIC[..file.len().min(MAGIC.len())]) || file.is_empty() {
-        return Err(corrupt(
-            "it does not begin with the magic bytes of a .grove file",
-        ));
+        return Err(Error::NotGrove {
+            empty: file.is_empty(),
+        });
     }
     let (header, _) =
         FileHeader::read_from_prefix(file).map_err(|_| corrupt("the file ends within it"))?;

@@ -35,7 +35,7 @@ fn every_header_field_is_checked() {
     let (_folder, path, good) = sample();
     // Offset, length, expected error, and expected error once the checksum is corrected.
     let fields = [
-        (0, 8, "magic bytes", "magic bytes"),
+        (0, 8, "not a .grove file", "not a .grove file"),
         (8, 2, "format version", "format version"),
         (10, 2, "checksum", "unknown content"),
         (12, 4, "checksum", "reserved"),

@@ -108,7 +108,7 @@ impl Index {
     }
 
     /// Compresses the index by omitting empty words, where that saves memory: about four fifths at
-    /// a density of 1 %. The index can still be queried and changed. What is added later is stored
+    /// a density of 1%. The index can still be queried and changed. What is added later is stored
     /// separately from the sealed part.
     ///
     /// # Errors

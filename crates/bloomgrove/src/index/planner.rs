@@ -15,6 +15,7 @@
 
 use super::body::Shape;
 use crate::Params;
+use crate::numbers::Grouped;
 
 /// In nanoseconds: hashing and other fixed costs, a line of a row, a word of a block, the block
 /// that contains a present key (half of all keys are assumed to be present), and a filter queried
@@ -66,8 +67,8 @@ pub fn choose_shape(params: &Params, sets: usize, density: f64) -> ShapeChoice {
         let reason = format!("fewer than {FEW} sets are queried one by one");
         (Shape::Loose, reason)
     } else {
-        let set = format!("{:.2} % of the bits are set", density * 100.0);
-        let (candidates, blocks) = (short(costs.candidates), sets.div_ceil(64));
+        let set = format!("{:.2}% of the bits are set", density * 100.0);
+        let (candidates, blocks) = (short(costs.candidates), Grouped(sets.div_ceil(64) as u64));
         if costs.sliced <= costs.flat {
             let reason =
                 format!("{set}, so a query reads {candidates} of {blocks} blocks of 64 sets");

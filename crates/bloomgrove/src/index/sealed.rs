@@ -12,13 +12,13 @@
 //! ```
 //!
 //! The summary row of the sliced shape also serves as the directory of its words: the word of block
-//! g is the code at rank + the number of blocks before g. At a density of 1 %, half of all words of
-//! 64 filters are empty, and 97 % have at most two bits.
+//! g is the code at rank + the number of blocks before g. At a density of 1%, half of all words of
+//! 64 filters are empty, and 97% have at most two bits.
 //!
 //! Cost: as sliced, plus k ranks (population counts of up to N / 4096 words each) for every block
 //! read. Memory at density x, for each word of 64 filters: 2 bytes unless it is empty, 8 more if it
-//! has three bits or more, and 1 bit; at x = 1 % this is 0.16 of the size of the filters. Filters
-//! denser than about 1.2 % are better left sliced.
+//! has three bits or more, and 1 bit; at x = 1% this is 0.16 of the size of the filters. Filters
+//! denser than about 1.2% are better left sliced.
 
 use super::work::{Batch, Work};
 use crate::Error;

@@ -20,7 +20,7 @@
 //!
 //! Cost: N k / 4096 words of the summary, and k words for each block that has all of the key's
 //! positions. At density x of the filters, a block has a position with probability 1 - (1 - x)^64.
-//! At 1 % that is 0.47, and its k-th power is small; at 7 % it is 0.99, every block is read, and
+//! At 1% that is 0.47, and its k-th power is small; at 7% it is 0.99, every block is read, and
 //! [`flat`](super::flat) is better. Memory: the filters and 1/64. The bits of a removed filter are
 //! cleared, and a summary bit is cleared with the last bit of its word, so the summary is always
 //! exact.

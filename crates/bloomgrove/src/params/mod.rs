@@ -12,6 +12,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::Error;
 use crate::bits::{LANES, LINE_BITS};
 use crate::hash::{Derivation, Family, Key, MAX_HASHES};
+use crate::numbers::Grouped;
 
 /// The largest number of bits in a filter: 2^48, which is 32 TiB.
 pub const MAX_BITS: u64 = 1 << 48;
@@ -49,7 +50,7 @@ display_as_name!(Layout);
 /// ```
 /// use bloomgrove::{Layout, Params};
 ///
-/// // From requirements: a million items at a false-positive rate of 1 %.
+/// // From requirements: a million items at a false-positive rate of 1%.
 /// let params = Params::for_items(1_000_000, 0.01)?;
 /// assert_eq!(params.layout(), Layout::Blocked);
 ///
@@ -166,7 +167,7 @@ impl fmt::Display for Params {
         write!(
             f,
             "{} bits, {} hashes, {}, {}",
-            self.bits,
+            Grouped(self.bits),
             self.hashes,
             self.layout.name(),
             self.family.name()

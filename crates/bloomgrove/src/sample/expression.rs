@@ -269,7 +269,7 @@ impl<'t> Parser<'t> {
                 }
             }
             Token::Sign(sign) => Err(self.error(at, format!("expected a name before this {sign}"))),
-            Token::End => Err(self.error(at, "expected a name at the end")),
+            Token::End => Err(self.error(at, "expected a name, but the expression ends here")),
         }
     }
 }
@@ -329,7 +329,10 @@ mod tests {
     fn errors_name_the_place() {
         for (text, part) in [
             ("", "the expression is empty"),
-            ("a &", "character 4: expected a name at the end"),
+            (
+                "a &",
+                "character 4: expected a name, but the expression ends here",
+            ),
             ("a & & b", "character 5: expected a name before this &"),
             ("(a | b", "character 1: this ( is not closed"),
             ("a)", "character 2: this ) has no matching ("),

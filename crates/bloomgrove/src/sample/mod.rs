@@ -72,7 +72,7 @@ use crate::Error;
 pub enum Names<'n> {
     /// A namespace without an index.
     Namespace(&'n Namespace),
-    /// An index of names, for the parameters of the filter.
+    /// A name index, for the parameters of the filter.
     Index(&'n NameIndex),
 }
 

@@ -14,6 +14,7 @@
 
 use super::candidates::{Domain, index_of, inverse_of};
 use super::{Estimate, Names, Namespace, Query, SampleOptions, Spelling};
+use crate::numbers::Grouped;
 use crate::{Error, Family};
 
 /// How a sampler finds members.
@@ -320,7 +321,7 @@ impl<'q> Facts<'q> {
                 "listing all members is cheaper than {} by {}",
                 match options.draws {
                     1 => "one draw".to_owned(),
-                    draws => format!("{draws} draws"),
+                    draws => format!("{} draws", Grouped(draws as u64)),
                 },
                 method.name()
             );
@@ -371,5 +372,5 @@ fn expected(query: &Query, namespace: &Namespace) -> Estimate {
 }
 
 fn share(fill: f64) -> String {
-    format!("{:.3} %", fill * 100.0)
+    format!("{:.3}%", fill * 100.0)
 }

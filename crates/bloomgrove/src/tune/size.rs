@@ -103,7 +103,7 @@ pub fn choose(
                     let percent = (more - 1.0) * 100.0;
                     if more <= BLOCKED_WORTH {
                         lined.why = format!(
-                            "blocked costs {percent:.1} % more bits than standard at this rate, \
+                            "blocked costs {percent:.1}% more bits than standard at this rate, \
                              but accesses memory once per key instead of up to {} times",
                             plain.hashes
                         );
@@ -111,7 +111,7 @@ pub fn choose(
                     } else {
                         plain.why = format!(
                             "standard needs the fewest bits; blocked would be faster, but needs \
-                             {percent:.1} % more of them"
+                             {percent:.1}% more of them"
                         );
                         plain
                     }
@@ -274,7 +274,7 @@ pub fn blocked(items: u64, fpr: f64) -> Result<Recommendation, Error> {
 /// Returns the size that the paper proposes (section 6): three hashes, and as many bits as the
 /// first prime that is at least three times the number of records.
 ///
-/// Its false-positive rate is about (1 - 1/e)^3 = 25 %, for any number of records.
+/// Its false-positive rate is about (1 - 1/e)^3 = 25%, for any number of records.
 ///
 /// # Errors
 /// [`Error::Unreachable`] for 0 records, or more than a filter can contain.

@@ -68,13 +68,24 @@ pub(crate) fn number(line: &[u8]) -> Result<u64> {
     let number = std::str::from_utf8(line)
         .ok()
         .and_then(|line| line.trim().parse::<u64>().ok());
-    number.with_context(|| {
-        format!(
-            "{:?} is not an integer key; keys must be from 0 to 2^64 - 1",
-            shortened(line)
-        )
-    })
+    number.ok_or_else(|| NotANumber(shortened(line)).into())
 }
+
+/// A line that is not an integer key.
+#[derive(Debug)]
+struct NotANumber(String);
+
+impl std::fmt::Display for NotANumber {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let text = &self.0;
+        write!(
+            f,
+            "{text:?} is not an integer key; keys must be from 0 to 2^64 - 1"
+        )
+    }
+}
+
+impl std::error::Error for NotANumber {}
 
 fn shortened(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(&line[..line.len().min(60)]);
@@ -157,9 +168,17 @@ fn for_lines(block: &[u8], before: u64, each: Each) -> Result<u64> {
         lines.push(line.strip_suffix(b"\r").unwrap_or(line));
         start = end + 1;
     }
-    each(&lines)
-        .with_context(|| format!("lines {} to {}", before + 1, before + lines.len() as u64))?;
-    Ok(lines.len() as u64)
+    let count = lines.len() as u64;
+    each(&lines).map_err(|error| {
+        // Keys are taken in order, so the first bad one is the one that was complained about.
+        let bad = lines.iter().position(|line| number(line).is_err());
+        match bad.filter(|_| error.is::<NotANumber>()) {
+            Some(bad) => error.context(format!("line {}", before + 1 + bad as u64)),
+            None if count == 1 => error.context(format!("line {}", before + 1)),
+            None => error.context(format!("lines {} to {}", before + 1, before + count)),
+        }
+    })?;
+    Ok(count)
 }
 
 /// A key from the command line, interpreted like a line of a file: so that what was copied from a
@@ -208,7 +227,7 @@ fn open<'p>(path: &Path, progress: Option<&'p Progress>) -> Result<(Box<dyn Read
 }
 
 fn open_file(path: &Path) -> Result<(File, u64)> {
-    let file = File::open(path).context("opening")?;
+    let file = File::open(path)?;
     let about = file.metadata().context("reading its metadata")?;
     if about.is_dir() {
         bail!("this is a directory; name the files in it");

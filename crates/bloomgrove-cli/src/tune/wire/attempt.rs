@@ -87,7 +87,7 @@ impl Attempt {
             (
                 "produced",
                 format!(
-                    "{} bytes; predicted {}, {:+.2} %",
+                    "{} bytes; predicted {}, {:+.2}%",
                     units::grouped(self.bytes),
                     units::grouped(said.wire_bytes),
                     off * 100.0

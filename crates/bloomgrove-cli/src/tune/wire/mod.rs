@@ -28,29 +28,29 @@ use attempt::Attempt;
     bloomgrove tune wire --items 1M --fpr 0.3,0.1,0.03,0.01,1e-3,1e-4,1e-5,1e-6 --csv wire.csv")]
 pub(crate) struct Args {
     /// The number of keys
-    #[arg(long, value_parser = units::count)]
+    #[arg(long, value_name = "COUNT", value_parser = units::count)]
     items: u64,
     /// The false-positive rate; several separated by commas
     #[arg(
         long,
-        value_name = "P",
+        value_name = "RATE",
         value_parser = units::rate,
         value_delimiter = ',',
         required_unless_present = "bytes",
         conflicts_with = "bytes"
     )]
     fpr: Vec<f64>,
-    /// The most bytes to send
+    /// The maximum number of bytes to send
     #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
     bytes: Option<u64>,
     /// The memory that the receiver has for it
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = units::bytes)]
     memory: u64,
-    /// The most bits that a query may test
-    #[arg(long, value_name = "K", default_value_t = 64)]
+    /// The maximum number of bits that a query may test
+    #[arg(long, value_name = "COUNT", default_value_t = 64, value_parser = units::count)]
     hashes: u64,
-    /// The most levels of a tree
-    #[arg(long, value_name = "D", default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=4))]
+    /// The maximum number of levels of a tree
+    #[arg(long, value_name = "LEVELS", default_value_t = 3, value_parser = units::within::<u8>(1..=4))]
     depth: u8,
     /// Build the recommendation from synthetic keys, and print the result next to the prediction
     #[arg(long = "try")]
@@ -122,7 +122,7 @@ fn one(output: &mut Output, answer: &Answer) -> Result<()> {
         "hashes",
         "wire",
         "bits/key",
-        "give or take",
+        "margin",
         "memory",
         "false-positive rate",
         "",
@@ -136,7 +136,7 @@ fn one(output: &mut Output, answer: &Answer) -> Result<()> {
             only(candidate.hashes.to_string()),
             units::grouped(candidate.wire_bytes),
             format!("{:.2}", bits_per_key(candidate, advice)),
-            only(format!("{:.1} %", candidate.spread * 100.0)),
+            only(format!("{:.1}%", candidate.spread * 100.0)),
             only(units::size(candidate.memory_bytes)),
             rate(candidate.fpr),
             candidate.excluded.clone().unwrap_or_default(),

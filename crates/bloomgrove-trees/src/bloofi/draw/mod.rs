@@ -1,11 +1,11 @@
 //! The tree as a picture: text, Graphviz or SVG.
 //!
 //! ```text
-//! #8  2 children  75.0 %  11111010
-//! ├─ #6  4 children  50.0 %  11110000
-//! │  ├─ rome  12.5 %  10000000
+//! #8  2 children  75.0%  11111010
+//! ├─ #6  4 children  50.0%  11110000
+//! │  ├─ rome  12.5%  10000000
 //! │  └─ ... and 3 more
-//! └─ #7  2 children  25.0 %  00001010
+//! └─ #7  2 children  25.0%  00001010
 //! ```
 //!
 //! First, a [`Sketch`] is made: which nodes are shown, with which text. The three formats only
@@ -85,7 +85,7 @@ impl Sketch {
     }
 
     fn percent(&self) -> String {
-        format!("{:.1} %", self.fill * 100.0)
+        format!("{:.1}%", self.fill * 100.0)
     }
 }
 

@@ -42,8 +42,8 @@ pub(super) fn why(candidates: &[Candidate], best: usize, goal: Goal) -> String {
         Goal::Fpr(_) => {
             let more = other.wire_bytes as f64 / best.wire_bytes as f64 - 1.0;
             match more >= 0.0 {
-                true => format!("takes {:.1} % more bytes", more * 100.0),
-                false => format!("takes only {:.1} % fewer bytes", -more * 100.0),
+                true => format!("takes {:.1}% more bytes", more * 100.0),
+                false => format!("takes only {:.1}% fewer bytes", -more * 100.0),
             }
         }
         Goal::Bytes(_) => {
@@ -56,7 +56,7 @@ pub(super) fn why(candidates: &[Candidate], best: usize, goal: Goal) -> String {
     };
     let mut parts = Vec::new();
     match &best.structure {
-        Structure::Standard(_) => parts.push("nothing else here is better by 1 %".to_owned()),
+        Structure::Standard(_) => parts.push("nothing else here is better by 1%".to_owned()),
         _ => parts.extend(standard.map(|other| format!("a standard filter {}", versus(other)))),
     }
     if let (Structure::Compressed(params), Some(standard)) = (&best.structure, standard) {

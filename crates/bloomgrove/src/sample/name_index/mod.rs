@@ -67,7 +67,7 @@ impl Default for NameIndexOptions {
 /// work by returning an error.
 pub type Progress<'p> = &'p mut dyn FnMut(u64, u64) -> Result<(), Error>;
 
-/// An index of names by first position, for all filters with equal [`Params`].
+/// A name index by first position, for all filters with equal [`Params`].
 ///
 /// ```
 /// use bloomgrove::sample::{NameIndexOptions, NameIndex, Namespace, Sampler};
