@@ -172,3 +172,40 @@ fn way_out(error: &anyhow::Error) -> String {
         format!("; `bloomgrove {noun} info` shows what it contains")
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    type Placeholders = BTreeMap<String, BTreeMap<String, Vec<String>>>;
+
+    fn collect(command: &clap::Command, path: &str, found: &mut Placeholders) {
+        for arg in command.get_arguments() {
+            let (Some(long), Some(names)) = (arg.get_long(), arg.get_value_names()) else {
+                continue;
+            };
+            if arg.get_action().takes_values() {
+                let places = found.entry(long.to_owned()).or_default();
+                let places = places.entry(names[0].to_string()).or_default();
+                places.push(path.to_owned());
+            }
+        }
+        for verb in command.get_subcommands() {
+            collect(verb, &format!("{path} {}", verb.get_name()), found);
+        }
+    }
+
+    #[test]
+    fn an_option_has_the_same_placeholder_in_all_commands() {
+        // These mean different things in different commands.
+        let differ = ["bits", "hashes", "depth", "format", "metric", "for"];
+        let mut found = Placeholders::new();
+        collect(&Args::command(), "bloomgrove", &mut found);
+        for (option, places) in found {
+            let alike = places.len() == 1 || differ.contains(&option.as_str());
+            assert!(alike, "--{option}: {places:#?}");
+        }
+    }
+}

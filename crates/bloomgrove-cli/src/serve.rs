@@ -103,7 +103,12 @@ struct KeyArgs {
     #[arg(long)]
     role: Role,
     /// For a write key: it may change only sets whose names begin with this [default: all]
-    #[arg(long, default_value = "", hide_default_value = true)]
+    #[arg(
+        long,
+        value_name = "TEXT",
+        default_value = "",
+        hide_default_value = true
+    )]
     prefix: String,
     /// The owner's name, for the log [default: the role and a number]
     #[arg(long)]

@@ -12,7 +12,7 @@ use crate::shared::{Outcome, message_file, units};
 
 /// Check files for damage.
 ///
-/// Checks every byte of any Bloomgrove file: filters, indexes, trees, buffered filters, indexes of names,
+/// Checks every byte of any Bloomgrove file: filters, indexes, trees, buffered filters, name indexes,
 /// messages, a server's store and snapshots, and a site's log. Nothing is changed. Exit code:
 /// 0 if all files are undamaged, 2 if not.
 #[derive(clap::Args)]

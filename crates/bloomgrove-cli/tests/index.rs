@@ -187,7 +187,7 @@ fn filters_columns_and_other_indexes_can_be_sets() {
     );
     shop.run("index build f.grove -o y.grove").ends(0);
     shop.run("index add x.grove y.grove")
-        .fails_with(&["y.grove", "already a set named f"]);
+        .fails_with(&["y.grove", "a set named f already exists"]);
     shop.run("index remove x.grove f").ends(0);
     assert_eq!(
         shop.run("index add x.grove y.grove").ends(0).out,
@@ -360,7 +360,7 @@ fn a_full_disk_leaves_the_index_as_it_was() {
         shop.write(&format!("big/{i}"), &keys);
     }
     let before = std::fs::read(shop.path("x.grove")).unwrap();
-    // No file may grow beyond so many blocks of 512 bytes.
+    // No file may grow beyond this many blocks of 512 bytes.
     let blocks = before.len() / 512 + 4;
     let line = format!("ulimit -f {blocks}; trap '' XFSZ; $BLOOMGROVE index add x.grove big");
     let said = shop.shell(&line).ends(2);

@@ -201,12 +201,7 @@ fn damaged_files_with_valid_checksums_are_an_error_or_an_answer() {
         .with_type::<(u8, Vec<(u16, u8)>)>()
         .with_iterations(5000)
         .for_each(|(which, edits)| {
-            let mut bytes = samples[usize::from(*which) % samples.len()].clone();
-            for (at, value) in edits.iter().take(8) {
-                let at = usize::from(*at) % bytes.len();
-                bytes[at] = *value;
-            }
-            support::reseal(&mut bytes);
+            let bytes = support::edited(&samples[usize::from(*which) % samples.len()], edits);
             std::fs::write(&path, bytes).unwrap();
             open_everything(&path);
         });
@@ -294,7 +289,7 @@ fn what_is_no_file_of_ours_is_named() {
     for (name, part) in [
         ("empty", "does not begin"),
         ("text", "does not begin"),
-        ("missing", "opening"),
+        ("missing", "No such file"),
         (".", "not a regular file"),
         ("index", "contains an index, not a filter"),
     ] {

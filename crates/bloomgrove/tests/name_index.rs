@@ -324,12 +324,7 @@ fn damaged_files_are_an_error_or_an_answer() {
         .with_type::<(u8, Vec<(u16, u8)>)>()
         .with_iterations(3000)
         .for_each(|(which, edits)| {
-            let mut bytes = samples[usize::from(*which) % samples.len()].clone();
-            for (at, value) in edits.iter().take(8) {
-                let at = usize::from(*at) % bytes.len();
-                bytes[at] = *value;
-            }
-            support::reseal(&mut bytes);
+            let bytes = support::edited(&samples[usize::from(*which) % samples.len()], edits);
             std::fs::write(&path, bytes).unwrap();
             use_everything(&path);
         });

@@ -26,7 +26,7 @@ fn filter(params: Params, keys: impl IntoIterator<Item = u64>) -> Filter {
 
 #[derive(Clone, Debug)]
 enum Op {
-    /// Of this kind, from this key on, with so many keys.
+    /// Of this kind, from this key on, with this many keys.
     Put(u8, u8, u16, u16),
     SetBits(u8, u16, u16),
     Remove(u8),
@@ -128,7 +128,7 @@ proptest! {
             prop_assert!(shared.filter(set.name()).unwrap() == wanted);
             prop_assert!(shared.read().filter(set.name()).unwrap() == wanted);
         }
-        // At most so many of each answer, and the number of all.
+        // At most this many of each answer, and the number of all.
         let keys: Vec<u64> = (0..100).map(scatter).collect();
         let index = shared.read();
         let even = |set: &bloomgrove::index::Set<'_>| set.name().last().is_some_and(|c| c % 2 == 0);

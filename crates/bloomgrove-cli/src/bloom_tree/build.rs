@@ -70,7 +70,7 @@ pub(crate) struct Args {
     threads: Option<u16>,
     #[command(flatten)]
     hashing: hashing::Hashing,
-    /// How to interpret a line or value
+    /// How to interpret keys
     #[arg(long, value_name = "KIND", value_enum, default_value = "text")]
     keys: KeyKind,
     /// Print the summary as JSON

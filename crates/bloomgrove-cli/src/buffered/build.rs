@@ -47,12 +47,12 @@ pub(crate) struct Args {
     working: Working,
     #[command(flatten)]
     column: Option<keys::Column>,
-    /// How to interpret a line or value [default: text, or as in the FILE to add to]
+    /// How to interpret keys [default: text, or as in the FILE to add to]
     #[arg(long, value_name = "KIND", value_enum)]
     keys: Option<KeyKind>,
     /// Sync to disk at this interval, or less often if syncing would take more than a tenth of
     /// the time; 0 syncs only at the end
-    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = units::duration)]
+    #[arg(long, value_name = "TIME", default_value = "60", value_parser = units::duration)]
     sync_every: Duration,
     /// Continue an interrupted build of the same KEYS
     #[arg(long, conflicts_with = "open")]

@@ -70,7 +70,7 @@ pub(crate) struct Args {
     json: bool,
     #[command(flatten)]
     column: Option<keys::Column>,
-    /// How to interpret a key [default: as when the filter was built]
+    /// How to interpret keys [default: as when the filter was built]
     #[arg(long, value_name = "KIND", value_enum)]
     keys_as: Option<KeyKind>,
     #[command(flatten)]

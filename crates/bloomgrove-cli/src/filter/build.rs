@@ -33,7 +33,7 @@ pub(crate) struct Args {
     column: Option<keys::Column>,
     #[command(flatten)]
     params: params::ParamsArgs,
-    /// How to interpret a line or value [default: text; integer for affine]
+    /// How to interpret keys [default: text; integer for affine]
     #[arg(long, value_name = "KIND", value_enum)]
     keys: Option<KeyKind>,
     /// Print the summary as JSON

@@ -40,11 +40,11 @@ pub(crate) struct CompressArgs {
 
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum ModelArg {
-    /// One per frame, stored in it
+    /// One density per frame, stored in it
     Framed,
-    /// One for the whole filter
+    /// One density for the whole filter
     Static,
-    /// Learned while coding
+    /// A density learned while coding
     Adaptive,
 }
 

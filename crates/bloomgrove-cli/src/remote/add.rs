@@ -57,7 +57,7 @@ pub(super) struct Add {
     /// A tag for all of them; may be repeated
     #[arg(long, value_name = "TAG")]
     tag: Vec<String>,
-    /// When the sets expire, from now: 30min, 24h
+    /// Expire the sets this long from now: 30min, 24h
     #[arg(long, value_name = "TIME", value_parser = units::duration)]
     expires: Option<Duration>,
     /// Replace existing sets instead of failing

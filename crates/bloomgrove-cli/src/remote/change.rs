@@ -41,7 +41,7 @@ pub(super) struct Create {
     /// A tag, by which sets can be selected; may be repeated
     #[arg(long, value_name = "TAG")]
     tag: Vec<String>,
-    /// When the set expires, from now: 30min, 24h
+    /// Expire the set this long from now: 30min, 24h
     #[arg(long, value_name = "TIME", value_parser = units::duration)]
     expires: Option<Duration>,
     /// Print the result as JSON
@@ -103,7 +103,7 @@ pub(super) struct Insert {
     set: String,
     #[command(flatten)]
     keys: KeyArgs,
-    /// How to interpret a line
+    /// How to interpret keys
     #[arg(long = "keys", value_name = "KIND", value_enum, default_value = "text")]
     kind: KeyKind,
     /// Print the result as JSON
@@ -253,7 +253,7 @@ pub(super) struct Expire {
     /// The set
     #[arg(value_name = "SET")]
     set: String,
-    /// From now: 30min, 24h
+    /// Expire the set this long from now: 30min, 24h
     #[arg(long = "in", value_name = "TIME", value_parser = units::duration, required_unless_present = "never")]
     time: Option<Duration>,
     /// The set never expires

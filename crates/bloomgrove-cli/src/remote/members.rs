@@ -47,7 +47,7 @@ struct Namespace {
     /// The names that may be in them: a range such as 0..10M (0..=9 includes its end), or a file
     #[arg(long, value_name = "NAMES")]
     namespace: String,
-    /// How names are written in the filters
+    /// How names are encoded in the filter
     #[arg(long, value_enum, value_name = "KIND", default_value = "text")]
     names_as: KeyKind,
     #[command(flatten)]
@@ -121,7 +121,7 @@ pub(super) struct Sample {
     sets: String,
     #[command(flatten)]
     names: Namespace,
-    /// How many to draw
+    /// The number of members to draw
     #[arg(short = 'n', long, value_name = "COUNT", value_parser = units::count, default_value = "10")]
     draws: u64,
     /// Draw without repetition; all members, if there are fewer

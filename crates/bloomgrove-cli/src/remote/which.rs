@@ -22,7 +22,7 @@ use crate::shared::{Outcome, units};
 pub(super) struct Which {
     #[command(flatten)]
     keys: KeyArgs,
-    /// How to interpret a line
+    /// How to interpret keys
     #[arg(long = "keys", value_name = "KIND", value_enum, default_value = "text")]
     kind: KeyKind,
     /// Search only sets whose name begins with this

@@ -29,7 +29,7 @@ pub(super) struct Draw {
     /// name index
     #[arg(long, value_name = "NAMES", required = true)]
     namespace: Option<OsString>,
-    /// How many to draw [default: 10]
+    /// The number of members to draw [default: 10]
     #[arg(short = 'n', long, value_name = "COUNT", value_parser = units::count)]
     draws: Option<u64>,
     /// Draw without repetition; all members, if there are fewer

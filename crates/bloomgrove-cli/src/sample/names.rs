@@ -27,7 +27,7 @@ const CHECKED_ALWAYS: u64 = 8 << 20;
 // A comment here would become the help of the command: this is how NAMES are read.
 #[derive(clap::Args)]
 pub(crate) struct Reading {
-    /// How names are written in the filter [default: as its keys were read]
+    /// How names are encoded in the filter [default: as its keys were read]
     #[arg(long, value_enum, value_name = "KIND")]
     names_as: Option<KeyKind>,
     /// Sort a list of names in memory, and drop duplicates

@@ -9,7 +9,7 @@ use crate::shared::given::Given;
 
 #[derive(clap::Args)]
 pub(super) struct Flags {
-    /// The configuration file (TOML); deploy/bloomgrove.toml has every setting
+    /// The configuration file (TOML); deploy/bloomgrove.toml lists every setting
     #[arg(long, value_name = "FILE", env = "BLOOMGROVE_CONFIG")]
     config: Option<PathBuf>,
     /// Start from this snapshot

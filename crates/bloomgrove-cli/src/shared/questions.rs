@@ -19,7 +19,7 @@ pub(crate) struct Questions {
     /// Print one JSON object per line
     #[arg(long)]
     json: bool,
-    /// How to interpret a key [default: as when the filter was built]
+    /// How to interpret keys [default: as when the filter was built]
     #[arg(long, value_name = "KIND", value_enum)]
     keys_as: Option<KeyKind>,
 }

@@ -261,7 +261,7 @@ pub(crate) struct SetArgs {
     pub(crate) size: SizeArgs,
     #[command(flatten)]
     column: Option<Column>,
-    /// How to interpret a line
+    /// How to interpret keys
     #[arg(long, value_enum, value_name = "KIND", default_value = "text")]
     pub(crate) keys: KeyKind,
 }

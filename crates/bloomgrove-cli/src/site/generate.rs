@@ -18,7 +18,7 @@ use crate::shared::{Outcome, interrupt, units};
 /// Writes a file per site into DIR, for `bloomgrove site record --from`. The same seed gives the
 /// same events everywhere.
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  \
+#[command(after_help = "Examples:\n  \
     bloomgrove site generate --sites 12 --events 10000 -o events\n  \
     bloomgrove site record --from events/galway.jsonl")]
 pub(super) struct Generate {

@@ -23,7 +23,7 @@ use crate::shared::Outcome;
 use crate::shared::connect::{self, Remote};
 use crate::shared::output::Output;
 
-/// Run a site, which records what happens to documents and tells a coordinator which it knows
+/// Run a site, which records what happens to documents and tells a coordinator which ones it knows
 ///
 /// Without a verb, this runs the site itself. It records events (over HTTP, or through the verbs
 /// below), answers queries about them, and publishes a Bloom filter of all ids to the coordinator:

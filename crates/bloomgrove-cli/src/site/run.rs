@@ -19,7 +19,7 @@ use crate::shared::{Outcome, units};
 
 #[derive(clap::Args)]
 pub(super) struct Flags {
-    /// Read settings from this TOML file; deploy/site.toml lists them all
+    /// The configuration file (TOML); deploy/site.toml lists every setting
     #[arg(long, value_name = "FILE", env = "BLOOMGROVE_SITE_CONFIG")]
     config: Option<PathBuf>,
     /// If the log is damaged, keep a copy, drop unreadable entries, and list them

@@ -18,7 +18,7 @@ use crate::shared::{Outcome, units};
     bloomgrove tune accuracy --names 10M --items 1000 --accuracy 0.9")]
 pub(crate) struct Args {
     /// The number of names, some of which are items
-    #[arg(long, value_parser = units::count)]
+    #[arg(long, value_name = "COUNT", value_parser = units::count)]
     names: u64,
     /// The number of items in the filter
     #[arg(long, value_name = "COUNT", value_parser = units::count)]

@@ -72,6 +72,17 @@ pub(crate) fn every_kind(bits: u64, hashes: u32) -> Vec<Params> {
     kinds
 }
 
+/// A copy of a file with some bytes changed, and valid checksums.
+pub(crate) fn edited(file: &[u8], edits: &[(u16, u8)]) -> Vec<u8> {
+    let mut bytes = file.to_vec();
+    for (at, value) in edits.iter().take(8) {
+        let at = usize::from(*at) % bytes.len();
+        bytes[at] = *value;
+    }
+    reseal(&mut bytes);
+    bytes
+}
+
 /// Makes all checksums right again where the structure still allows it, so that
 /// the fields behind them are reached.
 pub(crate) fn reseal(bytes: &mut [u8]) {
@@ -122,7 +133,7 @@ pub(crate) fn reseal(bytes: &mut [u8]) {
     }
 }
 
-/// A filter of so many keys.
+/// A filter of this many keys.
 pub(crate) fn filled(params: &Params, keys: u64) -> Filter {
     let mut filter = Filter::new(params.clone()).unwrap();
     filter.insert_batch(&(0..keys).map(scatter).collect::<Vec<_>>());

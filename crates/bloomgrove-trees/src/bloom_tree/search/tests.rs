@@ -4,6 +4,11 @@ fn go_on(_: u64, _: u64) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
+fn bred_by_default(depth: usize, options: &SearchOptions) -> Front {
+    let genetic = genetic::GeneticOptions::default();
+    bred(depth, &[1.0], options, &genetic, go_on).unwrap()
+}
+
 #[test]
 fn exhaustive_and_genetic_search_agree_on_two_levels() {
     for objective in [Objective::Exact, Objective::Geometric] {
@@ -13,14 +18,7 @@ fn exhaustive_and_genetic_search_agree_on_two_levels() {
         };
         let all = exhaustive(2, &[1.0], &options, go_on).unwrap();
         assert_eq!((all.tried, all.possible), (196, 196));
-        let bred = bred(
-            2,
-            &[1.0],
-            &options,
-            &genetic::GeneticOptions::default(),
-            go_on,
-        )
-        .unwrap();
+        let bred = bred_by_default(2, &options);
         assert!(
             bred.lag(&all, objective) <= 0.02,
             "{}",
@@ -39,14 +37,7 @@ fn genetic_search_comes_near_on_three_levels() {
     };
     let all = exhaustive(3, &[1.0], &options, go_on).unwrap();
     assert_eq!(all.tried, 5488);
-    let bred = bred(
-        3,
-        &[1.0],
-        &options,
-        &genetic::GeneticOptions::default(),
-        go_on,
-    )
-    .unwrap();
+    let bred = bred_by_default(3, &options);
     assert!(bred.tried <= 1515);
     let lag = bred.lag(&all, options.objective);
     assert!(lag < 0.2, "{lag}");
