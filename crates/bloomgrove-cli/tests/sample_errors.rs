@@ -271,7 +271,7 @@ fn wrong_requests_say_what_and_what_to_do() {
         ),
         (
             "sample index 0..1T --for sevens.grove -o x.grove",
-            vec!["at most 4294967295 names"],
+            vec!["at most 4,294,967,295 names"],
         ),
         (
             "sample index 0..9 --for affine.grove --names-as text -o x.grove",

@@ -93,7 +93,8 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     );
     anyhow::ensure!(
         args.items <= MOST_ITEMS,
-        "more than {MOST_ITEMS} keys of each kind would not fit in memory"
+        "more than {} keys of each kind would not fit in memory",
+        units::grouped(MOST_ITEMS)
     );
     let items = 0..args.items;
     let kinds = [

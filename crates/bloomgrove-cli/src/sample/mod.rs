@@ -24,8 +24,8 @@ pub(crate) use reconstruct::{Reconstruct, run as reconstruct};
 
 use self::expression::Expression;
 use self::names::{Held, Reading};
-use crate::shared::Outcome;
 use crate::shared::output::complain;
+use crate::shared::{Outcome, units};
 
 /// Draw random members of a filter, given the names that may be in it.
 ///
@@ -166,8 +166,9 @@ impl Question {
             _ => ("integers", "text"),
         };
         complain(format_args!(
-            "{filter} accepts none of the {names} names, queried as {kind}; was it built from other \
-             names, or from names written in another way (--names-as {other})?"
+            "{filter} accepts none of the {}, queried as {kind}; was it built from other names, or \
+             from names encoded differently (--names-as {other})?",
+            units::counted(names, "name")
         ));
         Ok(Outcome::No)
     }

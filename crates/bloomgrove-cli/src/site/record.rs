@@ -79,15 +79,20 @@ pub(super) fn run(args: Record) -> Result<Outcome> {
         let mut total = 0;
         for batch in batches(&path)? {
             let batch = batch.with_context(|| path.display().to_string())?;
-            total += batch.len() as u64;
+            let count = batch.len() as u64;
             let recorded = remote.wait(site.record(batch));
             recorded.with_context(|| {
-                let before = units::counted(total, "event");
-                format!(
-                    "{}: in the first {before}; earlier batches of {BATCH} are recorded",
-                    path.display()
-                )
+                let shown = path.display();
+                match total {
+                    0 => shown.to_string(),
+                    // The site counts the events of a batch.
+                    _ => format!(
+                        "{shown}: {} recorded; after them",
+                        units::counted(total, "event")
+                    ),
+                }
             })?;
+            total += count;
         }
         match args.json {
             true => output.json(&json!({ "recorded": total }))?,

@@ -49,7 +49,8 @@ impl Choice {
         let bits = tune::bits_for_accuracy(args.names, args.items, hashes, args.accuracy).ceil();
         ensure!(
             bits <= MAX_BITS as f64,
-            "this takes a filter of {bits:.2e} bits; the largest possible has {MAX_BITS}"
+            "this takes a filter of {bits:.2e} bits; the largest possible has {}",
+            units::grouped(MAX_BITS)
         );
         let params = Params::builder((bits as u64).max(1), hashes).build()?;
         let fill = bloomgrove::raw::math::fill(params.bits(), hashes, args.items);

@@ -136,8 +136,9 @@ fn judge(args: &Args, bits: u64) -> Result<Outcome> {
         .collect();
     anyhow::ensure!(
         !found.is_empty(),
-        "no filter can have {bits} bits with these hashes; the size must be 1 to {} bits",
-        bloomgrove::MAX_BITS
+        "no filter can have {} bits with these hashes; the size must be 1 to {} bits",
+        units::grouped(bits),
+        units::grouped(bloomgrove::MAX_BITS)
     );
     let mut output = Output::new();
     if args.json {

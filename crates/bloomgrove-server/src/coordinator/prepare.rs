@@ -166,7 +166,7 @@ impl Present<'_> {
                          base={now}"
                     ),
                     None => format!(
-                        "there is no set {name} whose version {base} could be replaced; retry \
+                        "there is no set named {name} whose version {base} could be replaced; retry \
                          without a base"
                     ),
                 };

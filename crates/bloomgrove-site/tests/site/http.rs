@@ -145,7 +145,10 @@ async fn what_cannot_be_is_refused_as_a_whole() {
         ..Event::default()
     };
     let events = vec![derived(&["a"], "b"), wrong];
-    assert_eq!(code(remote.record(events).await), Code::Invalid);
+    let refused = remote.record(events).await.unwrap_err();
+    assert_eq!(refused.code(), Some(Code::Invalid));
+    let message = refused.to_string();
+    assert!(message.contains("event 2: "), "{message}");
     let many = vec![derived(&["a"], "b"); MOST_AT_A_TIME + 1];
     assert_eq!(code(remote.record(many).await), Code::TooLarge);
     let ids = vec!["x"; MOST_AT_A_TIME + 1];

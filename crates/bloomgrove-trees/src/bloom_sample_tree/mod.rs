@@ -70,6 +70,7 @@ pub use operations::Operations;
 
 use std::ops::Range;
 
+use bloomgrove::raw::numbers::Grouped;
 use bloomgrove::{Error, Filter, Params};
 use nodes::{Below, Nodes};
 
@@ -262,7 +263,8 @@ impl Span {
         }
         if depth > len.ilog2() {
             return Err(Error::namespace(format!(
-                "{len} names cannot be halved {depth} times, at most {}",
+                "{} names cannot be halved {depth} times, at most {}",
+                Grouped(len),
                 len.ilog2()
             )));
         }

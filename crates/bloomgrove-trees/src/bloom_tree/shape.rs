@@ -85,7 +85,9 @@ impl TreeShape {
         let root = (items as f64 * rho).ceil();
         if !(1.0..=MAX_BITS as f64).contains(&root) {
             return Err(Error::params(format!(
-                "a root of {rho} bits per item for {items} items; it must have 1 to {MAX_BITS} bits"
+                "a root of {rho} bits per item for {} items; it must have 1 to {} bits",
+                Grouped(items),
+                Grouped(MAX_BITS)
             )));
         }
         let bits = std::iter::once(root as u64).chain(bits.iter().copied());
@@ -131,7 +133,8 @@ impl TreeShape {
         for (i, level) in levels.iter().enumerate() {
             let too_large = || {
                 Error::params(format!(
-                    "its levels have more than {MAX_BITS} bits in total, the maximum"
+                    "its levels have more than {} bits in total, the maximum",
+                    Grouped(MAX_BITS)
                 ))
             };
             let bits = filters.checked_mul(level.bits).ok_or_else(too_large)?;

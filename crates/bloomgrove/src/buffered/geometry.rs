@@ -21,6 +21,7 @@ use crate::tune::math;
 use crate::{Derivation, Error, Layout, Params};
 
 use super::page::{LINES, SECTOR};
+use crate::numbers::Grouped;
 
 /// The largest page: several must fit in memory.
 const MAX_PAGE: u64 = 1 << 30;
@@ -157,12 +158,14 @@ impl Geometry {
             pages, page_bytes, ..
         } = self;
         if !page_bytes.is_multiple_of(SECTOR) || page_bytes == 0 || page_bytes > MAX_PAGE {
-            return Err(format!(
-                "pages of {page_bytes} bytes: the size must be a multiple of {SECTOR}, up to {MAX_PAGE}"
-            ));
+            return Err(wrong_page(page_bytes));
         }
         if pages == 0 || pages > MAX_PAGES {
-            return Err(format!("{pages} pages: there must be 1 to {MAX_PAGES}"));
+            return Err(format!(
+                "{} pages: there must be 1 to {}",
+                Grouped(pages),
+                Grouped(MAX_PAGES)
+            ));
         }
         if self.params.bits() != pages.saturating_mul(page_bits(page_bytes)) {
             return Err(format!(
@@ -261,9 +264,7 @@ impl GeometryBuilder {
             )));
         }
         if page_bytes > MAX_PAGE {
-            return Err(Error::params(format!(
-                "pages of {page_bytes} bytes: the size must be a multiple of {SECTOR}, up to {MAX_PAGE}"
-            )));
+            return Err(Error::params(wrong_page(page_bytes)));
         }
         let pages = self.bytes / page_bytes;
         let bits = pages.checked_mul(page_bits(page_bytes));
@@ -345,4 +346,12 @@ impl<W: Walk> Walk for OverSums<W> {
         let position = self.0.next(bits);
         position + position / (LINES * LINE_BITS) * LINE_BITS
     }
+}
+fn wrong_page(bytes: u64) -> String {
+    format!(
+        "pages of {} bytes: the size must be a multiple of {}, up to {}",
+        Grouped(bytes),
+        Grouped(SECTOR),
+        Grouped(MAX_PAGE)
+    )
 }

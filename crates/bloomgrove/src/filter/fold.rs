@@ -14,6 +14,7 @@
 use super::Filter;
 use crate::bits::{LINE_BITS, LINE_WORDS, Words};
 use crate::hash::{Derivation, Family};
+use crate::numbers::Grouped;
 use crate::{Error, Layout, Params};
 
 impl<S: AsRef<[u64]>> Filter<S> {
@@ -67,10 +68,11 @@ fn half(params: &Params) -> Result<Params, Error> {
     if !(bits / unit).is_multiple_of(2) {
         return Err(Error::Unfoldable {
             what: match params.layout() {
-                Layout::Standard => format!("{bits} bits is an odd number"),
+                Layout::Standard => format!("{} bits is an odd number", Grouped(bits)),
                 Layout::Blocked => format!(
-                    "{bits} bits is an odd number of {LINE_BITS}-bit lines ({})",
-                    bits / unit
+                    "{} bits is an odd number of {LINE_BITS}-bit lines ({})",
+                    Grouped(bits),
+                    Grouped(bits / unit)
                 ),
             },
         });

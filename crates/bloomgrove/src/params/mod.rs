@@ -247,7 +247,11 @@ fn check(params: &Params) -> Result<(), String> {
         ..
     } = *params;
     if bits == 0 || bits > MAX_BITS {
-        return Err(format!("{bits} bits; a filter has 1 to {MAX_BITS}"));
+        return Err(format!(
+            "{} bits; a filter has 1 to {}",
+            Grouped(bits),
+            Grouped(MAX_BITS)
+        ));
     }
     if hashes == 0 || hashes > MAX_HASHES {
         return Err(format!("{hashes} hashes; a filter has 1 to {MAX_HASHES}"));
@@ -255,7 +259,8 @@ fn check(params: &Params) -> Result<(), String> {
     if layout == Layout::Blocked {
         if !bits.is_multiple_of(LINE_BITS) {
             return Err(format!(
-                "{bits} bits is not a multiple of {LINE_BITS}, the line size of the blocked layout"
+                "{} bits is not a multiple of {LINE_BITS}, the line size of the blocked layout",
+                Grouped(bits)
             ));
         }
         if hashes > MAX_BLOCKED_HASHES {

@@ -4,6 +4,7 @@ use super::math;
 use crate::bits::LINE_BITS;
 use crate::hash::Family;
 use crate::hash::prime::first_prime_from;
+use crate::numbers::Grouped;
 use crate::{Error, Layout, MAX_BITS, MAX_BLOCKED_HASHES, MAX_HASHES, Params};
 
 /// Blocked is recommended if it needs at most this many times the bits.
@@ -245,16 +246,15 @@ pub fn blocked(items: u64, fpr: f64) -> Result<Recommendation, Error> {
     let most = MAX_BLOCKED_HASHES;
     let best_guess = (math::optimal_hashes(fpr).round().max(1.0) as u32).min(most);
     let around = best_guess.saturating_sub(2).max(1)..=(best_guess + 2).min(most);
-    let (mut bits, mut hashes) =
-        around
-            .filter_map(smallest)
-            .min()
-            .ok_or_else(|| Error::Unreachable {
-                what: format!(
-                    "the blocked layout cannot reach a false-positive rate of {fpr:e} with {items} \
-                     items; use the standard layout"
-                ),
-            })?;
+    let (mut bits, mut hashes) = around.filter_map(smallest).min().ok_or_else(|| {
+        Error::Unreachable {
+            what: format!(
+                "the blocked layout cannot reach a false-positive rate of {fpr:e} with {} items; \
+                     use the standard layout",
+                Grouped(items)
+            ),
+        }
+    })?;
     if let Some((eight, _)) = smallest(8)
         && eight as f64 <= bits as f64 * EIGHT_WORTH
     {
@@ -322,7 +322,11 @@ pub fn check_target(items: u64, fpr: f64) -> Result<(), Error> {
 
 fn too_many(items: u64) -> Error {
     Error::Unreachable {
-        what: format!("{items} items need more than {MAX_BITS} bits, the maximum of a filter"),
+        what: format!(
+            "{} items need more than {} bits, the maximum of a filter",
+            Grouped(items),
+            Grouped(MAX_BITS)
+        ),
     }
 }
 
@@ -337,10 +341,11 @@ fn check_family(items: u64, fpr: f64, family: Family) -> Result<Family, Error> {
         if collisions > fpr * COLLISION_SHARE {
             return Err(Error::Unreachable {
                 what: format!(
-                    "{} tells keys apart by {bits} bits, and with {items} items one absent key in \
-                     {:.1e} would have the same digest as an item: too many for a rate of \
-                     {fpr:e}; use a family with 128 bits (xxh3-128)",
+                    "{} tells keys apart by {bits} bits, and with {} items one absent key in {:.1e} \
+                     would have the same digest as an item: too many for a rate of {fpr:e}; use a \
+                     family with 128 bits (xxh3-128)",
                     family.name(),
+                    Grouped(items),
                     1.0 / collisions
                 ),
             });

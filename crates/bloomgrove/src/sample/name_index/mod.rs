@@ -36,6 +36,7 @@ use super::candidates::is_set;
 use super::namespace::Namespace;
 use crate::bits::{packed_get, packed_words, width_of};
 use crate::format::Store;
+use crate::numbers::Grouped;
 use crate::{Error, Params};
 
 /// The maximum number of names in one part: counts are 32 bits wide.
@@ -228,8 +229,10 @@ impl SegmentLayout {
     fn new(params: &Params, names: u64, second: bool) -> Result<Self, Error> {
         if names > MOST {
             return Err(Error::namespace(format!(
-                "one part of an index can have at most {MOST} names, not {names}; index a \
-                 smaller range first, then add the rest"
+                "one part of an index can have at most {} names, not {}; index a smaller range \
+                 first, then add the rest",
+                Grouped(MOST),
+                Grouped(names)
             )));
         }
         let most = names.max(FEWEST_BUCKETS);
