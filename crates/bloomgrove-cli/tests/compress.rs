@@ -201,7 +201,7 @@ fn damage_and_claims_are_refused() {
             .fails_with(&[&format!("{name}.msg"), part, "sent again"]);
     }
     shop.run("filter expand a.msg -o out.grove --memory 1kB")
-        .fails_with(&["25000 bytes", "--memory"]);
+        .fails_with(&["25,000 bytes", "--memory"]);
     assert!(!shop.path("out.grove").exists());
     shop.run("filter expand a.msg -o out.grove --memory 25kB")
         .ends(0);

@@ -115,7 +115,7 @@ fn union_intersect_and_fold() {
             "a.grove and big.grove",
             "one has",
             "the other has",
-            "16384 bits",
+            "16,384 bits",
         ]);
     shop.run("filter fold a.grove -o x.grove --times 40")
         .fails_with(&["a.grove", "cannot be folded", "odd number"]);

@@ -235,7 +235,7 @@ fn ranges_are_spelled_as_the_filter_has_its_keys() {
         .ends(1);
     assert_eq!(said.out, "");
     for part in [
-        "text.grove accepts none of the 2000 names",
+        "text.grove accepts none of the 2,000 names",
         "--names-as text",
     ] {
         assert!(said.err.contains(part), "{}", said.err);

@@ -71,7 +71,7 @@ fn an_index_of_names_is_built_asked_grown_and_described() {
     for part in [
         "7,002 integers",
         "0..7000, a list of 2 integers",
-        "40000 bits",
+        "40,000 bits",
         "kept",
         "in its place",
     ] {

@@ -49,7 +49,7 @@ fn trees_are_bred_by_the_papers_objective_too() {
 fn what_no_search_can_do_is_said() {
     let shop = Shop::new();
     shop.run("tune bloom-tree --depth 4 --search exhaustive")
-        .fails_with(&["153664 configurations", "genetic"]);
+        .fails_with(&["153,664 configurations", "genetic"]);
     shop.run("tune bloom-tree --rho 0").fails_with(&["above 0"]);
     shop.run("tune bloom-tree --items 0")
         .fails_with(&["at least 1"]);
@@ -105,7 +105,7 @@ fn a_tree_is_as_large_as_predicted_and_not_taken_for_little() {
     );
     let candidates = facts["candidates"].as_array().unwrap();
     let sparse = candidates[1]["excluded"].as_str().unwrap();
-    assert!(sparse.contains("more than 25000000 bytes"), "{sparse}");
+    assert!(sparse.contains("more than 25,000,000 bytes"), "{sparse}");
     let of = |structure: &str| {
         let possible = candidates.iter().filter(|c| c["excluded"].is_null());
         let mut found = possible.filter(|c| c["structure"] == structure);
@@ -183,9 +183,11 @@ fn bytes_are_kept_within() {
 fn wishes_that_nothing_fulfils_say_what_would() {
     let shop = Shop::new();
     shop.run("tune wire --items 1M --fpr 1e-3 --memory 1kB")
-        .fails_with(&["1000 bytes of memory allowed", "would be enough"]);
+        .fails_with(&["1,000 bytes of memory allowed", "would be enough"]);
     shop.run("tune wire --items 1M --bytes 50")
-        .fails_with(&["head of a message"]);
+        .fails_with(&["a message of 50 bytes; its head alone takes"]);
+    shop.run("tune wire --items 1M --bytes 1")
+        .fails_with(&["a message of 1 byte;"]);
     shop.run("tune wire --items 1M").fails_with(&["--fpr"]);
     shop.run("tune wire --items 1M --fpr 0.1 --bytes 1MB")
         .fails_with(&["--bytes"]);

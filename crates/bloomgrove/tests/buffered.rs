@@ -267,8 +267,8 @@ fn what_cannot_be_done_is_said_and_damages_nothing() {
     };
     // A page size that does not divide, or is none.
     let bytes = 1 << 20;
-    assert!(params(Geometry::builder(bytes, 6).page_bytes(12288).build()).contains("12288"));
-    assert!(params(Geometry::builder(3000, 6).page_bytes(1000).build()).contains("4096"));
+    assert!(params(Geometry::builder(bytes, 6).page_bytes(12288).build()).contains("12,288"));
+    assert!(params(Geometry::builder(3000, 6).page_bytes(1000).build()).contains("4,096"));
     assert!(params(Geometry::builder(0, 6).build()).contains("0 bytes"));
     assert!(params(Geometry::builder(bytes, 6).page_bytes(0).build()).contains("pages of 0"));
     assert!(params(Geometry::builder(bytes, 6).entry_bytes(2).build()).contains("3 to 8"));

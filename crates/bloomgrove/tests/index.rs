@@ -115,7 +115,7 @@ fn wrong_requests_are_errors_and_change_nothing() {
 
     let error = index.add("south", &other).unwrap_err();
     assert!(matches!(error, Error::Incompatible { .. }));
-    assert!(error.to_string().contains("1001 bits"), "{error}");
+    assert!(error.to_string().contains("1,001 bits"), "{error}");
     let error = index.add("north", &filter).unwrap_err();
     assert!(error.to_string().contains("north"), "{error}");
     assert!(matches!(

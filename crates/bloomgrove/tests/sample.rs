@@ -110,7 +110,7 @@ fn the_planner_takes_the_short_way_and_says_why() {
     assert!((800.0..1000.0).contains(&plan(1).tests), "{:?}", plan(1));
     assert_eq!(plan(1_000_000).method, Method::List);
     assert!(
-        plan(1_000_000).why.contains("1000000 draws"),
+        plan(1_000_000).why.contains("1,000,000 draws"),
         "{:?}",
         plan(1_000_000)
     );

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use bloomgrove_client::api::{Code, Key};
-use bloomgrove_client::{Client, Error, is_loopback_host, normalize};
+use bloomgrove_client::{Client, Error, host_of, is_loopback_host, normalize};
 use tokio::runtime::{Builder, Runtime};
 
 use super::keys::{self, KeyKind};
@@ -95,9 +95,7 @@ impl Caller {
             Some(path) => Some(first_line(path, "key")?),
         };
         if let Some(key) = key {
-            if let Some(host) = normalize(url)?.strip_prefix("http://")
-                && !is_here(host)
-            {
+            if is_exposed(url)? {
                 complain(format_args!(
                     "the access key is sent to {url} unencrypted; use https"
                 ));
@@ -147,14 +145,9 @@ pub(crate) fn ask_for_key(error: anyhow::Error) -> anyhow::Error {
     }
 }
 
-/// Whether an address without its scheme is on this machine.
-fn is_here(address: &str) -> bool {
-    let host = address.split('/').next().unwrap_or_default();
-    let host = match host.rsplit_once(':') {
-        Some((host, port)) if port.bytes().all(|c| c.is_ascii_digit()) => host,
-        _ => host,
-    };
-    is_loopback_host(host)
+/// Whether what is sent to a URL leaves this machine unencrypted.
+fn is_exposed(url: &str) -> Result<bool, Error> {
+    Ok(normalize(url)?.starts_with("http://") && !is_loopback_host(&host_of(url)?))
 }
 
 /// A server, and what waits for it.
@@ -194,26 +187,27 @@ pub(crate) fn key(kind: KeyKind, line: &[u8]) -> Result<Key> {
 
 #[cfg(test)]
 mod tests {
-    use super::is_here;
+    use super::is_exposed;
 
     #[test]
     fn a_key_may_go_unencrypted_only_to_this_machine() {
-        for address in [
-            "127.0.0.1:7117",
-            "localhost",
-            "localhost:1/",
-            "[::1]:7117",
-            "[::1]",
+        for url in [
+            "http://127.0.0.1:7117",
+            "http://localhost",
+            "HTTP://localhost:1/",
+            "http://[::1]:7117",
+            "http://[::1]",
+            "https://a:1",
         ] {
-            assert!(is_here(address), "{address}");
+            assert!(!is_exposed(url).unwrap(), "{url}");
         }
-        for address in [
-            "10.0.0.1:7117",
-            "localhost.example.org",
-            "[2001:db8::1]:1",
-            "a:1",
+        for url in [
+            "http://10.0.0.1:7117",
+            "http://localhost.example.org",
+            "http://[2001:db8::1]:1",
+            "http://a:1",
         ] {
-            assert!(!is_here(address), "{address}");
+            assert!(is_exposed(url).unwrap(), "{url}");
         }
     }
 }

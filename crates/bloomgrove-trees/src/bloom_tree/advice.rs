@@ -283,7 +283,7 @@ fn check(items: u64, goal: Goal) -> Result<(), Error> {
                 return Ok(());
             }
             format!(
-                "{}; the head of a message alone takes {}",
+                "a message of {}; its head alone takes {}",
                 size(bytes),
                 size(MESSAGE)
             )
@@ -411,7 +411,10 @@ fn nothing_fits(candidates: &[Candidate], limits: &Limits) -> Error {
 
 /// Exact, because a rounded number might not be enough.
 fn size(bytes: u64) -> String {
-    format!("{} bytes", Grouped(bytes))
+    match bytes {
+        1 => "1 byte".to_owned(),
+        _ => format!("{} bytes", Grouped(bytes)),
+    }
 }
 
 #[cfg(test)]

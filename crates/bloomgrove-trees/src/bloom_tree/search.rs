@@ -28,6 +28,7 @@ use crate::bloom_tree::{BloomTree, TreeShape};
 use bloomgrove::Error;
 use bloomgrove::raw::hash::mix;
 use bloomgrove::raw::math;
+use bloomgrove::raw::numbers::Grouped;
 use bloomgrove::raw::threads::by_all;
 
 /// C1: the hash functions of the root.
@@ -344,8 +345,9 @@ pub fn exhaustive(
     let possible = space.size();
     if possible > MOST {
         return Err(Error::params(format!(
-            "all {possible} configurations of {depth} levels are too many to evaluate; use the \
-             genetic search"
+            "all {} configurations of {depth} levels are too many to evaluate; use the \
+             genetic search",
+            Grouped(possible)
         )));
     }
     let mut values = Vec::new();

@@ -284,7 +284,10 @@ fn impossible_shapes_say_why() {
     fails(&[(10, 1), (65, 1)], "65 bits on level 2");
     fails(&[(10, 1), (3, 17)], "17 hashes on level 2");
     fails(&[(10, 1); 9], "9 levels");
-    fails(&[(1 << 47, 1), (2, 1)], "more than 281474976710656 bits");
+    fails(
+        &[(1 << 47, 1), (2, 1)],
+        "more than 281,474,976,710,656 bits",
+    );
     fails(&[(100, 64), (64, 16), (64, 16), (64, 16)], "hash functions");
     let error = TreeShape::for_items(100, 0.0, &[4], &[6, 3]).unwrap_err();
     assert!(error.to_string().contains("a root of 0 bits"), "{error}");

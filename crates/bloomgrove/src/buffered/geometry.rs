@@ -258,9 +258,9 @@ impl GeometryBuilder {
         let page_bytes = self.page_bytes.unwrap_or(PAGE.min(self.bytes));
         if page_bytes == 0 || !self.bytes.is_multiple_of(page_bytes) || self.bytes == 0 {
             return Err(Error::params(format!(
-                "{} bytes cannot be divided into pages of {page_bytes}; choose a multiple of the \
-                 page size",
-                self.bytes
+                "{} bytes cannot be divided into pages of {}; choose a multiple of the page size",
+                Grouped(self.bytes),
+                Grouped(page_bytes)
             )));
         }
         if page_bytes > MAX_PAGE {

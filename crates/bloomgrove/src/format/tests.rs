@@ -110,7 +110,10 @@ fn a_claim_of_2_to_the_60_bits_allocates_nothing() {
     assert!(message.contains("end section"), "{message}");
     let bad = with_end_resealed(bad);
     let message = error_of(&path, &bad).to_string();
-    assert!(message.contains("1152921504606846976 bits"), "{message}");
+    assert!(
+        message.contains("1,152,921,504,606,846,976 bits"),
+        "{message}"
+    );
 
     // A size that is valid, but larger than the file.
     let mut bad = good;
