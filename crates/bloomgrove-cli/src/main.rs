@@ -200,7 +200,9 @@ mod tests {
     #[test]
     fn an_option_has_the_same_placeholder_in_all_commands() {
         // These mean different things in different commands.
-        let differ = ["bits", "hashes", "depth", "format", "metric", "for"];
+        let differ = [
+            "output", "from", "hashes", "depth", "key", "bits", "base", "in",
+        ];
         let mut found = Placeholders::new();
         collect(&Args::command(), "bloomgrove", &mut found);
         for (option, places) in found {

@@ -204,7 +204,7 @@ fn sized_for_the_largest_set_or_as_its_filters_are() {
         .ends(0);
     shop.run("bloofi build mixed.grove -o y.grove --keys integer")
         .fails_with(&[
-            "1 set with filters that differ",
+            "1 set has other filter parameters than the tree",
             "--items",
             "no tree was written",
         ]);
@@ -263,7 +263,7 @@ fn wrong_requests_say_what_is_wrong_and_harm_nothing() {
         "bloofi build f.grove -o y.grove --fpr 1%",
         &["--fpr does not apply"],
     );
-    fails("bloofi add x.grove f.grove", &["must be equal"]);
+    fails("bloofi add x.grove f.grove", &["cannot be added"]);
     fails("bloofi add x.grove data --name one", &["--name"]);
     fails("bloofi add gone.grove data", &["gone.grove"]);
     fails("bloofi update x.grove a.txt", &["nothing to update"]);

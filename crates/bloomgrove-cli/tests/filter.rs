@@ -174,7 +174,7 @@ fn wrong_flags_say_what_and_what_to_do() {
         ),
         (
             "filter build k.txt -o f --bits 100 --hashes 99",
-            vec!["99 hashes"],
+            vec!["--hashes", "from 1 to 64"],
         ),
         ("filter build k.txt -o f --hash murmur3", vec!["--items"]),
         (

@@ -278,7 +278,7 @@ impl fmt::Display for Error {
             },
             Error::Message { offset, what } => write!(
                 f,
-                "the message is damaged at byte {}: {what}; have it sent again",
+                "damaged at byte {}: {what}; have it sent again",
                 Grouped(*offset)
             ),
             Error::TooLarge { bytes, limit } => write!(

@@ -32,7 +32,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "COUNT", default_value = "10k", value_parser = units::count)]
     items: u64,
     /// The number of levels
-    #[arg(long, default_value_t = 2, value_parser = units::within::<u8>(2..=6))]
+    #[arg(long, value_name = "LEVELS", default_value_t = 2, value_parser = units::within::<u8>(2..=6))]
     depth: u8,
     /// Bits of the root per key; may be given several times
     #[arg(long, value_name = "NUMBER", default_value = "1", value_delimiter = ',', value_parser = units::number)]
