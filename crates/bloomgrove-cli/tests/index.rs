@@ -278,7 +278,7 @@ fn wrong_requests_say_what_is_wrong_and_harm_nothing() {
     shop.run("filter check x.grove pear")
         .fails_with(&["contains an index"]);
     shop.run("index which text pear")
-        .fails_with(&["text", "does not begin"]);
+        .fails_with(&["text", "not a .grove file"]);
     shop.run("index which gone.grove pear")
         .fails_with(&["gone.grove"]);
     shop.run("index which x.grove").fails_with(&["no key"]);

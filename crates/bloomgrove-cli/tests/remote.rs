@@ -199,7 +199,7 @@ fn sets_that_are_there_are_replaced_only_when_asked() {
     assert_eq!(server.remote(&shop, "which apple").ends(1).out, "");
     server
         .remote(&shop, "add in --name one")
-        .fails_with(&["--name is for one set"]);
+        .fails_with(&["--name requires a single set"]);
 }
 
 #[test]

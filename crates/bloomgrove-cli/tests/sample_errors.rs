@@ -76,7 +76,7 @@ fn wrong_requests_say_what_and_what_to_do() {
         ),
         (
             "sample letters.txt --namespace 0..9",
-            vec!["letters.txt", "does not begin"],
+            vec!["letters.txt", "not a .grove file"],
         ),
         (
             "sample names.grove --namespace 0..9",

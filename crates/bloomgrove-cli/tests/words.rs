@@ -18,7 +18,7 @@ fn numbers_are_refused_with_what_is_allowed() {
             "filter build a.txt -o x.grove --bits 100 --hashes 65",
             "from 1 to 64",
         ),
-        ("filter fold x.grove -o y.grove --times -1", "--times"),
+        ("filter fold x.grove -o y.grove --times 0", "from 1 to 64"),
         (
             "bloom-tree build a.txt -o x.grove --rho half",
             "such as 2 or 0.5",
