@@ -287,8 +287,8 @@ fn what_is_no_file_of_ours_is_named() {
     Index::mixed().save(path("index")).unwrap();
 
     for (name, part) in [
-        ("empty", "does not begin"),
-        ("text", "does not begin"),
+        ("empty", "the file is empty"),
+        ("text", "not a .grove file"),
         ("missing", "No such file"),
         (".", "not a regular file"),
         ("index", "contains an index, not a filter"),
