@@ -321,7 +321,7 @@ impl<'q> Facts<'q> {
                 "listing all members is cheaper than {} by {}",
                 match options.draws {
                     1 => "one draw".to_owned(),
-                    draws => format!("{} draws", Grouped(draws as u64)),
+                    draws => format!("{} draws", Grouped(draws)),
                 },
                 method.name()
             );
