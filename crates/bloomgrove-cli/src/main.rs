@@ -4,7 +4,7 @@
 //! | file | contains |
 //! |---|---|
 //! | `main.rs` | nouns, exit codes |
-//! | `which/` | `files.rs` what is asked about, `refresh.rs` keeping the index current, `answer.rs` asking and printing |
+//! | `which/`, `grep.rs` | the files, and the lines, that match; the search itself is `shared/search/` |
 //! | `filter/` | one file per verb; `combine.rs` has union, intersect and fold, `wire.rs` compress, expand, delta and apply |
 //! | `index/` | `build.rs`, `add.rs`; `take_in.rs` sets on their way into an index; `change.rs` remove, update and compact, `info.rs` info and verify, `stale.rs` what has become of the files of sets |
 //! | `sample/` | `draw.rs` is sample, `reconstruct.rs` reconstruct, `index.rs` sample index and info; `expression.rs` what FILTER means, `names.rs` what NAMES means, `explain.rs` what --explain says |
@@ -29,6 +29,7 @@ mod bloom_sample_tree;
 mod bloom_tree;
 mod buffered;
 mod filter;
+mod grep;
 mod hash;
 mod index;
 mod remote;
@@ -68,7 +69,8 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Noun {
-    Which(which::Args),
+    Which(Box<which::Args>),
+    Grep(Box<grep::Args>),
     /// Build, query, inspect and combine single filters
     #[command(subcommand)]
     Filter(filter::Verb),
@@ -132,7 +134,8 @@ fn main() -> ExitCode {
 
 fn run(noun: Noun) -> anyhow::Result<Outcome> {
     match noun {
-        Noun::Which(args) => which::run(args),
+        Noun::Which(args) => which::run(*args),
+        Noun::Grep(args) => grep::run(*args),
         Noun::Filter(verb) => filter::run(verb),
         Noun::Index(verb) => index::run(verb),
         Noun::Remote(args) => remote::run(*args),

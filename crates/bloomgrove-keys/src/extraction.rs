@@ -47,6 +47,11 @@ impl Extraction {
         matches!(self, Self::Tokens | Self::Ngrams(_))
     }
 
+    /// Whether keys are the values of a table, which is not read as text.
+    pub fn is_in_table(&self) -> bool {
+        matches!(self, Self::Column(_))
+    }
+
     /// Calls `each` on every key of a text, duplicates included.
     ///
     /// A long text can be cut at line ends, and its pieces passed one after the other.

@@ -9,6 +9,7 @@
 //! | `answers.rs` | the sets that may contain a key, as lines, counts or JSON |
 //! | `update.rs` | adding keys to one set of an index or tree, and renaming it |
 //! | `sources.rs`, `walk.rs` | what can be a set; the files of a directory |
+//! | `search/` | searching files with an index that is brought up to date first |
 //! | `sizing.rs` | how large the filters of many sets are, and when one is too full |
 //! | `params.rs`, `hashing.rs` | the options that describe one filter, and how it hashes |
 //! | `notes.rs` | the notes in `.grove` files |
@@ -39,6 +40,7 @@ pub(crate) mod params;
 pub(crate) mod progress;
 pub(crate) mod questions;
 pub(crate) mod range;
+pub(crate) mod search;
 pub(crate) mod sizing;
 pub(crate) mod sources;
 pub(crate) mod stamp;

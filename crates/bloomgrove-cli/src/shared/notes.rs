@@ -9,6 +9,8 @@ use super::keys::KeyKind;
 
 /// How keys were read.
 pub(crate) const KEYS: &str = "keys";
+/// How files become keys.
+pub(crate) const EXTRACTION: &str = "extraction";
 /// Of how many filters this is the intersection. The fill of an intersection overestimates its
 /// items, since some bits are common by chance.
 pub(crate) const INTERSECTION: &str = "intersection-of";

@@ -113,6 +113,13 @@ pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
         .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
+pub(crate) fn is_gone(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .filter_map(|error| error.downcast_ref::<io::Error>())
+        .any(|error| error.kind() == io::ErrorKind::NotFound)
+}
+
 /// Bytes as a JSON string where they are text, as `{"hex": ...}` where not.
 pub(crate) fn json_bytes(bytes: &[u8]) -> Value {
     match std::str::from_utf8(bytes) {

@@ -88,10 +88,70 @@ pub(crate) struct FileTag {
     root: usize,
     /// Absolute, or relative to the directory of the index; empty if it is the name of the set.
     path: Vec<u8>,
+    pub(crate) part: Part,
+}
+
+/// Which part of its file a set is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub(crate) extent: Extent,
+    /// The text has a NUL byte, and was read up to there.
+    pub(crate) is_binary: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Extent {
+    #[default]
+    Whole,
+    /// These bytes of a plain file: whole lines, and how many line feeds there are.
+    Block { start: u64, end: u64, lines: u64 },
+    /// A file in an archive, by its place there.
+    Member { ordinal: u64 },
+}
+
+impl Part {
+    fn to_bytes(self) -> [u8; PART] {
+        let (kind, numbers) = match self.extent {
+            Extent::Whole => (0, [0; 3]),
+            Extent::Block { start, end, lines } => (1, [start, end, lines]),
+            Extent::Member { ordinal } => (2, [ordinal, 0, 0]),
+        };
+        let mut bytes = [0; PART];
+        (bytes[0], bytes[1]) = (kind, u8::from(self.is_binary));
+        for (at, number) in numbers.iter().enumerate() {
+            bytes[8 + 8 * at..16 + 8 * at].copy_from_slice(&number.to_le_bytes());
+        }
+        bytes
+    }
+
+    fn from_bytes(bytes: &[u8; PART]) -> Option<Self> {
+        let number = |at: usize| {
+            let mut number = [0; 8];
+            number.copy_from_slice(&bytes[8 + 8 * at..16 + 8 * at]);
+            u64::from_le_bytes(number)
+        };
+        let extent = match bytes[0] {
+            0 => Extent::Whole,
+            1 => Extent::Block {
+                start: number(0),
+                end: number(1),
+                lines: number(2),
+            },
+            2 => Extent::Member { ordinal: number(0) },
+            _ => return None,
+        };
+        Some(Self {
+            extent,
+            is_binary: bytes[1] != 0,
+        })
+    }
 }
 
 const MARK: &[u8; 4] = b"FILE";
 const HEAD: usize = 40;
+/// The mark of a set that is a part of a file, and how many bytes say which.
+const PART_MARK: &[u8; 4] = b"PART";
+const PART: usize = 32;
 
 impl FileTag {
     /// Of a file whose name in the index is its path.
@@ -100,6 +160,29 @@ impl FileTag {
             stamp,
             root: 0,
             path: Vec::new(),
+            part: Part::default(),
+        }
+    }
+
+    /// Of a part of a file, whose name begins with the path of the file.
+    pub(crate) fn part_of(path: &[u8], stamp: Stamp, part: Part) -> Self {
+        let path = match part.extent {
+            Extent::Whole => Vec::new(),
+            _ => path.to_vec(),
+        };
+        Self {
+            stamp,
+            root: 0,
+            path,
+            part,
+        }
+    }
+
+    /// The path of the file, as it stands here.
+    pub(crate) fn path<'p>(&'p self, name: &'p [u8]) -> &'p [u8] {
+        match self.path.is_empty() {
+            true => name,
+            false => &self.path,
         }
     }
 
@@ -124,7 +207,12 @@ impl FileTag {
         let path = path.into_os_string().into_vec();
         match root == 0 && path == name {
             true => Self::named(stamp),
-            false => Self { stamp, root, path },
+            false => Self {
+                stamp,
+                root,
+                path,
+                part: Part::default(),
+            },
         }
     }
 
@@ -142,14 +230,18 @@ impl FileTag {
     }
 
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(HEAD + self.path.len());
-        bytes.extend(MARK);
+        let mut bytes = Vec::with_capacity(HEAD + PART + self.path.len());
+        let is_whole = self.part == Part::default();
+        bytes.extend(if is_whole { MARK } else { PART_MARK });
         bytes.extend((self.root as u32).to_le_bytes());
         for number in [self.stamp.size, self.stamp.inode] {
             bytes.extend(number.to_le_bytes());
         }
         for time in [self.stamp.modified, self.stamp.changed] {
             bytes.extend(time.to_le_bytes());
+        }
+        if !is_whole {
+            bytes.extend(self.part.to_bytes());
         }
         bytes.extend(&self.path);
         bytes
@@ -162,9 +254,17 @@ impl FileTag {
         let (size, rest) = rest.split_first_chunk()?;
         let (inode, rest) = rest.split_first_chunk()?;
         let (modified, rest) = rest.split_first_chunk()?;
-        let (changed, path) = rest.split_first_chunk()?;
+        let (changed, rest) = rest.split_first_chunk()?;
+        let (part, path) = match mark {
+            MARK => (Part::default(), rest),
+            PART_MARK => {
+                let (part, path) = rest.split_first_chunk()?;
+                (Part::from_bytes(part)?, path)
+            }
+            _ => return None,
+        };
         let root = u32::from_le_bytes(*root) as usize;
-        (mark == MARK && root <= path.len()).then(|| Self {
+        (root <= path.len()).then(|| Self {
             stamp: Stamp {
                 size: u64::from_le_bytes(*size),
                 inode: u64::from_le_bytes(*inode),
@@ -173,6 +273,7 @@ impl FileTag {
             },
             root,
             path: path.to_vec(),
+            part,
         })
     }
 }
@@ -256,6 +357,30 @@ mod tests {
     fn fs_like(place: &Place) -> (Option<PathBuf>, PathBuf) {
         let plain = |path: &PathBuf| path.components().collect::<PathBuf>();
         (place.root.as_ref().map(plain), plain(&place.path))
+    }
+
+    #[test]
+    fn parts_of_files_lead_back_to_them() {
+        let block = Extent::Block {
+            start: 1,
+            end: 1 << 40,
+            lines: 7,
+        };
+        for (extent, is_binary) in [
+            (Extent::Whole, false),
+            (Extent::Whole, true),
+            (block, false),
+            (Extent::Member { ordinal: 3 }, true),
+        ] {
+            let tag = FileTag::part_of(b"a.zip", STAMP, Part { extent, is_binary });
+            let back = FileTag::from_bytes(&tag.to_bytes()).unwrap();
+            assert_eq!(back, tag);
+            let whole = extent == Extent::Whole;
+            assert_eq!(
+                back.path(b"name"),
+                if whole { &b"name"[..] } else { b"a.zip" }
+            );
+        }
     }
 
     #[test]

@@ -1,65 +1,65 @@
-//! Querying the indexes and printing their answers.
+//! Finding the files for one question, and printing them.
 
-use std::collections::{BTreeMap, HashSet};
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Result;
 use serde_json::json;
 
-use super::refresh::Fresh;
-use crate::shared::keys;
+use super::{Args, Question};
+use crate::shared::keys::Keys;
 use crate::shared::output::{self, Output, complain};
+use crate::shared::search::{Candidate, Complaints, Fresh, candidates};
+use crate::shared::{parallel, units};
 
-pub(super) struct Style {
-    pub(super) verify: bool,
-    pub(super) count: bool,
-    pub(super) quiet: bool,
-    pub(super) json: bool,
-    /// There is more than one key, so each line begins with its key.
-    pub(super) many: bool,
-}
-
-/// Keys per batch: their answers are kept in memory.
-const CHUNK: usize = 10_000;
-
-/// Prints the answers; returns whether there were any, and whether all files that `verify`
-/// had to read could be read.
-pub(super) fn print(
-    output: &mut Output,
-    style: &Style,
-    keys: &[Vec<u8>],
-    indexes: &[Fresh],
-) -> Result<(bool, bool)> {
-    let (mut any, mut complete) = (false, true);
-    for keys in keys.chunks(CHUNK) {
-        let mut answers: Vec<Vec<&Path>> = vec![Vec::new(); keys.len()];
-        for index in indexes {
-            for (answer, found) in answers.iter_mut().zip(index.which_many(keys).iter()) {
-                let paths = found.iter().filter_map(|set| index.paths.get(set.name()));
-                answer.extend(paths.map(PathBuf::as_path));
-            }
-        }
-        if style.verify {
-            complete &= keep_true(keys, &mut answers);
-        }
-        for (key, mut files) in keys.iter().zip(answers) {
-            files.sort_unstable();
-            files.dedup();
-            any |= !files.is_empty();
-            print_one(output, style, key, &files)?;
-        }
+/// The files that contain what was asked for, sorted; with `maybe`, those that may.
+pub(super) fn files(
+    question: &Question,
+    indexes: &[Fresh<'_>],
+    keys: &Keys,
+    maybe: bool,
+    explain: bool,
+    complaints: &mut Complaints,
+) -> Result<Vec<PathBuf>> {
+    let all: Vec<Candidate<'_>> = indexes
+        .iter()
+        .flat_map(|index| candidates(index, &question.needed))
+        .collect();
+    if explain {
+        let of = indexes.iter().map(Fresh::files).sum::<usize>();
+        complain(format_args!(
+            "{} of {} may match",
+            units::grouped(all.len() as u64),
+            units::counted(of as u64, "file")
+        ));
     }
-    Ok((any, complete))
+    let mut files: Vec<PathBuf> = Vec::new();
+    if maybe {
+        files.extend(all.iter().flat_map(Candidate::shown));
+    } else {
+        let search = |candidate: &Candidate<'_>| candidate.matching(&question.sought, keys);
+        parallel::each(&all, search, |candidate, found| {
+            match found {
+                Ok(found) => files.extend(found),
+                // Deleted since it was listed.
+                Err(error) if output::is_gone(&error) => {}
+                Err(error) => complaints.add_file(&candidate.wanted.path, &error),
+            }
+            Ok(())
+        })?;
+    }
+    files.sort_unstable();
+    files.dedup();
+    Ok(files)
 }
 
-fn print_one(output: &mut Output, style: &Style, key: &[u8], files: &[&Path]) -> Result<()> {
-    if style.quiet {
+pub(super) fn print(output: &mut Output, args: &Args, key: &[u8], files: &[PathBuf]) -> Result<()> {
+    if args.quiet {
         return Ok(());
     }
-    if style.json {
+    if args.json {
         let mut line = json!({ "key": output::json_bytes(key), "count": files.len() });
-        if !style.count {
+        if !args.count {
             line["files"] = files
                 .iter()
                 .map(|file| output::json_bytes(file.as_os_str().as_bytes()))
@@ -67,46 +67,19 @@ fn print_one(output: &mut Output, style: &Style, key: &[u8], files: &[&Path]) ->
         }
         return output.json_line(&line);
     }
-    let lead: &[&[u8]] = if style.many { &[key, b"\t"] } else { &[] };
-    if style.count {
+    // With more than one key, each line begins with its key.
+    let lead: &[&[u8]] = match args.keys_from.is_some() {
+        true => &[key, b"\t"],
+        false => &[],
+    };
+    if args.count {
         output.bytes(lead)?;
         return output.line(files.len());
     }
+    let end: &[u8] = if args.null { b"\0" } else { b"\n" };
     for file in files {
         output.bytes(lead)?;
-        output.bytes(&[file.as_os_str().as_bytes(), b"\n"])?;
+        output.bytes(&[file.as_os_str().as_bytes(), end])?;
     }
     Ok(())
-}
-
-/// Reads every file found and drops the false positives. Returns false if a file could not be
-/// read: its answers stay, since they may be right.
-fn keep_true(keys: &[Vec<u8>], answers: &mut [Vec<&Path>]) -> bool {
-    let mut asked: BTreeMap<&Path, HashSet<&[u8]>> = BTreeMap::new();
-    for (key, files) in keys.iter().zip(answers.iter()) {
-        for file in files {
-            asked.entry(file).or_default().insert(key);
-        }
-    }
-    let mut complete = true;
-    let mut wrong: HashSet<(&Path, &[u8])> = HashSet::new();
-    for (file, mut missing) in asked {
-        let read = keys::read(file, None, None, |lines| {
-            for line in lines {
-                missing.remove::<[u8]>(line);
-            }
-            Ok(())
-        });
-        match read {
-            Ok(()) => wrong.extend(missing.into_iter().map(|key| (file, key))),
-            Err(error) => {
-                complain(format_args!("{error:#}"));
-                complete = false;
-            }
-        }
-    }
-    for (key, files) in keys.iter().zip(answers) {
-        files.retain(|file| !wrong.contains(&(*file, key.as_slice())));
-    }
-    complete
 }

@@ -96,6 +96,21 @@ impl Format {
 }
 
 impl Column {
+    pub(crate) fn named(name: String) -> Self {
+        Self {
+            name,
+            delimiter: None,
+        }
+    }
+
+    /// Its name, and the separator if one was given.
+    pub(super) fn described(&self) -> String {
+        match self.delimiter {
+            Some(delimiter) => format!("{} (delimiter {:?})", self.name, delimiter as char),
+            None => self.name.clone(),
+        }
+    }
+
     /// The place of the column among those called `names`. Where columns can be `nested`, the name
     /// of an outer one is enough if it contains only one.
     pub(super) fn choose(&self, names: &[String], nested: bool) -> Result<usize> {

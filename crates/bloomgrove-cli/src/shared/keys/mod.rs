@@ -13,6 +13,8 @@
 mod column;
 mod csv;
 mod parquet;
+pub(crate) mod text;
+pub(crate) mod unpack;
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -21,6 +23,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+use bloomgrove_keys::Extraction;
 
 pub(crate) use self::column::Column;
 use crate::shared::interrupt;
@@ -36,6 +39,55 @@ const LONGEST: usize = 64 << 20;
 
 /// Read without decompressing, these would contain none of their keys.
 const UNKNOWN_ARCHIVES: [&str; 9] = ["7z", "bz2", "lz4", "rar", "tar", "tgz", "xz", "zip", "zz"];
+
+// A comment here would become the help of the command.
+#[derive(clap::Args, Default)]
+pub(crate) struct KeysArgs {
+    /// What the keys of a file are [default: tokens]
+    ///
+    /// tokens: each word (a run of letters, digits and _), without regard to case. lines: each
+    /// whole line. ngrams=4: each run of 4 characters, for substrings; takes about eight times the
+    /// space. regex=PATTERN: each match of its first group. json=PATH: each value at the path
+    /// (user.id) of JSON lines. column=NAME: each value of a column of CSV and Parquet files.
+    #[arg(long, value_name = "KIND", conflicts_with = "column")]
+    extract: Option<Extraction>,
+    #[command(flatten)]
+    column: Option<Column>,
+}
+
+impl KeysArgs {
+    pub(crate) fn keys(self, default: Extraction) -> Keys {
+        match (self.extract, self.column) {
+            (Some(Extraction::Column(name)), _) => Keys::in_column(Column::named(name)),
+            (_, Some(column)) => Keys::in_column(column),
+            (extraction, None) => Keys {
+                extraction: extraction.unwrap_or(default),
+                column: None,
+            },
+        }
+    }
+}
+
+/// How files become keys.
+pub(crate) struct Keys {
+    pub(crate) extraction: Extraction,
+    pub(crate) column: Option<Column>,
+}
+
+impl Keys {
+    fn in_column(column: Column) -> Self {
+        Self {
+            extraction: Extraction::Column(column.described()),
+            column: Some(column),
+        }
+    }
+}
+
+impl std::fmt::Display for Keys {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.extraction.fmt(f)
+    }
+}
 
 /// How a line becomes a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]

@@ -1,50 +1,54 @@
 //! Bringing an index up to date: what is unchanged is kept, the rest is read.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::io;
 use std::ops::Deref;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use bloomgrove::format::Notes;
 use bloomgrove::index::{Index, IndexFile};
 use bloomgrove::raw::index::{Origin, create_from, open_checked, open_from, restrict};
-use bloomgrove::{Collector, Error, Filter};
+use bloomgrove::{Collector, Error};
 
+use super::Complaints;
 use super::files::{Home, Wanted};
-use crate::shared::output::complain;
+use super::parts::{Job, blocks_of};
+use crate::shared::keys::Keys;
+use crate::shared::output::{complain, is_gone};
 use crate::shared::progress::Progress;
-use crate::shared::sizing::USUAL_FPR;
-use crate::shared::stamp::{FileTag, Stamp};
-use crate::shared::{interrupt, keys, notes, open, parallel, units};
+use crate::shared::stamp::{Extent, FileTag, Stamp};
+use crate::shared::{interrupt, notes, open, parallel, units};
 
 /// The note that tells an index of this command from one that somebody built.
 const MAKER_NOTE: &str = "made-by";
 const MAKER: &str = "bloomgrove which";
-/// Memory for the hashes of one file before they go to disk.
-const MEMORY: usize = 32 << 20;
+/// The default rate: the share of the files that a query of one word reads in vain.
+const USUAL_FPR: f64 = 0.01;
 /// Filters in memory before they go to disk.
 const PENDING: u64 = 256 << 20;
 
-pub(super) struct RefreshOptions {
+pub(crate) struct RefreshOptions<'o> {
+    /// How files become keys.
+    pub(crate) keys: &'o Keys,
     /// None: that of the existing index.
-    pub(super) fpr: Option<f64>,
-    pub(super) save: bool,
+    pub(crate) fpr: Option<f64>,
+    pub(crate) save: bool,
     /// Whether files that look unchanged need not be read.
-    pub(super) trust: bool,
-    pub(super) explain: bool,
+    pub(crate) trust: bool,
+    pub(crate) explain: bool,
 }
 
 /// An index that has the files to search.
-pub(super) struct Fresh {
+pub(crate) struct Fresh<'h> {
     index: Holder,
-    /// The path of each set that is part of this query.
-    pub(super) paths: BTreeMap<Vec<u8>, PathBuf>,
-    /// Whether every file could be read; failures have been reported.
-    pub(super) complete: bool,
+    pub(super) home: &'h Home,
+    /// Files that changed while they were read, or could not be read to their end: the index lacks
+    /// some of their keys.
+    pub(super) uncertain: Vec<Vec<u8>>,
 }
 
-impl Deref for Fresh {
+impl Deref for Fresh<'_> {
     type Target = Index;
 
     fn deref(&self) -> &Index {
@@ -60,9 +64,14 @@ enum Holder {
     Changed(IndexFile),
 }
 
-pub(super) fn refresh(home: Home, options: &RefreshOptions) -> Result<Fresh> {
+pub(crate) fn refresh<'h>(
+    home: &'h Home,
+    options: &RefreshOptions<'_>,
+    complaints: &mut Complaints,
+) -> Result<Fresh<'h>> {
+    let keys = options.keys;
     let old = match options.save {
-        true => open_old(&home),
+        true => open_old(home, keys),
         false => Old::Foreign,
     };
     let (old, save) = match old {
@@ -74,7 +83,7 @@ pub(super) fn refresh(home: Home, options: &RefreshOptions) -> Result<Fresh> {
     let fpr = options.fpr.or(old_fpr).unwrap_or(USUAL_FPR);
     let old = old.filter(|_| options.trust && old_fpr == Some(fpr));
 
-    let changes = Changes::new(&home, old.as_ref());
+    let changes = Changes::new(home, old.as_ref());
     if options.explain {
         complain(format_args!(
             "{}: {} indexed, {} to read",
@@ -86,36 +95,34 @@ pub(super) fn refresh(home: Home, options: &RefreshOptions) -> Result<Fresh> {
     if changes.is_empty()
         && let Some(index) = old
     {
-        return Ok(Fresh::new(Holder::Read(index), &home, true));
+        return Ok(Fresh {
+            index: Holder::Read(index),
+            home,
+            uncertain: Vec::new(),
+        });
     }
 
-    let mut file = open_to_change(&home, save, old.is_some(), fpr)?;
+    let mut file = open_to_change(home, save, old.is_some(), fpr, keys)?;
     // Another process may have changed it since.
-    let changes = Changes::new(&home, Some(&file));
-    let done = apply(&mut file, &changes, fpr)?;
+    let changes = Changes::new(home, Some(&file));
+    let done = apply(&mut file, changes, keys, fpr, complaints)?;
     if interrupt::was_asked() {
         let kept = if save {
             "run the command again to continue"
         } else {
             "nothing was saved"
         };
-        let all = changes.read.len();
-        bail!("interrupted with {} of {all} files read; {kept}", done.read);
+        bail!(
+            "interrupted with {} of {} read; {kept}",
+            done.read,
+            units::counted(done.all as u64, "file")
+        );
     }
-    Ok(Fresh::new(Holder::Changed(file), &home, done.complete))
-}
-
-impl Fresh {
-    fn new(index: Holder, home: &Home, complete: bool) -> Self {
-        let files = home.files.iter();
-        Self {
-            index,
-            paths: files
-                .map(|(name, file)| (name.clone(), file.path.clone()))
-                .collect(),
-            complete,
-        }
-    }
+    Ok(Fresh {
+        index: Holder::Changed(file),
+        home,
+        uncertain: done.uncertain,
+    })
 }
 
 fn fpr_of(notes: &Notes) -> Option<f64> {
@@ -125,13 +132,22 @@ fn fpr_of(notes: &Notes) -> Option<f64> {
 
 /// The index of a home, or a new one; or one in a temporary directory, if nothing can or
 /// should be kept.
-fn open_to_change(home: &Home, save: bool, keep_old: bool, fpr: f64) -> Result<IndexFile> {
+fn open_to_change(
+    home: &Home,
+    save: bool,
+    keep_old: bool,
+    fpr: f64,
+    keys: &Keys,
+) -> Result<IndexFile> {
     // The index reveals what every file may contain: it is as private as the most private of
     // them, and its owner can always use it.
     let modes = home.files.values().map(|file| file.mode);
     let mode = modes.fold(0o777, |mode, file| mode & file) | 0o600;
     let create = |path: &Path| {
-        let notes = Notes::new().with(notes::FPR, fpr).with(MAKER_NOTE, MAKER);
+        let notes = Notes::new()
+            .with(notes::EXTRACTION, keys)
+            .with(notes::FPR, fpr)
+            .with(MAKER_NOTE, MAKER);
         let mut index = Index::mixed();
         index.set_notes(notes);
         create_from(path, &index, origin(home.is_implicit && save), Some(mode))
@@ -177,6 +193,13 @@ fn is_refused(error: &Error) -> bool {
     matches!(error.kind(), Error::Io { .. } | Error::WouldReplace { .. })
 }
 
+impl Fresh<'_> {
+    /// How many files it is queried about.
+    pub(crate) fn files(&self) -> usize {
+        self.home.files.len()
+    }
+}
+
 /// What is found where the index should be.
 enum Old {
     Usable(Index),
@@ -186,7 +209,7 @@ enum Old {
     Foreign,
 }
 
-fn open_old(home: &Home) -> Old {
+fn open_old(home: &Home, keys: &Keys) -> Old {
     let path = &home.index;
     let foreign = |what: &dyn std::fmt::Display| {
         complain(format_args!(
@@ -204,7 +227,15 @@ fn open_old(home: &Home) -> Old {
         notes.get(MAKER_NOTE) == Some(MAKER) && fpr_of(notes).is_some() && index.is_mixed()
     };
     let error = match opened {
-        Ok(index) if is_ours(&index) => return Old::Usable(index),
+        // One with other keys was made by an earlier version, or named with --index.
+        Ok(index) if is_ours(&index) => {
+            let same = index.notes().get(notes::EXTRACTION) == Some(&keys.to_string());
+            return if same {
+                Old::Usable(index)
+            } else {
+                Old::Missing
+            };
+        }
         Ok(_) => {
             return foreign(&format_args!(
                 "{}: not an index made by `which`",
@@ -227,103 +258,141 @@ fn open_old(home: &Home) -> Old {
 struct Changes<'h> {
     known: usize,
     read: Vec<(&'h [u8], &'h Wanted)>,
-    /// Sets whose file is gone.
-    gone: Vec<Vec<u8>>,
+    /// Sets whose file is gone or has changed.
+    old_sets: Vec<Vec<u8>>,
+}
+
+/// What an index has of one file.
+struct Known {
+    stamp: Stamp,
+    /// How many of its blocks, if it was read in blocks.
+    blocks: u64,
 }
 
 impl<'h> Changes<'h> {
     fn new(home: &'h Home, index: Option<&Index>) -> Self {
-        let known: BTreeMap<&[u8], &[u8]> = index
-            .iter()
-            .flat_map(|index| index.sets())
-            .map(|set| (set.name(), set.tag()))
-            .collect();
+        let mut known: HashMap<Vec<u8>, Known> = HashMap::new();
+        let tags = || {
+            let sets = index.iter().flat_map(|index| index.sets());
+            sets.filter_map(|set| Some((set.name(), FileTag::from_bytes(set.tag())?)))
+        };
+        for (name, tag) in tags() {
+            let is_block = matches!(tag.part.extent, Extent::Block { .. });
+            let path = tag.path(name);
+            match known.get_mut(path) {
+                None => {
+                    let known_file = Known {
+                        stamp: tag.stamp,
+                        blocks: u64::from(is_block),
+                    };
+                    known.insert(path.to_vec(), known_file);
+                }
+                Some(file) => {
+                    file.blocks += u64::from(is_block);
+                    if file.stamp != tag.stamp {
+                        file.stamp = Stamp::default();
+                    }
+                }
+            }
+        }
         let is_current = |name: &[u8], wanted: &Wanted| {
-            let tag = known.get(name).and_then(|tag| FileTag::from_bytes(tag));
-            tag.is_some_and(|tag| tag.stamp == wanted.stamp)
+            known.get(name).is_some_and(|file| {
+                let is_complete = file.blocks == 0 || file.blocks == blocks_of(wanted.size);
+                file.stamp == wanted.stamp && is_complete
+            })
         };
         let files = home.files.iter().map(|(name, file)| (&**name, file));
         let read: Vec<_> = files
             .filter(|(name, file)| !is_current(name, file))
             .collect();
-        let gone = |name: &&&[u8]| home.is_whole && !home.files.contains_key(**name);
+        let is_old = |path: &[u8]| match home.files.get(path) {
+            Some(wanted) => !is_current(path, wanted),
+            None => home.is_whole,
+        };
+        let old_sets = match index {
+            // Nothing has changed, most of the time.
+            Some(_) if read.is_empty() && known.len() == home.files.len() => Vec::new(),
+            _ => tags()
+                .filter(|(name, tag)| is_old(tag.path(name)))
+                .map(|(name, _)| name.to_vec())
+                .collect(),
+        };
         Self {
             known: home.files.len() - read.len(),
             read,
-            gone: known
-                .keys()
-                .filter(gone)
-                .map(|name| name.to_vec())
-                .collect(),
+            old_sets,
         }
     }
 
     fn is_empty(&self) -> bool {
-        self.read.is_empty() && self.gone.is_empty()
+        self.read.is_empty() && self.old_sets.is_empty()
     }
 }
 
 struct Done {
-    complete: bool,
     read: usize,
+    all: usize,
+    uncertain: Vec<Vec<u8>>,
 }
 
 /// Reads files on all processors and adds their filters to the index in order.
-fn apply(file: &mut IndexFile, changes: &Changes<'_>, fpr: f64) -> Result<Done> {
-    for name in &changes.gone {
+fn apply(
+    file: &mut IndexFile,
+    changes: Changes<'_>,
+    keys: &Keys,
+    fpr: f64,
+    complaints: &mut Complaints,
+) -> Result<Done> {
+    for name in &changes.old_sets {
         file.remove(name)?;
     }
     let total = changes.read.iter().map(|(_, wanted)| wanted.size).sum();
     let progress = Progress::bytes(total, "indexing");
     let mut done = Done {
-        complete: true,
         read: 0,
+        all: changes.read.len(),
+        uncertain: Vec::new(),
     };
+    let jobs: Vec<Job<'_>> = changes
+        .read
+        .iter()
+        .flat_map(|(name, wanted)| Job::of(name, wanted, keys))
+        .collect();
     let mut can_save = true;
-    let read = |(_, wanted): &(&[u8], &Wanted)| read_one(wanted, fpr, &progress);
-    parallel::each(&changes.read, read, |(name, _), outcome| {
-        match outcome {
-            Ok((stamp, filter)) => {
-                put(file, name, &FileTag::named(stamp).to_bytes(), &filter)?;
-                done.read += 1;
-                if file.pending_bytes() > PENDING && can_save {
-                    can_save = commit(file)?;
-                }
-            }
-            // A read that Ctrl-C interrupted needs no message, and neither does a file that was
-            // deleted since it was listed.
-            Err(_) if interrupt::was_asked() => {}
-            Err(error) => {
-                // What the index has of it is out of date.
-                match file.remove(name) {
-                    Err(error) if !matches!(error, Error::UnknownSet { .. }) => {
-                        return Err(error.into());
+    parallel::each(
+        &jobs,
+        |job| job.read(keys, fpr, &progress),
+        |job, outcome| {
+            match outcome {
+                Ok((stamp, sets)) => {
+                    for (name, part, filter) in sets {
+                        let tag = FileTag::part_of(job.name, stamp, part).to_bytes();
+                        file.add_tagged(&name, &tag, &filter)?;
                     }
-                    _ => {}
+                    if stamp != job.wanted.stamp {
+                        done.uncertain.push(job.name.to_vec());
+                    }
+                    done.read += usize::from(job.is_first());
+                    if file.pending_bytes() > PENDING && can_save {
+                        can_save = commit(file)?;
+                    }
                 }
-                if !is_gone(&error) {
-                    complain(format_args!("{error:#}"));
-                    done.complete = false;
+                // A read that Ctrl-C interrupted needs no message, and neither does a file that was
+                // deleted since it was listed.
+                Err(_) if interrupt::was_asked() => {}
+                Err(error) if is_gone(&error) => {}
+                Err(error) => {
+                    complaints.add_file(&job.wanted.path, &error);
+                    done.uncertain.push(job.name.to_vec());
                 }
             }
-        }
-        Ok(())
-    })?;
+            Ok(())
+        },
+    )?;
     if can_save {
         commit(file)?;
     }
     Ok(done)
-}
-
-fn put(file: &mut IndexFile, name: &[u8], tag: &[u8], filter: &Filter) -> Result<(), Error> {
-    match file.add_tagged(name, tag, filter) {
-        Err(Error::DuplicateSet { .. }) => {
-            file.replace(name, filter)?;
-            file.set_tag(name, tag)
-        }
-        added => added,
-    }?;
-    Ok(())
 }
 
 /// Saves the index. An index that cannot be written can still be queried: false then, and there
@@ -341,23 +410,4 @@ fn commit(file: &mut IndexFile) -> Result<bool, Error> {
         Err(error) if matches!(error.kind(), Error::Replaced) => Ok(false),
         done => done.map(|()| true),
     }
-}
-
-fn is_gone(error: &anyhow::Error) -> bool {
-    error
-        .downcast_ref::<io::Error>()
-        .is_some_and(|error| error.kind() == io::ErrorKind::NotFound)
-}
-
-fn read_one(wanted: &Wanted, fpr: f64, progress: &Progress) -> Result<(Stamp, Filter)> {
-    Stamp::of_reading(&wanted.path, || {
-        let mut collector = Collector::new(fpr)?.memory(MEMORY).in_steps();
-        keys::read(&wanted.path, None, Some(progress), |lines| {
-            for line in lines {
-                collector.insert(*line)?;
-            }
-            Ok(())
-        })?;
-        Ok(collector.finish()?)
-    })
 }

@@ -1,0 +1,145 @@
+//! The keys of a text: decoded, cut into pieces, and extracted piece by piece.
+//!
+//! A text is decoded as ripgrep does: a byte-order mark is dropped, and UTF-16 with one becomes
+//! UTF-8. Searched as text, it ends at its first NUL byte, where ripgrep stops, too.
+//!
+//! Memory: a piece, or the longest line if that is longer. Tokens are cut anywhere between two of
+//! them, so that a file without line ends can be of any size.
+
+use std::io::Read;
+
+use anyhow::{Context, Result, bail};
+use bloomgrove_keys::Extraction;
+use encoding_rs_io::DecodeReaderBytesBuilder;
+
+use super::{BLOCK, LONGEST};
+use crate::shared::interrupt;
+
+/// What was seen of a text beside its keys.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Seen {
+    pub(crate) line_feeds: u64,
+    /// It has a NUL byte; a search as text stops there.
+    pub(crate) is_binary: bool,
+}
+
+/// Decodes a text as ripgrep does.
+pub(crate) fn decoded<'r>(source: impl Read + 'r) -> impl Read + 'r {
+    DecodeReaderBytesBuilder::new()
+        .utf8_passthru(true)
+        .strip_bom(true)
+        .bom_override(true)
+        .bom_sniffing(true)
+        .build(source)
+}
+
+/// Calls `each` on every key of a text.
+pub(crate) fn extract(
+    mut source: impl Read,
+    extraction: &Extraction,
+    each: &mut dyn FnMut(&[u8]) -> Result<()>,
+) -> Result<Seen> {
+    let mut seen = Seen::default();
+    // A small text needs a small buffer: clearing a large one takes longer than reading it.
+    let mut buffer = vec![0; 1 << 16];
+    let mut len = 0;
+    let mut piece = |text: &[u8], seen: &mut Seen| -> Result<()> {
+        let line = seen.line_feeds;
+        seen.line_feeds += memchr::memchr_iter(b'\n', text).count() as u64;
+        let keys = extraction.each_key(text, &mut |key| each(key).map_err(Stop::Other));
+        keys.map_err(|error| error.after(line))
+    };
+    loop {
+        interrupt::check()?;
+        if len == buffer.len() {
+            if len >= BLOCK {
+                bail_if_long(len, seen.line_feeds)?;
+            }
+            buffer.resize(2 * len, 0);
+        }
+        let read = source.read(&mut buffer[len..]).context("reading")?;
+        if extraction.is_searched()
+            && let Some(nul) = memchr::memchr(0, &buffer[len..len + read])
+        {
+            seen.is_binary = true;
+            piece(&buffer[..len + nul], &mut seen)?;
+            return Ok(seen);
+        }
+        len += read;
+        if read == 0 {
+            piece_at_end(&buffer[..len], &mut seen, &mut piece)?;
+            return Ok(seen);
+        }
+        // Whole pieces are passed on; the rest moves to the front.
+        if let Some(end) = end_of_piece(&buffer[..len], extraction) {
+            piece(&buffer[..end], &mut seen)?;
+            buffer.copy_within(end..len, 0);
+            len -= end;
+        }
+    }
+}
+
+fn piece_at_end(
+    text: &[u8],
+    seen: &mut Seen,
+    piece: &mut impl FnMut(&[u8], &mut Seen) -> Result<()>,
+) -> Result<()> {
+    match text.is_empty() {
+        true => Ok(()),
+        false => piece(text, seen),
+    }
+}
+
+/// Where a text can be cut without dividing a key.
+fn end_of_piece(text: &[u8], extraction: &Extraction) -> Option<usize> {
+    let after = |at: usize| at + 1;
+    let line = memchr::memrchr(b'\n', text).map(after);
+    match extraction {
+        Extraction::Tokens if line.is_none() => {
+            let separates =
+                |byte: &u8| byte.is_ascii() && !byte.is_ascii_alphanumeric() && *byte != b'_';
+            text.iter().rposition(separates).map(after)
+        }
+        _ => line,
+    }
+}
+
+fn bail_if_long(len: usize, lines: u64) -> Result<()> {
+    if len >= LONGEST {
+        bail!(
+            "line {} is longer than {} MiB; is this a text file?",
+            lines + 1,
+            LONGEST >> 20
+        );
+    }
+    Ok(())
+}
+
+/// Why an extraction stopped.
+enum Stop {
+    Keys(bloomgrove_keys::Error),
+    Other(anyhow::Error),
+}
+
+impl From<bloomgrove_keys::Error> for Stop {
+    fn from(error: bloomgrove_keys::Error) -> Self {
+        Self::Keys(error)
+    }
+}
+
+impl Stop {
+    /// The error, its line counted from the beginning of the text.
+    fn after(self, lines: u64) -> anyhow::Error {
+        match self {
+            Self::Keys(bloomgrove_keys::Error::Json { line, message }) => {
+                bloomgrove_keys::Error::Json {
+                    line: lines + line,
+                    message,
+                }
+                .into()
+            }
+            Self::Keys(error) => error.into(),
+            Self::Other(error) => error,
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! Which files a command line means, and in which directory the index of each one is.
+//!
+//! Directories are listed on all processors; each file is looked at once, for its stamp.
+
+use std::collections::BTreeMap;
+use std::fs::Metadata;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::SystemTime;
+
+use anyhow::{Context, Result};
+use bloomgrove::format::{Content, content_of};
+use ignore::overrides::OverrideBuilder;
+use ignore::{DirEntry, WalkBuilder, WalkState};
+
+use super::Complaints;
+use crate::shared::stamp::Stamp;
+
+/// A file to search.
+pub(crate) struct Wanted {
+    /// Where it is, as the user would write it.
+    pub(crate) path: PathBuf,
+    pub(crate) size: u64,
+    /// Who may read and write it.
+    pub(crate) mode: u32,
+    pub(crate) stamp: Stamp,
+    /// It was named itself, not found in a directory: it is searched even if it is binary.
+    pub(crate) is_named: bool,
+}
+
+/// The files of one index, by their names in it.
+pub(crate) struct Home {
+    pub(crate) index: PathBuf,
+    /// No index was named: it is next to the files, which may have come from anywhere.
+    pub(crate) is_implicit: bool,
+    pub(crate) files: BTreeMap<Vec<u8>, Wanted>,
+    /// A whole directory: what the index has beyond `files` is gone. Otherwise the index may
+    /// have other files, which are just not part of this query.
+    pub(crate) is_whole: bool,
+}
+
+/// Which files of a directory are meant, and where indexes are kept.
+#[derive(clap::Args)]
+pub(crate) struct Chosen {
+    /// Search only files whose path matches this glob; with !, only others (repeatable)
+    #[arg(short, long, value_name = "GLOB")]
+    glob: Vec<String>,
+    /// Search only files changed since this date (2026-11-01) or within this time (36h)
+    #[arg(long, value_name = "TIME", value_parser = super::since)]
+    since: Option<SystemTime>,
+    /// Skip the files that .gitignore and .ignore files exclude
+    #[arg(long)]
+    gitignore: bool,
+    /// Keep the index in this file instead of next to the files searched
+    #[arg(long, value_name = "FILE", conflicts_with = "no_save")]
+    pub(super) index: Option<PathBuf>,
+    /// Do not keep an index: read every file each time
+    #[arg(long)]
+    pub(crate) no_save: bool,
+}
+
+/// The files of a command line, by index. A directory keeps the index of everything below it; a
+/// single file is in the index of its directory. With `--index`, everything is in that one, under
+/// its absolute path.
+pub(crate) fn find(
+    paths: &[PathBuf],
+    chosen: &Chosen,
+    index_name: &str,
+    complaints: &mut Complaints,
+) -> Result<Vec<Home>> {
+    let index = chosen.index.as_deref();
+    let mut homes: BTreeMap<PathBuf, Home> = BTreeMap::new();
+    for path in paths {
+        let Some(about) = look_at(path, complaints) else {
+            continue;
+        };
+        let base = match path.parent() {
+            _ if about.is_dir() => path,
+            Some(parent) if parent != Path::new("") => parent,
+            _ => Path::new("."),
+        };
+        let place = index.map_or_else(|| base.join(index_name), Path::to_owned);
+        let home = homes.entry(place.clone()).or_insert_with(|| Home {
+            index: place,
+            is_implicit: index.is_none(),
+            files: BTreeMap::new(),
+            is_whole: false,
+        });
+        let name_of = |file: &Path| {
+            let name = match index {
+                Some(_) => std::path::absolute(file).unwrap_or_else(|_| file.to_owned()),
+                None => file.strip_prefix(base).unwrap_or(file).to_owned(),
+            };
+            name.into_os_string().into_vec()
+        };
+        if about.is_file() {
+            let named = Wanted::new(path.clone(), &about, true);
+            home.files.insert(name_of(path), named);
+            continue;
+        }
+        let mut found = chosen.files_below(path, complaints)?;
+        found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        for wanted in found {
+            home.files.entry(name_of(&wanted.path)).or_insert(wanted);
+        }
+        let is_all = chosen.glob.is_empty() && chosen.since.is_none() && !chosen.gitignore;
+        home.is_whole |= index.is_none() && is_all;
+    }
+    Ok(homes.into_values().collect())
+}
+
+/// What a path of the command line is, if it can be searched.
+fn look_at(path: &Path, complaints: &mut Complaints) -> Option<Metadata> {
+    match std::fs::metadata(path) {
+        // Read as text, it would contain none of its keys.
+        Ok(_) if content_of(path).is_ok() => {
+            let with = match content_of(path) {
+                Ok(Content::Paged) => {
+                    "`buffered probe` (`bloomgrove buffered info` shows what it contains)"
+                }
+                Ok(Content::Bloofi) => "`bloofi which`",
+                _ => "`filter check` or `index which`",
+            };
+            complaints.add(format_args!(
+                "{}: this is a .grove file; query it with {with}",
+                path.display()
+            ));
+            None
+        }
+        Ok(about) if about.is_dir() || about.is_file() => Some(about),
+        Ok(_) => {
+            let what = "not a regular file; save its output to a file first";
+            complaints.add(format_args!("{}: {what}", path.display()));
+            None
+        }
+        Err(error) => {
+            complaints.add(format_args!("{}: {error}", path.display()));
+            None
+        }
+    }
+}
+
+impl Wanted {
+    fn new(path: PathBuf, about: &Metadata, is_named: bool) -> Self {
+        Self {
+            size: about.len(),
+            mode: about.permissions().mode(),
+            stamp: Stamp::of(about),
+            is_named,
+            path,
+        }
+    }
+}
+
+impl Chosen {
+    /// Every data file in and below a directory: neither hidden, nor a link, nor a filter.
+    fn files_below(&self, directory: &Path, complaints: &mut Complaints) -> Result<Vec<Wanted>> {
+        let mut globs = OverrideBuilder::new(directory);
+        for glob in &self.glob {
+            globs.add(glob).with_context(|| format!("--glob {glob}"))?;
+        }
+        let walk = WalkBuilder::new(directory)
+            .standard_filters(self.gitignore)
+            .require_git(false)
+            .hidden(true)
+            .overrides(globs.build().context("--glob")?)
+            .threads(std::thread::available_parallelism().map_or(1, usize::from))
+            .build_parallel();
+        let all = Mutex::new((Vec::new(), Vec::new()));
+        walk.run(|| {
+            let mut share = Share {
+                all: &all,
+                found: Vec::new(),
+            };
+            Box::new(move |entry| {
+                match entry {
+                    Ok(entry) => self.look(entry, &mut share),
+                    Err(error) => share.complain(&error),
+                }
+                WalkState::Continue
+            })
+        });
+        let (found, errors) = all
+            .into_inner()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        for error in errors {
+            complaints.add(format_args!("{error}"));
+        }
+        Ok(found)
+    }
+
+    fn look(&self, entry: DirEntry, share: &mut Share<'_>) {
+        let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
+        let is_filter = entry
+            .path()
+            .extension()
+            .is_some_and(|ending| ending == "grove");
+        if !is_file || is_filter {
+            return;
+        }
+        match entry.metadata() {
+            Ok(about) => {
+                let is_old = |since| about.modified().is_ok_and(|modified| modified < since);
+                if !self.since.is_some_and(is_old) {
+                    share
+                        .found
+                        .push(Wanted::new(entry.into_path(), &about, false));
+                }
+            }
+            Err(error) => share.complain(&error),
+        }
+    }
+}
+
+/// What one thread found. It is handed in at the end.
+struct Share<'a> {
+    all: &'a Mutex<(Vec<Wanted>, Vec<String>)>,
+    found: Vec<Wanted>,
+}
+
+impl Share<'_> {
+    fn complain(&mut self, error: &ignore::Error) {
+        // Deleted since the directory was listed.
+        let gone = |error: &std::io::Error| error.kind() == std::io::ErrorKind::NotFound;
+        if !error.io_error().is_some_and(gone)
+            && let Ok(mut all) = self.all.lock()
+        {
+            all.1.push(error.to_string());
+        }
+    }
+}
+
+impl Drop for Share<'_> {
+    fn drop(&mut self) {
+        if let Ok(mut all) = self.all.lock() {
+            all.0.append(&mut self.found);
+        }
+    }
+}
