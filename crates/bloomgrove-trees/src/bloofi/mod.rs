@@ -383,10 +383,12 @@ impl Bloofi {
             }
             checked += (found.len() - end) as u64;
             let mut kept = start;
-            for i in end..found.len() {
-                let child = found[i];
+            // As a slice: the pointer and length of the `Vec` would be read again for every child.
+            let level = found.as_mut_slice();
+            for i in end..level.len() {
+                let child = level[i];
                 if self.nodes.holds(child, positions) {
-                    found[kept] = child;
+                    level[kept] = child;
                     kept += 1;
                 }
             }

@@ -50,11 +50,12 @@ impl Loose {
         for (at, &live) in live.iter().enumerate() {
             let mut found = 0;
             let mut left = live;
+            let filters = self.filters.get(at * 64..).unwrap_or_default();
+            work.tested += u64::from(live.count_ones());
             while left != 0 {
                 let place = left.trailing_zeros();
                 left &= left - 1;
-                let words = self.filters[at * 64 + place as usize].as_ref();
-                work.tested += 1;
+                let words = filters[place as usize].as_ref();
                 // A scope does not know which filters were removed since; those have no words.
                 let holds = !words.is_empty()
                     && positions.iter().all(|&position| {
