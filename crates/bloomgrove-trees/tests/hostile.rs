@@ -212,16 +212,13 @@ fn damaged_files_with_valid_checksums_are_an_error_or_an_answer() {
 fn extreme_values_in_every_word_are_an_error_or_an_answer() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("extreme.grove");
+    let values = [0, 1, 8, 64, u64::from(u32::MAX), 1 << 47, 1 << 60, u64::MAX];
     for sample in samples() {
         for at in (64..sample.len() - 8).step_by(4) {
-            for value in [0, 1, 8, 64, u64::from(u32::MAX), 1 << 47, 1 << 60, u64::MAX] {
-                for len in [4, 8] {
-                    let mut bytes = sample.clone();
-                    bytes[at..at + len].copy_from_slice(&value.to_le_bytes()[..len]);
-                    support::reseal(&mut bytes);
-                    std::fs::write(&path, bytes).unwrap();
-                    open_everything(&path);
-                }
+            for mut bytes in support::extremes(&sample, at, &values) {
+                support::reseal(&mut bytes);
+                std::fs::write(&path, bytes).unwrap();
+                open_everything(&path);
             }
         }
     }

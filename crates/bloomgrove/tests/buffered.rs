@@ -130,15 +130,15 @@ fn inserted_keys_are_always_found_and_both_ways_of_asking_agree() {
 fn rates_are_those_of_a_filter_in_memory_for_any_number_of_pages() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("filter.grove");
-    let (items, queries) = (8_000_000, 3_000_000);
-    for pages in [1, 16, 128, 4096] {
+    let (items, queries) = (2_000_000, 3_000_000);
+    for pages in [1, 16, 128, 1024] {
         for layout in [Layout::Standard, Layout::Blocked] {
-            let geometry = Geometry::builder(16 << 20, 5)
-                .page_bytes((16 << 20) / pages)
+            let geometry = Geometry::builder(4 << 20, 5)
+                .page_bytes((4 << 20) / pages)
                 .layout(layout)
                 .build()
                 .unwrap();
-            let options = memory(64 << 20);
+            let options = memory(16 << 20);
             build(&path, &geometry, &options, 0..items);
             let filter = Filter::open(&path).unwrap();
             let mut hits = 0;

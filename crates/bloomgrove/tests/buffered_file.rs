@@ -219,20 +219,17 @@ fn reseal(bytes: &mut [u8]) {
 fn extreme_values_in_every_field_are_an_error_or_an_answer() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("damaged.grove");
+    let values = [0, 8, u64::from(u32::MAX), 1 << 61];
     for sample in &samples()[1..] {
         let fields = (0..640)
             .chain(STATES..STATES + 96)
             .chain(STATES + 4096..STATES + 4192);
         let fields = fields.chain(PAGES + 4000..PAGES + 4096);
         for at in fields.step_by(4) {
-            for value in [0, 8, u64::from(u32::MAX), 1 << 61] {
-                for len in [4, 8] {
-                    let mut bytes = sample.clone();
-                    bytes[at..at + len].copy_from_slice(&value.to_le_bytes()[..len]);
-                    reseal(&mut bytes);
-                    std::fs::write(&path, bytes).unwrap();
-                    use_everything(&path);
-                }
+            for mut bytes in support::extremes(sample, at, &values) {
+                reseal(&mut bytes);
+                std::fs::write(&path, bytes).unwrap();
+                use_everything(&path);
             }
         }
     }

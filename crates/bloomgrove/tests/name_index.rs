@@ -304,18 +304,15 @@ fn use_everything(path: &Path) {
 fn damaged_files_are_an_error_or_an_answer() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("damaged.grove");
+    let values = [0, 1, 256, 257, u64::from(u32::MAX), 1 << 47, u64::MAX];
     for sample in samples() {
         // Of long payloads only some words.
         let step = if sample.len() > 8000 { 20 } else { 4 };
         for at in (64..sample.len() - 8).step_by(step) {
-            for value in [0, 1, 256, 257, u64::from(u32::MAX), 1 << 47, u64::MAX] {
-                for len in [4, 8] {
-                    let mut bytes = sample.clone();
-                    bytes[at..at + len].copy_from_slice(&value.to_le_bytes()[..len]);
-                    support::reseal(&mut bytes);
-                    std::fs::write(&path, bytes).unwrap();
-                    use_everything(&path);
-                }
+            for mut bytes in support::extremes(&sample, at, &values) {
+                support::reseal(&mut bytes);
+                std::fs::write(&path, bytes).unwrap();
+                use_everything(&path);
             }
         }
     }

@@ -83,6 +83,25 @@ pub(crate) fn edited(file: &[u8], edits: &[(u16, u8)]) -> Vec<u8> {
     bytes
 }
 
+/// `sample` with each of `values` at `at`, in four bytes and in eight. Each file comes once: the first four bytes of
+/// 1 << 47 are those of 0, and many words are 0 already.
+pub(crate) fn extremes(sample: &[u8], at: usize, values: &[u64]) -> Vec<Vec<u8>> {
+    let mut files = vec![sample.to_vec()];
+    for value in values {
+        for len in [4, 8] {
+            let mut bytes = sample.to_vec();
+            bytes[at..at + len].copy_from_slice(&value.to_le_bytes()[..len]);
+            if files
+                .iter()
+                .all(|file| file[at..at + 8] != bytes[at..at + 8])
+            {
+                files.push(bytes);
+            }
+        }
+    }
+    files.split_off(1)
+}
+
 /// Makes all checksums right again where the structure still allows it, so that
 /// the fields behind them are reached.
 pub(crate) fn reseal(bytes: &mut [u8]) {
