@@ -1,12 +1,18 @@
 #!/usr/bin/env bash
 # Builds a Debian package of the whole program, with man pages, completions and systemd units, and checks it:
 # it is unpacked, and the program in it finds a key. Needs `cargo install cargo-deb`. Prints where the package is.
+#
+#   deploy/debian.sh            builds the program and the package
+#   deploy/debian.sh PROGRAM    no package: makes the other files with this program, and checks that all that
+#                               Cargo.toml lists exist
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-target=${CARGO_TARGET_DIR:-target}
-cargo build --profile dist --package bloomgrove-cli --features server >&2
-program=$target/dist/bloomgrove
+program=${1:-}
+if [ -z "$program" ]; then
+    cargo build --profile dist --package bloomgrove-cli --features server >&2
+    program=${CARGO_TARGET_DIR:-target}/dist/bloomgrove
+fi
 
 # What belongs to the package besides the program. Cargo.toml lists these paths.
 share=target/deb
@@ -20,6 +26,15 @@ gzip --best --no-name "$share"/man1/*.1
 for unit in bloomgrove.service bloomgrove-site@.service; do
     sed 's|/usr/local/bin/|/usr/bin/|' "deploy/$unit" >"$share/$unit"
 done
+
+if [ $# -gt 0 ]; then
+    for source in $(sed -n 's|.*{ source = "\.\./\.\./\([^"]*\)".*|\1|p' crates/bloomgrove-cli/Cargo.toml); do
+        for file in $source; do
+            [ -s "$file" ] || { echo "the Debian package needs $file" >&2; exit 1; }
+        done
+    done
+    exit
+fi
 
 package=$(cargo deb --package bloomgrove-cli --profile dist --no-build)
 
