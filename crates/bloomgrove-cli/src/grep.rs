@@ -141,7 +141,7 @@ pub(crate) fn run(mut args: Args) -> Result<Outcome> {
         bail!("no files to search; name files or directories after the pattern");
     }
     let paths: Vec<PathBuf> = words.into_iter().map(PathBuf::from).collect();
-    let keys = std::mem::take(&mut args.keys).keys(Extraction::Tokens);
+    let keys = args.keys.keys(Extraction::Tokens);
     if !keys.extraction.is_searched() {
         bail!("lines are searched by tokens or n-grams; for keys that are {keys}, use `which`");
     }

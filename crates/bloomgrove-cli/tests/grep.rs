@@ -112,7 +112,7 @@ fn large_files_are_read_in_blocks() {
     let shop = Shop::new();
     let filler = text(1, 100_000).replace("4711", "nothing");
     // More than two blocks, with the needle in the second, twice, and at the very end.
-    let mut large = filler.repeat(12);
+    let mut large = filler.repeat(15);
     assert!(large.len() > 20 << 20, "{}", large.len());
     let middle = large[..11 << 20].rfind('\n').unwrap() + 1;
     large.insert_str(middle, "a needle\nbetween\nanother needle 4711\n");
@@ -297,4 +297,120 @@ fn which_files_are_searched_can_be_chosen() {
     );
     shop.run("which needle data --since yesterday")
         .fails_with(&["2026-11-01"]);
+}
+
+#[test]
+fn an_index_of_words_finds_them_and_follows_its_directory() {
+    let shop = Shop::new();
+    shop.write("in/1/a.log", "GET order-4711\n");
+    shop.write("in/2/a.log", "GET order-4712\n");
+    shop.write("plain", "order-4713\n");
+    shop.shell("tar czf in/old.tar.gz plain && rm plain")
+        .ends(0);
+    shop.run("index build in --extract tokens -o i.grove")
+        .ends(0);
+    let found = |key: &str| shop.run(&format!("index which i.grove {key}")).out;
+    assert_eq!(found("order-4711"), "1/a.log\n");
+    assert_eq!(found("4713"), "old.tar.gz:plain\n");
+    assert_eq!(found("absent"), "");
+    shop.run("index which i.grove ... --trust")
+        .fails_with(&["none of the keys"]);
+
+    // A part of the directory is named as the whole was.
+    shop.write("in/3/a.log", "GET order-4714\n");
+    shop.run("index add i.grove in/3").ends(0);
+    assert_eq!(found("4714"), "3/a.log\n");
+    shop.run("index add i.grove in/3 --extract lines")
+        .fails_with(&["the keys of this index are tokens"]);
+
+    std::fs::remove_file(shop.path("in/1/a.log")).unwrap();
+    std::fs::rename(shop.path("in/2"), shop.path("in/moved")).unwrap();
+    shop.write("in/3/a.log", "GET order-4715\n");
+    let said = shop.run("index sync i.grove in").ends(0);
+    assert_eq!(
+        said.out,
+        "i.grove: 1 file added, 1 updated, 2 removed, 1 unchanged\n"
+    );
+    assert_eq!(found("4711"), "");
+    assert_eq!(found("4712"), "moved/a.log\n");
+    assert_eq!(found("4714"), "");
+    assert_eq!(found("4715"), "3/a.log\n");
+    assert_eq!(found("4713"), "old.tar.gz:plain\n");
+    let said = shop.run("index sync i.grove in --json").ends(0);
+    assert_eq!(support::json(&said)["unchanged"], 3);
+
+    let said = shop.run_with_input("index add i.grove - --name piped", b"one two\n");
+    said.ends(0);
+    assert_eq!(found("two"), "piped\n");
+    shop.run("index add i.grove -").fails_with(&["--name"]);
+    shop.write("more", "three\n");
+    shop.run("index add i.grove more --prefix 2026/").ends(0);
+    assert_eq!(found("three"), "2026/more\n");
+    assert_eq!(
+        shop.run("index remove i.grove --prefix 2026/").ends(0).out,
+        "removed 2026/more\n"
+    );
+}
+
+#[test]
+fn updates_beyond_the_rate_of_an_index_are_noticed() {
+    let shop = Shop::new();
+    shop.write("in/a", "one\n");
+    shop.run("index build in -o i.grove").ends(0);
+    shop.write("more", support::lines(0..85));
+    let said = shop.run("index update i.grove a --keys-from more").ends(0);
+    assert!(
+        said.err.contains("its false-positive rate is"),
+        "{}",
+        said.err
+    );
+}
+
+#[test]
+fn what_was_misread_is_read() {
+    let shop = Shop::new();
+    // A separator of any kind, a byte-order mark, a compressed file without an ending, an archive.
+    shop.write("a.csv", "id e\n7 x\n");
+    let build = [
+        "filter",
+        "build",
+        "a.csv",
+        "--column",
+        "e",
+        "--delimiter",
+        " ",
+        "-o",
+        "a.grove",
+    ];
+    shop.run_args(&build).ends(0);
+    shop.run("filter check a.grove x").ends(0);
+    shop.write("bom", b"\xef\xbb\xbffirst\nsecond\n");
+    shop.run("filter build bom -o b.grove").ends(0);
+    shop.run("filter check b.grove first").ends(0);
+    shop.shell("printf 'zipped\\n' | gzip > packed && tar czf t.tar.gz bom")
+        .ends(0);
+    shop.run("filter build packed -o c.grove").ends(0);
+    shop.run("filter check c.grove zipped").ends(0);
+    shop.run("filter build t.tar.gz -o d.grove").ends(0);
+    shop.run("filter check d.grove second").ends(0);
+    let wrong: String = shop.run("which 42 a.parquet").err;
+    assert!(wrong.contains("a.parquet"), "{wrong}");
+    shop.write("p/a.parquet", b"PAR1 and more PAR1");
+    let said = shop.run("which 42 p").ends(2);
+    assert!(said.err.contains("name one with --column"), "{}", said.err);
+}
+
+#[test]
+fn many_unreadable_files_do_not_flood_the_terminal() {
+    let shop = Shop::new();
+    for file in 0..50 {
+        shop.write(&format!("data/{file}"), b"\x1f\x8b\x08 broken");
+    }
+    let said = shop.run("which x data").ends(2);
+    assert_eq!(said.err.lines().count(), 11, "{}", said.err);
+    assert!(
+        said.err.contains("and 40 more files could not be read"),
+        "{}",
+        said.err
+    );
 }

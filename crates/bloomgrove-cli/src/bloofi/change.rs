@@ -9,7 +9,7 @@ use bloomgrove::{Error, Filter, MappedFilter};
 use serde_json::json;
 
 use super::{Changing, sets};
-use crate::shared::keys::{Column, KeyKind};
+use crate::shared::keys::{KeyKind, KeysArgs};
 use crate::shared::output::{self, Output, complain};
 use crate::shared::sizing::{OVERFULL, Sizing, is_overfull, sets_have};
 use crate::shared::sources::{self, How};
@@ -39,7 +39,7 @@ pub(crate) struct Add {
     #[arg(long)]
     replace: bool,
     #[command(flatten)]
-    column: Option<Column>,
+    from: KeysArgs,
     /// Report how many nodes were accessed for each set
     #[arg(long)]
     costs: bool,
@@ -103,7 +103,7 @@ pub(crate) fn add(args: Add) -> Result<Outcome> {
     let how = How {
         sizing: Sizing::Equal(file.tree.tree().params().clone()),
         kind: notes::key_kind(&file.notes).unwrap_or(KeyKind::Text),
-        column: args.column,
+        from: args.from,
     };
     let (mut added, mut overfull) = (Vec::new(), 0);
     let read = sets::read(&sources, &how, |name, filter| {

@@ -52,7 +52,7 @@ pub(super) fn params(size: &sizing::SizeArgs, sources: &[Source], how: &mut How)
 fn params_of(source: &Source) -> Result<Option<Params>> {
     let shown = || source.path.display().to_string();
     Ok(match source.kind {
-        SourceKind::Keys => None,
+        SourceKind::Keys | SourceKind::Stream => None,
         SourceKind::Filter => Some(MappedFilter::map(&source.path)?.params().clone()),
         SourceKind::Message => {
             let message = std::fs::read(&source.path).with_context(shown)?;
@@ -134,7 +134,7 @@ pub(super) fn read(
 
 /// The sets of an index; a set made of slices becomes one filter.
 fn sets_of(source: &Source, how: &How) -> Result<Vec<(Vec<u8>, Filter)>> {
-    source.check_keys(how.kind)?;
+    source.check_keys(how)?;
     let index = Index::open(&source.path)?;
     let mut sets: Vec<_> = index.sets().collect();
     sets.sort_unstable_by_key(|set| (set.id(), set.slice()));

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use bloomgrove::Filter;
 
 use super::{Bulk, Changing, info, sets};
-use crate::shared::keys::{Column, KeyKind};
+use crate::shared::keys::{KeyKind, KeysArgs};
 use crate::shared::output;
 use crate::shared::sizing::{self, Sizing};
 use crate::shared::sources::{self, How, SourceKind};
@@ -51,7 +51,7 @@ pub(crate) struct Widen {
     #[command(flatten)]
     size: sizing::SizeArgs,
     #[command(flatten)]
-    column: Option<Column>,
+    from: KeysArgs,
     /// Print the summary as JSON
     #[arg(long)]
     json: bool,
@@ -81,7 +81,7 @@ pub(crate) fn widen(args: Widen) -> Result<Outcome> {
     let how = How {
         sizing: Sizing::Equal(params.clone()),
         kind: notes::key_kind(&file.notes).unwrap_or(KeyKind::Text),
-        column: args.column,
+        from: args.from,
     };
     let (mut sources, found) = sources::find(&args.paths);
     sources

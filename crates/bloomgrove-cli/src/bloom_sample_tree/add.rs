@@ -8,7 +8,7 @@ use bloomgrove_trees::bloom_sample_tree::BloomSampleTree;
 use serde_json::json;
 
 use super::{info, names};
-use crate::shared::keys::Column;
+use crate::shared::keys::KeysArgs;
 use crate::shared::output;
 use crate::shared::{Outcome, open, units};
 
@@ -31,7 +31,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     names_from: Vec<PathBuf>,
     #[command(flatten)]
-    column: Option<Column>,
+    from: KeysArgs,
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
@@ -59,7 +59,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome> {
     };
     add(&args.names)?;
     for file in &args.names_from {
-        add(&names::list(file, args.column.as_ref())?)?;
+        add(&names::list(file, &args.from)?)?;
     }
     tree.save(&args.tree)?;
     let facts = args.json.then(|| {

@@ -12,7 +12,7 @@ use bloomgrove_trees::bloom_sample_tree::{BloomSampleTree, Costs};
 
 use super::info;
 use super::names::Names;
-use crate::shared::keys::{Column, KeyKind};
+use crate::shared::keys::{KeyKind, KeysArgs};
 use crate::shared::output::{self, complain};
 use crate::shared::{Outcome, interrupt, notes, open, params, range, units};
 
@@ -58,7 +58,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     params: params::ParamsArgs,
     #[command(flatten)]
-    column: Option<Column>,
+    from: KeysArgs,
     /// Print the summary as JSON
     #[arg(long)]
     json: bool,
@@ -67,7 +67,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args) -> Result<Outcome> {
     check_target(&args.output, Content::BloomSampleTree)?;
     let params = params_of(&args)?;
-    let names = Names::read(&args.names, args.column.as_ref())?;
+    let names = Names::read(&args.names, &args.from)?;
     let span = span(&names, args.within.clone())?;
     let depth = depth(&args, &params, &names, &span)?;
     // Nothing has been written yet, so Ctrl-C may end the process at once.

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Error, Result, bail};
 
-use crate::shared::keys::{self, Column};
+use crate::shared::keys::{self, KeysArgs};
 use crate::shared::progress::Progress;
 use crate::shared::range;
 
@@ -18,13 +18,13 @@ pub(super) enum Names {
 
 impl Names {
     /// A range such as 0..10M, or a file of integers.
-    pub(super) fn read(written: &OsStr, column: Option<&Column>) -> Result<Self> {
+    pub(super) fn read(written: &OsStr, from: &KeysArgs) -> Result<Self> {
         let (path, text) = (Path::new(written), written.to_string_lossy());
         if written != "-" && !path.exists() {
             if range::is_range(&text) {
-                return match column {
-                    Some(_) => bail!("--column does not apply to a range"),
-                    None => range::parse(&text).map(Names::Range).map_err(Error::msg),
+                return match from.is_given() {
+                    true => bail!("--column does not apply to a range"),
+                    false => range::parse(&text).map(Names::Range).map_err(Error::msg),
                 };
             }
             bail!(
@@ -32,7 +32,7 @@ impl Names {
                  one integer per line"
             );
         }
-        list(path, column).map(Names::List)
+        list(path, from).map(Names::List)
     }
 
     pub(super) fn len(&self) -> u64 {
@@ -44,10 +44,10 @@ impl Names {
 }
 
 /// The integers of a file, one per line or from a column.
-pub(super) fn list(path: &Path, column: Option<&Column>) -> Result<Vec<u64>> {
+pub(super) fn list(path: &Path, from: &KeysArgs) -> Result<Vec<u64>> {
     let progress = Progress::bytes(keys::total_size(&[path]), "reading names");
     let mut names = Vec::new();
-    keys::read(path, column, Some(&progress), |lines| {
+    keys::read(path, from, Some(&progress), |lines| {
         for line in lines {
             names.push(keys::number(line)?);
         }

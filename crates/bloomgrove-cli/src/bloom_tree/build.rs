@@ -38,7 +38,7 @@ pub(crate) struct Args {
     #[arg(long)]
     compressed: bool,
     #[command(flatten)]
-    column: Option<keys::Column>,
+    from: keys::KeysArgs,
     /// Size the tree for this many keys
     #[arg(long, value_name = "COUNT", value_parser = units::count, conflicts_with = "root_bits")]
     items: Option<u64>,
@@ -95,7 +95,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let threads = threads.unwrap_or_else(processors);
     let mut count = 0;
     for input in &args.inputs {
-        keys::read(input, args.column.as_ref(), Some(&progress), |lines| {
+        keys::read(input, &args.from, Some(&progress), |lines| {
             count += lines.len() as u64;
             match args.keys {
                 KeyKind::Text => tree.insert_parallel(lines, threads),
@@ -139,7 +139,7 @@ fn count(args: &Args) -> Result<u64> {
     let progress = Progress::bytes(keys::total_size(&args.inputs), "counting");
     let mut collector = Collector::new(0.01)?;
     for input in &args.inputs {
-        keys::read(input, args.column.as_ref(), Some(&progress), |lines| {
+        keys::read(input, &args.from, Some(&progress), |lines| {
             lines
                 .iter()
                 .try_for_each(|line| Ok(collector.insert(*line)?))

@@ -46,7 +46,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     working: Working,
     #[command(flatten)]
-    column: Option<keys::Column>,
+    from: keys::KeysArgs,
     /// How to interpret keys [default: text, or as in the FILE to add to]
     #[arg(long, value_name = "KIND", value_enum)]
     keys: Option<KeyKind>,
@@ -167,8 +167,8 @@ fn check_idle(path: &Path, phase: Phase) -> Result<()> {
 /// What it is being built from.
 fn inputs(args: &Args) -> String {
     let files = units::counted(args.inputs.len() as u64, "file");
-    match &args.column {
-        Some(column) => format!("{files}, {column}"),
+    match args.from.is_given().then(|| args.from.lines()) {
+        Some(keys) => format!("{files}, {keys}"),
         None => files,
     }
 }
@@ -257,7 +257,7 @@ fn count(args: &Args) -> Result<u64> {
     let progress = Progress::bytes(keys::total_size(&args.inputs), "counting keys");
     let mut count = 0;
     for input in &args.inputs {
-        keys::read(input, args.column.as_ref(), Some(&progress), |lines| {
+        keys::read(input, &args.from, Some(&progress), |lines| {
             count += lines.len() as u64;
             Ok(())
         })?;
@@ -273,7 +273,7 @@ fn add_all(args: &Args, kind: KeyKind, session: &Shared) -> Result<Done> {
     // An error of the filter must not be blamed on the lines just read.
     let mut failed = None;
     for input in &args.inputs {
-        let read = keys::read(input, args.column.as_ref(), Some(&progress), |lines| {
+        let read = keys::read(input, &args.from, Some(&progress), |lines| {
             let mut session = session.lock();
             let added = match kind {
                 KeyKind::Text => session.add(lines),

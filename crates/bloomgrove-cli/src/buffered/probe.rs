@@ -69,7 +69,7 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    column: Option<keys::Column>,
+    from: keys::KeysArgs,
     /// How to interpret keys [default: as when the filter was built]
     #[arg(long, value_name = "KIND", value_enum)]
     keys_as: Option<KeyKind>,
@@ -81,7 +81,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     if args.key.is_empty() && args.inputs.is_empty() {
         bail!("no keys given; name files of keys, - for standard input, or pass --key KEY");
     }
-    if args.column.is_some() && args.inputs.is_empty() {
+    if args.from.is_given() && args.inputs.is_empty() {
         bail!("--column requires files of keys");
     }
     for input in &args.inputs {
@@ -158,7 +158,7 @@ fn ask_all(args: &Args, filter: &Filter, kind: KeyKind, printer: &mut Printer) -
     let progress = Progress::bytes(keys::total_size(&args.inputs), "asking");
     let (began, mut asked) = (Instant::now(), 0);
     for input in &args.inputs {
-        keys::read(input, args.column.as_ref(), Some(&progress), |lines| {
+        keys::read(input, &args.from, Some(&progress), |lines| {
             asked += lines.len() as u64;
             let rate = asked as f64 / began.elapsed().as_secs_f64();
             progress.say(format!("checking {} keys/s", units::grouped(rate as u64)));

@@ -30,7 +30,7 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     #[command(flatten)]
-    column: Option<keys::Column>,
+    from: keys::KeysArgs,
     #[command(flatten)]
     params: params::ParamsArgs,
     /// How to interpret keys [default: text; integer for affine]
@@ -102,7 +102,7 @@ fn insert_all(
     let mut filter = Filter::new(params)?;
     let mut count = 0;
     for input in &args.inputs {
-        keys::read(input, args.column.as_ref(), Some(progress), |lines| {
+        keys::read(input, &args.from, Some(progress), |lines| {
             count += lines.len() as u64;
             if kind == KeyKind::Text {
                 filter.insert_batch(lines);
@@ -133,7 +133,7 @@ fn collect_all(args: &Args, kind: KeyKind, progress: &Progress) -> Result<(Filte
         collector = collector.layout(layout);
     }
     for input in &args.inputs {
-        keys::read(input, args.column.as_ref(), Some(progress), |lines| {
+        keys::read(input, &args.from, Some(progress), |lines| {
             for line in lines {
                 if kind == KeyKind::Text {
                     collector.insert(*line)?;

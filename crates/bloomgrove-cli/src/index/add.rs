@@ -1,18 +1,22 @@
 //! `bloomgrove index add`.
 
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use bloomgrove::Error;
+use bloomgrove::index::{Index, Set};
 use serde_json::json;
 
 use super::take_in::{Added, MEMORY, Read, merge, take_in};
-use crate::shared::keys::{Column, KeyKind};
+use crate::shared::keys::KeysArgs;
 use crate::shared::output::{self, Output, complain};
-use crate::shared::sizing::Sizing;
-use crate::shared::sources::{self, How, SourceKind};
-use crate::shared::{Outcome, interrupt, notes, open, stamp, units};
+use crate::shared::sources::{self, How, Source, SourceKind};
+use crate::shared::stamp::{self, FileTag};
+use crate::shared::{Outcome, interrupt, open, units};
 
 /// Added sets are committed and reported at intervals that keep this below a tenth of the time.
 const SHARE: u32 = 10;
@@ -35,6 +39,9 @@ pub(crate) struct Args {
     /// The name of the set, if there is only one
     #[arg(long)]
     name: Option<String>,
+    /// Begin the names of the sets with this
+    #[arg(long, value_name = "TEXT", conflicts_with = "name")]
+    prefix: Option<OsString>,
     /// Replace existing sets instead of failing
     #[arg(long, conflicts_with = "slice")]
     replace: bool,
@@ -43,21 +50,34 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NUMBER", value_parser = units::count)]
     slice: Option<u64>,
     #[command(flatten)]
-    column: Option<Column>,
+    from: KeysArgs,
     /// Print one JSON object per set
     #[arg(long)]
     json: bool,
 }
 
+impl Args {
+    fn is_named(&self) -> bool {
+        self.name.is_some() || self.prefix.is_some()
+    }
+}
+
 pub(crate) fn run(args: Args) -> Result<Outcome> {
     let (mut sources, complete) = sources::find(&args.paths);
     let mut file = open::to_change(&args.index)?;
-    sources::rename_only(&mut sources, args.name)?;
-    let how = How {
-        sizing: Sizing::of(&file)?,
-        kind: notes::key_kind(file.notes()).unwrap_or(KeyKind::Text),
-        column: args.column,
-    };
+    sources::rename_only(&mut sources, args.name.clone())?;
+    let base = stamp::base_of(&args.index).with_context(|| args.index.display().to_string())?;
+    if !args.is_named() {
+        below_known_roots(&mut sources, &file, &base);
+    }
+    let prefix = args
+        .prefix
+        .as_ref()
+        .map_or(&b""[..], |text| text.as_bytes());
+    for source in &mut sources {
+        source.name.splice(..0, prefix.iter().copied());
+    }
+    let how = How::of_index(&file, &args.from)?;
     let mut output = Output::new();
     let mut added = Added::new(complete);
     let mut last = Instant::now();
@@ -73,10 +93,8 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         }
         output.flush()
     };
-    let base = stamp::base_of(&args.index).with_context(|| args.index.display().to_string())?;
     let taken = take_in(&mut file, &sources, &how, &base, |file, source, read| {
-        let Read { tag, filter } = &read;
-        let name = &source.name;
+        let Read { name, tag, filter } = &read;
         let outcome = match (source.kind, args.slice) {
             (SourceKind::Index, None) => merge(file, source, &base, MEMORY),
             (SourceKind::Index, Some(_)) => {
@@ -123,4 +141,26 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     added.warn_of_overfull();
     output.finish()?;
     Ok(added.outcome())
+}
+
+/// Names files below a directory that the index was built from as they would have been named then: a
+/// part of a directory does not collide with another.
+pub(super) fn below_known_roots(sources: &mut [Source], index: &Index, base: &Path) {
+    let place = |set: Set<'_>| {
+        let tag = FileTag::from_bytes(set.tag())?;
+        tag.place(set.name(), base).root
+    };
+    let roots: BTreeSet<PathBuf> = index.sets().filter_map(place).collect();
+    for source in sources {
+        let below = roots.iter().find_map(|root| {
+            let inside = source.place.path.strip_prefix(root).ok()?;
+            Some((root, inside.to_owned()))
+        });
+        if let Some((root, inside)) = below
+            && source.kind == SourceKind::Keys
+        {
+            source.name = inside.into_os_string().into_vec();
+            source.place.root = Some(root.clone());
+        }
+    }
 }

@@ -53,8 +53,10 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     check_target(&args.output, Content::Index)?;
     open::remove_leftovers(&args.output);
     let (sources, complete) = sources::find(&args.sets.paths);
+    sources::check_names(&sources)?;
     let sizing = sizing(&args.sets.size, &sources)?;
     let mut notes = Notes::new().with(notes::KEYS, args.sets.keys.name());
+    notes = notes::with_extraction(notes, &args.sets.from.lines().extraction);
     let mut index = match &sizing {
         Sizing::Equal(params) => {
             // If not even one fits, report that once.
@@ -86,7 +88,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         let outcome = match source.kind {
             SourceKind::Index => merge(file, source, &base, memory).map(|_| ()),
             _ => file
-                .add_tagged(&source.name, &read.tag, &read.filter)
+                .add_tagged(&read.name, &read.tag, &read.filter)
                 .map(|_| ()),
         };
         added.count(source, outcome)?;

@@ -1,18 +1,18 @@
 //! `bloomgrove index remove`, `index update` and `index compact`.
 
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use bloomgrove::index::Shape;
+use bloomgrove::index::{IndexFile, Shape};
 use bloomgrove::{Error, MappedFilter};
 
 use serde_json::json;
 
 use crate::shared::keys::KeyKind;
 use crate::shared::output::{self, Output, complain};
-use crate::shared::sizing::OVERFULL;
+use crate::shared::sizing::{OVERFULL, USUAL_FPR};
 use crate::shared::stamp::{self, FileTag};
 use crate::shared::update::UpdateArgs;
 use crate::shared::{Outcome, notes, open, units};
@@ -24,14 +24,18 @@ use crate::shared::{Outcome, notes, open, units};
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bloomgrove index remove sites.grove oslo.txt\n  \
+    bloomgrove index remove sites.grove --prefix 2025/\n  \
     bloomgrove index remove sites.grove --before 20261101")]
 pub(crate) struct Remove {
     /// The index
     #[arg(value_name = "INDEX")]
     index: PathBuf,
     /// Names of sets
-    #[arg(value_name = "SET", required_unless_present = "before")]
+    #[arg(value_name = "SET", required_unless_present_any = ["before", "prefix"])]
     sets: Vec<OsString>,
+    /// Remove all sets whose name begins with this
+    #[arg(long, value_name = "TEXT")]
+    prefix: Option<OsString>,
     /// Remove all slices before this one
     #[arg(long, value_name = "SLICE", value_parser = units::count)]
     before: Option<u64>,
@@ -92,8 +96,18 @@ pub(crate) fn remove(args: Remove) -> Result<Outcome> {
         Some(before) => Some(file.expire(before)?),
         None => None,
     };
-    for name in args.sets {
-        let name = name.into_vec();
+    let mut names: Vec<Vec<u8>> = args.sets.into_iter().map(OsString::into_vec).collect();
+    if let Some(prefix) = &args.prefix {
+        let sets = file
+            .sets()
+            .filter(|set| set.name().starts_with(prefix.as_bytes()));
+        let mut found: Vec<Vec<u8>> = sets.map(|set| set.name().to_vec()).collect();
+        // A set of several slices is there several times.
+        found.sort_unstable();
+        found.dedup();
+        names.extend(found);
+    }
+    for name in names {
         match file.remove(&name) {
             Ok(_) => removed.push(name),
             Err(error @ Error::UnknownSet { .. }) => {
@@ -152,22 +166,37 @@ pub(crate) fn update(args: Update) -> Result<Outcome> {
         file.rename(&name, &new)?;
         if let Some(tag) = FileTag::from_bytes(&tag) {
             let place = tag.place(&name, &base);
-            file.set_tag(
-                &new,
-                FileTag::placed(tag.stamp, &place, &new, &base).to_bytes(),
-            )?;
+            let mut moved = FileTag::placed(tag.stamp, &place, &new, &base);
+            moved.part = tag.part;
+            file.set_tag(&new, moved.to_bytes())?;
         }
         name = new;
     }
     file.commit()?;
-    if file.filter(&name)?.fill() > OVERFULL {
-        complain(format_args!(
-            "{} now has more keys than its filter was sized for, so expect many false positives; add it again from all its keys with `index add --replace`",
-            String::from_utf8_lossy(&name)
-        ));
-    }
+    warn_of_rate(&file, &name)?;
     update.report((&old, &name), count, Default::default())?;
     Ok(Outcome::Yes)
+}
+
+/// Warns if a set has so many keys that the index no longer has its false-positive rate.
+fn warn_of_rate(file: &IndexFile, name: &[u8]) -> Result<()> {
+    let filter = file.filter(name)?;
+    let wanted = match file.is_mixed() {
+        true => notes::fpr(file.notes(), USUAL_FPR)?,
+        // Filters of one size are sized for the largest set.
+        false => OVERFULL.powi(filter.params().hashes() as i32),
+    };
+    let rate = filter.fill().powi(filter.params().hashes() as i32);
+    if rate > 2.0 * wanted {
+        complain(format_args!(
+            "{} now has more keys than its filter was sized for: its false-positive rate is {}, not \
+             {}; add it again from all its keys with `index add --replace`",
+            String::from_utf8_lossy(name),
+            units::percent(rate),
+            units::percent(wanted)
+        ));
+    }
+    Ok(())
 }
 
 pub(crate) fn compact(args: Compact) -> Result<Outcome> {

@@ -5,6 +5,7 @@ mod build;
 mod change;
 mod info;
 mod stale;
+mod sync;
 mod take_in;
 mod which;
 
@@ -17,6 +18,7 @@ pub(crate) enum Verb {
     Build(build::Args),
     Which(which::Args),
     Add(add::Args),
+    Sync(sync::Args),
     Remove(change::Remove),
     Update(change::Update),
     Info(info::Info),
@@ -29,6 +31,7 @@ pub(crate) fn run(verb: Verb) -> Result<Outcome> {
         Verb::Build(args) => build::run(args),
         Verb::Which(args) => which::run(args),
         Verb::Add(args) => add::run(args),
+        Verb::Sync(args) => sync::run(args),
         Verb::Remove(args) => change::remove(args),
         Verb::Update(args) => change::update(args),
         Verb::Info(args) => info::info(args),

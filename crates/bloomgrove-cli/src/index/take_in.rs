@@ -11,7 +11,7 @@ use crate::shared::output::complain;
 use crate::shared::progress::Progress;
 use crate::shared::sizing::{is_overfull, sets_have};
 use crate::shared::sources::{How, Source, SourceKind};
-use crate::shared::stamp::{self, FileTag};
+use crate::shared::stamp::{self, FileTag, Part};
 use crate::shared::{Outcome, interrupt, parallel};
 
 /// The default for the memory that filters may use before they are written to disk.
@@ -71,6 +71,7 @@ impl Added {
 
 /// What was read from a source: an index has an empty filter.
 pub(super) struct Read {
+    pub(super) name: Vec<u8>,
     pub(super) tag: Vec<u8>,
     pub(super) filter: Filter,
 }
@@ -89,17 +90,23 @@ pub(super) fn take_in(
     let mut complete = true;
     let read = |source: &Source| {
         if source.kind == SourceKind::Index {
-            source.check_keys(how.kind)?;
-            return Ok((None, Filter::new(empty.clone())?));
+            source.check_keys(how)?;
+            let empty = Filter::new(empty.clone())?;
+            return Ok((None, vec![(source.name.clone(), Part::default(), empty)]));
         }
-        source.stamped(how, &progress)
+        source.sets(how, &progress)
     };
     parallel::each(sources, read, |source, read| {
         match read {
-            Ok((stamp, filter)) => {
-                let tag = |stamp| FileTag::placed(stamp, &source.place, &source.name, base);
-                let tag = stamp.map(tag).map_or(Vec::new(), |tag| tag.to_bytes());
-                take(file, source, Read { tag, filter })?;
+            Ok((stamp, sets)) => {
+                for (name, part, filter) in sets {
+                    let tag = stamp.map_or(Vec::new(), |stamp| {
+                        let mut tag = FileTag::placed(stamp, &source.place, &name, base);
+                        tag.part = part;
+                        tag.to_bytes()
+                    });
+                    take(file, source, Read { name, tag, filter })?;
+                }
             }
             Err(_) if interrupt::was_asked() => {}
             Err(error) => {
@@ -125,7 +132,9 @@ pub(super) fn merge(
         // Their paths are now relative to another directory.
         Some(tag) => {
             let place = tag.place(set.name(), &there);
-            FileTag::placed(tag.stamp, &place, set.name(), base).to_bytes()
+            let mut moved = FileTag::placed(tag.stamp, &place, set.name(), base);
+            moved.part = tag.part;
+            moved.to_bytes()
         }
         None => set.tag().to_vec(),
     };

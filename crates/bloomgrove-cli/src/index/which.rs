@@ -14,7 +14,7 @@ use crate::shared::answers::{Enough, Form, short};
 use crate::shared::key_args::KeyArgs;
 use crate::shared::keys::KeyKind;
 use crate::shared::output::{self, Output, complain};
-use crate::shared::{Outcome, notes, open, units};
+use crate::shared::{Outcome, lookup, notes, open, units};
 
 /// Find the sets of an index that may contain a key.
 ///
@@ -74,6 +74,12 @@ pub(crate) fn run(mut args: Args) -> Result<Outcome> {
     }
     let index = open::to_query(&args.index)?;
     let kind = notes::key_kind(index.notes()).unwrap_or(KeyKind::Text);
+    let extraction = notes::extraction(index.notes())?;
+    if args.at_least.is_some() && extraction.is_searched() {
+        bail!(
+            "--at-least counts keys that were looked up whole; those of this index are {extraction}"
+        );
+    }
     let scope = scope(&index, &args);
     let view = match &scope {
         Some(scope) => index.within(scope)?,
@@ -95,6 +101,13 @@ pub(crate) fn run(mut args: Args) -> Result<Outcome> {
     let mut together: Vec<Vec<u8>> = Vec::new();
     args.keys.each(None, |lines| {
         for lines in lines.chunks(CHUNK) {
+            if extraction.is_searched() {
+                for line in lines {
+                    let sets = lookup::meeting(&view, &lookup::needed(&extraction, line)?);
+                    any |= print_one(&mut output, args.form, line, &sets, &stale)?;
+                }
+                continue;
+            }
             let keys = lines.iter().map(|line| kind.key(line));
             let keys: Vec<Vec<u8>> = keys.collect::<Result<_>>()?;
             if args.at_least.is_some() {

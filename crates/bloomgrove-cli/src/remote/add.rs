@@ -90,7 +90,7 @@ pub(super) fn add(remote: &Remote, args: Add) -> Result<Outcome> {
     };
     let progress = Progress::bytes(sources.iter().map(|source| source.size).sum(), "adding");
     let read = |source: &Source| match source.kind {
-        SourceKind::Index => source.check_keys(how.kind).map(|()| None),
+        SourceKind::Index => source.check_keys(&how).map(|()| None),
         _ => coded(&source.filter(&how, &progress)?).map(Some),
     };
     let taken = parallel::each(&sources, read, |source, coded| {

@@ -8,7 +8,7 @@ use bloomgrove_client::api::{self, Member, Names, ReconstructQuery, SampleQuery,
 use serde_json::json;
 
 use crate::shared::connect::Remote;
-use crate::shared::keys::{self, Column, KeyKind};
+use crate::shared::keys::{self, KeyKind, KeysArgs};
 use crate::shared::output::{Output, complain};
 use crate::shared::whole_file::ListArgs;
 use crate::shared::{Outcome, range, units};
@@ -51,7 +51,7 @@ struct Namespace {
     #[arg(long, value_enum, value_name = "KIND", default_value = "text")]
     names_as: KeyKind,
     #[command(flatten)]
-    column: Option<Column>,
+    from: KeysArgs,
 }
 
 /// Names in one request: a server accepts no more.
@@ -92,7 +92,7 @@ impl Namespace {
 
     fn list<T>(&self, path: &Path, name: impl Fn(&[u8]) -> Result<T>) -> Result<Vec<T>> {
         let mut names = Vec::new();
-        keys::read(path, self.column.as_ref(), None, |lines| {
+        keys::read(path, &self.from, None, |lines| {
             if names.len() + lines.len() > MOST_NAMES {
                 bail!(
                     "too many names for a request; download the filter, and use `bloomgrove sample` \

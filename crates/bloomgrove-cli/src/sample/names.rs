@@ -15,7 +15,7 @@ use anyhow::{Context, Error, Result, bail};
 use bloomgrove::format::{Content, content_of};
 use bloomgrove::sample::{NameIndex, Names, Namespace, Spelling};
 
-use crate::shared::keys::{self, Column, KeyKind};
+use crate::shared::keys::{self, KeyKind, KeysArgs};
 use crate::shared::output::complain;
 use crate::shared::progress::Progress;
 use crate::shared::{range, units};
@@ -34,7 +34,7 @@ pub(crate) struct Reading {
     #[arg(long)]
     sort: bool,
     #[command(flatten)]
-    column: Option<Column>,
+    from: KeysArgs,
 }
 
 /// The names, opened.
@@ -138,7 +138,7 @@ impl Reading {
         let options = [
             (names_as, "--names-as"),
             (self.sort, "--sort"),
-            (self.column.is_some(), "--column"),
+            (self.from.is_given(), "--column"),
         ];
         match options.iter().find(|(given, _)| *given) {
             Some((_, option)) => bail!("{option} does not apply to {of}"),
@@ -161,7 +161,7 @@ impl Reading {
 
     fn read_list(&self, path: &Path, kind: KeyKind) -> Result<Namespace> {
         match (kind, self.sort) {
-            (KeyKind::Text, false) if self.column.is_none() && keys::is_plain(path) => {
+            (KeyKind::Text, false) if !self.from.is_given() && keys::is_plain(path) => {
                 Ok(Namespace::text_file(path)?)
             }
             (KeyKind::Text, false) => Namespace::texts(self.text(path)?).context(keys::shown(path)),
@@ -187,7 +187,7 @@ impl Reading {
 
     fn read(&self, path: &Path, each: impl FnMut(&[&[u8]]) -> Result<()>) -> Result<()> {
         let progress = Progress::bytes(keys::total_size(&[path]), "reading names");
-        keys::read(path, self.column.as_ref(), Some(&progress), each)
+        keys::read(path, &self.from, Some(&progress), each)
     }
 
     /// The lines of a file as integers, many at a time.

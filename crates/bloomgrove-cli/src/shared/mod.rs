@@ -9,6 +9,7 @@
 //! | `answers.rs` | the sets that may contain a key, as lines, counts or JSON |
 //! | `update.rs` | adding keys to one set of an index or tree, and renaming it |
 //! | `sources.rs`, `walk.rs` | what can be a set; the files of a directory |
+//! | `lookup.rs` | queries of many keys, all or some of which a set must contain |
 //! | `search/` | searching files with an index that is brought up to date first |
 //! | `sizing.rs` | how large the filters of many sets are, and when one is too full |
 //! | `params.rs`, `hashing.rs` | the options that describe one filter, and how it hashes |
@@ -31,6 +32,7 @@ pub(crate) mod interrupt;
 pub(crate) mod key_args;
 pub(crate) mod keys;
 pub(crate) mod lineage;
+pub(crate) mod lookup;
 pub(crate) mod message_file;
 pub(crate) mod notes;
 pub(crate) mod open;

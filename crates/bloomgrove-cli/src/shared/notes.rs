@@ -3,6 +3,7 @@
 use anyhow::{Result, bail};
 use bloomgrove::format::Notes;
 use bloomgrove::{Family, MappedFilter};
+use bloomgrove_keys::Extraction;
 use serde_json::{Value, json};
 
 use super::keys::KeyKind;
@@ -28,6 +29,23 @@ pub(crate) fn json(notes: &Notes) -> Value {
 /// All notes, for [`Output::facts`](super::output::Output::facts).
 pub(crate) fn facts(notes: &Notes) -> impl Iterator<Item = (&str, String)> {
     notes.iter().map(|(name, value)| (name, value.to_owned()))
+}
+
+/// How texts become keys; a file of an index that does not say has lines, or what its caller made of
+/// them.
+pub(crate) fn extraction(notes: &Notes) -> Result<Extraction> {
+    match notes.get(EXTRACTION) {
+        Some(name) => Ok(name.parse()?),
+        None => Ok(Extraction::Lines),
+    }
+}
+
+/// The notes with that, where it is not lines.
+pub(crate) fn with_extraction(notes: Notes, extraction: &Extraction) -> Notes {
+    match extraction {
+        Extraction::Lines => notes,
+        other => notes.with(EXTRACTION, other),
+    }
 }
 
 /// How the keys were read; a file written by the library does not say.

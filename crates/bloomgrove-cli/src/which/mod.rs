@@ -122,7 +122,7 @@ pub(crate) fn run(mut args: Args) -> Result<Outcome> {
         bail!("no files to search; name files or directories after the key");
     }
     let paths: Vec<PathBuf> = words.into_iter().map(PathBuf::from).collect();
-    let keys = std::mem::take(&mut args.keys).keys(Extraction::Tokens);
+    let keys = args.keys.keys(Extraction::Tokens);
     let questions = questions(&args, given, &keys)?;
 
     let mut complaints = Complaints::default();

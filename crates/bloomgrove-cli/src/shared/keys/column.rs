@@ -8,14 +8,14 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 
-use super::{BLOCK, Each, UNKNOWN_ARCHIVES, ends_in};
+use super::{BLOCK, Each, ends_in};
 
 /// The error for a wrong name lists at most this many columns.
 const LISTED: usize = 50;
 
 // A comment here would become the help of the command: this is what it takes to name a
 // column of keys on the command line.
-#[derive(clap::Args)]
+#[derive(clap::Args, Clone)]
 pub(crate) struct Column {
     /// Take the keys from this column of .csv, .tsv and .parquet files, by name or
     /// number (#3)
@@ -59,7 +59,8 @@ pub(super) enum Format {
 impl Format {
     /// By the name of the file, as nothing else distinguishes a CSV file from lines.
     pub(super) fn of(path: &Path, column: Option<&Column>) -> Result<Self> {
-        let packed = ["gz", "zst", "zstd"].iter().any(|end| ends_in(path, end));
+        let endings = ["gz", "zst", "zstd", "xz", "bz2"];
+        let packed = endings.iter().any(|end| ends_in(path, end));
         let stem = path.with_extension("");
         let inner = if packed { &stem } else { path };
         let Some(column) = column else {
@@ -80,11 +81,7 @@ impl Format {
             Ok(Format::Separated(delimiter))
         } else if ends_in(inner, "tsv") {
             Ok(Format::Separated(b'\t'))
-        } else if ends_in(inner, "csv")
-            || path == Path::new("-")
-            // Opening it reports what is wrong.
-            || UNKNOWN_ARCHIVES.iter().any(|end| ends_in(path, end))
-        {
+        } else if ends_in(inner, "csv") || path == Path::new("-") {
             Ok(Format::Separated(b','))
         } else {
             bail!(

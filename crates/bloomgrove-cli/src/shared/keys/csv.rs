@@ -17,8 +17,9 @@ use super::column::{Batch, listed};
 use super::{Column, Each, LONGEST};
 use crate::shared::{interrupt, units};
 
-/// What is appended to the file.
-const END: &[u8] = b"\nend of the keys\n";
+/// What is appended to the file: a record of one field. No separator can occur in it, since those are
+/// ASCII characters, and no file has it by chance as its last record.
+const END: &[u8] = b"\n\xff\xfe\xf5\xc0\xc1\n";
 /// Records between two checks for Ctrl-C.
 const PATIENCE: u64 = 1 << 12;
 

@@ -1,10 +1,13 @@
-//! Keys from files of any size: lines, or a column of a CSV or Parquet file.
+//! Keys from files of any size.
 //!
 //! ```text
-//!            no --column                       --column NAME
-//!   a file  -------------> one key per line   ---------------> csv.rs, parquet/
-//!      plain, .gz, .zst         (here)         a value is a key; no value, no key
+//!   a file --unpack.rs--> text --text.rs--> lines, tokens, n-grams, matches, JSON values
+//!          \                  \--csv.rs---> values of a column
+//!           \--parquet/------------------> values of a column
 //! ```
+//!
+//! What the keys are is one rule for every command: [`Extraction`], given with `--extract` or
+//! `--column` and kept with the index. Files are decompressed and decoded on the way.
 //!
 //! A line ends at a line feed; a carriage return before it is dropped, so that files from Windows
 //! contain the same keys. Everything else is part of the key, including spaces and bytes that are
@@ -25,6 +28,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use bloomgrove_keys::Extraction;
 
+use self::column::Batch;
 pub(crate) use self::column::Column;
 use crate::shared::interrupt;
 use crate::shared::progress::Progress;
@@ -37,16 +41,14 @@ const BLOCK: usize = 1 << 20;
 /// A longer line means that the file is not made of lines.
 const LONGEST: usize = 64 << 20;
 
-/// Read without decompressing, these would contain none of their keys.
-const UNKNOWN_ARCHIVES: [&str; 9] = ["7z", "bz2", "lz4", "rar", "tar", "tgz", "xz", "zip", "zz"];
-
 // A comment here would become the help of the command.
-#[derive(clap::Args, Default)]
+#[derive(clap::Args, Clone, Default)]
 pub(crate) struct KeysArgs {
-    /// What the keys of a file are [default: tokens]
+    /// What the keys of a file are: lines, tokens, ngrams=4, regex=PATTERN, json=PATH, column=NAME
+    /// [default: lines; tokens for `which` and `grep`]
     ///
-    /// tokens: each word (a run of letters, digits and _), without regard to case. lines: each
-    /// whole line. ngrams=4: each run of 4 characters, for substrings; takes about eight times the
+    /// lines: each whole line. tokens: each word (a run of letters, digits and _), without regard
+    /// to case. ngrams=4: each run of 4 characters, for substrings; takes about eight times the
     /// space. regex=PATTERN: each match of its first group. json=PATH: each value at the path
     /// (user.id) of JSON lines. column=NAME: each value of a column of CSV and Parquet files.
     #[arg(long, value_name = "KIND", conflicts_with = "column")]
@@ -56,15 +58,42 @@ pub(crate) struct KeysArgs {
 }
 
 impl KeysArgs {
-    pub(crate) fn keys(self, default: Extraction) -> Keys {
-        match (self.extract, self.column) {
-            (Some(Extraction::Column(name)), _) => Keys::in_column(Column::named(name)),
-            (_, Some(column)) => Keys::in_column(column),
+    /// The rule of an existing index, which may be given again.
+    pub(crate) fn of_index(&self, extraction: Extraction) -> Result<Self> {
+        let given = self.lines().extraction;
+        match extraction {
+            _ if self.is_given() && given != extraction => {
+                bail!("the keys of this index are {extraction}, not {given}")
+            }
+            Extraction::Column(name) if !self.is_given() => {
+                bail!("the keys of this index are in the column {name}; pass --column")
+            }
+            _ if self.is_given() => Ok(self.clone()),
+            extraction => Ok(Self {
+                extract: Some(extraction),
+                column: None,
+            }),
+        }
+    }
+
+    /// Of a file of keys, unless something else was said.
+    pub(crate) fn lines(&self) -> Keys {
+        self.keys(Extraction::Lines)
+    }
+
+    pub(crate) fn keys(&self, default: Extraction) -> Keys {
+        match (&self.extract, &self.column) {
+            (Some(Extraction::Column(name)), _) => Keys::in_column(Column::named(name.clone())),
+            (_, Some(column)) => Keys::in_column(column.clone()),
             (extraction, None) => Keys {
-                extraction: extraction.unwrap_or(default),
+                extraction: extraction.clone().unwrap_or(default),
                 column: None,
             },
         }
+    }
+
+    pub(crate) fn is_given(&self) -> bool {
+        self.extract.is_some() || self.column.is_some()
     }
 }
 
@@ -148,71 +177,71 @@ fn shortened(line: &[u8]) -> String {
     }
 }
 
-/// Calls `each` on batches of the keys of a file, `-` being standard input: its lines,
-/// or the values of a column.
+/// Calls `each` on batches of the keys of a file, `-` being standard input. The files in an archive
+/// are read one after the other.
 ///
 /// Memory: a block, or the longest line or record if that is longer; for Parquet a few
 /// pages.
 pub(crate) fn read(
     path: &Path,
-    column: Option<&Column>,
+    from: &KeysArgs,
+    progress: Option<&Progress>,
+    each: impl FnMut(&[&[u8]]) -> Result<()>,
+) -> Result<()> {
+    read_by(path, &from.lines(), progress, each)
+}
+
+/// The same, with a rule that was chosen.
+pub(crate) fn read_by(
+    path: &Path,
+    keys: &Keys,
     progress: Option<&Progress>,
     mut each: impl FnMut(&[&[u8]]) -> Result<()>,
 ) -> Result<()> {
     // A read of standard input or a pipe may block forever, and nothing checks the flag then.
     let waits = !std::fs::metadata(path).is_ok_and(|about| about.is_file());
     let _waiting = waits.then(interrupt::Waiting::new);
+    let column = keys.column.as_ref();
     let mut read = || match (column::Format::of(path, column)?, column) {
         (column::Format::Parquet, column) => {
             parquet::read(open_file(path)?, column, progress, &mut each)
         }
         (column::Format::Separated(by), Some(column)) => {
-            csv::read(open(path, progress)?.0, by, column, &mut each)
+            unpack::each_text(path, progress, &mut |_, text| {
+                csv::read(text::decoded(text), by, column, &mut each)?;
+                Ok(true)
+            })
         }
-        _ => read_lines(path, progress, &mut each),
+        _ => unpack::each_text(path, progress, &mut |_, source| {
+            read_text(source, &keys.extraction, &mut each)?;
+            Ok(true)
+        }),
     };
     read().with_context(|| shown(path))
 }
 
-fn read_lines(path: &Path, progress: Option<&Progress>, each: Each) -> Result<()> {
-    let (mut source, size) = open(path, progress)?;
-    // A small file needs a small block: clearing a large one takes longer than
-    // reading it.
-    let mut block = vec![0; size.saturating_add(1).clamp(4096, BLOCK as u64) as usize];
-    let (mut len, mut lines) = (0, 0);
-    loop {
-        interrupt::check()?;
-        let read = source.read(&mut block[len..]).context("reading")?;
-        if read == 0 {
-            break;
-        }
-        len += read;
-        // Whole lines are handed on; the rest moves to the front.
-        let Some(end) = memchr::memrchr(b'\n', &block[..len]) else {
-            if len == block.len() {
-                if len >= LONGEST {
-                    bail!(
-                        "line {} is longer than {} MiB; is this a file with one key per line?",
-                        lines + 1,
-                        LONGEST >> 20
-                    );
-                }
-                block.resize(2 * len, 0);
-            }
-            continue;
-        };
-        lines += for_lines(&block[..end], lines, each)?;
-        block.copy_within(end + 1..len, 0);
-        len -= end + 1;
+/// Calls `each` on batches of the keys of a text.
+pub(crate) fn read_text(source: impl Read, extraction: &Extraction, each: Each) -> Result<()> {
+    let source = text::decoded(source);
+    if *extraction == Extraction::Lines {
+        text::each_piece(source, extraction, |piece, seen| {
+            let lines = piece.strip_suffix(b"\n").unwrap_or(piece);
+            for_lines(lines, seen.line_feeds, each)
+        })?;
+        return Ok(());
     }
-    if len > 0 {
-        for_lines(&block[..len], lines, each)?;
-    }
-    Ok(())
+    let mut batch = Batch::default();
+    text::extract(source, extraction, &mut |key| {
+        batch.push(each, |bytes| {
+            bytes.extend_from_slice(key);
+            Ok(())
+        })
+    })?;
+    batch.hand_on(each)
 }
 
-/// `block` is whole lines, the last without its line feed. Returns how many.
-fn for_lines(block: &[u8], before: u64, each: Each) -> Result<u64> {
+/// `block` is whole lines, the last without its line feed.
+fn for_lines(block: &[u8], before: u64, each: Each) -> Result<()> {
     let mut lines: Vec<&[u8]> = Vec::with_capacity(block.len() / 16 + 1);
     let mut start = 0;
     for end in memchr::memchr_iter(b'\n', block).chain([block.len()]) {
@@ -229,8 +258,7 @@ fn for_lines(block: &[u8], before: u64, each: Each) -> Result<u64> {
             None if count == 1 => error.context(format!("line {}", before + 1)),
             None => error.context(format!("lines {} to {}", before + 1, before + count)),
         }
-    })?;
-    Ok(count)
+    })
 }
 
 /// A key from the command line, interpreted like a line of a file: so that what was copied from a
@@ -246,36 +274,13 @@ pub(crate) fn from_argument(key: OsString) -> Vec<u8> {
 /// The whole content of a small file of keys.
 pub(crate) fn read_all(path: &Path, kind: KeyKind) -> Result<Vec<Vec<u8>>> {
     let mut keys = Vec::new();
-    read(path, None, None, |lines| {
+    read(path, &KeysArgs::default(), None, |lines| {
         for line in lines {
             keys.push(kind.key(line)?);
         }
         Ok(())
     })?;
     Ok(keys)
-}
-
-/// The bytes of a file, decompressed, and about how many there are.
-fn open<'p>(path: &Path, progress: Option<&'p Progress>) -> Result<(Box<dyn Read + 'p>, u64)> {
-    if path == Path::new("-") {
-        return Ok((Box::new(Counted(io::stdin().lock(), progress)), u64::MAX));
-    }
-    let (file, size) = open_file(path)?;
-    // Progress counts the bytes of the file, not the decompressed ones.
-    let file = Counted(file, progress);
-    let ends_in = |ending: &str| ends_in(path, ending);
-    if let Some(ending) = UNKNOWN_ARCHIVES.into_iter().find(|ending| ends_in(ending)) {
-        bail!(".{ending} files cannot be read; decompress the file first, or use gzip or zstd");
-    }
-    let packed = size.saturating_mul(8);
-    Ok(if ends_in("gz") {
-        (Box::new(flate2::read::MultiGzDecoder::new(file)), packed)
-    } else if ends_in("zst") || ends_in("zstd") {
-        let unpacked = zstd::Decoder::new(file).context("unpacking")?;
-        (Box::new(unpacked), packed)
-    } else {
-        (Box::new(file), size)
-    })
 }
 
 fn open_file(path: &Path) -> Result<(File, u64)> {
@@ -292,12 +297,15 @@ fn ends_in(path: &Path, ending: &str) -> bool {
         .is_some_and(|found| found.eq_ignore_ascii_case(ending))
 }
 
-/// Whether a file is read as it is: a regular file that need not be decompressed.
+/// Whether a file is read as it is: a regular file that need not be decompressed or decoded.
 pub(crate) fn is_plain(path: &Path) -> bool {
-    let packed = ["gz", "zst", "zstd", "parquet"];
-    let mut endings = packed.iter().chain(&UNKNOWN_ARCHIVES);
     std::fs::metadata(path).is_ok_and(|about| about.is_file())
-        && !endings.any(|ending| ends_in(path, ending))
+        && !ends_in(path, "parquet")
+        && unpack::is_plain(path).unwrap_or(false)
+}
+
+pub(crate) fn is_parquet(path: &Path) -> bool {
+    ends_in(path, "parquet")
 }
 
 /// The total size of the files; 0 if unknown.

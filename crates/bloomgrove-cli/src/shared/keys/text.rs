@@ -35,26 +35,38 @@ pub(crate) fn decoded<'r>(source: impl Read + 'r) -> impl Read + 'r {
 
 /// Calls `each` on every key of a text.
 pub(crate) fn extract(
-    mut source: impl Read,
+    source: impl Read,
     extraction: &Extraction,
     each: &mut dyn FnMut(&[u8]) -> Result<()>,
 ) -> Result<Seen> {
+    each_piece(source, extraction, |piece, seen| {
+        let keys = extraction.each_key(piece, &mut |key| each(key).map_err(Stop::Other));
+        keys.map_err(|error| error.after(seen.line_feeds))
+    })
+}
+
+/// Calls `each` on pieces of a text that divide no key, with what was seen before each.
+pub(crate) fn each_piece(
+    mut source: impl Read,
+    extraction: &Extraction,
+    mut each: impl FnMut(&[u8], &Seen) -> Result<()>,
+) -> Result<Seen> {
     let mut seen = Seen::default();
     // A small text needs a small buffer: clearing a large one takes longer than reading it.
-    let mut buffer = vec![0; 1 << 16];
+    let mut buffer = vec![0; 1 << 14];
     let mut len = 0;
     let mut piece = |text: &[u8], seen: &mut Seen| -> Result<()> {
-        let line = seen.line_feeds;
+        if !text.is_empty() {
+            each(text, seen)?;
+        }
         seen.line_feeds += memchr::memchr_iter(b'\n', text).count() as u64;
-        let keys = extraction.each_key(text, &mut |key| each(key).map_err(Stop::Other));
-        keys.map_err(|error| error.after(line))
+        Ok(())
     };
     loop {
         interrupt::check()?;
         if len == buffer.len() {
-            if len >= BLOCK {
-                bail_if_long(len, seen.line_feeds)?;
-            }
+            // No piece ends in all of it.
+            refuse_long_line(len, seen.line_feeds)?;
             buffer.resize(2 * len, 0);
         }
         let read = source.read(&mut buffer[len..]).context("reading")?;
@@ -67,7 +79,7 @@ pub(crate) fn extract(
         }
         len += read;
         if read == 0 {
-            piece_at_end(&buffer[..len], &mut seen, &mut piece)?;
+            piece(&buffer[..len], &mut seen)?;
             return Ok(seen);
         }
         // Whole pieces are passed on; the rest moves to the front.
@@ -75,18 +87,10 @@ pub(crate) fn extract(
             piece(&buffer[..end], &mut seen)?;
             buffer.copy_within(end..len, 0);
             len -= end;
+            if buffer.len() < BLOCK && len + read >= buffer.len() / 2 {
+                buffer.resize(2 * buffer.len(), 0);
+            }
         }
-    }
-}
-
-fn piece_at_end(
-    text: &[u8],
-    seen: &mut Seen,
-    piece: &mut impl FnMut(&[u8], &mut Seen) -> Result<()>,
-) -> Result<()> {
-    match text.is_empty() {
-        true => Ok(()),
-        false => piece(text, seen),
     }
 }
 
@@ -104,10 +108,10 @@ fn end_of_piece(text: &[u8], extraction: &Extraction) -> Option<usize> {
     }
 }
 
-fn bail_if_long(len: usize, lines: u64) -> Result<()> {
+fn refuse_long_line(len: usize, lines: u64) -> Result<()> {
     if len >= LONGEST {
         bail!(
-            "line {} is longer than {} MiB; is this a text file?",
+            "line {} is longer than {} MiB; is this a file of lines?",
             lines + 1,
             LONGEST >> 20
         );

@@ -32,12 +32,16 @@ pub(crate) fn each_text(
     progress: Option<&Progress>,
     each: &mut dyn FnMut(Option<Member<'_>>, &mut dyn Read) -> Result<bool>,
 ) -> Result<()> {
-    let (file, _) = super::open_file(path)?;
-    if packing(&start_of(&file)?) == Some(Packing::Zip) {
-        return unzip(file, progress, each);
-    }
     // Progress counts the bytes of the file, not the decompressed ones.
-    let mut text = decompressed(Counted(file, progress))?;
+    let mut text = if path == Path::new("-") {
+        decompressed(Counted(io::stdin().lock(), progress))?
+    } else {
+        let (file, _) = super::open_file(path)?;
+        if packing(&start_of(&file)?) == Some(Packing::Zip) {
+            return unzip(file, progress, each);
+        }
+        decompressed(Counted(file, progress))?
+    };
     let (start, mut text) = peek(&mut text, TAR_START)?;
     if !is_tar(&start) {
         return each(None, &mut text).map(|_| ());
@@ -98,13 +102,15 @@ enum Packing {
     Xz,
     Bzip2,
     Zip,
+    Parquet,
     /// Read without decompressing, these would contain none of their keys.
     Unknown(&'static str),
 }
 
 /// How a file that begins like this is packed; None if it is plain.
 fn packing(start: &[u8]) -> Option<Packing> {
-    let kinds: [(&[u8], Packing); 8] = [
+    let kinds: [(&[u8], Packing); 9] = [
+        (b"PAR1", Packing::Parquet),
         (b"\x1f\x8b", Packing::Gzip),
         (b"\x28\xb5\x2f\xfd", Packing::Zstd),
         (b"\xfd7zXZ\0", Packing::Xz),
@@ -147,6 +153,9 @@ pub(crate) fn decompressed<'r>(mut source: impl Read + 'r) -> Result<Box<dyn Rea
         Some(Packing::Zstd) => Box::new(zstd::Decoder::new(source).context("decompressing")?),
         Some(Packing::Xz) => Box::new(lzma_rust2::XzReader::new(BufReader::new(source), true)),
         Some(Packing::Bzip2) => Box::new(bzip2::read::MultiBzDecoder::new(source)),
+        Some(Packing::Parquet) => {
+            bail!("a Parquet file has columns, not text; name one with --column")
+        }
         Some(Packing::Unknown(kind)) => bail!(
             "{kind} files cannot be read; decompress the file first, or use gzip, zstd, xz or bzip2"
         ),

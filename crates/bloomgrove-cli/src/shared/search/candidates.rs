@@ -5,12 +5,13 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use bloomgrove::index::{Index, Set};
+use bloomgrove::index::Index;
 use bloomgrove_keys::Needed;
 
 use super::files::{Home, Wanted};
 use super::parts::{block_name, blocks_of, member_name, shown};
 use super::refresh::Fresh;
+use crate::shared::lookup;
 use crate::shared::stamp::{Extent, FileTag};
 
 /// A file that may match, and which parts of it.
@@ -67,7 +68,7 @@ pub(crate) fn candidates<'f>(fresh: &'f Fresh<'f>, needed: &Needed) -> Vec<Candi
         return all(fresh.home).collect();
     }
     let mut found: BTreeMap<&[u8], Vec<(Vec<u8>, FileTag)>> = BTreeMap::new();
-    for set in meeting(fresh, needed) {
+    for set in lookup::meeting(&fresh.view(), needed) {
         let Some(tag) = FileTag::from_bytes(set.tag()) else {
             continue;
         };
@@ -77,6 +78,17 @@ pub(crate) fn candidates<'f>(fresh: &'f Fresh<'f>, needed: &Needed) -> Vec<Candi
                 .entry(name)
                 .or_default()
                 .push((set.name().to_vec(), tag));
+        }
+    }
+    // Of a binary file, the index knows what comes before its first NUL byte; one that was named is
+    // searched beyond it.
+    if files.values().any(|wanted| wanted.is_named) {
+        for set in fresh.sets() {
+            let tag = FileTag::from_bytes(set.tag()).filter(|tag| tag.part.is_binary);
+            let file = tag.and_then(|tag| files.get_key_value(tag.path(set.name())));
+            if let Some((name, _)) = file.filter(|(_, wanted)| wanted.is_named) {
+                found.insert(name, Vec::new());
+            }
         }
     }
     // What is not known well enough is searched whole.
@@ -100,10 +112,6 @@ fn extents(
     wanted: &Wanted,
     sets: &[(Vec<u8>, FileTag)],
 ) -> Option<Extents> {
-    // Where a binary file is searched beyond its first NUL byte, the index knows only its beginning.
-    if wanted.is_named && sets.iter().any(|(_, tag)| tag.part.is_binary) {
-        return None;
-    }
     match sets.first()?.1.part.extent {
         Extent::Whole => None,
         Extent::Member { .. } => {
@@ -134,47 +142,6 @@ fn extents(
             };
             let blocks = (0..blocks_of(wanted.size)).map(block);
             Some(Extents::Blocks(blocks.collect::<Option<_>>()?))
-        }
-    }
-}
-
-/// The sets that meet a condition, sorted by number.
-fn meeting<'i>(index: &'i Index, needed: &Needed) -> Vec<Set<'i>> {
-    let mut keys = Vec::new();
-    needed.keys(&mut keys);
-    keys.sort_unstable();
-    keys.dedup();
-    let answers = index.which_many(&keys);
-    let mut of_key: BTreeMap<&[u8], &[Set<'i>]> = BTreeMap::new();
-    for (key, sets) in keys.iter().zip(answers.iter()) {
-        of_key.insert(key, sets);
-    }
-    evaluate(needed, &of_key)
-}
-
-fn evaluate<'i>(needed: &Needed, of_key: &BTreeMap<&[u8], &[Set<'i>]>) -> Vec<Set<'i>> {
-    match needed {
-        Needed::Key(key) => of_key
-            .get(&key[..])
-            .map_or(Vec::new(), |sets| sets.to_vec()),
-        // Conditions within others are never unknown.
-        Needed::All(all) => {
-            let mut all = all.iter().map(|one| evaluate(one, of_key));
-            let mut common = all.next().unwrap_or_default();
-            for other in all {
-                common.retain(|set| {
-                    other
-                        .binary_search_by_key(&set.id(), |set| set.id())
-                        .is_ok()
-                });
-            }
-            common
-        }
-        Needed::Any(any) => {
-            let mut all: Vec<Set<'i>> = any.iter().flat_map(|one| evaluate(one, of_key)).collect();
-            all.sort_unstable_by_key(|set| set.id());
-            all.dedup_by_key(|set| set.id());
-            all
         }
     }
 }

@@ -131,11 +131,9 @@ impl Candidate<'_> {
 
     fn has_value(&self, key: &[u8], keys: &Keys) -> Result<Vec<std::path::PathBuf>> {
         let path = &self.wanted.path;
-        let read = keys::read(path, keys.column.as_ref(), None, |values| {
-            match values.contains(&key) {
-                true => Err(Enough.into()),
-                false => Ok(()),
-            }
+        let read = keys::read_by(path, keys, None, |values| match values.contains(&key) {
+            true => Err(Enough.into()),
+            false => Ok(()),
         });
         match read {
             Err(error) if error.is::<Enough>() => Ok(vec![path.clone()]),

@@ -85,7 +85,7 @@ impl<'h> Job<'h> {
             }
             None if keys.extraction.is_in_table() => {
                 let mut collector = new_collector(fpr)?;
-                keys::read(path, keys.column.as_ref(), Some(progress), |values| {
+                keys::read_by(path, keys, Some(progress), |values| {
                     values
                         .iter()
                         .try_for_each(|value| Ok(collector.insert(*value)?))
