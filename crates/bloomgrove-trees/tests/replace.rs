@@ -50,8 +50,8 @@ fn only_a_file_of_the_same_content_is_replaced() {
     let path = directory.path().join("x.grove");
     let mut message = Vec::new();
     codec::compress(&Filter::new(params()).unwrap(), &mut message).unwrap();
-    for content in Content::ALL {
-        for other in Content::ALL {
+    for &content in Content::ALL {
+        for &other in Content::ALL {
             let _ = fs::remove_file(&path);
             write(other, &path).unwrap();
             let before = fs::read(&path).unwrap();
