@@ -262,7 +262,12 @@ impl Source {
                             extent,
                             is_binary: false,
                         };
-                        ([&self.name, &b":"[..], member.name].concat(), part, filter)
+                        let mut name = [&self.name, &b":"[..], member.name].concat();
+                        if sets.iter().any(|(other, ..)| *other == name) {
+                            // An archive may have a file twice.
+                            name.extend(format!("#{}", member.ordinal).into_bytes());
+                        }
+                        (name, part, filter)
                     }
                 });
                 Ok(true)

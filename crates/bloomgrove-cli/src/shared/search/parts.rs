@@ -3,14 +3,13 @@
 //! ```text
 //!   app.log         one set: app.log
 //!   big.log         a set for every 8 MiB, at line ends: big.log\0 0, big.log\0 1, ...
-//!   logs.tar.gz     a set for every member: logs.tar.gz:app/1.log, ...
+//!   logs.tar.gz     a set for every member: logs.tar.gz:app/1.log\0 0, ...
 //! ```
 //!
 //! A block begins after the first line feed at or after its nominal start, so each can be found
 //! and read by itself, and all processors work on one large file. Compressed files are not divided:
 //! they can only be read from the beginning.
 
-use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
@@ -46,6 +45,7 @@ pub(super) fn blocks_of(size: u64) -> u64 {
     size.div_ceil(BLOCK)
 }
 
+/// The name of a part of a file: no file has a NUL byte in its name.
 pub(super) fn block_name(file: &[u8], block: u64) -> Vec<u8> {
     [file, b"\0", block.to_string().as_bytes()].concat()
 }
@@ -104,23 +104,17 @@ impl<'h> Job<'h> {
 
     fn read_texts(&self, extraction: &Extraction, fpr: f64, progress: &Progress) -> Result<Sets> {
         let mut sets = Sets::new();
-        let mut names = HashSet::new();
         unpack::each_text(&self.wanted.path, Some(progress), &mut |member, text| {
             let (seen, filter) = filter_of(text::decoded(text), extraction, fpr)?;
             let (name, extent) = match member {
                 None => (self.name.to_vec(), Extent::Whole),
                 Some(member) => {
-                    let mut name = [self.name, b":", member.name].concat();
-                    if !names.insert(name.clone()) {
-                        // An archive may have a file twice.
-                        name = block_name(&name, member.ordinal);
-                    }
-                    (
-                        name,
-                        Extent::Member {
-                            ordinal: member.ordinal,
-                        },
-                    )
+                    // The number tells it from a file of that name, and from another in the archive.
+                    let name = [self.name, b":", member.name].concat();
+                    let extent = Extent::Member {
+                        ordinal: member.ordinal,
+                    };
+                    (block_name(&name, member.ordinal), extent)
                 }
             };
             sets.push((
@@ -242,7 +236,7 @@ impl Read for Bytes<'_> {
     }
 }
 
-/// The name of a member, from that of its set: without the number that tells two of one name apart.
+/// The name of a member, from that of its set.
 pub(super) fn member_name(file: &[u8], set: &[u8]) -> Vec<u8> {
     let member = set.get(file.len() + 1..).unwrap_or(set);
     let end = memchr::memchr(0, member).unwrap_or(member.len());
