@@ -10,8 +10,9 @@ use bloomgrove_trees::bloofi::{BloofiOptions, Metric, NamedBloofi};
 
 use super::{Bulk, info, sets};
 use crate::shared::output::{self, complain};
+use crate::shared::read_sets::SetArgs;
 use crate::shared::sizing::{self, Sizing, is_overfull, sets_have};
-use crate::shared::sources::{self, SetArgs};
+use crate::shared::sources;
 use crate::shared::{Outcome, interrupt, notes, open, units};
 
 /// Build a Bloofi tree of many sets.

@@ -11,8 +11,9 @@ use serde_json::json;
 use super::{Changing, sets};
 use crate::shared::keys::{KeyKind, KeysArgs};
 use crate::shared::output::{self, Output, complain};
+use crate::shared::read_sets::How;
 use crate::shared::sizing::{OVERFULL, Sizing, is_overfull, sets_have};
-use crate::shared::sources::{self, How};
+use crate::shared::sources;
 use crate::shared::update::UpdateArgs;
 use crate::shared::{Outcome, notes, units};
 

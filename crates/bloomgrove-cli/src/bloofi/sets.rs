@@ -7,8 +7,9 @@ use bloomgrove::{Error, Filter, MappedFilter, Params};
 
 use crate::shared::output::complain;
 use crate::shared::progress::Progress;
+use crate::shared::read_sets::How;
 use crate::shared::sizing::{self, Sizing};
-use crate::shared::sources::{How, Source, SourceKind};
+use crate::shared::sources::{Source, SourceKind};
 use crate::shared::{interrupt, parallel};
 
 /// The parameters of all filters of a tree: those requested, those of the filters among the

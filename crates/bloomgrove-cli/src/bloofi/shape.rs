@@ -9,8 +9,9 @@ use bloomgrove::Filter;
 use super::{Bulk, Changing, info, sets};
 use crate::shared::keys::{KeyKind, KeysArgs};
 use crate::shared::output;
+use crate::shared::read_sets::How;
 use crate::shared::sizing::{self, Sizing};
-use crate::shared::sources::{self, How, SourceKind};
+use crate::shared::sources::{self, SourceKind};
 use crate::shared::{Outcome, interrupt, notes, units};
 
 /// Missing sets that are listed by name.

@@ -14,7 +14,8 @@ use serde_json::json;
 use super::take_in::{Added, MEMORY, Read, merge, take_in};
 use crate::shared::keys::KeysArgs;
 use crate::shared::output::{self, Output, complain};
-use crate::shared::sources::{self, How, Source, SourceKind};
+use crate::shared::read_sets::How;
+use crate::shared::sources::{self, Source, SourceKind};
 use crate::shared::stamp::{self, FileTag};
 use crate::shared::{Outcome, interrupt, open, units};
 

@@ -10,8 +10,9 @@ use bloomgrove::{Filter, MappedFilter};
 
 use super::take_in::{Added, MEMORY, merge, take_in};
 use crate::shared::output;
+use crate::shared::read_sets::SetArgs;
 use crate::shared::sizing::{self, Sizing};
-use crate::shared::sources::{self, SetArgs, Source, SourceKind};
+use crate::shared::sources::{self, Source, SourceKind};
 use crate::shared::{Outcome, interrupt, notes, open, stamp, units};
 
 /// Build an index of many sets.

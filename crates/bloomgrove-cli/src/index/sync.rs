@@ -11,7 +11,8 @@ use super::add::below_known_roots;
 use super::take_in::{Added, MEMORY, take_in};
 use crate::shared::keys::KeysArgs;
 use crate::shared::output::Output;
-use crate::shared::sources::{self, How, Source, SourceKind};
+use crate::shared::read_sets::How;
+use crate::shared::sources::{self, Source, SourceKind};
 use crate::shared::stamp::{self, FileTag, Stamp};
 use crate::shared::{Outcome, interrupt, open, units};
 

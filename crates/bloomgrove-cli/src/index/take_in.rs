@@ -9,8 +9,9 @@ use bloomgrove::{Error, Filter, Params};
 
 use crate::shared::output::complain;
 use crate::shared::progress::Progress;
+use crate::shared::read_sets::How;
 use crate::shared::sizing::{is_overfull, sets_have};
-use crate::shared::sources::{How, Source, SourceKind};
+use crate::shared::sources::{Source, SourceKind};
 use crate::shared::stamp::{self, FileTag, Part};
 use crate::shared::{Outcome, interrupt, parallel};
 

@@ -23,8 +23,9 @@ use super::change::seconds;
 use crate::shared::connect::Remote;
 use crate::shared::output::{Output, complain};
 use crate::shared::progress::Progress;
+use crate::shared::read_sets::SetArgs;
 use crate::shared::sizing::{is_overfull, sets_have};
-use crate::shared::sources::{self, SetArgs, Source, SourceKind};
+use crate::shared::sources::{self, Source, SourceKind};
 use crate::shared::{Outcome, interrupt, parallel, units};
 
 /// Requests in flight at once, and their bytes.

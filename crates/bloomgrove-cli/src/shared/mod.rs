@@ -8,7 +8,7 @@
 //! | `questions.rs` | the keys of a query, and yes or no for each |
 //! | `answers.rs` | the sets that may contain a key, as lines, counts or JSON |
 //! | `update.rs` | adding keys to one set of an index or tree, and renaming it |
-//! | `sources.rs`, `walk.rs` | what can be a set; the files of a directory |
+//! | `sources.rs`, `walk.rs`, `read_sets.rs` | what can be a set; the files of a directory; from files to filters |
 //! | `lookup.rs` | queries of many keys, all or some of which a set must contain |
 //! | `search/` | searching files with an index that is brought up to date first |
 //! | `sizing.rs` | how large the filters of many sets are, and when one is too full |
@@ -42,6 +42,7 @@ pub(crate) mod params;
 pub(crate) mod progress;
 pub(crate) mod questions;
 pub(crate) mod range;
+pub(crate) mod read_sets;
 pub(crate) mod search;
 pub(crate) mod sizing;
 pub(crate) mod sources;
