@@ -42,7 +42,7 @@ fn walk<E>(
                 .chain([path.len()]);
             let found = ends
                 .filter_map(|end| Some((end, fields.get(&path[..end])?)))
-                .last();
+                .next_back();
             match found {
                 Some((end, inner)) => walk(inner, path.get(end + 1..).unwrap_or(""), each),
                 None => Ok(()),

@@ -17,7 +17,7 @@ use crate::shared::{Outcome, hashing, notes, units};
 
 /// Build a BloomTree from files of keys: one per line, or the values of a column.
 ///
-/// Files ending in .gz or .zst are decompressed; - is standard input. Without --items or --root-bits,
+/// Compressed files are decompressed; - is standard input. Without --items or --root-bits,
 /// the files are read twice, to count the distinct keys first. The default shape is the paper's for
 /// three levels; `tune bloom-tree` finds others, and `tune wire` shows whether a tree is worthwhile.
 #[derive(clap::Args)]

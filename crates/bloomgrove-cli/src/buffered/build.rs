@@ -24,8 +24,8 @@ const POOR: f64 = 0.1;
 /// Build a filter larger than memory, on disk, from files of keys
 ///
 /// Keys are buffered in memory (--memory) until enough have gathered for one page of the filter to
-/// be worth reading and writing it. Keys are lines, or the values of a column; files ending in .gz
-/// or .zst are decompressed; - is standard input.
+/// be worth reading and writing it. Keys are lines, or the values of a column; compressed files are
+/// decompressed; - is standard input.
 ///
 /// After Ctrl-C the file contains all keys read so far, after a crash those of the last sync;
 /// --resume continues from there.

@@ -34,7 +34,7 @@ const LONG: Duration = Duration::from_secs(2);
 ///
 /// Prints each key with "maybe" or "no", in input order, once the pages it depends on have been
 /// read. A "no" is certain; a "maybe" is wrong at the filter's false-positive rate. Keys are
-/// lines, or the values of a column; files ending in .gz or .zst are decompressed; - is standard
+/// lines, or the values of a column; compressed files are decompressed; - is standard
 /// input. Keys that wait for their answers are kept in the temporary directory (TMPDIR), at most one
 /// per byte of --memory.
 ///

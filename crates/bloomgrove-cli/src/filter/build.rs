@@ -15,7 +15,7 @@ use crate::shared::{Outcome, notes, params, units};
 
 /// Build a filter from files of keys: one per line, or the values of a column.
 ///
-/// Files ending in .gz or .zst are decompressed; - is standard input. Without --items or --bits,
+/// Compressed files are decompressed; - is standard input. Without --items or --bits,
 /// the distinct keys are counted first; that takes 8 bytes per key, in memory up to 64 MB and in a
 /// temporary file beyond that.
 #[derive(clap::Args)]

@@ -17,20 +17,21 @@ use crate::shared::{Outcome, interrupt, notes, open, stamp, units};
 
 /// Build an index of many sets.
 ///
-/// Each file is a set and each of its lines a key; with --column, each value of that column of a
-/// .csv, .tsv or .parquet file. Files ending in .gz or .zst are decompressed. A .grove file
+/// Each file is a set, and each of its lines is a key. With --extract, keys are the words of a log
+/// or the values of JSON lines; with --column, those of a .csv, .tsv or .parquet file. Compressed
+/// files are decompressed, and each file in a tar or zip archive is a set. A .grove file
 /// is a filter, or an index, all of whose sets are added. Directories are read recursively,
 /// except for hidden files and indexes.
 ///
-/// A set is named after its file: as given on the command line, or by its path below the
-/// directory given. The name of a filter's set has no extension.
+/// If one directory is given, a set is named by its path below it; otherwise by its path as given.
+/// The name of a filter's set has no extension.
 ///
 /// Without --items or --bits, each filter is as large as its set needs for --fpr. Filters of one
 /// size, large enough for the largest set, can be combined with others of that size later; each
 /// additional size adds a few microseconds to each query.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
-    bloomgrove index build logs/ -o logs.grove\n  \
+    bloomgrove index build logs/ --extract tokens -o logs.grove\n  \
     bloomgrove index build orders/*.parquet --column customer_id -o orders.grove --items 100k")]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -132,5 +133,5 @@ fn sizing(size: &sizing::SizeArgs, sources: &[Source]) -> Result<Sizing> {
             return Ok(Sizing::Equal(first.params().clone()));
         }
     }
-    size.sizing()
+    size.sizing_for(sources.len())
 }

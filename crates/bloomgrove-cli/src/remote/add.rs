@@ -35,7 +35,7 @@ const AHEAD_BYTES: usize = 32 << 20;
 /// Add sets to a server.
 ///
 /// Each file is a set and each of its lines a key; with --column, each value of that column of a
-/// .csv, .tsv or .parquet file. Files ending in .gz or .zst are decompressed. A .grove file
+/// .csv, .tsv or .parquet file. Compressed files are decompressed. A .grove file
 /// is a filter, or an index, all of whose sets are added. Directories are read recursively,
 /// except for hidden files and indexes.
 ///

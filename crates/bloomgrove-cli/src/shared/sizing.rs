@@ -8,13 +8,18 @@ use super::{notes, units};
 
 /// The default false-positive rate of filters.
 pub(crate) const USUAL_FPR: f64 = 0.001;
+/// False answers per query over all sets of an index, and the rates that lead to.
+const FALSE_ANSWERS: f64 = 0.1;
+const MOST_FPR: f64 = 0.01;
+const LEAST_FPR: f64 = 1e-9;
 /// Filters are sized to be half full; a much fuller one has more keys than it was sized for.
 pub(crate) const OVERFULL: f64 = 0.75;
 
 // A comment here would become the help of the command.
 #[derive(Clone, clap::Args)]
 pub(crate) struct SizeArgs {
-    /// The false-positive rate: how often a set without the key is listed [default: 0.001]
+    /// The false-positive rate: how often a set without the key is listed [default: 0.001; for
+    /// `index build`, 0.1 divided by the number of sets]
     #[arg(long, value_name = "RATE", value_parser = units::rate, conflicts_with = "bits")]
     fpr: Option<f64>,
     /// Make every filter large enough for this many keys
@@ -36,10 +41,21 @@ impl SizeArgs {
 
     /// What they mean; fails before anything is read or written.
     pub(crate) fn sizing(&self) -> Result<Sizing> {
+        self.sizing_at(USUAL_FPR)
+    }
+
+    /// The same for this number of sets that are queried together, and whose answers nobody checks:
+    /// what a user notices is how many of them are false.
+    pub(crate) fn sizing_for(&self, sets: usize) -> Result<Sizing> {
+        let fpr = FALSE_ANSWERS / sets.max(1) as f64;
+        self.sizing_at(fpr.clamp(LEAST_FPR, MOST_FPR))
+    }
+
+    fn sizing_at(&self, usual: f64) -> Result<Sizing> {
         if let (Some(bits), Some(hashes)) = (self.bits, self.hashes) {
             return Ok(Sizing::Equal(Params::builder(bits, hashes).build()?));
         }
-        let fpr = self.fpr.unwrap_or(USUAL_FPR);
+        let fpr = self.fpr.unwrap_or(usual);
         if let Some(items) = self.items {
             return Ok(Sizing::Equal(tune::recommend(items, fpr)?.params()?));
         }

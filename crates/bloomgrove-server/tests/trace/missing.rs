@@ -18,6 +18,8 @@ fn used(effect: &str, cause: &str) -> Link {
 async fn trace(running: &Running, id: &str) -> Trace {
     let request = TraceQuery {
         ids: vec![id.into()],
+        // A busy machine is not what is tested.
+        seconds: Some(60.0),
         ..TraceQuery::default()
     };
     running.client.trace(&request).await.unwrap()
@@ -250,7 +252,7 @@ async fn what_is_too_large_for_one_answer_comes_in_parts() {
 
 /// A trace of an id with 300 links, of whose ends a site has 12 MB of texts, and these links.
 async fn trace_of_texts(links: Vec<Link>) -> Trace {
-    let time = Duration::from_secs(10);
+    let time = Duration::from_secs(60);
     let running = Running::start_with(|config| config.trace.site_time = time).await;
     let client = &running.client;
     let leaves: Vec<Link> = (0..300)

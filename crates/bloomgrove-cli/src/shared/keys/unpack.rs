@@ -25,12 +25,15 @@ pub(crate) struct Member<'m> {
     pub(crate) name: &'m [u8],
 }
 
+/// What takes a text, and returns whether it wants more.
+type EachText<'e> = &'e mut dyn FnMut(Option<Member<'_>>, &mut dyn Read) -> Result<bool>;
+
 /// Calls `each` on the text of a file, decompressed; of an archive, on that of every member,
 /// until it returns false.
 pub(crate) fn each_text(
     path: &Path,
     progress: Option<&Progress>,
-    each: &mut dyn FnMut(Option<Member<'_>>, &mut dyn Read) -> Result<bool>,
+    each: EachText<'_>,
 ) -> Result<()> {
     // Progress counts the bytes of the file, not the decompressed ones.
     let mut text = if path == Path::new("-") {
@@ -66,11 +69,7 @@ pub(crate) fn each_text(
     Ok(())
 }
 
-fn unzip(
-    file: File,
-    progress: Option<&Progress>,
-    each: &mut dyn FnMut(Option<Member<'_>>, &mut dyn Read) -> Result<bool>,
-) -> Result<()> {
+fn unzip(file: File, progress: Option<&Progress>, each: EachText<'_>) -> Result<()> {
     let mut archive = zip::ZipArchive::new(BufReader::new(file)).context("reading the archive")?;
     for ordinal in 0..archive.len() {
         let entry = archive.by_index(ordinal).context("reading the archive")?;
