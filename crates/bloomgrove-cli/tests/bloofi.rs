@@ -205,7 +205,7 @@ fn sized_for_the_largest_set_or_as_its_filters_are() {
     shop.run("bloofi build mixed.grove -o y.grove --keys integer")
         .fails_with(&[
             "1 set has other filter parameters than the tree",
-            "--items",
+            "add the files of keys instead",
             "no tree was written",
         ]);
     shop.run("bloofi build mixed.grove -o y.grove")

@@ -178,7 +178,11 @@ fn what_cannot_be_right_says_where_and_what_to_do() {
         ("long.csv", "a", vec!["line 6 has 3 fields"]),
         ("only.csv", "key", vec!["line 3", "never closed"]),
         ("last.csv", "a", vec!["line 3", "never closed"]),
-        ("packed.csv.xz", "a", vec![".xz files cannot be read"]),
+        (
+            "packed.csv.xz",
+            "a",
+            vec!["named .xz, but its content is not compressed"],
+        ),
         ("bad.csv.gz", "a", vec!["reading"]),
         ("endless.csv", "a", vec!["line 3", "64 MiB"]),
         ("missing.csv", "a", vec!["No such file"]),

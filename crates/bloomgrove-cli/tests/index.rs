@@ -301,7 +301,10 @@ fn wrong_requests_say_what_is_wrong_and_harm_nothing() {
         .fails_with(&["gone", "no index was written"]);
     shop.run("index build data gone -o y.grove --partial")
         .ends(2);
-    assert_eq!(shop.run("index which y.grove plum").ends(0).out, "b.txt\n");
+    assert_eq!(
+        shop.run("index which y.grove plum").ends(0).out,
+        "data/b.txt\n"
+    );
     shop.run("index build data -o f.grove")
         .fails_with(&["f.grove", "a filter"]);
     shop.run("index build - -o y.grove")

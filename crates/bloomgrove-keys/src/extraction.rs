@@ -47,6 +47,12 @@ impl Extraction {
         matches!(self, Self::Tokens | Self::Ngrams(_))
     }
 
+    /// Whether a query becomes the same keys as with another rule, so that texts of both can be
+    /// queried together.
+    pub fn is_queried_like(&self, other: &Self) -> bool {
+        self == other || !self.is_searched() && !other.is_searched()
+    }
+
     /// Whether keys are the values of a table, which is not read as text.
     pub fn is_in_table(&self) -> bool {
         matches!(self, Self::Column(_))

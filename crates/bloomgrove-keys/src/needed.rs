@@ -10,7 +10,7 @@
 /// assert_eq!(needed.to_string(), "any of (failed, all of (was, lost))");
 /// # Ok::<(), bloomgrove_keys::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Needed {
     /// This key.
     Key(Vec<u8>),
@@ -80,10 +80,7 @@ impl Needed {
 
 fn dedup(conditions: &mut Vec<Needed>) {
     let mut seen = std::collections::HashSet::new();
-    conditions.retain(|one| match one {
-        Needed::Key(key) => seen.insert(key.clone()),
-        _ => true,
-    });
+    conditions.retain(|one| seen.insert(one.clone()));
 }
 
 impl std::fmt::Display for Needed {

@@ -118,7 +118,7 @@ impl Source {
 
     fn check_note(&self, notes: &Notes, how: &How) -> Result<()> {
         let (found, wanted) = (notes::extraction(notes)?, how.from.lines().extraction);
-        if found != wanted {
+        if !found.is_queried_like(&wanted) {
             bail!(
                 "{}: its keys are {found}, those of the index {wanted}; they cannot be queried \
                  together",

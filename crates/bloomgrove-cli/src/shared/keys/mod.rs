@@ -62,7 +62,7 @@ impl KeysArgs {
     pub(crate) fn of_index(&self, extraction: Extraction) -> Result<Self> {
         let given = self.lines().extraction;
         match extraction {
-            _ if self.is_given() && given != extraction => {
+            _ if self.is_given() && !given.is_queried_like(&extraction) => {
                 bail!("the keys of this index are {extraction}, not {given}")
             }
             Extraction::Column(name) if !self.is_given() => {

@@ -40,9 +40,11 @@ pub(crate) fn each_text(
         decompressed(Counted(io::stdin().lock(), progress))?
     } else {
         let (file, _) = super::open_file(path)?;
-        if packing(&start_of(&file)?) == Some(Packing::Zip) {
+        let start = start_of(&file)?;
+        if packing(&start) == Some(Packing::Zip) {
             return unzip(file, progress, each);
         }
+        check_name(path, &start)?;
         decompressed(Counted(file, progress))?
     };
     let (start, mut text) = peek(&mut text, TAR_START)?;
@@ -67,6 +69,18 @@ pub(crate) fn each_text(
         }
     }
     Ok(())
+}
+
+/// A file that is named like a compressed one and is not was damaged: it is not read as text.
+fn check_name(path: &Path, start: &[u8]) -> Result<()> {
+    let packed = ["gz", "tgz", "zst", "zstd", "xz", "bz2", "zip"];
+    let ending = packed.iter().find(|ending| super::ends_in(path, ending));
+    match ending {
+        Some(ending) if packing(start).is_none() && !start.is_empty() => bail!(
+            "the file is named .{ending}, but its content is not compressed; rename it if it is text"
+        ),
+        _ => Ok(()),
+    }
 }
 
 fn unzip(file: File, progress: Option<&Progress>, each: EachText<'_>) -> Result<()> {
