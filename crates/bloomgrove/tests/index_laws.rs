@@ -376,6 +376,8 @@ impl Pair {
                 let (sets, figures) = index.view().explain(&key);
                 assert_eq!(names(&sets), wanted);
                 assert!(figures.filters_tested >= wanted.len() as u64);
+                let filters: usize = index.segments().iter().map(|one| one.sets).sum();
+                assert!(figures.filters_tested <= filters as u64, "{figures:?}");
                 assert_eq!(index.count(&key), wanted.len());
                 assert_eq!(index.any(&key), !wanted.is_empty());
                 let tagged = self.naive.which(key, |set| set.tag == [1]);

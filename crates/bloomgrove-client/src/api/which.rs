@@ -62,7 +62,7 @@ pub struct Answer {
 pub struct Cost {
     /// Number of sets queried for each key.
     pub sets: u64,
-    /// Filters tested for all keys; in some layouts, 64 are tested at once.
+    /// Filters tested for all keys. A set of several slices has a filter for each.
     pub filters_tested: u64,
     /// 64-bit words read for all keys.
     pub words_read: u64,

@@ -101,7 +101,7 @@ impl Flat {
                 break;
             }
         }
-        work.tested = first as u64 * 64;
+        work.tested = bits::count(&live[..first.min(live.len())]);
         work
     }
 

@@ -32,7 +32,7 @@ pub struct Scope {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Figures {
-    /// The number of filters tested, 64 at a time where the shape allows it.
+    /// The number of filters tested: at most those of the index. A set of several slices has as many.
     pub filters_tested: u64,
     /// The number of 64-bit words read.
     pub words_read: u64,

@@ -141,15 +141,18 @@ impl Sliced {
         live: &[u64],
         mut each: impl FnMut(usize, u64) -> bool,
     ) -> Work {
-        let mut work = Work::default();
+        let (mut work, mut blocks) = (Work::default(), 0);
         work.words = self.summary.blocks(positions, |block| {
-            work.tested += 64;
+            blocks += 1;
+            work.tested += live
+                .get(block)
+                .map_or(0, |live| u64::from(live.count_ones()));
             match self.look(block, positions, live) {
                 0 => true,
                 found => each(block, found),
             }
         });
-        work.words += work.tested / 64 * positions.len() as u64;
+        work.words += blocks * positions.len() as u64;
         work
     }
 

@@ -3,7 +3,7 @@
 /// The work done for a query.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Work {
-    /// The number of filters (of a tree: nodes) tested, 64 at a time where the shape allows it.
+    /// The number of filters tested. Where 64 are tested at once, slots without a filter do not count.
     pub(super) tested: u64,
     /// The number of 64-bit words read.
     pub(super) words: u64,
