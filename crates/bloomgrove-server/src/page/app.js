@@ -119,6 +119,7 @@ const picture = makePicture({
 });
 const search = makeSearch({
   place: at("answer-names"),
+  below: at("answer-below"),
   summary: at("answer-summary"),
   cost: at("answer-cost"),
   mark: picture.mark,
@@ -157,7 +158,7 @@ const figures = makeFigures(at("figures"));
 searchForm.addEventListener("submit", (event) => {
   event.preventDefault();
   const { keys, prefix, tag } = searchForm.elements;
-  const wanted = [...keysOf(keys.value), ...(input.value === "" ? [] : [input.value])];
+  const wanted = [...keysOf(keys.value), ...keysOf(input.value)];
   const hash = address({ keys: wanted, prefix: prefix.value, tag: tag.value, set: "" });
   goTo(hash);
 });

@@ -7,13 +7,21 @@ import { count, element, figure, nameOf, plural } from "./words.js";
 const NAMES = 5000;
 const SHOWN = 60;
 
-/** One key per line; empty lines are ignored. */
+/** One key per line, without the blanks around it, which are rarely meant when a key is pasted. Empty lines are ignored. */
 export function keysOf(text) {
-  return text.split(/\r?\n/).filter((line) => line !== "");
+  return text.split(/\r?\n/).map((line) => line.trim()).filter((line) => line !== "");
 }
 
-export function makeSearch({ place, summary, cost, mark, link, report }) {
+export function makeSearch({ place, below, summary, cost, mark, link, report }) {
   let running = null;
+  // Not every browser shows a scrollbar before one scrolls. The button keeps its place, so that nothing moves under the mouse.
+  const hint = () => {
+    below.disabled = place.scrollHeight - place.clientHeight - place.scrollTop < 8;
+  };
+  place.addEventListener("scroll", hint, { passive: true });
+  new ResizeObserver(hint).observe(place);
+  new MutationObserver(hint).observe(place, { childList: true, subtree: true, attributes: true });
+  below.addEventListener("click", () => place.scrollBy({ top: place.clientHeight * 0.8 }));
 
   function clear() {
     running?.abort();
@@ -115,7 +123,7 @@ export function makeSearch({ place, summary, cost, mark, link, report }) {
     if (!spent) return;
     const wrong = spent.expected_false;
     const facts = [
-      ["Filters tested", count(spent.filters_tested), keys > 1 ? `for ${plural(keys, "key")}` : "in some layouts, 64 at a time"],
+      ["Filters tested", count(spent.filters_tested), keys > 1 ? `for ${plural(keys, "key")}` : "a summary can rule out the others"],
       ["Words read", count(spent.words_read), "64 bits each"],
       ["Time", `${figure(spent.microseconds)} µs`, "for the search on the server"],
       ["False positives", figure(wrong), "expected for a key that is in none of the sets"],
