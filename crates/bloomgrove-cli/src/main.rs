@@ -47,6 +47,7 @@ mod tune;
 mod verify;
 mod which;
 
+use std::io;
 use std::process::ExitCode;
 
 use bloomgrove::format::Content;
@@ -123,10 +124,15 @@ fn main() -> ExitCode {
         Ok(Outcome::Yes) => ExitCode::SUCCESS,
         Ok(Outcome::No) => ExitCode::from(1),
         Ok(Outcome::Incomplete) => ExitCode::from(2),
-        // The reader of our output has closed it.
-        Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            output::complain(format_args!("{error:#}{}", way_out(&error)));
+            match output::unwritten_in(&error) {
+                // The reader of our output has closed it.
+                Some(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                    return ExitCode::SUCCESS;
+                }
+                Some(error) => output::complain(format_args!("{error}")),
+                None => output::complain(format_args!("{error:#}{}", way_out(&error))),
+            }
             ExitCode::from(if interrupt::was_asked() { 130 } else { 2 })
         }
     }

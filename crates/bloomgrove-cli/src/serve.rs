@@ -3,6 +3,8 @@
 mod demo;
 mod flags;
 
+use std::net::SocketAddr;
+
 use anyhow::{Context, Result, anyhow};
 use bloomgrove_http::access::{Access, KeyEntry, Role, hash_of, new_key};
 use bloomgrove_http::listen::runtime;
@@ -54,7 +56,8 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         false => None,
     };
     if let Some(folder) = &passing {
-        config.data = folder.path().into();
+        // Within it: the server creates its own directory so that only its owner can read it.
+        config.data = folder.path().join("data");
     }
     let sites = match demo {
         true => Some(DemoSites::of(&mut config)?),
@@ -64,30 +67,72 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let runtime = runtime().context("starting the server's threads")?;
     let result = runtime.block_on(async {
         let server = Server::bind(config).await?;
-        let mut output = Output::new();
-        for url in server.urls() {
-            output.line(format_args!("listening on {url}"))?;
-        }
-        if demo {
-            let tries = bloomgrove_server::demo::examples().join(", ");
-            output.line(format_args!("open it in a browser; try the keys {tries}"))?;
-            let tries = bloomgrove_server::demo::traces().join(", ");
-            output.line(format_args!(
-                "a dozen sites run with it; try tracing the documents {tries}"
-            ))?;
-        }
-        if passing.is_some() {
-            output.line("changes are lost when it exits; to keep them, pass --data DIR")?;
-        }
-        output.finish()?;
-        match sites {
-            Some(sites) => sites.beside(server).await,
-            None => bloomgrove_server::run(server).await,
-        }
+        let urls = server.urls();
+        run_with(server, sites, || announce(&urls, demo, passing.is_some())).await
     });
     // Everything acknowledged is on disk; queries still running have no reader any more.
     runtime.shutdown_background();
     result.map(|()| Outcome::Yes)
+}
+
+/// Runs the server and its sites; `announce` is called once everything has started.
+async fn run_with(
+    server: Server,
+    sites: Option<DemoSites>,
+    announce: impl FnOnce() -> Result<()>,
+) -> Result<()> {
+    let (stop, mut ready) = (server.stopper(), server.ready());
+    let stopped = stop.subscribe();
+    let port = server.addresses().first().map_or(0, SocketAddr::port);
+    let started = async {
+        let sites = match sites {
+            Some(sites) => Some(sites.bind(port).await?),
+            None => None,
+        };
+        // Not if the server has failed.
+        if ready.wait_for(|ready| *ready).await.is_err() {
+            return Ok(());
+        }
+        announce()?;
+        match sites {
+            Some(sites) => sites.run(stopped).await,
+            None => Ok(()),
+        }
+    };
+    let started = async {
+        let ended = started.await;
+        if ended.is_err() {
+            stop.send_replace(true);
+        }
+        ended
+    };
+    let served = async {
+        let ended = bloomgrove_server::run(server).await;
+        // However it ended, stop the sites, too.
+        stop.send_replace(true);
+        ended
+    };
+    let (served, started) = tokio::join!(served, started);
+    served.and(started)
+}
+
+fn announce(urls: &[String], demo: bool, passing: bool) -> Result<()> {
+    let mut output = Output::new();
+    for url in urls {
+        output.line(format_args!("listening on {url}"))?;
+    }
+    if demo {
+        let tries = bloomgrove_server::demo::examples().join(", ");
+        output.line(format_args!("open it in a browser; try the keys {tries}"))?;
+        let tries = bloomgrove_server::demo::traces().join(", ");
+        output.line(format_args!(
+            "a dozen sites run with it; try tracing the documents {tries}"
+        ))?;
+    }
+    if passing {
+        output.line("changes are lost when it exits; to keep them, pass --data DIR")?;
+    }
+    output.finish()
 }
 
 /// Create an access key and its entry for the configuration file

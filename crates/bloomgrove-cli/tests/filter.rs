@@ -4,7 +4,7 @@ mod support;
 
 use std::os::unix::ffi::OsStrExt;
 
-use support::Shop;
+use support::{Shop, json};
 
 fn lines(range: std::ops::Range<u32>) -> String {
     range.map(|i| format!("key-{i}\n")).collect()
@@ -98,6 +98,34 @@ fn union_intersect_and_fold() {
         let said = shop.run(&line).ends(0);
         assert_eq!(said.out.matches("\tmaybe").count(), count);
     }
+    // The fill of the intersection alone would suggest more keys than there are.
+    let said = shop
+        .run("filter intersect a.grove b.grove -o i.grove")
+        .ends(0);
+    let number = |text: &str| {
+        text.split_once("about ")
+            .unwrap()
+            .1
+            .split(' ')
+            .next()
+            .unwrap()
+            .to_owned()
+    };
+    let info = shop.run("filter info i.grove").ends(0);
+    let items = info
+        .out
+        .lines()
+        .find(|line| line.starts_with("items"))
+        .unwrap();
+    assert_eq!(number(items), number(&said.out));
+    assert!(items.ends_with(" in common"), "{items}");
+    let facts = json(&shop.run("filter info i.grove --json").ends(0));
+    assert_eq!(facts["common_items"], facts["estimated_items"]);
+    shop.run("filter intersect i.grove a.grove -o ia.grove")
+        .ends(0);
+    let info = shop.run("filter info ia.grove").ends(0);
+    assert!(info.out.contains("at most about"), "{}", info.out);
+
     shop.run("filter build a.txt -o big.grove --bits 16384 --hashes 5")
         .ends(0);
     shop.run("filter fold big.grove -o small.grove --times 2")
@@ -324,8 +352,20 @@ fn a_full_disk_leaves_the_old_file_alone() {
     assert_eq!(shop.names(), ["f.grove", "large.txt", "small.txt"]);
 
     // Output that cannot be written is an error too, and a closed pipe is not.
-    shop.shell("$BLOOMGROVE filter info f.grove > /dev/full")
-        .fails_with(&["No space left"]);
+    // The error is that of the output, not of the file that was being read.
+    for line in [
+        "filter info f.grove",
+        "filter check f.grove --keys-from large.txt",
+        "filter compress f.grove -o -",
+    ] {
+        let said = shop
+            .shell(&format!("$BLOOMGROVE {line} > /dev/full"))
+            .ends(2);
+        let expected = "bloomgrove: cannot write to standard output: No space left on device";
+        assert!(said.err.starts_with(expected), "{line}: {}", said.err);
+    }
+    let said = shop.shell("$BLOOMGROVE filter compress f.grove -o - | head -c 1");
+    assert_eq!(said.err, "");
     let said = shop.shell(
         "($BLOOMGROVE filter check f.grove --keys-from large.txt; echo $? >code) | head -1; cat code",
     );

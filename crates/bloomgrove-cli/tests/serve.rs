@@ -37,19 +37,20 @@ impl Running {
         let command = command.args(["--log-format", "json", "--listen", "127.0.0.1:0"]);
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let mut log = BufReader::new(child.stderr.take().unwrap());
+        let mut all = String::new();
         let addr = loop {
             let mut line = String::new();
             assert!(log.read_line(&mut line).unwrap() > 0, "it ended");
+            all.push_str(&line);
             let event: serde_json::Value = serde_json::from_str(&line).unwrap();
             if let Some(url) = event["url"].as_str() {
                 break url.strip_prefix("http://").unwrap().to_owned();
             }
         };
         let log = std::thread::spawn(move || {
-            let mut rest = String::new();
             // Whatever could be read.
-            let _ = log.read_to_string(&mut rest);
-            rest
+            let _ = log.read_to_string(&mut all);
+            all
         });
         let log = Some(log);
         let running = Self { child, log, addr };
@@ -87,7 +88,7 @@ impl Running {
         );
     }
 
-    /// Its exit code and the rest of its log, after a polite request to end.
+    /// Its exit code and its log, after a polite request to end.
     fn stop(mut self) -> (Option<i32>, String) {
         self.signal("TERM");
         let rest = self.log.take().unwrap().join().unwrap();
@@ -209,6 +210,52 @@ fn what_is_wrong_is_said_before_anything_is_done() {
         "serve", "key", "--role", "read", "--prefix", "x",
     ]));
     assert_eq!(prefix.status.code(), Some(2));
+}
+
+#[test]
+fn a_server_that_fails_does_not_say_that_it_listens() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    std::fs::write(&data, "not a directory").unwrap();
+    let ended = output(&mut bloomgrove(&[
+        "serve",
+        "--listen",
+        "127.0.0.1:0",
+        "--data",
+        text(&data),
+    ]));
+    assert_eq!(ended.status.code(), Some(2));
+    let error = String::from_utf8(ended.stderr).unwrap();
+    assert!(
+        error.contains("cannot create the data directory"),
+        "{error}"
+    );
+    assert!(!error.contains("listening"), "{error}");
+    assert_eq!(String::from_utf8(ended.stdout).unwrap(), "");
+
+    // Nor does one that cannot say so.
+    let mut command = bloomgrove(&["serve", "--listen", "127.0.0.1:0", "--data"]);
+    command.arg(folder.path().join("other"));
+    let full = std::fs::File::options()
+        .write(true)
+        .open("/dev/full")
+        .unwrap();
+    let ended = command
+        .stdin(Stdio::null())
+        .stdout(full)
+        .stderr(Stdio::piped());
+    let ended = ended.spawn().unwrap().wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(2));
+    let error = String::from_utf8(ended.stderr).unwrap();
+    assert!(error.contains("cannot write to standard output"), "{error}");
+}
+
+#[test]
+fn a_demo_has_nothing_to_warn_of() {
+    let server = Running::start(&mut bloomgrove(&["serve", "--demo"]));
+    let (code, log) = server.stop();
+    assert_eq!(code, Some(0), "{log}");
+    assert!(!log.contains("WARN"), "{log}");
 }
 
 #[test]

@@ -44,6 +44,7 @@ pub struct Server {
     access: Access,
     tracer: Tracer,
     listeners: Listeners,
+    ready: watch::Sender<bool>,
 }
 
 impl Server {
@@ -57,6 +58,7 @@ impl Server {
             access: Access::new(&config.entries()).map_err(anyhow::Error::msg)?,
             tracer: Tracer::new(&config)?,
             listeners: Listeners::bind(&config.listen, config.tls.as_ref())?,
+            ready: watch::Sender::new(false),
             config,
         })
     }
@@ -73,6 +75,13 @@ impl Server {
         self.listeners.stopper()
     }
 
+    /// Becomes true once the store has been read and queries are answered. If the server fails before, the sender is
+    /// dropped.
+    #[must_use]
+    pub fn ready(&self) -> watch::Receiver<bool> {
+        self.ready.subscribe()
+    }
+
     /// The URLs to open in a browser.
     #[must_use]
     pub fn urls(&self) -> Vec<String> {
@@ -86,9 +95,7 @@ impl Server {
     pub async fn run(self) -> Result<()> {
         metrics::start();
         http::metrics::describe();
-        for url in self.urls() {
-            tracing::info!(url, "listening");
-        }
+        let urls = self.urls();
         let config = Arc::new(self.config);
         let examples = if config.demo {
             demo::examples()
@@ -111,9 +118,23 @@ impl Server {
         let limits = config.limits.clone();
         let stop = self.listeners.stopper();
         let serving = self.listeners.serve(router, &limits);
-        let started = start(config, app.clone(), budget, health, stop.subscribe());
+        let (open, ready) = (app.clone(), self.ready);
+        let mut stopped = stop.subscribe();
         let started = async move {
-            let ended = started.await;
+            let ended = async {
+                let coordinator = start(config, &open, budget).await?;
+                health.set_ready(true);
+                for url in urls {
+                    tracing::info!(url, "listening");
+                }
+                ready.send_replace(true);
+                expire(&coordinator, &mut stopped).await;
+                // From the start of the shutdown, while requests are finished.
+                health.set_ready(false);
+                Ok(())
+            };
+            let ended: Result<()> = ended.await;
+            drop(ready);
             // Without a store there is nothing to serve.
             stop.send_replace(true);
             ended
@@ -128,14 +149,8 @@ impl Server {
     }
 }
 
-/// Reads the store, becomes ready, and removes expired sets until the server is stopped.
-async fn start(
-    config: Arc<Config>,
-    app: App,
-    budget: Budget,
-    health: Health,
-    mut stop: watch::Receiver<bool>,
-) -> Result<()> {
+/// Reads the store, and starts answering requests.
+async fn start(config: Arc<Config>, app: &App, budget: Budget) -> Result<Arc<Coordinator>> {
     let opened = tokio::task::spawn_blocking(move || open(&config)).await?;
     let coordinator = Arc::new(opened?);
     budget.beside(coordinator.bytes());
@@ -143,7 +158,11 @@ async fn start(
         fill(&coordinator).await?;
     }
     app.start(coordinator.clone());
-    health.set_ready(true);
+    Ok(coordinator)
+}
+
+/// Removes expired sets until the server is stopped.
+async fn expire(coordinator: &Coordinator, stop: &mut watch::Receiver<bool>) {
     loop {
         tokio::select! {
             () = async { drop(stop.wait_for(|stop| *stop).await) } => break,
@@ -155,9 +174,6 @@ async fn start(
             }
         }
     }
-    // From the start of the shutdown, while requests are finished.
-    health.set_ready(false);
-    Ok(())
 }
 
 /// Reads the store, which takes seconds for a hundred thousand sets.

@@ -1,11 +1,10 @@
 //! `bloomgrove serve --demo`: a dozen sites, in the same process as the coordinator.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, anyhow, bail};
 use bloomgrove_http::access::{KeyEntry, Role, hash_of, new_key};
-use bloomgrove_server::{Config, Server};
+use bloomgrove_server::Config;
 use bloomgrove_site::CoordinatorConfig;
 use bloomgrove_site::demo::Demo;
 
@@ -33,27 +32,14 @@ impl DemoSites {
         Ok(Self { folder, key })
     }
 
-    /// Runs them as long as the server runs.
-    pub(super) async fn beside(self, server: Server) -> Result<()> {
-        let port = server.addresses().first().map_or(0, SocketAddr::port);
+    /// Creates them, for the coordinator at this port.
+    pub(super) async fn bind(self, port: u16) -> Result<Demo> {
         let coordinator = CoordinatorConfig {
             url: format!("http://127.0.0.1:{port}"),
             key: self.key,
             ca: None,
         };
-        let stop = server.stopper();
-        let sites = async {
-            let stop = stop.subscribe();
-            let sites = Demo::bind(coordinator, &self.folder).await;
-            sites.context("the sites of the demo")?.run(stop).await
-        };
-        let served = async {
-            let ended = bloomgrove_server::run(server).await;
-            // However it ended, stop the sites, too.
-            stop.send_replace(true);
-            ended
-        };
-        let (served, sites) = tokio::join!(served, sites);
-        served.and(sites)
+        let sites = Demo::bind(coordinator, &self.folder).await;
+        sites.context("the sites of the demo")
     }
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use bloomgrove::raw::codec::Kind;
 
+use super::output::Stdout;
 use super::progress::Progress;
 use super::whole_file::{Form, WholeFile};
 use super::{interrupt, units};
@@ -43,7 +44,7 @@ pub(crate) fn write(
 ) -> Result<u64> {
     let progress = &Progress::bytes(0, doing);
     if is_stream(path) {
-        let mut out = BufWriter::new(io::stdout().lock());
+        let mut out = BufWriter::new(Stdout::new());
         let inner: &mut dyn Write = &mut out;
         let bytes = write(Watched { inner, progress })?;
         out.flush()?;

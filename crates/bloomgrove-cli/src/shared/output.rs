@@ -9,11 +9,61 @@ use serde_json::{Value, json};
 
 /// Standard output, buffered, its errors handled: a full disk behind a redirection
 /// is an error, a closed pipe is not.
-pub(crate) struct Output(BufWriter<StdoutLock<'static>>);
+pub(crate) struct Output(BufWriter<Stdout>);
+
+/// Standard output. Its errors say so, since they pass through code that reads files, and adds
+/// their names to errors.
+pub(crate) struct Stdout(StdoutLock<'static>);
+
+/// An error of standard output.
+#[derive(Debug)]
+struct Unwritten(io::Error);
+
+impl fmt::Display for Unwritten {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cannot write to standard output: {}", self.0)
+    }
+}
+
+impl std::error::Error for Unwritten {}
+
+impl Stdout {
+    pub(crate) fn new() -> Self {
+        Self(io::stdout().lock())
+    }
+}
+
+impl Write for Stdout {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes).map_err(unwritten)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush().map_err(unwritten)
+    }
+}
+
+fn unwritten(error: io::Error) -> io::Error {
+    match error.kind() {
+        // Whoever writes tries again.
+        io::ErrorKind::Interrupted => error,
+        kind => io::Error::new(kind, Unwritten(error)),
+    }
+}
+
+/// The error of standard output that ended a command, without what was added on its way.
+pub(crate) fn unwritten_in(error: &anyhow::Error) -> Option<&io::Error> {
+    let is_ours = |error: &&io::Error| error.get_ref().is_some_and(|inner| inner.is::<Unwritten>());
+    let mut errors = error.chain().filter_map(|error| match error.downcast_ref() {
+        Some(bloomgrove::Error::Io { source, .. }) => Some(source),
+        _ => error.downcast_ref(),
+    });
+    errors.find(is_ours)
+}
 
 impl Output {
     pub(crate) fn new() -> Self {
-        Self(BufWriter::new(io::stdout().lock()))
+        Self(BufWriter::new(Stdout::new()))
     }
 
     pub(crate) fn line(&mut self, line: impl fmt::Display) -> anyhow::Result<()> {
@@ -105,12 +155,6 @@ pub(crate) fn explain(facts: &[(&str, String)]) {
     for (name, value) in facts {
         let _ = writeln!(error, "{name:8}  {value}");
     }
-}
-
-pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error
-        .downcast_ref::<io::Error>()
-        .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
 pub(crate) fn is_gone(error: &anyhow::Error) -> bool {
