@@ -77,7 +77,7 @@ pub mod sample {
 
 /// Numbers in messages for people.
 pub mod numbers {
-    pub use crate::numbers::Grouped;
+    pub use crate::numbers::{Counted, Grouped};
 }
 
 /// Parallel loops.

@@ -147,7 +147,8 @@ fn depth(args: &Args, params: &Params, names: &Names, span: &Range<u64>) -> Resu
     let depth = (0..=best).rev().find(|&depth| fits(depth)).unwrap_or(0);
     if depth < best {
         complain(format_args!(
-            "note: {best} levels would be fastest, but take more than --memory {}",
+            "note: {} would be fastest, but take more than --memory {}",
+            units::counted(best.into(), "level"),
             units::size(args.memory)
         ));
     }

@@ -205,16 +205,16 @@ impl Opened {
     pub(super) fn report_costs(&self, draws: Option<u64>) {
         let each = draws.unwrap_or(1).max(1) as f64;
         let per = if draws.is_some() { " per sample" } else { "" };
-        let mean = |count: u64| match count as f64 / each {
-            mean if mean < 10.0 && draws.is_some() => format!("{mean:.1}"),
-            mean => units::grouped(mean.round() as u64),
+        let mean = |count: u64, thing: &str| match count as f64 / each {
+            mean if mean < 10.0 && draws.is_some() => format!("{mean:.1} {thing}s"),
+            mean => units::counted(mean.round() as u64, thing),
         };
         complain(format_args!(
-            "{}: {} names tested, {} filters intersected, {} nodes entered{per}",
+            "{}: {} tested, {} intersected, {} entered{per}",
             self.method(),
-            mean(self.work.memberships),
-            mean(self.work.intersections),
-            mean(self.work.nodes),
+            mean(self.work.memberships, "name"),
+            mean(self.work.intersections, "filter"),
+            mean(self.work.nodes, "node"),
         ));
     }
 

@@ -56,7 +56,7 @@ pub(crate) fn intersect(args: Args) -> Result<Outcome> {
         [of_two] if of_two.is_finite() => Items::Common(of_two.max(0.0)),
         _ => Items::CommonAtMost(tree.estimated_items()),
     };
-    let notes = notes.with(notes::INTERSECTION, args.trees.len());
+    let notes = notes::of_intersection(notes, args.trees.len(), items);
     write(&args, &tree, &notes, items)
 }
 

@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 use super::open;
 use crate::shared::output::Output;
 use crate::shared::progress::Progress;
-use crate::shared::{Outcome, interrupt, notes, units};
+use crate::shared::units::{self, Items};
+use crate::shared::{Outcome, interrupt, notes};
 
 /// Show a tree's levels, false-positive rates, and compressed sizes.
 ///
@@ -44,6 +45,9 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let mut output = Output::new();
     if args.json {
         let mut facts = json(tree, args.queries)?;
+        let (name, items) = notes::items(tree.estimated_items(), &opened.notes).json();
+        facts["estimated_items"] = items.clone();
+        facts[name] = items;
         facts["file"] = json!(args.tree.to_string_lossy());
         facts["message_bytes"] = json!(opened.message);
         facts["notes"] = notes::json(&opened.notes);
@@ -54,22 +58,17 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let shape = tree.shape();
     let accuracy = accuracy(tree, args.queries)?;
     let sizes = Sizes::of(tree);
-    let at_most = match opened.notes.get(notes::INTERSECTION) {
-        Some(_) => "at most ",
-        None => "",
-    };
-    let items = tree.estimated_items();
+    let items = notes::items(tree.estimated_items(), &opened.notes);
     // Sizes per key are not computed from an upper bound.
-    let divisor = if at_most.is_empty() {
-        items
-    } else {
-        f64::INFINITY
+    let divisor = match items {
+        Items::Of(items) | Items::Common(items) => items,
+        Items::CommonAtMost(_) => f64::INFINITY,
     };
     let mut facts = vec![
         ("file", args.tree.display().to_string()),
         ("shape", shape.to_string()),
         ("memory", units::size(shape.words() as u64 * 8)),
-        ("items", format!("{at_most}{}", units::estimate(items))),
+        ("items", items.number()),
         ("hashes per present key", shape.hashes().to_string()),
         (
             "expected false positives",

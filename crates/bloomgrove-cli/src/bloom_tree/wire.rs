@@ -115,6 +115,7 @@ impl<'t> Written<'t> {
     /// The facts of the tree, and how many keys or items it has under which name.
     pub(super) fn json(&self, name: &str, count: Value) -> Result<Value> {
         let mut facts = info::json(self.tree, 0)?;
+        facts["estimated_items"] = count.clone();
         facts[name] = count;
         facts["message_bytes"] = json!(self.message);
         Ok(facts)

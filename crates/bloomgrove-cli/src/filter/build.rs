@@ -11,6 +11,7 @@ use super::info;
 use crate::shared::keys::{self, KeyKind};
 use crate::shared::output::Output;
 use crate::shared::progress::Progress;
+use crate::shared::units::Items;
 use crate::shared::{Outcome, notes, params, units};
 
 /// Build a filter from files of keys: one per line, or the values of a column.
@@ -63,7 +64,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
 
     let mut output = Output::new();
     if args.json {
-        let mut facts = info::json(&filter);
+        let mut facts = info::json(&filter, Items::Of(filter.estimated_items()));
         facts["file"] = json!(args.output.to_string_lossy());
         facts["inserted"] = json!(count);
         output.json(&facts)?;

@@ -44,7 +44,7 @@ pub(crate) struct FoldArgs {
 }
 
 pub(crate) fn union(args: Args) -> Result<Outcome> {
-    let (filter, notes) = combine(&args, |filter, other| filter.union_with(other))?;
+    let (filter, notes, _) = combine(&args, |filter, other| filter.union_with(other))?;
     let items = Items::Of(filter.estimated_items());
     write(&filter, &args.output, &notes, items, args.json)
 }
@@ -53,25 +53,30 @@ pub(crate) fn intersect(args: Args) -> Result<Outcome> {
     // Bits that two filters share by chance look like keys. So the number of common keys is
     // estimated first, from the fill of both filters and of their union.
     let mut common = Vec::new();
-    let (filter, notes) = combine(&args, |filter, other| {
+    let (filter, notes, by_chance) = combine(&args, |filter, other| {
         common.push(filter.estimated_common_items(other)?);
         filter.intersect_with(other)
     })?;
     let items = match common[..] {
-        [of_two] => Items::Common(of_two),
+        [of_two] if !by_chance => Items::Common(of_two),
         _ => Items::CommonAtMost(filter.estimated_items()),
     };
-    let notes = notes.with(notes::INTERSECTION, args.filters.len());
+    let notes = notes::of_intersection(notes, args.filters.len(), items);
     write(&filter, &args.output, &notes, items, args.json)
 }
 
-/// All filters combined into the first by `with`, and the notes of the result.
+/// All filters combined into the first by `with`, the notes of the result, and whether any of the
+/// filters is itself an intersection, which has bits by chance.
 fn combine(
     args: &Args,
     mut with: impl FnMut(&mut Filter, &MappedFilter) -> Result<(), Error>,
-) -> Result<(Filter, Notes)> {
+) -> Result<(Filter, Notes, bool)> {
     let (first, rest) = args.filters.split_first().context("no filters")?;
     let notes = notes_of(first, &[notes::KEYS])?;
+    let is_intersection = |path: &Path| -> Result<bool> {
+        Ok(Notes::of_file(path)?.get(notes::INTERSECTION).is_some())
+    };
+    let mut by_chance = is_intersection(first)?;
     let mut filter = Filter::load(first)?;
     for path in rest {
         interrupt::check()?;
@@ -88,10 +93,11 @@ fn combine(
                 other_notes.get(notes::KEYS).unwrap_or("other"),
             );
         }
+        by_chance |= is_intersection(path)?;
         with(&mut filter, &other)
             .with_context(|| format!("{} and {}", first.display(), path.display()))?;
     }
-    Ok((filter, notes))
+    Ok((filter, notes, by_chance))
 }
 
 pub(crate) fn fold(args: FoldArgs) -> Result<Outcome> {
@@ -101,8 +107,9 @@ pub(crate) fn fold(args: FoldArgs) -> Result<Outcome> {
             .fold()
             .with_context(|| args.filter.display().to_string())?;
     }
-    let items = Items::Of(filter.estimated_items());
-    let notes = notes_of(&args.filter, &[notes::KEYS, notes::INTERSECTION])?;
+    let kept = [notes::KEYS, notes::INTERSECTION, notes::COMMON];
+    let notes = notes_of(&args.filter, &kept)?;
+    let items = notes::items(filter.estimated_items(), &notes);
     write(&filter, &args.output, &notes, items, args.json)
 }
 
@@ -125,12 +132,7 @@ fn write(
     as_json: bool,
 ) -> Result<Outcome> {
     filter.save_with(path, notes)?;
-    let facts = as_json.then(|| {
-        let mut facts = info::json(filter);
-        let (name, value) = items.json();
-        facts[name] = value;
-        facts
-    });
+    let facts = as_json.then(|| info::json(filter, items));
     output::summary(path, facts, || info::line(filter, items))?;
     Ok(Outcome::Yes)
 }

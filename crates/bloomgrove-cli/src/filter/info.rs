@@ -9,7 +9,8 @@ use bloomgrove::{Filter, MappedFilter};
 use serde_json::{Value, json};
 
 use crate::shared::output::Output;
-use crate::shared::{Outcome, notes, units};
+use crate::shared::units::{self, Items};
+use crate::shared::{Outcome, notes};
 
 /// Show a filter's size, hashing, fill, number of keys and false-positive rate.
 #[derive(clap::Args)]
@@ -33,19 +34,16 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let filter = MappedFilter::map(&args.filter)?;
     expect_scan(&filter);
     let notes = Notes::of_file(&args.filter)?;
+    let items = notes::items(filter.estimated_items(), &notes);
     let mut output = Output::new();
     if args.json {
-        let mut facts = json(&filter);
+        let mut facts = json(&filter, items);
         facts["file"] = json!(args.filter.to_string_lossy());
         facts["verified"] = json!(args.verify);
         facts["notes"] = notes::json(&notes);
         output.json(&facts)?;
     } else {
         let params = filter.params();
-        let at_most = match notes.get(notes::INTERSECTION) {
-            Some(_) => "at most ",
-            None => "",
-        };
         let mut facts = vec![
             ("file", args.filter.display().to_string()),
             ("memory", units::size(params.words() as u64 * 8)),
@@ -56,10 +54,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
             ("derivation", params.derivation().to_string()),
             ("seed", params.seed().to_string()),
             ("fill", units::percent(filter.fill())),
-            (
-                "items",
-                format!("{at_most}{}", units::estimate(filter.estimated_items())),
-            ),
+            ("items", items.number()),
             ("false-positive rate", units::percent(filter.expected_fpr())),
         ];
         facts.extend(notes::facts(&notes));
@@ -73,7 +68,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
 }
 
 /// A filter in one line.
-pub(super) fn line(filter: &Filter, items: units::Items) -> String {
+pub(super) fn line(filter: &Filter, items: Items) -> String {
     format!(
         "{items}, {}, false-positive rate {}",
         units::size(filter.params().words() as u64 * 8),
@@ -82,10 +77,10 @@ pub(super) fn line(filter: &Filter, items: units::Items) -> String {
 }
 
 /// The facts of any filter, also of one just built.
-pub(super) fn json<S: AsRef<[u64]>>(filter: &Filter<S>) -> Value {
+pub(super) fn json<S: AsRef<[u64]>>(filter: &Filter<S>, items: Items) -> Value {
     let params = filter.params();
-    let items = filter.estimated_items();
-    json!({
+    let (name, count) = items.json();
+    let mut facts = json!({
         "bits": params.bits(),
         "hashes": params.hashes(),
         "layout": params.layout().to_string(),
@@ -94,8 +89,9 @@ pub(super) fn json<S: AsRef<[u64]>>(filter: &Filter<S>) -> Value {
         "seed": params.seed(),
         "bytes": params.words() * 8,
         "fill": filter.fill(),
-        // JSON has no infinity: null when every bit is set.
-        "estimated_items": items.is_finite().then_some(items),
         "expected_fpr": filter.expected_fpr(),
-    })
+    });
+    facts["estimated_items"] = count.clone();
+    facts[name] = count;
+    facts
 }

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::info;
 use crate::shared::message_file::ExpandArgs;
 use crate::shared::output::{self, Output};
-use crate::shared::{Outcome, message_file, units};
+use crate::shared::{Outcome, message_file, notes, units};
 
 /// Compress a filter for sending, close to the entropy of its bits
 ///
@@ -240,10 +240,9 @@ impl Size {
 
 fn save(filter: &Filter, notes: &Notes, path: &Path, as_json: bool) -> Result<Outcome> {
     filter.save_with(path, notes)?;
-    let facts = as_json.then(|| info::json(filter));
-    output::summary(path, facts, || {
-        info::line(filter, units::Items::Of(filter.estimated_items()))
-    })?;
+    let items = notes::items(filter.estimated_items(), notes);
+    let facts = as_json.then(|| info::json(filter, items));
+    output::summary(path, facts, || info::line(filter, items))?;
     Ok(Outcome::Yes)
 }
 

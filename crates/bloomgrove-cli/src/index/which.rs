@@ -213,16 +213,16 @@ fn explain(view: &View<'_>, keys: &[Vec<u8>], took: Duration) {
     if figures.is_empty() {
         return;
     }
-    let mean = |of: fn(&Figures) -> u64| {
+    let mean = |of: fn(&Figures) -> u64, thing| {
         let sum: u64 = figures.iter().map(of).sum();
-        units::grouped(sum / figures.len() as u64)
+        units::counted(sum / figures.len() as u64, thing)
     };
     complain(format_args!(
-        "{} ns per key; {} filters tested and {} words read; {} false positives to expect for a \
+        "{} ns per key; {} tested and {} read; {} false positives to expect for a \
          key that no set contains",
         took.as_nanos() / keys.len() as u128,
-        mean(|figures| figures.filters_tested),
-        mean(|figures| figures.words_read),
+        mean(|figures| figures.filters_tested, "filter"),
+        mean(|figures| figures.words_read, "word"),
         short(view.expected_false()),
     ));
 }

@@ -64,8 +64,9 @@ pub(super) fn create(remote: &Remote, args: Create) -> Result<Outcome> {
         expires_in: args.expires.map(seconds),
     };
     let set = remote.wait(remote.client.create(&set))?;
-    let (bits, hashes) = (units::grouped(set.params.bits), set.params.hashes);
-    let line = format_args!("created {}: {bits} bits, {hashes} hashes", set.name);
+    let bits = units::counted(set.params.bits, "bit");
+    let hashes = units::counted(set.params.hashes.into(), "hash");
+    let line = format_args!("created {}: {bits}, {hashes}", set.name);
     report(args.json, &set, line)
 }
 

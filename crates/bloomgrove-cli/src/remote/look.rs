@@ -111,9 +111,9 @@ fn about_set(set: &Set) -> Result<Vec<(&'static str, String)>> {
         (
             "filter",
             format!(
-                "{} bits, {} hashes{}{}",
-                units::grouped(params.bits),
-                params.hashes,
+                "{}, {}{}{}",
+                units::counted(params.bits, "bit"),
+                units::counted(params.hashes.into(), "hash"),
                 if kinds.is_empty() { "" } else { ", " },
                 kinds.join(", ")
             ),

@@ -148,12 +148,12 @@ pub(super) fn chunk(lines: &[&[u8]]) -> usize {
 
 fn explain(cost: &api::Cost, keys: u64) {
     complain(format_args!(
-        "{:.0} ns per key in the server, with {}; {} filters tested and {} words read; {} false \
+        "{:.0} ns per key in the server, with {}; {} tested and {} read; {} false \
          positives to expect for a key that no set contains",
         cost.microseconds * 1000.0 / keys as f64,
         units::counted(cost.sets, "set"),
-        units::grouped(cost.filters_tested / keys),
-        units::grouped(cost.words_read / keys),
+        units::counted(cost.filters_tested / keys, "filter"),
+        units::counted(cost.words_read / keys, "word"),
         short(cost.expected_false),
     ));
 }

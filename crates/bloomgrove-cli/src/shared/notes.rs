@@ -7,6 +7,7 @@ use bloomgrove_keys::Extraction;
 use serde_json::{Value, json};
 
 use super::keys::KeyKind;
+use super::units::Items;
 
 /// How keys were read.
 pub(crate) const KEYS: &str = "keys";
@@ -15,6 +16,8 @@ pub(crate) const EXTRACTION: &str = "extraction";
 /// Of how many filters this is the intersection. The fill of an intersection overestimates its
 /// items, since some bits are common by chance.
 pub(crate) const INTERSECTION: &str = "intersection-of";
+/// The number of items of an intersection, as estimated from the filters it was made of.
+pub(crate) const COMMON: &str = "common-items";
 /// The rate of the filters of an index, where each is sized for its own set.
 pub(crate) const FPR: &str = "fpr";
 
@@ -64,6 +67,25 @@ pub(crate) fn key_kind_of(filter: &MappedFilter, notes: &Notes) -> KeyKind {
         _ => KeyKind::Text,
     };
     key_kind(notes).unwrap_or(usual)
+}
+
+/// The number of items of a file whose fill suggests `estimated`.
+pub(crate) fn items(estimated: f64, notes: &Notes) -> Items {
+    let common = notes.get(COMMON).and_then(|items| items.parse().ok());
+    match (common, notes.get(INTERSECTION)) {
+        (Some(common), _) => Items::Common(common),
+        (None, Some(_)) => Items::CommonAtMost(estimated),
+        (None, None) => Items::Of(estimated),
+    }
+}
+
+/// The notes of an intersection of `filters` filters.
+pub(crate) fn of_intersection(notes: Notes, filters: usize, items: Items) -> Notes {
+    let notes = notes.with(INTERSECTION, filters);
+    match items {
+        Items::Common(common) => notes.with(COMMON, common.round()),
+        _ => notes,
+    }
 }
 
 /// The rate of the filters of an index, where each is sized for its own set.

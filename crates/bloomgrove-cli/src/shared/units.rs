@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use bloomgrove::raw::numbers::Grouped;
+use bloomgrove::raw::numbers::{Counted, Grouped};
 pub(crate) use bloomgrove_units::{bits, bytes, count, duration, many, rate};
 
 /// `12345678` as `12,345,678`.
@@ -37,14 +37,7 @@ pub(crate) fn number(text: &str) -> Result<f64, String> {
 
 /// A number of things: `1 key`, `2,000 keys`.
 pub(crate) fn counted(number: u64, thing: &str) -> String {
-    if number == 1 {
-        return format!("1 {thing}");
-    }
-    let number = grouped(number);
-    match thing.strip_suffix('y') {
-        Some(stem) if !stem.ends_with(['a', 'e', 'o']) => format!("{number} {stem}ies"),
-        _ => format!("{number} {thing}s"),
-    }
+    Counted(number, thing).to_string()
 }
 
 /// A size in bytes, in the largest unit that leaves at least one of it.
@@ -95,10 +88,19 @@ pub(crate) enum Items {
 }
 
 impl Items {
+    /// The number alone, for a line that says what it counts.
+    pub(crate) fn number(self) -> String {
+        match self {
+            Items::Of(value) => estimate(value),
+            Items::Common(value) => format!("{} in common", estimate(value)),
+            Items::CommonAtMost(value) => format!("at most {} in common", estimate(value)),
+        }
+    }
+
     /// The name in JSON, and the value: null if every bit is set.
     pub(crate) fn json(self) -> (&'static str, serde_json::Value) {
         let (name, value) = match self {
-            Items::Of(value) => ("items", value),
+            Items::Of(value) => ("estimated_items", value),
             Items::Common(value) => ("common_items", value),
             Items::CommonAtMost(value) => ("common_items_at_most", value),
         };
@@ -140,9 +142,6 @@ mod tests {
 
     #[test]
     fn numbers_for_people() {
-        assert_eq!(counted(1, "entry"), "1 entry");
-        assert_eq!(counted(2000, "entry"), "2,000 entries");
-        assert_eq!(counted(0, "key"), "0 keys");
         assert_eq!(size(999), "999 B");
         assert_eq!(size(1_250_000), "1.2 MB");
         assert_eq!(percent(0.01), "1.00%");

@@ -73,8 +73,11 @@ fn size(args: &Args) -> Result<Outcome> {
         output.table(&HEAD, &rows)?;
         output.line("")?;
         output.line(format_args!(
-            "use {}, {} hashes, {}: {}",
-            best.layout, best.hashes, best.family, best.why
+            "use {}, {}, {}: {}",
+            best.layout,
+            units::counted(best.hashes.into(), "hash"),
+            best.family,
+            best.why
         ))?;
     }
     output.finish()?;

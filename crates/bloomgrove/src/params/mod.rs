@@ -12,7 +12,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::Error;
 use crate::bits::{LANES, LINE_BITS};
 use crate::hash::{Derivation, Family, Key, MAX_HASHES};
-use crate::numbers::Grouped;
+use crate::numbers::{Counted, Grouped};
 
 /// The largest number of bits in a filter: 2^48, which is 32 TiB.
 pub const MAX_BITS: u64 = 1 << 48;
@@ -166,9 +166,9 @@ impl fmt::Display for Params {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} bits, {} hashes, {}, {}",
-            Grouped(self.bits),
-            self.hashes,
+            "{}, {}, {}, {}",
+            Counted(self.bits, "bit"),
+            Counted(self.hashes.into(), "hash"),
             self.layout.name(),
             self.family.name()
         )?;

@@ -223,7 +223,12 @@ fn bits_per_key(candidate: &Candidate, advice: &Advice) -> f64 {
 fn title(candidate: &Candidate) -> String {
     let name = candidate.structure.name();
     match &candidate.structure {
-        Structure::Tree(shape) => format!("{name} of {} levels", shape.depth()),
+        Structure::Tree(shape) => {
+            format!(
+                "{name} of {}",
+                units::counted(shape.depth() as u64, "level")
+            )
+        }
         _ => format!("{name} with k = {}", candidate.hashes),
     }
 }
