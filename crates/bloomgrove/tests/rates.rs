@@ -131,3 +131,32 @@ fn every_family_reaches_the_rate() {
         }
     }
 }
+
+/// The estimate of the number of items varies between seeds as much as predicted.
+#[test]
+fn estimates_deviate_as_predicted() {
+    const SEEDS: u64 = 200;
+    for (layout, bits) in [
+        (Layout::Standard, 20_000),
+        (Layout::Blocked, 20_480),
+        (Layout::Blocked, 51_200),
+    ] {
+        let params = |seed| {
+            let builder = Params::builder(bits, 6).layout(layout).seed(seed);
+            builder.build().unwrap()
+        };
+        let errors = (0..SEEDS).map(|seed| {
+            let mut filter = Filter::new(params(seed)).unwrap();
+            (0..3000u64).for_each(|key| drop(filter.insert(&key)));
+            filter.estimated_items() - 3000.0
+        });
+        let measured = (errors.map(|error| error * error).sum::<f64>() / SEEDS as f64).sqrt();
+        let predicted = bloomgrove::raw::math::items_deviation(&params(0), 3000.0);
+        // The deviation of 200 samples is itself within 5%, so this is four times that.
+        let ratio = measured / predicted;
+        assert!(
+            (0.8..1.2).contains(&ratio),
+            "{layout:?} {bits}: {measured} {predicted}"
+        );
+    }
+}

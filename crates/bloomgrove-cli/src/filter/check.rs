@@ -14,9 +14,11 @@ use crate::shared::{notes, open};
 ///
 /// Prints each key with "maybe" or "no". A "no" is certain; a "maybe" is wrong at the filter's
 /// false-positive rate. Exit code: 0 if the filter may contain any of the keys, 1 if it contains
-/// none.
+/// none. Keys from a stream are answered as they come.
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  bloomgrove filter check users.grove ada grace")]
+#[command(after_help = "Examples:\n  \
+    bloomgrove filter check users.grove ada grace\n  \
+    tail -f logins.txt | bloomgrove filter check users.grove --keys-from -")]
 pub(crate) struct Args {
     /// The filter
     #[arg(value_name = "FILTER")]

@@ -1,9 +1,12 @@
 //! `bloomgrove filter ...`: one set at a time.
 
+mod add;
 mod build;
 mod check;
 mod combine;
+mod estimate;
 mod info;
+mod seen;
 mod wire;
 
 use anyhow::Result;
@@ -15,8 +18,11 @@ use crate::shared::message_file::ExpandArgs;
 #[derive(Subcommand)]
 pub(crate) enum Verb {
     Build(build::Args),
+    Add(add::Args),
     Check(check::Args),
+    Seen(seen::Args),
     Info(info::Args),
+    Estimate(estimate::Args),
     /// Write the union of filters: all keys of all of them
     #[command(
         after_help = "Example:\n  bloomgrove filter union north.grove south.grove -o all.grove"
@@ -39,6 +45,9 @@ pub(crate) enum Verb {
 pub(crate) fn run(verb: Verb) -> Result<Outcome> {
     match verb {
         Verb::Build(args) => build::run(args),
+        Verb::Add(args) => add::run(args),
+        Verb::Seen(args) => seen::run(args),
+        Verb::Estimate(args) => estimate::run(args),
         Verb::Check(args) => check::run(args),
         Verb::Info(args) => info::run(args),
         Verb::Union(args) => combine::union(args),

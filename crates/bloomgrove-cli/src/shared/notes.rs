@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 use bloomgrove::format::Notes;
-use bloomgrove::{Family, MappedFilter};
+use bloomgrove::{Family, Filter};
 use bloomgrove_keys::Extraction;
 use serde_json::{Value, json};
 
@@ -18,8 +18,27 @@ pub(crate) const EXTRACTION: &str = "extraction";
 pub(crate) const INTERSECTION: &str = "intersection-of";
 /// The number of items of an intersection, as estimated from the filters it was made of.
 pub(crate) const COMMON: &str = "common-items";
+/// How many keys were inserted, repeated ones included.
+pub(crate) const INSERTED: &str = "inserted";
+/// The false-positive rate, and the number of keys, that a filter was sized for.
+pub(crate) const TARGET_FPR: &str = "target-fpr";
+pub(crate) const SIZED_FOR: &str = "sized-for";
 /// The rate of the filters of an index, where each is sized for its own set.
 pub(crate) const FPR: &str = "fpr";
+
+/// A note that is a number.
+pub(crate) fn number<T: std::str::FromStr>(notes: &Notes, name: &str) -> Option<T> {
+    notes.get(name)?.parse().ok()
+}
+
+/// Those of a filter to which `count` more keys were added.
+pub(crate) fn with_more(notes: &Notes, count: u64) -> Notes {
+    let before: u64 = number(notes, INSERTED).unwrap_or(0);
+    // An estimate of what was there before is not one of what is there now.
+    let kept = notes.iter().filter(|(name, _)| *name != COMMON);
+    let kept = kept.fold(Notes::new(), |kept, (name, value)| kept.with(name, value));
+    kept.with(INSERTED, before + count)
+}
 
 /// All notes, as JSON.
 pub(crate) fn json(notes: &Notes) -> Value {
@@ -61,7 +80,7 @@ pub(crate) fn key_kind(notes: &Notes) -> Option<KeyKind> {
 }
 
 /// How the keys of a filter were read; where no note says it, affine functions mean integers.
-pub(crate) fn key_kind_of(filter: &MappedFilter, notes: &Notes) -> KeyKind {
+pub(crate) fn key_kind_of<S: AsRef<[u64]>>(filter: &Filter<S>, notes: &Notes) -> KeyKind {
     let usual = match filter.params().family() {
         Family::Affine(_) => KeyKind::Integer,
         _ => KeyKind::Text,
@@ -71,8 +90,7 @@ pub(crate) fn key_kind_of(filter: &MappedFilter, notes: &Notes) -> KeyKind {
 
 /// The number of items of a file whose fill suggests `estimated`.
 pub(crate) fn items(estimated: f64, notes: &Notes) -> Items {
-    let common = notes.get(COMMON).and_then(|items| items.parse().ok());
-    match (common, notes.get(INTERSECTION)) {
+    match (number(notes, COMMON), notes.get(INTERSECTION)) {
         (Some(common), _) => Items::Common(common),
         (None, Some(_)) => Items::CommonAtMost(estimated),
         (None, None) => Items::Of(estimated),

@@ -54,10 +54,12 @@ fn unwritten(error: io::Error) -> io::Error {
 /// The error of standard output that ended a command, without what was added on its way.
 pub(crate) fn unwritten_in(error: &anyhow::Error) -> Option<&io::Error> {
     let is_ours = |error: &&io::Error| error.get_ref().is_some_and(|inner| inner.is::<Unwritten>());
-    let mut errors = error.chain().filter_map(|error| match error.downcast_ref() {
-        Some(bloomgrove::Error::Io { source, .. }) => Some(source),
-        _ => error.downcast_ref(),
-    });
+    let mut errors = error
+        .chain()
+        .filter_map(|error| match error.downcast_ref() {
+            Some(bloomgrove::Error::Io { source, .. }) => Some(source),
+            _ => error.downcast_ref(),
+        });
     errors.find(is_ours)
 }
 

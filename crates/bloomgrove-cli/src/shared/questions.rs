@@ -58,7 +58,8 @@ impl Questions {
                     output.bytes(&[line, word])?;
                 }
             }
-            Ok(())
+            // A slow stream is answered line by line.
+            output.flush()
         })?;
         output.finish()?;
         Ok(if any { Outcome::Yes } else { Outcome::No })

@@ -15,8 +15,8 @@ use std::collections::BTreeMap;
 use std::f64::consts::LN_2;
 use std::sync::LazyLock;
 
-use crate::MAX_BLOCKED_HASHES;
 use crate::bits::{LANES, LINE_BITS};
+use crate::{Layout, MAX_BLOCKED_HASHES, Params};
 
 /// The paper's `m = -n ln p / (ln 2)^2`: the fewest bits, if k could be a fraction.
 pub fn optimal_bits(items: u64, fpr: f64) -> f64 {
@@ -57,6 +57,27 @@ pub fn items_for_fill(bits: u64, hashes: u32, fill: f64) -> f64 {
         return f64::INFINITY;
     }
     -(bits as f64) / f64::from(hashes) * (-fill).ln_1p()
+}
+
+/// The standard deviation of [`items_for_fill`] between different sets of n items.
+///
+/// The zero bits of a standard filter are those bins that kn balls miss. In a blocked filter the
+/// lines also have different numbers of items, Poisson distributed with a given sum.
+pub fn items_deviation(params: &Params, items: f64) -> f64 {
+    let (m, k) = (params.bits() as f64, f64::from(params.hashes()));
+    let load = k * items / m;
+    // In units of bits squared; the estimate changes by 1 / (k e^-load) per bit.
+    let zero = (-load).exp();
+    let mut variance = m * zero * (1.0 - (1.0 + load) * zero);
+    if params.layout() == Layout::Blocked {
+        let line = LINE_BITS as f64;
+        let (lines, z) = (m / line, 1.0 - k / line);
+        let mean = items / lines;
+        let square = (-2.0 * mean * (1.0 - z)).exp();
+        let between = (-mean * (1.0 - z * z)).exp() - square * (1.0 + mean * (1.0 - z).powi(2));
+        variance += lines * line * line * between;
+    }
+    variance.max(0.0).sqrt() / (k * zero)
 }
 
 /// The binary entropy H(p): the information in a bit that is set with probability `p`, in bits.
