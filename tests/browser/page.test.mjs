@@ -120,6 +120,25 @@ test("long answers are shown in part, and in full on demand", async () => {
   await page.done();
 });
 
+test("a set filled by words is found by all words of a key", async () => {
+  const send = (method, path, type, body) => fetch(`${server.address}${path}`, { method, headers: { "content-type": type }, body });
+  await send("POST", "/v1/sets", "application/json", JSON.stringify({ name: "app.log", items: 100, fpr: 1e-9 }));
+  await send("POST", "/v1/sets/app.log/items?extract=tokens", "text/plain", "GET /order/4711 200\n");
+  const page = await open(server.address);
+  await page.ready();
+  await page.click("#more summary");
+  await page.select("#search-extract", "tokens");
+  await page.fill("#key-input", "Order 4711 ");
+  await page.click("#search-form button");
+  await page.says("#answer-summary", /^1 of 1,021 sets may contain Order 4711\./);
+  assert.deepEqual(await page.texts("#answer-names a"), ["app.log"]);
+  assert.equal(new URL(page.url()).hash, "#key=Order%204711&extract=tokens");
+  await page.reload();
+  await page.says("#answer-summary", /^1 of 1,021 sets may contain Order 4711\./);
+  await page.done();
+  await send("DELETE", "/v1/sets/app.log");
+});
+
 test("many keys are asked at once, among some of the sets", async () => {
   const page = await open(server.address);
   await page.ready();

@@ -380,6 +380,20 @@ impl Pair {
                 assert!(figures.filters_tested <= filters as u64, "{figures:?}");
                 assert_eq!(index.count(&key), wanted.len());
                 assert_eq!(index.any(&key), !wanted.is_empty());
+                // Both keys, where no set has slices: a slice must contain all of them.
+                let pair = [key, keys[(i + 1) % keys.len()]];
+                let also = self.naive.which(pair[1], |_| true);
+                let mut both = wanted.clone();
+                both.retain(|one| also.contains(one));
+                let all = index.view().which_all(&pair, usize::MAX, |_| true);
+                let sliced = |set: &bloomgrove::index::Set<'_>| set.slice().is_some();
+                if !index.sets().any(|set| sliced(&set)) {
+                    assert_eq!(names(&all[0]), both);
+                    assert_eq!(
+                        index.view().which_all(&pair, 0, |_| true).count(0),
+                        both.len()
+                    );
+                }
                 let tagged = self.naive.which(key, |set| set.tag == [1]);
                 assert_eq!(names(&within.which(&key)), tagged);
             }

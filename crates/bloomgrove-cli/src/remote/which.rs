@@ -2,6 +2,7 @@
 
 use anyhow::{Result, bail};
 use bloomgrove_client::api::{self, WhichQuery};
+use bloomgrove_keys::Extraction;
 
 use crate::shared::answers::{Enough, Form, short};
 use crate::shared::connect::{Remote, key};
@@ -25,6 +26,10 @@ pub(super) struct Which {
     /// How to interpret keys
     #[arg(long = "keys", value_name = "KIND", value_enum, default_value = "text")]
     kind: KeyKind,
+    /// Cut each key into its tokens or n-grams (tokens, ngrams=4), as the sets were filled, and find
+    /// the sets that contain all of them
+    #[arg(long, value_name = "KIND", conflicts_with = "kind")]
+    extract: Option<Extraction>,
     /// Search only sets whose name begins with this
     #[arg(long, value_name = "TEXT")]
     prefix: Option<String>,
@@ -99,6 +104,7 @@ impl Task<'_> {
         let keys = lines.iter().map(|line| key(self.args.kind, line));
         let question = WhichQuery {
             keys: keys.collect::<Result<_>>()?,
+            extract: self.args.extract.as_ref().map(Extraction::to_string),
             prefix: self.args.prefix.clone(),
             tag: self.args.tag.clone(),
             limit: self.args.limit,

@@ -23,6 +23,7 @@
 //! | `sites.rs` | the sites of a federation: their URLs and heartbeats |
 //! | `quota.rs` | quotas of access keys |
 //! | `text.rs` | checks of names, tags, parameters |
+//! | `texts.rs` | texts cut into keys |
 //!
 //! Cost: memory for all filters and the properties of each set (`size_of_set` in `catalog.rs` charges for both); a start reads the whole store.
 
@@ -38,6 +39,7 @@ mod quota;
 mod sites;
 mod store;
 mod text;
+mod texts;
 mod writer;
 
 use std::path::{Path, PathBuf};

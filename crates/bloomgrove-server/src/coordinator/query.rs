@@ -17,6 +17,7 @@ use bloomgrove_http::observe::process;
 use super::Coordinator;
 use super::catalog::{Catalog, Entry};
 use super::text::not_found;
+use super::texts::{extraction, needed};
 use crate::Error;
 
 /// Keys looked up, and names copied, while the index is locked: a change waits for these at most.
@@ -72,7 +73,7 @@ impl<'a> Only<'a> {
     }
 }
 
-fn in_time(deadline: Instant) -> Result<(), Error> {
+pub(super) fn in_time(deadline: Instant) -> Result<(), Error> {
     match Instant::now() < deadline {
         true => Ok(()),
         false => Err(Error::new(
@@ -87,6 +88,24 @@ pub(super) fn text<'a>(set: &index::Set<'a>) -> &'a str {
     std::str::from_utf8(set.name()).unwrap_or_default()
 }
 
+/// The keys of some answers.
+#[derive(Clone, Copy)]
+enum Wanted<'k> {
+    /// One answer for each: the sets that may contain it.
+    Each(&'k [api::Key]),
+    /// One answer: the sets that may contain all of them.
+    All(&'k [api::Key]),
+}
+
+impl Wanted<'_> {
+    fn answers(self) -> usize {
+        match self {
+            Wanted::Each(keys) => keys.len(),
+            Wanted::All(_) => 1,
+        }
+    }
+}
+
 /// The names for some keys, copied at once while the index is locked.
 #[derive(Default)]
 struct Found {
@@ -98,12 +117,17 @@ struct Found {
 impl Found {
     /// What the index finds for these keys, below the prefix: names of at most `limit` sets for each, and at most `room` bytes
     /// for all.
-    fn of(index: &Index, keys: &[api::Key], only: Only<'_>, limit: usize, room: usize) -> Self {
-        let below = |set: &index::Set<'_>| text(set).starts_with(only.prefix);
-        match only.prefix {
-            "" => Self::copy(&index.view().which_some(keys, limit, |_| true), room),
-            _ => Self::copy(&index.view().which_some(keys, limit, below), room),
-        }
+    fn of(index: &Index, wanted: Wanted<'_>, only: Only<'_>, limit: usize, room: usize) -> Self {
+        let (view, below) = (index.view(), |set: &index::Set<'_>| {
+            text(set).starts_with(only.prefix)
+        });
+        let answers = match (wanted, only.prefix) {
+            (Wanted::Each(keys), "") => view.which_some(keys, limit, |_| true),
+            (Wanted::Each(keys), _) => view.which_some(keys, limit, below),
+            // Sets of the server do not consist of slices.
+            (Wanted::All(keys), _) => view.which_all(keys, limit, below),
+        };
+        Self::copy(&answers, room)
     }
 
     fn copy(answers: &index::Answers<'_>, room: usize) -> Self {
@@ -170,24 +194,47 @@ impl Coordinator {
             // All names for a key are read.
             false => 1,
         };
-        for keys in request.keys.chunks(at_once) {
+        let mut find = |wanted: Wanted<'_>| {
             in_time(deadline)?;
             let found = match only.tag {
-                None => Found::of(&self.shared.index.read(), keys, only, limit, room),
-                Some(_) => self.find_tagged(keys, only, limit, room),
+                None => Found::of(&self.shared.index.read(), wanted, only, limit, room),
+                Some(_) => self.find_tagged(wanted, only, limit, room),
             };
             room -= found.text.len();
             let names: usize = found.keys.iter().map(|(_, ends)| ends.len()).sum();
-            take((2 * found.text.len() + AROUND_NAME * (keys.len() + names)) as u64)?;
+            take((2 * found.text.len() + AROUND_NAME * (wanted.answers() + names)) as u64)?;
             answers.extend(found.answers(request.count_only));
+            Ok::<_, Error>(())
+        };
+        let mut cut = Vec::new();
+        let extraction = request.extract.as_deref().map(extraction).transpose()?;
+        match &extraction {
+            None => {
+                let mut chunks = request.keys.chunks(at_once);
+                chunks.try_for_each(|keys| find(Wanted::Each(keys)))?;
+            }
+            Some(extraction) => {
+                for key in &request.keys {
+                    let keys = needed(extraction, key)?;
+                    find(Wanted::All(&keys))?;
+                    if request.explain {
+                        cut.extend(keys);
+                    }
+                }
+            }
         }
         self.count(&answers);
         let mut cost = None;
         if request.explain {
             let microseconds = started.elapsed().as_secs_f64() * 1e6;
+            let keys = if extraction.is_some() {
+                &cut
+            } else {
+                &request.keys
+            };
             cost = Some(api::Cost {
                 microseconds,
-                ..self.cost(&request.keys, Only::of(request), deadline)?
+                ..self.cost(keys, Only::of(request), deadline)?
             });
         }
         Ok(api::Which { answers, cost })
@@ -196,7 +243,8 @@ impl Coordinator {
     /// Like [`which`](Self::which), if that takes almost no time: few keys, few names, and no waiting. For threads that must
     /// not block.
     pub fn which_at_once(&self, request: &api::WhichQuery) -> Option<Result<api::Which, Error>> {
-        if request.keys.len() > FEW || request.explain || !Only::of(request).is_all() {
+        let is_cut = request.extract.is_some();
+        if request.keys.len() > FEW || request.explain || is_cut || !Only::of(request).is_all() {
             return None;
         }
         let limit = match self.check_which(request) {
@@ -206,7 +254,8 @@ impl Coordinator {
         let index = self.shared.index.try_read()?;
         // Finding one more than few shows that there are too many.
         let listed = limit.min(FEW_NAMES / request.keys.len().max(1) + 1);
-        let found = Found::of(&index, &request.keys, Only::default(), listed, MOST_TEXT);
+        let keys = Wanted::Each(&request.keys);
+        let found = Found::of(&index, keys, Only::default(), listed, MOST_TEXT);
         drop(index);
         let is_cut = |(count, ends): &(usize, Vec<usize>)| ends.len() < limit.min(*count);
         if found.keys.iter().any(is_cut) {
@@ -221,14 +270,14 @@ impl Coordinator {
     /// Like [`Found::of`], for sets with a tag, which are looked up after the index is unlocked.
     fn find_tagged(
         &self,
-        keys: &[api::Key],
+        wanted: Wanted<'_>,
         only: Only<'_>,
         limit: usize,
         mut room: usize,
     ) -> Found {
         let all = Found::of(
             &self.shared.index.read(),
-            keys,
+            wanted,
             only,
             usize::MAX,
             usize::MAX,

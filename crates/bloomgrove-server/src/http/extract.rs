@@ -169,6 +169,15 @@ fn lines(body: &[u8]) -> Result<Vec<Key>, Error> {
     Ok(lines.map(|line| Key::from(line.to_vec())).collect())
 }
 
+/// A body of text.
+pub(super) async fn text(request: Request) -> Result<Bytes, Error> {
+    if media_type(request.headers()) != "text/plain" {
+        let detail = "`extract` cuts a text into keys; send it with `Content-Type: text/plain`";
+        return Err(Error::new(Code::MediaType, detail));
+    }
+    read_body(request.into_body()).await
+}
+
 /// A binary body.
 pub(super) struct Binary(pub(super) Bytes);
 

@@ -1,7 +1,7 @@
 //! Listing, creating, changing and filling sets.
 
 use axum::Json as Answer;
-use axum::extract::State;
+use axum::extract::{FromRequest, Request, State};
 use bloomgrove_client::api::{AddItems, ChangeSet, CreateSet, Key, Set, SetList, Updated};
 use bloomgrove_http::budget::Charge;
 use bloomgrove_http::extract::{Json, QueryParams, Reader, Who};
@@ -11,7 +11,7 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::App;
-use super::extract::{Keys, Name, Ready, Writable, to_the_end};
+use super::extract::{Keys, Name, Ready, Writable, text, to_the_end};
 use super::problems::Problems;
 use crate::Error;
 use crate::coordinator::Done;
@@ -111,6 +111,19 @@ pub(super) struct UpdateParams {
     pub(super) base: Option<u64>,
 }
 
+/// What an update is based on, and how a text becomes keys.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct ItemsParams {
+    /// The version of the set that the update is based on; see `POST /v1/sets/{name}/filter`.
+    base: Option<u64>,
+    /// How a body of `text/plain` is cut into keys: `lines` (the default), `tokens` (words, without regard to case),
+    /// `ngrams=N`, `regex=PATTERN` (each match of its first group) or `json=PATH` (values of JSON lines). Queries of
+    /// sets filled by `tokens` or `ngrams=N` need the same parameter.
+    extract: Option<String>,
+}
+
 impl From<Vec<Key>> for AddItemsBody {
     fn from(keys: Vec<Key>) -> Self {
         Self(AddItems { keys })
@@ -124,17 +137,30 @@ pub(super) struct AddItemsBody(AddItems);
 
 /// Adds keys to a set
 #[utoipa::path(post, path = "/v1/sets/{name}/items", tag = "sets",
-    params(("name" = String, Path, description = "The name of the set"), UpdateParams),
+    params(("name" = String, Path, description = "The name of the set"), ItemsParams),
     request_body(content((AddItems = "application/json"), (String = "text/plain"))),
     responses((status = 200, body = Updated), Problems), security((), ("key" = [])))]
 pub(super) async fn add_items(
     Writable(name): Writable,
+    State(app): State<App>,
     Ready(coordinator): Ready,
-    QueryParams(query): QueryParams<UpdateParams>,
+    QueryParams(query): QueryParams<ItemsParams>,
     charge: Charge,
-    Keys(AddItemsBody(items)): Keys<AddItemsBody>,
+    request: Request,
 ) -> Result<Answer<Updated>, Error> {
-    let keys = Bulk::from(items.keys);
+    let keys = match query.extract {
+        None => {
+            let Keys(AddItemsBody(items)) = Keys::from_request(request, &app).await?;
+            items.keys
+        }
+        Some(extract) => {
+            let text = text(request).await?;
+            let (reader, paid) = (coordinator.clone(), charge.clone());
+            let cut = move || reader.keys_of_text(&text, &extract, |bytes| paid.take(bytes));
+            app.work(charge.clone(), cut).await??
+        }
+    };
+    let keys = Bulk::from(keys);
     // The bits of the keys, and what the writer makes of them.
     charge
         .wait(2 * coordinator.bytes_of_keys(&name, keys.len())?)

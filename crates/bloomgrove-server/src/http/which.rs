@@ -43,7 +43,8 @@ pub(super) async fn which(
         return Ok(Answer(which?).into_response());
     }
     // A single key that only has to wait for the index does not queue behind long ones.
-    if request.keys.len() == 1 && !request.explain && request.tag.is_none() {
+    let is_short = !request.explain && request.extract.is_none() && request.tag.is_none();
+    if request.keys.len() == 1 && is_short {
         let which = move || coordinator.which(&request, |bytes| charge.take(bytes));
         return Ok(Answer(app.look(which).await??).into_response());
     }
@@ -62,6 +63,9 @@ pub(super) async fn which(
 pub(super) struct WhichParams {
     /// The key, as text.
     key: String,
+    /// What the key is cut into before it is looked up: `tokens` or `ngrams=N`, as when the sets were filled. A set must
+    /// then contain all tokens or n-grams of the key.
+    extract: Option<String>,
     /// Only sets whose names start with this prefix.
     prefix: Option<String>,
     /// Only sets with this tag.
@@ -89,6 +93,7 @@ pub(super) async fn which_one(
 ) -> Result<Response, Error> {
     let request = WhichQuery {
         keys: vec![Key::Text(query.key)],
+        extract: query.extract,
         prefix: query.prefix,
         tag: query.tag,
         limit: query.limit,

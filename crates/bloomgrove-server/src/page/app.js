@@ -3,6 +3,7 @@
 //
 //   #key=doc-00042                          one key
 //   #key=a&key=b&prefix=galway&tag=orders   two keys, some of the sets
+//   #key=order%204711&extract=tokens        all words of a key
 //   #key=doc-00042&set=galway%2Forders      with a set open
 //   #trace=doc-1&way=descendants&depth=3    a trace; without an id, only its form
 
@@ -37,16 +38,18 @@ function addressState() {
   const way = WAYS.includes(text("way")) ? text("way") : WAYS[0];
   const depth = /^\d{1,9}$/.test(text("depth")) ? Number(text("depth")) : null;
   const trace = words.has("trace") ? { ids: full("trace"), direction: way, depth } : null;
-  return { keys: full("key"), prefix: text("prefix"), tag: text("tag"), set: text("set"), trace };
+  const extract = text("extract");
+  return { keys: full("key"), prefix: text("prefix"), tag: text("tag"), extract, set: text("set"), trace };
 }
 
-function address({ keys = [], prefix, tag, set, trace }) {
+function address({ keys = [], prefix, tag, extract, set, trace }) {
   const words = keys.map((one) => `key=${encode(one)}`);
   if (trace) {
     words.push(...(trace.ids.length ? trace.ids : [""]).map((one) => `trace=${encode(one)}`));
     if (trace.direction !== WAYS[0]) words.push(`way=${trace.direction}`);
     if (trace.depth !== null) words.push(`depth=${trace.depth}`);
   }
+  if (extract) words.push(`extract=${encode(extract)}`);
   if (prefix) words.push(`prefix=${encode(prefix)}`);
   if (tag) words.push(`tag=${encode(tag)}`);
   if (set) words.push(`set=${encode(set)}`);
@@ -100,13 +103,14 @@ function titleTrace() {
   at("trace-title").textContent = up ? "Where does this document come from?" : "What was made from this document?";
 }
 
-function fillIn({ keys, prefix, tag }) {
+function fillIn({ keys, prefix, tag, extract }) {
   const many = keys.length > 1;
   input.value = many ? "" : (keys[0] ?? "");
   searchForm.elements.keys.value = many ? keys.join("\n") : "";
   searchForm.elements.prefix.value = prefix;
   searchForm.elements.tag.value = tag;
-  if (many || prefix || tag) at("more").open = true;
+  searchForm.elements.extract.value = extract;
+  if (many || prefix || tag || extract) at("more").open = true;
 }
 
 // ---- the parts
@@ -157,9 +161,9 @@ const figures = makeFigures(at("figures"));
 
 searchForm.addEventListener("submit", (event) => {
   event.preventDefault();
-  const { keys, prefix, tag } = searchForm.elements;
+  const { keys, prefix, tag, extract } = searchForm.elements;
   const wanted = [...keysOf(keys.value), ...keysOf(input.value)];
-  const hash = address({ keys: wanted, prefix: prefix.value, tag: tag.value, set: "" });
+  const hash = address({ keys: wanted, prefix: prefix.value, tag: tag.value, extract: extract.value, set: "" });
   goTo(hash);
 });
 
@@ -193,7 +197,7 @@ function clearSearch() {
 // ---- the keyboard
 
 document.addEventListener("keydown", (event) => {
-  const typing = event.target.closest("input, textarea");
+  const typing = event.target.closest("input, select, textarea");
   if (event.ctrlKey || event.metaKey || event.altKey || at("details").open) return;
   const tracing = document.body.dataset.view === "trace";
   if (event.key === "/" && !typing && !at("content").hidden) {

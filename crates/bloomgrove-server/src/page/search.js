@@ -32,7 +32,7 @@ export function makeSearch({ place, below, summary, cost, mark, link, report }) 
     mark(null);
   }
 
-  async function run({ keys, prefix, tag }) {
+  async function run({ keys, prefix, tag, extract }) {
     running?.abort();
     const mine = new AbortController();
     running = mine;
@@ -41,6 +41,7 @@ export function makeSearch({ place, below, summary, cost, mark, link, report }) 
     const request = { keys, limit: NAMES, explain: true };
     if (prefix) request.prefix = prefix;
     if (tag) request.tag = tag;
+    if (extract) request.extract = extract;
     try {
       const answer = await post("/v1/which", request, { signal: mine.signal });
       show(keys, answer, { prefix, tag });

@@ -1,8 +1,9 @@
-//! The API over real HTTP: every operation through the typed client; malformed requests by hand (`refusals.rs`); and the
-//! stored OpenAPI document.
+//! The API over real HTTP: every operation through the typed client; malformed requests by hand (`refusals.rs`); texts cut
+//! into keys by the server (`texts.rs`); and the stored OpenAPI document.
 
 mod refusals;
 mod support;
+mod texts;
 
 use std::collections::HashSet;
 

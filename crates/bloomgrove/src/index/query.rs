@@ -286,6 +286,44 @@ impl<'a> View<'a> {
         answers
     }
 
+    /// Same as [`which_some`](Self::which_some), for the sets that may contain all of the keys. The
+    /// result has a single answer, which is every set if there are no keys.
+    ///
+    /// The bits of all keys are looked up together, so that this is faster than a query for each.
+    /// But it also means that a set that consists of slices is found only if one of them contains
+    /// all keys; use [`at_least`](Self::at_least) if sets consist of slices.
+    pub fn which_all<K: Key>(
+        &self,
+        keys: &[K],
+        limit: usize,
+        mut keep: impl FnMut(&Set<'_>) -> bool,
+    ) -> Answers<'a> {
+        let (mut found, mut left_out) = (Vec::new(), 0);
+        let mut positions = Vec::new();
+        for (c, Class { params, segments }) in self.index.classes.iter().enumerate() {
+            if segments.is_empty() {
+                continue;
+            }
+            positions.clear();
+            add_positions(params, keys, &mut positions);
+            for (segment, live) in self.segments_of(c).filter(|(_, live)| !live.is_empty()) {
+                segment.search(&positions, live, |word, bits| {
+                    each_bit(bits & segment.live()[word], |place| {
+                        let set = segment.set(word * 64 + place);
+                        match keep(&set) {
+                            true if found.len() < limit => found.push((0, set)),
+                            kept => left_out += usize::from(kept),
+                        }
+                    });
+                    true
+                });
+            }
+        }
+        let mut answers = Answers::for_keys(1);
+        answers.take(1, &mut found, &[left_out]);
+        answers
+    }
+
     /// Returns the sets that may contain at least `least` of the keys, with the number of keys they
     /// may contain, in descending order of that number. A key given twice counts twice.
     pub fn at_least<K: Key>(&self, least: usize, keys: &[K]) -> Vec<(Set<'a>, usize)> {
@@ -381,14 +419,7 @@ impl<'a> View<'a> {
                 continue;
             }
             scratch.positions.clear();
-            for key in keys {
-                key.with_bytes(|bytes| {
-                    Positions::new(params, bytes).all(params, |position| {
-                        scratch.positions.push(position);
-                        true
-                    })
-                });
-            }
+            add_positions(params, keys, &mut scratch.positions);
             let batch = Batch {
                 positions: &scratch.positions,
                 hashes: params.hashes() as usize,
@@ -435,6 +466,18 @@ fn with_positions<K: Key + ?Sized>(params: &Params, key: &K, then: impl FnOnce(&
         })
     });
     then(&positions[..hashes]);
+}
+
+/// Appends the positions of each key.
+fn add_positions<K: Key>(params: &Params, keys: &[K], positions: &mut Vec<u64>) {
+    for key in keys {
+        key.with_bytes(|bytes| {
+            Positions::new(params, bytes).all(params, |position| {
+                positions.push(position);
+                true
+            })
+        });
+    }
 }
 
 #[inline(always)]
