@@ -29,7 +29,7 @@ pub(crate) struct Args {
     #[arg(required = true, value_name = "KEYS")]
     inputs: Vec<PathBuf>,
     #[command(flatten)]
-    column: Option<keys::Column>,
+    from: keys::KeysArgs,
     /// How to interpret keys [default: as when the filter was built]
     #[arg(long, value_name = "KIND", value_enum)]
     keys: Option<KeyKind>,
@@ -44,7 +44,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let before = Notes::of_file(&args.filter)?;
     let kind = args.keys.unwrap_or(notes::key_kind_of(&filter, &before));
     let progress = Progress::bytes(keys::total_size(&args.inputs), "reading");
-    let column = args.column.as_ref();
+    let column = &args.from;
     let count = build::insert_all(&mut filter, &args.inputs, column, kind, u64::MAX, &progress)?;
     drop(progress);
     let notes = notes::with_more(&before, count);

@@ -72,7 +72,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         false => &args.files,
     };
     let read = files.iter().try_for_each(|file| {
-        keys::read(file, None, None, |lines| {
+        keys::read(file, &keys::KeysArgs::default(), None, |lines| {
             lock().take(lines, &args, &mut output)
         })
     });

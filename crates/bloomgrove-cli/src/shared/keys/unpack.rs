@@ -212,9 +212,11 @@ fn peek<R: Read>(mut source: R, len: usize) -> Result<(Vec<u8>, impl Read + use<
     Ok((start.clone(), Cursor::new(start).chain(source)))
 }
 
+/// Reads the first bytes. A line that comes from a pipe is not kept waiting for more of them: no
+/// packing begins with a line feed in its mark.
 fn fill(source: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut len = 0;
-    while len < buffer.len() {
+    while len < buffer.len() && memchr::memchr(b'\n', &buffer[..len]).is_none() {
         match source.read(&mut buffer[len..]) {
             Ok(0) => break,
             Ok(read) => len += read,
