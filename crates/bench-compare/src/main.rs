@@ -16,6 +16,8 @@
 //!   ([`disk`]).
 //! * `server`: a server with `1e3, 1e4, 1e5` sets, queried over HTTP while deltas arrive ([`server`]).
 //! * `load`: a server under an open-loop load, with one hostile client ([`load`]).
+//! * `needles`: the tool's `which` and `grep` over logs, source code and prose, against ripgrep, ugrep and
+//!   codesearch ([`needles`]).
 //! * `codec`: bits of 13 densities, filters and deltas, compressed, compared with zstd and gzip ([`codec`]).
 
 mod batches;
@@ -24,6 +26,7 @@ mod codec;
 mod disk;
 mod index;
 mod load;
+mod needles;
 mod race;
 mod rivals;
 mod sample;
@@ -60,6 +63,8 @@ enum Args {
     Server(server::Args),
     /// A server under an open-loop load, with one hostile client
     Load(load::Args),
+    /// The tool's `which` and `grep` against ripgrep, ugrep and codesearch
+    Needles(needles::Args),
     /// The server under load
     #[command(hide = true)]
     ServeForLoad(server::ServeArgs),
@@ -102,6 +107,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         Args::Codec(args) => codec::run(&args)?,
         Args::Server(args) => server::run(&args)?,
         Args::Load(args) => load::run(&args)?,
+        Args::Needles(args) => needles::run(&args)?,
         Args::ServeForLoad(args) => server::serve(&args)?,
     }
     Ok(())
