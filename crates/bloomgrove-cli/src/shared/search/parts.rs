@@ -16,7 +16,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use bloomgrove::{Collector, Filter};
+use bloomgrove::{Collector, Filter, Layout};
 use bloomgrove_keys::Extraction;
 
 use super::files::Wanted;
@@ -171,8 +171,11 @@ impl<'h> Job<'h> {
     }
 }
 
+/// Standard filters: in an index the bits of many filters lie next to each other, so that a blocked
+/// one would take more space and be no faster.
 fn new_collector(fpr: f64) -> Result<Collector> {
-    Ok(Collector::new(fpr)?.memory(MEMORY).in_steps())
+    let collector = Collector::new(fpr)?.memory(MEMORY).in_steps();
+    Ok(collector.layout(Layout::Standard))
 }
 
 fn filter_of(text: impl Read, extraction: &Extraction, fpr: f64) -> Result<(text::Seen, Filter)> {
