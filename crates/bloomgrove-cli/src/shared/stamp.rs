@@ -3,6 +3,7 @@
 //! A [`Stamp`] is taken before a file is read and compared when the index is asked. It is kept in
 //! the tag of the set, with where the file is: FORMAT section 10.
 
+use std::borrow::Cow;
 use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -183,6 +184,14 @@ impl FileTag {
         match self.path.is_empty() {
             true => name,
             false => &self.path,
+        }
+    }
+
+    /// The same, for as long as the name.
+    pub(crate) fn into_path(self, name: &[u8]) -> Cow<'_, [u8]> {
+        match self.path.is_empty() {
+            true => Cow::Borrowed(name),
+            false => Cow::Owned(self.path),
         }
     }
 

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::Metadata;
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -88,27 +88,41 @@ pub(crate) fn find(
             files: BTreeMap::new(),
             is_whole: false,
         });
-        let name_of = |file: &Path| {
-            let name = match index {
-                Some(_) => std::path::absolute(file).unwrap_or_else(|_| file.to_owned()),
-                None => file.strip_prefix(base).unwrap_or(file).to_owned(),
-            };
-            name.into_os_string().into_vec()
+        let name_of = |file: &Path| match index {
+            Some(_) => {
+                let absolute = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
+                absolute.into_os_string().into_vec()
+            }
+            None => relative(file, base),
         };
         if about.is_file() {
             let named = Wanted::new(path.clone(), &about, true);
             home.files.insert(name_of(path), named);
             continue;
         }
-        let mut found = chosen.files_below(path, complaints)?;
-        found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-        for wanted in found {
-            home.files.entry(name_of(&wanted.path)).or_insert(wanted);
-        }
+        let found = chosen.files_below(path, &name_of, complaints)?;
+        // A map of sorted pairs is built at once.
+        let mut found: BTreeMap<Vec<u8>, Wanted> = found.into_iter().collect();
+        // What was named itself stays so.
+        found.append(&mut home.files);
+        home.files = found;
         let is_all = chosen.glob.is_empty() && chosen.since.is_none() && !chosen.gitignore;
         home.is_whole |= index.is_none() && is_all;
     }
     Ok(homes.into_values().collect())
+}
+
+/// The path of a file below `base` from there. Comparing bytes is enough for paths that were made by
+/// joining, which nearly all are.
+fn relative(file: &Path, base: &Path) -> Vec<u8> {
+    let bytes = file.as_os_str().as_bytes();
+    match bytes.strip_prefix(base.as_os_str().as_bytes()) {
+        Some([b'/', name @ ..]) if !name.starts_with(b"/") => name.to_vec(),
+        _ => {
+            let name = file.strip_prefix(base).unwrap_or(file);
+            name.as_os_str().as_bytes().to_vec()
+        }
+    }
 }
 
 /// What a path of the command line is, if it can be searched.
@@ -155,8 +169,14 @@ impl Wanted {
 }
 
 impl Chosen {
-    /// Every data file in and below a directory: neither hidden, nor a link, nor a filter.
-    fn files_below(&self, directory: &Path, complaints: &mut Complaints) -> Result<Vec<Wanted>> {
+    /// Every data file in and below a directory, with its name: neither hidden, nor a link, nor a
+    /// filter.
+    fn files_below(
+        &self,
+        directory: &Path,
+        name_of: &(dyn Fn(&Path) -> Vec<u8> + Sync),
+        complaints: &mut Complaints,
+    ) -> Result<Vec<(Vec<u8>, Wanted)>> {
         let mut globs = OverrideBuilder::new(directory);
         for glob in &self.glob {
             globs.add(glob).with_context(|| format!("--glob {glob}"))?;
@@ -176,7 +196,7 @@ impl Chosen {
             };
             Box::new(move |entry| {
                 match entry {
-                    Ok(entry) => self.look(entry, &mut share),
+                    Ok(entry) => self.look(entry, name_of, &mut share),
                     Err(error) => share.complain(&error),
                 }
                 WalkState::Continue
@@ -191,7 +211,7 @@ impl Chosen {
         Ok(found)
     }
 
-    fn look(&self, entry: DirEntry, share: &mut Share<'_>) {
+    fn look(&self, entry: DirEntry, name_of: &dyn Fn(&Path) -> Vec<u8>, share: &mut Share<'_>) {
         let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
         let is_filter = entry
             .path()
@@ -204,9 +224,9 @@ impl Chosen {
             Ok(about) => {
                 let is_old = |since| about.modified().is_ok_and(|modified| modified < since);
                 if !self.since.is_some_and(is_old) {
-                    share
-                        .found
-                        .push(Wanted::new(entry.into_path(), &about, false));
+                    let name = name_of(entry.path());
+                    let wanted = Wanted::new(entry.into_path(), &about, false);
+                    share.found.push((name, wanted));
                 }
             }
             Err(error) => share.complain(&error),
@@ -216,8 +236,8 @@ impl Chosen {
 
 /// What one thread found. It is handed in at the end.
 struct Share<'a> {
-    all: &'a Mutex<(Vec<Wanted>, Vec<String>)>,
-    found: Vec<Wanted>,
+    all: &'a Mutex<(Vec<(Vec<u8>, Wanted)>, Vec<String>)>,
+    found: Vec<(Vec<u8>, Wanted)>,
 }
 
 impl Share<'_> {

@@ -1,5 +1,6 @@
 //! Bringing an index up to date: what is unchanged is kept, the rest is read.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io;
 use std::ops::Deref;
@@ -271,28 +272,21 @@ struct Known {
 
 impl<'h> Changes<'h> {
     fn new(home: &'h Home, index: Option<&Index>) -> Self {
-        let mut known: HashMap<Vec<u8>, Known> = HashMap::new();
+        let sets = index.map_or(0, |index| index.len());
+        let mut known: HashMap<Cow<'_, [u8]>, Known> = HashMap::with_capacity(sets);
         let tags = || {
             let sets = index.iter().flat_map(|index| index.sets());
             sets.filter_map(|set| Some((set.name(), FileTag::from_bytes(set.tag())?)))
         };
         for (name, tag) in tags() {
+            let stamp = tag.stamp;
             let is_block = matches!(tag.part.extent, Extent::Block { .. });
-            let path = tag.path(name);
-            match known.get_mut(path) {
-                None => {
-                    let known_file = Known {
-                        stamp: tag.stamp,
-                        blocks: u64::from(is_block),
-                    };
-                    known.insert(path.to_vec(), known_file);
-                }
-                Some(file) => {
-                    file.blocks += u64::from(is_block);
-                    if file.stamp != tag.stamp {
-                        file.stamp = Stamp::default();
-                    }
-                }
+            let file = known
+                .entry(tag.into_path(name))
+                .or_insert(Known { stamp, blocks: 0 });
+            file.blocks += u64::from(is_block);
+            if file.stamp != stamp {
+                file.stamp = Stamp::default();
             }
         }
         let is_current = |name: &[u8], wanted: &Wanted| {
