@@ -279,7 +279,10 @@ fn edit(root: &Path, random: &mut Xoshiro256PlusPlus) -> Result<Vec<String>> {
                 "\nappended {mark}"
             )?,
         }
-        marks.push(mark);
+        // Others are gone, or were never written.
+        if change == 3 || change > 5 && !is_packed {
+            marks.push(mark);
+        }
     }
     Ok(marks)
 }

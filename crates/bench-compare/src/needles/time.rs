@@ -59,7 +59,6 @@ const PROGRAMS: [&str; 5] = [
     "bloomgrove, plain files",
     "codesearch, plain files",
 ];
-const EXTRACT: [&str; 2] = ["--extract", "ngrams=4"];
 
 struct Bench<'a> {
     args: &'a Args,
@@ -236,9 +235,7 @@ impl Bench<'_> {
     fn ngrams(&mut self) -> Result<Vec<Row>> {
         let root = self.corpus.root.clone();
         let which = |tools: &Tools, query: &Query| {
-            let mut command = tools.which(query, &root);
-            command.args(EXTRACT);
-            command
+            tools.which_with(&["--extract", "ngrams=4"], query, &root)
         };
         let _ = fs::remove_file(self.index_path(".bloomgrove-ngrams").unwrap_or_default());
         let query = self.absent();

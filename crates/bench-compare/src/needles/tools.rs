@@ -98,8 +98,13 @@ impl Tools {
 
     /// The files with a match, by Bloomgrove.
     pub(crate) fn which(&self, query: &Query, root: &Path) -> Command {
+        self.which_with(&[], query, root)
+    }
+
+    /// The same, with more options.
+    pub(crate) fn which_with(&self, options: &[&str], query: &Query, root: &Path) -> Command {
         let mut command = Command::new(&self.bloomgrove);
-        command.arg("which");
+        command.arg("which").args(options);
         if query.ignore_case {
             command.arg("-i");
         }
@@ -145,7 +150,7 @@ pub(crate) fn rg(query: &Query, how: &str, root: &Path) -> Command {
 
 pub(crate) fn ugrep(query: &Query, root: &Path) -> Command {
     let mut command = Command::new("ugrep");
-    command.args(["--no-config", "--color=never", "-z", "-l", "-r"]);
+    command.args(["--color=never", "-z", "-l", "-r"]);
     command
         .args(query.options())
         .args(["-e", &query.pattern])
