@@ -43,6 +43,7 @@ fn queries() -> Vec<(&'static str, &'static str)> {
         ("-F -w -i", "get order"),
         ("-F", "rder"),
         ("-F", "order error"),
+        ("-F", "-order"),
         ("", "order|timeout"),
         ("", "^GET"),
         ("", "time(out)? "),

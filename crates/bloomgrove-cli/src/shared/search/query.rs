@@ -8,7 +8,7 @@ use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 #[derive(clap::Args, Default)]
 pub(crate) struct QueryArgs {
     /// Search for this regular expression (repeatable)
-    #[arg(short = 'e', long, value_name = "PATTERN")]
+    #[arg(short = 'e', long, value_name = "PATTERN", allow_hyphen_values = true)]
     pub(crate) regexp: Vec<String>,
     /// Ignore case
     #[arg(short, long)]
