@@ -13,7 +13,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
@@ -55,6 +55,8 @@ pub(crate) struct Args {
 /// How answers differed from those of ripgrep.
 #[derive(Default)]
 struct Tally {
+    /// Builds of the index that did not end by themselves.
+    interrupted: u64,
     queries: [u64; KINDS.len()],
     found: [u64; KINDS.len()],
     lines: u64,
@@ -93,17 +95,14 @@ fn check(args: &Args, tools: &Tools, root: &Path) -> Result<Tally> {
     let tally = Mutex::new(Tally::default());
     let index = root.join(".bloomgrove.grove");
     let mut questions = Questions::new(root, 400, random.random())?;
-    for number in 0..args.interrupts {
-        fs::remove_file(&index).or_else(|error| match number {
-            0 => Ok(()),
-            _ => Err(error),
-        })?;
-        interrupt(
-            tools,
-            &questions.draw(0),
-            root,
-            Duration::from_millis(random.random_range(5..250)),
-        )?;
+    let start = Instant::now();
+    output(&mut tools.which(&questions.draw(0), root))?;
+    let build = start.elapsed();
+    for _ in 0..args.interrupts {
+        fs::remove_file(&index)?;
+        let after = build.mul_f64(random.random());
+        let stopped = interrupt(tools, &questions.draw(0), root, after)?;
+        tally.lock().map_err(|error| error.to_string())?.interrupted += u64::from(stopped);
         compare(tools, root, 0, &questions.draw(0), &tally)?;
     }
     let rounds = args.edits + 1;
@@ -162,8 +161,8 @@ fn in_pairs<T: Sync>(items: &[T], work: impl Fn(&T) -> Result<()> + Sync) -> Res
     Ok(())
 }
 
-/// Starts to build the index, and presses Ctrl-C.
-fn interrupt(tools: &Tools, query: &Query, root: &Path, after: Duration) -> Result<()> {
+/// Starts to build the index, and presses Ctrl-C. Returns whether that was in time.
+fn interrupt(tools: &Tools, query: &Query, root: &Path, after: Duration) -> Result<bool> {
     let mut child = tools
         .which(query, root)
         .stdout(Stdio::null())
@@ -172,8 +171,8 @@ fn interrupt(tools: &Tools, query: &Query, root: &Path, after: Duration) -> Resu
     std::thread::sleep(after);
     // It may have ended already.
     let _ = kill_process(Pid::from_child(&child), Signal::INT);
-    child.wait()?;
-    Ok(())
+    let status = child.wait()?;
+    Ok(!matches!(status.code(), Some(0 | 1)))
 }
 
 fn compare(
@@ -306,16 +305,16 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
 
 fn print(args: &Args, reports: &[(Corpus, Tally)]) {
     println!(
-        "\n### Answers compared with ripgrep ({} rounds of edits, {} interrupted builds)\n",
-        args.edits, args.interrupts
+        "\n### Answers compared with ripgrep ({} rounds of edits)\n",
+        args.edits
     );
     println!(
-        "| corpus | files | MB | queries | found | lines | missing lines / files | extra lines / files |"
+        "| corpus | files | MB | queries | found | lines | missing lines / files | extra lines / files | builds interrupted |"
     );
-    println!("|---|---|---|---|---|---|---|---|");
+    println!("|---|---|---|---|---|---|---|---|---|");
     for (corpus, tally) in reports {
         println!(
-            "| {:?} | {} | {:.0} | {} | {} | {} | {} / {} | {} / {} |",
+            "| {:?} | {} | {:.0} | {} | {} | {} | {} / {} | {} / {} | {} |",
             corpus.kind,
             corpus.files,
             corpus.bytes as f64 / 1e6,
@@ -325,7 +324,8 @@ fn print(args: &Args, reports: &[(Corpus, Tally)]) {
             tally.missing_lines,
             tally.missing_files,
             tally.extra_lines,
-            tally.extra_files
+            tally.extra_files,
+            tally.interrupted
         );
     }
     println!(
@@ -351,7 +351,7 @@ fn print_json(reports: &[(Corpus, Tally)]) {
         let kinds = kinds.map(|(at, kind)| json!({ "kind": kind, "queries": tally.queries[at], "found": tally.found[at] }));
         json!({ "corpus": format!("{:?}", corpus.kind), "files": corpus.files, "bytes": corpus.bytes,
                 "lines": tally.lines, "missing_lines": tally.missing_lines, "extra_lines": tally.extra_lines,
-                "missing_files": tally.missing_files, "extra_files": tally.extra_files,
+                "missing_files": tally.missing_files, "extra_files": tally.extra_files, "interrupted": tally.interrupted,
                 "kinds": kinds.collect::<Vec<_>>() })
     });
     println!("{:#}", json!(report.collect::<Vec<_>>()));
