@@ -76,6 +76,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let mut notes = Notes::new()
         .with(notes::KEYS, kind.name())
         .with(notes::INSERTED, count);
+    notes = notes::with_extraction(notes, &args.from.lines().extraction);
     let (target, items) = match &like {
         Some(like) => (like.target, like.items),
         None if args.params.has_bits() => (None, None),

@@ -8,7 +8,7 @@ use bloomgrove::format::Notes;
 
 use crate::shared::Outcome;
 use crate::shared::questions::Questions;
-use crate::shared::{notes, open};
+use crate::shared::{lookup, notes, open};
 
 /// Check whether a filter contains keys.
 ///
@@ -34,10 +34,19 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     args.questions.check()?;
     open::check(&args.filter, args.verify)?;
     let filter = MappedFilter::map(&args.filter)?;
-    let kind = notes::key_kind_of(&filter, &Notes::of_file(&args.filter)?);
+    let notes = Notes::of_file(&args.filter)?;
+    let kind = notes::key_kind_of(&filter, &notes);
+    let extraction = notes::extraction(&notes)?;
     args.questions.ask(kind, |keys| {
         let mut found = vec![false; keys.len()];
-        filter.contains_batch(keys, &mut found);
-        found
+        if extraction.is_searched() {
+            for (key, found) in keys.iter().zip(&mut found) {
+                let needed = lookup::needed(&extraction, key)?;
+                *found = needed.may_match(&mut |key| filter.contains(key));
+            }
+        } else {
+            filter.contains_batch(keys, &mut found);
+        }
+        Ok(found)
     })
 }

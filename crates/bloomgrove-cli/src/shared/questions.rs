@@ -34,18 +34,18 @@ impl Questions {
     pub(crate) fn ask(
         self,
         usual: KeyKind,
-        mut contains: impl FnMut(&[&[u8]]) -> Vec<bool>,
+        mut contains: impl FnMut(&[&[u8]]) -> Result<Vec<bool>>,
     ) -> Result<Outcome> {
         let kind = self.keys_as.unwrap_or(usual);
         let mut output = Output::new();
         let mut any = false;
         self.keys.each(None, |lines| {
             let found = match kind {
-                KeyKind::Text => contains(lines),
+                KeyKind::Text => contains(lines)?,
                 KeyKind::Integer => {
                     let keys = lines.iter().map(|line| kind.key(line));
                     let keys = keys.collect::<Result<Vec<_>>>()?;
-                    contains(&keys.iter().map(Vec::as_slice).collect::<Vec<_>>())
+                    contains(&keys.iter().map(Vec::as_slice).collect::<Vec<_>>())?
                 }
             };
             for (line, found) in lines.iter().zip(found) {
