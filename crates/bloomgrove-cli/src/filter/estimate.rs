@@ -30,11 +30,11 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
-    let (a, b) = (Filter::load(&args.a)?, Filter::load(&args.b)?);
+    let (mut a, mut b) = (Filter::load(&args.a)?, Filter::load(&args.b)?);
     // Each as large as it is: folding costs precision.
     let (of_a, of_b) = (Estimate::of(&a), Estimate::of(&b));
     let both = || format!("{} and {}", args.a.display(), args.b.display());
-    let (mut a, b, folded) = fitted(a, b).with_context(both)?;
+    let folded = fit(&mut a, &mut b).with_context(both)?;
     let parts = [Estimate::of(&a), Estimate::of(&b)];
     let common = a.estimated_common_items(&b).with_context(both)?;
     a.union_with(&b)?;
@@ -50,12 +50,17 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
             .sum::<f64>())
         .sqrt(),
     };
-    let jaccard = match union.items > 0.0 {
-        true => (common.items / union.items).min(1.0),
-        false => 0.0,
+    let jaccard = match union.items {
+        none if none == 0.0 => 0.0,
+        // Every bit is set.
+        unknown if unknown.is_infinite() => f64::NAN,
+        items => (common.items / items).min(1.0),
     };
     let margin = ((common.margin + jaccard * union.margin) / union.items.max(1.0)).min(1.0);
-    let folded_file = folded.map(|(first, _)| if first { &args.a } else { &args.b });
+    let folded = folded.map(|folded| {
+        let path = if folded.first { &args.a } else { &args.b };
+        (path, folded.times)
+    });
     let mut output = Output::new();
     if args.json {
         let file = |path: &Path, of: Estimate| {
@@ -69,7 +74,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
             "common": common.json(),
             "union": union.json(),
             "jaccard": { "value": finite(jaccard), "margin": finite(margin) },
-            "folded": folded_file.map(|path| path.to_string_lossy()),
+            "folded": folded.map(|(path, _)| path.to_string_lossy()),
         }))?;
     } else {
         let (one, two) = (args.a.display().to_string(), args.b.display().to_string());
@@ -84,7 +89,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
             ("union", union.said()),
             ("Jaccard", jaccard),
         ])?;
-        if let (Some(path), Some((_, times))) = (folded_file, folded) {
+        if let Some((path, times)) = folded {
             output.line(format_args!(
                 "note: {} was folded {} to compare it, which widens the margins",
                 path.display(),
@@ -133,13 +138,18 @@ fn finite(value: f64) -> Option<f64> {
     value.is_finite().then_some(value)
 }
 
-/// Both with the parameters of the smaller one, where folding leads there; whether the first was
-/// folded, and how often.
-fn fitted(mut a: Filter, mut b: Filter) -> Result<(Filter, Filter, Option<(bool, u64)>)> {
+/// Which of two filters was folded, and how often.
+struct Folded {
+    first: bool,
+    times: u64,
+}
+
+/// Gives both the parameters of the smaller one, where folding leads there.
+fn fit(a: &mut Filter, b: &mut Filter) -> Result<Option<Folded>> {
     let first = a.params().bits() > b.params().bits();
     let (large, small) = match first {
-        true => (&mut a, b.params()),
-        false => (&mut b, a.params()),
+        true => (a, b.params()),
+        false => (b, a.params()),
     };
     let ratio = large.params().bits() / small.bits().max(1);
     let fits = ratio > 1
@@ -150,11 +160,11 @@ fn fitted(mut a: Filter, mut b: Filter) -> Result<(Filter, Filter, Option<(bool,
             .is_ok_and(|params| params == *small);
     if !fits {
         // Equal, or refused by whoever compares them.
-        return Ok((a, b, None));
+        return Ok(None);
     }
     let times = u64::from(ratio.ilog2());
     for _ in 0..times {
         *large = large.fold()?;
     }
-    Ok((a, b, Some((first, times))))
+    Ok(Some(Folded { first, times }))
 }

@@ -552,6 +552,7 @@ fn questions_can_be_restricted_counted_and_explained() {
     let ask = |prefix: Option<&str>, tag: Option<&str>, limit, count_only| {
         let request = WhichQuery {
             keys: keys(&["key", "none"]),
+            extract: None,
             prefix: prefix.map(str::to_owned),
             tag: tag.map(str::to_owned),
             limit,
