@@ -395,7 +395,8 @@ fn what_was_misread_is_read() {
     shop.run("filter build t.tar.gz -o d.grove").ends(0);
     shop.run("filter check d.grove second").ends(0);
     shop.write("text", "GET Order-7\n");
-    shop.run("filter build text --extract tokens -o e.grove").ends(0);
+    shop.run("filter build text --extract tokens -o e.grove")
+        .ends(0);
     shop.run("filter check e.grove order-7").ends(0);
     shop.run("filter check e.grove order-8").ends(1);
     let wrong: String = shop.run("which 42 a.parquet").err;

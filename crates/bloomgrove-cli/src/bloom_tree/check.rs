@@ -35,5 +35,5 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let opened = open(&args.tree, args.verify, args.memory)?;
     let kind = notes::key_kind(&opened.notes).unwrap_or(KeyKind::Text);
     args.questions
-        .ask(kind, |keys| opened.tree.contains_batch(keys))
+        .ask(kind, |keys| Ok(opened.tree.contains_batch(keys)))
 }

@@ -558,7 +558,6 @@ fn questions_can_be_restricted_counted_and_explained() {
             limit,
             count_only,
             explain: true,
-            extract: None,
         };
         let which = coordinator.which(&request, free).unwrap();
         assert_eq!((which.answers.len(), which.answers[1].count), (2, 0));
