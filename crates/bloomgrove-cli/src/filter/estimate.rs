@@ -51,7 +51,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         .sqrt(),
     };
     let jaccard = match union.items {
-        none if none == 0.0 => 0.0,
+        0.0 => 0.0,
         // Every bit is set.
         unknown if unknown.is_infinite() => f64::NAN,
         items => (common.items / items).min(1.0),

@@ -234,9 +234,12 @@ impl Chosen {
     }
 }
 
+/// The files that all threads found, by name, and what went wrong.
+type Listed = (Vec<(Vec<u8>, Wanted)>, Vec<String>);
+
 /// What one thread found. It is handed in at the end.
 struct Share<'a> {
-    all: &'a Mutex<(Vec<(Vec<u8>, Wanted)>, Vec<String>)>,
+    all: &'a Mutex<Listed>,
     found: Vec<(Vec<u8>, Wanted)>,
 }
 
