@@ -1,8 +1,9 @@
 //! How long questions take: the first one, which makes the index, and later ones.
 //!
 //! Every program answers the same question before the next is asked, in every turn; medians count.
-//! Answers are compared: a program that is fast and wrong stops the run. codesearch skips compressed
-//! files, so it is compared on the plain ones, with an index of those.
+//! Answers are compared with ripgrep's: ours stop the run if they differ. codesearch skips compressed
+//! files, so it is compared on the plain ones, with an index of those. It also skips files with more
+//! than 20,000 distinct trigrams; where its answer differs for that reason, its time does not count.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -220,8 +221,14 @@ impl Bench<'_> {
                     all.push(seconds);
                     answers.push(answer);
                 }
-                if answers[0] != answers[1] || answers[3] != answers[4] {
-                    return Err(format!("{everywhere:?}, {in_plain:?}: the answers differ").into());
+                if answers[0] != answers[1] {
+                    return Err(format!("{everywhere:?}: the answers differ").into());
+                }
+                if answers[3] != answers[4] {
+                    eprintln!(
+                        "{in_plain:?}: codesearch lists other files; its time does not count"
+                    );
+                    rows[at].1[4].pop();
                 }
             }
         }
