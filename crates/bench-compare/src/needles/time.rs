@@ -2,8 +2,8 @@
 //!
 //! Every program answers the same question before the next is asked, in every turn; medians count.
 //! Answers are compared with ripgrep's: ours stop the run if they differ. codesearch skips compressed
-//! files, so it is compared on the plain ones, with an index of those. It also skips files with more
-//! than 20,000 distinct trigrams; where its answer differs for that reason, its time does not count.
+//! files, so it is compared on the plain ones, with an index of those. It seems to skip large files,
+//! too; where its answer differs, its time does not count.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
