@@ -62,7 +62,7 @@ fn which_trusts_only_an_index_of_its_own() {
     let index = shop.path("data/.bloomgrove.grove");
     let mode = |mode| fs::set_permissions(&index, fs::Permissions::from_mode(mode)).unwrap();
     // Where a group may write, the index of the group's files is still one's own.
-    let said = shop.run("which -e apple data").ends(0);
+    let said = shop.run("which --explain apple data").ends(0);
     assert!(said.err.contains("1 file indexed"), "{}", said.err);
     let before = fs::read(&index).unwrap();
     let left_alone = |part: &str| {

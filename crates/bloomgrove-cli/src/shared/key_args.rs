@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 
 use super::answers::Enough;
-use super::keys::{self, KeysArgs};
+use super::keys::{self, Column, KeysArgs};
 use super::progress::Progress;
 
 // A comment here would become the help of the command.
@@ -19,7 +19,7 @@ pub(crate) struct KeyArgs {
     #[arg(long, value_name = "FILE")]
     keys_from: Vec<PathBuf>,
     #[command(flatten)]
-    from: KeysArgs,
+    column: Option<Column>,
 }
 
 impl KeyArgs {
@@ -37,7 +37,7 @@ impl KeyArgs {
         if self.is_empty() {
             bail!("no key given; pass one, or a file of keys with --keys-from");
         }
-        if self.from.is_given() && self.keys_from.is_empty() {
+        if self.column.is_some() && self.keys_from.is_empty() {
             bail!("--column requires --keys-from");
         }
         Ok(())
@@ -56,10 +56,11 @@ impl KeyArgs {
     ) -> Result<()> {
         let given = self.keys.iter().cloned().map(keys::from_argument);
         let given: Vec<Vec<u8>> = given.collect();
+        let from = KeysArgs::in_column(self.column.clone());
         let mut all = || {
             take(&given.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
             let mut files = self.keys_from.iter();
-            files.try_for_each(|file| keys::read(file, &self.from, progress, &mut take))
+            files.try_for_each(|file| keys::read(file, &from, progress, &mut take))
         };
         match all() {
             Err(error) if error.is::<Enough>() => Ok(()),

@@ -58,6 +58,14 @@ pub(crate) struct KeysArgs {
 }
 
 impl KeysArgs {
+    /// Lines, or the values of a column.
+    pub(crate) fn in_column(column: Option<Column>) -> Self {
+        Self {
+            extract: None,
+            column,
+        }
+    }
+
     /// The rule of an existing index, which may be given again.
     pub(crate) fn of_index(&self, extraction: Extraction) -> Result<Self> {
         let given = self.lines().extraction;
