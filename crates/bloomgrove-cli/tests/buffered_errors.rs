@@ -49,7 +49,7 @@ fn options_that_make_no_filter() {
         ("--size 1MB --page 1MB", &["999424 or 1003520"]),
         (
             "--size 4GiB --page 2GiB",
-            &["2,147,483,648", "multiple of 4096", "up to 1073741824"],
+            &["2,147,483,648", "multiple of 4,096", "up to 1,073,741,824"],
         ),
         ("--size 1MB --hash affine", &["affine", "another --hash"]),
         ("--size 1MB --sip-key 00", &["--sip-key", "siphash"]),

@@ -316,7 +316,7 @@ fn hostile_inputs_work_or_say_why() {
     assert_eq!(std::fs::read(shop.path("keys")).unwrap(), b"precious\n");
     shop.write("packed.xz", "x");
     shop.run("filter build packed.xz -o f.grove")
-        .fails_with(&["packed.xz", "cannot be read"]);
+        .fails_with(&["packed.xz", "not compressed"]);
     shop.write("numbers", "5\n8\n");
     shop.run("filter build numbers -o f.grove --items 5 --hash affine --modulus 7")
         .fails_with(&["8 is not below the modulus 7"]);

@@ -311,7 +311,7 @@ fn wrong_requests_say_what_is_wrong_and_harm_nothing() {
         .fails_with(&["standard input"]);
     shop.shell("mkfifo pipe").ends(0);
     shop.run("index build pipe -o y.grove")
-        .fails_with(&["not a regular file"]);
+        .fails_with(&["pipe has no name of its own"]);
     shop.run("which pear f.grove").fails_with(&["filter check"]);
     shop.run("index which x.grove pear --at-least 0")
         .fails_with(&["--at-least"]);

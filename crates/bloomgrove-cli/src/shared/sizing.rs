@@ -19,7 +19,7 @@ pub(crate) const OVERFULL: f64 = 0.75;
 #[derive(Clone, clap::Args)]
 pub(crate) struct SizeArgs {
     /// The false-positive rate: how often a set without the key is listed [default: 0.001; for
-    /// `index build`, 0.1 divided by the number of sets]
+    /// `index build` without --items, 0.1 divided by the number of sets]
     #[arg(long, value_name = "RATE", value_parser = units::rate, conflicts_with = "bits")]
     fpr: Option<f64>,
     /// Make every filter large enough for this many keys
@@ -55,10 +55,12 @@ impl SizeArgs {
         if let (Some(bits), Some(hashes)) = (self.bits, self.hashes) {
             return Ok(Sizing::Equal(Params::builder(bits, hashes).build()?));
         }
-        let fpr = self.fpr.unwrap_or(usual);
         if let Some(items) = self.items {
+            // The same for everything that may be combined one day.
+            let fpr = self.fpr.unwrap_or(USUAL_FPR);
             return Ok(Sizing::Equal(tune::recommend(items, fpr)?.params()?));
         }
+        let fpr = self.fpr.unwrap_or(usual);
         Collector::new(fpr)?;
         Ok(Sizing::Own(fpr))
     }

@@ -135,7 +135,7 @@ fn what_does_not_fit_is_shown_and_not_taken() {
         .find(|c| c.structure.is_producible());
     let why = first.unwrap().excluded.clone().unwrap();
     assert!(
-        why.contains("expands to 1,249") && why.contains("4,000,000 bytes"),
+        why.contains("expands to 124,937,") && why.contains("4,000,000 bytes"),
         "{why}"
     );
     assert!(advice.why.contains(&why), "{}", advice.why);
