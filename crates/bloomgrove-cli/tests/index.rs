@@ -321,8 +321,9 @@ fn wrong_requests_say_what_is_wrong_and_harm_nothing() {
     shop.run("index build data -o y.grove --bits 1e20 --hashes 3")
         .ends(2);
     shop.run("index add x.grove").ends(2);
-    let said = shop.run("index add x.grove gone data/b.txt").ends(2);
-    assert_eq!(said.out, "added data/b.txt\n");
+    shop.write("other.txt", "kiwi\n");
+    let said = shop.run("index add x.grove gone other.txt").ends(2);
+    assert_eq!(said.out, "added other.txt\n");
     assert!(said.err.contains("gone"), "{}", said.err);
 
     // Damaged, cut off, and of a newer version.

@@ -73,9 +73,6 @@ impl KeysArgs {
             _ if self.is_given() && !given.is_queried_like(&extraction) => {
                 bail!("the keys of this index are {extraction}, not {given}")
             }
-            Extraction::Column(name) if !self.is_given() => {
-                bail!("the keys of this index are in the column {name}; pass --column")
-            }
             _ if self.is_given() => Ok(self.clone()),
             extraction => Ok(Self {
                 extract: Some(extraction),
