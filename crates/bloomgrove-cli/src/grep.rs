@@ -34,7 +34,7 @@ use crate::shared::{Outcome, interrupt, parallel, units};
 /// The index knows whole words. It can narrow the search if every match contains one that the
 /// pattern completes on both sides: `user 4711 `, `\berror\b` and `status=(500|503) ` do, and with
 /// -w every literal text does. For parts of words, every file is read, unless --extract ngrams=4
-/// is given: that index takes about eight times the space.
+/// is given: that index takes about six times the space.
 ///
 /// Exit code: 0 if a line matches, 1 if none does, 2 if something could not be read.
 #[derive(clap::Args)]

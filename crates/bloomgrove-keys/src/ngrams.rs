@@ -4,7 +4,7 @@
 //!   N = 4:  Error 7  -->  erro, rror, ror_, or_7     (_ is a blank)
 //! ```
 //!
-//! They find substrings and parts of words, which tokens cannot, and take about eight times the
+//! They find substrings and parts of words, which tokens cannot, and take about six times the
 //! space. A byte that is not part of valid UTF-8 ends a run, as does the end of a line: a match
 //! never spans either.
 

@@ -48,7 +48,7 @@ pub(crate) struct KeysArgs {
     /// [default: lines; tokens for `which` and `grep`]
     ///
     /// lines: each whole line. tokens: each word (a run of letters, digits and _), without regard
-    /// to case. ngrams=4: each run of 4 characters, for substrings; takes about eight times the
+    /// to case. ngrams=4: each run of 4 characters, for substrings; takes about six times the
     /// space. regex=PATTERN: each match of its first group. json=PATH: each value at the path
     /// (user.id) of JSON lines. column=NAME: each value of a column of CSV and Parquet files.
     #[arg(long, value_name = "KIND", conflicts_with = "column")]

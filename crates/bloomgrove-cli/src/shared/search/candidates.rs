@@ -131,6 +131,10 @@ fn extents(
                 let Extent::Block { start, end, lines } = part.extent else {
                     return None;
                 };
+                // What an index says of a file is not believed blindly: then all of it is read.
+                if start > end || end > wanted.size || lines > end - start {
+                    return None;
+                }
                 let may_match = sets.iter().any(|(found, _)| *found == name);
                 Some(Block {
                     start,

@@ -232,7 +232,7 @@ impl Read for Bytes<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let len = buffer
             .len()
-            .min(usize::try_from(self.end - self.at).unwrap_or(usize::MAX));
+            .min(usize::try_from(self.end.saturating_sub(self.at)).unwrap_or(usize::MAX));
         let read = self.file.read_at(&mut buffer[..len], self.at)?;
         self.at += read as u64;
         Ok(read)
