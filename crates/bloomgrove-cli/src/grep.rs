@@ -153,12 +153,7 @@ pub(crate) fn run(mut args: Args) -> Result<Outcome> {
     };
 
     let mut complaints = Complaints::default();
-    let homes = search::find(
-        &paths,
-        &args.chosen,
-        &search::index_name(&keys),
-        &mut complaints,
-    )?;
+    let homes = search::find(&paths, &args.chosen, &keys, &mut complaints)?;
     let options = RefreshOptions {
         keys: &keys,
         fpr: None,

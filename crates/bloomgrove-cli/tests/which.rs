@@ -140,6 +140,37 @@ fn the_index_follows_the_files() {
 }
 
 #[test]
+fn an_index_that_is_trusted_does_not_notice_changes_and_survives_them() {
+    let shop = shop();
+    let big = "filler line\n".repeat(2 << 20);
+    shop.write("data/big.txt", format!("{big}needle\n"));
+    settle();
+    // There is none yet: then it is made.
+    let said = shop.run("which --trust-index pear data").ends(0);
+    assert_eq!(said.out, "data/a.txt\ndata/b.txt\n");
+    shop.write("data/new.txt", "pear\n");
+    shop.write("data/big.txt", "needle\n");
+    std::fs::remove_file(shop.path("data/a.txt")).unwrap();
+    for (options, pear) in [
+        ("--trust-index", "data/b.txt\n"),
+        ("", "data/b.txt\ndata/new.txt\n"),
+    ] {
+        let said = shop.run(&format!("which {options} pear data")).ends(0);
+        assert_eq!(said.out, pear, "{options}");
+        // Its blocks are not where the index says.
+        let said = shop.run(&format!("grep {options} -wn needle data")).ends(0);
+        assert_eq!(said.out, "data/big.txt:1:needle\n", "{options}");
+    }
+    // A directory in an index of several, and not the other.
+    shop.write("more/d.txt", "pear\n");
+    settle();
+    shop.run("which pear data more --index all.grove").ends(0);
+    let said = shop.run("which --trust-index pear more --index all.grove");
+    assert_eq!(said.ends(0).out, "more/d.txt\n");
+    shop.run("which --trust-index --no-save pear data").ends(2);
+}
+
+#[test]
 fn another_rate_builds_the_index_again() {
     let shop = shop();
     settle();

@@ -53,13 +53,16 @@ struct Row {
     seconds: [Option<f64>; PROGRAMS.len()],
 }
 
-const PROGRAMS: [&str; 5] = [
+const PROGRAMS: [&str; 6] = [
     "bloomgrove",
     "rg -z",
     "ugrep -z",
     "bloomgrove, plain files",
+    "bloomgrove --trust-index, plain files",
     "codesearch, plain files",
 ];
+const TRUSTING: usize = 4;
+const CODESEARCH: usize = 5;
 
 struct Bench<'a> {
     args: &'a Args,
@@ -106,7 +109,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         ));
     }
     if args.walk > 0 {
-        rows.push(bench.walk(&directory)?);
+        rows.extend(bench.walk(&directory)?);
     }
     match args.shared.json {
         true => print_json(&bench, &rows, &sizes),
@@ -185,10 +188,11 @@ impl Bench<'_> {
                 rg(&query, "-l", root),
                 ugrep(&query, root),
                 self.tools.which(&query, &self.plain),
+                // The first time, it has nothing to trust.
                 cindex(&self.trigrams, &self.plain),
             ];
-            for (all, command) in all.iter_mut().zip(commands) {
-                all.push(self.timed(command)?.1);
+            for (program, command) in [0, 1, 2, 3, CODESEARCH].into_iter().zip(commands) {
+                all[program].push(self.timed(command)?.1);
             }
         }
         rustix::fs::sync();
@@ -210,6 +214,7 @@ impl Bench<'_> {
                     rg(&everywhere, "-l", &root),
                     ugrep(&everywhere, &root),
                     self.tools.which(&in_plain, &plain),
+                    self.tools.which_with(&["--trust-index"], &in_plain, &plain),
                     csearch(&in_plain, &self.trigrams),
                 ];
                 if at >= rows.len() {
@@ -224,11 +229,14 @@ impl Bench<'_> {
                 if answers[0] != answers[1] {
                     return Err(format!("{everywhere:?}: the answers differ").into());
                 }
-                if answers[3] != answers[4] {
+                if answers[TRUSTING] != answers[3] {
+                    return Err(format!("{in_plain:?}: the index is not right").into());
+                }
+                if answers[CODESEARCH] != answers[3] {
                     eprintln!(
                         "{in_plain:?}: codesearch lists other files; its time does not count"
                     );
-                    rows[at].1[4].pop();
+                    rows[at].1[CODESEARCH].pop();
                 }
             }
         }
@@ -266,7 +274,7 @@ impl Bench<'_> {
             }
         }
         let row = |task, [ours, theirs]: [Vec<f64>; 2]| {
-            Row::new(task, [ours, theirs, vec![], vec![], vec![]])
+            Row::new(task, [ours, theirs, vec![], vec![], vec![], vec![]])
         };
         Ok(vec![
             row("first question, 4-grams", first),
@@ -274,8 +282,9 @@ impl Bench<'_> {
         ])
     }
 
-    /// Many small files, none of which has changed: against listing them.
-    fn walk(&mut self, directory: &Path) -> Result<Row> {
+    /// Many small files, none of which has changed: against listing them by name only, and with a look
+    /// at each.
+    fn walk(&mut self, directory: &Path) -> Result<[Row; 2]> {
         let root = directory.join(format!("walk-{}", self.args.walk));
         if !root.join(".complete").exists() {
             for file in 0..self.args.walk {
@@ -292,23 +301,31 @@ impl Bench<'_> {
         }
         let query = self.absent();
         timed(&mut self.tools.which(&query, &root))?;
-        let mut all: [Vec<f64>; PROGRAMS.len()] = Default::default();
+        let mut names: [Vec<f64>; PROGRAMS.len()] = Default::default();
+        let mut stamps: [Vec<f64>; PROGRAMS.len()] = Default::default();
         for _ in 0..self.args.turns.max(1) {
             let query = self.absent();
             let mut files = Command::new("rg");
-            files
-                .args(["--no-config", "--no-ignore", "--files"])
-                .arg(&root);
-            all[0].push(timed(&mut self.tools.which(&query, &root))?.1);
-            all[1].push(timed(&mut files)?.1);
+            files.args(["--no-config", "--no-ignore", "--files"]);
+            let trusting = self.tools.which_with(&["--trust-index"], &query, &root);
+            let mut find = Command::new("find");
+            names[0].push(timed(&mut self.tools.which(&query, &root))?.1);
+            names[1].push(timed(files.arg(&root))?.1);
+            names[TRUSTING].push(timed(&mut { trusting })?.1);
+            stamps[0].push(*names[0].last().ok_or("no time")?);
+            stamps[1].push(timed(find.arg(&root).args(["-size", "+1G"]))?.1);
         }
-        Ok(Row::new(
-            format!(
-                "{} small files, nothing changed (rg --files)",
-                self.args.walk
+        let files = self.args.walk;
+        Ok([
+            Row::new(
+                format!("{files} small files, nothing changed (rg --files)"),
+                names,
             ),
-            all,
-        ))
+            Row::new(
+                format!("{files} small files, nothing changed (find -size)"),
+                stamps,
+            ),
+        ])
     }
 
     fn index_path(&self, start: &str) -> Option<PathBuf> {
@@ -390,16 +407,16 @@ fn print(bench: &Bench<'_>, rows: &[Row], sizes: &[(&str, f64)]) {
         bench.args.turns
     );
     println!(
-        "| seconds | {} | over rg | over ugrep | over codesearch |",
+        "| seconds | {} | over rg | over ugrep | over codesearch | trusting, over codesearch |",
         PROGRAMS.join(" | ")
     );
-    println!("|---|{}---|---|---|", "---|".repeat(PROGRAMS.len()));
+    println!("|---|{}---|---|---|---|", "---|".repeat(PROGRAMS.len()));
     let shown = |value: Option<f64>, digits: usize| {
         value.map_or(String::new(), |value| format!("{value:.digits$}"))
     };
     for row in rows {
         let seconds = row.seconds.map(|seconds| shown(seconds, 3)).join(" | ");
-        let over = [(0, 1), (0, 2), (3, 4)]
+        let over = [(0, 1), (0, 2), (3, CODESEARCH), (TRUSTING, CODESEARCH)]
             .map(|(ours, other)| shown(row.over(ours, other), 1))
             .join(" | ");
         println!("| {} | {seconds} | {over} |", row.task);

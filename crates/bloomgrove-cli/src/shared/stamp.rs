@@ -42,6 +42,15 @@ impl Stamp {
         }
     }
 
+    /// Of a file as it is now.
+    pub(crate) fn now(path: &Path) -> io::Result<Self> {
+        fs::metadata(path).map(|about| Self::of(&about))
+    }
+
+    pub(crate) fn size(&self) -> u64 {
+        self.size
+    }
+
     /// What `read` makes of a file, and the stamp that it had: any later change gives the file
     /// another. A file that is being written gets a stamp that no file has, so that it counts as
     /// changed.
@@ -49,10 +58,7 @@ impl Stamp {
         path: &Path,
         read: impl FnOnce() -> Result<T>,
     ) -> Result<(Self, T)> {
-        let look = || -> Result<Self> {
-            let about = fs::metadata(path).with_context(|| path.display().to_string())?;
-            Ok(Self::of(&about))
-        };
+        let look = || Self::now(path).with_context(|| path.display().to_string());
         let mut before = look()?;
         let pause = before.unsettled();
         if !pause.is_zero() {

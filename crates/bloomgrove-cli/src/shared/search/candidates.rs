@@ -12,7 +12,7 @@ use super::files::{Home, Wanted};
 use super::parts::{block_name, blocks_of, member_name, shown};
 use super::refresh::Fresh;
 use crate::shared::lookup;
-use crate::shared::stamp::{Extent, FileTag};
+use crate::shared::stamp::{Extent, FileTag, Stamp};
 
 /// A file that may match, and which parts of it.
 pub(crate) struct Candidate<'f> {
@@ -124,6 +124,10 @@ fn extents(
             Some(Extents::Members(members))
         }
         Extent::Block { .. } => {
+            // It has changed since it was listed.
+            if !Stamp::now(&wanted.path).is_ok_and(|now| now == wanted.stamp) {
+                return None;
+            }
             let block = |number| {
                 let name = block_name(name, number);
                 let set = index.get(&name).ok()?;

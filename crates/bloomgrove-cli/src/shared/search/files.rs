@@ -3,6 +3,7 @@
 //! Directories are listed on all processors; each file is looked at once, for its stamp.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs::Metadata;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::PermissionsExt;
@@ -12,11 +13,14 @@ use std::time::SystemTime;
 
 use anyhow::{Context, Result};
 use bloomgrove::format::{Content, content_of};
+use bloomgrove::index::Index;
 use ignore::overrides::OverrideBuilder;
 use ignore::{DirEntry, WalkBuilder, WalkState};
 
 use super::Complaints;
-use crate::shared::stamp::Stamp;
+use super::refresh::{Old, open_old};
+use crate::shared::keys::Keys;
+use crate::shared::stamp::{FileTag, Stamp};
 
 /// A file to search.
 pub(crate) struct Wanted {
@@ -59,6 +63,10 @@ pub(crate) struct Chosen {
     /// Do not keep an index: read every file each time
     #[arg(long)]
     pub(crate) no_save: bool,
+    /// Do not look for changes: files that are new or have changed since the last run are not
+    /// found, or only by their old content
+    #[arg(long, conflicts_with_all = ["no_save", "glob", "since", "gitignore"])]
+    trust_index: bool,
 }
 
 /// The files of a command line, by index. A directory keeps the index of everything below it; a
@@ -67,10 +75,11 @@ pub(crate) struct Chosen {
 pub(crate) fn find(
     paths: &[PathBuf],
     chosen: &Chosen,
-    index_name: &str,
+    keys: &Keys,
     complaints: &mut Complaints,
 ) -> Result<Vec<Home>> {
     let index = chosen.index.as_deref();
+    let index_name = super::index_name(keys);
     let mut homes: BTreeMap<PathBuf, Home> = BTreeMap::new();
     for path in paths {
         let Some(about) = look_at(path, complaints) else {
@@ -81,7 +90,7 @@ pub(crate) fn find(
             Some(parent) if parent != Path::new("") => parent,
             _ => Path::new("."),
         };
-        let place = index.map_or_else(|| base.join(index_name), Path::to_owned);
+        let place = index.map_or_else(|| base.join(&index_name), Path::to_owned);
         let home = homes.entry(place.clone()).or_insert_with(|| Home {
             index: place,
             is_implicit: index.is_none(),
@@ -100,6 +109,12 @@ pub(crate) fn find(
             home.files.insert(name_of(path), named);
             continue;
         }
+        if chosen.trust_index
+            && let Old::Usable(index) = open_old(home, keys)
+        {
+            home.files.extend(recorded(&index, base)?);
+            continue;
+        }
         let found = chosen.files_below(path, &name_of, complaints)?;
         // A map of sorted pairs is built at once.
         let mut found: BTreeMap<Vec<u8>, Wanted> = found.into_iter().collect();
@@ -110,6 +125,42 @@ pub(crate) fn find(
         home.is_whole |= index.is_none() && is_all;
     }
     Ok(homes.into_values().collect())
+}
+
+/// The files that an index has in and below a directory, as they were when they were read.
+fn recorded(index: &Index, directory: &Path) -> Result<Vec<(Vec<u8>, Wanted)>> {
+    let below = std::path::absolute(directory)?;
+    let mut files = Vec::new();
+    for set in index.sets() {
+        let Some(tag) = FileTag::from_bytes(set.tag()) else {
+            continue;
+        };
+        let stamp = tag.stamp;
+        let name = tag.into_path(set.name());
+        // With `--index`, names are absolute, and some may lie elsewhere.
+        let inner = Path::new(OsStr::from_bytes(&name));
+        let path = match inner.strip_prefix(&below) {
+            Ok(inner) => directory.join(inner),
+            Err(_) if inner.is_absolute() => continue,
+            Err(_) => directory.join(inner),
+        };
+        let mut wanted = Wanted {
+            path,
+            size: stamp.size(),
+            mode: 0o777,
+            stamp,
+            is_named: false,
+        };
+        // It changed while it was read: what the index has of it is not enough.
+        if stamp == Stamp::default() {
+            match std::fs::metadata(&wanted.path) {
+                Ok(about) => wanted = Wanted::new(wanted.path, &about, false),
+                Err(_) => continue,
+            }
+        }
+        files.push((name.into_owned(), wanted));
+    }
+    Ok(files)
 }
 
 /// The path of a file below `base` from there. Comparing bytes is enough for paths that were made by

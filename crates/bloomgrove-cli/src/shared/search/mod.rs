@@ -90,7 +90,7 @@ impl Complaints {
 }
 
 /// The name of the index of a directory for these keys.
-pub(crate) fn index_name(keys: &Keys) -> String {
+fn index_name(keys: &Keys) -> String {
     let kind = keys.to_string();
     if kind == Extraction::Tokens.to_string() {
         return INDEX_NAME.into();

@@ -202,7 +202,7 @@ impl Fresh<'_> {
 }
 
 /// What is found where the index should be.
-enum Old {
+pub(super) enum Old {
     Usable(Index),
     /// Nothing, or something damaged: the index can be built again from the files.
     Missing,
@@ -210,7 +210,7 @@ enum Old {
     Foreign,
 }
 
-fn open_old(home: &Home, keys: &Keys) -> Old {
+pub(super) fn open_old(home: &Home, keys: &Keys) -> Old {
     let path = &home.index;
     let foreign = |what: &dyn std::fmt::Display| {
         complain(format_args!(
