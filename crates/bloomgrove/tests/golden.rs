@@ -62,6 +62,12 @@ fn filters() -> Vec<(&'static str, Filter)> {
             "v1-blocked-5.grove",
             Params::builder(1024, 5).layout(Layout::Blocked),
         ),
+        (
+            "v1-split-block.grove",
+            Params::builder(768, 8)
+                .layout(Layout::SplitBlock)
+                .family(Family::Xxh64),
+        ),
         // Large enough that its bits begin on a page.
         ("v1-page.grove", Params::builder(40_000, 3)),
     ]

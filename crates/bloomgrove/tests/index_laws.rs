@@ -9,7 +9,7 @@ mod support;
 use std::collections::BTreeMap;
 
 use bloomgrove::index::{Duplicates, Index, IndexFile, Shape};
-use bloomgrove::{Error, Filter, Layout, Params, verify};
+use bloomgrove::{Error, Family, Filter, Layout, Params, verify};
 use proptest::prelude::*;
 use support::scatter;
 use tempfile::TempDir;
@@ -440,6 +440,13 @@ fn some_params() -> impl Strategy<Value = Params> {
         Just(
             Params::builder(2048, 8)
                 .layout(Layout::Blocked)
+                .build()
+                .unwrap()
+        ),
+        Just(
+            Params::builder(768, 8)
+                .layout(Layout::SplitBlock)
+                .family(Family::Xxh64)
                 .build()
                 .unwrap()
         ),

@@ -55,22 +55,21 @@ fn check_standard(items: u64, fpr: f64, queries: u64) {
 /// The prediction must be within 5% of the measured rate, and the measured rate
 /// known to better than that.
 fn check_blocked(items: u64, hashes: u32, bits: u64, queries: u64) {
-    let params = Params::builder(bits, hashes)
-        .layout(Layout::Blocked)
-        .build()
-        .unwrap();
+    let params = Params::builder(bits, hashes).layout(Layout::Blocked);
+    let predicted = bloomgrove::raw::math::blocked_fpr(bits, hashes, items);
+    check_lines(params.build().unwrap(), items, queries, predicted);
+}
+
+fn check_lines(params: Params, items: u64, queries: u64, predicted: f64) {
     let filter = filled(&params, items);
     let hits = accepted(&filter, queries);
     assert!(hits > 5000, "{hits} hits are too few to tell 5%");
     let measured = hits as f64 / queries as f64;
-    for predicted in [
-        bloomgrove::raw::math::blocked_fpr(bits, hashes, items),
-        filter.expected_fpr(),
-    ] {
+    for predicted in [predicted, filter.expected_fpr()] {
         let off = measured / predicted - 1.0;
         assert!(
             off.abs() < 0.05,
-            "{hashes} hashes, {bits} bits, {items} items: {measured:e} measured, {predicted:e} predicted"
+            "{params}, {items} items: {measured:e} measured, {predicted:e} predicted"
         );
     }
 }
@@ -98,6 +97,16 @@ fn blocked_rates_are_those_predicted_for_any_number_of_hashes() {
     }
     let plan = tune::blocked(1_000_000, 0.01).unwrap();
     check_blocked(1_000_000, plan.hashes, plan.bits, 4_000_000);
+}
+
+#[test]
+fn split_block_rates_are_those_predicted() {
+    for (items, bits) in [(100_000, 1 << 20), (20_000, 1 << 18), (100_000, 1_000_192)] {
+        let params = Params::builder(bits, 8).layout(Layout::SplitBlock);
+        let params = params.family(Family::Xxh64).build().unwrap();
+        let predicted = bloomgrove::raw::math::split_block_fpr(bits, items);
+        check_lines(params, items, 4_000_000, predicted);
+    }
 }
 
 #[test]

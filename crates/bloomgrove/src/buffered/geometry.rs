@@ -17,7 +17,7 @@
 
 use crate::bits::{LINE_BITS, Slot, Walk};
 use crate::hash::{Digest, Family, remix, scale};
-use crate::tune::math;
+use crate::tune::size::expected_fpr;
 use crate::{Derivation, Error, Layout, Params};
 
 use super::page::{LINES, SECTOR};
@@ -115,10 +115,7 @@ impl Geometry {
     /// Returns the expected false-positive rate with `items` keys.
     pub fn expected_fpr(&self, items: u64) -> f64 {
         let (bits, hashes) = (self.params.bits(), self.params.hashes());
-        let by_bits = match self.params.layout() {
-            Layout::Blocked => math::blocked_fpr(bits, hashes, items),
-            Layout::Standard => math::standard_fpr(bits, hashes, items),
-        };
+        let by_bits = expected_fpr(self.params.layout(), bits, hashes, items);
         let per_page = items as f64 / self.pages as f64;
         let by_entry = -(-per_page / entries(self.entry_bytes)).exp_m1();
         1.0 - (1.0 - by_bits) * (1.0 - by_entry)
@@ -181,6 +178,9 @@ impl Geometry {
         }
         if matches!(self.params.family(), Family::Affine(_)) {
             return Err("affine functions cannot choose a page; use another hash family".into());
+        }
+        if self.params.layout() == Layout::SplitBlock {
+            return Err("a buffered filter is standard or blocked, not split-block".into());
         }
         Ok(())
     }

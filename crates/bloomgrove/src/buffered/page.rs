@@ -118,7 +118,8 @@ macro_rules! with_bytes {
 impl Marker {
     pub(super) fn new(geometry: &Geometry) -> Self {
         let kind = match (geometry.params().layout(), geometry.params().derivation()) {
-            (Layout::Blocked, _) => Marks::Lines,
+            // A geometry refuses split blocks.
+            (Layout::Blocked | Layout::SplitBlock, _) => Marks::Lines,
             (Layout::Standard, Derivation::Independent) => Marks::Walks,
             (Layout::Standard, Derivation::KirschMitzenmacher) => Marks::Doubles,
         };

@@ -5,8 +5,8 @@
 use super::{Filter, lines};
 use crate::bits::{self, Size, Slot};
 use crate::hash::{
-    AnyHasher, Derivation, Family, Hashed, Hasher, Independent, Key, KirschMitzenmacher, Start,
-    Xxh3Hasher, slot,
+    AnyHasher, Derivation, Family, Hashed, Hasher, Independent, Key, KirschMitzenmacher,
+    SplitBlock, Start, Xxh3Hasher, slot,
 };
 use crate::{Layout, Params};
 
@@ -67,6 +67,10 @@ impl<S: AsRef<[u64]>> Filter<S> {
                 let slot = slot_of(params, hasher);
                 bits::contains_lines(words, size.hashes, keys, slot, found);
             }
+            (Layout::SplitBlock, _) => {
+                let walk = walk_of::<SplitBlock, K>(params, hasher);
+                bits::contains_walks(words, size, keys, walk, found);
+            }
             (Layout::Standard, Derivation::Independent) => {
                 let walk = walk_of::<Independent, K>(params, hasher);
                 bits::contains_walks(words, size, keys, walk, found);
@@ -105,6 +109,10 @@ impl<S: AsRef<[u64]> + AsMut<[u64]>> Filter<S> {
         match (params.layout(), params.derivation()) {
             (Layout::Blocked, _) => {
                 bits::insert_lines(words, size.hashes, keys, slot_of(params, hasher));
+            }
+            (Layout::SplitBlock, _) => {
+                let walk = walk_of::<SplitBlock, K>(params, hasher);
+                bits::insert_many_walks(words, size, keys, walk);
             }
             (Layout::Standard, Derivation::Independent) => {
                 let walk = walk_of::<Independent, K>(params, hasher);

@@ -224,6 +224,7 @@ fn chosen(items: u64, fpr: f64, layout: Option<Layout>) -> Result<Size, Error> {
         None => 0,
         Some(Layout::Standard) => 1,
         Some(Layout::Blocked) => 2,
+        Some(Layout::SplitBlock) => 3,
     };
     let key = (items, fpr.to_bits(), wanted);
     let lock = || CHOSEN.lock().unwrap_or_else(PoisonError::into_inner);

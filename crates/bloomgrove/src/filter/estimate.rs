@@ -42,7 +42,7 @@ impl<S: AsRef<[u64]>> Filter<S> {
 
     /// Returns the expected false-positive rate, given the bits that are set now.
     ///
-    /// For the standard layout this is the fill to the power of k. For the blocked layout it is the
+    /// For the standard layout this is the fill to the power of k. For the blocked layouts it is the
     /// mean of the rates of all lines, which is higher, because lines are filled unevenly.
     pub fn expected_fpr(&self) -> f64 {
         match self.params.layout() {
@@ -52,6 +52,11 @@ impl<S: AsRef<[u64]>> Filter<S> {
                 let hashes = self.params.hashes();
                 let sum: f64 = lines.iter().map(|line| line_fpr(line, hashes)).sum();
                 sum / lines.len() as f64
+            }
+            Layout::SplitBlock => {
+                let (blocks, _) = self.words().as_chunks();
+                let sum: f64 = blocks.iter().map(block_fpr).sum();
+                sum / blocks.len() as f64
             }
         }
     }
@@ -81,4 +86,10 @@ fn line_fpr(line: &[u64; LINE_WORDS], hashes: u32) -> f64 {
             .product()
     };
     (0..LANES).map(accepts).sum::<f64>() / f64::from(LANES)
+}
+
+/// Returns the share of keys that this split block accepts: the product of the fills of its words.
+fn block_fpr(block: &[u64; 4]) -> f64 {
+    let fills = block.map(|pair| (pair as u32).count_ones() * ((pair >> 32) as u32).count_ones());
+    fills.iter().map(|&fill| f64::from(fill) / 1024.0).product()
 }

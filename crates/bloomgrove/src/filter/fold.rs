@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   standard   a b c d e f g h   ->   a|b c|d e|f g|h      neighbours
-//!   blocked    [line 0][line 1]  ->   [line 0 | line 1]    neighbouring lines
+//!   blocked    [line 0][line 1]  ->   [line 0 | line 1]    neighbouring lines, or split blocks
 //!   remainder  a b c d e f g h   ->   a|e b|f c|g d|h      halves
 //! ```
 //!
@@ -13,7 +13,7 @@
 
 use super::Filter;
 use crate::bits::{LINE_BITS, LINE_WORDS, Words};
-use crate::hash::{Derivation, Family};
+use crate::hash::{Derivation, Family, SPLIT_BITS};
 use crate::numbers::Grouped;
 use crate::{Error, Layout, Params};
 
@@ -40,22 +40,27 @@ impl<S: AsRef<[u64]>> Filter<S> {
         let (from, into) = (self.words(), folded.as_mut());
         let by_remainder = self.params.derivation() == Derivation::KirschMitzenmacher
             || matches!(self.params.family(), Family::Affine(_));
-        if self.params.layout() == Layout::Blocked {
-            let (from, _) = from.as_chunks::<LINE_WORDS>();
-            let (into, _) = into.as_chunks_mut::<LINE_WORDS>();
-            let (pairs, _) = from.as_chunks::<2>();
-            for (into, [one, two]) in into.iter_mut().zip(pairs) {
-                *into = std::array::from_fn(|i| one[i] | two[i]);
-            }
-        } else if by_remainder {
-            fold_halves(from, into, params.bits());
-        } else {
-            for (into, pair) in into.iter_mut().zip(from.chunks(2)) {
-                let upper = pair.get(1).map_or(0, |&word| pack_neighbours(word));
-                *into = pack_neighbours(pair[0]) | upper << 32;
+        match self.params.layout() {
+            Layout::Blocked => fold_blocks::<LINE_WORDS>(from, into),
+            Layout::SplitBlock => fold_blocks::<{ SPLIT_BITS as usize / 64 }>(from, into),
+            Layout::Standard if by_remainder => fold_halves(from, into, params.bits()),
+            Layout::Standard => {
+                for (into, pair) in into.iter_mut().zip(from.chunks(2)) {
+                    let upper = pair.get(1).map_or(0, |&word| pack_neighbours(word));
+                    *into = pack_neighbours(pair[0]) | upper << 32;
+                }
             }
         }
         Filter::from_words(params, folded)
+    }
+}
+
+/// Combines each pair of neighbouring blocks of N words into one.
+fn fold_blocks<const N: usize>(from: &[u64], into: &mut [u64]) {
+    let (pairs, _) = from.as_chunks::<N>().0.as_chunks::<2>();
+    let (into, _) = into.as_chunks_mut::<N>();
+    for (into, [one, two]) in into.iter_mut().zip(pairs) {
+        *into = std::array::from_fn(|i| one[i] | two[i]);
     }
 }
 
@@ -64,13 +69,14 @@ fn half(params: &Params) -> Result<Params, Error> {
     let unit = match params.layout() {
         Layout::Standard => 1,
         Layout::Blocked => LINE_BITS,
+        Layout::SplitBlock => SPLIT_BITS,
     };
     if !(bits / unit).is_multiple_of(2) {
         return Err(Error::Unfoldable {
             what: match params.layout() {
                 Layout::Standard => format!("{} bits is an odd number", Grouped(bits)),
-                Layout::Blocked => format!(
-                    "{} bits is an odd number of {LINE_BITS}-bit lines ({})",
+                _ => format!(
+                    "{} bits is an odd number of {unit}-bit lines ({})",
                     Grouped(bits),
                     Grouped(bits / unit)
                 ),

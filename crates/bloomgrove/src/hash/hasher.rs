@@ -3,6 +3,7 @@
 use md5::{Digest as _, Md5};
 use siphasher::sip128::SipHasher24;
 use xxhash_rust::xxh3::{xxh3_64_with_seed, xxh3_128_with_seed};
+use xxhash_rust::xxh64::xxh64;
 
 use super::{Digest, Family, murmur3};
 
@@ -72,6 +73,7 @@ impl Hasher for AnyHasher<'_> {
                     hi: hash.h2,
                 }
             }
+            Family::Xxh64 => Digest::of_hash(xxh64(bytes, self.seed)),
             Family::Affine(_) => unreachable!("affine functions have no digest"),
         }
     }

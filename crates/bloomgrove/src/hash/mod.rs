@@ -17,7 +17,7 @@
 //! | `mod.rs` | the families |
 //! | `hasher.rs` | their digests |
 //! | `murmur3.rs`, `affine.rs` | the two families that no crate implements well |
-//! | `positions.rs` | from digest to positions: independent, Kirsch-Mitzenmacher, blocked, affine |
+//! | `positions.rs` | from digest to positions: independent, Kirsch-Mitzenmacher, blocked, split-block, affine |
 //! | `invert.rs` | inverses of affine functions |
 //! | `prime.rs` | primality, next prime |
 
@@ -35,7 +35,9 @@ pub(crate) use hasher::{AnyHasher, Hashed, Hasher, Xxh3Hasher};
 pub(crate) use invert::Inverse;
 pub use key::Key;
 pub use positions::Derivation;
-pub(crate) use positions::{Independent, KirschMitzenmacher, Start, slot};
+pub(crate) use positions::{
+    Independent, KirschMitzenmacher, SPLIT_BITS, SPLIT_HASHES, SplitBlock, Start, slot,
+};
 
 use std::fmt;
 
@@ -53,6 +55,7 @@ pub const MAX_HASHES: u32 = 64;
 /// | [`Family::Murmur3`] | 128 bits | compatibility with other systems and with Sengupta et al. (sampling) |
 /// | [`Family::Md5`] | 128 bits | compatibility; slow |
 /// | [`Family::SipHash`] | 128 bits, keyed | keys chosen by an attacker |
+/// | [`Family::Xxh64`] | 64 bits | the Bloom filters of Parquet files |
 /// | [`Family::Affine`] | none: k functions of an integer | worked examples, and recovering items |
 #[derive(Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -72,6 +75,8 @@ pub enum Family {
         /// The secret key.
         key: [u8; 16],
     },
+    /// XXH64, an older relative of XXH3.
+    Xxh64,
     /// k functions `((a x + b) mod p) mod bits` of the key, read as an integer.
     Affine(Affine),
 }
@@ -95,6 +100,7 @@ impl Family {
             Family::Murmur3 => "murmur3",
             Family::Md5 => "md5",
             Family::SipHash { .. } => "siphash",
+            Family::Xxh64 => "xxh64",
             Family::Affine(_) => "affine",
         }
     }
@@ -103,7 +109,7 @@ impl Family {
     /// distinguish. `None` for the affine family, where it depends on p.
     pub(crate) fn digest_bits(&self) -> Option<u32> {
         match self {
-            Family::Xxh3 => Some(64),
+            Family::Xxh3 | Family::Xxh64 => Some(64),
             Family::Affine(_) => None,
             _ => Some(128),
         }

@@ -5,6 +5,8 @@
 //!                        x_(i+1) = (x_i rotated by 23 bits) + (hi | 1)
 //!   KirschMitzenmacher   position i = (lo + i * remix(hi)) mod bits
 //!   blocked layout       line = scale(lo, lines), bits in the line from hi
+//!   split-block layout   block = scale(upper half of lo, blocks); in its 32-bit word i the bit
+//!                        (lower half of lo * salt i) >> 27
 //!   affine family        position i = ((a_i x + b_i) mod p) mod bits
 //! ```
 //!
@@ -18,6 +20,8 @@
 //! grow, but a key whose `hi` maps to 0, or to a divisor that makes the walk revisit its
 //! positions, has fewer than k distinct bits: `bloomgrove hash derivation` measures how often.
 //! Here both cost about the same, since both derive from one digest.
+//!
+//! The split-block layout and its salts are those of the Parquet format (BloomFilter.md there).
 
 use super::{Digest, remix, scale};
 use crate::bits::{Slot, Walk};
@@ -106,6 +110,44 @@ impl Walk for KirschMitzenmacher {
         if self.at >= bits {
             self.at -= bits;
         }
+        position
+    }
+}
+
+/// The size of a block of the split-block layout, and the number of bits of a key in it.
+pub(crate) const SPLIT_BITS: u64 = 256;
+pub(crate) const SPLIT_HASHES: u32 = SALTS.len() as u32;
+
+const SALTS: [u32; 8] = [
+    0x47b6137b, 0x44974d91, 0x8824ad5b, 0xa2b7289d, 0x705495c7, 0x2df1424b, 0x9efc4947, 0x5c6bfb31,
+];
+
+/// The walk of the split-block layout: one bit in each word of a block.
+#[derive(Clone, Copy)]
+pub(crate) struct SplitBlock {
+    /// Where the next word begins.
+    word: u64,
+    hash: u32,
+}
+
+impl Start for SplitBlock {
+    #[inline(always)]
+    fn start(digest: Digest, bits: u64) -> Self {
+        // At most 2^32 blocks, so the product fits.
+        let block = (digest.lo >> 32) * (bits / SPLIT_BITS) >> 32;
+        Self {
+            word: block * SPLIT_BITS,
+            hash: digest.lo as u32,
+        }
+    }
+}
+
+impl Walk for SplitBlock {
+    #[inline(always)]
+    fn next(&mut self, _: u64) -> u64 {
+        let salt = SALTS[(self.word % SPLIT_BITS / 32) as usize];
+        let position = self.word + u64::from(self.hash.wrapping_mul(salt) >> 27);
+        self.word += 32;
         position
     }
 }

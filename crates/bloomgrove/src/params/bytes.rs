@@ -46,6 +46,7 @@ impl Params {
             layout: match self.layout {
                 Layout::Standard => 0,
                 Layout::Blocked => 1,
+                Layout::SplitBlock => 2,
             },
             derivation: match self.derivation {
                 Derivation::Independent => 0,
@@ -58,6 +59,7 @@ impl Params {
                 Family::Md5 => 3,
                 Family::SipHash { .. } => 4,
                 Family::Affine(_) => 5,
+                Family::Xxh64 => 6,
             },
             reserved: 0,
             seed: self.seed.into(),
@@ -113,11 +115,13 @@ impl Params {
                     Affine::new(&pairs, fixed.modulus.get()).map_err(|error| error.to_string())?,
                 )
             }
+            6 => Family::Xxh64,
             other => return Err(format!("unknown hash family {other}")),
         };
         let layout = match fixed.layout {
             0 => Layout::Standard,
             1 => Layout::Blocked,
+            2 => Layout::SplitBlock,
             other => return Err(format!("unknown layout {other}")),
         };
         let derivation = match fixed.derivation {

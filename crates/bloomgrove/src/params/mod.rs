@@ -11,7 +11,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::Error;
 use crate::bits::{LANES, LINE_BITS};
-use crate::hash::{Derivation, Family, Key, MAX_HASHES};
+use crate::hash::{Derivation, Family, Key, MAX_HASHES, SPLIT_BITS, SPLIT_HASHES};
 use crate::numbers::{Counted, Grouped};
 
 /// The largest number of bits in a filter: 2^48, which is 32 TiB.
@@ -28,6 +28,9 @@ pub enum Layout {
     Standard,
     /// All in one 512-bit line. One cache miss per key, for a few more bits.
     Blocked,
+    /// One in each of the eight 32-bit words of a 256-bit block, as in the Bloom filters of Parquet
+    /// files. With the family [`Family::Xxh64`] a filter is bit for bit one of theirs.
+    SplitBlock,
 }
 
 impl Layout {
@@ -36,6 +39,7 @@ impl Layout {
         match self {
             Layout::Standard => "standard",
             Layout::Blocked => "blocked",
+            Layout::SplitBlock => "split-block",
         }
     }
 }
@@ -274,13 +278,28 @@ fn check(params: &Params) -> Result<(), String> {
                 .into());
         }
     }
+    if layout == Layout::SplitBlock {
+        let blocks = bits / SPLIT_BITS;
+        if !bits.is_multiple_of(SPLIT_BITS) || blocks > 1 << 32 {
+            return Err(format!(
+                "{} bits; the split-block layout has 1 to 2^32 blocks of {SPLIT_BITS} bits",
+                Grouped(bits)
+            ));
+        }
+        if hashes != SPLIT_HASHES || derivation != Derivation::Independent {
+            return Err(format!(
+                "the split-block layout has {SPLIT_HASHES} hashes, and derives positions in its \
+                 own way: leave the derivation at independent"
+            ));
+        }
+    }
     match family {
         Family::SipHash { .. } if seed != 0 => {
             Err("siphash has a key instead of a seed: leave the seed at 0".into())
         }
         Family::Affine(functions) => {
             let pairs = functions.coefficients().len();
-            if layout == Layout::Blocked {
+            if layout != Layout::Standard {
                 Err("affine functions need the standard layout".into())
             } else if derivation != Derivation::Independent {
                 Err("affine functions produce every position themselves: \

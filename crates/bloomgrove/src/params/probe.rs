@@ -4,7 +4,7 @@ use super::{Layout, Params};
 use crate::bits::{LINE_BITS, Pattern, Slot, Walk};
 use crate::hash::{
     Affine, AnyHasher, Derivation, Family, Hasher, Independent, KirschMitzenmacher, MAX_HASHES,
-    Start, Xxh3Hasher, slot,
+    SplitBlock, Start, Xxh3Hasher, slot,
 };
 
 /// The positions of one key, for any parameters.
@@ -12,6 +12,7 @@ pub(crate) enum Positions<'p> {
     Independent(Independent),
     KirschMitzenmacher(KirschMitzenmacher),
     Blocked(Slot),
+    SplitBlock(SplitBlock),
     Affine { functions: &'p Affine, residue: u64 },
 }
 
@@ -39,6 +40,7 @@ impl<'p> Positions<'p> {
         let bits = params.bits();
         match (params.layout(), params.derivation()) {
             (Layout::Blocked, _) => Positions::Blocked(slot(digest, bits / LINE_BITS)),
+            (Layout::SplitBlock, _) => Positions::SplitBlock(SplitBlock::start(digest, bits)),
             (Layout::Standard, Derivation::Independent) => {
                 Positions::Independent(Independent::start(digest, bits))
             }
@@ -56,6 +58,7 @@ impl<'p> Positions<'p> {
         match self {
             Positions::Independent(mut walk) => (0..hashes).all(|_| each(walk.next(bits))),
             Positions::KirschMitzenmacher(mut walk) => (0..hashes).all(|_| each(walk.next(bits))),
+            Positions::SplitBlock(mut walk) => (0..hashes).all(|_| each(walk.next(bits))),
             Positions::Blocked(slot) => {
                 (0..hashes).all(|i| each(slot.line * LINE_BITS + Pattern::position(slot.hash, i)))
             }

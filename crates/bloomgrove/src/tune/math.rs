@@ -16,6 +16,7 @@ use std::f64::consts::LN_2;
 use std::sync::LazyLock;
 
 use crate::bits::{LANES, LINE_BITS};
+use crate::hash::{SPLIT_BITS, SPLIT_HASHES};
 use crate::{Layout, MAX_BLOCKED_HASHES, Params};
 
 /// The paper's `m = -n ln p / (ln 2)^2`: the fewest bits, if k could be a fraction.
@@ -69,8 +70,12 @@ pub fn items_deviation(params: &Params, items: f64) -> f64 {
     // In units of bits squared; the estimate changes by 1 / (k e^-load) per bit.
     let zero = (-load).exp();
     let mut variance = m * zero * (1.0 - (1.0 + load) * zero);
-    if params.layout() == Layout::Blocked {
-        let line = LINE_BITS as f64;
+    let line = match params.layout() {
+        Layout::Standard => None,
+        Layout::Blocked => Some(LINE_BITS as f64),
+        Layout::SplitBlock => Some(SPLIT_BITS as f64),
+    };
+    if let Some(line) = line {
         let (lines, z) = (m / line, 1.0 - k / line);
         let mean = items / lines;
         let square = (-2.0 * mean * (1.0 - z)).exp();
@@ -152,6 +157,15 @@ fn golomb_length(parameter: u64, fpr: f64) -> f64 {
 pub fn blocked_fpr(bits: u64, hashes: u32, items: u64) -> f64 {
     let line = LineRate::of(hashes);
     mean_over_line_load(bits / LINE_BITS, items, |load| line.fpr(load))
+}
+
+/// The mean over blocks of `(1 - (31/32)^c)^8`, where c items fall into one: the false-positive rate
+/// of the split-block layout.
+pub fn split_block_fpr(bits: u64, items: u64) -> f64 {
+    let word = |load: f64| -(load * (-1.0f64 / 32.0).ln_1p()).exp_m1();
+    mean_over_line_load(bits / SPLIT_BITS, items, |load| {
+        word(load).powi(SPLIT_HASHES as i32)
+    })
 }
 
 /// The mean of `rate(c)` where c of `items` fall into one of `lines`: a binomial mean, summed

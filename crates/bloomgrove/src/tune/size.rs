@@ -96,6 +96,14 @@ pub fn choose(
     let mut size = match layout {
         Some(Layout::Standard) => standard(items, fpr)?,
         Some(Layout::Blocked) => blocked(items, fpr)?,
+        Some(Layout::SplitBlock) => {
+            return Err(Error::Unreachable {
+                what:
+                    "the split-block layout is for the filters of Parquet files, which have their \
+                       sizes; choose standard or blocked"
+                        .into(),
+            });
+        }
         None => {
             let mut plain = standard(items, fpr)?;
             match blocked(items, fpr) {
@@ -136,6 +144,7 @@ pub fn expected_fpr(layout: Layout, bits: u64, hashes: u32, items: u64) -> f64 {
     match layout {
         Layout::Standard => math::standard_fpr(bits, hashes, items),
         Layout::Blocked => math::blocked_fpr(bits, hashes, items),
+        Layout::SplitBlock => math::split_block_fpr(bits, items),
     }
 }
 

@@ -62,6 +62,8 @@ pub(crate) fn every_kind(bits: u64, hashes: u32) -> Vec<Params> {
         let walk = base.clone().derivation(Derivation::KirschMitzenmacher);
         kinds.extend([base, blocked, walk].map(|builder| builder.build().unwrap()));
     }
+    let split = Params::builder(bits, 8).layout(Layout::SplitBlock);
+    kinds.push(split.family(Family::Xxh64).build().unwrap());
     let affine = Affine::seeded(2_147_483_647, hashes, 5).unwrap();
     kinds.push(
         Params::builder(bits, hashes)
