@@ -6,7 +6,7 @@ use super::flat::{self, Flat};
 use super::loose::Loose;
 use super::sealed::Sealed;
 use super::sliced::{self, Sliced};
-use super::work::{Batch, Work};
+use super::work::{Batch, Tally};
 use crate::bits::{self, Words};
 use crate::format::Store;
 use crate::{Error, Params};
@@ -124,13 +124,14 @@ impl Body {
         &self,
         positions: &[u64],
         live: &[u64],
+        tally: &mut impl Tally,
         each: impl FnMut(usize, u64) -> bool,
-    ) -> Work {
+    ) {
         match self {
-            Body::Plain(Plain::Loose(body)) => body.search(positions, live, each),
-            Body::Plain(Plain::Flat(body)) => body.search(positions, live, each),
-            Body::Plain(Plain::Sliced(body)) => body.search(positions, live, each),
-            Body::Sealed(body) => body.search(positions, live, each),
+            Body::Plain(Plain::Loose(body)) => body.search(positions, live, tally, each),
+            Body::Plain(Plain::Flat(body)) => body.search(positions, live, tally, each),
+            Body::Plain(Plain::Sliced(body)) => body.search(positions, live, tally, each),
+            Body::Sealed(body) => body.search(positions, live, tally, each),
         }
     }
 
@@ -151,7 +152,7 @@ impl Body {
             Body::Plain(Plain::Loose(_)) => {}
         }
         for (key, positions) in batch.keys().enumerate() {
-            self.search(positions, live, |word, found| {
+            self.search(positions, live, &mut (), |word, found| {
                 each(key, word, found);
                 true
             });

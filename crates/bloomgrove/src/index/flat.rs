@@ -22,7 +22,7 @@
 
 use std::ops::Range;
 
-use super::work::Work;
+use super::work::Tally;
 use crate::Error;
 use crate::bits;
 use crate::format::Store;
@@ -83,26 +83,29 @@ impl Flat {
         &self,
         positions: &[u64],
         live: &[u64],
+        tally: &mut impl Tally,
         mut each: impl FnMut(usize, u64) -> bool,
-    ) -> Work {
-        let mut work = Work::default();
+    ) {
         let mut first = 0;
         let mut go_on = true;
         for panel in &self.panels {
             let mask = |at: usize| live.get(first + at).copied().unwrap_or(0);
-            work.words += bits::common(panel.words.as_ref(), panel.width, positions, mask, {
+            tally.read(bits::common(
+                panel.words.as_ref(),
+                panel.width,
+                positions,
+                mask,
                 |at, found| {
                     go_on = each(first + at, found);
                     go_on
-                }
-            });
+                },
+            ));
             first += panel.width;
             if !go_on {
                 break;
             }
         }
-        work.tested = bits::count(&live[..first.min(live.len())]);
-        work
+        tally.test(&live[..first.min(live.len())]);
     }
 
     /// Prefetches what a search will read first.

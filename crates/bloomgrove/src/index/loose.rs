@@ -8,7 +8,7 @@
 //! bit. Adding a filter is a copy. Best for few filters, for very large ones, and for those just
 //! added to a file. The other shapes are tested against this one.
 
-use super::work::Work;
+use super::work::Tally;
 use crate::Error;
 use crate::bits::{self, Words};
 use crate::format::Store;
@@ -44,14 +44,14 @@ impl Loose {
         &self,
         positions: &[u64],
         live: &[u64],
+        tally: &mut impl Tally,
         mut each: impl FnMut(usize, u64) -> bool,
-    ) -> Work {
-        let mut work = Work::default();
-        for (at, &live) in live.iter().enumerate() {
+    ) {
+        for (at, live) in live.iter().enumerate() {
             let mut found = 0;
-            let mut left = live;
+            let mut left = *live;
             let filters = self.filters.get(at * 64..).unwrap_or_default();
-            work.tested += u64::from(live.count_ones());
+            tally.test(std::slice::from_ref(live));
             while left != 0 {
                 let place = left.trailing_zeros();
                 left &= left - 1;
@@ -59,7 +59,7 @@ impl Loose {
                 // A scope does not know which filters were removed since; those have no words.
                 let holds = !words.is_empty()
                     && positions.iter().all(|&position| {
-                        work.words += 1;
+                        tally.read(1);
                         bits::get(words, position)
                     });
                 found |= u64::from(holds) << place;
@@ -68,7 +68,6 @@ impl Loose {
                 break;
             }
         }
-        work
     }
 
     pub(super) fn filter(&self, slot: usize) -> &[u64] {

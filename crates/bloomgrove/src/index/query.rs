@@ -6,7 +6,7 @@
 
 use super::labels::{Set, SetId};
 use super::segment::Segment;
-use super::work::{Batch, Work};
+use super::work::{Batch, Tally, Work};
 use super::{Class, Index};
 use crate::bits;
 use crate::params::probe::Positions;
@@ -204,18 +204,18 @@ impl Index {
 impl<'a> View<'a> {
     /// Same as [`Index::which`].
     pub fn which<K: Key + ?Sized>(&self, key: &K) -> Vec<Set<'a>> {
-        self.collect(key).0
+        self.collect(key, &mut ())
     }
 
     /// Same as [`Index::count`].
     pub fn count<K: Key + ?Sized>(&self, key: &K) -> usize {
-        self.collect(key).0.len()
+        self.collect(key, &mut ()).len()
     }
 
     /// Same as [`Index::any`].
     pub fn any<K: Key + ?Sized>(&self, key: &K) -> bool {
         let mut any = false;
-        self.search(key, |_, _, _| {
+        self.search(key, &mut (), |_, _, _| {
             any = true;
             false
         });
@@ -224,7 +224,8 @@ impl<'a> View<'a> {
 
     /// Same as [`which`](Self::which), and also returns the cost.
     pub fn explain<K: Key + ?Sized>(&self, key: &K) -> (Vec<Set<'a>>, Figures) {
-        let (sets, work) = self.collect(key);
+        let mut work = Work::default();
+        let sets = self.collect(key, &mut work);
         let figures = Figures {
             filters_tested: work.tested,
             words_read: work.words,
@@ -307,7 +308,7 @@ impl<'a> View<'a> {
             positions.clear();
             add_positions(params, keys, &mut positions);
             for (segment, live) in self.segments_of(c).filter(|(_, live)| !live.is_empty()) {
-                segment.search(&positions, live, |word, bits| {
+                segment.search(&positions, live, &mut (), |word, bits| {
                     each_bit(bits & segment.live()[word], |place| {
                         let set = segment.set(word * 64 + place);
                         match keep(&set) {
@@ -361,9 +362,9 @@ impl<'a> View<'a> {
         sum
     }
 
-    fn collect<K: Key + ?Sized>(&self, key: &K) -> (Vec<Set<'a>>, Work) {
+    fn collect<K: Key + ?Sized>(&self, key: &K, tally: &mut impl Tally) -> Vec<Set<'a>> {
         let mut sets = Vec::new();
-        let work = self.search(key, |segment, word, found| {
+        self.search(key, tally, |segment, word, found| {
             each_bit(found, |place| sets.push(segment.set(word * 64 + place)));
             true
         });
@@ -371,7 +372,7 @@ impl<'a> View<'a> {
             sets.sort_unstable_by_key(Set::id);
             sets.dedup_by_key(|set| set.id());
         }
-        (sets, work)
+        sets
     }
 
     /// Calls `each(segment, word, bits)` for all slots that may contain the key, until it returns
@@ -379,9 +380,9 @@ impl<'a> View<'a> {
     fn search<K: Key + ?Sized>(
         &self,
         key: &K,
+        tally: &mut impl Tally,
         mut each: impl FnMut(&'a Segment, usize, u64) -> bool,
-    ) -> Work {
-        let mut work = Work::default();
+    ) {
         let mut go_on = true;
         for (c, class) in self.index.classes.iter().enumerate() {
             if !go_on {
@@ -392,7 +393,7 @@ impl<'a> View<'a> {
             }
             with_positions(&class.params, key, |positions| {
                 for (segment, live) in self.segments_of(c).filter(|(_, live)| !live.is_empty()) {
-                    work += segment.search(positions, live, |word, found| {
+                    segment.search(positions, live, tally, |word, found| {
                         // A scope does not know which filters were removed since.
                         let found = found & segment.live()[word];
                         go_on = found == 0 || each(segment, word, found);
@@ -404,7 +405,6 @@ impl<'a> View<'a> {
                 }
             });
         }
-        work
     }
 
     /// Calls `each(key, segment, word, bits)` for all keys of a batch.

@@ -20,7 +20,7 @@
 //! has three bits or more, and 1 bit; at x = 1% this is 0.16 of the size of the filters. Filters
 //! denser than about 1.2% are better left sliced.
 
-use super::work::{Batch, Work};
+use super::work::{Batch, Tally};
 use crate::Error;
 use crate::bits;
 use crate::format::Store;
@@ -321,21 +321,19 @@ impl Sealed {
         &self,
         positions: &[u64],
         live: &[u64],
+        tally: &mut impl Tally,
         mut each: impl FnMut(usize, u64) -> bool,
-    ) -> Work {
-        let (mut work, mut blocks) = (Work::default(), 0);
-        work.words = self.blocks(positions, |block| {
+    ) {
+        let mut blocks = 0;
+        let words = self.blocks(positions, |block| {
             blocks += 1;
-            work.tested += live
-                .get(block)
-                .map_or(0, |live| u64::from(live.count_ones()));
+            tally.test(live.get(block..=block).unwrap_or_default());
             match self.look(block, positions, live) {
                 0 => true,
                 found => each(block, found),
             }
         });
-        work.words += blocks * positions.len() as u64;
-        work
+        tally.read(words + blocks * positions.len() as u64);
     }
 
     /// Same as [`Sliced::search_many`](super::sliced::Sliced::search_many).

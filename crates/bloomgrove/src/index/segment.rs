@@ -14,7 +14,7 @@ use std::ops::Range;
 use super::body::{Body, Plain, Room, Shape};
 use super::file::Home;
 use super::labels::{Label, Labels, New, Set};
-use super::work::{Batch, Work};
+use super::work::{Batch, Tally};
 use crate::bits::{self, Words};
 use crate::format::Store;
 use crate::{Error, Filter, Params};
@@ -149,9 +149,10 @@ impl Segment {
         &self,
         positions: &[u64],
         live: &[u64],
+        tally: &mut impl Tally,
         each: impl FnMut(usize, u64) -> bool,
-    ) -> Work {
-        self.body.search(positions, live, each)
+    ) {
+        self.body.search(positions, live, tally, each)
     }
 
     /// Same as [`Body::search_many`].

@@ -27,7 +27,7 @@
 
 use std::ops::Range;
 
-use super::work::{Batch, Work};
+use super::work::{Batch, Tally};
 use crate::Error;
 use crate::bits::{self, LINE_WORDS};
 use crate::format::Store;
@@ -139,21 +139,19 @@ impl Sliced {
         &self,
         positions: &[u64],
         live: &[u64],
+        tally: &mut impl Tally,
         mut each: impl FnMut(usize, u64) -> bool,
-    ) -> Work {
-        let (mut work, mut blocks) = (Work::default(), 0);
-        work.words = self.summary.blocks(positions, |block| {
+    ) {
+        let mut blocks = 0;
+        let words = self.summary.blocks(positions, |block| {
             blocks += 1;
-            work.tested += live
-                .get(block)
-                .map_or(0, |live| u64::from(live.count_ones()));
+            tally.test(live.get(block..=block).unwrap_or_default());
             match self.look(block, positions, live) {
                 0 => true,
                 found => each(block, found),
             }
         });
-        work.words += blocks * positions.len() as u64;
-        work
+        tally.read(words + blocks * positions.len() as u64);
     }
 
     /// Returns which filters of a block have all positions.

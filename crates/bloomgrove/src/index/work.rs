@@ -1,5 +1,7 @@
 //! The work of a query, and batches of keys.
 
+use crate::bits;
+
 /// The work done for a query.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Work {
@@ -9,11 +11,30 @@ pub(super) struct Work {
     pub(super) words: u64,
 }
 
-impl std::ops::AddAssign for Work {
-    fn add_assign(&mut self, other: Self) {
-        self.tested += other.tested;
-        self.words += other.words;
+/// Where a search reports its work. Most queries do not want to know: for `()` nothing is counted.
+pub(super) trait Tally {
+    /// The filters in these slots are tested.
+    fn test(&mut self, live: &[u64]);
+    /// This many words are read.
+    fn read(&mut self, words: u64);
+}
+
+impl Tally for Work {
+    fn test(&mut self, live: &[u64]) {
+        self.tested += bits::count(live);
     }
+
+    fn read(&mut self, words: u64) {
+        self.words += words;
+    }
+}
+
+impl Tally for () {
+    #[inline(always)]
+    fn test(&mut self, _: &[u64]) {}
+
+    #[inline(always)]
+    fn read(&mut self, _: u64) {}
 }
 
 /// The positions of several keys, one key after the other.
