@@ -32,6 +32,7 @@ mod filter;
 mod grep;
 mod hash;
 mod index;
+mod lake;
 mod remote;
 mod sample;
 #[cfg(feature = "server")]
@@ -78,6 +79,9 @@ enum Noun {
     /// Build, query and change indexes of many sets
     #[command(subcommand)]
     Index(index::Verb),
+    /// Find the Parquet files of a table that can contain a value
+    #[command(subcommand)]
+    Lake(Box<lake::Verb>),
     Remote(Box<remote::Args>),
     /// Build and query filters larger than memory, on disk
     #[command(subcommand)]
@@ -144,6 +148,7 @@ fn run(noun: Noun) -> anyhow::Result<Outcome> {
         Noun::Grep(args) => grep::run(*args),
         Noun::Filter(verb) => filter::run(verb),
         Noun::Index(verb) => index::run(verb),
+        Noun::Lake(verb) => lake::run(*verb),
         Noun::Remote(args) => remote::run(*args),
         Noun::Buffered(verb) => buffered::run(verb),
         Noun::Bloofi(verb) => bloofi::run(*verb),

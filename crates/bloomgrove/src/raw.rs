@@ -37,7 +37,7 @@ pub mod index {
     pub use crate::format::whole::Origin;
     #[cfg(unix)]
     pub use crate::index::file::restrict;
-    pub use crate::index::file::{create_from, open_checked, open_from};
+    pub use crate::index::file::{create_from, open_checked, open_from, open_unchecked};
 }
 
 /// Messages, and the entropy coder for bits and symbols.

@@ -8,7 +8,7 @@ use bloomgrove::Error;
 use bloomgrove::format::{Content, content_of};
 use bloomgrove::index::{Index, IndexFile};
 use bloomgrove::raw::format::lock_to_replace;
-use bloomgrove::raw::index::{Origin, open_checked};
+use bloomgrove::raw::index::{Origin, open_checked, open_unchecked};
 
 /// A file up to this size is checked before it is used: that takes a hundredth of a second, and
 /// damage could cause false negatives.
@@ -18,9 +18,14 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// An index to query.
 pub(crate) fn to_query(path: &Path) -> Result<Index, Error> {
+    to_query_from(path, Origin::Named)
+}
+
+/// The same, for one that may not have been named.
+pub(crate) fn to_query_from(path: &Path, origin: Origin) -> Result<Index, Error> {
     match is_small(path) {
-        true => open_checked(path, Origin::Named),
-        false => Index::open(path),
+        true => open_checked(path, origin),
+        false => open_unchecked(path, origin),
     }
 }
 

@@ -47,6 +47,29 @@ impl Stamp {
         fs::metadata(path).map(|about| Self::of(&about))
     }
 
+    pub(crate) fn to_bytes(self) -> [u8; STAMP] {
+        let mut bytes = [0; STAMP];
+        bytes[..8].copy_from_slice(&self.size.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.inode.to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.modified.to_le_bytes());
+        bytes[24..].copy_from_slice(&self.changed.to_le_bytes());
+        bytes
+    }
+
+    fn from_bytes(bytes: &[u8; STAMP]) -> Self {
+        let number = |at: usize| {
+            let mut number = [0; 8];
+            number.copy_from_slice(&bytes[at..at + 8]);
+            u64::from_le_bytes(number)
+        };
+        Self {
+            size: number(0),
+            inode: number(8),
+            modified: number(16).cast_signed(),
+            changed: number(24).cast_signed(),
+        }
+    }
+
     pub(crate) fn size(&self) -> u64 {
         self.size
     }
@@ -155,7 +178,8 @@ impl Part {
 }
 
 const MARK: &[u8; 4] = b"FILE";
-const HEAD: usize = 40;
+const STAMP: usize = 32;
+const HEAD: usize = 8 + STAMP;
 /// The mark of a set that is a part of a file, and how many bytes say which.
 const PART_MARK: &[u8; 4] = b"PART";
 const PART: usize = 32;
@@ -249,12 +273,7 @@ impl FileTag {
         let is_whole = self.part == Part::default();
         bytes.extend(if is_whole { MARK } else { PART_MARK });
         bytes.extend((self.root as u32).to_le_bytes());
-        for number in [self.stamp.size, self.stamp.inode] {
-            bytes.extend(number.to_le_bytes());
-        }
-        for time in [self.stamp.modified, self.stamp.changed] {
-            bytes.extend(time.to_le_bytes());
-        }
+        bytes.extend(self.stamp.to_bytes());
         if !is_whole {
             bytes.extend(self.part.to_bytes());
         }
@@ -266,10 +285,7 @@ impl FileTag {
     pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (mark, rest) = bytes.split_first_chunk()?;
         let (root, rest) = rest.split_first_chunk()?;
-        let (size, rest) = rest.split_first_chunk()?;
-        let (inode, rest) = rest.split_first_chunk()?;
-        let (modified, rest) = rest.split_first_chunk()?;
-        let (changed, rest) = rest.split_first_chunk()?;
+        let (stamp, rest) = rest.split_first_chunk()?;
         let (part, path) = match mark {
             MARK => (Part::default(), rest),
             PART_MARK => {
@@ -280,12 +296,7 @@ impl FileTag {
         };
         let root = u32::from_le_bytes(*root) as usize;
         (root <= path.len()).then(|| Self {
-            stamp: Stamp {
-                size: u64::from_le_bytes(*size),
-                inode: u64::from_le_bytes(*inode),
-                modified: i64::from_le_bytes(*modified),
-                changed: i64::from_le_bytes(*changed),
-            },
+            stamp: Stamp::from_bytes(stamp),
             root,
             path: path.to_vec(),
             part,

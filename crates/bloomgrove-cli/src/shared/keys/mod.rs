@@ -15,7 +15,7 @@
 
 mod column;
 mod csv;
-mod parquet;
+pub(crate) mod parquet;
 pub(crate) mod text;
 pub(crate) mod unpack;
 
@@ -288,7 +288,7 @@ pub(crate) fn read_all(path: &Path, kind: KeyKind) -> Result<Vec<Vec<u8>>> {
     Ok(keys)
 }
 
-fn open_file(path: &Path) -> Result<(File, u64)> {
+pub(crate) fn open_file(path: &Path) -> Result<(File, u64)> {
     let file = File::open(path)?;
     let about = file.metadata().context("reading its metadata")?;
     if about.is_dir() {

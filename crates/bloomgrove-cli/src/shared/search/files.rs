@@ -8,19 +8,19 @@ use std::fs::Metadata;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::time::SystemTime;
 
 use anyhow::{Context, Result};
 use bloomgrove::format::{Content, content_of};
 use bloomgrove::index::Index;
 use ignore::overrides::OverrideBuilder;
-use ignore::{DirEntry, WalkBuilder, WalkState};
+use ignore::{DirEntry, WalkBuilder};
 
 use super::Complaints;
 use super::refresh::{Old, open_old};
 use crate::shared::keys::Keys;
 use crate::shared::stamp::{FileTag, Stamp};
+use crate::shared::walk;
 
 /// A file to search.
 pub(crate) struct Wanted {
@@ -232,84 +232,38 @@ impl Chosen {
         for glob in &self.glob {
             globs.add(glob).with_context(|| format!("--glob {glob}"))?;
         }
-        let walk = WalkBuilder::new(directory)
+        let mut builder = WalkBuilder::new(directory);
+        builder
             .standard_filters(self.gitignore)
             .require_git(false)
             .hidden(true)
-            .overrides(globs.build().context("--glob")?)
-            .threads(std::thread::available_parallelism().map_or(1, usize::from))
-            .build_parallel();
-        let all = Mutex::new((Vec::new(), Vec::new()));
-        walk.run(|| {
-            let mut share = Share {
-                all: &all,
-                found: Vec::new(),
-            };
-            Box::new(move |entry| {
-                match entry {
-                    Ok(entry) => self.look(entry, name_of, &mut share),
-                    Err(error) => share.complain(&error),
-                }
-                WalkState::Continue
-            })
-        });
-        let (found, errors) = all
-            .into_inner()
-            .unwrap_or_else(|poisoned| poisoned.into_inner());
+            .overrides(globs.build().context("--glob")?);
+        let (found, errors) = walk::in_parallel(&builder, |entry| self.look(entry, name_of));
         for error in errors {
             complaints.add(format_args!("{error}"));
         }
         Ok(found)
     }
 
-    fn look(&self, entry: DirEntry, name_of: &dyn Fn(&Path) -> Vec<u8>, share: &mut Share<'_>) {
+    fn look(
+        &self,
+        entry: DirEntry,
+        name_of: &dyn Fn(&Path) -> Vec<u8>,
+    ) -> Result<Option<(Vec<u8>, Wanted)>, ignore::Error> {
         let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
         let is_filter = entry
             .path()
             .extension()
             .is_some_and(|ending| ending == "grove");
         if !is_file || is_filter {
-            return;
+            return Ok(None);
         }
-        match entry.metadata() {
-            Ok(about) => {
-                let is_old = |since| about.modified().is_ok_and(|modified| modified < since);
-                if !self.since.is_some_and(is_old) {
-                    let name = name_of(entry.path());
-                    let wanted = Wanted::new(entry.into_path(), &about, false);
-                    share.found.push((name, wanted));
-                }
-            }
-            Err(error) => share.complain(&error),
+        let about = entry.metadata()?;
+        let is_old = |since| about.modified().is_ok_and(|modified| modified < since);
+        if self.since.is_some_and(is_old) {
+            return Ok(None);
         }
-    }
-}
-
-/// The files that all threads found, by name, and what went wrong.
-type Listed = (Vec<(Vec<u8>, Wanted)>, Vec<String>);
-
-/// What one thread found. It is handed in at the end.
-struct Share<'a> {
-    all: &'a Mutex<Listed>,
-    found: Vec<(Vec<u8>, Wanted)>,
-}
-
-impl Share<'_> {
-    fn complain(&mut self, error: &ignore::Error) {
-        // Deleted since the directory was listed.
-        let gone = |error: &std::io::Error| error.kind() == std::io::ErrorKind::NotFound;
-        if !error.io_error().is_some_and(gone)
-            && let Ok(mut all) = self.all.lock()
-        {
-            all.1.push(error.to_string());
-        }
-    }
-}
-
-impl Drop for Share<'_> {
-    fn drop(&mut self) {
-        if let Ok(mut all) = self.all.lock() {
-            all.0.append(&mut self.found);
-        }
+        let name = name_of(entry.path());
+        Ok(Some((name, Wanted::new(entry.into_path(), &about, false))))
     }
 }

@@ -21,7 +21,7 @@ mod whole;
 
 pub(super) use manifest::Home;
 pub(crate) use whole::check_file;
-pub use whole::open_checked;
+pub use whole::{open_checked, open_unchecked};
 
 use std::ops::Deref;
 use std::path::Path;

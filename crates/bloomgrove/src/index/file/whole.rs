@@ -21,8 +21,7 @@ impl Index {
     /// # Errors
     /// If the file cannot be read, is damaged, or contains something else.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
-        let file = Growing::open(path.as_ref(), Content::Index, Origin::Named)?;
-        Self::of(&file).map_err(Error::in_file(file.path()))
+        open_unchecked(path.as_ref(), Origin::Named)
     }
 
     pub(super) fn of(file: &Growing) -> Result<Self, Error> {
@@ -174,7 +173,13 @@ impl Index {
     }
 }
 
-/// Same as [`Index::open`], but reads the whole file and verifies every checksum: if a disk has
+/// Same as [`Index::open`], for a file that may not have been named by the user.
+pub fn open_unchecked(path: &Path, origin: Origin) -> Result<Index, Error> {
+    let file = Growing::open(path, Content::Index, origin)?;
+    Index::of(&file).map_err(Error::in_file(file.path()))
+}
+
+/// Same as [`open_unchecked`], but reads the whole file and verifies every checksum: if a disk has
 /// lost bits, a key in a set can appear absent.
 pub fn open_checked(path: &Path, origin: Origin) -> Result<Index, Error> {
     let file = Growing::open(path, Content::Index, origin)?;

@@ -46,8 +46,8 @@ pub(super) fn check(file: &File, size: u64) -> Result<()> {
     walk.file().context("the footer is damaged")
 }
 
-struct Walk<'f> {
-    bytes: &'f [u8],
+pub(super) struct Walk<'f> {
+    pub(super) bytes: &'f [u8],
 }
 
 impl Walk<'_> {
@@ -100,7 +100,7 @@ impl Walk<'_> {
     }
 
     /// The type of the next field of a struct, and its number; none at the end.
-    fn field(&mut self, id: &mut i64) -> Option<Option<u8>> {
+    pub(super) fn field(&mut self, id: &mut i64) -> Option<Option<u8>> {
         let byte = self.byte()?;
         let (step, kind) = (byte >> 4, byte & 0xf);
         if kind == 0 {
@@ -122,7 +122,7 @@ impl Walk<'_> {
         Some((byte & 0xf, count))
     }
 
-    fn skip(&mut self, kind: u8, depth: usize) -> Option<()> {
+    pub(super) fn skip(&mut self, kind: u8, depth: usize) -> Option<()> {
         if depth > DEEPEST {
             return None;
         }
@@ -173,13 +173,13 @@ const TRUE: u8 = 1;
 const FALSE: u8 = 2;
 const BYTE: u8 = 3;
 const I16: u8 = 4;
-const I32: u8 = 5;
+pub(super) const I32: u8 = 5;
 const I64: u8 = 6;
 const DOUBLE: u8 = 7;
 const BINARY: u8 = 8;
 const LIST: u8 = 9;
 const SET: u8 = 10;
-const STRUCT: u8 = 12;
+pub(super) const STRUCT: u8 = 12;
 
 /// A number, as any writer may have spelled it.
 pub(super) fn number(bytes: &mut &[u8]) -> Option<u64> {
@@ -187,7 +187,7 @@ pub(super) fn number(bytes: &mut &[u8]) -> Option<u64> {
 }
 
 /// Signed numbers are 0, -1, 1, -2, ... in this order.
-fn zigzag(number: u64) -> i64 {
+pub(super) fn zigzag(number: u64) -> i64 {
     (number >> 1).cast_signed() ^ -(number & 1).cast_signed()
 }
 

@@ -8,6 +8,8 @@
 //!   pages.rs    the pages of the chunk, as far as they can be true
 //!      v
 //!   values.rs   from values to the text of keys
+//!   parse.rs    and back: the value that a text of a query means
+//!   bloom.rs    the Bloom filters that the file itself may have
 //! ```
 //!
 //! Nulls are no keys, and every element of a list is one, so the levels that say where
@@ -18,8 +20,10 @@
 //! promises. So panics are caught, values are counted, and numbers that lead to memory
 //! are checked before the decoder sees them.
 
+mod bloom;
 mod footer;
 mod pages;
+mod parse;
 mod values;
 
 use std::fs::File;
@@ -37,9 +41,11 @@ use ::parquet::file::reader::{FileReader, SerializedFileReader};
 use ::parquet::file::serialized_reader::ReadOptionsBuilder;
 use ::parquet::schema::types::ColumnDescPtr;
 use anyhow::{Context, Result, bail};
+use bloomgrove::Filter;
 
 use self::pages::Checked;
-use self::values::Spelling;
+pub(crate) use self::parse::Value;
+pub(crate) use self::values::Spelling;
 use super::column::{Batch, listed};
 use super::{Column, Each, LONGEST};
 use crate::shared::interrupt;
@@ -52,54 +58,134 @@ const MOST: usize = 1 << 14;
 const FIRST: usize = 64;
 
 pub(super) fn read(
-    (file, size): (File, u64),
+    file: (File, u64),
     column: Option<&Column>,
     progress: Option<&Progress>,
     each: Each,
 ) -> Result<()> {
-    footer::check(&file, size)?;
-    // Statistics are not needed, and are one thing less that can be damaged.
-    let options = ReadOptionsBuilder::new()
-        .with_column_stats_policy(ParquetStatisticsPolicy::SkipAll)
-        .with_size_stats_policy(ParquetStatisticsPolicy::SkipAll)
-        .build();
-    let reader = contained(|| SerializedFileReader::new_with_options(file, options))
-        .context("reading the footer")?;
-    let about = reader.metadata().file_metadata();
-    let columns = about.schema_descr().columns();
-    let names: Vec<String> = columns
-        .iter()
-        .map(|column| column.path().string())
-        .collect();
+    let table = Table::open(file)?;
     let Some(column) = column else {
         bail!(
             "a Parquet file has columns, not lines; name one with --column: {}",
-            listed(&names)
+            listed(&table.names)
         );
     };
-    let at = column.choose(&names, true)?;
-    let column = &columns[at];
-    let spelling = Spelling::of(column).with_context(|| format!("column {}", names[at]))?;
-    let mut passed = Passed {
-        progress,
-        size,
-        rows: u64::try_from(about.num_rows()).unwrap_or(0),
-        row: 0,
-        bytes: 0,
-    };
-    for group in 0..reader.num_row_groups() {
-        read_group(
-            &reader,
-            group,
-            size,
-            (at, column, spelling),
-            &mut passed,
-            each,
-        )
-        .with_context(|| format!("column {}, row group {}", names[at], group + 1))?;
+    let column = table.column(column.choose(&table.names, true)?)?;
+    let mut passed = table.passed(progress, 1);
+    for group in 0..table.row_groups() {
+        table.read_group(group, &column, &mut passed, each)?;
     }
-    passed.to(size);
+    passed.finish();
     Ok(())
+}
+
+/// A Parquet file whose footer has been read.
+pub(crate) struct Table {
+    reader: SerializedFileReader<File>,
+    file: File,
+    size: u64,
+    /// Of the columns, nested ones with dots.
+    names: Vec<String>,
+}
+
+/// A column whose values can be keys.
+pub(crate) struct KeyColumn {
+    at: usize,
+    pub(crate) spelling: Spelling,
+}
+
+impl Table {
+    pub(crate) fn open((file, size): (File, u64)) -> Result<Self> {
+        footer::check(&file, size)?;
+        // Statistics are not needed, and are one thing less that can be damaged.
+        let options = ReadOptionsBuilder::new()
+            .with_column_stats_policy(ParquetStatisticsPolicy::SkipAll)
+            .with_size_stats_policy(ParquetStatisticsPolicy::SkipAll)
+            .build();
+        let same = file.try_clone()?;
+        let reader = contained(|| SerializedFileReader::new_with_options(same, options))
+            .context("reading the footer")?;
+        let columns = reader.metadata().file_metadata().schema_descr().columns();
+        let names = columns.iter().map(|column| column.path().string());
+        Ok(Self {
+            names: names.collect(),
+            file,
+            size,
+            reader,
+        })
+    }
+
+    pub(crate) fn row_groups(&self) -> usize {
+        self.reader.num_row_groups()
+    }
+
+    /// The names of all columns, for a message.
+    pub(crate) fn columns(&self) -> String {
+        listed(&self.names)
+    }
+
+    /// The column with this name, if there is one.
+    ///
+    /// # Errors
+    /// If its values cannot be keys, or if the name means several columns.
+    pub(crate) fn find(&self, name: &str) -> Result<Option<KeyColumn>> {
+        let outer = format!("{name}.");
+        if !(self.names.iter()).any(|known| known == name || known.starts_with(&outer)) {
+            return Ok(None);
+        }
+        let column = Column::named(name.to_owned());
+        Ok(Some(self.column(column.choose(&self.names, true)?)?))
+    }
+
+    fn column(&self, at: usize) -> Result<KeyColumn> {
+        let about = self.reader.metadata().file_metadata();
+        let column = &about.schema_descr().columns()[at];
+        let spelling =
+            Spelling::of(column).with_context(|| format!("column {}", self.names[at]))?;
+        Ok(KeyColumn { at, spelling })
+    }
+
+    /// For reading some of the columns.
+    pub(crate) fn passed<'p>(&self, progress: Option<&'p Progress>, columns: u64) -> Passed<'p> {
+        let rows = self.reader.metadata().file_metadata().num_rows();
+        Passed {
+            progress,
+            size: self.size,
+            rows: u64::try_from(rows).unwrap_or(0).saturating_mul(columns),
+            row: 0,
+            bytes: 0,
+        }
+    }
+
+    /// Calls `each` on batches of the keys in a column of a row group.
+    pub(crate) fn read_group(
+        &self,
+        group: usize,
+        column: &KeyColumn,
+        passed: &mut Passed<'_>,
+        each: &mut dyn FnMut(&[&[u8]]) -> Result<()>,
+    ) -> Result<()> {
+        let about = self.reader.metadata().file_metadata();
+        let described = &about.schema_descr().columns()[column.at];
+        let of = (column.at, described, column.spelling);
+        read_group(&self.reader, group, self.size, of, passed, each)
+            .with_context(|| self.place(group, column))
+    }
+
+    /// The Bloom filter that the file has for a column of a row group.
+    pub(crate) fn filter(
+        &self,
+        group: usize,
+        column: &KeyColumn,
+    ) -> Result<Option<Filter<Vec<u64>>>> {
+        let chunk = self.reader.metadata().row_group(group).column(column.at);
+        bloom::read(&self.file, chunk, self.size)
+            .with_context(|| format!("the Bloom filter of {}", self.place(group, column)))
+    }
+
+    fn place(&self, group: usize, column: &KeyColumn) -> String {
+        format!("column {}, row group {}", self.names[column.at], group + 1)
+    }
 }
 
 fn read_group(
@@ -150,7 +236,7 @@ fn read_group(
             let reader = || Ok(ColumnReaderImpl::<ByteArrayType>::new(column, pages));
             drain.all(contained(reader)?, |v, key| bytes.write(v.data(), key))
         }
-        Spelling::FixedBytes(bytes) => {
+        Spelling::FixedBytes(bytes, _) => {
             let reader = || {
                 Ok(ColumnReaderImpl::<FixedLenByteArrayType>::new(
                     column, pages,
@@ -218,7 +304,7 @@ impl Drain<'_, '_> {
 
 /// How far reading has come. Most bytes of a file are in other columns and are never
 /// read; so that the bar reaches its end, a row counts for its share of the file.
-struct Passed<'p> {
+pub(crate) struct Passed<'p> {
     progress: Option<&'p Progress>,
     size: u64,
     rows: u64,
@@ -231,6 +317,10 @@ impl Passed<'_> {
         self.row = (self.row + more).min(self.rows);
         let share = u128::from(self.size) * u128::from(self.row) / u128::from(self.rows.max(1));
         self.to(share as u64);
+    }
+
+    pub(crate) fn finish(mut self) {
+        self.to(self.size);
     }
 
     fn to(&mut self, bytes: u64) {

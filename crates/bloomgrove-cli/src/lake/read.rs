@@ -1,0 +1,96 @@
+//! From a Parquet file to its sets: a filter for each column of each row group.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use bloomgrove::{Collector, Filter, Layout};
+
+use super::known::How;
+use super::tag::Origin;
+use crate::shared::keys;
+use crate::shared::keys::parquet::{KeyColumn, Passed, Spelling, Table};
+use crate::shared::progress::Progress;
+use crate::shared::stamp::Stamp;
+
+/// Memory for the hashes of one row group before they go to disk.
+const MEMORY: usize = 32 << 20;
+
+/// One set of a file.
+pub(super) struct Read {
+    pub(super) group: u32,
+    pub(super) column: u32,
+    pub(super) spelling: Spelling,
+    pub(super) origin: Origin,
+    pub(super) filter: Filter,
+}
+
+/// The sets of a file, and the stamp that it had.
+pub(super) fn file(path: &Path, how: &How, progress: &Progress) -> Result<(Stamp, Vec<Read>)> {
+    Stamp::of_reading(path, || {
+        sets(path, how, progress).with_context(|| path.display().to_string())
+    })
+}
+
+fn sets(path: &Path, how: &How, progress: &Progress) -> Result<Vec<Read>> {
+    let table = Table::open(keys::open_file(path)?)?;
+    let mut columns = Vec::new();
+    for (number, name) in how.columns.iter().enumerate() {
+        // A file without the column has no values in it: it may be older than the column.
+        if let Some(column) = table.find(name)? {
+            columns.push((number as u32, column));
+        }
+    }
+    let mut passed = table.passed(Some(progress), columns.len() as u64);
+    let mut sets = Vec::new();
+    for group in 0..table.row_groups() {
+        for (number, column) in &columns {
+            let (origin, filter) = filter(&table, group, column, how, &mut passed)?;
+            sets.push(Read {
+                group: group as u32,
+                column: *number,
+                spelling: column.spelling,
+                origin,
+                filter,
+            });
+        }
+    }
+    if sets.is_empty() {
+        sets.push(Read {
+            group: 0,
+            column: 0,
+            spelling: Spelling::Bool,
+            origin: Origin::Nothing,
+            filter: collector(how.fpr)?.finish()?,
+        });
+    }
+    passed.finish();
+    Ok(sets)
+}
+
+fn filter(
+    table: &Table,
+    group: usize,
+    column: &KeyColumn,
+    how: &How,
+    passed: &mut Passed<'_>,
+) -> Result<(Origin, Filter)> {
+    if how.from_footers
+        && column.spelling.is_stored_in_one_way()
+        && let Some(filter) = table.filter(group, column)?
+    {
+        return Ok((Origin::Footer, filter.to_owned()?));
+    }
+    let mut collector = collector(how.fpr)?;
+    table.read_group(group, column, passed, &mut |values| {
+        let mut values = values.iter();
+        values.try_for_each(|value| Ok(collector.insert(*value)?))
+    })?;
+    Ok((Origin::Values, collector.finish()?))
+}
+
+/// Standard filters: in an index the bits of many lie side by side, so that blocked ones would take
+/// more space and be no faster.
+fn collector(fpr: f64) -> Result<Collector> {
+    let collector = Collector::new(fpr)?.memory(MEMORY).in_steps();
+    Ok(collector.layout(Layout::Standard))
+}

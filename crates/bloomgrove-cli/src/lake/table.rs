@@ -1,0 +1,167 @@
+//! Which files a table has, with their stamps, and where its index is.
+
+use std::collections::BTreeMap;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use bloomgrove::Error;
+use bloomgrove::index::Index;
+use bloomgrove::raw::index::Origin;
+use ignore::WalkBuilder;
+
+use crate::shared::keys::{self, KeyKind};
+use crate::shared::search::Complaints;
+use crate::shared::stamp::Stamp;
+use crate::shared::{open, walk};
+
+/// The index of a table, in its directory.
+const INDEX_NAME: &str = ".bloomgrove-lake.grove";
+
+#[derive(clap::Args)]
+pub(super) struct TableArgs {
+    /// The directory with the Parquet files of the table
+    ///
+    /// Files that end in .parquet or .parq count, also in directories below it, except for hidden
+    /// ones and those whose name begins with _.
+    #[arg(value_name = "TABLE")]
+    pub(super) directory: PathBuf,
+    /// Only the files listed in this file, one path per line, such as those of the current snapshot
+    /// of an Iceberg or Delta table; - is standard input
+    #[arg(long, value_name = "FILE")]
+    files_from: Option<PathBuf>,
+    /// Keep the index in this file [default: .bloomgrove-lake.grove in the directory]
+    #[arg(long, value_name = "FILE")]
+    index: Option<PathBuf>,
+}
+
+/// A file of a table.
+pub(super) struct Entry {
+    pub(super) path: PathBuf,
+    pub(super) size: u64,
+    /// Who may read it.
+    pub(super) mode: u32,
+    pub(super) stamp: Stamp,
+}
+
+/// The files of a table, by their paths from its directory.
+pub(super) type Files = BTreeMap<Vec<u8>, Entry>;
+
+impl TableArgs {
+    pub(super) fn index_path(&self) -> PathBuf {
+        let beside = || self.directory.join(INDEX_NAME);
+        self.index.clone().unwrap_or_else(beside)
+    }
+
+    /// An index in the directory may have come from anywhere, like the files.
+    pub(super) fn origin(&self) -> Origin {
+        match self.index {
+            Some(_) => Origin::Named,
+            None => Origin::Implicit,
+        }
+    }
+
+    /// The index to query, if there is one.
+    pub(super) fn open(&self) -> Result<Option<Index>, Error> {
+        match open::to_query_from(&self.index_path(), self.origin()) {
+            Ok(index) => Ok(Some(index)),
+            Err(error) if is_missing(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Every file of the table.
+    pub(super) fn list(&self, complaints: &mut Complaints) -> Result<Files> {
+        let about = std::fs::metadata(&self.directory);
+        let about = about.with_context(|| self.directory.display().to_string())?;
+        if !about.is_dir() {
+            bail!(
+                "{}: not a directory; give the directory of the table",
+                self.directory.display()
+            );
+        }
+        let files = match &self.files_from {
+            Some(list) => self.named(list, complaints)?,
+            None => self.found(complaints),
+        };
+        Ok(files)
+    }
+
+    fn named(&self, list: &Path, complaints: &mut Complaints) -> Result<Files> {
+        let mut files = Files::new();
+        for line in keys::read_all(list, KeyKind::Text)? {
+            if line.is_empty() {
+                continue;
+            }
+            let path = PathBuf::from(std::ffi::OsString::from_vec(line));
+            match std::fs::metadata(&path) {
+                Ok(about) => {
+                    let entry = Entry::new(path, &about);
+                    files.insert(self.name_of(&entry.path), entry);
+                }
+                Err(error) => complaints.add(format_args!("{}: {error}", path.display())),
+            }
+        }
+        Ok(files)
+    }
+
+    fn found(&self, complaints: &mut Complaints) -> Files {
+        let mut builder = WalkBuilder::new(&self.directory);
+        builder.standard_filters(false).hidden(true);
+        // Such as _delta_log and _temporary.
+        builder.filter_entry(|entry| {
+            entry.depth() == 0 || !entry.file_name().as_bytes().starts_with(b"_")
+        });
+        let (found, errors) = walk::in_parallel(&builder, |entry| {
+            let is_parquet = |ending: &std::ffi::OsStr| {
+                ending.eq_ignore_ascii_case("parquet") || ending.eq_ignore_ascii_case("parq")
+            };
+            let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
+            if !is_file || !entry.path().extension().is_some_and(is_parquet) {
+                return Ok(None);
+            }
+            let about = entry.metadata()?;
+            let entry = Entry::new(entry.into_path(), &about);
+            Ok(Some((self.name_of(&entry.path), entry)))
+        });
+        for error in errors {
+            complaints.add(format_args!("{error}"));
+        }
+        found.into_iter().collect()
+    }
+
+    /// The path from the directory; that of a file elsewhere is absolute.
+    fn name_of(&self, path: &Path) -> Vec<u8> {
+        if let Ok(inner) = path.strip_prefix(&self.directory) {
+            return inner.as_os_str().as_bytes().to_vec();
+        }
+        let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let path = absolute(path);
+        let inner = path.strip_prefix(absolute(&self.directory));
+        inner.unwrap_or(&path).as_os_str().as_bytes().to_vec()
+    }
+
+    /// Where a file is, by its name.
+    pub(super) fn path_of(&self, name: &[u8]) -> PathBuf {
+        self.directory.join(std::ffi::OsStr::from_bytes(name))
+    }
+}
+
+impl Entry {
+    fn new(path: PathBuf, about: &std::fs::Metadata) -> Self {
+        Self {
+            path,
+            size: about.len(),
+            mode: about.permissions().mode(),
+            stamp: Stamp::of(about),
+        }
+    }
+}
+
+fn is_missing(error: &Error) -> bool {
+    let Error::Io { source, .. } = error.kind() else {
+        return false;
+    };
+    source.kind() == std::io::ErrorKind::NotFound
+}
