@@ -90,10 +90,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
             ("files", units::grouped(listed.len() as u64)),
             ("not indexed, or changed", units::grouped(lacking as u64)),
             ("gone", units::grouped(gone as u64)),
-            (
-                "in vain",
-                format!("{} row groups per value", units::estimate(wasted)),
-            ),
+            ("in vain", format!("{wasted:.2} row groups per value")),
         ])?;
         output.line("")?;
         let rows: Vec<Vec<String>> = columns
