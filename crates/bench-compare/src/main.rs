@@ -18,6 +18,8 @@
 //! * `load`: a server under an open-loop load, with one hostile client ([`load`]).
 //! * `needles`: the tool's `which` and `grep` over logs, source code and prose, against ripgrep, ugrep and
 //!   codesearch ([`needles`]).
+//! * `lake`: the files of a table that `lake which` names, read by DuckDB, against DuckDB, DataFusion and
+//!   Polars on all files ([`lake`]).
 //! * `codec`: bits of 13 densities, filters and deltas, compressed, compared with zstd and gzip ([`codec`]).
 
 mod batches;
@@ -25,6 +27,7 @@ mod buffered;
 mod codec;
 mod disk;
 mod index;
+mod lake;
 mod load;
 mod needles;
 mod race;
@@ -65,6 +68,8 @@ enum Args {
     Load(load::Args),
     /// The tool's `which` and `grep` against ripgrep, ugrep and codesearch
     Needles(needles::Args),
+    /// `lake which` and DuckDB on the files that it names, against engines on all files
+    Lake(lake::Args),
     /// The server under load
     #[command(hide = true)]
     ServeForLoad(server::ServeArgs),
@@ -108,6 +113,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         Args::Server(args) => server::run(&args)?,
         Args::Load(args) => load::run(&args)?,
         Args::Needles(args) => needles::run(&args)?,
+        Args::Lake(args) => lake::run(&args)?,
         Args::ServeForLoad(args) => server::serve(&args)?,
     }
     Ok(())
