@@ -18,8 +18,7 @@ use crate::shared::keys::parquet::Table;
 use crate::shared::output::{Output, is_gone};
 use crate::shared::progress::Progress;
 use crate::shared::search::Complaints;
-use crate::shared::stamp::Stamp;
-use crate::shared::{Outcome, interrupt, keys, open, parallel, units};
+use crate::shared::{Outcome, interrupt, open, parallel, units};
 
 /// Filters in memory before they go to disk.
 const PENDING: u64 = 256 << 20;
@@ -91,7 +90,7 @@ fn positive(text: &str) -> Result<f64, String> {
 }
 
 pub(crate) fn index(args: Args) -> Result<Outcome> {
-    let path = args.table.index_path();
+    let path = args.table.index_path()?;
     if path.exists() && !args.replace {
         bail!(
             "{}: there is an index already; `lake sync` brings it up to date, --replace makes a \
@@ -125,7 +124,7 @@ pub(crate) fn index(args: Args) -> Result<Outcome> {
 }
 
 pub(crate) fn sync(args: Sync) -> Result<Outcome> {
-    let path = args.table.index_path();
+    let path = args.table.index_path()?;
     if !path.exists() {
         bail!(
             "{}: there is no index yet; make one with `lake index`",
@@ -149,7 +148,7 @@ fn mode_of(files: &Files) -> u32 {
 fn check_columns(columns: &[String], files: &Files) -> Result<()> {
     let ends = [files.values().next(), files.values().next_back()];
     let open = |entry: &Entry| {
-        let table = keys::open_file(&entry.path).and_then(Table::open);
+        let table = entry.source().and_then(Table::open);
         table.with_context(|| entry.path.display().to_string())
     };
     // What cannot be read is reported when its turn comes.
@@ -219,13 +218,13 @@ fn update(
     );
     parallel::each(
         &read,
-        |(_, entry, _)| read::file(&entry.path, how, &progress),
+        |(_, entry, _)| read::file(entry, how, &progress),
         |(name, entry, old), outcome| {
             match outcome {
-                Ok((stamp, sets)) => {
+                Ok((version, sets)) => {
                     old.iter()
                         .try_for_each(|set| file.remove(set).map(|_| ()))?;
-                    add(&mut file, name, stamp, &sets)?;
+                    add(&mut file, name, &version, &sets)?;
                     match old.is_empty() {
                         true => done.added += 1,
                         false => done.updated += 1,
@@ -250,8 +249,7 @@ fn update(
     Ok(Outcome::of(complaints.is_empty()))
 }
 
-fn add(file: &mut IndexFile, path: &[u8], stamp: Stamp, sets: &[Read]) -> Result<()> {
-    let version = stamp.to_bytes();
+fn add(file: &mut IndexFile, path: &[u8], version: &[u8], sets: &[Read]) -> Result<()> {
     for set in sets {
         let tag = Tag {
             group: set.group,
@@ -259,7 +257,7 @@ fn add(file: &mut IndexFile, path: &[u8], stamp: Stamp, sets: &[Read]) -> Result
             sets: sets.len() as u32,
             origin: set.origin,
             spelling: set.spelling,
-            version: &version,
+            version,
             path,
         };
         file.add_tagged(tag.name(), tag.to_bytes(), &set.filter)?;

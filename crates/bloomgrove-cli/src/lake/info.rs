@@ -26,8 +26,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
-    let path = args.table.index_path();
-    let Some(index) = args.table.open()? else {
+    let path = args.table.index_path()?;
+    let Some(index) = args.table.open(&path)? else {
         bail!(
             "{}: there is no index; make one with `lake index`",
             path.display()

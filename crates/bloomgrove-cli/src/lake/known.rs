@@ -103,7 +103,7 @@ impl<'i> Known<'i> {
     pub(super) fn is_current(&self, name: &[u8], entry: &Entry) -> bool {
         self.files
             .get(name)
-            .is_some_and(|file| file.is_complete() && file.version == entry.stamp.to_bytes())
+            .is_some_and(|file| file.is_complete() && file.version == entry.version)
     }
 
     /// The names of the sets of a file.

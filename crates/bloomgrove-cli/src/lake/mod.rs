@@ -34,6 +34,7 @@ mod build;
 mod info;
 mod known;
 mod read;
+mod store;
 mod table;
 mod tag;
 mod which;

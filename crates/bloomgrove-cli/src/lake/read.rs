@@ -1,13 +1,11 @@
 //! From a Parquet file to its sets: a filter for each column of each row group.
 
-use std::path::Path;
-
 use anyhow::{Context, Result};
 use bloomgrove::{Collector, Filter, Layout};
 
 use super::known::How;
+use super::table::Entry;
 use super::tag::Origin;
-use crate::shared::keys;
 use crate::shared::keys::parquet::{KeyColumn, Passed, Spelling, Table};
 use crate::shared::progress::Progress;
 use crate::shared::stamp::Stamp;
@@ -24,15 +22,20 @@ pub(super) struct Read {
     pub(super) filter: Filter,
 }
 
-/// The sets of a file, and the stamp that it had.
-pub(super) fn file(path: &Path, how: &How, progress: &Progress) -> Result<(Stamp, Vec<Read>)> {
-    Stamp::of_reading(path, || {
-        sets(path, how, progress).with_context(|| path.display().to_string())
-    })
+/// The sets of a file, and the version that it had.
+pub(super) fn file(entry: &Entry, how: &How, progress: &Progress) -> Result<(Vec<u8>, Vec<Read>)> {
+    let read = || sets(entry, how, progress).with_context(|| entry.path.display().to_string());
+    match entry.object {
+        Some(_) => Ok((entry.version.clone(), read()?)),
+        None => {
+            let (stamp, sets) = Stamp::of_reading(&entry.path, read)?;
+            Ok((stamp.to_bytes().to_vec(), sets))
+        }
+    }
 }
 
-fn sets(path: &Path, how: &How, progress: &Progress) -> Result<Vec<Read>> {
-    let table = Table::open(keys::open_file(path)?)?;
+fn sets(entry: &Entry, how: &How, progress: &Progress) -> Result<Vec<Read>> {
+    let table = Table::open(entry.source()?)?;
     let mut columns = Vec::new();
     for (number, name) in how.columns.iter().enumerate() {
         // A file without the column has no values in it: it may be older than the column.

@@ -11,6 +11,8 @@ use bloomgrove::index::Index;
 use bloomgrove::raw::index::Origin;
 use ignore::WalkBuilder;
 
+use super::store::{self, Object};
+use crate::shared::keys::parquet::Source;
 use crate::shared::keys::{self, KeyKind};
 use crate::shared::search::Complaints;
 use crate::shared::stamp::Stamp;
@@ -21,9 +23,10 @@ const INDEX_NAME: &str = ".bloomgrove-lake.grove";
 
 #[derive(clap::Args)]
 pub(super) struct TableArgs {
-    /// The directory with the Parquet files of the table
+    /// The directory with the Parquet files of the table, or s3://BUCKET/PREFIX
     ///
-    /// Files that end in .parquet or .parq count, also in directories below it, except for hidden
+    /// For S3, credentials and region are those of the environment (AWS_ACCESS_KEY_ID,
+    /// AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ENDPOINT_URL ...), and the index is in a local file. Files that end in .parquet or .parq count, also in directories below it, except for hidden
     /// ones and those whose name begins with _.
     #[arg(value_name = "TABLE")]
     pub(super) directory: PathBuf,
@@ -31,27 +34,41 @@ pub(super) struct TableArgs {
     /// of an Iceberg or Delta table; - is standard input
     #[arg(long, value_name = "FILE")]
     files_from: Option<PathBuf>,
-    /// Keep the index in this file [default: .bloomgrove-lake.grove in the directory]
+    /// Keep the index in this local file [default: .bloomgrove-lake.grove in the directory]
     #[arg(long, value_name = "FILE")]
     index: Option<PathBuf>,
 }
 
 /// A file of a table.
 pub(super) struct Entry {
+    /// As it is printed.
     pub(super) path: PathBuf,
     pub(super) size: u64,
     /// Who may read it.
     pub(super) mode: u32,
-    pub(super) stamp: Stamp,
+    /// Another content has another version: of a local file the stamp, of an object its ETag. At most
+    /// 255 bytes.
+    pub(super) version: Vec<u8>,
+    /// None: it is a local file.
+    pub(super) object: Option<Object>,
 }
 
 /// The files of a table, by their paths from its directory.
 pub(super) type Files = BTreeMap<Vec<u8>, Entry>;
 
 impl TableArgs {
-    pub(super) fn index_path(&self) -> PathBuf {
-        let beside = || self.directory.join(INDEX_NAME);
-        self.index.clone().unwrap_or_else(beside)
+    pub(super) fn index_path(&self) -> Result<PathBuf> {
+        match &self.index {
+            Some(index) => Ok(index.clone()),
+            None if self.is_remote() => {
+                bail!("say where the index of this table is, in a local file, with --index")
+            }
+            None => Ok(self.directory.join(INDEX_NAME)),
+        }
+    }
+
+    fn is_remote(&self) -> bool {
+        self.directory.as_os_str().as_bytes().starts_with(b"s3://")
     }
 
     /// An index in the directory may have come from anywhere, like the files.
@@ -63,8 +80,8 @@ impl TableArgs {
     }
 
     /// The index to query, if there is one.
-    pub(super) fn open(&self) -> Result<Option<Index>, Error> {
-        match open::to_query_from(&self.index_path(), self.origin()) {
+    pub(super) fn open(&self, path: &Path) -> Result<Option<Index>, Error> {
+        match open::to_query_from(path, self.origin()) {
             Ok(index) => Ok(Some(index)),
             Err(error) if is_missing(&error) => Ok(None),
             Err(error) => Err(error),
@@ -73,6 +90,12 @@ impl TableArgs {
 
     /// Every file of the table.
     pub(super) fn list(&self, complaints: &mut Complaints) -> Result<Files> {
+        if self.is_remote() {
+            if self.files_from.is_some() {
+                bail!("--files-from is for local files");
+            }
+            return store::list(&self.directory);
+        }
         let about = std::fs::metadata(&self.directory);
         let about = about.with_context(|| self.directory.display().to_string())?;
         if !about.is_dir() {
@@ -114,11 +137,8 @@ impl TableArgs {
             entry.depth() == 0 || !entry.file_name().as_bytes().starts_with(b"_")
         });
         let (found, errors) = walk::in_parallel(&builder, |entry| {
-            let is_parquet = |ending: &std::ffi::OsStr| {
-                ending.eq_ignore_ascii_case("parquet") || ending.eq_ignore_ascii_case("parq")
-            };
             let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
-            if !is_file || !entry.path().extension().is_some_and(is_parquet) {
+            if !is_file || !is_parquet(entry.path()) {
                 return Ok(None);
             }
             let about = entry.metadata()?;
@@ -154,9 +174,25 @@ impl Entry {
             path,
             size: about.len(),
             mode: about.permissions().mode(),
-            stamp: Stamp::of(about),
+            version: Stamp::of(about).to_bytes().to_vec(),
+            object: None,
         }
     }
+
+    /// Its bytes, all of one version.
+    pub(super) fn source(&self) -> Result<Source> {
+        match &self.object {
+            Some(object) => Ok(object.source(self.size)?),
+            None => Ok(Source::file(keys::open_file(&self.path)?)),
+        }
+    }
+}
+
+/// By the name of the file.
+pub(super) fn is_parquet(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| {
+        ending.eq_ignore_ascii_case("parquet") || ending.eq_ignore_ascii_case("parq")
+    })
 }
 
 fn is_missing(error: &Error) -> bool {

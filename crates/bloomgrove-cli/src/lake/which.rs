@@ -81,12 +81,13 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     }
     let mut complaints = Complaints::default();
     // What is wrong with an index costs time, never rows.
-    let index = match args.table.open() {
+    let path = args.table.index_path()?;
+    let index = match args.table.open(&path) {
         Ok(Some(index)) => Some(index),
         Ok(None) => {
             complain(format_args!(
                 "{}: there is no index, so every file is listed; make one with `lake index`",
-                args.table.index_path().display()
+                path.display()
             ));
             None
         }
@@ -105,7 +106,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let found = match &index {
         Some(index) => {
             let found = find(index, &args.table, column, &keys, listed.as_ref());
-            found.with_context(|| args.table.index_path().display().to_string())?
+            found.with_context(|| path.display().to_string())?
         }
         None => {
             let files = listed.iter().flat_map(Files::values);

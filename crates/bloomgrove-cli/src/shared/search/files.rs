@@ -43,6 +43,8 @@ pub(crate) struct Home {
     /// A whole directory: what the index has beyond `files` is gone. Otherwise the index may
     /// have other files, which are just not part of this query.
     pub(crate) is_whole: bool,
+    /// The index that `files` were taken from, if it is trusted.
+    pub(super) trusted: Option<Index>,
 }
 
 /// Which files of a directory are meant, and where indexes are kept.
@@ -96,6 +98,7 @@ pub(crate) fn find(
             is_implicit: index.is_none(),
             files: BTreeMap::new(),
             is_whole: false,
+            trusted: None,
         });
         let name_of = |file: &Path| match index {
             Some(_) => {
@@ -110,9 +113,10 @@ pub(crate) fn find(
             continue;
         }
         if chosen.trust_index
-            && let Old::Usable(index) = open_old(home, keys)
+            && let Old::Usable(index) = open_old(home, keys, false)
         {
             home.files.extend(recorded(&index, base)?);
+            home.trusted = Some(index);
             continue;
         }
         let found = chosen.files_below(path, &name_of, complaints)?;

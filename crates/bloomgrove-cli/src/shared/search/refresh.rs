@@ -9,7 +9,9 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use bloomgrove::format::Notes;
 use bloomgrove::index::{Index, IndexFile};
-use bloomgrove::raw::index::{Origin, create_from, open_checked, open_from, restrict};
+use bloomgrove::raw::index::{
+    Origin, create_from, open_checked, open_from, open_unchecked, restrict,
+};
 use bloomgrove::{Collector, Error};
 
 use super::Complaints;
@@ -42,7 +44,7 @@ pub(crate) struct RefreshOptions<'o> {
 
 /// An index that has the files to search.
 pub(crate) struct Fresh<'h> {
-    index: Holder,
+    index: Holder<'h>,
     pub(super) home: &'h Home,
     /// Files that changed while they were read, or could not be read to their end: the index lacks
     /// some of their keys.
@@ -55,13 +57,15 @@ impl Deref for Fresh<'_> {
     fn deref(&self) -> &Index {
         match &self.index {
             Holder::Read(index) => index,
+            Holder::Trusted(index) => index,
             Holder::Changed(file) => file,
         }
     }
 }
 
-enum Holder {
+enum Holder<'h> {
     Read(Index),
+    Trusted(&'h Index),
     Changed(IndexFile),
 }
 
@@ -71,8 +75,19 @@ pub(crate) fn refresh<'h>(
     complaints: &mut Complaints,
 ) -> Result<Fresh<'h>> {
     let keys = options.keys;
+    // Files that changed while they were read must be read again.
+    if let Some(index) = &home.trusted
+        && options.trust
+        && Changes::new(home, Some(index)).is_empty()
+    {
+        return Ok(Fresh {
+            index: Holder::Trusted(index),
+            home,
+            uncertain: Vec::new(),
+        });
+    }
     let old = match options.save {
-        true => open_old(home, keys),
+        true => open_old(home, keys, true),
         false => Old::Foreign,
     };
     let (old, save) = match old {
@@ -210,7 +225,7 @@ pub(super) enum Old {
     Foreign,
 }
 
-pub(super) fn open_old(home: &Home, keys: &Keys) -> Old {
+pub(super) fn open_old(home: &Home, keys: &Keys, check: bool) -> Old {
     let path = &home.index;
     let foreign = |what: &dyn std::fmt::Display| {
         complain(format_args!(
@@ -220,6 +235,7 @@ pub(super) fn open_old(home: &Home, keys: &Keys) -> Old {
         Old::Foreign
     };
     let opened = match home.is_implicit {
+        _ if !check => open_unchecked(path, origin(home.is_implicit)),
         true => open_checked(path, Origin::Implicit),
         false => open::to_query(path),
     };

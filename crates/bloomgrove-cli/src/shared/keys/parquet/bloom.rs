@@ -12,14 +12,12 @@
 //! Nothing in the file tells whether a filter is undamaged, so a flipped bit in one can hide a row,
 //! here as in every engine that uses it. Only an empty one is noticed.
 
-use std::fs::File;
-use std::os::unix::fs::FileExt;
-
 use ::parquet::file::metadata::ColumnChunkMetaData;
 use anyhow::{Context, Result, bail};
 use bloomgrove::{Family, Filter, Layout, Params};
 
 use super::footer::{I32, STRUCT, Walk, number, zigzag};
+use super::source::Source;
 
 /// More than any header takes.
 const HEADER: u64 = 256;
@@ -28,19 +26,26 @@ const BLOCK: u64 = 32;
 const MOST: u64 = 128 << 20;
 
 pub(super) fn read(
-    file: &File,
+    source: &Source,
     chunk: &ColumnChunkMetaData,
-    size: u64,
 ) -> Result<Option<Filter<Vec<u64>>>> {
     let Some(offset) = chunk.bloom_filter_offset() else {
         return Ok(None);
     };
     let room = u64::try_from(offset)
         .ok()
-        .and_then(|offset| Some((offset, size.checked_sub(offset)?)));
+        .and_then(|offset| Some((offset, source.size().checked_sub(offset)?)));
     let (offset, room) = room.context("damaged: it begins outside of the file")?;
+    // The whole filter, if its length is known.
+    let len = chunk
+        .bloom_filter_length()
+        .and_then(|len| u64::try_from(len).ok());
+    let len = len
+        .filter(|&len| len <= room.min(MOST))
+        .unwrap_or(room.min(HEADER));
+    source.fetch(offset..offset + len).context("reading")?;
     let mut head = vec![0; room.min(HEADER) as usize];
-    file.read_exact_at(&mut head, offset).context("reading")?;
+    source.read_exact_at(&mut head, offset).context("reading")?;
     let Some(header) = Header::parse(&head) else {
         bail!("damaged: its header cannot be read");
     };
@@ -52,7 +57,8 @@ pub(super) fn read(
         bail!("damaged: {bytes} bytes in a file with {room} bytes left");
     }
     let mut bits = vec![0; bytes as usize];
-    file.read_exact_at(&mut bits, offset + len)
+    source
+        .read_exact_at(&mut bits, offset + len)
         .context("reading")?;
     let (words, _) = bits.as_chunks();
     let words: Vec<u64> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();

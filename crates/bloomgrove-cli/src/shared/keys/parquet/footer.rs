@@ -12,11 +12,10 @@
 //!                 field 2: list of schema elements, each with field 5: children
 //! ```
 
-use std::fs::File;
-use std::os::unix::fs::FileExt;
-
 use anyhow::{Context, Result, bail};
 use bloomgrove::raw::codec::varint;
+
+use super::source::Source;
 
 /// How deep columns, and the fields of the footer, may lie inside each other.
 const DEEPEST: usize = 100;
@@ -24,8 +23,8 @@ const DEEPEST: usize = 100;
 const SCHEMA: i64 = 2;
 const CHILDREN: i64 = 5;
 
-pub(super) fn check(file: &File, size: u64) -> Result<()> {
-    let mut tail = [0; 8];
+pub(super) fn check(file: &Source) -> Result<()> {
+    let (mut tail, size) = ([0; 8], file.size());
     let end = size
         .checked_sub(8)
         .context("too short for a Parquet file")?;

@@ -24,6 +24,7 @@ mod bloom;
 mod footer;
 mod pages;
 mod parse;
+mod source;
 mod values;
 
 use std::fs::File;
@@ -45,6 +46,8 @@ use bloomgrove::Filter;
 
 use self::pages::Checked;
 pub(crate) use self::parse::Value;
+#[cfg_attr(not(feature = "s3"), allow(unused_imports))]
+pub(crate) use self::source::{Ranges, Source};
 pub(crate) use self::values::Spelling;
 use super::column::{Batch, listed};
 use super::{Column, Each, LONGEST};
@@ -63,7 +66,7 @@ pub(super) fn read(
     progress: Option<&Progress>,
     each: Each,
 ) -> Result<()> {
-    let table = Table::open(file)?;
+    let table = Table::open(Source::file(file))?;
     let Some(column) = column else {
         bail!(
             "a Parquet file has columns, not lines; name one with --column: {}",
@@ -81,9 +84,8 @@ pub(super) fn read(
 
 /// A Parquet file whose footer has been read.
 pub(crate) struct Table {
-    reader: SerializedFileReader<File>,
-    file: File,
-    size: u64,
+    reader: SerializedFileReader<Source>,
+    source: Source,
     /// Of the columns, nested ones with dots.
     names: Vec<String>,
 }
@@ -95,22 +97,21 @@ pub(crate) struct KeyColumn {
 }
 
 impl Table {
-    pub(crate) fn open((file, size): (File, u64)) -> Result<Self> {
-        footer::check(&file, size)?;
+    pub(crate) fn open(source: Source) -> Result<Self> {
+        footer::check(&source)?;
         // Statistics are not needed, and are one thing less that can be damaged.
         let options = ReadOptionsBuilder::new()
             .with_column_stats_policy(ParquetStatisticsPolicy::SkipAll)
             .with_size_stats_policy(ParquetStatisticsPolicy::SkipAll)
             .build();
-        let same = file.try_clone()?;
+        let same = source.clone();
         let reader = contained(|| SerializedFileReader::new_with_options(same, options))
             .context("reading the footer")?;
         let columns = reader.metadata().file_metadata().schema_descr().columns();
         let names = columns.iter().map(|column| column.path().string());
         Ok(Self {
             names: names.collect(),
-            file,
-            size,
+            source,
             reader,
         })
     }
@@ -150,7 +151,7 @@ impl Table {
         let rows = self.reader.metadata().file_metadata().num_rows();
         Passed {
             progress,
-            size: self.size,
+            size: self.source.size(),
             rows: u64::try_from(rows).unwrap_or(0).saturating_mul(columns),
             row: 0,
             bytes: 0,
@@ -168,7 +169,7 @@ impl Table {
         let about = self.reader.metadata().file_metadata();
         let described = &about.schema_descr().columns()[column.at];
         let of = (column.at, described, column.spelling);
-        read_group(&self.reader, group, self.size, of, passed, each)
+        read_group(&self.reader, group, &self.source, of, passed, each)
             .with_context(|| self.place(group, column))
     }
 
@@ -179,7 +180,7 @@ impl Table {
         column: &KeyColumn,
     ) -> Result<Option<Filter<Vec<u64>>>> {
         let chunk = self.reader.metadata().row_group(group).column(column.at);
-        bloom::read(&self.file, chunk, self.size)
+        bloom::read(&self.source, chunk)
             .with_context(|| format!("the Bloom filter of {}", self.place(group, column)))
     }
 
@@ -189,9 +190,9 @@ impl Table {
 }
 
 fn read_group(
-    reader: &SerializedFileReader<File>,
+    reader: &SerializedFileReader<Source>,
     group: usize,
-    size: u64,
+    source: &Source,
     (at, column, spelling): (usize, &ColumnDescPtr, Spelling),
     passed: &mut Passed,
     each: Each,
@@ -207,9 +208,11 @@ fn read_group(
         bail!("{codec} compression is not supported; snappy, zstd, gzip and lz4 are");
     }
     let (start, len) = contained(|| Ok(chunk.byte_range()))?;
+    let size = source.size();
     if start.checked_add(len).is_none_or(|end| end > size) {
         bail!("it ends beyond the end of the file at {size} bytes; the file is probably truncated");
     }
+    source.fetch(start..start + len).context("reading")?;
     let pages = contained(|| reader.get_row_group(group)?.get_column_page_reader(at))?;
     let expected = u64::try_from(chunk.num_values()).context("a negative number of values")?;
     let pages = Box::new(Checked::new(pages, column, expected));
