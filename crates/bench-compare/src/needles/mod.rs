@@ -4,9 +4,11 @@
 //!   files change and builds of the index are interrupted ([`check`])?
 //! * `time`: the first question and later ones, warm and cold; the size of the index; the time to
 //!   compare 100,000 files with it ([`time`]).
+//! * `grams`: what an index of n-grams or sparse n-grams takes ([`grams`]).
 
 mod check;
 mod corpus;
+mod grams;
 mod queries;
 mod time;
 mod tools;
@@ -28,6 +30,8 @@ enum Verb {
     Check(check::Args),
     /// Measure the time of questions, and the size of indexes
     Time(time::Args),
+    /// Count the words, n-grams and sparse n-grams of texts
+    Grams(grams::Args),
 }
 
 #[derive(clap::Args)]
@@ -58,5 +62,6 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     match &args.verb {
         Verb::Check(args) => check::run(args),
         Verb::Time(args) => time::run(args),
+        Verb::Grams(args) => grams::run(args),
     }
 }

@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use bloomgrove::index::{Index, IndexFile};
+use bloomgrove::index::{Index, IndexFile, Shape};
 use bloomgrove::raw::index::{create_from, open_from, restrict};
 use serde_json::json;
 
@@ -212,6 +212,7 @@ fn update(
         file.remove(name)?;
     }
 
+    file.set_shape(Some(Shape::Loose));
     let progress = Progress::bytes(
         read.iter().map(|(_, entry, _)| entry.size).sum(),
         "indexing",
@@ -230,7 +231,7 @@ fn update(
                         false => done.updated += 1,
                     }
                     if file.pending_bytes() > PENDING {
-                        file.commit()?;
+                        commit(&mut file)?;
                     }
                 }
                 Err(_) if interrupt::was_asked() => {}
@@ -240,13 +241,22 @@ fn update(
             Ok(())
         },
     )?;
-    file.commit()?;
+    commit(&mut file)?;
     if interrupt::was_asked() {
         bail!("interrupted; `bloomgrove lake sync` continues");
     }
     complaints.finish();
     print(&done, &file, path, as_json)?;
     Ok(Outcome::of(complaints.is_empty()))
+}
+
+/// Filters wait one by one, and get the shape that suits them when they are written, 64 at a time.
+/// Giving each its place in a flat index by itself would take longer than reading the footers.
+fn commit(file: &mut IndexFile) -> Result<()> {
+    file.set_shape(None);
+    file.commit()?;
+    file.set_shape(Some(Shape::Loose));
+    Ok(())
 }
 
 fn add(file: &mut IndexFile, path: &[u8], version: &[u8], sets: &[Read]) -> Result<()> {

@@ -30,8 +30,8 @@ mod with {
     use object_store::{GetOptions, ObjectMeta, ObjectStore};
     use tokio::runtime::{Builder, Runtime};
 
+    use super::super::table::{self, Entry};
     use super::*;
-    use crate::lake::table::{self, Entry};
     use crate::shared::keys::parquet::{Ranges, Source};
 
     struct Bucket {
@@ -41,13 +41,13 @@ mod with {
 
     /// An object, in the version that was listed.
     #[derive(Clone)]
-    pub(in crate::lake) struct Object {
+    pub(in super::super) struct Object {
         bucket: Arc<Bucket>,
         about: ObjectMeta,
     }
 
     /// The Parquet files below `s3://BUCKET/PREFIX`.
-    pub(in crate::lake) fn list(url: &Path) -> Result<Files> {
+    pub(in super::super) fn list(url: &Path) -> Result<Files> {
         let text = url.to_str().context("not valid UTF-8")?;
         let (bucket, prefix) = {
             let rest = text.strip_prefix("s3://").unwrap_or(text);
@@ -100,7 +100,7 @@ mod with {
     }
 
     impl Object {
-        pub(in crate::lake) fn source(&self, size: u64) -> io::Result<Source> {
+        pub(in super::super) fn source(&self, size: u64) -> io::Result<Source> {
             Source::remote(Box::new(self.clone()), size)
         }
     }
@@ -137,9 +137,9 @@ mod without {
     use crate::shared::keys::parquet::Source;
 
     /// There is none in this build.
-    pub(in crate::lake) struct Object(Infallible);
+    pub(in super::super) struct Object(Infallible);
 
-    pub(in crate::lake) fn list(url: &Path) -> Result<Files> {
+    pub(in super::super) fn list(url: &Path) -> Result<Files> {
         anyhow::bail!(
             "{}: object stores are not in this build; build with `cargo install --path \
              crates/bloomgrove-cli --features s3`",
@@ -148,7 +148,7 @@ mod without {
     }
 
     impl Object {
-        pub(in crate::lake) fn source(&self, _: u64) -> io::Result<Source> {
+        pub(in super::super) fn source(&self, _: u64) -> io::Result<Source> {
             match self.0 {}
         }
     }

@@ -50,6 +50,9 @@ pub(crate) struct Args {
     /// How to print the files
     #[arg(long, value_enum, default_value = "paths", value_name = "FORMAT")]
     format: Format,
+    /// Same as --format json
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
     /// Do not look for changes: rows in files that are new or have changed since the last `lake sync`
     /// are not found
     #[arg(long, conflicts_with = "files_from")]
@@ -125,7 +128,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
             units::counted(of as u64, "file")
         ));
     }
-    print(&found, args.format)?;
+    print(&found, if args.json { Format::Json } else { args.format })?;
     complaints.finish();
     Ok(match (found.is_empty(), complaints.is_empty()) {
         (_, false) => Outcome::Incomplete,

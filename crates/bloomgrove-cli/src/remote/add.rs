@@ -34,9 +34,8 @@ const AHEAD_BYTES: usize = 32 << 20;
 
 /// Add sets to a server.
 ///
-/// Each file is a set and each of its lines a key; with --column, each value of that column of a
-/// .csv, .tsv or .parquet file. Compressed files are decompressed. A .grove file
-/// is a filter, or an index, all of whose sets are added. Directories are read recursively,
+/// Each file is a set and each of its lines a key; --extract and --column choose other keys, such as
+/// words or the values of a column. Compressed files are decompressed. A .grove file is a filter, or an index, all of whose sets are added. Directories are read recursively,
 /// except for hidden files and indexes.
 ///
 /// Filters are built on this machine, and only they are sent. Without --items or --bits, each filter
