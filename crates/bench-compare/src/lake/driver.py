@@ -233,6 +233,12 @@ def main(tool, directory, files, rows, rounds):
     seconds.append(compare("one absent key", [[source.randbytes(16).hex()] for _ in range(rounds)], engines))
     in_fresh = [lambda keys, p=program: fresh(p, tool, table, points, keys) for program in PROGRAMS]
     seconds.append(compare("one key, new process", [point() for _ in range(rounds)], in_fresh))
+    starts = []
+    for _ in range(rounds):
+        start = time.monotonic()
+        subprocess.run([sys.executable, "-c", "import duckdb; duckdb.execute('SELECT 1')"], check=True)
+        starts.append(time.monotonic() - start)
+    facts.append(("seconds of a new process that starts DuckDB and asks nothing", f"{statistics.median(starts):.3f}"))
     for count in (20, 10, min(files, 1000)):
         task = f"1,000 keys, of which {max(count, 20)} in {count} files"
         seconds.append(compare(task, [spread(count) for _ in range(min(rounds, 3))], in_many))
