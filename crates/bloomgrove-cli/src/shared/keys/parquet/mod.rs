@@ -3,12 +3,13 @@
 //! ```text
 //!   footer.rs   may the footer be parsed at all?
 //!      v
-//!   columns --choose--> one of them, and in every row group its chunk
+//!   table.rs    columns --choose--> one of them, and in every row group its chunk
 //!      v
 //!   pages.rs    the pages of the chunk, as far as they can be true
 //!      v
 //!   values.rs   from values to the text of keys
 //!   parse.rs    and back: the value that a text of a query means
+//!   code.rs     types of columns, as an index and a message name them
 //!   bloom.rs    the Bloom filters that the file itself may have
 //! ```
 //!
@@ -21,33 +22,29 @@
 //! are checked before the decoder sees them.
 
 mod bloom;
+mod code;
 mod footer;
 mod pages;
 mod parse;
 mod source;
+mod table;
 mod values;
 
 use std::fs::File;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Once;
 
-use ::parquet::basic::Compression;
 use ::parquet::column::reader::ColumnReaderImpl;
 use ::parquet::data_type::{
     BoolType, ByteArrayType, DataType, FixedLenByteArrayType, Int32Type, Int64Type,
 };
 use ::parquet::errors::Result as Decoded;
-use ::parquet::file::metadata::ParquetStatisticsPolicy;
-use ::parquet::file::reader::{FileReader, SerializedFileReader};
-use ::parquet::file::serialized_reader::ReadOptionsBuilder;
-use ::parquet::schema::types::ColumnDescPtr;
-use anyhow::{Context, Result, bail};
-use bloomgrove::Filter;
+use anyhow::{Result, bail};
 
-use self::pages::Checked;
 pub(crate) use self::parse::Value;
 #[cfg_attr(not(feature = "s3"), allow(unused_imports))]
 pub(crate) use self::source::{Ranges, Source};
+pub(crate) use self::table::{KeyColumn, Table};
 pub(crate) use self::values::Spelling;
 use super::column::{Batch, listed};
 use super::{Column, Each, LONGEST};
@@ -82,141 +79,15 @@ pub(super) fn read(
     Ok(())
 }
 
-/// A Parquet file whose footer has been read.
-pub(crate) struct Table {
-    reader: SerializedFileReader<Source>,
-    source: Source,
-    /// Of the columns, nested ones with dots.
-    names: Vec<String>,
-}
-
-/// A column whose values can be keys.
-pub(crate) struct KeyColumn {
-    at: usize,
-    pub(crate) spelling: Spelling,
-}
-
-impl Table {
-    pub(crate) fn open(source: Source) -> Result<Self> {
-        footer::check(&source)?;
-        // Statistics are not needed, and are one thing less that can be damaged.
-        let options = ReadOptionsBuilder::new()
-            .with_column_stats_policy(ParquetStatisticsPolicy::SkipAll)
-            .with_size_stats_policy(ParquetStatisticsPolicy::SkipAll)
-            .build();
-        let same = source.clone();
-        let reader = contained(|| SerializedFileReader::new_with_options(same, options))
-            .context("reading the footer")?;
-        let columns = reader.metadata().file_metadata().schema_descr().columns();
-        let names = columns.iter().map(|column| column.path().string());
-        Ok(Self {
-            names: names.collect(),
-            source,
-            reader,
-        })
-    }
-
-    pub(crate) fn row_groups(&self) -> usize {
-        self.reader.num_row_groups()
-    }
-
-    /// The names of all columns, for a message.
-    pub(crate) fn columns(&self) -> String {
-        listed(&self.names)
-    }
-
-    /// The column with this name, if there is one.
-    ///
-    /// # Errors
-    /// If its values cannot be keys, or if the name means several columns.
-    pub(crate) fn find(&self, name: &str) -> Result<Option<KeyColumn>> {
-        let outer = format!("{name}.");
-        if !(self.names.iter()).any(|known| known == name || known.starts_with(&outer)) {
-            return Ok(None);
-        }
-        let column = Column::named(name.to_owned());
-        Ok(Some(self.column(column.choose(&self.names, true)?)?))
-    }
-
-    fn column(&self, at: usize) -> Result<KeyColumn> {
-        let about = self.reader.metadata().file_metadata();
-        let column = &about.schema_descr().columns()[at];
-        let spelling =
-            Spelling::of(column).with_context(|| format!("column {}", self.names[at]))?;
-        Ok(KeyColumn { at, spelling })
-    }
-
-    /// For reading some of the columns.
-    pub(crate) fn passed<'p>(&self, progress: Option<&'p Progress>, columns: u64) -> Passed<'p> {
-        let rows = self.reader.metadata().file_metadata().num_rows();
-        Passed {
-            progress,
-            size: self.source.size(),
-            rows: u64::try_from(rows).unwrap_or(0).saturating_mul(columns),
-            row: 0,
-            bytes: 0,
-        }
-    }
-
-    /// Calls `each` on batches of the keys in a column of a row group.
-    pub(crate) fn read_group(
-        &self,
-        group: usize,
-        column: &KeyColumn,
-        passed: &mut Passed<'_>,
-        each: &mut dyn FnMut(&[&[u8]]) -> Result<()>,
-    ) -> Result<()> {
-        let about = self.reader.metadata().file_metadata();
-        let described = &about.schema_descr().columns()[column.at];
-        let of = (column.at, described, column.spelling);
-        read_group(&self.reader, group, &self.source, of, passed, each)
-            .with_context(|| self.place(group, column))
-    }
-
-    /// The Bloom filter that the file has for a column of a row group.
-    pub(crate) fn filter(
-        &self,
-        group: usize,
-        column: &KeyColumn,
-    ) -> Result<Option<Filter<Vec<u64>>>> {
-        let chunk = self.reader.metadata().row_group(group).column(column.at);
-        bloom::read(&self.source, chunk)
-            .with_context(|| format!("the Bloom filter of {}", self.place(group, column)))
-    }
-
-    fn place(&self, group: usize, column: &KeyColumn) -> String {
-        format!("column {}, row group {}", self.names[column.at], group + 1)
-    }
-}
-
 fn read_group(
-    reader: &SerializedFileReader<Source>,
+    table: &Table,
     group: usize,
-    source: &Source,
-    (at, column, spelling): (usize, &ColumnDescPtr, Spelling),
+    column: &KeyColumn,
     passed: &mut Passed,
     each: Each,
 ) -> Result<()> {
-    let chunks = reader.metadata().row_group(group).columns();
-    let chunk = chunks
-        .get(at)
-        .context("the column is missing; the file is damaged")?;
-    if chunk.file_path().is_some() {
-        bail!("its values are in another file; name that file");
-    }
-    if let codec @ (Compression::BROTLI(_) | Compression::LZO) = chunk.compression() {
-        bail!("{codec} compression is not supported; snappy, zstd, gzip and lz4 are");
-    }
-    let (start, len) = contained(|| Ok(chunk.byte_range()))?;
-    let size = source.size();
-    if start.checked_add(len).is_none_or(|end| end > size) {
-        bail!("it ends beyond the end of the file at {size} bytes; the file is probably truncated");
-    }
-    source.fetch(start..start + len).context("reading")?;
-    let pages = contained(|| reader.get_row_group(group)?.get_column_page_reader(at))?;
-    let expected = u64::try_from(chunk.num_values()).context("a negative number of values")?;
-    let pages = Box::new(Checked::new(pages, column, expected));
-    let column = column.clone();
+    let (pages, expected) = table.pages(group, column.at)?;
+    let (spelling, column) = (column.spelling, table.described(column.at).clone());
     let mut drain = Drain {
         expected,
         passed,

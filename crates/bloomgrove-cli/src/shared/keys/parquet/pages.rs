@@ -11,7 +11,7 @@ use ::parquet::schema::types::ColumnDescPtr;
 
 use super::footer::number;
 
-pub(super) struct Checked {
+pub(crate) struct Checked {
     pages: Box<dyn PageReader>,
     /// Values that the footer still announces.
     left: u64,

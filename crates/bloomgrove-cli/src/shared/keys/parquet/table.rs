@@ -1,0 +1,156 @@
+//! A Parquet file as a table: its columns and row groups, and where the bytes of each are.
+
+use ::parquet::basic::Compression;
+use ::parquet::file::metadata::{ColumnChunkMetaData, ParquetStatisticsPolicy};
+use ::parquet::file::reader::{FileReader, SerializedFileReader};
+use ::parquet::file::serialized_reader::ReadOptionsBuilder;
+use ::parquet::schema::types::ColumnDescPtr;
+use anyhow::{Context, Result, bail};
+use bloomgrove::Filter;
+
+use super::pages::Checked;
+use super::source::Source;
+use super::values::Spelling;
+use super::{Passed, bloom, contained, footer, read_group};
+use crate::shared::keys::Column;
+use crate::shared::keys::column::listed;
+use crate::shared::progress::Progress;
+
+/// A Parquet file whose footer has been read.
+pub(crate) struct Table {
+    pub(crate) reader: SerializedFileReader<Source>,
+    source: Source,
+    /// Of the columns, nested ones with dots.
+    pub(crate) names: Vec<String>,
+}
+
+/// A column whose values can be keys.
+pub(crate) struct KeyColumn {
+    pub(super) at: usize,
+    pub(crate) spelling: Spelling,
+}
+
+impl Table {
+    pub(crate) fn open(source: Source) -> Result<Self> {
+        footer::check(&source)?;
+        // Statistics are not needed, and are one thing less that can be damaged.
+        let options = ReadOptionsBuilder::new()
+            .with_column_stats_policy(ParquetStatisticsPolicy::SkipAll)
+            .with_size_stats_policy(ParquetStatisticsPolicy::SkipAll)
+            .build();
+        let same = source.clone();
+        let reader = contained(|| SerializedFileReader::new_with_options(same, options))
+            .context("reading the footer")?;
+        let columns = reader.metadata().file_metadata().schema_descr().columns();
+        let names = columns.iter().map(|column| column.path().string());
+        Ok(Self {
+            names: names.collect(),
+            source,
+            reader,
+        })
+    }
+
+    pub(crate) fn row_groups(&self) -> usize {
+        self.reader.num_row_groups()
+    }
+
+    /// The names of all columns, for a message.
+    pub(crate) fn columns(&self) -> String {
+        listed(&self.names)
+    }
+
+    /// The column with this name, if there is one.
+    ///
+    /// # Errors
+    /// If its values cannot be keys, or if the name means several columns.
+    pub(crate) fn find(&self, name: &str) -> Result<Option<KeyColumn>> {
+        let outer = format!("{name}.");
+        if !(self.names.iter()).any(|known| known == name || known.starts_with(&outer)) {
+            return Ok(None);
+        }
+        let column = Column::named(name.to_owned());
+        Ok(Some(self.column(column.choose(&self.names, true)?)?))
+    }
+
+    pub(super) fn column(&self, at: usize) -> Result<KeyColumn> {
+        let spelling = Spelling::of(self.described(at));
+        let spelling = spelling.with_context(|| format!("column {}", self.names[at]))?;
+        Ok(KeyColumn { at, spelling })
+    }
+
+    pub(crate) fn described(&self, at: usize) -> &ColumnDescPtr {
+        &self
+            .reader
+            .metadata()
+            .file_metadata()
+            .schema_descr()
+            .columns()[at]
+    }
+
+    /// For reading some of the columns.
+    pub(crate) fn passed<'p>(&self, progress: Option<&'p Progress>, columns: u64) -> Passed<'p> {
+        let rows = self.reader.metadata().file_metadata().num_rows();
+        Passed {
+            progress,
+            size: self.source.size(),
+            rows: u64::try_from(rows).unwrap_or(0).saturating_mul(columns),
+            row: 0,
+            bytes: 0,
+        }
+    }
+
+    /// Calls `each` on batches of the keys in a column of a row group.
+    pub(crate) fn read_group(
+        &self,
+        group: usize,
+        column: &KeyColumn,
+        passed: &mut Passed<'_>,
+        each: &mut dyn FnMut(&[&[u8]]) -> Result<()>,
+    ) -> Result<()> {
+        read_group(self, group, column, passed, each).with_context(|| self.place(group, column))
+    }
+
+    /// The pages of a column in a row group, and how many values the footer says they have.
+    pub(crate) fn pages(&self, group: usize, at: usize) -> Result<(Box<Checked>, u64)> {
+        let chunk = self.chunk(group, at)?;
+        if chunk.file_path().is_some() {
+            bail!("its values are in another file; name that file");
+        }
+        if let codec @ (Compression::BROTLI(_) | Compression::LZO) = chunk.compression() {
+            bail!("{codec} compression is not supported; snappy, zstd, gzip and lz4 are");
+        }
+        let (size, (start, len)) = (self.source.size(), contained(|| Ok(chunk.byte_range()))?);
+        if start.checked_add(len).is_none_or(|end| end > size) {
+            bail!(
+                "it ends beyond the end of the file at {size} bytes; the file is probably truncated"
+            );
+        }
+        self.source.fetch(start..start + len).context("reading")?;
+        let pages = || self.reader.get_row_group(group)?.get_column_page_reader(at);
+        let expected = u64::try_from(chunk.num_values()).context("a negative number of values")?;
+        let pages = Checked::new(contained(pages)?, self.described(at), expected);
+        Ok((Box::new(pages), expected))
+    }
+
+    fn chunk(&self, group: usize, at: usize) -> Result<&ColumnChunkMetaData> {
+        let chunks = self.reader.metadata().row_group(group).columns();
+        chunks
+            .get(at)
+            .context("the column is missing; the file is damaged")
+    }
+
+    /// The Bloom filter that the file has for a column of a row group.
+    pub(crate) fn filter(
+        &self,
+        group: usize,
+        column: &KeyColumn,
+    ) -> Result<Option<Filter<Vec<u64>>>> {
+        self.chunk(group, column.at)
+            .and_then(|chunk| bloom::read(&self.source, chunk))
+            .with_context(|| format!("the Bloom filter of {}", self.place(group, column)))
+    }
+
+    fn place(&self, group: usize, column: &KeyColumn) -> String {
+        format!("column {}, row group {}", self.names[column.at], group + 1)
+    }
+}
