@@ -14,7 +14,7 @@ use super::known::{How, Known};
 use super::read::{self, Read};
 use super::table::{Entry, Files, TableArgs};
 use super::tag::Tag;
-use crate::shared::keys::parquet::Table;
+use crate::shared::keys::parquet::ParquetFile;
 use crate::shared::output::{Output, is_gone};
 use crate::shared::progress::Progress;
 use crate::shared::search::Complaints;
@@ -148,11 +148,11 @@ fn mode_of(files: &Files) -> u32 {
 fn check_columns(columns: &[String], files: &Files) -> Result<()> {
     let ends = [files.values().next(), files.values().next_back()];
     let open = |entry: &Entry| {
-        let table = entry.source().and_then(Table::open);
+        let table = entry.source().and_then(ParquetFile::open);
         table.with_context(|| entry.path.display().to_string())
     };
     // What cannot be read is reported when its turn comes.
-    let tables: Vec<Table> = ends.into_iter().flatten().flat_map(open).collect();
+    let tables: Vec<ParquetFile> = ends.into_iter().flatten().flat_map(open).collect();
     let Some(first) = tables.first() else {
         return Ok(());
     };

@@ -6,7 +6,7 @@ use bloomgrove::{Collector, Filter, Layout};
 use super::known::How;
 use super::table::Entry;
 use super::tag::Origin;
-use crate::shared::keys::parquet::{KeyColumn, Passed, Spelling, Table};
+use crate::shared::keys::parquet::{KeyColumn, ParquetFile, Passed, Spelling};
 use crate::shared::progress::Progress;
 use crate::shared::stamp::Stamp;
 
@@ -35,7 +35,7 @@ pub(super) fn file(entry: &Entry, how: &How, progress: &Progress) -> Result<(Vec
 }
 
 fn sets(entry: &Entry, how: &How, progress: &Progress) -> Result<Vec<Read>> {
-    let table = Table::open(entry.source()?)?;
+    let table = ParquetFile::open(entry.source()?)?;
     let mut columns = Vec::new();
     for (number, name) in how.columns.iter().enumerate() {
         // A file without the column has no values in it: it may be older than the column.
@@ -71,7 +71,7 @@ fn sets(entry: &Entry, how: &How, progress: &Progress) -> Result<Vec<Read>> {
 }
 
 fn filter(
-    table: &Table,
+    table: &ParquetFile,
     group: usize,
     column: &KeyColumn,
     how: &How,

@@ -3,7 +3,7 @@
 //! ```text
 //!   footer.rs   may the footer be parsed at all?
 //!      v
-//!   table.rs    columns --choose--> one of them, and in every row group its chunk
+//!   file.rs     columns --choose--> one of them, and in every row group its chunk
 //!      v
 //!   pages.rs    the pages of the chunk, as far as they can be true
 //!      v
@@ -23,12 +23,12 @@
 
 mod bloom;
 mod code;
+mod file;
 mod footer;
 mod pages;
 mod parse;
 mod source;
-mod table;
-mod values;
+pub(crate) mod values;
 
 use std::fs::File;
 use std::panic::{self, AssertUnwindSafe};
@@ -41,10 +41,10 @@ use ::parquet::data_type::{
 use ::parquet::errors::Result as Decoded;
 use anyhow::{Result, bail};
 
+pub(crate) use self::file::{KeyColumn, ParquetFile};
 pub(crate) use self::parse::Value;
 #[cfg_attr(not(feature = "s3"), allow(unused_imports))]
 pub(crate) use self::source::{Ranges, Source};
-pub(crate) use self::table::{KeyColumn, Table};
 pub(crate) use self::values::Spelling;
 use super::column::{Batch, listed};
 use super::{Column, Each, LONGEST};
@@ -52,10 +52,10 @@ use crate::shared::interrupt;
 use crate::shared::progress::Progress;
 
 /// The values to hold at a time, in bytes; their number follows from how long they are.
-const HELD: usize = 4 << 20;
+pub(crate) const HELD: usize = 4 << 20;
 /// The most records to ask for at a time, and how many to begin with.
-const MOST: usize = 1 << 14;
-const FIRST: usize = 64;
+pub(crate) const MOST: usize = 1 << 14;
+pub(crate) const FIRST: usize = 64;
 
 pub(super) fn read(
     file: (File, u64),
@@ -63,14 +63,14 @@ pub(super) fn read(
     progress: Option<&Progress>,
     each: Each,
 ) -> Result<()> {
-    let table = Table::open(Source::file(file))?;
+    let table = ParquetFile::open(Source::file(file))?;
     let Some(column) = column else {
         bail!(
             "a Parquet file has columns, not lines; name one with --column: {}",
-            listed(&table.names)
+            listed(table.names())
         );
     };
-    let column = table.column(column.choose(&table.names, true)?)?;
+    let column = table.column(column.choose(table.names(), true)?)?;
     let mut passed = table.passed(progress, 1);
     for group in 0..table.row_groups() {
         table.read_group(group, &column, &mut passed, each)?;
@@ -80,7 +80,7 @@ pub(super) fn read(
 }
 
 fn read_group(
-    table: &Table,
+    table: &ParquetFile,
     group: usize,
     column: &KeyColumn,
     passed: &mut Passed,
@@ -212,7 +212,7 @@ thread_local! {
 
 /// What `decode` returns; an error also where it panics. It must be a call into the
 /// decoder and nothing of ours: our panics are bugs, and shall be seen.
-fn contained<T>(decode: impl FnOnce() -> Decoded<T>) -> Result<T> {
+pub(crate) fn contained<T>(decode: impl FnOnce() -> Decoded<T>) -> Result<T> {
     static QUIET: Once = Once::new();
     QUIET.call_once(|| {
         let usual = panic::take_hook();

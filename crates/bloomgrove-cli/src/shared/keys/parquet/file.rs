@@ -1,4 +1,4 @@
-//! A Parquet file as a table: its columns and row groups, and where the bytes of each are.
+//! An open Parquet file: its columns and row groups, and where the bytes of each are.
 
 use ::parquet::basic::Compression;
 use ::parquet::file::metadata::{ColumnChunkMetaData, ParquetStatisticsPolicy};
@@ -17,11 +17,11 @@ use crate::shared::keys::column::listed;
 use crate::shared::progress::Progress;
 
 /// A Parquet file whose footer has been read.
-pub(crate) struct Table {
+pub(crate) struct ParquetFile {
     pub(crate) reader: SerializedFileReader<Source>,
     source: Source,
     /// Of the columns, nested ones with dots.
-    pub(crate) names: Vec<String>,
+    names: Vec<String>,
 }
 
 /// A column whose values can be keys.
@@ -30,7 +30,7 @@ pub(crate) struct KeyColumn {
     pub(crate) spelling: Spelling,
 }
 
-impl Table {
+impl ParquetFile {
     pub(crate) fn open(source: Source) -> Result<Self> {
         footer::check(&source)?;
         // Statistics are not needed, and are one thing less that can be damaged.
@@ -52,6 +52,15 @@ impl Table {
 
     pub(crate) fn row_groups(&self) -> usize {
         self.reader.num_row_groups()
+    }
+
+    /// Of the columns, nested ones with dots, in the order of the file.
+    pub(crate) fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    pub(crate) fn size(&self) -> u64 {
+        self.source.size()
     }
 
     /// The names of all columns, for a message.
