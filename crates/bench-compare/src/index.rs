@@ -9,7 +9,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use bloomgrove::index::{Index, Shape, choose_shape};
-use bloomgrove::{Error, Filter, Params};
+use bloomgrove::{Error, Family, Filter, Layout, Params};
 use bloomgrove_trees::bloofi::{Bloofi, BloofiOptions};
 use fastbloom::BloomFilter;
 use serde_json::json;
@@ -37,9 +37,24 @@ pub(crate) struct Args {
     /// The number of keys per turn, unless they take too long
     #[arg(long, default_value_t = 20_000)]
     keys: u64,
+    /// Filters as Parquet files have them, with eight bits of a key in one block of 256
+    #[arg(long)]
+    split_block: bool,
     /// Print JSON instead of tables
     #[arg(long)]
     json: bool,
+}
+
+impl Args {
+    fn params(&self) -> Result<Params, Error> {
+        match self.split_block {
+            false => Params::builder(BITS, HASHES).build(),
+            true => Params::builder(BITS / 256 * 256, 8)
+                .layout(Layout::SplitBlock)
+                .family(Family::Xxh64)
+                .build(),
+        }
+    }
 }
 
 /// The contenders, in the order of the tables.
@@ -68,9 +83,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Error> {
                 continue;
             }
             // (1 - 1/m)^(k n) of the bits remain clear.
-            let items = (-(BITS as f64) / f64::from(HASHES) * (1.0 - density / 100.0).ln()).round();
+            let hashes = f64::from(args.params()?.hashes());
+            let items = (-(BITS as f64) / hashes * (1.0 - density / 100.0).ln()).round();
             let (rows, real) = race(sets, items as u64, args)?;
-            let params = Params::builder(BITS, HASHES).build()?;
+            let params = args.params()?;
             let chosen = choose_shape(&params, sets as usize, real).shape;
             if args.json {
                 report.push(to_json(sets, items as u64, real, chosen, &rows));
@@ -87,7 +103,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Error> {
 }
 
 fn race(sets: u64, items: u64, args: &Args) -> Result<(Vec<Row>, f64), Error> {
-    let params = Params::builder(BITS, HASHES).build()?;
+    let params = args.params()?;
     let mut tree = Bloofi::new(params.clone(), BloofiOptions::default())?;
     let mut others: Vec<BloomFilter> = Vec::new();
     let shapes = [Shape::Loose, Shape::Flat, Shape::Sliced];
