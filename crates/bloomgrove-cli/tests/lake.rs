@@ -47,7 +47,7 @@ fn check_type<T: DataType>(case: &Type<'_, T>) {
     std::fs::create_dir_all(shop.path("t/deep")).unwrap();
     let is_optional = case.field.starts_with("optional");
     let number = |file: u64, group: u64, row: u64| (file * GROUPS + group) * ROWS + row;
-    let is_null = |row: u64| is_optional && row % 5 == 0;
+    let is_null = |row: u64| is_optional && row.is_multiple_of(5);
     for file in 0..FILES {
         let chunks: Vec<Chunk<T>> = (0..GROUPS)
             .map(|group| {

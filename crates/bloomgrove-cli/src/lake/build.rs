@@ -178,6 +178,13 @@ struct Done {
     unchanged: u64,
 }
 
+/// A file to be read, and the sets that the index has of it.
+struct ToRead<'f> {
+    name: &'f [u8],
+    entry: &'f Entry,
+    old: Vec<Vec<u8>>,
+}
+
 /// Makes an index equal to the files.
 fn update(
     mut file: IndexFile,
@@ -189,10 +196,14 @@ fn update(
 ) -> Result<Outcome> {
     let known = Known::of(&file);
     let current = |name: &[u8], entry: &Entry| known.is_current(name, entry);
-    let read: Vec<(&[u8], &Entry, Vec<Vec<u8>>)> = files
+    let read: Vec<ToRead<'_>> = files
         .iter()
         .filter(|(name, entry)| !current(name, entry))
-        .map(|(name, entry)| (&**name, entry, known.sets_of(name)))
+        .map(|(name, entry)| ToRead {
+            name,
+            entry,
+            old: known.sets_of(name),
+        })
         .collect();
     // If a directory could not be listed, its files may still be there.
     let is_gone_from_table = |name: &[u8]| complaints.is_empty() && !files.contains_key(name);
@@ -213,14 +224,11 @@ fn update(
     }
 
     file.set_shape(Some(Shape::Loose));
-    let progress = Progress::bytes(
-        read.iter().map(|(_, entry, _)| entry.size).sum(),
-        "indexing",
-    );
+    let progress = Progress::bytes(read.iter().map(|file| file.entry.size).sum(), "indexing");
     parallel::each(
         &read,
-        |(_, entry, _)| read::file(entry, how, &progress),
-        |(name, entry, old), outcome| {
+        |one| read::file(one.entry, how, &progress),
+        |ToRead { name, entry, old }, outcome| {
             match outcome {
                 Ok((version, sets)) => {
                     old.iter()

@@ -62,6 +62,7 @@ pub(crate) fn text(values: impl IntoIterator<Item = String>) -> Vec<ByteArray> {
         .collect()
 }
 
+#[allow(dead_code, reason = "not every test that shares this file needs it")]
 /// The keys of a column as `filter check` prints them, all in the filter made of it.
 #[track_caller]
 pub(crate) fn keys(shop: &Shop, file: &str, column: &str) -> Vec<String> {

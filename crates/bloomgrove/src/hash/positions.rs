@@ -134,7 +134,7 @@ impl Start for SplitBlock {
     #[inline(always)]
     fn start(digest: Digest, bits: u64) -> Self {
         // At most 2^32 blocks, so the product fits.
-        let block = (digest.lo >> 32) * (bits / SPLIT_BITS) >> 32;
+        let block = ((digest.lo >> 32) * (bits / SPLIT_BITS)) >> 32;
         Self {
             word: block * SPLIT_BITS,
             hash: digest.lo as u32,

@@ -101,7 +101,7 @@ impl ParquetFile {
         let rows = self.reader.metadata().file_metadata().num_rows();
         Passed {
             progress,
-            size: self.source.size(),
+            size: self.size(),
             rows: u64::try_from(rows).unwrap_or(0).saturating_mul(columns),
             row: 0,
             bytes: 0,
@@ -128,7 +128,7 @@ impl ParquetFile {
         if let codec @ (Compression::BROTLI(_) | Compression::LZO) = chunk.compression() {
             bail!("{codec} compression is not supported; snappy, zstd, gzip and lz4 are");
         }
-        let (size, (start, len)) = (self.source.size(), contained(|| Ok(chunk.byte_range()))?);
+        let (size, (start, len)) = (self.size(), contained(|| Ok(chunk.byte_range()))?);
         if start.checked_add(len).is_none_or(|end| end > size) {
             bail!(
                 "it ends beyond the end of the file at {size} bytes; the file is probably truncated"
