@@ -17,7 +17,8 @@
 //! | `bloofi/` | `change.rs` has add, remove and update, `shape.rs` rebuild and widen; `sets.rs` sets on their way into a tree |
 //! | `bloom_sample_tree/` | one file per verb; `method.rs` the tree and the paper's baselines behind one name each |
 //! | `bloom_tree/` | one file per verb; `combine.rs` has intersect and union, `wire.rs` compress and expand |
-//! | `buffered/` | one file per verb; `size.rs` how large and hashed how, `session.rs` keys on their way in: skipped, synced, kept when it is cut off |
+//! | `buffered/` | one file per verb; `size.rs` how large and hashed how, `session.rs` keys on their way in: skipped, synced, kept when it is cut off; `stream.rs` is `probe --t-max` |
+//! | `semi_join/` | the rows of one table whose key may be in another; its `mod.rs` has the table of files |
 //! | `hash/` | `quality.rs` is `hash test`, `derivation.rs` is `hash derivation` |
 //! | `tune/` | `tune size`, `tune accuracy`, `tune bloom-tree`; `tune wire` in `wire/`: `attempt.rs` is `--try`, `table.rs` the CSV file |
 //! | `shell.rs` | `completions` and `man`, generated from the definitions of all commands |
@@ -35,6 +36,7 @@ mod index;
 mod lake;
 mod remote;
 mod sample;
+mod semi_join;
 #[cfg(feature = "server")]
 mod serve;
 #[cfg(not(feature = "server"))]
@@ -86,6 +88,7 @@ enum Noun {
     /// Build and query filters larger than memory, on disk
     #[command(subcommand)]
     Buffered(buffered::Verb),
+    SemiJoin(Box<semi_join::Args>),
     Sample(Box<sample::Sample>),
     Reconstruct(Box<sample::Reconstruct>),
     /// Build, query, change and draw Bloofi trees of many sets
@@ -151,6 +154,7 @@ fn run(noun: Noun) -> anyhow::Result<Outcome> {
         Noun::Lake(verb) => lake::run(*verb),
         Noun::Remote(args) => remote::run(*args),
         Noun::Buffered(verb) => buffered::run(verb),
+        Noun::SemiJoin(args) => semi_join::run(*args),
         Noun::Bloofi(verb) => bloofi::run(*verb),
         Noun::BloomSampleTree(verb) => bloom_sample_tree::run(*verb),
         Noun::BloomTree(verb) => bloom_tree::run(*verb),

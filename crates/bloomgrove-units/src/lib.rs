@@ -113,9 +113,10 @@ pub fn rate(text: &str) -> Result<f64, String> {
 ///
 /// What to write instead.
 pub fn duration(text: &str) -> Result<Duration, String> {
-    let help = "write seconds as 60 or 60s, or 5min, 1h or 7d";
+    let help = "write seconds as 60 or 60s, or 50ms, 5min, 1h or 7d";
     let units = [
         ("", 1.0),
+        ("ms", 1e-3),
         ("s", 1.0),
         ("m", 60.0),
         ("min", 60.0),
@@ -249,6 +250,7 @@ mod tests {
         for (text, seconds) in [
             ("60", 60.0),
             ("0.5s", 0.5),
+            ("250ms", 0.25),
             ("5min", 300.0),
             ("1 h", 3600.0),
         ] {

@@ -22,6 +22,11 @@ pub mod hash {
     pub use crate::params::probe::each_position;
 }
 
+/// The hashes of a collector, for a filter that does not fit in memory.
+pub mod filter {
+    pub use crate::filter::collect::{Hashes, insert_hash};
+}
+
 /// The `.grove` container.
 pub mod format {
     pub use crate::filter::file::expect_scan;

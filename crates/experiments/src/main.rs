@@ -76,11 +76,12 @@ struct Sampling {
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     cargo run --release -p experiments -- buffered\n  \
-    cargo run --release -p experiments -- buffered growth large --full --dir /mnt/ssd")]
+    cargo run --release -p experiments -- buffered growth large --full --dir /mnt/ssd\n  \
+    cargo build --release -p bloomgrove-cli && cargo run --release -p experiments -- buffered semi-join semi-join-time")]
 struct Buffered {
     #[command(flatten)]
     selection: Selection,
-    /// Use a billion keys and a filter of 16 GB: needs an hour and 20 GB of disk space
+    /// Use a billion keys, a filter of 16 GB and tables of scale factor 10: needs an hour and 20 GB of disk space
     #[arg(long)]
     full: bool,
     /// Directory for the filter files, on the disk to measure; they are removed at the end
@@ -209,10 +210,11 @@ fn run(paper: Paper) -> Result<()> {
 }
 
 fn list() -> Result<()> {
-    let papers: [(&str, &[(&str, &str)]); 5] = [
+    let papers: [(&str, &[(&str, &str)]); 6] = [
         ("bloofi", &bloofi::FIGURES),
         ("sampling", &sampling::FIGURES),
         ("buffered", &buffered::FIGURES),
+        ("buffered", &buffered::ON_REQUEST),
         ("bloomtree", &bloom_tree::FIGURES),
         ("provenance", &provenance::FIGURES),
     ];

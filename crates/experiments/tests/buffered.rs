@@ -23,6 +23,7 @@ const TINY: Effort = Effort {
     large_memory: 32,
     large_keys: 200_000,
     patience: 0.02,
+    scale: 1,
 };
 
 fn run_in(directory: &Path, ids: &[&str]) -> anyhow::Result<Report> {

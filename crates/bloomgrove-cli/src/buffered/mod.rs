@@ -5,6 +5,7 @@ mod info;
 mod probe;
 mod session;
 mod size;
+mod stream;
 
 use std::path::Path;
 

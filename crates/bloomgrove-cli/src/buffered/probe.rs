@@ -5,6 +5,8 @@
 //!      \-> spool: the keys as they came ------------> printed in order when the round ends
 //! ```
 //!
+//! With `--t-max`, keys are answered as they come instead (`stream.rs`).
+//!
 //! A round is as many keys as there are bits in an eighth of the memory. Each round visits all
 //! pages, so more memory means fewer rounds and visits.
 
@@ -15,11 +17,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use bloomgrove::buffered::{Filter, Phase, Prober};
+use bloomgrove::buffered::{BufferOptions, Filter, Phase, Prober, QueueOptions};
 use serde_json::json;
 use tempfile::SpooledTempFile;
 
-use super::{Working, check_input, kind_of};
+use super::{Working, check_input, kind_of, stream};
 use crate::shared::keys::{self, KeyKind};
 use crate::shared::output::{self, Output, complain};
 use crate::shared::progress::Progress;
@@ -35,13 +37,14 @@ const LONG: Duration = Duration::from_secs(2);
 /// Prints each key with "maybe" or "no", in input order, once the pages it depends on have been
 /// read. A "no" is certain; a "maybe" is wrong at the filter's false-positive rate. Keys are
 /// lines, or the values of a column; compressed files are decompressed; - is standard
-/// input. Keys that wait for their answers are kept in the temporary directory (TMPDIR), at most one
+/// input, and --t-max answers its keys while it is open. Keys that wait for their answers are kept in the temporary directory (TMPDIR), at most one
 /// per byte of --memory.
 ///
 /// Exit code: 0 if the filter may contain any of the keys, 1 if it contains none.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bloomgrove buffered probe orders.grove returns.txt.gz --found > worth-a-look.txt\n  \
+    tail -f new-orders.txt | bloomgrove buffered probe orders.grove - --t-max 50ms\n  \
     bloomgrove buffered probe orders.grove --key order-17 --key order-18")]
 pub(crate) struct Args {
     /// The filter
@@ -73,6 +76,12 @@ pub(crate) struct Args {
     /// How to interpret keys [default: as when the filter was built]
     #[arg(long, value_name = "KIND", value_enum)]
     keys_as: Option<KeyKind>,
+    /// Answer every key within this time after it was read (50ms), as long as the disk can keep up
+    ///
+    /// For keys that arrive one by one on standard input. A shorter time means fewer keys per page
+    /// that is read.
+    #[arg(long, value_name = "TIME", value_parser = units::duration, requires = "inputs")]
+    t_max: Option<Duration>,
     #[command(flatten)]
     working: Working,
 }
@@ -121,8 +130,22 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         printer.answer(&key, found)?;
     }
     let began = Instant::now();
-    if !args.inputs.is_empty() {
-        ask_all(&args, &filter, kind, &mut printer)?;
+    match args.t_max {
+        Some(t_max) => {
+            let options = BufferOptions {
+                t_max: Some(t_max),
+                ..args.working.options()
+            };
+            let queue = filter.probe_queue(&options, &QueueOptions::default())?;
+            let keys = stream::Keys {
+                inputs: args.inputs,
+                from: args.from,
+                kind,
+            };
+            stream::answer(keys, queue, &mut printer)?;
+        }
+        None if args.inputs.is_empty() => {}
+        None => ask_all(&args, &filter, kind, &mut printer)?,
     }
     let any = printer.maybe > 0;
     let asked = printer.finish()?;
@@ -324,8 +347,8 @@ impl Style {
     }
 }
 
-struct Printer {
-    output: Output,
+pub(super) struct Printer {
+    pub(super) output: Output,
     style: Style,
     json: bool,
     maybe: u64,
@@ -333,7 +356,7 @@ struct Printer {
 }
 
 impl Printer {
-    fn answer(&mut self, key: &[u8], found: bool) -> Result<()> {
+    pub(super) fn answer(&mut self, key: &[u8], found: bool) -> Result<()> {
         match found {
             true => self.maybe += 1,
             false => self.no += 1,

@@ -31,6 +31,10 @@ pub(crate) enum Form {
     Lines {
         replace: bool,
     },
+    /// Rows of a table of the user: likewise.
+    Rows {
+        replace: bool,
+    },
 }
 
 impl Form {
@@ -44,6 +48,7 @@ impl Form {
             Form::Csv(_) => "a table with the same headings",
             Form::Message(kind) => kind.name(),
             Form::Lines { .. } => "a text",
+            Form::Rows { .. } => "a table",
         }
     }
 
@@ -56,8 +61,8 @@ impl Form {
             Form::Events => start.starts_with(b"{\"id\":"),
             Form::Csv(head) => start.starts_with((head.join(",") + "\n").as_bytes()),
             Form::Message(kind) => Kind::of_start(start) == Some(kind),
-            // One of ours is not what anybody means to replace by lines.
-            Form::Lines { replace } => {
+            // One of ours is not what anybody means to replace by these.
+            Form::Lines { replace } | Form::Rows { replace } => {
                 replace && !start.starts_with(b"\x89GROVE") && Kind::of_start(start).is_none()
             }
         }
@@ -100,7 +105,7 @@ impl WholeFile {
                 shown: path.to_owned(),
                 file: BufWriter::new(file),
             }),
-            (Err(error), Form::Lines { .. })
+            (Err(error), Form::Lines { .. } | Form::Rows { .. })
                 if matches!(error.kind(), Error::WouldReplace { found: None, .. }) =>
             {
                 let what = "this file is not empty, and would be overwritten";

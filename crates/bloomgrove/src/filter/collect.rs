@@ -136,6 +136,10 @@ impl Collector {
     pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<(), Error> {
         let hasher = Xxh3Hasher { seed: self.seed };
         let hash = key.with_bytes(|bytes| hasher.digest(bytes).lo);
+        self.insert_hash(hash)
+    }
+
+    fn insert_hash(&mut self, hash: u64) -> Result<(), Error> {
         self.keys += 1;
         let recent = &mut self.recent[hash as usize % RECENT];
         if *recent == hash {
@@ -156,26 +160,35 @@ impl Collector {
     /// [`Error::Unreachable`] if no filter has this rate, [`Error::OutOfMemory`], or [`Error::Io`]
     /// from the temporary file.
     pub fn finish(mut self) -> Result<Filter, Error> {
-        let io = Error::io("reading hashes from a temporary file");
-        let Some(mut spill) = self.spilled.take() else {
-            sort(&mut self.hashes);
-            let mut filter = self.filter_for(self.hashes.len() as u64)?;
-            filter.insert_hashed(&self.hashes);
-            return Ok(filter);
-        };
-        let build = || {
-            sort(&mut self.hashes);
-            spill.add(&self.hashes)?;
-            self.hashes = Vec::new();
-            let distinct = spill.count_distinct(self.room)?;
-            Ok((spill, distinct))
-        };
-        let (mut spill, distinct) = build().map_err(io)?;
-        let mut filter = self.filter_for(distinct)?;
-        spill
-            .for_each_chunk(|hashes| filter.insert_hashed(hashes))
-            .map_err(Error::io("reading hashes from a temporary file"))?;
+        let mut hashes = self.take_hashes()?;
+        let mut filter = self.filter_for(hashes.distinct)?;
+        hashes.for_each_chunk(|hashes| {
+            filter.insert_hashed(hashes);
+            Ok(())
+        })?;
         Ok(filter)
+    }
+
+    /// Moves the hashes out, and counts the distinct ones.
+    fn take_hashes(&mut self) -> Result<Hashes, Error> {
+        sort(&mut self.hashes);
+        let in_memory = std::mem::take(&mut self.hashes);
+        let Some(mut spill) = self.spilled.take() else {
+            return Ok(Hashes {
+                distinct: in_memory.len() as u64,
+                in_memory,
+                spilled: None,
+            });
+        };
+        let distinct = spill.add(&in_memory).and_then(|()| {
+            drop(in_memory);
+            spill.count_distinct(self.room)
+        });
+        Ok(Hashes {
+            distinct: distinct.map_err(Error::io(READING))?,
+            in_memory: Vec::new(),
+            spilled: Some(spill),
+        })
     }
 
     fn filter_for(&self, items: u64) -> Result<Filter, Error> {
@@ -203,6 +216,54 @@ impl Collector {
             self.hashes.clear();
         }
         Ok(())
+    }
+}
+
+const READING: &str = "reading hashes from a temporary file";
+
+/// Inserts a key by its hash: XXH3 with the seed of the collector.
+///
+/// # Errors
+/// Same as for [`Collector::insert`].
+pub fn insert_hash(collector: &mut Collector, hash: u64) -> Result<(), Error> {
+    collector.insert_hash(hash)
+}
+
+/// The hashes of the keys of a collector.
+#[derive(Debug)]
+pub struct Hashes {
+    distinct: u64,
+    in_memory: Vec<u64>,
+    spilled: Option<Spill>,
+}
+
+impl Hashes {
+    /// Takes the hashes from a collector.
+    ///
+    /// # Errors
+    /// [`Error::Io`] from the temporary file.
+    pub fn of(mut collector: Collector) -> Result<Self, Error> {
+        collector.take_hashes()
+    }
+
+    /// Returns the number of distinct hashes.
+    pub fn distinct(&self) -> u64 {
+        self.distinct
+    }
+
+    /// Calls `each` on all hashes, some at a time. If they did not fit in memory, some may come
+    /// more than once.
+    ///
+    /// # Errors
+    /// [`Error::Io`] from the temporary file, and those of `each`.
+    pub fn for_each_chunk<E: From<Error>>(
+        &mut self,
+        mut each: impl FnMut(&[u64]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        match &mut self.spilled {
+            None => each(&self.in_memory),
+            Some(spill) => spill.for_each_chunk(each),
+        }
     }
 }
 
@@ -303,18 +364,21 @@ impl Spill {
         Ok(distinct)
     }
 
-    fn for_each_chunk(&mut self, mut each: impl FnMut(&[u64])) -> io::Result<()> {
-        self.file.seek(SeekFrom::Start(0))?;
+    fn for_each_chunk<E: From<Error>>(
+        &mut self,
+        mut each: impl FnMut(&[u64]) -> Result<(), E>,
+    ) -> Result<(), E> {
         let mut left = self.runs.iter().sum::<u64>();
         let mut file = BufReader::with_capacity(1 << 20, &self.file);
+        file.seek(SeekFrom::Start(0)).map_err(Error::io(READING))?;
         let mut chunk = Vec::with_capacity(CHUNK);
         while left > 0 {
             chunk.clear();
             for _ in 0..left.min(CHUNK as u64) {
-                chunk.push(read_hash(&mut file)?);
+                chunk.push(read_hash(&mut file).map_err(Error::io(READING))?);
             }
             left -= chunk.len() as u64;
-            each(&chunk);
+            each(&chunk)?;
         }
         Ok(())
     }
@@ -393,9 +457,11 @@ mod tests {
         spill.add(&[2, 3, 9]).unwrap();
         assert_eq!(spill.count_distinct(CHUNK).unwrap(), 5);
         let mut all = Vec::new();
-        spill
-            .for_each_chunk(|hashes| all.extend_from_slice(hashes))
-            .unwrap();
+        let chunks = spill.for_each_chunk(|chunk| {
+            all.extend_from_slice(chunk);
+            Ok::<_, Error>(())
+        });
+        chunks.unwrap();
         assert_eq!(all, [1, 3, 5, 2, 3, 9]);
     }
 }

@@ -50,7 +50,7 @@
 //! | `file.rs` | save, load, map |
 
 mod batch;
-mod collect;
+pub(crate) mod collect;
 mod concurrent;
 mod estimate;
 pub(crate) mod file;

@@ -109,6 +109,10 @@ impl Task<'_> {
 pub(super) struct Scratch(TempDir);
 
 impl Scratch {
+    pub(super) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
     pub(super) fn file(&self) -> PathBuf {
         self.0.path().join("filter.grove")
     }

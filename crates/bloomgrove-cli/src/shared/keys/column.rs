@@ -38,7 +38,7 @@ impl fmt::Display for Column {
     }
 }
 
-fn delimiter(text: &str) -> Result<u8, String> {
+pub(crate) fn delimiter(text: &str) -> Result<u8, String> {
     match text.as_bytes() {
         b"\\t" | b"tab" => Ok(b'\t'),
         [b'"' | b'\n' | b'\r'] => Err("this cannot be a field separator".into()),
@@ -49,7 +49,7 @@ fn delimiter(text: &str) -> Result<u8, String> {
 
 /// How keys are stored in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Format {
+pub(crate) enum Format {
     Lines,
     /// Records of fields with this separator.
     Separated(u8),
@@ -58,7 +58,7 @@ pub(super) enum Format {
 
 impl Format {
     /// By the name of the file, as nothing else distinguishes a CSV file from lines.
-    pub(super) fn of(path: &Path, column: Option<&Column>) -> Result<Self> {
+    pub(crate) fn of(path: &Path, column: Option<&Column>) -> Result<Self> {
         let endings = ["gz", "zst", "zstd", "xz", "bz2"];
         let packed = endings.iter().any(|end| ends_in(path, end));
         let stem = path.with_extension("");
@@ -100,6 +100,11 @@ impl Column {
         }
     }
 
+    /// The same, in text with this separator if one is given.
+    pub(crate) fn separated(self, delimiter: Option<u8>) -> Self {
+        Self { delimiter, ..self }
+    }
+
     /// Its name, and the separator if one was given.
     pub(super) fn described(&self) -> String {
         match self.delimiter {
@@ -110,7 +115,7 @@ impl Column {
 
     /// The place of the column among those called `names`. Where columns can be `nested`, the name
     /// of an outer one is enough if it contains only one.
-    pub(super) fn choose(&self, names: &[String], nested: bool) -> Result<usize> {
+    pub(crate) fn choose(&self, names: &[String], nested: bool) -> Result<usize> {
         let places = |fits: &dyn Fn(&str) -> bool| -> Vec<usize> {
             (0..names.len()).filter(|&at| fits(&names[at])).collect()
         };
@@ -148,7 +153,7 @@ impl Column {
 }
 
 /// The names, in their order, quoted where necessary.
-pub(super) fn listed(names: &[String]) -> String {
+pub(crate) fn listed(names: &[String]) -> String {
     if names.is_empty() {
         return "none".into();
     }

@@ -13,8 +13,8 @@
 //! contain the same keys. Everything else is part of the key, including spaces and bytes that are
 //! not text; an empty line is the empty key.
 
-mod column;
-mod csv;
+pub(crate) mod column;
+pub(crate) mod csv;
 pub(crate) mod parquet;
 pub(crate) mod text;
 pub(crate) mod unpack;

@@ -6,7 +6,7 @@
 //! Memory: a piece, or the longest line if that is longer. Tokens are cut anywhere between two of
 //! them, so that a file without line ends can be of any size.
 
-use std::io::Read;
+use std::io::{self, Cursor, Read};
 
 use anyhow::{Context, Result, bail};
 use bloomgrove_keys::Extraction;
@@ -25,12 +25,41 @@ pub(crate) struct Seen {
 
 /// Decodes a text as ripgrep does.
 pub(crate) fn decoded<'r>(source: impl Read + 'r) -> impl Read + 'r {
-    DecodeReaderBytesBuilder::new()
-        .utf8_passthru(true)
-        .strip_bom(true)
-        .bom_override(true)
-        .bom_sniffing(true)
-        .build(source)
+    Decoded {
+        text: Box::new(source),
+        is_begun: false,
+    }
+}
+
+/// The decoder waits for three bytes, the longest byte-order mark. A line of one character that
+/// comes from a pipe is shorter, so the decoder is used only if the first byte can begin a mark.
+struct Decoded<'r> {
+    text: Box<dyn Read + 'r>,
+    is_begun: bool,
+}
+
+impl Read for Decoded<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if !self.is_begun {
+            let mut first = [0];
+            let len = self.text.read(&mut first)?;
+            let rest = std::mem::replace(&mut self.text, Box::new(io::empty()));
+            let source = Cursor::new(first).take(len as u64).chain(rest);
+            self.text = match first {
+                [0xef | 0xfe | 0xff] => Box::new(
+                    DecodeReaderBytesBuilder::new()
+                        .utf8_passthru(true)
+                        .strip_bom(true)
+                        .bom_override(true)
+                        .bom_sniffing(true)
+                        .build(source),
+                ),
+                _ => Box::new(source),
+            };
+            self.is_begun = true;
+        }
+        self.text.read(buffer)
+    }
 }
 
 /// Calls `each` on every key of a text.

@@ -49,7 +49,7 @@ pub(crate) enum Bytes {
 }
 
 impl Spelling {
-    pub(super) fn of(column: &ColumnDescriptor) -> Result<Self> {
+    pub(crate) fn of(column: &ColumnDescriptor) -> Result<Self> {
         let refused = || {
             let physical = column.physical_type();
             let meaning = match (column.logical_type_ref(), column.converted_type()) {
@@ -159,12 +159,12 @@ impl Meaning {
     }
 }
 
-pub(super) fn bool(value: &bool, key: &mut Vec<u8>) -> Result<()> {
+pub(crate) fn bool(value: &bool, key: &mut Vec<u8>) -> Result<()> {
     Ok(write!(key, "{value}")?)
 }
 
 impl Number {
-    pub(super) fn write_32(self, value: i32, key: &mut Vec<u8>) -> Result<()> {
+    pub(crate) fn write_32(self, value: i32, key: &mut Vec<u8>) -> Result<()> {
         match self {
             // What is unsigned in the file has only been read as if it were not.
             Number::Unsigned => Ok(write!(key, "{}", value.cast_unsigned())?),
@@ -173,7 +173,7 @@ impl Number {
         }
     }
 
-    pub(super) fn write_64(self, value: i64, key: &mut Vec<u8>) -> Result<()> {
+    pub(crate) fn write_64(self, value: i64, key: &mut Vec<u8>) -> Result<()> {
         match self {
             Number::Signed => Ok(write!(key, "{value}")?),
             Number::Unsigned => Ok(write!(key, "{}", value.cast_unsigned())?),
@@ -185,24 +185,11 @@ impl Number {
 }
 
 impl Bytes {
-    pub(super) fn write(self, value: &[u8], key: &mut Vec<u8>) -> Result<()> {
+    pub(crate) fn write(self, value: &[u8], key: &mut Vec<u8>) -> Result<()> {
         match self {
             Bytes::Plain => key.extend_from_slice(value),
             Bytes::Decimal { scale } => {
-                if value.len() > 16 {
-                    bail!(
-                        "a decimal of {} bytes; at most 16 are supported",
-                        value.len()
-                    );
-                }
-                // The first byte is the highest, and has the sign.
-                let sign = value
-                    .first()
-                    .map_or(0, |&first| i128::from(first.cast_signed() >> 7));
-                let number = value
-                    .iter()
-                    .fold(sign, |n, &byte| n << 8 | i128::from(byte));
-                return decimal(number, scale, key);
+                return decimal(unscaled(value)?, scale, key);
             }
             Bytes::Uuid => {
                 if value.len() != 16 {
@@ -220,6 +207,23 @@ impl Bytes {
         }
         Ok(())
     }
+}
+
+/// The digits of a decimal that is stored as bytes.
+pub(crate) fn unscaled(value: &[u8]) -> Result<i128> {
+    if value.len() > 16 {
+        bail!(
+            "a decimal of {} bytes; at most 16 are supported",
+            value.len()
+        );
+    }
+    // The first byte is the highest, and has the sign.
+    let sign = value
+        .first()
+        .map_or(0, |&first| i128::from(first.cast_signed() >> 7));
+    Ok(value
+        .iter()
+        .fold(sign, |n, &byte| n << 8 | i128::from(byte)))
 }
 
 fn decimal(number: i128, scale: usize, key: &mut Vec<u8>) -> Result<()> {

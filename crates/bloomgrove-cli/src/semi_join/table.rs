@@ -1,0 +1,165 @@
+//! One side of the join: the files of a table, its key column, and the conditions on its rows.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use super::condition::Condition;
+use super::{csv_rows, parquet_rows};
+use crate::shared::keys::column::Format;
+use crate::shared::keys::parquet::{ParquetFile, Source};
+use crate::shared::keys::{self, Column, unpack};
+use crate::shared::progress::Progress;
+use crate::shared::walk;
+
+/// What takes the keys of the rows, in order: the hash of each, or none if the row cannot join.
+pub(super) type EachRow<'e> = &'e mut dyn FnMut(&[Option<u64>]) -> Result<()>;
+
+pub(super) struct Table {
+    /// `build` or `probe`.
+    pub(super) role: &'static str,
+    pub(super) path: PathBuf,
+    pub(super) files: Vec<PathBuf>,
+    /// Of the first file. Others may have another separator, unless they are copied.
+    pub(super) format: Format,
+    pub(super) key: Column,
+    pub(super) conditions: Vec<Condition>,
+}
+
+impl Table {
+    pub(super) fn open(
+        role: &'static str,
+        path: &Path,
+        column: &str,
+        delimiter: Option<u8>,
+    ) -> Result<Self> {
+        let key = Column::named(column.to_owned());
+        let files = files(path, &key).with_context(|| keys::shown(path))?;
+        let parquet = files.iter().filter(|file| keys::is_parquet(file)).count();
+        if parquet != 0 && parquet != files.len() {
+            bail!(
+                "{}: contains Parquet files and others; a table must be of one kind",
+                path.display()
+            );
+        }
+        let key = match parquet {
+            0 => key.separated(delimiter),
+            _ => key,
+        };
+        let format = Format::of(&files[0], Some(&key)).with_context(|| keys::shown(&files[0]))?;
+        Ok(Self {
+            role,
+            path: path.to_owned(),
+            files,
+            format,
+            key,
+            conditions: Vec::new(),
+        })
+    }
+
+    /// The columns of the first file.
+    pub(super) fn names(&self) -> Result<Vec<String>> {
+        let file = &self.files[0];
+        let read = || match self.format {
+            Format::Separated(by) => {
+                let mut names = Vec::new();
+                unpack::each_text(file, None, &mut |_, text| {
+                    names = csv_rows::header(text, by)?;
+                    Ok(false)
+                })?;
+                anyhow::Ok(names)
+            }
+            _ => Ok(ParquetFile::open(Source::file(keys::open_file(file)?))?
+                .names()
+                .to_vec()),
+        };
+        read().with_context(|| keys::shown(file))
+    }
+
+    /// The total size of its files.
+    pub(super) fn bytes(&self) -> u64 {
+        keys::total_size(&self.files)
+    }
+
+    /// Calls `each` on the keys of all rows, in order.
+    pub(super) fn scan(&self, what: &'static str, each: EachRow) -> Result<()> {
+        let progress = Progress::bytes(self.bytes(), what);
+        for file in &self.files {
+            let mut scan = || match Format::of(file, Some(&self.key))? {
+                Format::Separated(by) => csv_rows::scan(self, file, by, &progress, each),
+                _ => parquet_rows::scan(self, file, &progress, each),
+            };
+            scan().with_context(|| keys::shown(file))?;
+        }
+        Ok(())
+    }
+}
+
+/// The files of a table: one file, or those in and below a directory that have columns.
+fn files(path: &Path, key: &Column) -> Result<Vec<PathBuf>> {
+    if path == Path::new("-") {
+        bail!("a table is read more than once; save it to a file first");
+    }
+    let about = fs::metadata(path)?;
+    if !about.is_dir() {
+        if !about.is_file() {
+            bail!("not a regular file; a table is read more than once, so save it to a file first");
+        }
+        return Ok(vec![path.to_owned()]);
+    }
+    let mut files = Vec::new();
+    for entry in walk::files(path, walk::is_data) {
+        let file = entry?.into_path();
+        // Others, such as a README, are not part of the table.
+        if Format::of(&file, Some(key)).is_ok() {
+            files.push(file);
+        }
+    }
+    if files.is_empty() {
+        bail!("no .parquet, .csv or .tsv files in this directory");
+    }
+    Ok(files)
+}
+
+/// Gives each condition to the side that has its column.
+pub(super) fn assign(conditions: &[Condition], sides: [&mut Table; 2]) -> Result<()> {
+    if conditions.is_empty() {
+        return Ok(());
+    }
+    let names = [sides[0].names()?, sides[1].names()?];
+    for condition in conditions {
+        let has = |names: &[String], column: &str| names.iter().any(|name| name == column);
+        let column = condition.column.as_str();
+        let found = [has(&names[0], column), has(&names[1], column)];
+        let (side, column) = match found {
+            [true, false] => (0, column),
+            [false, true] => (1, column),
+            [true, true] => bail!(
+                "condition {:?}: both sides have this column; write build.{column} or probe.{column}",
+                condition.text
+            ),
+            [false, false] => {
+                let split = column.split_once('.');
+                let named = split.and_then(|(role, column)| {
+                    let side = sides.iter().position(|side| side.role == role)?;
+                    has(&names[side], column).then_some((side, column))
+                });
+                named.with_context(|| {
+                    format!(
+                        "condition {:?}: no column {column:?}; {} has {}, and {} has {}",
+                        condition.text,
+                        sides[0].path.display(),
+                        keys::column::listed(&names[0]),
+                        sides[1].path.display(),
+                        keys::column::listed(&names[1]),
+                    )
+                })?
+            }
+        };
+        let mut condition = condition.clone();
+        condition.column = column.to_owned();
+        sides[side].conditions.push(condition);
+    }
+    Ok(())
+}
