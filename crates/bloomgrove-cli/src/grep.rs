@@ -27,13 +27,12 @@ use crate::shared::{Outcome, interrupt, parallel, units};
 /// Print the lines that match a pattern.
 ///
 /// Finds and prints what `rg -z PATTERN` does, but reads only the files that can match, and of
-/// large files only the blocks of 8 MiB that can. What can match is decided by the index of words
-/// that `which` keeps next to the files (see `bloomgrove which --help`); here as there, it is
-/// brought up to date first.
+/// large files only the blocks of 8 MiB that can. The word index that `which` keeps next to the files
+/// determines what can match (see `bloomgrove which --help`); it is updated first.
 ///
-/// The index knows whole words. It can narrow the search if every match contains one that the
-/// pattern completes on both sides: `user 4711 `, `\berror\b` and `status=(500|503) ` do, and with
-/// -w every literal text does. For parts of words, every file is read, unless --extract ngrams=4
+/// The index knows whole words. It can narrow the search if every match must contain one, whose start
+/// and end the pattern fixes: `user 4711 `, `\berror\b` and `status=(500|503) ` do, and with
+/// -w every literal string does. For parts of words, every file is read, unless --extract ngrams=4
 /// is given: that index takes about six times the space.
 ///
 /// Exit code: 0 if a line matches, 1 if none does, 2 if something could not be read.
@@ -97,7 +96,7 @@ pub(crate) struct Args {
     /// Stop after this many matching lines of each file
     #[arg(short, long, value_name = "COUNT")]
     max_count: Option<u64>,
-    /// When to use colours
+    /// When to use colors
     #[arg(long, value_enum, default_value = "auto", value_name = "WHEN")]
     color: When,
     /// End paths with a NUL byte, for xargs -0

@@ -81,7 +81,7 @@ enum Noun {
     /// Build, query and change indexes of many sets
     #[command(subcommand)]
     Index(index::Verb),
-    /// Find the Parquet files of a table that can contain a value
+    /// Find the Parquet files of a table that may contain a value
     #[command(subcommand)]
     Lake(Box<lake::Verb>),
     Remote(Box<remote::Args>),

@@ -262,14 +262,14 @@ fn a_stale_index_loses_no_rows() {
         assert!(paths(&said).contains(file), "{}", said.out);
         assert!(
             said.err
-                .contains("2 files not in the index, or changed since"),
+                .contains("2 files new or changed since the last sync"),
             "{}",
             said.err
         );
         assert!(said.err.contains("lake sync"));
     }
     assert!(!paths(&which("id-450")).contains("t/4.parquet"));
-    let said = shop.run("lake which t id-9000 --trust-index").ends(1);
+    let said = shop.run("lake which t id-9000 --trust").ends(1);
     assert_eq!((said.out.as_str(), said.err.as_str()), ("", ""));
 
     settle();
@@ -331,11 +331,7 @@ fn a_missing_damaged_or_foreign_index_costs_time_and_no_rows() {
     std::fs::copy(shop.path("u/.bloomgrove-lake.grove"), &index).unwrap();
     let said = shop.run("lake which t id-250").ends(0);
     assert_eq!(said.out.lines().count(), all);
-    assert!(
-        said.err.contains("5 files not in the index"),
-        "{}",
-        said.err
-    );
+    assert!(said.err.contains("5 files new or changed"), "{}", said.err);
     // Of something else.
     shop.write("keys.txt", "a\nb\n");
     shop.run("index build keys.txt -o other.grove").ends(0);
@@ -384,14 +380,14 @@ fn a_column_may_change_its_type_or_be_missing() {
     }
     let said = shop.run("lake index t --column z --replace").ends(2);
     assert!(
-        said.err.contains("no column \"z\"; there are: x"),
+        said.err.contains("no column \"z\"; the columns are x"),
         "{}",
         said.err
     );
     let said = shop.run("lake which t 1 --column y").ends(2);
     assert!(
         said.err
-            .contains("column \"y\" is not indexed; these are: x"),
+            .contains("column \"y\" is not indexed; the indexed columns are x"),
         "{}",
         said.err
     );

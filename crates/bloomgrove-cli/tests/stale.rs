@@ -34,6 +34,30 @@ fn warns(said: Said, parts: &[&str]) -> String {
 }
 
 #[test]
+fn files_are_not_read_again_by_another_column() {
+    let shop = Shop::new();
+    shop.write("data/a.csv", "id,customer\n1,ann\n");
+    shop.run("index build data --column customer -o x.grove")
+        .ends(0);
+    shop.write("data/a.csv", "id,customer\n1,ann\n2,bob\n");
+    let said = shop.run("index sync x.grove data --column id").ends(2);
+    assert!(
+        said.err
+            .contains("the keys of this index are column=customer"),
+        "{}",
+        said.err
+    );
+    shop.run("index sync x.grove data --column customer")
+        .ends(0);
+    assert_eq!(
+        silent(shop.run("index which x.grove bob").ends(0)),
+        "a.csv\n"
+    );
+    let said = shop.run("index sync x.grove nowhere").ends(2);
+    assert!(said.err.contains("no such directory"), "{}", said.err);
+}
+
+#[test]
 fn changed_deleted_and_new_files_are_told() {
     let shop = built();
     let asked = |key: &str, code| shop.run(&format!("index which x.grove {key}")).ends(code);

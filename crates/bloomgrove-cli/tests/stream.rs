@@ -114,6 +114,13 @@ fn what_was_printed_is_remembered_after_ctrl_c_and_what_was_not_is_printed_again
 }
 
 #[test]
+fn a_file_that_is_missing_leaves_no_filter() {
+    let shop = Shop::new();
+    shop.run("filter seen s.grove nowhere.txt").ends(2);
+    assert!(!shop.path("s.grove").exists());
+}
+
+#[test]
 fn keys_are_added_to_a_filter() {
     let shop = Shop::new();
     shop.write("old.txt", lines(0..500));

@@ -146,13 +146,13 @@ fn an_index_that_is_trusted_does_not_notice_changes_and_survives_them() {
     shop.write("data/big.txt", format!("{big}needle\n"));
     settle();
     // There is none yet: then it is made.
-    let said = shop.run("which --trust-index pear data").ends(0);
+    let said = shop.run("which --trust pear data").ends(0);
     assert_eq!(said.out, "data/a.txt\ndata/b.txt\n");
     shop.write("data/new.txt", "pear\n");
     shop.write("data/big.txt", "needle\n");
     std::fs::remove_file(shop.path("data/a.txt")).unwrap();
     for (options, pear) in [
-        ("--trust-index", "data/b.txt\n"),
+        ("--trust", "data/b.txt\n"),
         ("", "data/b.txt\ndata/new.txt\n"),
     ] {
         let said = shop.run(&format!("which {options} pear data")).ends(0);
@@ -165,9 +165,9 @@ fn an_index_that_is_trusted_does_not_notice_changes_and_survives_them() {
     shop.write("more/d.txt", "pear\n");
     settle();
     shop.run("which pear data more --index all.grove").ends(0);
-    let said = shop.run("which --trust-index pear more --index all.grove");
+    let said = shop.run("which --trust pear more --index all.grove");
     assert_eq!(said.ends(0).out, "more/d.txt\n");
-    shop.run("which --trust-index --no-save pear data").ends(2);
+    shop.run("which --trust --no-save pear data").ends(2);
 }
 
 #[test]

@@ -127,11 +127,11 @@ def indexed_on(tool, table, index, *options):
 
 
 ENGINES = {"duckdb": duckdb_on, "datafusion": datafusion_on, "polars": polars_on}
-PROGRAMS = ["lake which, duckdb", "lake which --trust-index, duckdb", *ENGINES]
+PROGRAMS = ["lake which, duckdb", "lake which --trust, duckdb", *ENGINES]
 
 
 def all_engines(tool, table, index):
-    return [indexed_on(tool, table, index), indexed_on(tool, table, index, "--trust-index"),
+    return [indexed_on(tool, table, index), indexed_on(tool, table, index, "--trust"),
             *(engine(str(table)) for engine in ENGINES.values())]
 
 
@@ -148,8 +148,8 @@ def fresh_main(program, table, tool, index):
     match program:
         case "lake which, duckdb":
             ask = indexed_on(tool, table, index)
-        case "lake which --trust-index, duckdb":
-            ask = indexed_on(tool, table, index, "--trust-index")
+        case "lake which --trust, duckdb":
+            ask = indexed_on(tool, table, index, "--trust")
         case _:
             ask = ENGINES[program](table)
     print(ask(keys))
@@ -190,11 +190,11 @@ def wasted(tool, table, index, keys, count, source):
     present = absent = 0
     for _ in range(count):
         file = source.choice(files)
-        named = which(tool, table, index, [source.choice(keys[file])], "--trust-index")
+        named = which(tool, table, index, [source.choice(keys[file])], "--trust")
         if file not in named:
             sys.exit(f"{file} is missing from {named}")
         present += len(named) - 1
-        absent += len(which(tool, table, index, [source.randbytes(16).hex()], "--trust-index"))
+        absent += len(which(tool, table, index, [source.randbytes(16).hex()], "--trust"))
     return present / count, absent / count
 
 
@@ -207,17 +207,17 @@ def main(tool, directory, files, rows, rounds):
     facts = []
     # Once without counting, so that all read from the page cache.
     build(tool, table, imported, "--from-footers")
-    names = [(points, "point lookups", ("--keys", "1")), (many, "1,000 keys", ("--keys", "1000")),
-             (imported, "taken from the footers", ("--from-footers",))]
+    names = [(points, "for point lookups", ("--keys", "1")), (many, "for 1,000 keys", ("--keys", "1000")),
+             (imported, "imported from footers", ("--from-footers",))]
     processor = {}
     for index, name, options in names:
         wall, used, size = build(tool, table, index, *options)
         processor[index] = used
-        facts.append((f"index for {name}: seconds, of the processors, MB", f"{wall:.1f}, {used:.1f}, {size / 1e6:.0f}"))
-    facts.append(("processor time, building over importing", f"{processor[points] / processor[imported]:.1f}"))
+        facts.append((f"index {name}: elapsed seconds, CPU seconds, MB", f"{wall:.1f}, {used:.1f}, {size / 1e6:.0f}"))
+    facts.append(("CPU time, building ÷ importing", f"{processor[points] / processor[imported]:.1f}"))
     for index, name, _ in names:
         present, absent = wasted(tool, table, index, keys, 100, source)
-        facts.append((f"files named in vain, {name}: present key, absent key", f"{present:.2f}, {absent:.2f}"))
+        facts.append((f"files listed unnecessarily, index {name}: present key, absent key", f"{present:.2f}, {absent:.2f}"))
 
     def point():
         return [source.choice(keys[source.choice(list(keys))])]
@@ -238,7 +238,7 @@ def main(tool, directory, files, rows, rounds):
         start = time.monotonic()
         subprocess.run([sys.executable, "-c", "import duckdb; duckdb.execute('SELECT 1')"], check=True)
         starts.append(time.monotonic() - start)
-    facts.append(("seconds of a new process that starts DuckDB and asks nothing", f"{statistics.median(starts):.3f}"))
+    facts.append(("seconds of a new process that starts DuckDB and runs no query", f"{statistics.median(starts):.3f}"))
     for count in (20, 10, min(files, 1000)):
         task = f"1,000 keys, of which {max(count, 20)} in {count} files"
         seconds.append(compare(task, [spread(count) for _ in range(min(rounds, 3))], in_many))

@@ -58,7 +58,7 @@ const PROGRAMS: [&str; 6] = [
     "rg -z",
     "ugrep -z",
     "bloomgrove, plain files",
-    "bloomgrove --trust-index, plain files",
+    "bloomgrove --trust, plain files",
     "codesearch, plain files",
 ];
 const TRUSTING: usize = 4;
@@ -214,7 +214,7 @@ impl Bench<'_> {
                     rg(&everywhere, "-l", &root),
                     ugrep(&everywhere, &root),
                     self.tools.which(&in_plain, &plain),
-                    self.tools.which_with(&["--trust-index"], &in_plain, &plain),
+                    self.tools.which_with(&["--trust"], &in_plain, &plain),
                     csearch(&in_plain, &self.trigrams),
                 ];
                 if at >= rows.len() {
@@ -307,7 +307,7 @@ impl Bench<'_> {
             let query = self.absent();
             let mut files = Command::new("rg");
             files.args(["--no-config", "--no-ignore", "--files"]);
-            let trusting = self.tools.which_with(&["--trust-index"], &query, &root);
+            let trusting = self.tools.which_with(&["--trust"], &query, &root);
             let mut find = Command::new("find");
             names[0].push(timed(&mut self.tools.which(&query, &root))?.1);
             names[1].push(timed(files.arg(&root))?.1);

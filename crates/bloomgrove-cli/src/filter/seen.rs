@@ -13,7 +13,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use anyhow::{Result, anyhow};
+use anyhow::{Context, Result, anyhow};
 use bloomgrove::format::Notes;
 use bloomgrove::raw::format::lock_to_replace;
 use bloomgrove::{Filter, tune};
@@ -26,8 +26,8 @@ use crate::shared::{Outcome, interrupt, notes, open, units};
 /// Print only the lines that were not seen before.
 ///
 /// The lines are remembered in a filter, which is created if it does not exist, and saved at the
-/// end and on Ctrl-C. A new line is taken for one seen before, and not printed, at the filter's
-/// false-positive rate. Exit code: 0 if there were new lines, 1 if there were none.
+/// end and on Ctrl-C. At the filter's false-positive rate, a new line is mistaken for one seen before
+/// and is not printed. Exit code: 0 if there were new lines, 1 if there were none.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     tail -f app.log | grep -o 'user=[^ ]*' | bloomgrove filter seen users.grove\n  \
@@ -54,6 +54,10 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
+    // Before a filter is created for it.
+    for file in args.files.iter().filter(|file| file.as_os_str() != "-") {
+        std::fs::metadata(file).with_context(|| file.display().to_string())?;
+    }
     let memory = Arc::new(Mutex::new(Memory::open(&args)?));
     let lock = || memory.lock().unwrap_or_else(PoisonError::into_inner);
     let on_interrupt = Arc::clone(&memory);

@@ -40,7 +40,7 @@ pub(crate) struct Args {
     /// The name of the set, if there is only one
     #[arg(long)]
     name: Option<String>,
-    /// Begin the names of the sets with this
+    /// Prefix every set name with this
     #[arg(long, value_name = "TEXT", conflicts_with = "name")]
     prefix: Option<OsString>,
     /// Replace existing sets instead of failing

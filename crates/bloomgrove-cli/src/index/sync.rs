@@ -14,18 +14,18 @@ use crate::shared::output::Output;
 use crate::shared::read_sets::How;
 use crate::shared::sources::{self, Source, SourceKind};
 use crate::shared::stamp::{self, FileTag, Stamp};
-use crate::shared::{Outcome, interrupt, open, units};
+use crate::shared::{Outcome, interrupt, notes, open, units};
 
-/// Make an index equal to the files in a directory.
+/// Update an index to match the files in a directory.
 ///
-/// Adds the sets of new files, reads changed files again (by size, times and inode) and removes the
+/// Adds the sets of new files, reads changed files again (judged by size, timestamps and inode) and removes the
 /// sets of files that are gone. Sets that were added as filters are kept. A file that was renamed
 /// is read again under its new name. Queries can run at the same time; they see the index before
 /// or after the change.
 ///
 /// PATH is a directory that the index was built from, or one to add to it.
 ///
-/// Exit code: 0 if the index is now equal to the files, 2 if some could not be read.
+/// Exit code: 0 if the index now matches the files, 2 if some could not be read.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bloomgrove index sync logs.grove logs/\n  \
@@ -45,6 +45,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
+    if let Some(missing) = args.paths.iter().find(|path| !path.exists()) {
+        bail!("{}: no such directory", missing.display());
+    }
     if let Some(file) = args.paths.iter().find(|path| !path.is_dir()) {
         bail!(
             "{}: not a directory; `index add --replace` reads single files again",
@@ -54,6 +57,17 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let mut file = open::to_change(&args.index)?;
     let base = stamp::base_of(&args.index).with_context(|| args.index.display().to_string())?;
     let how = How::of_index(&file, &args.from)?;
+    // Files that are read again must have the keys that they had.
+    let (recorded, given) = (
+        notes::extraction(file.notes())?,
+        args.from.lines().extraction,
+    );
+    if args.from.is_given() && recorded.is_in_table() && recorded != given {
+        bail!(
+            "{}: the keys of this index are {recorded}, not {given}; `index sync` needs no --column",
+            args.index.display()
+        );
+    }
     let (mut sources, complete) = sources::find(&args.paths);
     below_known_roots(&mut sources, &file, &base);
     let known = Known::new(&file, &base);

@@ -29,8 +29,8 @@ const PENDING: u64 = 256 << 20;
 /// .bloomgrove-lake.grove in the directory of the table. `lake which` then lists the files that can
 /// contain a value, `lake sync` brings the index up to date.
 ///
-/// Filters are as large as it takes for a query of --keys values to open --wasted files in vain, if
-/// the table has as many files as now. With --from-footers, Bloom filters that the files already
+/// Filters are sized so that a query for --keys values opens --wasted files unnecessarily, on average,
+/// at the current number of files. With --from-footers, Bloom filters that the files already
 /// have are used as they are, which reads almost nothing; their rate is the one that their writer
 /// chose. Row groups without one are read.
 ///
@@ -46,11 +46,11 @@ pub(crate) struct Args {
     /// A column to index; nested ones are written with dots (repeatable)
     #[arg(long = "column", required = true, value_name = "NAME")]
     columns: Vec<String>,
-    /// How many files a query may open in vain, on average
+    /// The number of files that a query may open unnecessarily, on average
     #[arg(long, value_name = "FILES", default_value_t = 1.0, value_parser = positive)]
     wasted: f64,
-    /// The number of values in such a query
-    #[arg(long, value_name = "COUNT", default_value = "100", value_parser = units::count)]
+    /// The number of values per query that --wasted applies to
+    #[arg(long, value_name = "COUNT", default_value = "100", value_parser = at_least_one)]
     keys: u64,
     /// Use the Bloom filters that the files have, where they have them
     #[arg(long)]
@@ -65,8 +65,8 @@ pub(crate) struct Args {
 
 /// Bring the index of a table up to date.
 ///
-/// Reads the files that are new or have changed (by size, times and inode), and forgets those that
-/// are gone. Queries can run at the same time; they see the index before or after a change.
+/// Reads the files that are new or have changed (judged by size, timestamps and inode), and drops
+/// deleted ones. Queries can run at the same time; they see the index before or after a change.
 ///
 /// Exit code: 0 if all files are indexed, 2 if some could not be read.
 #[derive(clap::Args)]
@@ -79,6 +79,13 @@ pub(crate) struct Sync {
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
+}
+
+fn at_least_one(text: &str) -> Result<u64, String> {
+    match units::count(text)? {
+        0 => Err("give at least 1".into()),
+        count => Ok(count),
+    }
 }
 
 fn positive(text: &str) -> Result<f64, String> {
@@ -102,7 +109,7 @@ pub(crate) fn index(args: Args) -> Result<Outcome> {
     let files = args.table.list(&mut complaints)?;
     if files.is_empty() {
         bail!(
-            "{}: no Parquet files in this directory",
+            "{}: no Parquet files; give the directory of the table",
             args.table.directory.display()
         );
     }
@@ -110,7 +117,7 @@ pub(crate) fn index(args: Args) -> Result<Outcome> {
     let mut seen = std::collections::HashSet::new();
     columns.retain(|column| seen.insert(column.clone()));
     check_columns(&columns, &files)?;
-    let per_file = args.wasted / (files.len() as f64 * args.keys.max(1) as f64);
+    let per_file = args.wasted / (files.len() as f64 * args.keys as f64);
     let how = How {
         columns,
         fpr: per_file.clamp(1e-12, 0.5),
@@ -163,7 +170,7 @@ fn check_columns(columns: &[String], files: &Files) -> Result<()> {
             .iter()
             .any(Option::is_some)
         {
-            bail!("no column {column:?}; there are: {}", first.columns());
+            bail!("no column {column:?}; the columns are {}", first.columns());
         }
     }
     Ok(())

@@ -13,8 +13,8 @@ use crate::shared::{Outcome, units};
 
 /// Show what the index of a table contains, and which files it lacks.
 ///
-/// "in vain" is the number of row groups that a query of one value names although they do not
-/// contain it, as expected from how full the filters are.
+/// "false positives" is the expected number of row groups that a query for one value lists although
+/// they do not contain it, estimated from how full the filters are.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  bloomgrove lake info events/")]
 pub(crate) struct Args {
@@ -80,17 +80,20 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
             .collect();
         output.json(&json!({
             "index": path.to_string_lossy(), "bytes": bytes, "files": listed.len(), "current": current,
-            "not_indexed_or_changed": lacking, "gone": gone, "columns": columns, "fpr": how.fpr,
-            "row_groups_in_vain": wasted,
+            "new_or_changed": lacking, "deleted": gone, "columns": columns, "fpr": how.fpr,
+            "false_positives": wasted,
         }))?;
     } else {
         output.facts(&[
             ("index", path.display().to_string()),
             ("on disk", units::size(bytes)),
             ("files", units::grouped(listed.len() as u64)),
-            ("not indexed, or changed", units::grouped(lacking as u64)),
-            ("gone", units::grouped(gone as u64)),
-            ("in vain", format!("{wasted:.2} row groups per value")),
+            ("new or changed", units::grouped(lacking as u64)),
+            ("deleted", units::grouped(gone as u64)),
+            (
+                "false positives",
+                format!("{wasted:.2} row groups per value"),
+            ),
         ])?;
         output.line("")?;
         let rows: Vec<Vec<String>> = columns
@@ -98,7 +101,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
                 vec![name, contains, units::grouped(filters), from.into()]
             })
             .collect();
-        output.table(&["column", "contains", "filters", "made from"], &rows)?;
+        output.table(&["column", "contains", "filters", "source"], &rows)?;
     }
     output.finish()?;
     complaints.finish();

@@ -25,16 +25,17 @@ const INDEX_NAME: &str = ".bloomgrove-lake.grove";
 pub(super) struct TableArgs {
     /// The directory with the Parquet files of the table, or s3://BUCKET/PREFIX
     ///
-    /// For S3, credentials and region are those of the environment (AWS_ACCESS_KEY_ID,
-    /// AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ENDPOINT_URL ...), and the index is in a local file. Files that end in .parquet or .parq count, also in directories below it, except for hidden
-    /// ones and those whose name begins with _.
+    /// The table consists of all .parquet and .parq files in the directory and its subdirectories,
+    /// except for hidden files and names that begin with _. For S3, credentials and the region come
+    /// from environment variables (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION,
+    /// AWS_ENDPOINT_URL ...), and --index must name a local file.
     #[arg(value_name = "TABLE")]
     pub(super) directory: PathBuf,
     /// Only the files listed in this file, one path per line, such as those of the current snapshot
     /// of an Iceberg or Delta table; - is standard input
     #[arg(long, value_name = "FILE")]
     files_from: Option<PathBuf>,
-    /// Keep the index in this local file [default: .bloomgrove-lake.grove in the directory]
+    /// The index, a local file [default: .bloomgrove-lake.grove in the directory]
     #[arg(long, value_name = "FILE")]
     index: Option<PathBuf>,
 }
@@ -61,7 +62,17 @@ impl TableArgs {
         match &self.index {
             Some(index) => Ok(index.clone()),
             None if self.is_remote() => {
-                bail!("say where the index of this table is, in a local file, with --index")
+                bail!(
+                    "{}: name a local file for the index with --index",
+                    self.directory.display()
+                )
+            }
+            // Or else the error would be about the index.
+            None if !self.directory.is_dir() => {
+                bail!(
+                    "{}: not a directory; give the directory of the table",
+                    self.directory.display()
+                )
             }
             None => Ok(self.directory.join(INDEX_NAME)),
         }

@@ -18,11 +18,11 @@ use crate::shared::output::{self, Output, complain};
 use crate::shared::search::Complaints;
 use crate::shared::{Outcome, units};
 
-/// List the Parquet files of a table that can contain a value.
+/// List the Parquet files of a table that may contain a value.
 ///
-/// Lists the files that can contain any of the values in the column, for an engine to read. A file
-/// that is not listed does not contain them. One that is listed almost always does (see --wasted of
-/// `lake index`). Files that are new or have changed since `lake index` or `lake sync` are always
+/// Lists the files that may contain any of the values in the column, for an engine to read. A file
+/// that is not listed does not contain them. How many others are listed depends on --wasted of
+/// `lake index`, or on the filters of the files (--from-footers). Files that are new or have changed since `lake index` or `lake sync` are always
 /// listed, and so is every file if there is no index; a warning says so.
 ///
 /// Values are written as the column's type prints them: 42, 12.50, 2024-02-29,
@@ -33,13 +33,17 @@ use crate::shared::{Outcome, units};
 #[command(after_help = "Examples:\n  \
     bloomgrove lake which events/ 7f3a9c2e41d0 --column trace_id\n  \
     bloomgrove lake which events/ --keys-from ids.txt --column trace_id --format json\n  \
-    duckdb -c \"FROM $(bloomgrove lake which events/ 4711 --column user_id --format duckdb) \
-    WHERE user_id = 4711\"")]
+    found=$(bloomgrove lake which events/ 4711 --column user_id --format duckdb) &&\n  \
+    duckdb -c \"FROM $found WHERE user_id = 4711\"")]
 pub(crate) struct Args {
     #[command(flatten)]
     table: TableArgs,
     /// The values
-    #[arg(value_name = "VALUE", required_unless_present = "keys_from")]
+    #[arg(
+        value_name = "VALUE",
+        required_unless_present = "keys_from",
+        allow_negative_numbers = true
+    )]
     values: Vec<OsString>,
     /// Look for every line of this file, too; - is standard input
     #[arg(long, value_name = "FILE")]
@@ -56,7 +60,7 @@ pub(crate) struct Args {
     /// Do not look for changes: rows in files that are new or have changed since the last `lake sync`
     /// are not found
     #[arg(long, conflicts_with = "files_from")]
-    trust_index: bool,
+    trust: bool,
     /// Report on standard error how many files are excluded
     #[arg(long)]
     explain: bool,
@@ -101,7 +105,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
             None
         }
     };
-    let listed = match args.trust_index && index.is_some() {
+    let listed = match args.trust && index.is_some() {
         true => None,
         false => Some(args.table.list(&mut complaints)?),
     };
@@ -123,7 +127,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
             (None, None) => 0,
         };
         complain(format_args!(
-            "{} of {} can contain the values",
+            "{} of {} may contain the values",
             units::grouped(found.len() as u64),
             units::counted(of as u64, "file")
         ));
@@ -152,7 +156,7 @@ fn find(
         (Some(name), columns) => match columns.iter().position(|known| known == name) {
             Some(at) => at as u32,
             None => bail!(
-                "column {name:?} is not indexed; these are: {}",
+                "column {name:?} is not indexed; the indexed columns are {}",
                 columns.join(", ")
             ),
         },
@@ -168,7 +172,8 @@ fn find(
     }
     if unindexed > 0 {
         complain(format_args!(
-            "{} not in the index, or changed since; listed, too (`bloomgrove lake sync` adds them)",
+            "{} new or changed since the last sync, and listed unchecked; `bloomgrove lake sync` \
+             indexes what can be read",
             units::counted(unindexed, "file")
         ));
     }

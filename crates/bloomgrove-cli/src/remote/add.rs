@@ -51,10 +51,10 @@ pub(super) struct Add {
     /// The name of the set, if there is only one
     #[arg(long, conflicts_with = "prefix")]
     name: Option<String>,
-    /// Begin all names with this
+    /// Prefix every set name with this
     #[arg(long, value_name = "TEXT")]
     prefix: Option<String>,
-    /// A tag for all of them; may be repeated
+    /// Tag every set with this (repeatable)
     #[arg(long, value_name = "TAG")]
     tag: Vec<String>,
     /// Expire the sets this long from now: 30min, 24h

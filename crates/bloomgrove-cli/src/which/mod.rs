@@ -17,16 +17,16 @@ use crate::shared::output::{Output, complain};
 use crate::shared::search::{self, Chosen, Complaints, QueryArgs, RefreshOptions, Sought};
 use crate::shared::{Outcome, units};
 
-/// Find the files that contain a text.
+/// Find the files that contain a string.
 ///
 /// Lists the files in which KEY occurs as whole words: what `rg -l -z -w -F KEY` lists. With -e, KEY
 /// is a regular expression. Compressed files (gzip, zstd, xz, bzip2) are decompressed, and every
-/// file in a tar or zip archive is searched by itself, listed as ARCHIVE:FILE. Directories are
-/// searched recursively, except for hidden files, symbolic links and .grove files; binary files up
-/// to their first NUL byte.
+/// file in a tar or zip archive is searched separately, listed as ARCHIVE:FILE. Directories are
+/// searched recursively, except for hidden files, symbolic links and .grove files. Binary files are
+/// searched up to their first NUL byte.
 ///
 /// The first run reads every file and stores its words as Bloom filters in .bloomgrove.grove, next
-/// to the files. Later runs read only files that are new or have changed (by size, times and inode),
+/// to the files. Later runs read only files that are new or have changed (judged by size, timestamps and inode),
 /// and those that may contain the words of KEY. The answer is exact; --maybe lists what the index
 /// says, without reading the files.
 ///
@@ -66,8 +66,8 @@ pub(crate) struct Args {
     keys: KeysArgs,
     #[command(flatten)]
     chosen: Chosen,
-    /// The share of the files that a query of one word reads in vain [default: that of the
-    /// existing index, or 1%]
+    /// The false-positive rate: the share of the other files that a query for one word also reads
+    /// [default: that of the existing index, or 1%]
     #[arg(long, value_parser = units::rate, value_name = "RATE")]
     fpr: Option<f64>,
     /// List the files that may contain the text, without reading them
@@ -174,8 +174,8 @@ fn questions(args: &Args, given: Vec<Vec<u8>>, keys: &Keys) -> Result<Vec<Questi
     if !keys.extraction.is_searched() {
         if !regexps.is_empty() || args.query.is_given() || args.word || args.no_word {
             bail!(
-                "the keys of these files are {keys}, which are found as a whole; -e, -i, -S, -w \
-                 and -x are for words (--extract tokens)"
+                "the keys of these files are {keys}, which are found as a whole; remove -e, -i, -S, \
+                 -w, -x and --no-word, which are for words (--extract tokens)"
             );
         }
         let question = |key: Vec<u8>| Question {

@@ -44,11 +44,11 @@ const LONGEST: usize = 64 << 20;
 // A comment here would become the help of the command.
 #[derive(clap::Args, Clone, Default)]
 pub(crate) struct KeysArgs {
-    /// What the keys of a file are: lines, tokens, ngrams=4, regex=PATTERN, json=PATH, column=NAME
+    /// How to extract keys from each file: lines, tokens, ngrams=4, regex=PATTERN, json=PATH, column=NAME
     /// [default: lines; tokens for `which` and `grep`]
     ///
-    /// lines: each whole line. tokens: each word (a run of letters, digits and _), without regard
-    /// to case. ngrams=4: each run of 4 characters, for substrings; takes about six times the
+    /// lines: each whole line. tokens: each word (a run of letters, digits and _), ignoring
+    /// case. ngrams=4: each run of 4 characters, for substrings; takes about six times the
     /// space. regex=PATTERN: each match of its first group. json=PATH: each value at the path
     /// (user.id) of JSON lines. column=NAME: each value of a column of CSV and Parquet files.
     #[arg(long, value_name = "KIND", conflicts_with = "column")]

@@ -50,7 +50,7 @@ pub(crate) struct Home {
 /// Which files of a directory are meant, and where indexes are kept.
 #[derive(clap::Args)]
 pub(crate) struct Chosen {
-    /// Search only files whose path matches this glob; with !, only others (repeatable)
+    /// Search only files whose path matches this glob; prefix with ! to exclude (repeatable)
     #[arg(short, long, value_name = "GLOB")]
     glob: Vec<String>,
     /// Search only files changed since this date (2026-11-01) or within this time (36h)
@@ -65,10 +65,10 @@ pub(crate) struct Chosen {
     /// Do not keep an index: read every file each time
     #[arg(long)]
     pub(crate) no_save: bool,
-    /// Do not look for changes: files that are new or have changed since the last run are not
-    /// found, or only by their old content
+    /// Do not look for changes since the last run: new files are missed, and changed files are
+    /// matched by their old content
     #[arg(long, conflicts_with_all = ["no_save", "glob", "since", "gitignore"])]
-    trust_index: bool,
+    trust: bool,
 }
 
 /// The files of a command line, by index. A directory keeps the index of everything below it; a
@@ -112,7 +112,7 @@ pub(crate) fn find(
             home.files.insert(name_of(path), named);
             continue;
         }
-        if chosen.trust_index
+        if chosen.trust
             && let Old::Usable(index) = open_old(home, keys, false)
         {
             home.files.extend(recorded(&index, base)?);
