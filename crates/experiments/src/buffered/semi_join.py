@@ -21,6 +21,7 @@ ORDERS, LINES = f"{DATA}/orders.parquet", f"{DATA}/lineitem.parquet"
 DUCKDB = """
 import duckdb, sys
 orders, lines, before = sys.argv[1:]
+duckdb.sql('set enable_progress_bar = false')
 print(duckdb.sql(f'''select count(*), sum(l_extendedprice), sum(o_totalprice), min(l_comment), min(o_comment)
     from '{lines}' join '{orders}' on l_orderkey = o_orderkey where o_orderdate < date '{before}' ''').fetchall())
 """
