@@ -219,7 +219,7 @@ mod tests {
     fn an_option_has_the_same_placeholder_in_all_commands() {
         // These mean different things in different commands.
         let differ = [
-            "output", "from", "hashes", "depth", "key", "bits", "base", "in",
+            "output", "from", "hashes", "depth", "key", "keys", "bits", "base", "in",
         ];
         let mut found = Placeholders::new();
         collect(&Args::command(), "bloomgrove", &mut found);

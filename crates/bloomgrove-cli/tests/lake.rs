@@ -393,6 +393,78 @@ fn a_column_may_change_its_type_or_be_missing() {
     );
 }
 
+/// Where engines find rows in ways that a file does not show, it is listed.
+#[test]
+fn columns_in_paths_in_other_cases_and_behind_links_are_not_lost() {
+    let shop = Shop::new();
+    let write = |name: &str, field: &str, rows: std::ops::Range<u64>| {
+        let path = shop.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let values = written::text(rows.map(|row| format!("id-{row}")));
+        let chunk = required::<ByteArrayType>(values);
+        written::write(&path, field, properties(true), &[chunk]);
+    };
+    write("t/a.parquet", "required binary x (UTF8);", 0..10);
+    write("t/b.parquet", "required binary X (UTF8);", 10..20);
+    write("t/_day=1/c.parquet", "required binary x (UTF8);", 20..30);
+    write("t/x=id-35/d.parquet", "required binary y (UTF8);", 0..1);
+    write("elsewhere/e.parquet", "required binary x (UTF8);", 40..50);
+    std::os::unix::fs::symlink("../elsewhere/e.parquet", shop.path("t/e.parquet")).unwrap();
+    settle();
+    let said = shop.run("lake index t --column x").ends(2);
+    assert!(
+        said.err.contains("column x is in the path of this file"),
+        "{}",
+        said.err
+    );
+    for (value, file) in [
+        ("id-5", "t/a.parquet"),
+        ("id-15", "t/b.parquet"),
+        ("id-25", "t/_day=1/c.parquet"),
+        ("id-35", "t/x=id-35/d.parquet"),
+        ("id-45", "t/e.parquet"),
+    ] {
+        let said = shop.run(&format!("lake which t {value}")).ends(0);
+        assert!(paths(&said).contains(file), "{value}: {}", said.out);
+    }
+    std::os::unix::fs::symlink("../elsewhere", shop.path("t/more")).unwrap();
+    let said = shop.run("lake which t id-5").ends(2);
+    assert!(
+        said.err.contains("links to directories are not followed"),
+        "{}",
+        said.err
+    );
+}
+
+#[test]
+fn what_is_probably_a_mistake_is_an_error() {
+    let shop = shop();
+    std::fs::create_dir(shop.path("empty")).unwrap();
+    shop.run("lake index t --column x --index i.grove").ends(0);
+    for line in ["which empty id-5", "sync empty"] {
+        let said = shop.run(&format!("lake {line} --index i.grove")).ends(2);
+        assert!(said.err.contains("no Parquet files"), "{}", said.err);
+    }
+    assert_eq!(
+        shop.run("lake which t id-5 --index i.grove").ends(0).out,
+        "t/0.parquet\n"
+    );
+    shop.write("keys.txt", "a\nb\n");
+    shop.run("index build keys.txt -o other.grove").ends(0);
+    let said = shop
+        .run("lake index t --column x --index other.grove --replace")
+        .ends(2);
+    assert!(said.err.contains("left alone"), "{}", said.err);
+    shop.run("lake index t --column x --index i.grove --keys 0")
+        .ends(2);
+    let said = shop.run("lake which nowhere id-5").ends(2);
+    assert!(
+        said.err.contains("nowhere: not a directory"),
+        "{}",
+        said.err
+    );
+}
+
 #[test]
 fn files_are_listed_as_each_engine_wants_them() {
     let shop = Shop::new();

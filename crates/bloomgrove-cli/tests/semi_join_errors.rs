@@ -53,6 +53,45 @@ fn check<T: DataType>(field: &str, values: Vec<T::T>, cases: &[(&str, u64)]) {
 }
 
 #[test]
+fn keys_that_would_never_be_equal_and_links_are_refused() {
+    let shop = Shop::new();
+    std::fs::create_dir(shop.path("d")).unwrap();
+    let write = |name: &str, field: &str| {
+        let properties = WriterProperties::builder().build();
+        let chunk = required::<Int64Type>(vec![1200]);
+        written::write(&shop.path(name), field, properties, &[chunk]);
+    };
+    write("two.parquet", "required int64 k (DECIMAL(9, 2));");
+    write("four.parquet", "required int64 k (DECIMAL(9, 4));");
+    write("utc.parquet", "required int64 k (TIMESTAMP(MILLIS, true));");
+    write(
+        "local.parquet",
+        "required int64 k (TIMESTAMP(MICROS, false));",
+    );
+    write("d/one.parquet", "required int64 k (DECIMAL(9, 2));");
+    for (build, probe) in [("two", "four"), ("utc", "local"), ("two", "utc")] {
+        let line = format!("semi-join {build}.parquet k {probe}.parquet k -o o.parquet");
+        let said = shop.run(&line).ends(2);
+        assert!(
+            said.err.contains("equal values are written differently"),
+            "{}",
+            said.err
+        );
+        assert!(!shop.path("o.parquet").exists());
+    }
+    shop.run("semi-join two.parquet k d k -o o.parquet").ends(0);
+    let said = shop
+        .run("semi-join two.parquet k d k -o o2.parquet --both ./o2.parquet")
+        .ends(2);
+    assert!(said.err.contains("name the same file"), "{}", said.err);
+    std::os::unix::fs::symlink("../two.parquet", shop.path("d/link.parquet")).unwrap();
+    let said = shop
+        .run("semi-join d k two.parquet k -o o3.parquet")
+        .ends(2);
+    assert!(said.err.contains("links are not followed"), "{}", said.err);
+}
+
+#[test]
 fn conditions_compare_by_the_type_of_the_column() {
     let integers = [
         ("k > 9", 2),

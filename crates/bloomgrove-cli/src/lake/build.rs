@@ -105,14 +105,16 @@ pub(crate) fn index(args: Args) -> Result<Outcome> {
             path.display()
         );
     }
-    let mut complaints = Complaints::default();
-    let files = args.table.list(&mut complaints)?;
-    if files.is_empty() {
+    if let Ok(Some(old)) = args.table.open(&path)
+        && How::of(&old).is_err()
+    {
         bail!(
-            "{}: no Parquet files; give the directory of the table",
-            args.table.directory.display()
+            "{}: not the index of a table, so it is left alone; choose another file with --index",
+            path.display()
         );
     }
+    let mut complaints = Complaints::default();
+    let files = args.table.list(&mut complaints)?;
     let mut columns = args.columns;
     let mut seen = std::collections::HashSet::new();
     columns.retain(|column| seen.insert(column.clone()));

@@ -103,7 +103,7 @@ impl<'i> Known<'i> {
     pub(super) fn is_current(&self, name: &[u8], entry: &Entry) -> bool {
         self.files
             .get(name)
-            .is_some_and(|file| file.is_complete() && file.version == entry.version)
+            .is_some_and(|file| file.is_certain() && file.version == entry.version)
     }
 
     /// The names of the sets of a file.
@@ -126,8 +126,13 @@ impl<'i> Known<'i> {
 }
 
 impl File<'_> {
-    pub(super) fn is_complete(&self) -> bool {
+    fn is_complete(&self) -> bool {
         self.sets.len() as u64 == u64::from(self.wanted)
+    }
+
+    /// Whether all of it was read, and it did not change meanwhile.
+    pub(super) fn is_certain(&self) -> bool {
+        self.is_complete() && self.version.iter().any(|&byte| byte != 0)
     }
 }
 

@@ -1,6 +1,8 @@
 //! From a Parquet file to its sets: a filter for each column of each row group.
 
-use anyhow::{Context, Result};
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
 use bloomgrove::{Collector, Filter, Layout};
 
 use super::known::How;
@@ -38,16 +40,33 @@ fn sets(entry: &Entry, how: &How, progress: &Progress) -> Result<Vec<Read>> {
     let table = ParquetFile::open(entry.source()?)?;
     let mut columns = Vec::new();
     for (number, name) in how.columns.iter().enumerate() {
-        // A file without the column has no values in it: it may be older than the column.
-        if let Some(column) = table.find(name)? {
-            columns.push((number as u32, column));
+        match table.find(name)? {
+            Some(column) => columns.push((number as u32, column)),
+            // Then an engine takes its values from there.
+            None if is_in_path(name, &entry.path) => {
+                bail!("column {name} is in the path of this file, not in the file")
+            }
+            // A file without the column has no values in it: it may be older than the column.
+            None => {}
         }
     }
+    // Filters are as large as what they were made from: more than that is a file that lies.
+    let mut left = entry.size;
     let mut passed = table.passed(Some(progress), columns.len() as u64);
     let mut sets = Vec::new();
     for group in 0..table.row_groups() {
         for (number, column) in &columns {
+            let taken = table.chunk_bytes(group, column)?;
+            left = left
+                .checked_sub(taken)
+                .context("damaged: its chunks overlap")?;
             let (origin, filter) = filter(&table, group, column, how, &mut passed)?;
+            if origin == Origin::Footer {
+                let bytes = filter.params().bits() / 8;
+                left = left
+                    .checked_sub(bytes)
+                    .context("damaged: its Bloom filters overlap")?;
+            }
             sets.push(Read {
                 group: group as u32,
                 column: *number,
@@ -68,6 +87,15 @@ fn sets(entry: &Entry, how: &How, progress: &Progress) -> Result<Vec<Read>> {
     }
     passed.finish();
     Ok(sets)
+}
+
+/// Whether a directory of the path is named `column=value`.
+fn is_in_path(column: &str, path: &Path) -> bool {
+    path.iter().any(|part| {
+        let part = part.to_string_lossy();
+        let name = part.split_once('=').map(|(name, _)| name);
+        name.is_some_and(|name| name.eq_ignore_ascii_case(column))
+    })
 }
 
 fn filter(

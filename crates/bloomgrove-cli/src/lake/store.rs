@@ -75,14 +75,14 @@ mod with {
                 continue;
             };
             let parts: Vec<_> = inner.map(|part| part.as_ref().to_owned()).collect();
-            let is_hidden = |part: &String| part.starts_with(['.', '_']);
+            let is_hidden = |part: &String| table::is_hidden(part.as_bytes());
             if parts.iter().any(is_hidden) || !table::is_parquet(Path::new(about.location.as_ref()))
             {
                 continue;
             }
-            let changed = about.last_modified.to_rfc3339();
+            // Without an ETag nothing tells two versions apart: such an object is always listed.
             let tag = about.e_tag.as_ref().filter(|tag| tag.len() < 200);
-            let version = format!("{} {}", about.size, tag.unwrap_or(&changed));
+            let version = tag.map_or(String::new(), |tag| format!("{} {tag}", about.size));
             let entry = Entry {
                 path: PathBuf::from(format!("s3://{bucket}/{}", about.location)),
                 size: about.size,

@@ -60,6 +60,12 @@ pub(super) type Files = BTreeMap<Vec<u8>, Entry>;
 impl TableArgs {
     pub(super) fn index_path(&self) -> Result<PathBuf> {
         match &self.index {
+            Some(index) if index.is_dir() => {
+                bail!(
+                    "{}: a directory; name a file for the index",
+                    index.display()
+                )
+            }
             Some(index) => Ok(index.clone()),
             None if self.is_remote() => {
                 bail!(
@@ -105,7 +111,7 @@ impl TableArgs {
             if self.files_from.is_some() {
                 bail!("--files-from is for local files");
             }
-            return store::list(&self.directory);
+            return self.not_empty(store::list(&self.directory)?);
         }
         let about = std::fs::metadata(&self.directory);
         let about = about.with_context(|| self.directory.display().to_string())?;
@@ -119,7 +125,19 @@ impl TableArgs {
             Some(list) => self.named(list, complaints)?,
             None => self.found(complaints),
         };
-        Ok(files)
+        self.not_empty(files)
+    }
+
+    /// No files at all are a mistake: a directory that is not mounted, a prefix with a typing error.
+    fn not_empty(&self, files: Files) -> Result<Files> {
+        if !files.is_empty() {
+            return Ok(files);
+        }
+        let what = match self.files_from {
+            Some(_) => "none of the files in the list of --files-from exists",
+            None => "give the directory of the table",
+        };
+        bail!("{}: no Parquet files; {what}", self.directory.display())
     }
 
     fn named(&self, list: &Path, complaints: &mut Complaints) -> Result<Files> {
@@ -143,16 +161,26 @@ impl TableArgs {
     fn found(&self, complaints: &mut Complaints) -> Files {
         let mut builder = WalkBuilder::new(&self.directory);
         builder.standard_filters(false).hidden(true);
-        // Such as _delta_log and _temporary.
-        builder.filter_entry(|entry| {
-            entry.depth() == 0 || !entry.file_name().as_bytes().starts_with(b"_")
-        });
+        builder
+            .filter_entry(|entry| entry.depth() == 0 || !is_hidden(entry.file_name().as_bytes()));
         let (found, errors) = walk::in_parallel(&builder, |entry| {
-            let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
-            if !is_file || !is_parquet(entry.path()) {
+            let kind = entry.file_type();
+            let is_link = kind.is_some_and(|kind| kind.is_symlink());
+            let is_file = kind.is_some_and(|kind| kind.is_file());
+            let about = match is_link {
+                // Of a file, it is followed. A directory must be named.
+                true => std::fs::metadata(entry.path())?,
+                false if !is_file || !is_parquet(entry.path()) => return Ok(None),
+                false => entry.metadata()?,
+            };
+            if is_link && about.is_dir() {
+                let path = entry.path().display();
+                let what = format!("{path}: links to directories are not followed");
+                return Err(std::io::Error::other(what).into());
+            }
+            if !about.is_file() || !is_parquet(entry.path()) {
                 return Ok(None);
             }
-            let about = entry.metadata()?;
             let entry = Entry::new(entry.into_path(), &about);
             Ok(Some((self.name_of(&entry.path), entry)))
         });
@@ -197,6 +225,11 @@ impl Entry {
             None => Ok(Source::file(keys::open_file(&self.path)?)),
         }
     }
+}
+
+/// Such as _delta_log and _temporary; `_date=2024-01-01` is a partition.
+pub(super) fn is_hidden(name: &[u8]) -> bool {
+    name.starts_with(b".") || name.starts_with(b"_") && !name.contains(&b'=')
 }
 
 /// By the name of the file.

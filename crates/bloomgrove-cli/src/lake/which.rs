@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
@@ -57,8 +57,8 @@ pub(crate) struct Args {
     /// Same as --format json
     #[arg(long, conflicts_with = "format")]
     json: bool,
-    /// Do not look for changes: rows in files that are new or have changed since the last `lake sync`
-    /// are not found
+    /// Do not look for changes: rows in files that are new, have changed, or could not be read by the
+    /// last `lake sync` are not found
     #[arg(long, conflicts_with = "files_from")]
     trust: bool,
     /// Report on standard error how many files are excluded
@@ -82,7 +82,8 @@ enum Format {
 type Found = BTreeMap<PathBuf, Option<BTreeSet<u32>>>;
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
-    let mut keys: Vec<Vec<u8>> = args.values.into_iter().map(keys::from_argument).collect();
+    let values = args.values.into_iter();
+    let mut keys: Vec<Vec<u8>> = values.map(OsString::into_vec).collect();
     if let Some(file) = &args.keys_from {
         keys.extend(keys::read_all(file, KeyKind::Text)?);
     }
@@ -170,6 +171,12 @@ fn find(
             found.insert(entry.path.clone(), None);
         }
     }
+    // Without a look at the files, those that the index itself does not know well enough are listed.
+    for (name, file) in known.files.iter().filter(|_| listed.is_none()) {
+        if !file.is_certain() {
+            found.insert(table.path_of(name), None);
+        }
+    }
     if unindexed > 0 {
         complain(format_args!(
             "{} new or changed since the last sync, and listed unchecked; `bloomgrove lake sync` \
@@ -177,7 +184,16 @@ fn find(
             units::counted(unindexed, "file")
         ));
     }
-    for (path, group) in candidates(index, &known, column, keys, &how.columns)? {
+    let candidates = candidates(index, &known, column, keys, &how.columns);
+    let candidates = match candidates {
+        // They are listed; of what type the column is there, nobody knows.
+        Err(error) if unindexed > 0 => {
+            complain(format_args!("{error:#}"));
+            Vec::new()
+        }
+        candidates => candidates?,
+    };
+    for (path, group) in candidates {
         let path = match listed {
             // Gone, or in the list already.
             Some(files) => match files.get(&path) {
@@ -257,7 +273,7 @@ impl Kind {
     fn key_of(&self, value: Value) -> Option<Vec<u8>> {
         match self.origin {
             Origin::Footer => value.stored,
-            _ => Some(value.key),
+            _ => value.key,
         }
     }
 }

@@ -143,7 +143,11 @@ impl Condition {
 
     fn value_for(&self, column: &ColumnDescriptor) -> Result<Value> {
         if matches!(column.physical_type(), Type::FLOAT | Type::DOUBLE) {
-            let float = self.value.parse();
+            let float = match column.physical_type() {
+                // The nearest number that the column can have.
+                Type::FLOAT => self.value.parse::<f32>().map(f64::from),
+                _ => self.value.parse(),
+            };
             let float = float.with_context(|| format!("{:?} is not a number", self.value))?;
             return Ok(Value::Float(float));
         }

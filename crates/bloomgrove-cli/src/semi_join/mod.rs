@@ -116,10 +116,11 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let mut build = Table::open("build", &args.build, &args.build_key, args.delimiter)?;
     let mut probe = Table::open("probe", &args.probe, &args.probe_key, args.delimiter)?;
     table::assign(&args.conditions, [&mut build, &mut probe])?;
+    table::check_keys(&build, &probe)?;
     // Fail before any work is done.
     let output = Output::create(&probe, &args.output, args.replace)?;
     let both = match &args.both {
-        Some(path) if *path == args.output => {
+        Some(path) if place(path) == place(&args.output) => {
             bail!("-o and --both name the same file; name two")
         }
         Some(path) => Some((path, Output::create(&build, path, args.replace)?)),
@@ -139,6 +140,8 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         _ => None,
     };
 
+    build.check_unchanged()?;
+    probe.check_unchanged()?;
     // Only now, so that no file appears if the work was interrupted. An output may replace an input.
     reduced.bytes = output.finish()?;
     let back = match back {
@@ -150,6 +153,13 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     };
     report::print(&source, &reduced, back.as_ref(), began.elapsed(), args.json)?;
     Ok(Outcome::Yes)
+}
+
+/// Where a file will be, however it is written.
+fn place(path: &Path) -> Option<PathBuf> {
+    let directory = path.parent().filter(|parent| *parent != Path::new(""));
+    let directory = directory.unwrap_or(Path::new(".")).canonicalize().ok()?;
+    Some(directory.join(path.file_name()?))
 }
 
 /// The keys of a table.

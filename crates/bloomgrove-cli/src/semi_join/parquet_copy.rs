@@ -53,7 +53,6 @@ impl Output {
             .set_statistics_enabled(EnabledStatistics::Chunk)
             .set_offset_index_disabled(true);
         if let Some(group) = about.row_groups().first() {
-            properties = properties.set_sorting_columns(group.sorting_columns().cloned());
             for chunk in group.columns() {
                 let path = chunk.column_path().clone();
                 let has_dictionary = chunk.encodings().any(|encoding| {

@@ -32,7 +32,8 @@ pub(super) fn scan(table: &Table, path: &Path, progress: &Progress, each: EachRo
     let opened = ParquetFile::open(Source::file(open_file(path)?))?;
     let needed = Needed::of(table, &opened)?;
     let groups = opened.reader.metadata().row_groups();
-    let rows: i64 = groups.iter().map(|group| group.num_rows().max(0)).sum();
+    let rows = groups.iter().map(|group| group.num_rows().max(0));
+    let rows = rows.fold(0i64, i64::saturating_add);
     for (at, group) in groups.iter().enumerate() {
         let scan = needed.scan_group(&opened, at, each);
         scan.with_context(|| format!("row group {}", at + 1))?;
@@ -53,7 +54,7 @@ impl Needed {
         let columns = opened.reader.metadata().file_metadata().schema_descr();
         let names = opened.names();
         let flat = |column: &Column, purpose: &str| {
-            let at = column.choose(&names, true)?;
+            let at = column.choose(names, true)?;
             if columns.column(at).max_rep_level() > 0 {
                 bail!(
                     "column {} is in a list, so that a row has many of its values; {purpose} must \

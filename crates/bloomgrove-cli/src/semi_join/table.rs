@@ -4,13 +4,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use walkdir::WalkDir;
 
 use super::condition::Condition;
 use super::{csv_rows, parquet_rows};
 use crate::shared::keys::column::Format;
-use crate::shared::keys::parquet::{ParquetFile, Source};
+use crate::shared::keys::parquet::{ParquetFile, Source, Spelling};
 use crate::shared::keys::{self, Column, unpack};
 use crate::shared::progress::Progress;
+use crate::shared::stamp::Stamp;
 use crate::shared::walk;
 
 /// What takes the keys of the rows, in order: the hash of each, or none if the row cannot join.
@@ -25,6 +27,8 @@ pub(super) struct Table {
     pub(super) format: Format,
     pub(super) key: Column,
     pub(super) conditions: Vec<Condition>,
+    /// Of its files, before any was read.
+    stamps: Vec<Stamp>,
 }
 
 impl Table {
@@ -55,7 +59,38 @@ impl Table {
             format,
             key,
             conditions: Vec::new(),
-        })
+            stamps: Vec::new(),
+        }
+        .stamped()?)
+    }
+
+    fn stamped(mut self) -> Result<Self> {
+        let stamps = self.files.iter().map(|file| Stamp::now(file));
+        self.stamps = stamps.collect::<std::io::Result<_>>()?;
+        Ok(self)
+    }
+
+    /// It is read more than once, and rows are told apart by their places.
+    pub(super) fn check_unchanged(&self) -> Result<()> {
+        for (file, stamp) in self.files.iter().zip(&self.stamps) {
+            if !Stamp::now(file).is_ok_and(|now| now == *stamp) {
+                bail!(
+                    "{}: changed while it was read; run the command again",
+                    keys::shown(file)
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// The type of the key column in the first file; none in a CSV file.
+    fn key_type(&self) -> Result<Option<Spelling>> {
+        if self.format != Format::Parquet {
+            return Ok(None);
+        }
+        let file = ParquetFile::open(Source::file(keys::open_file(&self.files[0])?))?;
+        let at = self.key.choose(file.names(), true)?;
+        Spelling::of(file.described(at)).map(Some)
     }
 
     /// The columns of the first file.
@@ -116,10 +151,37 @@ fn files(path: &Path, key: &Column) -> Result<Vec<PathBuf>> {
             files.push(file);
         }
     }
+    // Without its rows, others would be dropped that can join.
+    let link = WalkDir::new(path).into_iter().flatten().find(|entry| {
+        entry.path_is_symlink() && entry.depth() > 0 && Format::of(entry.path(), Some(key)).is_ok()
+    });
+    if let Some(link) = link {
+        bail!(
+            "{}: links are not followed; replace it by the file",
+            link.path().display()
+        );
+    }
     if files.is_empty() {
         bail!("no .parquet, .csv or .tsv files in this directory");
     }
     Ok(files)
+}
+
+/// Keys are compared as texts. Where equal values of the two columns have different texts, no row would
+/// be left.
+pub(super) fn check_keys(build: &Table, probe: &Table) -> Result<()> {
+    let (Some(one), Some(other)) = (build.key_type()?, probe.key_type()?) else {
+        return Ok(());
+    };
+    if !one.is_written_like(other) {
+        bail!(
+            "the keys are {one} in {} and {other} in {}, and equal values are written differently \
+             (scale, local time or type); convert one of the columns",
+            build.path.display(),
+            probe.path.display()
+        );
+    }
+    Ok(())
 }
 
 /// Gives each condition to the side that has its column.

@@ -151,7 +151,8 @@ fn recorded(index: &Index, directory: &Path) -> Result<Vec<(Vec<u8>, Wanted)>> {
         let mut wanted = Wanted {
             path,
             size: stamp.size(),
-            mode: 0o777,
+            // Nobody has looked: as private as any file.
+            mode: 0o600,
             stamp,
             is_named: false,
         };

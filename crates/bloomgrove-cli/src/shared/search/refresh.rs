@@ -9,9 +9,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use bloomgrove::format::Notes;
 use bloomgrove::index::{Index, IndexFile};
-use bloomgrove::raw::index::{
-    Origin, create_from, open_checked, open_from, open_unchecked, restrict,
-};
+use bloomgrove::raw::index::{Origin, create_from, open_checked, open_from, restrict};
 use bloomgrove::{Collector, Error};
 
 use super::Complaints;
@@ -235,9 +233,8 @@ pub(super) fn open_old(home: &Home, keys: &Keys, check: bool) -> Old {
         Old::Foreign
     };
     let opened = match home.is_implicit {
-        _ if !check => open_unchecked(path, origin(home.is_implicit)),
-        true => open_checked(path, Origin::Implicit),
-        false => open::to_query(path),
+        true if check => open_checked(path, Origin::Implicit),
+        is_implicit => open::to_query_from(path, origin(is_implicit)),
     };
     let is_ours = |index: &Index| {
         let notes = index.notes();

@@ -68,6 +68,28 @@ impl Spelling {
     }
 }
 
+impl Spelling {
+    /// Whether equal values have equal texts in both columns. Text may be anything.
+    pub(crate) fn is_written_like(self, other: Self) -> bool {
+        let form = |spelling: Self| {
+            let [_, meaning, digits, local, ..] = spelling.to_bytes();
+            match (spelling, meaning) {
+                (Spelling::Bytes(Bytes::Plain) | Spelling::FixedBytes(Bytes::Plain, _), _) => None,
+                (Spelling::Bool, _) => Some((9, 0, 0)),
+                // Integers, and decimals without digits.
+                (_, 0..=2) => Some((0, digits, 0)),
+                // Every unit writes an instant in the same way.
+                (_, 4) => Some((4, 0, local)),
+                _ => Some((meaning, digits, local)),
+            }
+        };
+        match (form(self), form(other)) {
+            (Some(one), Some(other)) => one == other,
+            _ => true,
+        }
+    }
+}
+
 /// As a message names it.
 impl fmt::Display for Spelling {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -73,12 +73,31 @@ impl ParquetFile {
     /// # Errors
     /// If its values cannot be keys, or if the name means several columns.
     pub(crate) fn find(&self, name: &str) -> Result<Option<KeyColumn>> {
-        let outer = format!("{name}.");
-        if !(self.names.iter()).any(|known| known == name || known.starts_with(&outer)) {
+        let outer = |name: &str| name.split('.').next().unwrap_or_default().to_lowercase();
+        let mut alike = self
+            .names
+            .iter()
+            .filter(|known| outer(known) == outer(name));
+        let Some(first) = alike.next() else {
             return Ok(None);
-        }
-        let column = Column::named(name.to_owned());
-        Ok(Some(self.column(column.choose(&self.names, true)?)?))
+        };
+        // Engines ignore case.
+        let same = |known: &&String| known.to_lowercase() == name.to_lowercase();
+        let has_exactly = self.names.iter().any(|known| known == name);
+        let name = match self.names.iter().find(same) {
+            Some(known) if !has_exactly => known.clone(),
+            _ => name.to_owned(),
+        };
+        let column = Column::named(name);
+        let at = column.choose(&self.names, true);
+        let at = at.with_context(|| format!("it has a column {first}"))?;
+        Ok(Some(self.column(at)?))
+    }
+
+    /// The size of a column in a row group, as the footer says.
+    pub(crate) fn chunk_bytes(&self, group: usize, column: &KeyColumn) -> Result<u64> {
+        let chunk = self.chunk(group, column.at)?;
+        Ok(u64::try_from(chunk.compressed_size()).unwrap_or(0))
     }
 
     pub(super) fn column(&self, at: usize) -> Result<KeyColumn> {

@@ -12,9 +12,9 @@ use super::values::{self, Bytes, Number, Spelling};
 /// A value that a column may contain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Value {
-    /// The text of its key.
-    pub(crate) key: Vec<u8>,
-    /// As it is stored; none if that is not certain.
+    /// The text of its key; none if that is not certain.
+    pub(crate) key: Option<Vec<u8>>,
+    /// As it is stored; likewise.
     pub(crate) stored: Option<Vec<u8>>,
 }
 
@@ -31,7 +31,7 @@ impl Spelling {
     pub(crate) fn parse(self, text: &[u8]) -> Option<Value> {
         match self {
             Spelling::Bytes(Bytes::Plain) | Spelling::FixedBytes(Bytes::Plain, _) => Some(Value {
-                key: text.to_vec(),
+                key: Some(text.to_vec()),
                 stored: Some(text.to_vec()),
             }),
             _ => {
@@ -41,15 +41,20 @@ impl Spelling {
         }
     }
 
-    /// A time beyond the years 0 to 9999, which are all that the calendar of the crate has room for: it
-    /// must be spelled as a key.
+    /// A time beyond the years 0 to 9999, which are all that the calendar of the crate has room for, or
+    /// an instant in a column of local times: it may be anywhere.
     fn parse_distant(self, text: &str) -> Option<Value> {
         let (Spelling::Int32(number) | Spelling::Int64(number)) = self else {
             return None;
         };
         let is_time = matches!(number, Number::Date | Number::Timestamp { .. });
-        (is_time && text.starts_with(['+', '-'])).then(|| Value {
-            key: text.into(),
+        let is_distant = text.strip_prefix(['+', '-']).is_some_and(|rest| {
+            let year = rest.bytes().take_while(u8::is_ascii_digit).count();
+            year >= 4 && rest[year..].starts_with('-')
+        });
+        let is_instant = text.parse::<jiff::Timestamp>().is_ok();
+        (is_time && (is_distant || is_instant)).then_some(Value {
+            key: None,
             stored: None,
         })
     }
@@ -63,17 +68,19 @@ impl Spelling {
                 None
             }
             Spelling::Int32(number) => {
+                let value = number.parse(text)?;
                 let value = match number {
-                    Number::Unsigned => text.parse::<u32>().ok()?.cast_signed(),
-                    _ => i32::try_from(number.parse(text)?).ok()?,
+                    Number::Unsigned => u32::try_from(value).ok()?.cast_signed(),
+                    _ => i32::try_from(value).ok()?,
                 };
                 number.write_32(value, &mut key).ok()?;
                 Some(value.to_le_bytes().to_vec())
             }
             Spelling::Int64(number) => {
+                let value = number.parse(text)?;
                 let value = match number {
-                    Number::Unsigned => text.parse::<u64>().ok()?.cast_signed(),
-                    _ => i64::try_from(number.parse(text)?).ok()?,
+                    Number::Unsigned => u64::try_from(value).ok()?.cast_signed(),
+                    _ => i64::try_from(value).ok()?,
                 };
                 number.write_64(value, &mut key).ok()?;
                 Some(value.to_le_bytes().to_vec())
@@ -88,17 +95,24 @@ impl Spelling {
                 Some(stored)
             }
         };
-        Some(Value { key, stored })
+        Some(Value {
+            key: Some(key),
+            stored,
+        })
     }
 }
 
 impl Number {
     fn parse(self, text: &str) -> Option<i128> {
         match self {
-            Number::Signed | Number::Unsigned => text.parse().ok(),
+            // A column may have been of another type before: 7.00 is 7, and midnight is a date.
+            Number::Signed | Number::Unsigned => decimal(text, 0),
             Number::Decimal { scale } => decimal(text, scale),
-            Number::Date => Some(i128::from(days(text.parse().ok()?)?)),
-            Number::Timestamp { per_second, .. } => timestamp(text, per_second),
+            Number::Date => {
+                let seconds = timestamp(text, 1, true)?;
+                (seconds % 86_400 == 0).then_some(seconds / 86_400)
+            }
+            Number::Timestamp { per_second, utc } => timestamp(text, per_second, utc),
         }
     }
 }
@@ -137,6 +151,9 @@ impl Bytes {
 
 /// `12.5` with two digits of scale is 1250. More digits than the scale has must be zeros.
 fn decimal(text: &str, scale: usize) -> Option<i128> {
+    if !text.is_ascii() {
+        return None;
+    }
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
     let (kept, rest) = part.split_at(part.len().min(scale));
     let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
@@ -153,14 +170,20 @@ fn days(date: civil::Date) -> Option<i64> {
     Some(i64::from(span.get_days()))
 }
 
-fn timestamp(text: &str, per_second: i64) -> Option<i128> {
-    let text = text.trim_end_matches(['Z', 'z']);
-    let time: civil::DateTime = text.parse().ok()?;
-    let seconds = i128::from(days(time.date())?) * 86_400
-        + i128::from(time.hour()) * 3600
-        + i128::from(time.minute()) * 60
-        + i128::from(time.second());
-    let nanos = seconds * 1_000_000_000 + i128::from(time.subsec_nanosecond());
+/// A time without an offset is that of the column. One with an offset is an instant, which a column of
+/// local times does not have.
+fn timestamp(text: &str, per_second: i64, utc: bool) -> Option<i128> {
+    let nanos = match text.parse::<jiff::Timestamp>() {
+        Ok(instant) => utc.then(|| instant.as_nanosecond())?,
+        Err(_) => {
+            let time: civil::DateTime = text.parse().ok()?;
+            let seconds = i128::from(days(time.date())?) * 86_400
+                + i128::from(time.hour()) * 3600
+                + i128::from(time.minute()) * 60
+                + i128::from(time.second());
+            seconds * 1_000_000_000 + i128::from(time.subsec_nanosecond())
+        }
+    };
     let unit = i128::from(1_000_000_000 / per_second);
     (nanos % unit == 0).then_some(nanos / unit)
 }
@@ -171,7 +194,11 @@ mod tests {
 
     fn key(spelling: Spelling, text: &str) -> Option<String> {
         let value = spelling.parse(text.as_bytes())?;
-        Some(String::from_utf8(value.key).unwrap())
+        Some(
+            value
+                .key
+                .map_or("?".into(), |key| String::from_utf8(key).unwrap()),
+        )
     }
 
     #[test]
@@ -187,7 +214,9 @@ mod tests {
         for (spelling, text, wanted) in [
             (Spelling::Int64(Number::Signed), "007", Some("7")),
             (Spelling::Int64(Number::Signed), " -7 ", Some("-7")),
-            (Spelling::Int64(Number::Signed), "7.0", None),
+            (Spelling::Int64(Number::Signed), "7.0", Some("7")),
+            (Spelling::Int64(Number::Signed), "7.5", None),
+            (Spelling::Int64(Number::Signed), "+7", Some("7")),
             (Spelling::Int32(Number::Signed), "3000000000", None),
             (
                 Spelling::Int32(Number::Unsigned),
@@ -199,6 +228,8 @@ mod tests {
             (Spelling::Int64(decimal), "-0.050", Some("-0.05")),
             (Spelling::Int64(decimal), "0.005", None),
             (Spelling::Int64(decimal), "1e3", None),
+            (Spelling::Int64(decimal), "1.é", None),
+            (Spelling::Int64(Number::Decimal { scale: 1 }), "1.é", None),
             (
                 Spelling::FixedBytes(Bytes::Decimal { scale: 2 }, 5),
                 "-12",
@@ -225,6 +256,28 @@ mod tests {
                 Some("1969-12-31"),
             ),
             (Spelling::Int32(Number::Date), "2023-02-29", None),
+            (Spelling::Int32(Number::Date), "-5", None),
+            (Spelling::Int32(Number::Date), "+10000-01-01", Some("?")),
+            (
+                Spelling::Int32(Number::Date),
+                "2024-02-29T00:00:00Z",
+                Some("2024-02-29"),
+            ),
+            (Spelling::Int32(Number::Date), "2024-02-29 01:00:00", None),
+            (
+                timestamp(1_000),
+                "2024-02-29T12:00:00+02:00",
+                Some("2024-02-29T10:00:00Z"),
+            ),
+            (timestamp(1_000), "2024-02-29", Some("2024-02-29T00:00:00Z")),
+            (
+                Spelling::Int64(Number::Timestamp {
+                    per_second: 1_000,
+                    utc: false,
+                }),
+                "2024-02-29T12:00:00Z",
+                Some("?"),
+            ),
             (
                 timestamp(1_000),
                 "2024-02-29 12:00:00.5",

@@ -67,6 +67,12 @@ impl Spelling {
             bail!("{meaning} columns cannot be used as keys{advice}")
         };
         let len = u16::try_from(column.type_length()).unwrap_or(0);
+        if column.physical_type() == Type::FIXED_LEN_BYTE_ARRAY {
+            let is_decimal = matches!(Meaning::of(column), Meaning::Number(_));
+            if len == 0 || is_decimal && len > 16 {
+                return refused();
+            }
+        }
         Ok(match (column.physical_type(), Meaning::of(column)) {
             (Type::BOOLEAN, Meaning::Plain) => Spelling::Bool,
             (Type::INT32, Meaning::Plain) => Spelling::Int32(Number::Signed),
