@@ -12,8 +12,8 @@ Here jobs run in four lanes, one job at a time in each:
   computing the tests that compute
   cargo     the linter, the documentation, and the code in it. Cargo locks its directory, so they cannot run at once
 
-The tests that compute run at a lower priority: they use the processors while the others wait. All start when everything is
-compiled, since a test may be compiled before the program that it runs.
+The last two run at a lower priority: they use the processors while the others wait, some of which measure time. All start
+when everything is compiled, since a test may be compiled before the program that it runs.
 """
 import json
 import os
@@ -131,6 +131,8 @@ def cargo_jobs():
         Job("documentation", ["python3", "tests/public_items.py"], environment={"RUSTDOCFLAGS": "-D warnings"}),
         Job("doctests", ["cargo", "test", *ALL, "--doc", "--quiet"]),
     ]
+    for job in jobs:
+        job.nice = True
     return jobs
 
 

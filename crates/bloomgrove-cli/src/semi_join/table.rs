@@ -52,7 +52,7 @@ impl Table {
             _ => key,
         };
         let format = Format::of(&files[0], Some(&key)).with_context(|| keys::shown(&files[0]))?;
-        Ok(Self {
+        Self {
             role,
             path: path.to_owned(),
             files,
@@ -61,7 +61,7 @@ impl Table {
             conditions: Vec::new(),
             stamps: Vec::new(),
         }
-        .stamped()?)
+        .stamped()
     }
 
     fn stamped(mut self) -> Result<Self> {
@@ -88,9 +88,14 @@ impl Table {
         if self.format != Format::Parquet {
             return Ok(None);
         }
-        let file = ParquetFile::open(Source::file(keys::open_file(&self.files[0])?))?;
-        let at = self.key.choose(file.names(), true)?;
-        Spelling::of(file.described(at)).map(Some)
+        let path = &self.files[0];
+        let read = || {
+            let file = ParquetFile::open(Source::file(keys::open_file(path)?))?;
+            let at = self.key.choose(file.names(), true)?;
+            let spelling = Spelling::of(file.described(at));
+            spelling.with_context(|| format!("column {}", file.names()[at]))
+        };
+        read().map(Some).with_context(|| keys::shown(path))
     }
 
     /// The columns of the first file.

@@ -42,18 +42,19 @@ impl Spelling {
     }
 
     /// A time beyond the years 0 to 9999, which are all that the calendar of the crate has room for, or
-    /// an instant in a column of local times: it may be anywhere.
+    /// an instant in a column of dates or local times: it may be anywhere.
     fn parse_distant(self, text: &str) -> Option<Value> {
         let (Spelling::Int32(number) | Spelling::Int64(number)) = self else {
             return None;
         };
         let is_time = matches!(number, Number::Date | Number::Timestamp { .. });
+        let is_local = !matches!(number, Number::Timestamp { utc: true, .. });
         let is_distant = text.strip_prefix(['+', '-']).is_some_and(|rest| {
             let year = rest.bytes().take_while(u8::is_ascii_digit).count();
             year >= 4 && rest[year..].starts_with('-')
         });
         let is_instant = text.parse::<jiff::Timestamp>().is_ok();
-        (is_time && (is_distant || is_instant)).then_some(Value {
+        (is_time && (is_distant || is_local && is_instant)).then_some(Value {
             key: None,
             stored: None,
         })
