@@ -375,6 +375,19 @@ fn a_column_may_change_its_type_or_be_missing() {
             "{}",
             said.err
         );
+        // With a file that is not indexed, an impossible value is a warning: the others still count.
+        std::fs::copy(path("c"), path("new")).unwrap();
+        let said = shop.run("lake which t ten 10").ends(0);
+        assert!(
+            said.err.contains("\"ten\" cannot be in column"),
+            "{}",
+            said.err
+        );
+        assert_eq!(
+            Vec::from_iter(paths(&said)),
+            ["t/a.parquet", "t/new.parquet"]
+        );
+        std::fs::remove_file(path("new")).unwrap();
         let info = json(&shop.run("lake info t --json").ends(0));
         assert_eq!(info["current"], 4, "{info}");
     }

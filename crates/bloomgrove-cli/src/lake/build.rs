@@ -26,7 +26,7 @@ const PENDING: u64 = 256 << 20;
 /// Index columns of a table of Parquet files.
 ///
 /// Makes a Bloom filter for every row group and column, and keeps all of them in one file,
-/// .bloomgrove-lake.grove in the directory of the table. `lake which` then lists the files that can
+/// .bloomgrove-lake.grove in the directory of the table. `lake which` then lists the files that may
 /// contain a value, `lake sync` brings the index up to date.
 ///
 /// Filters are sized so that a query for --keys values opens --wasted files unnecessarily, on average,

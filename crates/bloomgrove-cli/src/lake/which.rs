@@ -22,8 +22,9 @@ use crate::shared::{Outcome, units};
 ///
 /// Lists the files that may contain any of the values in the column, for an engine to read. A file
 /// that is not listed does not contain them. How many others are listed depends on --wasted of
-/// `lake index`, or on the filters of the files (--from-footers). Files that are new or have changed since `lake index` or `lake sync` are always
-/// listed, and so is every file if there is no index; a warning says so.
+/// `lake index`, or on the filters of the files (--from-footers). Files that are new or have changed
+/// since `lake index` or `lake sync` are always listed, and so is every file if there is no index; a
+/// warning says so.
 ///
 /// Values are written as the column's type prints them: 42, 12.50, 2024-02-29,
 /// 2024-02-29T12:00:00Z, 0123abcd-... for a UUID.
@@ -184,15 +185,13 @@ fn find(
             units::counted(unindexed, "file")
         ));
     }
-    let candidates = candidates(index, &known, column, keys, &how.columns);
-    let candidates = match candidates {
-        // They are listed; of what type the column is there, nobody knows.
-        Err(error) if unindexed > 0 => {
-            complain(format_args!("{error:#}"));
-            Vec::new()
-        }
-        candidates => candidates?,
-    };
+    let (candidates, impossible) = candidates(index, &known, column, keys, &how.columns)?;
+    match impossible {
+        // Other files are listed; of what type the column is there, nobody knows.
+        Some(what) if unindexed > 0 => complain(format_args!("{what}")),
+        Some(what) => bail!(what),
+        None => {}
+    }
     for (path, group) in candidates {
         let path = match listed {
             // Gone, or in the list already.
@@ -209,14 +208,18 @@ fn find(
     Ok(found)
 }
 
-/// The files and row groups whose filters accept one of the keys.
+/// The path of a file, and a row group of it.
+type Candidate = (Vec<u8>, u32);
+
+/// The files and row groups whose filters accept one of the keys, and what is wrong with a key that
+/// the column cannot contain.
 fn candidates(
     index: &Index,
     known: &Known<'_>,
     column: u32,
     keys: &[Vec<u8>],
     columns: &[String],
-) -> Result<Vec<(Vec<u8>, u32)>> {
+) -> Result<(Vec<Candidate>, Option<String>)> {
     let kinds = known.kinds_of(Some(column));
     let mut understood = vec![kinds.is_empty(); keys.len()];
     let mut found = Vec::new();
@@ -253,19 +256,20 @@ fn candidates(
         let answers = view.which_many(&texts);
         (answers.iter().flatten()).for_each(|set| take(set.tag()));
     }
-    if let Some(at) = understood.iter().position(|understood| !understood) {
+    let impossible = understood.iter().position(|understood| !understood);
+    let impossible = impossible.map(|at| {
         let types: BTreeSet<String> = kinds
             .iter()
             .map(|(kind, _)| kind.spelling.to_string())
             .collect();
-        bail!(
+        format!(
             "{:?} cannot be in column {:?}, which contains {}",
             String::from_utf8_lossy(&keys[at]),
             columns[column as usize],
             Vec::from_iter(types).join(" and ")
-        );
-    }
-    Ok(found)
+        )
+    });
+    Ok((found, impossible))
 }
 
 impl Kind {
