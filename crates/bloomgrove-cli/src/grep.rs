@@ -38,6 +38,9 @@ use crate::shared::{Outcome, interrupt, parallel, units};
 /// Exit code: 0 if a line matches, 1 if none does, 2 if something could not be read.
 #[derive(clap::Args)]
 #[command(
+    // Lines are searched by tokens or n-grams only.
+    mut_arg("column", |arg| arg.hide(true)),
+    mut_arg("delimiter", |arg| arg.hide(true)),
     override_usage = "bloomgrove grep [OPTIONS] PATTERN PATH...\n       \
                       bloomgrove grep [OPTIONS] -e PATTERN PATH...",
     after_help = "Examples:\n  \
@@ -85,16 +88,16 @@ pub(crate) struct Args {
     #[arg(long)]
     heading: bool,
     /// Print this many lines after each match
-    #[arg(short = 'A', long, value_name = "LINES")]
-    after_context: Option<usize>,
+    #[arg(short = 'A', long, value_name = "LINES", value_parser = units::count)]
+    after_context: Option<u64>,
     /// Print this many lines before each match
-    #[arg(short = 'B', long, value_name = "LINES")]
-    before_context: Option<usize>,
+    #[arg(short = 'B', long, value_name = "LINES", value_parser = units::count)]
+    before_context: Option<u64>,
     /// Print this many lines before and after each match
-    #[arg(short = 'C', long, value_name = "LINES")]
-    context: Option<usize>,
+    #[arg(short = 'C', long, value_name = "LINES", value_parser = units::count)]
+    context: Option<u64>,
     /// Stop after this many matching lines of each file
-    #[arg(short, long, value_name = "COUNT")]
+    #[arg(short, long, value_name = "COUNT", value_parser = units::count)]
     max_count: Option<u64>,
     /// When to use colors
     #[arg(long, value_enum, default_value = "auto", value_name = "WHEN")]
@@ -140,6 +143,9 @@ pub(crate) fn run(mut args: Args) -> Result<Outcome> {
         bail!("no files to search; name files or directories after the pattern");
     }
     let paths: Vec<PathBuf> = words.into_iter().map(PathBuf::from).collect();
+    if let [pattern] = &patterns[..] {
+        search::check_order("grep PATTERN", pattern.as_bytes(), &paths)?;
+    }
     let keys = args.keys.keys(Extraction::Tokens);
     if !keys.extraction.is_searched() {
         bail!("lines are searched by tokens or n-grams; for keys that are {keys}, use `which`");
@@ -240,8 +246,8 @@ impl Style {
             When::Always => true,
             When::Never => false,
         };
-        let before = args.before_context.or(args.context).unwrap_or(0);
-        let after = args.after_context.or(args.context).unwrap_or(0);
+        let lines = |given: Option<u64>| given.or(args.context).unwrap_or(0) as usize;
+        let (before, after) = (lines(args.before_context), lines(args.after_context));
         let kind = match () {
             () if args.json => Kind::Json,
             () if args.count || args.files_with_matches || args.quiet => Kind::Summary,

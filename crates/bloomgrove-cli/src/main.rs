@@ -173,22 +173,24 @@ fn run(noun: Noun) -> anyhow::Result<Outcome> {
     }
 }
 
-/// For a file of the wrong kind, the command that shows what it contains.
+/// The command that helps: for a file of the wrong kind the one that shows what it contains, for an
+/// unknown set the one that lists them.
 fn way_out(error: &anyhow::Error) -> String {
-    let found = error.chain().find_map(|error| {
-        let error: &bloomgrove::Error = error.downcast_ref()?;
-        match error.kind() {
-            bloomgrove::Error::WrongContent { found, .. } => Some(*found),
-            _ => None,
+    let mut errors = error
+        .chain()
+        .filter_map(|error| error.downcast_ref::<bloomgrove::Error>());
+    let way_out = errors.find_map(|error| match error.kind() {
+        bloomgrove::Error::WrongContent { found, .. } => {
+            let content = Content::ALL
+                .iter()
+                .find(|content| content.to_string() == *found)?;
+            let noun = open::noun(*content);
+            Some(format!("; `bloomgrove {noun} info` shows what it contains"))
         }
+        bloomgrove::Error::UnknownSet { .. } => Some(open::LIST_SETS.to_owned()),
+        _ => None,
     });
-    let content = Content::ALL
-        .iter()
-        .find(|content| found == Some(content.to_string().as_str()));
-    content.map_or(String::new(), |content| {
-        let noun = open::noun(*content);
-        format!("; `bloomgrove {noun} info` shows what it contains")
-    })
+    way_out.unwrap_or_default()
 }
 
 #[cfg(test)]

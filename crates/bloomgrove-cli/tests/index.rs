@@ -53,7 +53,7 @@ fn sets_are_built_asked_and_listed() {
             shop.run("index info x.grove --sets").ends(0).out,
             "0\ta.txt\n1\tb.txt\n2\tdeep/c.txt\n"
         );
-        let said = shop.run("index which x.grove -e pear").ends(0);
+        let said = shop.run("index which x.grove --explain pear").ends(0);
         assert!(said.err.contains("filters tested"), "{}", said.err);
         let said = shop.run("index verify x.grove").ends(0);
         assert!(said.out.contains("3 sets"), "{}", said.out);

@@ -247,7 +247,7 @@ fn an_index_elsewhere_or_nowhere() {
     shop.run("filter build data/a.txt -o f.grove").ends(0);
     for (index, part) in [
         ("f.grove", "contains a filter"),
-        ("data/a.txt", "would be overwritten"),
+        ("data/a.txt", "not a .grove file; it was left alone"),
     ] {
         let before = std::fs::read(shop.path(index)).unwrap();
         let said = shop
@@ -417,4 +417,18 @@ fn the_index_is_as_private_as_the_files() {
     set("data/b.txt", 0o600);
     shop.run("which pear data").ends(0);
     assert_eq!(mode("data/.bloomgrove.grove"), 0o600);
+}
+
+#[test]
+fn paths_before_the_key_are_an_error_that_says_so() {
+    let shop = Shop::new();
+    std::fs::create_dir(shop.path("data")).unwrap();
+    shop.write("data/a.txt", "plum\n");
+    for line in ["which data plum", "grep data plum"] {
+        let said = shop.run(line).ends(2);
+        assert!(said.err.contains("the paths come last"), "{}", said.err);
+    }
+    // Not if the key is one: a directory may have the name of a word.
+    shop.write("data/a.txt", "data\n");
+    shop.run("which data data").ends(0);
 }

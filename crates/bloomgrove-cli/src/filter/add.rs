@@ -39,6 +39,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
+    open::exists(&args.filter, "filter")?;
     let _lock = open::patiently(|| lock_to_replace(&args.filter))?;
     let mut filter = Filter::load(&args.filter)?;
     let before = Notes::of_file(&args.filter)?;

@@ -39,12 +39,12 @@ pub(crate) struct Args {
     /// Files of lines; - is standard input [default: -]
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// For a filter that does not exist yet: the number of distinct lines to size it for
-    #[arg(long, value_name = "COUNT", value_parser = units::count, default_value = "1000000")]
-    items: u64,
-    /// For a filter that does not exist yet: how often a new line is taken for one seen before
-    #[arg(long, value_name = "RATE", value_parser = units::rate, default_value = "0.001")]
-    fpr: f64,
+    /// For a filter that does not exist yet: the number of distinct lines to size it for [default: 1000000]
+    #[arg(long, value_name = "COUNT", value_parser = units::count)]
+    items: Option<u64>,
+    /// For a filter that does not exist yet: how often a new line is taken for one seen before [default: 0.001]
+    #[arg(long, value_name = "RATE", value_parser = units::rate)]
+    fpr: Option<f64>,
     /// Print the number of new lines instead of the lines
     #[arg(short, long)]
     count: bool,
@@ -115,7 +115,16 @@ impl Memory {
     fn open(args: &Args) -> Result<Self> {
         let path = &args.filter;
         if !path.exists() {
-            create(path, args.items, args.fpr)?;
+            create(
+                path,
+                args.items.unwrap_or(1_000_000),
+                args.fpr.unwrap_or(0.001),
+            )?;
+        } else if args.items.is_some() || args.fpr.is_some() {
+            let path = path.display();
+            complain(format_args!(
+                "{path}: this filter exists, so --items and --fpr change nothing"
+            ));
         }
         let lock = open::patiently(|| lock_to_replace(path))?;
         let (filter, notes) = (Filter::load(path)?, Notes::of_file(path)?);

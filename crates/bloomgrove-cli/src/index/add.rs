@@ -78,7 +78,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     for source in &mut sources {
         source.name.splice(..0, prefix.iter().copied());
     }
-    let how = How::of_index(&file, &args.from)?;
+    let how = How::of_index(&file, &args.index, &args.from)?;
     let mut output = Output::new();
     let mut added = Added::new(complete);
     let mut last = Instant::now();
@@ -121,6 +121,13 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
             Ok(names) => {
                 waiting.extend(names);
                 added.look_at(filter);
+            }
+            Err(Error::DuplicateSet { name }) => {
+                let set = format_args!("a set named {name} already exists");
+                let way_out =
+                    "--replace replaces it, and --name or --prefix gives the new one another name";
+                complain(format_args!("{}: {set}; {way_out}", source.path.display()));
+                added.complete = false;
             }
             Err(error) => added.count(source, Err(error))?,
         }

@@ -115,8 +115,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let facts = args.json.then(|| super::info::json(&index));
     output::summary(&args.output, facts, || {
         let sets = units::counted(index.len() as u64, "set");
-        let (size, layouts) = (units::size(index.bytes()), super::info::layouts(&index));
-        format!("{sets}, {size}, {layouts}")
+        format!("{sets}, {}", units::size(index.bytes()))
     })?;
     Ok(added.outcome())
 }

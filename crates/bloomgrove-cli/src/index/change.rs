@@ -105,13 +105,20 @@ pub(crate) fn remove(args: Remove) -> Result<Outcome> {
         // A set of several slices is there several times.
         found.sort_unstable();
         found.dedup();
+        if found.is_empty() {
+            let (index, prefix) = (args.index.display(), prefix.to_string_lossy());
+            complain(format_args!(
+                "{index}: no set has a name that begins with {prefix}"
+            ));
+        }
         names.extend(found);
     }
     for name in names {
         match file.remove(&name) {
             Ok(_) => removed.push(name),
             Err(error @ Error::UnknownSet { .. }) => {
-                complain(format_args!("{}: {error}", args.index.display()));
+                let way_out = open::LIST_SETS;
+                complain(format_args!("{}: {error}{way_out}", args.index.display()));
                 complete = false;
             }
             Err(error) => return Err(error.into()),

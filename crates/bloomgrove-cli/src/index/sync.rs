@@ -56,7 +56,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     }
     let mut file = open::to_change(&args.index)?;
     let base = stamp::base_of(&args.index).with_context(|| args.index.display().to_string())?;
-    let how = How::of_index(&file, &args.from)?;
+    let how = How::of_index(&file, &args.index, &args.from)?;
     // Files that are read again must have the keys that they had.
     let (recorded, given) = (
         notes::extraction(file.notes())?,

@@ -60,7 +60,7 @@ pub(crate) struct Args {
     #[arg(long)]
     trust: bool,
     /// Report on standard error what the query cost, and how many false positives to expect
-    #[arg(short, long)]
+    #[arg(long)]
     explain: bool,
 }
 

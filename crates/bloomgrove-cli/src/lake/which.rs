@@ -260,7 +260,10 @@ fn candidates(
     let impossible = impossible.map(|at| {
         let types: BTreeSet<String> = kinds
             .iter()
-            .map(|(kind, _)| kind.spelling.to_string())
+            .map(|(Kind { spelling, .. }, _)| match spelling.example() {
+                Some(example) => format!("{spelling} such as {example}"),
+                None => spelling.to_string(),
+            })
             .collect();
         format!(
             "{:?} cannot be in column {:?}, which contains {}",

@@ -42,7 +42,7 @@ pub(super) struct Which {
     #[command(flatten)]
     form: Form,
     /// Report on standard error what the query cost, and how many false positives to expect
-    #[arg(short, long)]
+    #[arg(long)]
     explain: bool,
 }
 

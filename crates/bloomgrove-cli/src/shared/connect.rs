@@ -92,7 +92,7 @@ impl Caller {
         let mut client = Client::builder(url).timeout(self.timeout);
         let key = match &self.key_file {
             None => self.key,
-            Some(path) => Some(first_line(path, "key")?),
+            Some(path) => Some(first_line(path, "key").context("--key-file")?),
         };
         if let Some(key) = key {
             if is_exposed(url)? {
@@ -104,7 +104,8 @@ impl Caller {
         }
         if let Some(path) = &self.ca {
             let pem = std::fs::read(path);
-            client = client.ca_certificate(pem.with_context(|| path.display().to_string())?);
+            let pem = pem.with_context(|| format!("--ca {}", path.display()))?;
+            client = client.ca_certificate(pem);
         }
         Ok(Remote {
             client: client.build()?,

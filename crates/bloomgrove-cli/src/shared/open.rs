@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use anyhow::bail;
 use bloomgrove::Error;
 use bloomgrove::format::{Content, content_of};
 use bloomgrove::index::{Index, IndexFile};
@@ -13,6 +14,8 @@ use bloomgrove::raw::index::{Origin, open_checked, open_unchecked};
 /// A file up to this size is checked before it is used: that takes a hundredth of a second, and
 /// damage could cause false negatives.
 const CHECKED_ALWAYS: u64 = 64 << 20;
+/// What to do if a set is unknown.
+pub(crate) const LIST_SETS: &str = "; `bloomgrove index info --sets` lists the sets of an index";
 /// How long to wait for another process that is changing the file.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -42,8 +45,18 @@ fn is_small(path: &Path) -> bool {
 }
 
 /// An index to change; waits for other processes that change it.
-pub(crate) fn to_change(path: &Path) -> Result<IndexFile, Error> {
-    patiently(|| IndexFile::open(path))
+pub(crate) fn to_change(path: &Path) -> anyhow::Result<IndexFile> {
+    exists(path, "index")?;
+    Ok(patiently(|| IndexFile::open(path))?)
+}
+
+/// Ensures that there is a file to add to, or says which command creates one.
+pub(crate) fn exists(path: &Path, noun: &str) -> anyhow::Result<()> {
+    if matches!(path.try_exists(), Ok(false)) {
+        let path = path.display();
+        bail!("{path}: this file does not exist; `bloomgrove {noun} build` creates one");
+    }
+    Ok(())
 }
 
 /// Locks a file that is about to be replaced, if it exists; waits for processes that

@@ -148,7 +148,18 @@ pub(crate) fn summary(
 
 /// A message to standard error. If that fails too, nothing can be done.
 pub(crate) fn complain(message: fmt::Arguments<'_>) {
+    let message = without_numbers(&message.to_string());
     let _ = writeln!(io::stderr(), "bloomgrove: {message}");
+}
+
+/// Omits the numbers that Rust adds to the system's errors: "No such file or directory (os error 2)".
+fn without_numbers(message: &str) -> String {
+    let mut parts = message.split(" (os error ");
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        plain.push_str(part.split_once(')').map_or("", |(_, rest)| rest));
+    }
+    plain
 }
 
 /// Names and values to standard error, aligned as those of other lines are.

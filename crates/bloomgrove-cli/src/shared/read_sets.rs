@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::BufReader;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use bloomgrove::codec;
@@ -57,11 +57,13 @@ pub(crate) struct How {
 
 impl How {
     /// As the sets of an index were read.
-    pub(crate) fn of_index(file: &IndexFile, from: &KeysArgs) -> Result<Self> {
+    pub(crate) fn of_index(file: &IndexFile, path: &Path, from: &KeysArgs) -> Result<Self> {
+        let recorded = notes::extraction(file.notes())?;
+        let from = from.of_index(recorded);
         Ok(Self {
             sizing: Sizing::of(file)?,
             kind: notes::key_kind(file.notes()).unwrap_or(KeyKind::Text),
-            from: from.of_index(notes::extraction(file.notes())?)?,
+            from: from.with_context(|| path.display().to_string())?,
         })
     }
 

@@ -122,6 +122,9 @@ pub(crate) fn run(mut args: Args) -> Result<Outcome> {
         bail!("no files to search; name files or directories after the key");
     }
     let paths: Vec<PathBuf> = words.into_iter().map(PathBuf::from).collect();
+    if let [key] = &given[..] {
+        search::check_order("which KEY", key, &paths)?;
+    }
     let keys = args.keys.keys(Extraction::Tokens);
     let questions = questions(&args, given, &keys)?;
 

@@ -45,7 +45,7 @@ const LONGEST: usize = 64 << 20;
 #[derive(clap::Args, Clone, Default)]
 pub(crate) struct KeysArgs {
     /// How to extract keys from each file: lines, tokens, ngrams=4, regex=PATTERN, json=PATH, column=NAME
-    /// [default: lines; tokens for `which` and `grep`]
+    /// [default: lines; for `which` and `grep`, tokens]
     ///
     /// lines: each whole line. tokens: each word (a run of letters, digits and _), ignoring
     /// case. ngrams=4: each run of 4 characters, for substrings; takes about six times the

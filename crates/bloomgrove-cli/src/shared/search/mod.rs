@@ -33,7 +33,9 @@ mod query;
 mod refresh;
 
 use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::fmt;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -43,6 +45,7 @@ pub(crate) use matches::{Search, Sought};
 pub(crate) use query::QueryArgs;
 pub(crate) use refresh::{Fresh, RefreshOptions, refresh};
 
+use anyhow::{Result, bail};
 use bloomgrove_keys::Extraction;
 
 use crate::shared::keys::Keys;
@@ -87,6 +90,20 @@ impl Complaints {
             complain(format_args!("and {more} could not be read"));
         }
     }
+}
+
+/// Refuses what was probably meant in the other order: files first, as in `find`.
+pub(crate) fn check_order(usage: &str, first: &[u8], paths: &[PathBuf]) -> Result<()> {
+    let first = Path::new(OsStr::from_bytes(first));
+    let [path] = paths else { return Ok(()) };
+    if matches!(path.try_exists(), Ok(false)) && first.exists() {
+        let (path, first) = (path.display(), first.display());
+        bail!(
+            "{path}: no such file or directory, but {first} exists; the paths come last: \
+             bloomgrove {usage} PATH..."
+        );
+    }
+    Ok(())
 }
 
 /// The name of the index of a directory for these keys.

@@ -56,6 +56,8 @@ impl Query {
 
     /// Searches lines as ripgrep does.
     pub(crate) fn matcher(&self) -> Result<RegexMatcher> {
+        // Its errors show the pattern as it was written; those of the matcher show what it made of it.
+        Pattern::new(&self.patterns, self.options)?;
         let matcher = RegexMatcherBuilder::new()
             .multi_line(true)
             .unicode(true)

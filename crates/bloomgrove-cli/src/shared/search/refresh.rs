@@ -260,7 +260,7 @@ pub(super) fn open_old(home: &Home, keys: &Keys, check: bool) -> Old {
     };
     match error.kind() {
         Error::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => Old::Missing,
-        Error::Corrupt { .. } | Error::NotGrove { .. } => {
+        Error::Corrupt { .. } | Error::NotGrove { empty: true } => {
             complain(format_args!("{error}; rebuilding the index"));
             Old::Missing
         }

@@ -69,6 +69,18 @@ impl Spelling {
 }
 
 impl Spelling {
+    /// How a value is written in a query, where its type does not tell.
+    pub(crate) fn example(self) -> Option<&'static str> {
+        let [_, meaning, ..] = self.to_bytes();
+        match meaning {
+            2 => Some("12.50"),
+            3 => Some("2026-11-17"),
+            4 => Some("2026-11-17T08:30:00Z"),
+            5 => Some("6a1f0b8c-41d0-4c55-9d0e-7f3a9c2e7d21"),
+            _ => None,
+        }
+    }
+
     /// Whether equal values have equal texts in both columns. Text may be anything.
     pub(crate) fn is_written_like(self, other: Self) -> bool {
         let form = |spelling: Self| {

@@ -27,7 +27,7 @@ pub(super) fn check(file: &Source) -> Result<()> {
     let (mut tail, size) = ([0; 8], file.size());
     let end = size
         .checked_sub(8)
-        .context("too short for a Parquet file")?;
+        .context("not a Parquet file, or truncated: it is too short")?;
     file.read_exact_at(&mut tail, end).context("reading")?;
     match &tail[4..] {
         b"PAR1" => {}
