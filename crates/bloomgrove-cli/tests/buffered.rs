@@ -259,19 +259,19 @@ fn signal(child: &Child, name: &str) {
     assert!(kill.unwrap().success());
 }
 
-/// Waits until somebody is building the file, and this many keys in it are durable.
-fn wait_for(path: &Path, keys: u64) {
+/// Waits until the file is in this phase, and this many keys in it are durable.
+fn wait_for(path: &Path, phase: Phase, keys: u64) {
     let began = Instant::now();
     while began.elapsed() < Duration::from_secs(60) {
         if let Ok(state) = Filter::open(path).and_then(|filter| filter.state())
-            && state.phase == Phase::Building
+            && state.phase == phase
             && state.keys >= keys
         {
             return;
         }
         std::thread::sleep(Duration::from_millis(1));
     }
-    panic!("nobody is building {}", path.display());
+    panic!("{}: not {phase:?} with {keys} keys", path.display());
 }
 
 fn start(shop: &Shop, line: &str) -> Child {
@@ -289,7 +289,7 @@ fn an_interrupted_build_keeps_what_was_read_and_goes_on() {
     // Small pages, and visits to each for few keys: it takes seconds.
     let line = "buffered build in.txt -o f.grove --size 16MB --page 4096 --memory 1850kB";
     let child = start(&shop, line);
-    wait_for(&shop.path("f.grove"), 0);
+    wait_for(&shop.path("f.grove"), Phase::Building, 0);
     signal(&child, "-INT");
     let output = child.wait_with_output().unwrap();
     let err = String::from_utf8_lossy(&output.stderr);
@@ -351,7 +351,7 @@ fn ctrl_c_while_waiting_for_standard_input_keeps_what_came() {
     let mut child = start(&shop, "buffered build - -o f.grove --items 10k");
     let mut input = child.stdin.take().unwrap();
     input.write_all(keys(0..5000).as_bytes()).unwrap();
-    wait_for(&shop.path("f.grove"), 0);
+    wait_for(&shop.path("f.grove"), Phase::Building, 0);
     signal(&child, "-INT");
     let output = child.wait_with_output().unwrap();
     let err = String::from_utf8_lossy(&output.stderr);
@@ -368,21 +368,36 @@ fn ctrl_c_while_waiting_for_standard_input_keeps_what_came() {
     assert!(sure.into_iter().all(|key| filter.contains(&key).unwrap()));
 }
 
+/// What has come is durable on time, even if nothing more comes.
+#[test]
+fn keys_are_synced_while_the_input_is_idle() {
+    let shop = Shop::new();
+    let line = "buffered build - -o f.grove --items 10k --sync-every 0.2s";
+    let mut child = start(&shop, line);
+    let mut input = child.stdin.take().unwrap();
+    for keys in [keys(0..5000), keys(5000..5001)] {
+        input.write_all(keys.as_bytes()).unwrap();
+    }
+    wait_for(&shop.path("f.grove"), Phase::Synced, 5001);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let filter = Filter::open(shop.path("f.grove")).unwrap();
+    let mut found = (0..5001).map(|i| filter.contains(&format!("key-{i}")).unwrap());
+    assert!(found.all(|found| found));
+}
+
 #[test]
 fn a_killed_build_has_the_keys_of_the_last_sync() {
     let shop = Shop::new();
     let mut child = start(
         &shop,
-        "buffered build - -o f.grove --items 100k --sync-every 0.01s",
+        "buffered build - -o f.grove --items 100k --sync-every 1s",
     );
     let mut input = child.stdin.take().unwrap();
-    for part in 0..8 {
-        input
-            .write_all(keys(part * 10_000..(part + 1) * 10_000).as_bytes())
-            .unwrap();
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    wait_for(&shop.path("f.grove"), 1);
+    input.write_all(keys(0..40_000).as_bytes()).unwrap();
+    wait_for(&shop.path("f.grove"), Phase::Synced, 1);
+    input.write_all(keys(40_000..80_000).as_bytes()).unwrap();
+    wait_for(&shop.path("f.grove"), Phase::Building, 1);
     child.kill().unwrap();
     child.wait().unwrap();
     let said = shop.run("buffered info f.grove").ends(0);

@@ -268,6 +268,7 @@ fn count(args: &Args) -> Result<u64> {
 fn add_all(args: &Args, kind: KeyKind, session: &Shared) -> Result<Done> {
     let progress = Arc::new(Progress::bytes(keys::total_size(&args.inputs), "adding"));
     let guard = session.guard(&progress);
+    let on_time = session.sync_on_time();
     let began = Instant::now();
     let mut numbers = Vec::new();
     // An error of the filter must not be blamed on the lines just read.
@@ -299,6 +300,7 @@ fn add_all(args: &Args, kind: KeyKind, session: &Shared) -> Result<Done> {
         });
         read.map_err(|error| failed.take().unwrap_or(error))?;
     }
+    on_time.finish()?;
     progress.say("writing buffered keys");
     let done = session.lock().finish(!args.open)?;
     drop(guard);

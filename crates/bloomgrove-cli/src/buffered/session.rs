@@ -11,7 +11,9 @@
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, bail};
@@ -62,6 +64,8 @@ pub(super) struct Session {
     skip: u64,
     /// Keys taken in.
     added: u64,
+    /// How many of them a sync has not seen yet.
+    unsynced: u64,
     /// How often to sync; never, if it is zero.
     every: Duration,
     /// None if that is never.
@@ -107,6 +111,7 @@ impl Session {
                 0
             },
             added: 0,
+            unsynced: 0,
             every,
             due: Instant::now().checked_add(every),
             look_every: (before / LOOKS).max(1),
@@ -131,13 +136,33 @@ impl Session {
         }
         self.builder()?.insert_batch(keys)?;
         self.added += keys.len() as u64;
-        if !self.every.is_zero() && self.due.is_some_and(|due| Instant::now() >= due) {
-            let began = Instant::now();
-            self.builder()?.sync()?;
-            let pause = self.every.max(began.elapsed() * (SYNC_SHARE - 1));
-            self.due = Instant::now().checked_add(pause);
+        self.unsynced += keys.len() as u64;
+        self.sync_if_due()
+    }
+
+    fn sync_if_due(&mut self) -> Result<()> {
+        let is_due = self.due.is_some_and(|due| Instant::now() >= due);
+        if self.every.is_zero() || self.unsynced == 0 || !is_due {
+            return Ok(());
         }
+        let began = Instant::now();
+        self.builder()?.sync()?;
+        self.unsynced = 0;
+        let pause = self.every.max(began.elapsed() * (SYNC_SHARE - 1));
+        self.due = Instant::now().checked_add(pause);
         Ok(())
+    }
+
+    /// How long to wait until a sync may be due.
+    fn until_due(&self) -> Duration {
+        let left = self.due.map_or(Duration::MAX, |due| {
+            due.saturating_duration_since(Instant::now())
+        });
+        match left.is_zero() {
+            // Nothing is new; the next key is synced when it comes.
+            true => self.every.max(Duration::from_millis(1)),
+            false => left,
+        }
     }
 
     /// Ensures that the skipped keys are in the file: if not, the input files are not those of the
@@ -281,6 +306,25 @@ impl Shared {
         })
     }
 
+    /// While this lives, keys are synced on time even if no more keys come.
+    pub(super) fn sync_on_time(&self) -> OnTime {
+        let (stop, stopped) = mpsc::channel();
+        let session = self.clone();
+        let thread = (!self.lock().every.is_zero()).then(|| {
+            thread::spawn(move || {
+                loop {
+                    let wait = session.lock().until_due();
+                    match stopped.recv_timeout(wait) {
+                        Err(RecvTimeoutError::Timeout) => {}
+                        _ => return Ok(()),
+                    }
+                    session.lock().sync_if_due()?;
+                }
+            })
+        });
+        OnTime { stop, thread }
+    }
+
     /// The message for an error that ends the work, once what was read is synced.
     pub(super) fn give_up(&self, error: anyhow::Error) -> anyhow::Error {
         let mut session = self.lock();
@@ -289,6 +333,23 @@ impl Shared {
             Some(sure) if asked => anyhow!("interrupted; {sure}"),
             Some(sure) if session.added > 0 => anyhow!("{error:#}; {sure}"),
             _ => error,
+        }
+    }
+}
+
+/// The thread of [`Shared::sync_on_time`].
+pub(super) struct OnTime {
+    stop: mpsc::Sender<()>,
+    thread: Option<JoinHandle<Result<()>>>,
+}
+
+impl OnTime {
+    /// Ends the thread; fails if a sync has.
+    pub(super) fn finish(self) -> Result<()> {
+        drop(self.stop);
+        match self.thread.map(JoinHandle::join) {
+            Some(Ok(outcome)) => outcome,
+            _ => Ok(()),
         }
     }
 }

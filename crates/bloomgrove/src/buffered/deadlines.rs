@@ -12,9 +12,10 @@
 //! too; and once as many are pending as can be flushed in time, no new block may be started
 //! ([`Deadlines::admits`]).
 //!
-//! The time per page is measured continuously, and slow periods are remembered, since the next
-//! one may come just as suddenly. Unforeseen delays make blocks late, and a late block widens
-//! the margin. No deadline can be met if the disk stalls for longer than the margin.
+//! The time per page is measured continuously, and slow periods are remembered for a moment, since
+//! the next one may come just as suddenly. Unforeseen delays make blocks late, and a late block widens
+//! the margin. Both are forgotten with time, not with every block: while few blocks are admitted, few
+//! are flushed. No deadline can be met if the disk stalls for longer than the margin.
 //!
 //! Source: Buffered Bloom Filters, section 4.2, which has a timer for each block and flushes
 //! the block when the timer expires.
@@ -31,8 +32,9 @@ const CAUTION: f64 = 1.5;
 const FIRST_MARGIN: Duration = Duration::from_millis(25);
 /// The margin is at most `t_max` divided by this.
 const MOST_MARGIN: u32 = 2;
-/// The factor by which the margin and the remembered slow time decay with each block.
-const FORGET: f64 = 1.0 - 1.0 / 16384.0;
+/// The time in which half of the margin and of the remembered slow time is forgotten: after a stall
+/// that made flushes a thousand times slower, the pace is normal again in ten times this.
+const HALF_LIFE: Duration = Duration::from_millis(250);
 /// How often, within `t_max`, to look for blocks that are due: examining all of them takes
 /// time, too.
 const GLANCES: u32 = 256;
@@ -47,6 +49,8 @@ pub(super) struct Deadlines {
     margin: Duration,
     /// The mean time of a flush in slow periods, in seconds.
     slow: f64,
+    /// When the margin and the slow time were last reduced.
+    forgot: Instant,
     workers: usize,
     /// The start time, the page, and the serial number of its block. Blocks flushed for other
     /// reasons remain here for a while.
@@ -64,6 +68,7 @@ impl Deadlines {
             t_max,
             margin: FIRST_MARGIN.min(t_max / MOST_MARGIN),
             slow: 0.0,
+            forgot: Instant::now(),
             workers,
             ages: VecDeque::new(),
             looked: Instant::now(),
@@ -77,8 +82,16 @@ impl Deadlines {
     }
 
     /// Records the current mean time of a flush, in seconds.
-    pub(super) fn expect(&mut self, mean: f64) {
-        self.slow = (self.slow * FORGET).max(mean);
+    pub(super) fn expect(&mut self, mean: f64, now: Instant) {
+        let passed = now.saturating_duration_since(self.forgot);
+        // Flushes may take microseconds, and this a tenth of one.
+        if passed > HALF_LIFE / 256 {
+            let kept = (-passed.div_duration_f64(HALF_LIFE)).exp2();
+            self.slow *= kept;
+            self.margin = self.margin.mul_f64(kept);
+            self.forgot = now;
+        }
+        self.slow = self.slow.max(mean);
     }
 
     /// Records a block that was flushed; returns whether it was late, not counting the time for
@@ -86,10 +99,7 @@ impl Deadlines {
     pub(super) fn learn(&mut self, block: &Block, took: Duration) -> bool {
         let waited = block.since.map_or(Duration::ZERO, |since| since.elapsed());
         let late = waited.saturating_sub(self.t_max + took);
-        self.margin = match late.is_zero() {
-            true => self.margin.mul_f64(FORGET),
-            false => (self.margin + late).min(self.t_max / MOST_MARGIN),
-        };
+        self.margin = (self.margin + late).min(self.t_max / MOST_MARGIN);
         !late.is_zero()
     }
 
@@ -181,7 +191,7 @@ mod tests {
     #[test]
     fn many_blocks_must_go_earlier_than_one() {
         let (mut blocks, mut deadlines) = (blocks(), Deadlines::new(1000 * MS, 1));
-        deadlines.expect(0.010);
+        deadlines.expect(0.010, Instant::now());
         let first = Instant::now();
         begun(&mut deadlines, &mut blocks, 3);
         let alone = deadlines.due(&blocks, 0).unwrap();
@@ -197,7 +207,7 @@ mod tests {
     #[test]
     fn no_more_are_admitted_than_can_be_flushed() {
         let mut deadlines = Deadlines::new(100 * MS, 2);
-        deadlines.expect(0.010);
+        deadlines.expect(0.010, Instant::now());
         // 75 ms at 7.5 ms per block.
         assert!(deadlines.admits(9) && !deadlines.admits(10));
         assert!(
@@ -215,7 +225,23 @@ mod tests {
         assert!(deadlines.learn(&block, Duration::ZERO));
         assert_eq!(deadlines.margin, MS / 2);
         assert!(!deadlines.learn(&block, Duration::from_secs(60)));
-        assert!(deadlines.margin < MS / 2);
+        deadlines.expect(0.0, Instant::now() + HALF_LIFE);
+        assert!(deadlines.margin <= MS / 4);
+    }
+
+    /// While hardly any block is admitted, hardly any is flushed: a stall must not be remembered for
+    /// a number of blocks.
+    #[test]
+    fn a_stall_is_forgotten_in_seconds() {
+        let mut deadlines = Deadlines::new(100 * MS, 2);
+        let start = Instant::now();
+        deadlines.expect(0.1, start);
+        assert!(!deadlines.admits(2));
+        for tenths in 1..=30 {
+            deadlines.expect(0.0001, start + 100 * MS * tenths);
+        }
+        // 75 ms and more at 75 us per block.
+        assert!(deadlines.admits(900));
     }
 
     #[test]

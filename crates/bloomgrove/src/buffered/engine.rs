@@ -149,7 +149,7 @@ impl Engine {
     pub(super) fn expect(&mut self, took: Duration) {
         self.figures.flush_seconds = took.as_secs_f64();
         if let Some(deadlines) = &mut self.deadlines {
-            deadlines.expect(took.as_secs_f64());
+            deadlines.expect(took.as_secs_f64(), Instant::now());
         }
     }
 
@@ -292,7 +292,7 @@ impl Engine {
         self.figures.slowest_seconds = self.figures.slowest_seconds.max(took);
         if let Some(deadlines) = &mut self.deadlines {
             self.figures.late += u64::from(deadlines.learn(&done.block, done.took));
-            deadlines.expect(self.figures.flush_seconds);
+            deadlines.expect(self.figures.flush_seconds, Instant::now());
         }
         match done.outcome {
             Ok(()) => sink(&done.block),
