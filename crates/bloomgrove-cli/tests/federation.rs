@@ -414,16 +414,27 @@ fn old_windows_expire() {
         &server.url,
         &["--window", "2s", "--keep", "3s"],
     );
-    site.record(&shop, "created --out early");
+    site.record(&shop, "derived --in origin --out early");
     site.published(&shop);
     server.remote(&shop, "which early").ends(0);
     until("the first window is gone", || {
         server.remote(&shop, "which early").code == Some(1)
     });
-    site.record(&shop, "created --out late");
+    site.record(&shop, "derived --in middle --out late");
     site.published(&shop);
     let said = server.remote(&shop, "which late").ends(0);
     assert!(said.out.starts_with("galway/ids/20"), "{}", said.out);
+    // A history that such a window cuts is not called complete; all sites together have it.
+    let early = trace(&shop, &server, "early --json");
+    let late = trace(&shop, &server, "late --json");
+    for said in [early, late] {
+        let found: Value = serde_json::from_str(&said.out).unwrap();
+        assert_eq!(found["complete"], false, "{found}");
+    }
+    let said = trace(&shop, &server, "early --json --broadcast").ends(0);
+    let found: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(found["complete"], true, "{found}");
+    assert!(names(&found, "id").is_superset(&BTreeSet::from(["early", "origin"])));
     // The site itself forgets nothing.
     site.run(&shop, "lineage early").ends(0);
 }
