@@ -139,7 +139,7 @@ def cargo_jobs():
 def main():
     tests = build()
     program = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug/bloomgrove"
-    scripts = ["tests/api/run.sh", "tests/browser/run.sh", "tests/s3/run.sh", "deploy/debian.sh"]
+    scripts = ["tests/api/run.sh", "tests/browser/run.sh", "tests/lake/run.sh", "deploy/debian.sh"]
     lanes = [
         Lane([job for job in tests if not job.nice]),
         Lane([Job(script, [script, str(program.resolve())]) for script in scripts]),

@@ -4,23 +4,14 @@
 #
 #   tests/api/run.sh                  builds the tool, tests its API
 #   tests/api/run.sh PROGRAM          tests the API of this program
-#
-# Takes schemathesis from PyPI into a virtual environment of its own, once.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
-target=${CARGO_TARGET_DIR:-$root/target}
 
 program=${1:-}
 [ -n "$program" ] || program=$("$root/tests/program.sh")
 
-tools=$target/api-test
-if ! cmp -s "$here/requirements.txt" "$tools/installed"; then
-    rm -rf "$tools"
-    python3 -m venv "$tools"
-    "$tools/bin/pip" install --quiet --disable-pip-version-check -r "$here/requirements.txt"
-    cp "$here/requirements.txt" "$tools/installed"
-fi
+tools=$("$root/tests/python.sh" api)
 
 folder=$(mktemp -d)
 server=

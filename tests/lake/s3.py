@@ -1,6 +1,6 @@
 """Is a table in an object store indexed and queried like one in a directory, with few requests?
 
-    check.py PROGRAM DIRECTORY      of Parquet files with the column trace_id
+    s3.py PROGRAM DIRECTORY      of Parquet files with the column trace_id
 """
 import os
 import subprocess
