@@ -27,6 +27,8 @@ use crate::records::Records;
 
 /// Longest time between two attempts: until the next heartbeat, traces are incomplete.
 const LONGEST: Duration = Duration::from_secs(20);
+/// How long to wait for the site's own stop before a failure is reported.
+const NOTICE: Duration = Duration::from_millis(200);
 /// Time limit for the last round when the site shuts down.
 const FAREWELL: Duration = Duration::from_secs(2);
 /// How often a set is sent in one round before giving up: a delta, the whole filter, and once more if someone else has
@@ -130,6 +132,11 @@ impl Publisher {
                     self.site.period
                 }
                 Err(error) => {
+                    // A demo stops its coordinator together with its sites, which may be seen here first.
+                    let stopped = stop.wait_for(|stop| *stop);
+                    if tokio::time::timeout(NOTICE, stopped).await.is_ok() {
+                        break;
+                    }
                     if failures == 0 {
                         let coordinator = self.client.server();
                         tracing::warn!(coordinator, "publishing failed, will retry: {error:#}");
