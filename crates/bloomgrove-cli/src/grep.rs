@@ -30,9 +30,9 @@ use crate::shared::{Outcome, interrupt, parallel, units};
 /// large files only the blocks of 8 MiB that can. The word index that `which` keeps next to the files
 /// determines what can match (see `bloomgrove which --help`); it is updated first.
 ///
-/// The index knows whole words. It can narrow the search if every match must contain one, whose start
-/// and end the pattern fixes: `user 4711 `, `\berror\b` and `status=(500|503) ` do, and with
-/// -w every literal string does. For parts of words, every file is read, unless --extract ngrams=4
+/// The index contains only whole words. It can narrow the search if every match contains at least
+/// one complete word, as for `user 4711 `, `\berror\b`, `status=(500|503) ` and, with -w, every literal
+/// string. For parts of words, every file is read, unless --extract ngrams=4
 /// is given: that index takes about six times the space.
 ///
 /// Exit code: 0 if a line matches, 1 if none does, 2 if something could not be read.
@@ -140,7 +140,7 @@ pub(crate) fn run(mut args: Args) -> Result<Outcome> {
         },
     };
     if words.is_empty() {
-        bail!("no files to search; name files or directories after the pattern");
+        bail!("no files to search; usage: bloomgrove grep PATTERN PATH...");
     }
     let paths: Vec<PathBuf> = words.into_iter().map(PathBuf::from).collect();
     if let [pattern] = &patterns[..] {

@@ -58,13 +58,13 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::shared::{Outcome, interrupt, open, output};
 
-/// Bloom filters, alone and by the hundred thousand: which of my sets contain this item?
+/// Bloom filters, alone and by the hundred thousand: which of my sets contain this key?
 #[derive(Parser)]
 #[command(
     name = "bloomgrove",
     version,
     after_help = "Exit code: 0 found or done, 1 not found, 2 error, 130 interrupted.\n\
-                  Every verb has --help with an example."
+                  Every command has --help with an example."
 )]
 struct Args {
     #[command(subcommand)]
@@ -188,6 +188,9 @@ fn way_out(error: &anyhow::Error) -> String {
             Some(format!("; `bloomgrove {noun} info` shows what it contains"))
         }
         bloomgrove::Error::UnknownSet { .. } => Some(open::LIST_SETS.to_owned()),
+        bloomgrove::Error::Incompatible { .. } => {
+            Some(" (`bloomgrove filter build --like OTHER` does)".to_owned())
+        }
         _ => None,
     });
     way_out.unwrap_or_default()

@@ -3,7 +3,8 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
+use bloomgrove::Error;
 use bloomgrove::raw::codec;
 use serde_json::json;
 
@@ -72,7 +73,11 @@ fn verify(path: &Path) -> Result<String> {
         codec::check(file, kind)?;
         return Ok(kind.name().to_owned());
     }
-    let report = bloomgrove_trees::verify(path)?;
+    let report = bloomgrove_trees::verify(path).map_err(|error| match error.kind() {
+        // Messages and databases have been recognized above.
+        Error::NotGrove { empty: false } => anyhow!("not a Bloomgrove file"),
+        _ => error.into(),
+    })?;
     let sections = units::counted(report.sections.len() as u64, "section");
     Ok(sections)
 }

@@ -210,9 +210,9 @@ fn files_that_are_something_else() {
 #[test]
 fn finished_files_take_no_more() {
     let shop = shop();
-    for option in ["--add", "--resume"] {
+    for (option, advice) in [("--add", "build another"), ("--resume", "nothing to resume")] {
         shop.run(&format!("buffered build in.txt -o f.grove {option}"))
-            .fails_with(&["f.grove", "finished, with 10,000 keys", "build another"]);
+            .fails_with(&["f.grove", "finished, with 10,000 keys", advice]);
     }
     shop.write("few.txt", keys(0..10));
     shop.run("buffered build few.txt -o f.grove --size 1MB")

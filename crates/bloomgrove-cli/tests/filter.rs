@@ -293,7 +293,7 @@ fn hostile_inputs_work_or_say_why() {
     shop.run("filter build folder -o f.grove")
         .fails_with(&["folder"]);
     shop.run("filter build odd.txt -o folder")
-        .fails_with(&["folder", "give the path of a file in it"]);
+        .fails_with(&["folder", "pass a file name"]);
     shop.run("filter build odd.txt -o /dev/full")
         .fails_with(&["/dev/full", "not a regular file"]);
     shop.write("bad.gz", b"\x1f\x8b\x08\x00 this is no archive");

@@ -262,7 +262,7 @@ fn other_keys_than_words() {
     shop.run("which --extract json=user.id -i ANN data")
         .fails_with(&["found as a whole"]);
     shop.run("which --extract words x data")
-        .fails_with(&["not a kind of keys"]);
+        .fails_with(&["not a way to extract keys"]);
     shop.write("data/3.jsonl", "{\n");
     let said = shop.run("which --extract json=user.id ann data").ends(2);
     assert_eq!(said.out, "data/1.jsonl\n");

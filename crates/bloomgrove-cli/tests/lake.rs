@@ -262,7 +262,7 @@ fn a_stale_index_loses_no_rows() {
         assert!(paths(&said).contains(file), "{}", said.out);
         assert!(
             said.err
-                .contains("2 files new or changed since the last sync"),
+                .contains("2 files, new or changed since the last sync"),
             "{}",
             said.err
         );
@@ -331,7 +331,7 @@ fn a_missing_damaged_or_foreign_index_costs_time_and_no_rows() {
     std::fs::copy(shop.path("u/.bloomgrove-lake.grove"), &index).unwrap();
     let said = shop.run("lake which t id-250").ends(0);
     assert_eq!(said.out.lines().count(), all);
-    assert!(said.err.contains("5 files new or changed"), "{}", said.err);
+    assert!(said.err.contains("5 files, new or changed"), "{}", said.err);
     // Of something else.
     shop.write("keys.txt", "a\nb\n");
     shop.run("index build keys.txt -o other.grove").ends(0);
@@ -472,7 +472,7 @@ fn what_is_probably_a_mistake_is_an_error() {
         .ends(2);
     let said = shop.run("lake which nowhere id-5").ends(2);
     assert!(
-        said.err.contains("nowhere: not a directory"),
+        said.err.contains("nowhere: no such directory"),
         "{}",
         said.err
     );

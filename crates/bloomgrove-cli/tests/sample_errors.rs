@@ -170,7 +170,7 @@ fn wrong_requests_say_what_and_what_to_do() {
         ),
         (
             "sample letters.grove --namespace letters.txt --within 0..5",
-            vec!["list of texts"],
+            vec!["list of strings"],
         ),
         // Options without effect.
         (

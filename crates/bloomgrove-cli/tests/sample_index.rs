@@ -103,7 +103,7 @@ fn an_index_of_texts_grows_by_texts() {
     let wanted = std::fs::read_to_string(shop.path("in.txt")).unwrap();
     assert_eq!(set(&said.out), set(&wanted));
     shop.run("sample index 0..5 --add-to n.grove")
-        .fails_with(&["n.grove", "integers and texts"]);
+        .fails_with(&["n.grove", "integers and strings"]);
     shop.run("sample index n.grove --add-to n.grove")
         .fails_with(&["cannot be added"]);
 }

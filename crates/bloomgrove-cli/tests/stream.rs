@@ -159,7 +159,7 @@ fn keys_are_added_to_a_filter() {
         said.out
     );
     shop.run("filter add none.grove new.txt")
-        .fails_with(&["none.grove", "No such file"]);
+        .fails_with(&["none.grove", "does not exist"]);
 }
 
 #[test]

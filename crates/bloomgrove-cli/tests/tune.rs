@@ -146,7 +146,7 @@ fn advice_is_printed_tried_and_written() {
         "Golomb-coded set",
         "standard filter",
         "blocked filter",
-        "use a compressed filter with k = 1: a standard filter takes",
+        "use a compressed filter with 1 hash: a standard filter takes",
         "not a BloomTree",
         "bloomgrove filter build KEYS",
         "bytes; ",

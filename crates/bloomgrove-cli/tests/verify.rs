@@ -173,7 +173,7 @@ fn a_snapshot_that_is_cut_short_is_refused_in_plain_words() {
     let whole = std::fs::read(snapshot.unwrap().unwrap().path()).unwrap();
     for length in [0, 100, 5000, whole.len() / 2, whole.len() - 1] {
         shop.write("cut.redb", &whole[..length]);
-        let words = ["cut.redb", "truncated", "use another one"];
+        let words = ["cut.redb", "truncated", "not a snapshot"];
         refused(&shop, "--data new --restore cut.redb", &words);
         assert!(!shop.path("new/store.redb").exists());
     }

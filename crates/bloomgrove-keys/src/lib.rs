@@ -79,7 +79,7 @@ impl std::fmt::Display for Error {
             Self::Pattern { message } => f.write_str(message),
             Self::Extraction { given } => write!(
                 f,
-                "{given:?} is not a kind of keys; use lines, tokens, ngrams=4, regex=PATTERN, \
+                "{given:?} is not a way to extract keys; use lines, tokens, ngrams=4, regex=PATTERN, \
                  json=PATH or column=NAME"
             ),
             Self::Json { line, message } => write!(f, "line {line} is not JSON: {message}"),

@@ -16,7 +16,7 @@ use super::{Known, text};
 use bloomgrove_client::api::{Trace, TraceNode, is_event_kind};
 use bloomgrove_client::iri::iri;
 
-/// Types of PROV-O that are recognised by the last part of their names.
+/// Types of PROV-O that are recognized by the last part of their names.
 const PROV_TYPES: [&str; 10] = [
     "Activity",
     "Agent",

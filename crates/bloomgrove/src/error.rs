@@ -65,14 +65,14 @@ pub enum Error {
         /// What is wrong with it.
         what: Cow<'static, str>,
     },
-    /// The file is intact, but its content is of another kind than expected.
+    /// The file is intact, but its content is of a different kind than expected.
     WrongContent {
         /// The content of the file.
         found: &'static str,
         /// The content that was expected.
         wanted: &'static str,
     },
-    /// The file that would be replaced is of another kind than the one to be written.
+    /// The file that would be replaced is of a different kind than the one to be written.
     WouldReplace {
         /// Its content, if it could be recognized.
         found: Option<&'static str>,
@@ -93,19 +93,19 @@ pub enum Error {
         /// The number of bytes allowed.
         limit: u64,
     },
-    /// The delta was made from other bits than those it was applied to.
+    /// The delta was made from different bits than those it was applied to.
     OtherVersion {
         /// The fingerprint of the bits it was made from.
         wanted: u64,
         /// The fingerprint of the bits it was applied to.
         found: u64,
     },
-    /// The index contains no set of this name.
+    /// The index contains no set with this name.
     UnknownSet {
         /// The name.
         name: String,
     },
-    /// The index already contains a set of this name.
+    /// The index already contains a set with this name.
     DuplicateSet {
         /// The name.
         name: String,
@@ -342,8 +342,8 @@ impl fmt::Display for Error {
             ),
             Error::Budget { given, least } => write!(
                 f,
-                "{} bytes of memory are too few for the pages and their pending entries, which \
-                 need {}; allow more, or choose another page size",
+                "a memory limit of {} bytes is too small for the pages and their pending entries, \
+                 which need {}; allow more, or choose another page size",
                 Grouped(*given),
                 Grouped(*least)
             ),

@@ -1,4 +1,4 @@
-//! Numbers in messages for people.
+//! Numbers in text for people.
 
 use std::fmt;
 

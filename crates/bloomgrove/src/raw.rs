@@ -80,7 +80,7 @@ pub mod sample {
     pub use crate::sample::quality::{Calibration, Uniformity};
 }
 
-/// Numbers in messages for people.
+/// Numbers in text for people.
 pub mod numbers {
     pub use crate::numbers::{Counted, Grouped};
 }

@@ -121,7 +121,7 @@ fn in_directory(args: &Args, directory: &Path, cores: &[usize]) -> Result<()> {
     );
     println!(
         "| attack | /livez ms: p50, p99, p99.9, max | single keys ms: p50, p99, p99.9, max | deltas ms: p50, p99 \
-         | uploads ms: p50, p99 | peak MiB | of the limit | its answers | sent late ms: p99 \
+         | uploads ms: p50, p99 | peak MiB | peak / limit | its answers | sent late ms: p99 \
          |\n|---|---|---|---|---|---|---|---|---|"
     );
     let attacks = match args.attacks.is_empty() {

@@ -23,7 +23,7 @@ const POOR: f64 = 0.1;
 
 /// Build a filter larger than memory, on disk, from files of keys
 ///
-/// Keys are buffered in memory (--memory) until enough have gathered for one page of the filter to
+/// Keys are buffered in memory (--memory) until enough for one page of the filter have accumulated to
 /// be worth reading and writing it. Keys are lines, or the values of a column; compressed files are
 /// decompressed; - is standard input.
 ///
@@ -188,8 +188,12 @@ fn go_on(args: &Args, purpose: Purpose) -> Result<(Session, Notes)> {
     })?;
     let (geometry, notes, state) = (filter.geometry(), filter.notes().clone(), filter.state()?);
     if state.phase == Phase::Finished {
+        let what = match purpose {
+            Purpose::Resume => "there is nothing to resume",
+            _ => "it cannot be added to; build another one",
+        };
         bail!(
-            "{}: this filter is finished, with {}, and cannot be added to; build another one",
+            "{}: this filter is finished, with {}; {what}",
             path.display(),
             units::counted(state.keys, "key")
         );

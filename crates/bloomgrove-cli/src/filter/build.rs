@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use bloomgrove::format::Notes;
+use bloomgrove::format::{Notes, content_of};
 use bloomgrove::{Collector, Family, Filter, MappedFilter, Params};
 use serde_json::json;
 
@@ -46,6 +46,14 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
+    for input in &args.inputs {
+        if let Ok(content) = content_of(input) {
+            bail!(
+                "{}: this is {content}, not a file of keys; `filter union` combines filters",
+                input.display()
+            );
+        }
+    }
     let like = args.like.as_deref().map(Like::read).transpose()?;
     let usual = like
         .as_ref()

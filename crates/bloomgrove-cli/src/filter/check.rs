@@ -14,7 +14,7 @@ use crate::shared::{lookup, notes, open};
 ///
 /// Prints each key with "maybe" or "no". A "no" is certain; a "maybe" is wrong at the filter's
 /// false-positive rate. Exit code: 0 if the filter may contain any of the keys, 1 if it contains
-/// none. Keys from a stream are answered as they come.
+/// none. Keys from a stream are checked as they arrive.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bloomgrove filter check users.grove ada grace\n  \

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::info;
 use crate::shared::message_file::ExpandArgs;
-use crate::shared::output::{self, Output};
+use crate::shared::output::{self, Output, complain};
 use crate::shared::{Outcome, message_file, notes, units};
 
 /// Compress a filter for sending, close to the entropy of its bits
@@ -30,7 +30,7 @@ pub(crate) struct CompressArgs {
     /// The message to write; an interrupted run leaves no partial file
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// How the density of the bits is modelled
+    /// How the density of the bits is modeled
     #[arg(long, value_enum, default_value = "framed")]
     model: ModelArg,
     /// Print the summary as JSON
@@ -75,7 +75,7 @@ pub(crate) struct DeltaArgs {
     /// The message to write; an interrupted run leaves no partial file
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// How the density of the changes is modelled
+    /// How the density of the changes is modeled
     #[arg(long, value_enum, default_value = "framed")]
     model: ModelArg,
     /// Print the summary as JSON
@@ -234,6 +234,11 @@ impl Size {
             output.line(format_args!("{}: {said}{per_item}", path.display()))?;
         }
         output.finish()?;
+        if self.after >= self.before {
+            complain(format_args!(
+                "too many bits are set to compress; `bloomgrove tune wire` finds a size that does"
+            ));
+        }
         Ok(Outcome::Yes)
     }
 }

@@ -15,6 +15,9 @@ use crate::shared::sizing::{self, Sizing};
 use crate::shared::sources::{self, Source, SourceKind};
 use crate::shared::{Outcome, interrupt, notes, open, stamp, units};
 
+const FPR_HELP: &str = "The false-positive rate: how often a set without the key is listed [default: \
+                        0.1 divided by the number of sets, at most 0.01; with --items, 0.001]";
+
 /// Build an index of many sets.
 ///
 /// Each file is a set, and each of its lines is a key. With --extract, keys are the words of a log
@@ -24,13 +27,15 @@ use crate::shared::{Outcome, interrupt, notes, open, stamp, units};
 /// except for hidden files and indexes.
 ///
 /// If one directory is given, a set is named by its path below it; otherwise by its path as given.
-/// The name of a filter's set has no extension.
+/// A set added from a .grove filter is named after the file, without its extension.
 ///
 /// Without --items or --bits, each filter is as large as its set needs for --fpr. Filters of one
 /// size, large enough for the largest set, can be combined with others of that size later; each
 /// additional size adds a few microseconds to each query.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  \
+#[command(
+    mut_arg("fpr", |fpr| fpr.help(FPR_HELP)),
+    after_help = "Examples:\n  \
     bloomgrove index build logs/ --extract tokens -o logs.grove\n  \
     bloomgrove index build orders/*.parquet --column customer_id -o orders.grove --items 100k")]
 pub(crate) struct Args {

@@ -67,10 +67,10 @@ pub(crate) struct Compact {
     /// The index
     #[arg(value_name = "INDEX")]
     index: PathBuf,
-    /// Compress the index and make it read-only where that saves memory: four fifths at a density of 1%
+    /// Compress the index and make it read-only, if that saves memory (about 80% when 1% of the bits are set)
     #[arg(long, conflicts_with = "layout")]
     seal: bool,
-    /// Use this layout instead of the planner's choice; auto returns to the planner
+    /// Use this layout instead of the automatic choice; auto restores it
     #[arg(long, value_enum)]
     layout: Option<LayoutArg>,
     /// Print the result as JSON

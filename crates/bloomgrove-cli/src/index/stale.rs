@@ -191,8 +191,8 @@ impl<'i> Stale<'i> {
             return;
         }
         complain(format_args!(
-            "{}: changes since its {} were indexed: {}; rebuild the index, or pass --trust to \
-             answer without checking",
+            "{}: changes since its {} were indexed: {}; `bloomgrove index sync` reads them \
+             again, and --trust skips this check",
             index.display(),
             units::counted(all, "file"),
             said.join("; "),

@@ -61,19 +61,19 @@ impl TableArgs {
     pub(super) fn index_path(&self) -> Result<PathBuf> {
         match &self.index {
             Some(index) if index.is_dir() => {
-                bail!(
-                    "{}: a directory; name a file for the index",
-                    index.display()
-                )
+                bail!("{}: this is a directory; pass a file name", index.display())
             }
             Some(index) => Ok(index.clone()),
             None if self.is_remote() => {
                 bail!(
-                    "{}: name a local file for the index with --index",
+                    "{}: pass a local file for the index with --index",
                     self.directory.display()
                 )
             }
             // Or else the error would be about the index.
+            None if matches!(self.directory.try_exists(), Ok(false)) => {
+                bail!("{}: no such directory", self.directory.display())
+            }
             None if !self.directory.is_dir() => {
                 bail!(
                     "{}: not a directory; give the directory of the table",

@@ -58,8 +58,8 @@ pub(crate) struct Args {
     /// Same as --format json
     #[arg(long, conflicts_with = "format")]
     json: bool,
-    /// Do not look for changes: rows in files that are new, have changed, or could not be read by the
-    /// last `lake sync` are not found
+    /// Do not look for changes: rows in files that are new, have changed, or that the last `lake sync`
+    /// could not read (or did not reach, if it was interrupted) are not found
     #[arg(long, conflicts_with = "files_from")]
     trust: bool,
     /// Report on standard error how many files are excluded
@@ -180,8 +180,8 @@ fn find(
     }
     if unindexed > 0 {
         complain(format_args!(
-            "{} new or changed since the last sync, and listed unchecked; `bloomgrove lake sync` \
-             indexes what can be read",
+            "{}, new or changed since the last sync, listed without being checked; `bloomgrove lake \
+             sync` indexes what can be read",
             units::counted(unindexed, "file")
         ));
     }

@@ -27,7 +27,7 @@ use crate::shared::connect::{self, Remote, Server};
 /// Query, fill and manage a server.
 ///
 /// The address of the server and the access key come from the environment, or from --server
-/// and --key-file. Exit codes are those of the local verbs.
+/// and --key-file. Exit codes are those of the local commands.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bloomgrove remote add logs/ --prefix logs/ --tag november\n  \

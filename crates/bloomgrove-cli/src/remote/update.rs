@@ -52,12 +52,15 @@ pub(super) fn run(remote: &Remote, args: Update) -> Result<Outcome> {
                 let filter = MappedFilter::map(path)?;
                 remote.wait(client.merge(&args.set, &filter, base))
             }
-            None => bail!(
-                "{}: neither a filter nor a delta; to add the keys of a file, use `remote insert {} \
+            None => {
+                std::fs::metadata(path).with_context(shown)?;
+                bail!(
+                    "{}: neither a filter nor a delta; to add the keys of a file, use `remote insert {} \
                  --keys-from`",
-                shown(),
-                args.set
-            ),
+                    shown(),
+                    args.set
+                )
+            }
         };
         let updated = updated.with_context(shown)?;
         changed += updated.changed_bits;

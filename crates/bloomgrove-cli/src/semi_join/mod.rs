@@ -52,8 +52,8 @@ use crate::shared::{Outcome, units};
 /// same result as joining PROBE, but reads less.
 ///
 /// A table is a .parquet, .csv or .tsv file (CSV also compressed), or a directory of such files
-/// with the same columns; the two sides may be of different kinds. The output has the kind of its
-/// table and the same rows in the same order. Keys are compared as text: 42 in a CSV file equals
+/// with the same columns; the two sides may be of different kinds. The output has the format
+/// and the columns of PROBE; the rows that are kept stay in order. Keys are compared as text: 42 in a CSV file equals
 /// the integer 42 in a Parquet file. Rows whose key is null are dropped, as in SQL; an empty CSV
 /// field is null.
 ///

@@ -39,7 +39,7 @@ impl<'t> Output<'t> {
             let is_text = table.format != Format::Parquet;
             if is_text == keys::is_parquet(path) {
                 bail!(
-                    "the output has the kind of its table, {}; name it accordingly",
+                    "its table is {0}, so the output must be {0}, too; choose a file name that says so",
                     if is_text { "CSV" } else { "Parquet" }
                 );
             }

@@ -51,7 +51,10 @@ impl Table {
             0 => key.separated(delimiter),
             _ => key,
         };
-        let format = Format::of(&files[0], Some(&key)).with_context(|| keys::shown(&files[0]))?;
+        let Ok(format) = Format::of(&files[0], Some(&key)) else {
+            let file = keys::shown(&files[0]);
+            bail!("{file}: not a table; pass a .csv, .tsv or .parquet file");
+        };
         Self {
             role,
             path: path.to_owned(),

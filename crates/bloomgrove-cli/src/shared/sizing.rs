@@ -18,8 +18,7 @@ pub(crate) const OVERFULL: f64 = 0.75;
 // A comment here would become the help of the command.
 #[derive(Clone, clap::Args)]
 pub(crate) struct SizeArgs {
-    /// The false-positive rate: how often a set without the key is listed [default: 0.001, or for an
-    /// index built without --items 0.1 divided by the number of sets]
+    /// The false-positive rate: how often a set without the key is listed [default: 0.001]
     #[arg(long, value_name = "RATE", value_parser = units::rate, conflicts_with = "bits")]
     fpr: Option<f64>,
     /// Make every filter large enough for this many keys

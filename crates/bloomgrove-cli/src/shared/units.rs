@@ -73,7 +73,7 @@ pub(crate) fn moment(seconds: u64) -> anyhow::Result<String> {
 /// An estimate, rounded; or that there is none.
 pub(crate) fn estimate(value: f64) -> String {
     if value.is_infinite() {
-        "unknown: every bit is set".into()
+        "an unknown number (every bit is set)".into()
     } else {
         format!("about {}", grouped(value.round() as u64))
     }

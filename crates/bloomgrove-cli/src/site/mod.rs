@@ -25,7 +25,7 @@ use crate::shared::output::Output;
 
 /// Run a site, which records what happens to documents and tells a coordinator which ones it knows
 ///
-/// Without a verb, this runs the site itself. It records events (over HTTP, or through the verbs
+/// Without a subcommand, this runs the site itself. It records events (over HTTP, or through the subcommands
 /// below), answers queries about them, and publishes a Bloom filter of all ids to the coordinator:
 /// complete at first, then only changes. It keeps working while the coordinator is unreachable, and
 /// catches up later.

@@ -84,9 +84,12 @@ pub(super) fn cost(trace: &Trace) {
         Direction::Descendants => "forward",
     };
     if trace.nodes.is_empty() {
+        let what = match trace.complete {
+            true => "no site knows it",
+            false => "not found, but the trace is incomplete",
+        };
         complain(format_args!(
-            "no site knows it ({} of {} queried, {:.0} ms); recent events may not be published \
-             yet",
+            "{what} ({} of {} queried, {:.0} ms); recent events may not be published yet",
             trace.sites.len(),
             units::counted(cost.sites, "site"),
             cost.milliseconds

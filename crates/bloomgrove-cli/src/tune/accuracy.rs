@@ -159,8 +159,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome> {
         } else {
             if choices.len() > 1 {
                 output.line(
-                    "choose the first to draw or list items often: few of its bits are set, so that an \
-                     index of\nthe names skips most of them; the second is the smallest",
+                    "the first is faster if you sample or list items often; the second is smaller",
                 )?;
             }
             output.line(format_args!(

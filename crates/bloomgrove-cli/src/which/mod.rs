@@ -119,7 +119,7 @@ pub(crate) fn run(mut args: Args) -> Result<Outcome> {
         Collector::new(fpr)?;
     }
     if words.is_empty() {
-        bail!("no files to search; name files or directories after the key");
+        bail!("no files to search; usage: bloomgrove which KEY PATH...");
     }
     let paths: Vec<PathBuf> = words.into_iter().map(PathBuf::from).collect();
     if let [key] = &given[..] {
@@ -197,9 +197,14 @@ fn questions(args: &Args, given: Vec<Vec<u8>>, keys: &Keys) -> Result<Vec<Questi
         let needed = query.needed(&keys.extraction)?;
         if needed.is_unknown() && !args.maybe {
             complain(format_args!(
-                "the index cannot narrow the search for {:?}, so every file is read (it knows whole \
-                 words; --extract ngrams=4 indexes parts of words)",
-                String::from_utf8_lossy(key)
+                "the index cannot narrow the search for {:?}, so every file is read{}",
+                String::from_utf8_lossy(key),
+                match keys.extraction {
+                    Extraction::Tokens => {
+                        " (it contains only whole words; --extract ngrams=4 indexes parts of words)"
+                    }
+                    _ => "",
+                }
             ));
         }
         Ok(Question {

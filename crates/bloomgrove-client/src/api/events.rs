@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
 pub enum EventKind {
-    /// `outputs` were created from nothing that is recorded.
+    /// `outputs` were created, without any recorded inputs.
     #[default]
     Created,
     /// `outputs` were made from `inputs`.

@@ -201,7 +201,7 @@ impl Node {
     }
 }
 
-/// Queries what a site knows about these ids: `POST /v1/lineage`.
+/// Queries a site for what it knows about these ids: `POST /v1/lineage`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(ToSchema))]

@@ -36,9 +36,9 @@ pub struct Estimate {
 pub enum Names {
     /// The integers from the first up to, but excluding, the second.
     Range(u64, u64),
-    /// These integers, in ascending order.
+    /// A list of integers. They must be in ascending order, without duplicates; otherwise the request is rejected.
     Integers(#[serde(deserialize_with = "super::list::at_most::<MOST_NAMES, _, _>")] Vec<u64>),
-    /// These strings, without duplicates.
+    /// A list of strings, in any order. Duplicates are ignored.
     Texts(#[serde(deserialize_with = "super::list::at_most::<MOST_NAMES, _, _>")] Vec<String>),
 }
 

@@ -38,13 +38,13 @@ pub struct Status {
     pub traces: Vec<String>,
 }
 
-/// Filters with equal parameters and the same layout.
+/// Filters with equal parameters and the same shape.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct Segment {
     /// `loose`, `flat` or `sliced`.
     pub shape: String,
-    /// Why this layout was chosen.
+    /// Why this shape was chosen.
     pub reason: String,
     /// Number of filters.
     pub sets: u64,

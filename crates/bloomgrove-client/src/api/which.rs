@@ -14,7 +14,7 @@ pub struct WhichQuery {
     /// The keys.
     #[serde(deserialize_with = "super::list::at_most::<{ super::MOST_KEYS }, _, _>")]
     pub keys: Vec<Key>,
-    /// What the keys are cut into before they are looked up: `tokens` or `ngrams=N`, as when the sets were filled. A set
+    /// What the keys are split into before they are looked up: `tokens` or `ngrams=N`, as when the sets were filled. A set
     /// must then contain all tokens or n-grams of a key; up to 32 of them are looked up. With `lines`, `regex=...` and
     /// `json=...`, a key is looked up as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -67,11 +67,12 @@ pub struct Answer {
 pub struct Cost {
     /// Number of sets queried for each key.
     pub sets: u64,
-    /// Filters tested for all keys. A set of several slices has a filter for each.
+    /// Filters tested for all keys. A set that consists of slices has one filter per slice.
     pub filters_tested: u64,
     /// 64-bit words read for all keys.
     pub words_read: u64,
-    /// Expected number of false positives for a key that is in none of the sets; fewer if it is cut into several.
+    /// Expected number of false positives for a key that no set contains. It is lower if `extract` splits the key into
+    /// several tokens or n-grams.
     pub expected_false: f64,
     /// Duration of the search in microseconds, excluding reading the request and writing the response.
     pub microseconds: f64,

@@ -158,7 +158,7 @@ impl Examined {
             format,
         } = kind;
         if !self.torn && self.is_hopeless(kind) {
-            bail!("not a {what}: it has none of the tables of one");
+            bail!("not a {what}: none of the expected tables exist");
         }
         match self.number("format") {
             Some(found) if found == *format => {}

@@ -32,9 +32,7 @@ impl Listeners {
         let (mut listeners, mut addresses) = (Vec::new(), Vec::new());
         for address in wanted {
             let listener = bind(*address).with_context(|| {
-                format!(
-                    "cannot listen on {address}; if another server uses this port, choose another"
-                )
+                format!("cannot listen on {address} (choose another with --listen)")
             })?;
             addresses.push(listener.local_addr()?);
             listeners.push(listener);

@@ -191,8 +191,8 @@ impl Present<'_> {
         let is_new_kind = Arc::strong_count(&params) == 1;
         if is_new_kind && self.catalog.kinds() >= MOST_KINDS {
             return Err(Error::invalid(format!(
-                "the sets of this server already have {MOST_KINDS} different parameters, the maximum; \
-                 use those of an existing set"
+                "the sets on this server already use {MOST_KINDS} different combinations of parameters, \
+                 which is the maximum; use those of an existing set"
             )));
         }
         let mut entry = Entry {
@@ -391,11 +391,11 @@ fn check_base(name: &str, entry: &Entry, base: Option<u64>) -> Result<(), Error>
     let now = entry.version;
     let detail = match base {
         Some(base) if base > now => format!(
-            "the update builds on version {base} of {name}, but the server has version {now}: something \
-             in between is missing; send the whole filter"
+            "the update builds on version {base} of {name}, but the server has version {now}: the versions \
+             in between are missing; send the whole filter"
         ),
         Some(base) if base < entry.whole => format!(
-            "the update builds on version {base} of {name}, but the filter was replaced in version \
+            "the update builds on version {base} of {name}, but the filter was replaced at version \
              {}; send the whole filter",
             entry.whole
         ),

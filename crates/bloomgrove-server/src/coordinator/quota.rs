@@ -60,7 +60,7 @@ pub(super) fn check(grown: &Grown<'_>, catalog: &Catalog, pending: &Pending) -> 
         return Err(Error::new(
             Code::Forbidden,
             format!(
-                "the quota for sets below {prefix:?} is {what}; delete some, use the parameters of an \
+                "the quota for sets whose names start with {prefix:?} is {what}; delete some, use the parameters of an \
                  existing set, or raise the quota of the key in the server's configuration"
             ),
         ));

@@ -63,7 +63,7 @@ pub struct Named {
     pub sites: Vec<Vec<u32>>,
     /// Unregistered sites with such sets.
     pub unregistered: BTreeSet<String>,
-    /// Sites for which only an over-full set matches, and the share of all ids that it accepts.
+    /// Sites for which only an overfull set matches, and the share of all ids that it accepts.
     pub overfull: BTreeMap<u32, f64>,
 }
 

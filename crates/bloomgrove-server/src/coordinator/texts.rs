@@ -60,7 +60,7 @@ pub(super) fn needed(extraction: &Extraction, key: &Key) -> Result<Vec<Key>, Err
     }
     if keys.is_empty() {
         return Err(Error::invalid(format!(
-            "the key cannot be looked up by {extraction}, since it has none: {text:?}"
+            "the key {text:?} contains no keys of the kind extract={extraction}, so it cannot be looked up"
         )));
     }
     Ok(keys.into_iter().map(Key::from).collect())

@@ -170,6 +170,6 @@ impl Batch {
 
 /// The store has something that memory does not, so answers would lack it. Restarting makes both equal again.
 fn diverged(error: impl std::fmt::Display) -> ! {
-    tracing::error!("memory is behind the store: {error:#}; exiting");
+    tracing::error!("the index in memory no longer matches the store: {error:#}; exiting");
     std::process::abort();
 }

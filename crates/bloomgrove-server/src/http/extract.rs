@@ -172,7 +172,8 @@ fn lines(body: &[u8]) -> Result<Vec<Key>, Error> {
 /// A body of text.
 pub(super) async fn text(request: Request) -> Result<Bytes, Error> {
     if media_type(request.headers()) != "text/plain" {
-        let detail = "`extract` cuts a text into keys; send it with `Content-Type: text/plain`";
+        let detail =
+            "`extract` applies only to plain text; send the body with `Content-Type: text/plain`";
         return Err(Error::new(Code::MediaType, detail));
     }
     read_body(request.into_body()).await

@@ -8,7 +8,7 @@ use metrics::describe_counter;
 pub(crate) const TRACES: &str = "bloomgrove_traces_total";
 /// Requests sent to sites by traces.
 pub(crate) const SITE_REQUESTS: &str = "bloomgrove_site_requests_total";
-/// Requests after which a site was not queried any more.
+/// Requests that failed, after which a trace did not query the site again.
 pub(crate) const SITE_FAILURES: &str = "bloomgrove_site_failures_total";
 
 /// Describes these metrics once they are recorded.
@@ -17,7 +17,7 @@ pub(crate) fn describe() {
     describe_counter!(SITE_REQUESTS, "Requests sent to sites by traces.");
     describe_counter!(
         SITE_FAILURES,
-        "Requests of traces after which a site was not queried any more."
+        "Trace requests that failed; the site was not queried again in that trace."
     );
 }
 

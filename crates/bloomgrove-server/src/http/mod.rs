@@ -49,7 +49,7 @@ pub struct App(Arc<Inner>);
 struct Inner {
     /// Set once everything has been read.
     coordinator: OnceLock<Arc<Coordinator>>,
-    /// Separate places for what takes long (samples), with a limit per caller; for what takes
+    /// Separate places for long requests (samples), with a limit per caller; for what takes
     /// milliseconds (batches, filters); and for snapshots.
     searches: Places,
     work: Places,

@@ -118,9 +118,9 @@ pub(super) struct UpdateParams {
 pub(super) struct ItemsParams {
     /// The version of the set that the update is based on; see `POST /v1/sets/{name}/filter`.
     base: Option<u64>,
-    /// How a body of `text/plain` is cut into keys: `lines` (the default), `tokens` (words, without regard to case),
-    /// `ngrams=N`, `regex=PATTERN` (each match of its first group) or `json=PATH` (values of JSON lines). Queries of
-    /// sets filled by `tokens` or `ngrams=N` need the same parameter.
+    /// How a `text/plain` body is split into keys: `lines` (the default), `tokens` (words, case-insensitive),
+    /// `ngrams=N`, `regex=PATTERN` (each match of its first group) or `json=PATH` (values of JSON lines). Queries on
+    /// sets filled with `tokens` or `ngrams=N` must pass the same parameter.
     extract: Option<String>,
 }
 

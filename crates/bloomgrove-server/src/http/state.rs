@@ -40,7 +40,7 @@ pub(super) struct PictureParams {
     cells: Option<usize>,
 }
 
-/// Returns a map of all sets, sorted by name, with the fraction of bits set in each cell
+/// Returns a map of all sets, sorted by name; each cell gives the highest fill of its sets
 #[utoipa::path(get, path = "/v1/picture", tag = "server", params(PictureParams),
     responses((status = 200, body = Picture), Problems), security((), ("key" = [])))]
 pub(super) async fn picture(

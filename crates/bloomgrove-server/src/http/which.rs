@@ -63,7 +63,7 @@ pub(super) async fn which(
 pub(super) struct WhichParams {
     /// The key, as text.
     key: String,
-    /// What the key is cut into before it is looked up: `tokens` or `ngrams=N`, as when the sets were filled. A set must
+    /// What the key is split into before it is looked up: `tokens` or `ngrams=N`, as when the sets were filled. A set must
     /// then contain all tokens or n-grams of the key.
     extract: Option<String>,
     /// Only sets whose names start with this prefix.

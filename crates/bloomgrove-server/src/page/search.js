@@ -67,7 +67,7 @@ export function makeSearch({ place, below, summary, cost, mark, link, report }) 
       const found = answers.filter((answer) => answer.count > 0).length;
       summary.replaceChildren(
         element("strong", {}, `${count(found)} of ${plural(keys.length, "key")}`),
-        " may be in at least one of ", plural(all, "set"), ...among, ". The others are in none of them.",
+        " may be in at least one of ", plural(all, "set"), ...among, found < keys.length ? `. No set contains the other ${count(keys.length - found)}.` : ".",
       );
       place.replaceChildren(...keys.map((key, at) => ofOne(key, answers[at])));
     }

@@ -126,7 +126,7 @@ export function makeTrace({ at, traceOf, searchFor, report }) {
       fact("Bytes", bytes(sent), against(sent, all.bytes, bytes)),
       fact("Empty answers", count(cost.empty_answers), "requests that found nothing"),
       fact("Rounds", count(cost.rounds), `${plural(cost.sites, "site is", "sites are")} registered`),
-      fact("Time", `${figure(cost.milliseconds)} ms`, `${figure(cost.index_milliseconds)} ms of which in the index`),
+      fact("Time", `${figure(cost.milliseconds)} ms`, `including ${figure(cost.index_milliseconds)} ms in the index`),
     );
   }
 
@@ -135,7 +135,7 @@ export function makeTrace({ at, traceOf, searchFor, report }) {
       const why = site.why.map((id, place) => [place ? ", " : "", nodeLink(id)]).flat();
       const ids = [`${plural(site.ids, "id")}: `, ...why, site.ids > site.why.length ? ", …" : ""];
       const found = site.nodes || site.links ? `${plural(site.nodes, "document or event", "documents and events")}, ${plural(site.links, "link")}` : "nothing";
-      const trouble = [site.problem, site.dropped ? `${plural(site.dropped, "unrequested link")}` : null].filter(Boolean).join("; ");
+      const trouble = [site.problem, site.dropped ? `${plural(site.dropped, "unrequested link")} discarded` : null].filter(Boolean).join("; ");
       return element(
         "tr",
         { class: site.problem ? "trouble" : null },

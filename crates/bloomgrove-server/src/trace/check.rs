@@ -83,7 +83,7 @@ pub(super) fn check(
         // Without quoting it: it may come from a server that is not a site.
         match error.to_string().starts_with(TOO_LONG) {
             true => format!("it returned more links than requested (the maximum is {MOST_LINKS})"),
-            false => "its answer is not that of a site".to_owned(),
+            false => "its response is not that of a site".to_owned(),
         }
     })?;
     let ends = answer
@@ -162,7 +162,7 @@ fn walk(answer: Answer, starts: &[Start], direction: Direction) -> Result<Checke
         reached.push((id.to_owned(), is_told));
     }
     if !is_progress {
-        return Err("it left all ids of the query open".into());
+        return Err("its response makes no progress on any of the ids".into());
     }
     let nodes = answer.nodes.iter();
     let nodes = nodes.filter(|node| to_go.contains_key(node.id.as_str()));

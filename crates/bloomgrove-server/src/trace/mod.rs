@@ -150,7 +150,7 @@ fn check(request: &TraceQuery) -> Result<(), Error> {
     let ids = request.ids.len();
     if !(1..=MOST_IDS).contains(&ids) {
         return wrong(format!(
-            "the query has {ids} ids; a trace starts from 1 to {MOST_IDS}"
+            "the query has {ids} ids; a trace must start from 1 to {MOST_IDS} ids"
         ));
     }
     let is_id = |id: &&String| !(1..=LONGEST_ENCRYPTED_ID).contains(&id.len());

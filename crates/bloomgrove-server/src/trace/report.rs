@@ -79,26 +79,26 @@ impl Report {
             }
             self.unregistered.insert(name.clone());
             if self.unregistered.len() > TOLD {
-                let why = "further sites have sets here but are not registered";
+                let why = "more sites have sets on this server but are not registered";
                 self.miss(None, why);
             } else {
-                let why = format!("{name} has sets here but is not registered");
+                let why = "has sets on this server but is not registered";
                 self.miss(Some(&name), why);
             }
         }
     }
 
-    /// For an id, only an over-full set of this site matched: the site is not queried for it.
+    /// For an id, only an overfull set of this site matched: the site is not queried for it.
     pub(super) fn miss_overfull(&mut self, number: SiteNo, name: &str, rate: f64) {
         if self.overfull.len() > TOLD || !self.overfull.insert(number) {
             return;
         }
         if self.overfull.len() > TOLD {
-            self.miss(None, "further sites have over-full sets");
+            self.miss(None, "more sites have overfull sets");
             return;
         }
         let why = format!(
-            "not queried: its set is over-full, and accepts {:.0}% of all ids. The site should publish a \
+            "not queried: its set is overfull, and accepts {:.0}% of all ids. The site should publish a \
              larger set; to query it anyway, trace with `broadcast`",
             100.0 * rate
         );

@@ -192,7 +192,7 @@ fn told(error: &Error) -> String {
             format!("its answer is larger than {} MiB", ANSWER >> 20)
         }
         Error::Answer { status, .. } => {
-            format!("it answered with status {status}, unlike a site")
+            format!("unexpected status {status}; is this the URL of a site?")
         }
         error => error.to_string(),
     }

@@ -148,7 +148,7 @@ async fn bad_answers_are_refused_as_a_whole() {
         ),
         (
             "{\"links\":[],\"nodes\":[],\"open\":[\"a\"]}".to_owned(),
-            "left all ids",
+            "makes no progress",
         ),
         (format!("{{\"x\":\"{}\"}}", "x".repeat(9 << 20)), "8 MiB"),
         (many(200_000), "8 MiB"),

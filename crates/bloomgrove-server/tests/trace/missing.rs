@@ -60,7 +60,7 @@ async fn dead_and_unregistered_sites_are_named() {
     assert_eq!(why(&found, "dead"), ["it cannot be reached"]);
     assert_eq!(
         why(&found, "unknown/of"),
-        ["unknown/of has sets here but is not registered"]
+        ["has sets on this server but is not registered"]
     );
     assert_eq!(found.missing.len(), 2);
     assert_eq!(found.links.len(), 2);
@@ -419,7 +419,7 @@ async fn over_full_sets_are_named_and_their_sites_not_queried() {
         panic!("{:?}", found.missing);
     };
     assert!(
-        why_full.contains("over-full") && why_full.contains("99%"),
+        why_full.contains("overfull") && why_full.contains("99%"),
         "{why_full}"
     );
     assert!(found.sites.iter().all(|site| site.name != "full"));

@@ -76,8 +76,8 @@ impl Builder {
     /// existing filter is replaced.
     ///
     /// # Errors
-    /// [`Error::Io`] if the disk has too little space; [`Error::Budget`] if the memory is too
-    /// little for this many pages; [`Error::Busy`] if another process is building the old file.
+    /// [`Error::Io`] if the disk has too little space; [`Error::Budget`] if the memory limit is
+    /// too small for this many pages; [`Error::Busy`] if another process is building the old file.
     /// In all cases the old file is unchanged.
     pub fn create(
         path: impl AsRef<Path>,
@@ -105,7 +105,7 @@ impl Builder {
     ///
     /// # Errors
     /// [`Error::Finished`] if it is finished, [`Error::Busy`] if another process is building
-    /// it, [`Error::Budget`] if the memory is too little for its pages.
+    /// it, [`Error::Budget`] if the memory limit is too small for its pages.
     pub fn open(path: impl AsRef<Path>, options: &BufferOptions) -> Result<Self, Error> {
         let path = path.as_ref();
         let (file, state) = PageFile::open(path, true, options.direct)?;
@@ -163,7 +163,7 @@ impl Builder {
     ///
     /// # Errors
     /// [`Error::Io`] or [`Error::Corrupt`] if a page could not be read or written. The builder
-    /// is then unusable; the file contains every key of the last sync.
+    /// is then unusable; the file contains every key inserted before the last sync.
     pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<(), Error> {
         let params = self.file.geometry().params();
         let (family, seed) = (params.family(), params.seed());

@@ -95,8 +95,8 @@ pub struct State {
 
 /// A filter in a page file, open for queries.
 ///
-/// A file can be open any number of times, even while a [`Builder`] adds keys: all keys of its
-/// last [`sync`](Builder::sync) are found.
+/// A file can be open any number of times, even while a [`Builder`] adds keys: all keys
+/// inserted before its last [`sync`](Builder::sync) are found.
 #[derive(Debug)]
 pub struct Filter {
     file: PageFile,
@@ -203,7 +203,7 @@ impl Filter {
     /// Creates a prober for many keys; `sink` is called with each tag and its answer.
     ///
     /// # Errors
-    /// [`Error::Budget`] if the memory is too little for this many pages.
+    /// [`Error::Budget`] if the memory limit is too small for this many pages.
     pub fn prober<S: FnMut(u64, bool)>(
         &self,
         options: &BufferOptions,
@@ -215,7 +215,7 @@ impl Filter {
     /// Creates a queue of probes; set [`BufferOptions::t_max`] to limit how long they wait.
     ///
     /// # Errors
-    /// [`Error::Budget`] if the memory is too little for this many pages.
+    /// [`Error::Budget`] if the memory limit is too small for this many pages.
     pub fn probe_queue(
         &self,
         options: &BufferOptions,

@@ -7,7 +7,7 @@
 //!
 //! Pages are overwritten in place, and a crash may leave some of a page's sectors with their
 //! old contents and the others with the new. Bits are only ever set, so both contain every key
-//! of the last `sync`: a torn page needs no repair, as long as each sector is entirely old or
+//! inserted before the last `sync`: a torn page needs no repair, as long as each sector is entirely old or
 //! new. The checksums verify that, which is why each sector has one. They also let a single
 //! probe check just the 4096 bytes it has read.
 //!

@@ -40,7 +40,7 @@ const FAR: Duration = Duration::from_secs(1 << 30);
 pub struct QueueOptions {
     /// The capacity of the queue: submitting more requests blocks.
     pub requests: usize,
-    /// One in this many probes is timed.
+    /// Times one probe in every `time_every`.
     pub time_every: u64,
 }
 

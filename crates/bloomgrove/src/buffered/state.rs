@@ -26,8 +26,8 @@ pub enum Phase {
     Synced,
     /// Keys are being added now.
     Building,
-    /// Keys were being added, but the next sync did not complete. All keys of the last sync are
-    /// present, and possibly some more.
+    /// Keys were being added, but the next sync did not complete. All keys inserted before the
+    /// last sync are present, and possibly some more.
     Interrupted,
     /// Finished: no more keys can be added.
     Finished,

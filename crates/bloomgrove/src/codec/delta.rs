@@ -98,7 +98,7 @@ pub fn delta_with<S: AsRef<[u64]>, T: AsRef<[u64]>>(
 ///
 /// # Errors
 /// [`Error::OtherVersion`] if the filter is not the version that the delta was made from, and
-/// [`Error::Incompatible`] if it has other parameters; [`Error::Message`],
+/// [`Error::Incompatible`] if it has different parameters; [`Error::Message`],
 /// [`Error::WrongContent`] and [`Error::Version`] if the input is not a delta; [`Error::Io`].
 pub fn apply<S: AsRef<[u64]> + AsMut<[u64]>>(
     filter: &mut Filter<S>,

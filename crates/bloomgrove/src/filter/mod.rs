@@ -149,7 +149,7 @@ impl<S: AsRef<[u64]>> Filter<S> {
     /// Same as [`contains`](Self::contains), for a key that has already been hashed.
     ///
     /// # Panics
-    /// If the probe was made with other `Params`, since the answer would be meaningless.
+    /// If the probe was made with different `Params`, since the answer would be meaningless.
     #[inline]
     pub fn contains_probe(&self, probe: &Probe) -> bool {
         assert!(

@@ -49,7 +49,7 @@ impl Content {
         Self::BloomSampleTree,
     ];
 
-    /// Returns the name used in messages.
+    /// Returns the name used in errors.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Content::Filter => "a filter",
@@ -140,7 +140,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Returns the name used in messages.
+    /// Returns the name used in errors.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Params => "params section",

@@ -1,4 +1,4 @@
-//! The start of a message, by which it is told from a file: FORMAT section 15.
+//! The start of a message, which distinguishes it from a file: FORMAT section 15.
 //!
 //! Messages themselves are read and written by [`codec`](crate::codec).
 
@@ -34,7 +34,7 @@ impl MessageKind {
         all.into_iter().find(|kind| kind.code() == code)
     }
 
-    /// Returns the name used in messages to people.
+    /// Returns the name used in errors.
     pub fn name(self) -> &'static str {
         match self {
             MessageKind::Filter => "a compressed filter",

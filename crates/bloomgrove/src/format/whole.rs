@@ -156,7 +156,7 @@ impl Rule {
             return refuse(LINK);
         }
         if about.is_dir() {
-            return refuse("a directory; give the path of a file in it");
+            return refuse("this is a directory; pass a file name");
         }
         if !about.is_file() {
             return refuse("not a regular file, and would be replaced by one; choose another path");
@@ -191,8 +191,8 @@ impl Rule {
 }
 
 impl WholeFile {
-    /// Creates a file in place of nothing, of an empty file, or of one whose first bytes (up to
-    /// 4096) `is_such` accepts. `wanted` is the name of that content in errors, such as "a filter".
+    /// Creates a file. An existing file is replaced only if it is empty or `is_such` accepts its
+    /// first bytes (up to 4096). `wanted` is the name of that content in errors, such as "a filter".
     ///
     /// # Errors
     /// [`Error::WouldReplace`] or [`Error::Io`], with the path.

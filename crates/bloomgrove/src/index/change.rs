@@ -43,7 +43,7 @@ impl Index {
     }
 
     /// Adds a time slice to a set, which is created if it does not exist: the moving window of the
-    /// paper. The set contains what any of its slices contains, and [`expire`](Self::expire) drops
+    /// Bloofi paper. The set contains what any of its slices contains, and [`expire`](Self::expire) drops
     /// old slices. The caller numbers slices, in ascending order of time.
     ///
     /// ```
@@ -127,7 +127,7 @@ impl Index {
         Ok(old.len())
     }
 
-    /// Replaces the filter of a set. The new one may have other parameters if the index is mixed.
+    /// Replaces the filter of a set. The new one may have different parameters if the index is mixed.
     /// The number and tag of the set stay the same.
     ///
     /// # Errors

@@ -177,7 +177,7 @@ impl Index {
             .flat_map(|(_, segment)| segment.slots().map(|slot| segment.set(slot)))
     }
 
-    /// Returns the set of this name.
+    /// Returns the set with this name.
     ///
     /// # Errors
     /// [`Error::UnknownSet`] if there is none.

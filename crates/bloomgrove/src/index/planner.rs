@@ -45,7 +45,7 @@ pub struct ShapeChoice {
     pub nanoseconds: f64,
 }
 
-/// Chooses the shape for `sets` filters of which this share of bits is set.
+/// Chooses the shape for `sets` filters with this density.
 ///
 /// ```
 /// use bloomgrove::Params;
@@ -64,7 +64,8 @@ pub fn choose_shape(params: &Params, sets: usize, density: f64) -> ShapeChoice {
                       not fit into memory";
         (Shape::Loose, reason.to_owned())
     } else if sets < FEW {
-        let reason = format!("fewer than {FEW} sets are queried one by one");
+        let reason =
+            format!("with fewer than {FEW} sets, it is fastest to query each filter in turn");
         (Shape::Loose, reason)
     } else {
         let set = format!("{:.2}% of the bits are set", density * 100.0);

@@ -32,7 +32,8 @@ pub struct Scope {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Figures {
-    /// The number of filters tested: at most those of the index. A set of several slices has as many.
+    /// The number of filters tested: at most those of the index. A set that
+    /// consists of slices has one filter per slice.
     pub filters_tested: u64,
     /// The number of 64-bit words read.
     pub words_read: u64,
@@ -71,7 +72,7 @@ impl<'a> Answers<'a> {
     /// left out.
     ///
     /// # Panics
-    /// If there are fewer keys.
+    /// If `key` is out of range.
     pub fn count(&self, key: usize) -> usize {
         self.ends[key].1
     }

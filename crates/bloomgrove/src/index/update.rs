@@ -6,7 +6,7 @@ use super::Index;
 use crate::{Error, Filter, Key};
 
 impl Index {
-    /// Adds all of a filter to a set (the paper's update), or to its newest slice.
+    /// Adds all of a filter to a set (the update of the Bloofi paper), or to its newest slice.
     ///
     /// # Errors
     /// [`Error::UnknownSet`], [`Error::Incompatible`], [`Error::OutOfMemory`].

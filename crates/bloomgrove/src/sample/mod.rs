@@ -14,7 +14,7 @@
 //!
 //! | For | Use |
 //! |---|---|
-//! | a range of integers, a list of integers, or texts | [`Namespace`] |
+//! | a range of integers, a list of integers, or strings | [`Namespace`] |
 //! | many filters over the same names | [`NameIndex`], built once |
 //! | one filter, or an expression of filters | [`Query`] |
 //! | drawing a few members | [`Sampler`] |
@@ -32,7 +32,7 @@
 //! | file | contains |
 //! |---|---|
 //! | `mod.rs` | `SampleOptions`, `Names`, and what the other files share |
-//! | `namespace/` | `Namespace`: ranges, lists of integers (`integers.rs`) and texts (`lines.rs`), as keys (`key.rs`), growing (`grow.rs`) |
+//! | `namespace/` | `Namespace`: ranges, lists of integers (`integers.rs`) and strings (`lines.rs`), as keys (`key.rs`), growing (`grow.rs`) |
 //! | `expression.rs` | `Expression`: a query as text, `a & (b \| c)` |
 //! | `query.rs` | `Query`: a filter, or several joined by and / or; the expected number of members |
 //! | `planner.rs` | how to find the members, and why |

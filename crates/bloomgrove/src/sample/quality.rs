@@ -43,7 +43,7 @@ pub struct Uniformity {
 
 impl Uniformity {
     /// Computes the statistics from how often each member was drawn. With no draws or a single
-    /// member, nothing speaks against the sampler.
+    /// member, the sampler is considered uniform.
     pub fn of(counts: &[u64]) -> Self {
         let draws: u64 = counts.iter().sum();
         let mean = draws as f64 / counts.len() as f64;

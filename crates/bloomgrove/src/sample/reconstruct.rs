@@ -87,7 +87,7 @@ impl<'a> Reconstruction<'a> {
     /// # Errors
     /// [`Error::Namespace`] if filters of this family cannot contain such names,
     /// [`Error::Closed`] if the requested way is not available, [`Error::Incompatible`] if an
-    /// index has other parameters.
+    /// index has different parameters.
     pub fn with(
         query: impl Into<Query<'a>>,
         names: impl Into<Names<'a>>,
@@ -111,7 +111,7 @@ impl<'a> Reconstruction<'a> {
     }
 
     /// Finds all members, on all processors, and passes them to `each` in an order that is
-    /// always the same, until it breaks.
+    /// always the same, until it returns [`ControlFlow::Break`].
     pub fn run(&self, mut each: impl FnMut(Found) -> ControlFlow<()>) -> Work {
         let domain = &self.domain;
         self.ranks(|ranks, done, pieces| {

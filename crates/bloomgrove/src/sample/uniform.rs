@@ -119,7 +119,7 @@ impl<'a> Sampler<'a> {
     /// [`Error::NoMember`] if the filter is empty or no name is in the range,
     /// [`Error::Namespace`] if filters of this family cannot contain such names,
     /// [`Error::Closed`] if the requested method is not available, [`Error::Incompatible`] if
-    /// an index has other parameters.
+    /// an index has different parameters.
     pub fn with(
         query: impl Into<Query<'a>>,
         names: impl Into<Names<'a>>,
@@ -156,9 +156,9 @@ impl<'a> Sampler<'a> {
         self.work
     }
 
-    /// Sets a callback that receives the amount done and the total whenever a draw takes long:
+    /// Sets a callback that receives the amount done and the total while a slow draw is in progress:
     /// first candidates examined, out of the number after which the members are listed instead,
-    /// then pieces of that list. If it breaks, the draw ends with [`Error::Interrupted`].
+    /// then pieces of that list. If it returns [`ControlFlow::Break`], the draw ends with [`Error::Interrupted`].
     pub fn watch(&mut self, watch: impl FnMut(u64, u64) -> ControlFlow<()> + Send + 'a) {
         self.watch = Watch(Box::new(watch));
     }
@@ -188,7 +188,7 @@ impl<'a> Sampler<'a> {
     /// Draws one integer.
     ///
     /// # Errors
-    /// As for [`draw`](Self::draw); [`Error::Namespace`] if the names are texts.
+    /// As for [`draw`](Self::draw); [`Error::Namespace`] if the names are strings.
     pub fn draw_integer(&mut self) -> Result<u64, Error> {
         let rank = self.draw_rank(1)?;
         match self.domain.namespace.name(rank) {

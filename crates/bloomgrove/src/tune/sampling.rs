@@ -31,8 +31,8 @@ pub fn accuracy(names: u64, items: u64, fpr: f64) -> f64 {
 
 /// The bits of a filter with this [`accuracy`]: the m for which `FP = (1 - e^(-kn/m))^k` yields it.
 ///
-/// Infinite for an accuracy of 1 or more, which no filter has as long as there are names other than
-/// the items, and 0 for one that a filter that accepts everything has.
+/// Infinite for an accuracy of 1 or more, which no filter reaches unless every name is an item. 0 if
+/// even a filter that accepts every name is accurate enough.
 ///
 /// ```
 /// // Table 3 of the sampling paper: ten million names, a thousand items, accuracy 0.9.

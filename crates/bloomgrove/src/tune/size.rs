@@ -280,7 +280,7 @@ pub fn blocked(items: u64, fpr: f64) -> Result<Recommendation, Error> {
     })
 }
 
-/// Returns the size that the paper proposes (section 6): three hashes, and as many bits as the
+/// Returns the size that Spyropoulos proposes (section 6): three hashes, and as many bits as the
 /// first prime that is at least three times the number of records.
 ///
 /// Its false-positive rate is about (1 - 1/e)^3 = 25%, for any number of records.

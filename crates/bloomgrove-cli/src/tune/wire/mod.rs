@@ -229,7 +229,10 @@ fn title(candidate: &Candidate) -> String {
                 units::counted(shape.depth() as u64, "level")
             )
         }
-        _ => format!("{name} with k = {}", candidate.hashes),
+        _ => {
+            let hashes = units::counted(candidate.hashes, "hash");
+            format!("{name} with {hashes}")
+        }
     }
 }
 

@@ -99,7 +99,7 @@ pub(super) fn restore(snapshot: &Path, to: &Path) -> Result<()> {
     }
     let restore = || -> Result<()> {
         let pages = Pages::open(snapshot).map_err(|error| match error.is::<Damaged>() {
-            true => error.context("not a snapshot of a server, or damaged; use another one"),
+            true => error.context("not a snapshot of a server, or damaged"),
             false => error,
         })?;
         let examined = pages.examine(&STORE)?;

@@ -1,5 +1,7 @@
 //! Which candidate to recommend, and why.
 
+use bloomgrove::raw::numbers::Counted;
+
 use super::{Candidate, Goal, Structure};
 
 /// Fewer hashes are worth this share of the bytes.
@@ -62,8 +64,9 @@ pub(super) fn why(candidates: &[Candidate], best: usize, goal: Goal) -> String {
     if let (Structure::Compressed(params), Some(standard)) = (&best.structure, standard) {
         let (hashes, usual) = (u64::from(params.hashes()), standard.hashes);
         let bit = if hashes < usual { 0 } else { 1 };
+        let hashes = Counted(hashes, "hash");
         parts.push(format!(
-            "with k = {hashes} instead of {usual}, most bits are {bit}, and compress well"
+            "with {hashes} instead of {usual}, most bits are {bit}, and compress well"
         ));
     }
     match (&best.structure, tree) {

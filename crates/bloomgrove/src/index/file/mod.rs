@@ -294,8 +294,8 @@ pub fn open_from(path: &Path, origin: Origin) -> Result<IndexFile, Error> {
     Ok(IndexFile { index, file })
 }
 
-/// Same as [`IndexFile::create`], readable only by the users to whom this mode (as of `chmod`)
-/// grants it, since an index reveals much about its sets. Others cannot write to an implicit index.
+/// Same as [`IndexFile::create`], readable only by users to whom `mode` (as in `chmod`)
+/// grants access, because an index reveals a lot about its sets. Others cannot write to an implicit index.
 pub fn create_from(
     path: &Path,
     index: &Index,

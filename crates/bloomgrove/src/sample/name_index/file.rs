@@ -357,7 +357,7 @@ fn read_part(file: &Growing, home: &Home, spelling: Spelling) -> Result<Part, Er
             .ok_or_else(|| corrupt("a list of integers is inconsistent")),
         LINES if is_text => Lines::from_parts(names, file.names(one)?, words(two)?)
             .map(Part::Lines)
-            .ok_or_else(|| corrupt("a list of texts is inconsistent")),
+            .ok_or_else(|| corrupt("a list of strings is inconsistent")),
         _ => Err(corrupt("a part has an unknown form")),
     }
 }

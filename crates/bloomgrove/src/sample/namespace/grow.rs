@@ -25,7 +25,7 @@ impl Namespace {
     /// names may change.
     ///
     /// # Errors
-    /// [`Error::Namespace`] if the result would mix integers and texts, or if a name is outside
+    /// [`Error::Namespace`] if the result would mix integers and strings, or if a name is outside
     /// the range of [`occupied`](Self::occupied).
     pub fn add(&mut self, more: Namespace) -> Result<u64, Error> {
         let growth = self.grown(more)?;
@@ -38,7 +38,7 @@ impl Namespace {
     pub(in crate::sample) fn grown(&self, more: Namespace) -> Result<Growth, Error> {
         if (self.spelling == Spelling::Text) != (more.spelling == Spelling::Text) {
             return Err(Error::namespace(
-                "a namespace cannot contain both integers and texts",
+                "a namespace cannot contain both integers and strings",
             ));
         }
         self.check_bounds(&more)?;

@@ -1,4 +1,4 @@
-//! A sorted list of texts, one per line, in memory or in a mapped file.
+//! A sorted list of strings, one per line, in memory or in a mapped file.
 //!
 //! ```text
 //!   text     |ada\nalan\nbarbara\n ... |

@@ -46,7 +46,7 @@ use crate::{Error, Family, Params};
 pub enum Name {
     /// From a range or a list of integers.
     Integer(u64),
-    /// From a list of texts; it need not be UTF-8.
+    /// From a list of strings; it need not be UTF-8.
     Text(Vec<u8>),
 }
 
@@ -76,9 +76,9 @@ pub enum Spelling {
 pub enum Form {
     /// All integers of a range.
     Range(Range<u64>),
-    /// A list of this many integers.
+    /// A list of integers, with its length.
     Integers(u64),
-    /// A list of this many texts.
+    /// A list of strings, with its length.
     Texts(u64),
 }
 
@@ -165,7 +165,7 @@ impl Namespace {
         Ok(namespace)
     }
 
-    /// Creates a namespace from a sorted list of texts, one per line.
+    /// Creates a namespace from a sorted list of strings, one per line.
     ///
     /// # Errors
     /// [`Error::Namespace`] if the list is empty, not sorted by bytes, or contains duplicates.
@@ -173,7 +173,7 @@ impl Namespace {
         Self::of_lines(Lines::of_text(text)?)
     }
 
-    /// Creates a namespace from a file with a sorted list of texts, one per line. A file larger
+    /// Creates a namespace from a file with a sorted list of strings, one per line. A file larger
     /// than 256 MB is mapped instead of read, and must not be changed in place while the
     /// namespace exists.
     ///
@@ -230,11 +230,11 @@ impl Namespace {
     /// text.
     ///
     /// # Errors
-    /// [`Error::Namespace`] for texts, which have only one spelling.
+    /// [`Error::Namespace`] for strings, which have only one spelling.
     pub fn in_decimal(mut self) -> Result<Self, Error> {
         if self.spelling == Spelling::Text {
             return Err(Error::namespace(
-                "texts cannot be spelled as decimal integers",
+                "strings cannot be spelled as decimal integers",
             ));
         }
         self.spelling = Spelling::Decimal;
@@ -285,7 +285,7 @@ impl Namespace {
         self.ranked(|part| part.rank_of(number))
     }
 
-    /// Returns the rank of a text, if it is in the namespace.
+    /// Returns the rank of a string, if it is in the namespace.
     pub(in crate::sample) fn rank_of_text(&self, text: &[u8]) -> Option<u64> {
         self.ranked(|part| part.rank_of_text(text))
     }
@@ -316,7 +316,7 @@ impl Namespace {
         (part, rank - self.starts[part])
     }
 
-    /// Returns the smallest range that contains all integers; `None` for texts.
+    /// Returns the smallest range that contains all integers; `None` for strings.
     pub fn span(&self) -> Option<Range<u64>> {
         if self.spelling == Spelling::Text {
             return None;
@@ -335,7 +335,7 @@ impl Namespace {
     /// without it.
     ///
     /// # Errors
-    /// [`Error::Namespace`] for texts.
+    /// [`Error::Namespace`] for strings.
     pub(in crate::sample) fn windows(
         &self,
         within: Option<&Range<u64>>,
@@ -348,7 +348,7 @@ impl Namespace {
         };
         if self.spelling == Spelling::Text {
             return Err(Error::namespace(
-                "a range of integers cannot restrict a list of texts",
+                "a range of integers cannot restrict a list of strings",
             ));
         }
         let window = |(part, start): (&Part, &u64)| {
@@ -363,7 +363,7 @@ impl Namespace {
         match (params.family(), self.spelling) {
             (Family::Affine(_), Spelling::Text | Spelling::Decimal) => Err(Error::namespace(
                 "the filter uses affine functions, which hash integers only, but these names are \
-                 texts; pass a range or a list of integers",
+                 strings; pass a range or a list of integers",
             )),
             _ => Ok(()),
         }

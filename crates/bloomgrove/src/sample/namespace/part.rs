@@ -1,4 +1,4 @@
-//! A part of a namespace: a range, a list of integers, or a list of texts.
+//! A part of a namespace: a range, a list of integers, or a list of strings.
 
 use std::ops::Range;
 
@@ -37,7 +37,7 @@ impl Part {
         }
     }
 
-    /// Returns an integer of a range or a list; 0 for texts.
+    /// Returns an integer of a range or a list; 0 for strings.
     #[inline]
     pub(in crate::sample) fn integer(&self, rank: u64) -> u64 {
         match self {
@@ -47,7 +47,7 @@ impl Part {
         }
     }
 
-    /// Returns how many names of the part are below an integer; none for texts.
+    /// Returns how many names of the part are below an integer; none for strings.
     pub(super) fn below(&self, number: u64) -> u64 {
         match self {
             Part::Range(range) => number.clamp(range.start, range.end) - range.start,
