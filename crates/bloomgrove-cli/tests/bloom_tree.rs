@@ -69,6 +69,49 @@ fn built_queried_and_inspected() {
     }
 }
 
+/// The paper's hashing repeats itself in small filters: the rate that is announced must be that of
+/// the tree, which accepts several times as many absent keys as with independent functions.
+#[test]
+fn the_rate_announced_for_the_papers_hashing_is_the_measured_one() {
+    let shop = shop();
+    let line = "bloom-tree build north.txt -o north.grove --derivation kirsch-mitzenmacher --json";
+    let announced = json(&shop.run(line).ends(0).out)["expected_fpr"]
+        .as_f64()
+        .unwrap();
+    let facts = json(&shop.run("bloom-tree info north.grove --json").ends(0).out);
+    let rate = |name: &str| facts[name].as_f64().unwrap();
+    assert_eq!(announced, rate("expected_fpr"));
+    assert!(
+        (rate("measured_fpr") / announced - 1.0).abs() < 0.05,
+        "{facts}"
+    );
+    let said = shop.run("bloom-tree info north.grove --queries 0").ends(0);
+    assert!(
+        said.out.contains("double hashing as in the paper"),
+        "{}",
+        said.out
+    );
+}
+
+#[test]
+fn only_families_that_can_be_used_are_listed() {
+    let shop = Shop::new();
+    for command in ["bloom-tree build", "buffered build"] {
+        for help in ["-h", "--help"] {
+            let said = shop.run(&format!("{command} {help}")).ends(0).out;
+            assert!(
+                said.contains("siphash") && said.contains("murmur3"),
+                "{said}"
+            );
+            assert!(!said.contains("affine"), "{said}");
+        }
+        shop.run(&format!("{command} k.txt -o f.grove --hash fnv"))
+            .fails_with(&["fnv", "siphash"]);
+    }
+    let said = shop.run("filter build -h").ends(0).out;
+    assert!(said.contains("affine"), "{said}");
+}
+
 #[test]
 fn sent_and_received() {
     let shop = shop();
@@ -214,7 +257,7 @@ fn errors_say_what_is_wrong() {
     );
     fails(
         "bloom-tree build north.txt -o t.grove --hash affine",
-        &["affine"],
+        &["--hash affine", "one hash of the key"],
     );
     fails(
         "bloom-tree build north.txt -o t.grove --layout blocked",

@@ -23,6 +23,7 @@ use crate::shared::{Outcome, hashing, notes, units};
 #[derive(clap::Args)]
 #[command(
     mut_arg("layout", |arg| arg.hide(true)),
+    mut_arg("hash", |arg| arg.value_parser(hashing::WithDigest)),
     after_help = "Examples:\n  \
     bloomgrove bloom-tree build users.txt -o users.grove\n  \
     bloomgrove bloom-tree build users.txt -o users.tree --compressed --rho 0.5 --bits 5,3,3 --hashes 6,3,2,2"
@@ -81,6 +82,12 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args) -> Result<Outcome> {
     if args.hashing.possible_layout() == Some(bloomgrove::Layout::Blocked) {
         bail!("--layout blocked does not apply: the root of a tree has the standard layout");
+    }
+    if args.hashing.is_affine() {
+        bail!(
+            "--hash affine does not apply: a tree derives the bits of all levels from one hash of \
+             the key, which affine functions do not have; use another --hash"
+        );
     }
     args.hashing.check()?;
     let root = match (args.root_bits, args.items) {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
+use bloomgrove::Derivation;
 use bloomgrove::raw::math;
 use bloomgrove_trees::bloom_tree::{Accuracy, BloomTree};
 use serde_json::{Value, json};
@@ -15,8 +16,8 @@ use crate::shared::{Outcome, interrupt, notes};
 
 /// Show a tree's levels, false-positive rates, and compressed sizes.
 ///
-/// "Expected" is the rate at which absent keys are accepted, exact for this tree. "Measured" is the
-/// rate for random absent keys. "Geometric mean" is what the paper reports: it is not a rate, and
+/// "Expected" is the rate at which absent keys are accepted, computed for this tree and its hashing.
+/// "Measured" is the rate for random absent keys. "Geometric mean" is what the paper reports: it is not a rate, and
 /// always lower. In the table of levels, the sizes "by filter" leave out what is needed to tell the
 /// filters apart, so no compressed tree is that small.
 #[derive(clap::Args)]
@@ -70,10 +71,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         ("memory", units::size(shape.words() as u64 * 8)),
         ("items", items.number()),
         ("hashes per present key", shape.hashes().to_string()),
-        (
-            "expected false positives",
-            units::percent(accuracy.expected),
-        ),
+        ("expected false positives", expected(tree, &accuracy)),
         ("measured", measured(&accuracy)),
         (
             "geometric mean",
@@ -119,6 +117,16 @@ fn accuracy<S: AsRef<[u64]> + Sync>(tree: &BloomTree<S>, queries: u64) -> Result
         progress.at(accuracy.asked, queries);
     }
     Ok(accuracy)
+}
+
+fn expected<S: AsRef<[u64]>>(tree: &BloomTree<S>, accuracy: &Accuracy) -> String {
+    let rate = units::percent(accuracy.expected);
+    match tree.shape().root().derivation() {
+        Derivation::Independent => rate,
+        Derivation::KirschMitzenmacher => {
+            format!("{rate}, with double hashing as in the paper (Eq. 8 and 9)")
+        }
+    }
 }
 
 fn measured(accuracy: &Accuracy) -> String {

@@ -16,7 +16,7 @@ use super::{INPUTS_NOTE, SIZED_NOTE, Working, check_input, info, kind_of, size};
 use crate::shared::keys::{self, KeyKind};
 use crate::shared::output::Output;
 use crate::shared::progress::Progress;
-use crate::shared::{Outcome, notes, units};
+use crate::shared::{Outcome, hashing, notes, units};
 
 /// A filter with a higher false-positive rate than this is of little use.
 const POOR: f64 = 0.1;
@@ -30,10 +30,13 @@ const POOR: f64 = 0.1;
 /// After Ctrl-C the file contains all keys read so far, after a crash those of the last sync;
 /// --resume continues from there.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  \
+#[command(
+    mut_arg("hash", |arg| arg.value_parser(hashing::WithDigest)),
+    after_help = "Examples:\n  \
     bloomgrove buffered build orders.txt.gz -o orders.grove --fpr 0.1% --items 2G --memory 256MB\n  \
     bloomgrove buffered build orders.txt.gz -o orders.grove --resume\n  \
-    bloomgrove buffered build jan.parquet feb.parquet --column id -o ids.grove --size 16GB")]
+    bloomgrove buffered build jan.parquet feb.parquet --column id -o ids.grove --size 16GB"
+)]
 pub(crate) struct Args {
     /// Files of keys
     #[arg(required_unless_present = "add", value_name = "KEYS")]

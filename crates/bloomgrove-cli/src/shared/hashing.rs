@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result, bail};
 use bloomgrove::{Derivation, Family, Layout};
+use clap::builder::{EnumValueParser, PossibleValue, TypedValueParser};
 
 use super::units;
 
@@ -38,7 +39,7 @@ enum LayoutArg {
 }
 
 #[derive(Clone, Copy, PartialEq, clap::ValueEnum)]
-enum FamilyArg {
+pub(crate) enum FamilyArg {
     Xxh3,
     #[value(name = "xxh3-128")]
     Xxh3Wide,
@@ -52,6 +53,31 @@ enum FamilyArg {
 enum DerivationArg {
     Independent,
     KirschMitzenmacher,
+}
+
+/// Reads any family, but lists only those with a digest: a command that needs one rejects `affine`
+/// and says why.
+#[derive(Clone)]
+pub(crate) struct WithDigest;
+
+impl TypedValueParser for WithDigest {
+    type Value = FamilyArg;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        arg: Option<&clap::Arg>,
+        value: &std::ffi::OsStr,
+    ) -> Result<FamilyArg, clap::Error> {
+        EnumValueParser::new().parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        use clap::ValueEnum;
+        let families = FamilyArg::value_variants().iter();
+        let listed = families.filter(|family| **family != FamilyArg::Affine);
+        Some(Box::new(listed.filter_map(ValueEnum::to_possible_value)))
+    }
 }
 
 impl Hashing {

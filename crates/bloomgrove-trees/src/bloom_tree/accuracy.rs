@@ -22,7 +22,8 @@
 //! ```
 //!
 //! where f_i is that of the filter below bit i (1 in a leaf, 0 if the bit is not set) and e_j
-//! the elementary symmetric polynomial. Cost: one visit of every filter below a set bit.
+//! the elementary symmetric polynomial. Cost: one visit of every filter below a set bit. The positions
+//! of Eq. 8 and 9 are not uniform and independent; for those, see `double_hashing`.
 //!
 //! Source: Fu and Biersack (BloomTree), section 5. Eq. 11, taken literally, follows the positions of
 //! an absent key even where its bit is not set, nearly always meets an empty filter, and gives 0. We
@@ -36,6 +37,7 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
 use super::BloomTree;
+use bloomgrove::Derivation;
 use bloomgrove::raw::bits;
 use bloomgrove::raw::threads::{by_all, processors};
 
@@ -106,9 +108,18 @@ impl<S: AsRef<[u64]> + Sync> BloomTree<S> {
         }
     }
 
-    /// The rate at which absent keys are accepted: the mean over all paths, exact for this tree and
-    /// ideal hash functions. Uses all processors.
+    /// The rate at which absent keys are accepted by this tree with its hashing: exact for
+    /// [`Derivation::Independent`], and for [`Derivation::KirschMitzenmacher`] to within the error of a
+    /// million samples. Uses all processors.
     pub fn expected_fpr(&self) -> f64 {
+        match self.shape.root().derivation() {
+            Derivation::Independent => self.ideal_fpr(),
+            Derivation::KirschMitzenmacher => self.double_hashing_fpr(),
+        }
+    }
+
+    /// The rate with uniform and independent hash functions: the mean over all paths.
+    fn ideal_fpr(&self) -> f64 {
         let root = self.shape.levels()[0];
         let (parts, hashes) = match self.shape.is_partitioned() {
             true => (root.hashes, 1),

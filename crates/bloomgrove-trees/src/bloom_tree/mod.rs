@@ -37,6 +37,7 @@
 //! | `walk.rs` | the paths of a key through the filters, and their hash functions (Eq. 8 and 9, and ours) |
 //! | `parallel.rs` | several threads: ranges of the root |
 //! | `accuracy.rs` | `Accuracy`: the expected rate by recursion, the paper's geometric mean, the measured rate |
+//! | `double_hashing.rs` | the expected rate under the paper's hashing |
 //! | `size.rs` | entropies by level, by filter, by context |
 //! | `context.rs`, `wire.rs` | context coding; trees as messages |
 //! | `loads.rs` | the number of items in each filter |
@@ -49,6 +50,7 @@
 mod accuracy;
 pub mod advice;
 mod context;
+mod double_hashing;
 mod file;
 mod forest;
 pub mod genetic;

@@ -177,3 +177,60 @@ fn digits(mut hash: u64, bits: u64, hashes: u32) -> u64 {
     }
     mask
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bloomgrove::Key;
+
+    /// Eq. 9 as printed, counted from 1: the coefficients of filter b of level a.
+    fn printed(m: &[u64], k: &[u64], a: usize, b: u64) -> std::ops::RangeInclusive<u64> {
+        let above = |i: usize| if i == 1 { 1 } else { m[i - 2] };
+        let before: u64 = (1..a).map(|i| above(i) * k[i - 1]).sum();
+        before + (b - 1) * k[a - 1] + 1..=before + b * k[a - 1]
+    }
+
+    #[test]
+    fn coefficients_are_those_of_equation_9() {
+        let (m, k) = ([10, 3, 5, 4], [4, 2, 3, 1]);
+        // By hand: after the root's 4 and the second level's 10 * 2, and then only 3 * 3 more.
+        assert_eq!(printed(&m, &k, 1, 1), 1..=4);
+        assert_eq!(printed(&m, &k, 2, 1), 5..=6);
+        assert_eq!(printed(&m, &k, 3, 2), 28..=30);
+        assert_eq!(printed(&m, &k, 4, 1), 34..=34);
+        let levels: Vec<_> = m.into_iter().zip(k.map(|k| k as u32)).collect();
+        let shape = TreeShape::new(&levels)
+            .and_then(|shape| shape.with_derivation(Derivation::KirschMitzenmacher))
+            .unwrap();
+        for key in 0..50u64 {
+            let way = key.with_bytes(|bytes| Way::new(&shape, bytes));
+            // Ours are one less: the first function of the root is h1 itself.
+            let place = |c: u64, bits: u64| {
+                let sum = u128::from(way.digest.lo) + u128::from(c - 1) * u128::from(way.step);
+                (sum % u128::from(bits)) as u64
+            };
+            let mut root = Vec::new();
+            way.roots(|position| {
+                root.push(position);
+                true
+            });
+            let wanted: Vec<u64> = printed(&m, &k, 1, 1).map(|c| place(c, m[0])).collect();
+            assert_eq!(root, wanted);
+            for level in 1..m.len() {
+                for filter in 0..shape.filters(level) {
+                    let coefficients = printed(&m, &k, level + 1, filter + 1);
+                    let wanted = coefficients.fold(0, |mask, c| mask | 1 << place(c, m[level]));
+                    assert_eq!(way.mask(level, filter), wanted, "{level} {filter}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn from_the_fourth_level_on_filters_share_coefficients() {
+        // The third level has 10 * 3 filters of 3 functions, but the fourth begins 9 later.
+        let shape = TreeShape::new(&[(10, 4), (3, 2), (5, 3), (4, 1)]).unwrap();
+        assert_eq!(shape.coefficient(2, 0) + 9, shape.coefficient(3, 0));
+        assert_eq!(shape.coefficient(2, 3), shape.coefficient(3, 0));
+    }
+}
