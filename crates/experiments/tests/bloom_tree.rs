@@ -18,6 +18,10 @@ const TINY: Effort = Effort {
     most_depth: 5,
     set_items: 20_000,
     trace_items: 20_000,
+    repeats: 2,
+    complete_depth: 2,
+    bred_depth: 3,
+    bred_rounds: 2,
     thread_items: 5000,
     rounds: 1,
 };

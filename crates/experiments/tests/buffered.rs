@@ -11,6 +11,7 @@ use experiments::{Report, Table};
 const TINY: Effort = Effort {
     megabyte: 1 << 16,
     rounds: 1,
+    spread_rounds: 2,
     bit_keys: 5000,
     most_bits: 4,
     keys: 200_000,

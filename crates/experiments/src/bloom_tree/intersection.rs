@@ -1,4 +1,4 @@
-//! Figures 14 to 17: the intersection of two sets, as the AND of two trees, and of two filters that
+//! Figures 14 to 16, and what 17 shares with them: the intersection of two sets, as the AND of two trees, and of two filters that
 //! take the same number of bytes to send.
 //!
 //! ```text
@@ -16,6 +16,7 @@ use anyhow::{Result, ensure};
 use bloomgrove::{Filter, MAX_HASHES};
 use bloomgrove_trees::bloom_tree::BloomTree;
 
+use super::repeats::repeated;
 use super::setup::{
     Count, FEW, INFINITE, coded, entropy, filter, hashes_for, keys, small, three_levels,
 };
@@ -32,12 +33,30 @@ const LOADS: [f64; 7] = [0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0];
 const SKEWS: [f64; 6] = [1.0, 2.0, 4.0, 8.0, 12.0, 20.0];
 
 pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report> {
+    let once = |seed, progress: &mut Progress<'_>| varied(effort, seed, progress);
+    let mut repeated = repeated("fig14-repeats", effort, progress, once)?;
+    repeated.tables.push(repeated.intervals);
+    let claims = repeated.figures.iter().flat_map(claims).collect();
+    Ok(Report {
+        tables: repeated.tables,
+        figures: repeated.figures,
+        claims,
+        ..Report::default()
+    })
+}
+
+/// Figures 14 to 16 with one choice of keys.
+fn varied(
+    effort: Effort,
+    seed: u64,
+    progress: &mut Progress<'_>,
+) -> Result<(Vec<Figure>, Vec<Table>)> {
     let most = effort.set_items;
-    let mut report = Report::default();
+    let mut figures = Vec::new();
     let mut all = cost_table("intersection");
     let sets = |a: f64, b: f64, common: f64| {
         let count = |share: f64| (share * most as f64).round() as u64;
-        Sets::new(count(a), count(b), count(common))
+        Sets::new([count(a), count(b), count(common)], seed)
     };
     let rate = ("rate, items of neither set", true);
     type Vary<'a> = (
@@ -70,64 +89,19 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
                 outcome.row(&mut all, id, x);
             }
         }
-        report.claims.extend(claims(id, &figure));
-        report.figures.push(figure);
+        figures.push(figure);
     }
-    report.tables.push(all);
-    Ok(report)
+    Ok((figures, vec![all]))
 }
 
-/// Section 8.2.5, with random keys in place of the packets of a data center.
-pub(super) fn trace(effort: Effort, progress: &mut Progress<'_>) -> Result<Report> {
-    let x = ("common items / set size", false);
-    let mut neither = figure("fig17", x, ("rate, items of neither set", true));
-    let mut one = figure("fig17-one", x, ("rate, items of one set only", true));
-    let mut table = cost_table("fig17-cost");
-    let items = effort.trace_items;
-    for share in [0.1, 0.3, 0.5, 0.7, 0.9] {
-        progress(&format!("figure 17: {share} common"))?;
-        let sets = Sets::new(items, items, (items as f64 * share) as u64);
-        for outcome in sets.outcomes(items, effort)? {
-            outcome.draw_mean(&mut neither, share);
-            outcome.draw(&mut neither, share, outcome.neither());
-            outcome.draw(&mut one, share, outcome.one());
-            outcome.row(&mut table, "fig17", share);
-        }
-    }
-    let mut claims = Vec::new();
-    for figure in [&neither, &one] {
-        for (rival, published) in [(SBF, [0.5, 2.0]), (CBF_TWO, [3.0, 3.0])] {
-            for (share, published) in [(0.9, published[0]), (0.1, published[1])] {
-                let at = |name| figure.value(name, share).unwrap_or(f64::NAN);
-                let what = format!(
-                    "orders of magnitude below the {rival}, {}, {share} common",
-                    figure.y.name
-                );
-                claims.push(claim(
-                    figure.id,
-                    &what,
-                    published,
-                    (at(rival) / at(TREE)).log10(),
-                ));
-            }
-        }
-    }
-    Ok(Report {
-        figures: vec![neither, one],
-        tables: vec![table],
-        claims,
-        ..Report::default()
-    })
-}
-
-const TREE: &str = "BloomTree";
+pub(super) const TREE: &str = "BloomTree";
 const MEAN: &str = "BloomTree, geo. mean";
-const SBF: &str = "standard filter";
+pub(super) const SBF: &str = "standard filter";
 const SBF_BEST: &str = "standard, best k";
 const CBF: &str = "compressed, k = 1 to 3";
-const CBF_TWO: &str = "compressed, k = 2";
+pub(super) const CBF_TWO: &str = "compressed, k = 2";
 
-fn cost_table(id: &'static str) -> Table {
+pub(super) fn cost_table(id: &'static str) -> Table {
     let head = [
         "figure",
         "x",
@@ -145,7 +119,8 @@ fn cost_table(id: &'static str) -> Table {
 }
 
 /// How far below the other filters the tree is according to the paper, in orders of magnitude.
-fn claims(id: &'static str, figure: &Figure) -> Vec<Claim> {
+fn claims(figure: &Figure) -> Vec<Claim> {
+    let id = figure.id;
     // "One to two orders of magnitude" in Figure 14, "several" and "orders" in 15 and 16.
     let (published, values) = match id {
         "fig14" => (1.0, [0.1, 0.9]),
@@ -169,7 +144,9 @@ fn claims(id: &'static str, figure: &Figure) -> Vec<Claim> {
 }
 
 /// Two sets: their common items, and those of each alone.
-struct Sets {
+pub(super) struct Sets {
+    /// Of the keys, and of the paths through trees.
+    seed: u64,
     common: Vec<u64>,
     a: Vec<u64>,
     b: Vec<u64>,
@@ -179,7 +156,7 @@ struct Sets {
 type Kind = (f64, u32);
 
 /// The results of one kind of filter for two sets.
-struct Outcome {
+pub(super) struct Outcome {
     name: &'static str,
     color: usize,
     stroke: Stroke,
@@ -195,26 +172,26 @@ struct Outcome {
 }
 
 impl Outcome {
-    fn neither(&self) -> f64 {
+    pub(super) fn neither(&self) -> f64 {
         self.counted
             .map_or(self.expected, |counted| counted[0].rate())
     }
 
-    fn one(&self) -> f64 {
+    pub(super) fn one(&self) -> f64 {
         self.counted.map_or(f64::NAN, |counted| counted[1].rate())
     }
 
-    fn draw(&self, figure: &mut Figure, x: f64, rate: f64) {
+    pub(super) fn draw(&self, figure: &mut Figure, x: f64, rate: f64) {
         figure.draw(self.name, self.color, self.stroke, x, rate);
     }
 
-    fn draw_mean(&self, figure: &mut Figure, x: f64) {
+    pub(super) fn draw_mean(&self, figure: &mut Figure, x: f64) {
         if let Some((geometric, _)) = self.geometric {
             figure.draw(MEAN, self.color, Stroke::Dashed, x, geometric);
         }
     }
 
-    fn row(&self, table: &mut Table, figure: &str, x: f64) {
+    pub(super) fn row(&self, table: &mut Table, figure: &str, x: f64) {
         let counted = |i: usize| match self.counted {
             Some(counted) if counted[i].queries == 0 => "-".to_owned(),
             Some(counted) if counted[i].hits == 0 => format!("none of {}", counted[i].queries),
@@ -240,16 +217,19 @@ impl Outcome {
 }
 
 impl Sets {
-    fn new(a: u64, b: u64, common: u64) -> Self {
+    /// This many items in A, in B, and in both.
+    pub(super) fn new([a, b, common]: [u64; 3], seed: u64) -> Self {
+        let keys = |count, number| keys(count, number + 10 * seed);
         Self {
+            seed,
             common: keys(common, 1),
             a: keys(a - common, 2),
             b: keys(b - common, 3),
         }
     }
 
-    fn outcomes(&self, most: u64, effort: Effort) -> Result<Vec<Outcome>> {
-        let absent = keys(effort.queries.min(ASKED), 4);
+    pub(super) fn outcomes(&self, most: u64, effort: Effort) -> Result<Vec<Outcome>> {
+        let absent = keys(effort.queries.min(ASKED), 4 + 10 * self.seed);
         let (tree, bits) = self.by_trees(most, &absent, effort)?;
         let by_rate = |x: &Kind, y: &Kind| self.rate(*x).total_cmp(&self.rate(*y));
         let larger = self.items().into_iter().fold(1.0, f64::max);
@@ -299,7 +279,7 @@ impl Sets {
         // mean 0. Without those bits, it accepts the same keys.
         both.prune();
         let mut ways: Vec<f64> = both
-            .posteriors(effort.samples, 1)
+            .posteriors(effort.samples, 1 + self.seed)
             .iter()
             .map(|way| way.ln())
             .collect();

@@ -1,18 +1,24 @@
 //! BloomTree (Fu and Biersack): Table III, figures 2, 4, 6 and 8 to 18.
 //!
 //! ```text
-//!   table3         all rows             rates, bytes, hashing; times
+//!   table3         all rows             rates, bytes, hashing
+//!   speed          all rows             times, and Eq. 16 to 20
+//!   literal        Eq. 6, 8 and 9       for the hashing of Table III
 //!   means          geometric and real   not in the paper
 //!   flat           the dilemma          figure 2
 //!   coding         by filter, by level  figure 4
 //!   threads        partitions           figure 6
 //!   levels         items per filter     figures 8 and 18
+//!   poisson        items per filter     appendix B
 //!   search         all of two levels    figure 9
 //!   bred           genetic search       figure 10
+//!   optimal        both, for Table III  d = 2 to 5
 //!   sensitivity    one parameter        figure 11
 //!   growth         filling up           figure 12
 //!   rivals         Bloofi and Yoon      figure 13
-//!   intersection   common items         figures 14 to 17
+//!   intersection   common items         figures 14 to 16
+//!   trace          common packets       figure 17
+//!   repeats        ten runs             intervals of figures 12 to 17
 //! ```
 //!
 //! The paper reports the geometric mean of the probabilities of false positives. That is not the
@@ -33,13 +39,19 @@ mod flat;
 mod growth;
 mod intersection;
 mod levels;
+mod literal;
 mod means;
+mod optimal;
+mod poisson;
+mod repeats;
 mod rivals;
 mod search;
 mod sensitivity;
 mod setup;
+mod speed;
 mod table3;
 mod threads;
+mod trace;
 
 use anyhow::Result;
 
@@ -47,7 +59,7 @@ use crate::paper::{self, Group, claim};
 use crate::{Figure, Progress, Report, Table};
 
 /// Every table and figure: id and title.
-pub const FIGURES: [(&str, &str); 39] = [
+pub const FIGURES: [(&str, &str); 49] = [
     ("table3", "Table III: rates and sizes"),
     (
         "table3-wire",
@@ -58,6 +70,19 @@ pub const FIGURES: [(&str, &str); 39] = [
         "table3-time",
         "Table III: hash functions and time, against a standard filter",
     ),
+    (
+        "table3-speed",
+        "Table III: time by Eq. 16 to 20, and as measured",
+    ),
+    (
+        "table3-optimal",
+        "Table III: trees that beat its rows, of all with d = 2 and 3",
+    ),
+    (
+        "bred",
+        "Table III: trees that beat its rows, by genetic search, d = 3 to 5",
+    ),
+    ("bred-fronts", "Fronts of the genetic search, d = 3 to 5"),
     (
         "means",
         "Paths through a tree by probability, and their share of the rate",
@@ -73,6 +98,11 @@ pub const FIGURES: [(&str, &str); 39] = [
     ("fig08a", "Items of a filter, by level"),
     ("fig08b", "Fill of a filter, by level"),
     ("fig08c", "Probability that a query is accepted, by level"),
+    ("poisson", "Appendix B: items per filter, against the model"),
+    (
+        "poisson-shares",
+        "Appendix B: distribution of the items per filter",
+    ),
     ("fig09a", "Bytes to send vs rate, every tree with d = 2"),
     (
         "fig09b",
@@ -96,9 +126,11 @@ pub const FIGURES: [(&str, &str); 39] = [
     ("fig11f", "Rate vs hash functions below the root"),
     ("fig12a", "Rate as a tree fills up, d = 4"),
     ("fig12b", "Bytes to send as a tree fills up, d = 4"),
+    ("fig12-repeats", "Figure 12: intervals of ten runs"),
     ("fig13a", "Rate in the same storage: three trees"),
     ("fig13b", "Bytes to send in the same storage: three trees"),
     ("fig13-full", "Three trees, full"),
+    ("fig13-repeats", "Figure 13: intervals of ten runs"),
     (
         "fig14",
         "Intersection: rate vs common items, equal bytes sent",
@@ -112,6 +144,7 @@ pub const FIGURES: [(&str, &str); 39] = [
         "intersection",
         "Intersection: size and false-positive rate of each filter",
     ),
+    ("fig14-repeats", "Figures 14 to 16: intervals of ten runs"),
     (
         "fig17",
         "Two sets of random keys: items of neither, counted",
@@ -121,6 +154,7 @@ pub const FIGURES: [(&str, &str); 39] = [
         "Two sets of random keys: items of one only, counted",
     ),
     ("fig17-cost", "Two sets of random keys: size of each filter"),
+    ("fig17-repeats", "Figure 17: intervals of ten runs"),
     ("fig18", "Error of the fill predicted by Eq. 1"),
     (
         "fig18-printed",
@@ -151,6 +185,15 @@ pub struct Effort {
     pub set_items: u64,
     /// Items of a set in figure 17.
     pub trace_items: u64,
+    /// Runs of each experiment of section 8, with different keys; and trees that must confirm that
+    /// another tree is better.
+    pub repeats: u64,
+    /// The most levels of the trees that are all evaluated.
+    pub complete_depth: usize,
+    /// The most levels of the trees that are bred.
+    pub bred_depth: usize,
+    /// Rounds of breeding.
+    pub bred_rounds: u32,
     /// Items of figure 6.
     pub thread_items: u64,
     /// The number of rounds; the best time counts.
@@ -170,6 +213,10 @@ impl Effort {
         most_depth: 7,
         set_items: 200_000,
         trace_items: 500_000,
+        repeats: 10,
+        complete_depth: 3,
+        bred_depth: 5,
+        bred_rounds: 100,
         thread_items: 1_000_000,
         rounds: 3,
     };
@@ -194,9 +241,12 @@ impl Effort {
 /// # Errors
 /// An unknown id, too little memory, a lost key, or the error of `progress`.
 pub fn run(ids: &[String], effort: Effort, progress: &mut Progress<'_>) -> Result<Report> {
-    let groups: [(&[&str], Group<Effort>); 14] = [
+    let groups: [(&[&str], Group<Effort>); 17] = [
         (&["table3", "table3-wire", "table3-hashing"], table3::run),
-        (&["table3-time"], table3::times),
+        (&["table3-time", "table3-speed"], speed::run),
+        (&["table3-optimal"], optimal::exhaustive),
+        (&["bred", "bred-fronts"], optimal::genetic),
+        (&["poisson", "poisson-shares"], poisson::run),
         (&["means", "means-share"], means::run),
         (&["fig02"], flat::run),
         (&["fig04a", "fig04b"], coding::run),
@@ -211,13 +261,19 @@ pub fn run(ids: &[String], effort: Effort, progress: &mut Progress<'_>) -> Resul
             &["fig11a", "fig11b", "fig11c", "fig11d", "fig11e", "fig11f"],
             sensitivity::run,
         ),
-        (&["fig12a", "fig12b"], growth::run),
-        (&["fig13a", "fig13b", "fig13-full"], rivals::run),
+        (&["fig12a", "fig12b", "fig12-repeats"], growth::run),
         (
-            &["fig14", "fig15", "fig16", "intersection"],
+            &["fig13a", "fig13b", "fig13-full", "fig13-repeats"],
+            rivals::run,
+        ),
+        (
+            &["fig14", "fig15", "fig16", "intersection", "fig14-repeats"],
             intersection::run,
         ),
-        (&["fig17", "fig17-one", "fig17-cost"], intersection::trace),
+        (
+            &["fig17", "fig17-one", "fig17-cost", "fig17-repeats"],
+            trace::run,
+        ),
     ];
     paper::run(&FIGURES, &groups, ids, effort, progress)
 }

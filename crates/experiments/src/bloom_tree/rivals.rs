@@ -13,9 +13,10 @@ use bloomgrove_trees::bloofi::{self, BloofiOptions, BulkOrder};
 use bloomgrove_trees::bloom_tree::{BloomTree, YoonTree};
 
 use super::growth::LOADS;
+use super::repeats::repeated;
 use super::setup::{Count, coded, entropy, filter, hashes_for, keys, small, three_levels};
 use super::{Effort, claim, figure, table};
-use crate::{Figure, Progress, Report, Stroke};
+use crate::{Figure, Progress, Report, Stroke, Table};
 
 const DEGREE: u32 = 2;
 const LEVELS: u32 = 3;
@@ -37,8 +38,26 @@ struct State {
 }
 
 pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report> {
+    let once = |seed, progress: &mut Progress<'_>| filling(effort, seed, progress);
+    let mut repeated = repeated("fig13-repeats", effort, progress, once)?;
+    let claims = claims(&repeated.figures[0], &repeated.figures[1]);
+    repeated.tables.push(repeated.intervals);
+    Ok(Report {
+        tables: repeated.tables,
+        figures: repeated.figures,
+        claims,
+        ..Report::default()
+    })
+}
+
+/// All contenders with one set of keys.
+fn filling(
+    effort: Effort,
+    seed: u64,
+    progress: &mut Progress<'_>,
+) -> Result<(Vec<Figure>, Vec<Table>)> {
     let most = effort.set_items;
-    let keys = keys(most, 1);
+    let keys = keys(most, 1 + 10 * seed);
     let mut contenders = Contenders::new(most)?;
     let x = ("items / n_max", false);
     let mut rates = figure("fig13a", x, ("rate", true));
@@ -49,7 +68,7 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
         let items = (load * most as f64) as usize;
         contenders.insert(&keys[inserted..items], inserted);
         inserted = items;
-        for state in contenders.states(effort)? {
+        for state in contenders.states(effort, seed)? {
             if let Some(geometric) = state.geometric {
                 let name = format!("{}, geo. mean", state.name);
                 rates.draw(&name, state.color, Stroke::Dashed, load, geometric);
@@ -63,7 +82,7 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
         }
     }
     progress("figure 13: counting")?;
-    let absent = super::setup::keys(effort.queries.min(ASKED), 2);
+    let absent = super::setup::keys(effort.queries.min(ASKED), 2 + 10 * seed);
     let head = [
         "filter",
         "M/n",
@@ -75,7 +94,7 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
     ];
     let mut table = table("fig13-full", &head);
     let counts = contenders.count(&absent)?;
-    for (state, count) in contenders.states(effort)?.into_iter().zip(counts) {
+    for (state, count) in contenders.states(effort, seed)?.into_iter().zip(counts) {
         table.rows.push(vec![
             state.name,
             format!("{:.2}", state.stored as f64 / most as f64),
@@ -86,13 +105,7 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
             format!("{:+.1}", count.off(state.expected)),
         ]);
     }
-    let claims = claims(&rates, &sizes);
-    Ok(Report {
-        tables: vec![table],
-        figures: vec![rates, sizes],
-        claims,
-        ..Report::default()
-    })
+    Ok((vec![rates, sizes], vec![table]))
 }
 
 const TREE: &str = "BloomTree";
@@ -161,7 +174,7 @@ impl Contenders {
         }
     }
 
-    fn states(&self, effort: Effort) -> Result<Vec<State>> {
+    fn states(&self, effort: Effort, seed: u64) -> Result<Vec<State>> {
         let state = |name: &str, color, expected, stored, coded| State {
             name: name.to_owned(),
             color,
@@ -173,7 +186,7 @@ impl Contenders {
         };
         let stored = self.tree.shape().bits();
         let mut states = vec![State {
-            geometric: Some(self.tree.geometric_fpr(effort.samples, 1)),
+            geometric: Some(self.tree.geometric_fpr(effort.samples, 1 + seed)),
             ..state(TREE, 0, self.tree.expected_fpr(), stored, coded(&self.tree))
         }];
         let levels = self.yoon.levels();

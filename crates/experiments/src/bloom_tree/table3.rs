@@ -3,24 +3,23 @@
 //! The paper uses 10^8 items, we use fewer. Everything here is a ratio: the number of items per root
 //! bit follows from k_1 / rho_1 alone, that of each filter below from the one above, and these
 //! determine all fills and rates; figure 11a shows this. Only times depend on the size, because of
-//! caches.
+//! caches; they are in `speed`.
 
-use std::hint::black_box;
-use std::time::Instant;
-
-use anyhow::{Result, ensure};
-use bloomgrove::{Derivation, Filter};
+use anyhow::Result;
+use bloomgrove::Derivation;
 use bloomgrove_trees::bloom_tree::BloomTree;
 
-use super::setup::{
-    Count, Row, best_compressed, build, coded, filter, keys, small, standard, standard_hashes,
-    table_3,
-};
+use super::literal::{Coefficients, Literal};
+use super::setup::{Count, Row, best_compressed, build, coded, keys, small, standard, table_3};
 use super::{Effort, claim, table};
 use crate::{Progress, Report, Table};
 
 /// The most queries to count with the hashing of Eq. 8 and 9, whose rates are high.
 const PRINTED_QUERIES: u64 = 1_000_000;
+
+/// Items and queries of the trees with two CRCs.
+const CRC_ITEMS: u64 = 100_000;
+const CRC_QUERIES: u64 = 200_000;
 
 pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report> {
     let mut tables = Tables::new();
@@ -38,12 +37,25 @@ pub(super) fn run(effort: Effort, progress: &mut Progress<'_>) -> Result<Report>
                 .with_derivation(Derivation::KirschMitzenmacher)?,
             &keys,
         )?;
+        progress(&format!("Table III, {}: Eq. 8 and 9", row.config))?;
         let queries = effort.queries.min(PRINTED_QUERIES);
-        let hits = printed.count_accepted(queries, 2);
+        let printed = Printed {
+            expected: printed.expected_fpr(),
+            counted: Count {
+                hits: printed.count_accepted(queries, 2),
+                queries,
+            },
+            crc: [Coefficients::AsPrinted, Coefficients::Disjoint].map(|coefficients| {
+                let items = effort.table_items.min(CRC_ITEMS);
+                let keys = &keys[..items as usize];
+                let tree = Literal::build(&row.config, items, coefficients, keys);
+                tree.count(&super::setup::keys(queries.min(CRC_QUERIES), 2))
+            }),
+        };
         let measured = &ours[ours.len() - 1];
         tables.rates(&row, measured);
         tables.wire(&row, measured);
-        tables.hashing(&row, measured, Count { hits, queries });
+        tables.hashing(&row, measured, &printed);
     }
     let ratio = |of: fn(&Measured) -> f64| -> Vec<f64> { ours.iter().map(of).collect() };
     let shallow = |all: &[f64], pick: fn(f64, f64) -> f64| {
@@ -116,6 +128,15 @@ impl Measured {
     }
 }
 
+/// The results of the hashing of Eq. 8 and 9.
+struct Printed {
+    /// By classes of keys.
+    expected: f64,
+    counted: Count,
+    /// With two CRCs: coefficients as printed, and disjoint ones.
+    crc: [Count; 2],
+}
+
 struct Tables {
     rates: Table,
     wire: Table,
@@ -167,9 +188,13 @@ impl Tables {
             "d, rho, m, k",
             "expected FPR",
             "measured, our hashing",
+            "expected, Eq. 8 and 9",
             "measured, Eq. 8 and 9",
             "accepted of queried",
+            "deviations off",
             "times as often",
+            "measured, two CRCs",
+            "two CRCs, disjoint coefficients",
         ];
         Self {
             rates: table("table3", &rates),
@@ -231,8 +256,9 @@ impl Tables {
         self.wire.rows.push(cells);
     }
 
-    fn hashing(&mut self, row: &Row, ours: &Measured, printed: Count) {
+    fn hashing(&mut self, row: &Row, ours: &Measured, printed: &Printed) {
         let count = ours.counted;
+        let counted = printed.counted;
         self.hashing.rows.push(vec![
             row.config.to_string(),
             small_digits(ours.expected),
@@ -241,9 +267,13 @@ impl Tables {
             } else {
                 small_digits(count.rate())
             },
-            small_digits(printed.rate()),
-            format!("{} of {}", printed.hits, printed.queries),
-            small(printed.rate() / ours.expected),
+            small_digits(printed.expected),
+            small_digits(counted.rate()),
+            format!("{} of {}", counted.hits, counted.queries),
+            format!("{:+.1}", counted.off(printed.expected)),
+            small(counted.rate() / ours.expected),
+            small_digits(printed.crc[0].rate()),
+            small_digits(printed.crc[1].rate()),
         ]);
     }
 }
@@ -254,121 +284,4 @@ fn small_digits(value: f64) -> String {
         true => format!("{value:.4}"),
         false => format!("{value:.3e}"),
     }
-}
-
-/// The last two columns of Table III. Tree and filter take turns; the best round of each counts.
-pub(super) fn times(effort: Effort, progress: &mut Progress<'_>) -> Result<Report> {
-    let head = [
-        "d, rho, m, k",
-        "hashes of a tree",
-        "hashes of an SBF",
-        "ratio paper",
-        "ratio",
-        "time ratio paper",
-        "query, present",
-        "query, absent",
-        "insert",
-        "tree, ns per present key",
-        "SBF, ns",
-    ];
-    let mut table = table("table3-time", &head);
-    let mut claims = Vec::new();
-    let keys = keys(effort.time_items, 1);
-    let absent = super::setup::keys(effort.time_items, 2);
-    for row in table_3() {
-        progress(&format!("Table III, {}: time", row.config))?;
-        let mut tree = row.config.build(effort.time_items, &keys)?;
-        // The paper's filter has the tree's geometric mean as its rate. At the real rate, it has fewer
-        // bits.
-        let rate = tree.geometric_fpr(effort.samples, 3);
-        let hashes = standard_hashes(rate);
-        let bits = (standard(rate) * effort.time_items as f64) as u64;
-        let mut flat = filter(bits, hashes, &keys)?;
-        let mut best = [[f64::INFINITY; 3]; 2];
-        for _ in 0..effort.rounds {
-            for (contender, best) in best.iter_mut().enumerate() {
-                let times = match contender {
-                    0 => round(&mut tree, &keys, &absent)?,
-                    _ => round(&mut flat, &keys, &absent)?,
-                };
-                *best = std::array::from_fn(|i| best[i].min(times[i]));
-            }
-        }
-        let ratio: [f64; 3] = std::array::from_fn(|i| best[0][i] / best[1][i]);
-        let visited = tree.shape().hashes() as f64;
-        let mut cells = vec![
-            row.config.to_string(),
-            visited.to_string(),
-            hashes.to_string(),
-            row.hashes.to_string(),
-            format!("{:.2}", visited / f64::from(hashes)),
-            row.time.to_string(),
-        ];
-        cells.extend(ratio.iter().map(|ratio| format!("{ratio:.2}")));
-        cells.extend(best.iter().map(|best| format!("{:.0}", best[0])));
-        table.rows.push(cells);
-        let what = format!(
-            "time to query a present key relative to an SBF, {}",
-            row.config
-        );
-        claims.push(claim("table3-time", &what, row.time, ratio[0]));
-    }
-    Ok(Report {
-        tables: vec![table],
-        claims,
-        ..Report::default()
-    })
-}
-
-/// The operations of both contenders, key by key.
-trait Set {
-    fn reset(&mut self);
-    fn insert(&mut self, key: u64);
-    fn contains(&self, key: u64) -> bool;
-}
-
-impl Set for BloomTree {
-    fn reset(&mut self) {
-        self.clear();
-    }
-
-    fn insert(&mut self, key: u64) {
-        BloomTree::insert(self, &key);
-    }
-
-    fn contains(&self, key: u64) -> bool {
-        BloomTree::contains(self, &key)
-    }
-}
-
-impl Set for Filter {
-    fn reset(&mut self) {
-        self.clear();
-    }
-
-    fn insert(&mut self, key: u64) {
-        Filter::insert(self, &key);
-    }
-
-    fn contains(&self, key: u64) -> bool {
-        Filter::contains(self, &key)
-    }
-}
-
-/// Nanoseconds per key: queries of present keys, queries of absent keys, insertions.
-fn round<S: Set>(set: &mut S, keys: &[u64], absent: &[u64]) -> Result<[f64; 3]> {
-    let per_key = |start: Instant| start.elapsed().as_secs_f64() * 1e9 / keys.len() as f64;
-    set.reset();
-    let start = Instant::now();
-    for &key in keys {
-        set.insert(key);
-    }
-    let insert = per_key(start);
-    let start = Instant::now();
-    let found = keys.iter().filter(|key| set.contains(**key)).count();
-    let present = per_key(start);
-    ensure!(found == keys.len(), "{} keys were lost", keys.len() - found);
-    let start = Instant::now();
-    black_box(absent.iter().filter(|key| set.contains(**key)).count());
-    Ok([present, per_key(start), insert])
 }

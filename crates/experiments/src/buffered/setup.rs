@@ -20,6 +20,7 @@ use bloomgrove::{Filter, Layout, Params};
 use tempfile::TempDir;
 
 use super::Effort;
+use super::literal::Literal;
 use crate::Progress;
 use crate::memory::{begin_anew, resident};
 
@@ -90,6 +91,19 @@ impl Task<'_> {
         ))
     }
 
+    /// The paper's filter by Algorithms 1 and 2 to the letter, with this many megabytes for what waits.
+    pub(super) fn literal(&self, megabytes: u64) -> Contender {
+        Contender::Literal(Literal {
+            pages: ON_DISK / PAGE,
+            page_bytes: self.bytes(PAGE),
+            hashes: HASHES,
+            memory: Some(self.bytes(megabytes)),
+            sub_filters: true,
+            in_memory: false,
+            patience: self.effort.patience,
+        })
+    }
+
     pub(super) fn ours(&self, megabytes: u64) -> Result<Contender> {
         Ok(Contender::Buffered(
             self.our_geometry()?,
@@ -140,7 +154,7 @@ impl Keys {
     }
 
     /// The first key that is queried.
-    fn first(&self) -> u64 {
+    pub(super) fn first(&self) -> u64 {
         self.build - self.build.min(self.probe / 2)
     }
 
@@ -151,20 +165,20 @@ impl Keys {
 
 /// The answers so far.
 #[derive(Debug, Default)]
-struct Answers {
+pub(super) struct Answers {
     lost: u64,
     wrong: u64,
 }
 
 impl Answers {
     #[inline(always)]
-    fn take(&mut self, keys: &Keys, key: u64, found: bool) {
+    pub(super) fn take(&mut self, keys: &Keys, key: u64, found: bool) {
         self.lost += u64::from(key < keys.build && !found);
         self.wrong += u64::from(key >= keys.build && found);
     }
 
     /// The share of absent keys that were found.
-    fn rate(&self, keys: &Keys) -> Result<f64> {
+    pub(super) fn rate(&self, keys: &Keys) -> Result<f64> {
         ensure!(self.lost == 0, "{} keys were lost", self.lost);
         Ok(self.wrong as f64 / keys.absent().max(1) as f64)
     }
@@ -175,6 +189,7 @@ impl Answers {
 pub(super) enum Contender {
     Plain { params: Params, batches: bool },
     Buffered(Geometry, BufferOptions),
+    Literal(Literal),
 }
 
 /// One build and probe.
@@ -192,6 +207,8 @@ pub(super) struct Run {
     /// Bytes of pages.
     pub(super) written: u64,
     pub(super) read: u64,
+    /// Seconds of the slowest round.
+    pub(super) slowest: f64,
 }
 
 impl Run {
@@ -214,6 +231,7 @@ impl Run {
         };
         Self {
             resident: self.resident,
+            slowest: self.slowest.max(later.slowest),
             ..faster
         }
     }
@@ -226,6 +244,10 @@ impl Contender {
             Contender::Buffered(geometry, options) => {
                 scratch.clear();
                 on_disk(&scratch.file(), geometry, options, keys)
+            }
+            Contender::Literal(literal) => {
+                scratch.clear();
+                literal.run(&scratch.file(), keys)
             }
         }
     }
@@ -310,6 +332,7 @@ fn on_disk(path: &Path, geometry: &Geometry, options: &BufferOptions, keys: Keys
         written: flushes * geometry.page_bytes(),
         // A page is not read before its first flush, because it is empty.
         read: (flushes.saturating_sub(pages) + probes) * geometry.page_bytes(),
+        slowest: built + probed,
     })
 }
 
@@ -352,6 +375,7 @@ fn plain(params: &Params, batches: bool, keys: Keys) -> Result<Run> {
         flushes: [0; 2],
         written: 0,
         read: 0,
+        slowest: build + probe,
     })
 }
 

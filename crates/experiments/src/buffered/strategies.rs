@@ -139,6 +139,7 @@ mod tests {
             flushes: [0, 2],
             written: 0,
             read: 2 << 21,
+            slowest: 0.0,
         };
         let expected = 2.0 * (0.01237 + 2_097_152.0 / 133_750_000.0);
         assert!((HARD.seconds(&run, 2.0) - expected).abs() < 1e-9);
