@@ -29,6 +29,22 @@ impl Bloofi {
         slot: u32,
         filter: &Filter<S>,
     ) -> Result<Option<u64>, Error> {
+        self.insert_by(slot, filter, |least, distance, _| distance < least)
+    }
+
+    /// Like [`insert`](Self::insert), with another rule for the most similar child. The children of a
+    /// node are compared in order: `closer(least, distance, children)` decides whether one at this
+    /// distance replaces the best so far, at distance `least`, in a node with this many children. The
+    /// first is always taken.
+    ///
+    /// # Errors
+    /// Those of [`insert`](Self::insert).
+    pub fn insert_by<S: AsRef<[u64]>>(
+        &mut self,
+        slot: u32,
+        filter: &Filter<S>,
+        closer: impl FnMut(f64, f64, usize) -> bool,
+    ) -> Result<Option<u64>, Error> {
         self.params.check_equal(filter.params())?;
         if self.contains_slot(slot) {
             return Ok(None);
@@ -36,7 +52,7 @@ impl Bloofi {
         // A split at every level, and a new root.
         self.nodes.reserve(self.height as usize + 2)?;
         let leaf = self.add_leaf(slot, filter.words())?;
-        Ok(Some(self.insert_near(leaf)))
+        Ok(Some(self.insert_near(leaf, closer)))
     }
 
     /// A leaf that is not yet part of the tree.
@@ -53,7 +69,7 @@ impl Bloofi {
     }
 
     /// Algorithm 2: descends to the closest leaf, and adds this one next to it.
-    fn insert_near(&mut self, leaf: u32) -> u64 {
+    fn insert_near(&mut self, leaf: u32, mut closer: impl FnMut(f64, f64, usize) -> bool) -> u64 {
         if self.root == NONE {
             self.root = leaf;
             return 1;
@@ -64,22 +80,28 @@ impl Bloofi {
         for _ in 0..self.height {
             self.nodes.add_node(node, leaf, common);
             accessed += self.nodes.children(node).len() as u64;
-            (node, common) = self.closest_child(node, leaf);
+            (node, common) = self.closest_child(node, leaf, &mut closer);
         }
         accessed + self.insert_beside(leaf, node)
     }
 
-    /// The child closest to the leaf, the first if there are several, and how many bits the two
-    /// share.
-    fn closest_child(&self, node: u32, leaf: u32) -> (u32, u64) {
+    /// The child closest to the leaf according to `closer`, and how many bits the two share.
+    fn closest_child(
+        &self,
+        node: u32,
+        leaf: u32,
+        closer: &mut impl FnMut(f64, f64, usize) -> bool,
+    ) -> (u32, u64) {
         let ones = self.nodes.ones(leaf);
         let mut closest = (NONE, 0);
         let mut least = f64::INFINITY;
-        for &child in self.nodes.children(node) {
+        let children = self.nodes.children(node);
+        for &child in children {
             let common = self.nodes.common(child, leaf);
             let metric = self.options.metric;
             let distance = metric.distance(self.nodes.ones(child), ones, common);
-            if distance < least {
+            // The first is always taken, so that there is a child whatever the rule says.
+            if closest.0 == NONE || closer(least, distance, children.len()) {
                 least = distance;
                 closest = (child, common);
             }

@@ -31,6 +31,7 @@
 //! * The number of ones of each node is stored. One AND with the new filter then gives every metric,
 //!   and saturation is known without a scan.
 //! * A removal propagates upwards only the bits that are lost, and stops where none are.
+//!   [`Bloofi::remove_as_printed`] recomputes all values up to the root, as printed.
 //! * A lone leaf is the root itself, so an inner node always has two children.
 //! * The default bulk construction is not the quadratic one (`bulk`, `chain`).
 //!

@@ -13,10 +13,11 @@
 //! gives its own to that neighbor and is removed in turn. A root with a single child is replaced by
 //! it.
 //!
-//! Where we differ: the paper recomputes every value up to the root. Only bits of the removed filter
-//! can be lost, and a node loses those that none of its children has. So the lost bits are passed
-//! upwards, fewer at each node; where none are left, nothing changes any more. Without saturated
-//! nodes, this reads the same nodes; with them, it avoids reading hundreds of children.
+//! Where we differ: the paper recomputes every value up to the root
+//! ([`remove_as_printed`](Bloofi::remove_as_printed)). Only bits of the removed filter can be lost, and
+//! a node loses those that none of its children has. So the lost bits are passed upwards, fewer at
+//! each node; where none are left, nothing changes any more. Without saturated nodes, this reads the
+//! same nodes; with them, it avoids reading hundreds of children.
 
 use super::Bloofi;
 use super::nodes::NONE;
@@ -25,6 +26,18 @@ use bloomgrove::raw::bits;
 impl Bloofi {
     /// Removes a filter, and returns how many nodes were accessed; `None` for an unknown slot.
     pub fn remove(&mut self, slot: u32) -> Option<u64> {
+        self.remove_and(slot, Self::lose_bits)
+    }
+
+    /// Like [`remove`](Self::remove), but recomputes every value up to the root from all children, as in
+    /// Algorithm 4. The tree is the same afterwards; more nodes are accessed if some are saturated.
+    pub fn remove_as_printed(&mut self, slot: u32) -> Option<u64> {
+        self.remove_and(slot, Self::recompute)
+    }
+
+    /// Removes a filter. `correct` updates the values from a node up to the root, and returns the nodes
+    /// accessed.
+    fn remove_and(&mut self, slot: u32, correct: fn(&mut Self, u32) -> u64) -> Option<u64> {
         let leaf = self.leaves.remove(&slot)?;
         self.scratch
             .as_mut()
@@ -45,15 +58,15 @@ impl Bloofi {
                 if left == 1 {
                     return Some(accessed + self.lower_root());
                 }
-                return Some(accessed + self.lose_bits(parent));
+                return Some(accessed + correct(self, parent));
             }
             if left >= self.options.order {
-                return Some(accessed + self.lose_bits(parent));
+                return Some(accessed + correct(self, parent));
             }
             if let Some(sibling) = self.generous_neighbour(parent) {
                 accessed += self.redistribute(parent, sibling);
                 let above = self.nodes.parent(parent);
-                return Some(accessed + self.lose_bits(above));
+                return Some(accessed + correct(self, above));
             }
             accessed += self.merge(parent);
             gone = parent;
@@ -126,6 +139,18 @@ impl Bloofi {
         self.nodes.gather(sibling);
         // The node, and every child that is now the sibling's.
         1 + self.nodes.children(sibling).len() as u64
+    }
+
+    /// Recomputes the values from `node` up to the root. Returns the nodes accessed.
+    fn recompute(&mut self, mut node: u32) -> u64 {
+        // A node counts as a child of the one above it; the root has no parent.
+        let mut accessed = 1;
+        while node != NONE {
+            self.nodes.gather(node);
+            accessed += self.nodes.children(node).len() as u64;
+            node = self.nodes.parent(node);
+        }
+        accessed
     }
 
     /// Clears, from `node` up to the root, those bits of `scratch` that no child of

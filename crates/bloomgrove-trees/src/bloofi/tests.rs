@@ -78,6 +78,58 @@ fn figure_1_is_searched_as_the_example_says() {
 }
 
 #[test]
+fn algorithm_1_as_printed_finds_the_same_by_as_many_checks() {
+    let tree = figure_1();
+    for (position, checks, slots) in [
+        (4, 5, vec![77, 5]),
+        (7, 1, vec![77]),
+        (2, 7, vec![77, 3]),
+        (6, 5, vec![77, 6]),
+    ] {
+        let (mut found, mut by_level) = (vec![77], vec![77]);
+        assert_eq!(tree.find_matches(&[position], &mut found), checks);
+        assert_eq!(found, slots, "key {position}");
+        assert_eq!(tree.search(&[position], &mut by_level), checks);
+        assert_eq!(by_level, slots, "key {position}");
+    }
+    let empty = Bloofi::new(figure_params(), BloofiOptions::default()).unwrap();
+    assert_eq!(empty.find_matches(&[4], &mut Vec::new()), 0);
+}
+
+#[test]
+fn the_rule_for_the_closest_child_can_be_replaced() {
+    type Rule = fn(f64, f64, usize) -> bool;
+    let rules: [(Rule, Vec<Vec<u32>>); 3] = [
+        // The first of the two at distance 4, as in figure 2.
+        (
+            |least, distance, _| distance < least,
+            vec![vec![1, 2, 3], vec![9, 4], vec![5, 6]],
+        ),
+        // The last of the two.
+        (
+            |least, distance, _| distance <= least,
+            vec![vec![1, 2, 3, 4], vec![5, 6, 9]],
+        ),
+        // Always the first child, whatever its distance.
+        (|_, _, _| false, vec![vec![1, 9, 2], vec![3, 4], vec![5, 6]]),
+    ];
+    for (closer, groups) in rules {
+        let mut tree = figure_1();
+        tree.insert_by(9, &filter("00100100"), closer).unwrap();
+        tree.assert_invariants();
+        assert_eq!(shape(&tree).1, groups);
+    }
+    // Always the last child: the tree grows to the right, in the order given.
+    let mut tree = Bloofi::new(figure_params(), BloofiOptions::default()).unwrap();
+    for slot in 0..30 {
+        tree.insert_by(slot, &filter("00001000"), |_, _, _| true)
+            .unwrap();
+        tree.assert_invariants();
+    }
+    assert!(tree.slots().into_iter().eq(0..30));
+}
+
+#[test]
 fn figure_2_insert_splits_node_7() {
     let mut tree = figure_1();
     // The root, its 2 children, node 7's 4, the new leaf; the split makes one node and
@@ -100,6 +152,10 @@ fn figure_3_delete_redistributes_between_7_and_8() {
     assert_eq!(groups, [vec![1, 2, 3], vec![4, 6]]);
     assert_eq!(levels[0], ["11110010"]);
     assert_eq!(levels[1], ["11100000", "00010010"]);
+    // Recomputed from all children, which here are the same nodes.
+    let mut printed = figure_1();
+    assert_eq!(printed.remove_as_printed(5), Some(9));
+    assert_eq!(shape(&printed), (levels, groups));
 }
 
 #[test]
@@ -166,6 +222,7 @@ fn unknown_and_taken_slots_change_nothing() {
     assert_eq!(tree.update(7, &filter("11111111")).unwrap(), None);
     assert_eq!(tree.insert_key(7, &figure_params().probe(&7u64)), None);
     assert_eq!(tree.remove(7), None);
+    assert_eq!(tree.remove_as_printed(7), None);
     assert!(tree.filter(7).is_none());
     assert_eq!(shape(&tree), before);
 }

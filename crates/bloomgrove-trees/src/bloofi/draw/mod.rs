@@ -1,11 +1,11 @@
 //! The tree as a picture: text, Graphviz or SVG.
 //!
 //! ```text
-//! #8  2 children  75.0%  11111010
-//! ├─ #6  4 children  50.0%  11110000
+//! #9  2 children  75.0%  11111010
+//! ├─ #7  4 children  50.0%  11110000
 //! │  ├─ rome  12.5%  10000000
 //! │  └─ ... and 3 more
-//! └─ #7  2 children  25.0%  00001010
+//! └─ #8  2 children  25.0%  00001010
 //! ```
 //!
 //! First, a [`Sketch`] is made: which nodes are shown, with which text. The three formats only
@@ -61,7 +61,7 @@ impl Bloofi {
 
 /// The shown part of a node.
 struct Sketch {
-    /// Its number, unique in the drawing.
+    /// Its number, unique in the drawing. Counted from 1, as in the paper's figures.
     node: u32,
     /// The name of a leaf.
     name: Option<String>,
@@ -110,7 +110,7 @@ impl<'t> Drawing<'t> {
         let children = nodes.children(node);
         let shown = children.iter().take(self.most_children);
         Sketch {
-            node,
+            node: node + 1,
             name: children.is_empty().then(|| (self.names)(nodes.slot(node))),
             fill: params.fill(nodes.ones(node)),
             bits: (params.bits() <= SHOWN_BITS).then(|| (0..params.bits()).map(digit).collect()),

@@ -9,13 +9,13 @@ fn text_is_the_tree_of_figure_1() {
         .names(|slot| format!("leaf {slot}"))
         .to_text();
     let expected = "\
-#8  2 children  75.0%  11111010
-├─ #6  4 children  50.0%  11110000
+#9  2 children  75.0%  11111010
+├─ #7  4 children  50.0%  11110000
 │  ├─ leaf 1  12.5%  10000000
 │  ├─ leaf 2  12.5%  01000000
 │  ├─ leaf 3  12.5%  00100000
 │  └─ leaf 4  12.5%  00010000
-└─ #7  2 children  25.0%  00001010
+└─ #8  2 children  25.0%  00001010
    ├─ leaf 5  12.5%  00001000
    └─ leaf 6  12.5%  00000010
 ";

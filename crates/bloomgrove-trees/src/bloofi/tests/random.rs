@@ -9,7 +9,7 @@ use crate::bloofi::*;
 #[derive(Clone, Debug)]
 enum Op {
     Insert(u32, Vec<u16>),
-    Remove(usize),
+    Remove(usize, bool),
     Update(usize, Vec<u16>),
     InsertKey(usize, u16),
     Rebuild(BulkOrder),
@@ -24,7 +24,7 @@ fn op() -> impl Strategy<Value = Op> {
     ];
     prop_oneof![
         8 => (0..60u32, keys()).prop_map(|(slot, keys)| Op::Insert(slot, keys)),
-        4 => any::<usize>().prop_map(Op::Remove),
+        4 => any::<(usize, bool)>().prop_map(|(i, printed)| Op::Remove(i, printed)),
         2 => (any::<usize>(), keys()).prop_map(|(i, keys)| Op::Update(i, keys)),
         2 => (any::<usize>(), 0..200u16).prop_map(|(i, key)| Op::InsertKey(i, key)),
         1 => order.prop_map(Op::Rebuild),
@@ -71,6 +71,12 @@ fn check(tree: &Bloofi, sets: &BTreeMap<u32, Filter>) {
         found.clear();
         let checked = tree.search(probe.positions(), &mut found);
         assert!(checked as usize <= tree.node_count());
+        let mut by_branch = Vec::new();
+        assert_eq!(
+            tree.find_matches(probe.positions(), &mut by_branch),
+            checked
+        );
+        assert_eq!(by_branch, found);
         found.sort_unstable();
         let holds = sets.iter().filter(|(_, filter)| filter.contains(&key));
         assert!(found.iter().eq(holds.map(|(slot, _)| slot)));
@@ -100,9 +106,13 @@ proptest! {
                     assert_eq!(cost.is_some(), !sets.contains_key(&slot));
                     sets.entry(slot).or_insert(filter);
                 }
-                Op::Remove(i) => {
+                Op::Remove(i, printed) => {
                     if let Some(slot) = nth(i) {
-                        assert!(tree.remove(slot).is_some());
+                        let cost = match printed {
+                            true => tree.remove_as_printed(slot),
+                            false => tree.remove(slot),
+                        };
+                        assert!(cost.is_some());
                         sets.remove(&slot);
                         removed = true;
                     }
