@@ -36,7 +36,7 @@ enum Paper {
     List,
     /// Bloofi, a tree over many filters: figures 1 to 16
     Bloofi(Bloofi),
-    /// Sampling and reconstructing sets from filters: tables 2 to 6, figures 1 and 3 to 15
+    /// Sampling and reconstructing sets from filters: tables 2 to 6, figures 1 to 15
     Sampling(Sampling),
     /// Buffered filters on disk: figures 1, 3 and 4, and claims of the text
     Buffered(Buffered),
@@ -56,7 +56,7 @@ enum Paper {
 struct Bloofi {
     #[command(flatten)]
     selection: Selection,
-    /// Go up to N = 100,000 as in the paper: needs 2 GB of memory and several minutes
+    /// Go up to N = 100,000 as in the paper: needs 3 GB of memory and half an hour
     #[arg(long)]
     full: bool,
 }

@@ -41,7 +41,7 @@ fn every_figure_is_made_and_written() -> anyhow::Result<()> {
 
 #[test]
 fn an_unknown_figure_and_an_interruption_end_the_run() {
-    assert!(run(&["fig02"]).is_err());
+    assert!(run(&["fig99"]).is_err());
     let stopped = sampling::run(&[], TINY, &mut |_| anyhow::bail!("enough"));
     assert_eq!(stopped.unwrap_err().to_string(), "enough");
 }
@@ -107,5 +107,41 @@ fn memory_of_tables_2_and_3_counts_half_the_nodes() -> anyhow::Result<()> {
         let half: f64 = cell(&report, row, "MB, 2^d - 2 nodes").parse()?;
         assert!((paper - half).abs() < 0.04, "{paper} {half}");
     }
+    Ok(())
+}
+
+#[test]
+fn a_sample_that_goes_astray_is_drawn() -> anyhow::Result<()> {
+    let report = run(&["fig02"])?;
+    let picture = &report.pictures[0];
+    let visited: Vec<&str> = picture.text.lines().skip(1).collect();
+    let is_false = |line: &&&str| line.ends_with("false");
+    assert!(visited.iter().filter(is_false).count() >= 3, "{visited:?}");
+    assert!(visited[0].contains("0-127") && !visited[visited.len() - 1].ends_with("false"));
+    assert!(picture.svg.contains(&format!(">{}</text>", visited.len())));
+    Ok(())
+}
+
+#[test]
+fn equation_1_holds_and_claim_5_4_does_not() -> anyhow::Result<()> {
+    let report = run(&["bounds"])?;
+    let number = |row, column| cell(&report, row, column).parse::<f64>();
+    let mut worst: f64 = 0.0;
+    for (row, cells) in report.tables[0].rows.iter().enumerate() {
+        let (bound, measured) = (
+            number(row, "bound")?,
+            number(row, "measured, any common bit")?,
+        );
+        if cells[0].starts_with("Equation 1") || cells[0].starts_with("Section 3.1") {
+            // 2000 pairs of sets: four standard deviations.
+            let chance = (bound * (1.0 - bound) / 2000.0).sqrt();
+            assert!((measured - bound).abs() < 4.0 * chance, "{cells:?}");
+        } else {
+            let expected = number(row, "expected here")?;
+            assert!((measured / expected - 1.0).abs() < 0.2, "{cells:?}");
+            worst = worst.max(measured / bound);
+        }
+    }
+    assert!(worst > 3.0, "{worst}");
     Ok(())
 }

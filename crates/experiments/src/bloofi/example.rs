@@ -25,7 +25,8 @@ pub(super) fn run(_: Effort, _: &mut Progress<'_>) -> Result<Report> {
     };
     draw("fig01", &tree()?);
     let mut inserted = tree()?;
-    inserted.insert(9, &filter("00100100")?)?;
+    // Number 9 is the root.
+    inserted.insert(10, &filter("00100100")?)?;
     draw("fig02", &inserted);
     let mut deleted = tree()?;
     deleted.remove(5);

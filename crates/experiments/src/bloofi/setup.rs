@@ -7,30 +7,18 @@ use anyhow::{Context, Result};
 use bloomgrove::{Filter, Params, Probe};
 use bloomgrove_trees::bloofi::{Bloofi, BloofiOptions, BulkOrder, Metric};
 use rand::rngs::StdRng;
-use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
+
+use super::Data;
 
 /// The number of searches that a search cost is averaged over.
 const SEARCHES: usize = 1000;
 /// The number of insertions, removals and updates that their costs are averaged over.
 const CHANGES: u32 = 200;
-/// The time of a scan is averaged over fewer searches: it takes long, and varies little.
-const SCANS: usize = 100;
-/// The random distribution: 100 elements from a range ten times as wide.
-const SPREAD: u64 = 10;
-/// Similar sets in one group.
-const ALIKE: u64 = 5;
+/// How often the searches are repeated for their time, which is that of the fastest pass.
+const PASSES: usize = 5;
 
-/// Which elements the sets have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Data {
-    /// Set i has the integers from 100 i to 100 i + 99.
-    Nonrandom,
-    /// Set i has 100 integers drawn from a range with a random start: sets overlap.
-    Random,
-    /// Sets in groups of five, scattered: each has 100 of its group's 200 integers.
-    Similar,
-}
+type Search = fn(&Bloofi, &[u64], &mut Vec<u32>) -> u64;
 
 /// How the tree is built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,10 +27,23 @@ pub enum Built {
     Incremental,
     /// Sorted as in the paper: each filter after its nearest.
     Bulk,
+    /// Each filter after the last one, as in `Bulk`, but not sorted.
+    BulkUnsorted,
     /// Sorted and packed our way.
     BulkFast,
     /// One after the other with half the elements, then updated with the rest.
     AfterUpdates,
+}
+
+/// Which child of a node is the closest to a new filter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Closest {
+    /// The one at the least distance, the first if there are several: Algorithm 2, line 8.
+    Least,
+    /// As in the author's public program: a later child also replaces the best one by chance, once in as
+    /// many cases as the node has children, if the best is not farther away by 0.00001 or more. This
+    /// looks like a tie-break, but it applies to every child that is farther away than the best.
+    OrByChance,
 }
 
 /// One column of Table 1.
@@ -54,6 +55,8 @@ pub struct Setup {
     pub order: usize,
     /// Closeness of filters.
     pub metric: Metric,
+    /// Where a new filter is inserted.
+    pub closest: Closest,
     /// Whether saturated nodes are split, as in the paper's figures but not in its section 3.4.
     pub split_full: bool,
     /// The elements.
@@ -74,6 +77,7 @@ impl Default for Setup {
             filters: 1000,
             order: 2,
             metric: Metric::Hamming,
+            closest: Closest::Least,
             split_full: true,
             data: Data::Nonrandom,
             bits: 100_992,
@@ -91,6 +95,12 @@ pub struct Measured {
     pub search_cost: f64,
     /// Milliseconds of a search.
     pub search_time: f64,
+    /// Milliseconds of a search branch by branch, as Algorithm 1 is printed.
+    pub printed_time: f64,
+    /// Filters found by a search.
+    pub found: f64,
+    /// Edges from the root to a leaf.
+    pub height: f64,
     /// Nodes accessed by an insertion.
     pub insert: f64,
     /// Nodes accessed by a removal.
@@ -106,41 +116,16 @@ pub struct Measured {
 }
 
 impl Setup {
-    fn rng(&self, purpose: u64) -> StdRng {
+    pub(super) fn rng(&self, purpose: u64) -> StdRng {
         StdRng::seed_from_u64(self.seed << 40 ^ purpose)
     }
 
-    fn params(&self) -> Result<Params> {
+    pub(super) fn params(&self) -> Result<Params> {
         let builder = Params::builder(self.bits, self.hashes).seed(self.seed);
         builder.build().context("the filter of Table 1")
     }
 
-    /// The elements of set `i`.
-    fn keys(&self, i: u32) -> Vec<u64> {
-        let first = u64::from(i) * self.elements;
-        match self.data {
-            Data::Nonrandom => (first..first + self.elements).collect(),
-            Data::Random => {
-                let mut rng = self.rng(1 << 33 | u64::from(i));
-                let all = u64::from(self.filters) * self.elements;
-                let start = rng.random_range(0..all);
-                let width = SPREAD * self.elements;
-                let mut draw = |_| start + rng.random_range(0..width);
-                (0..self.elements).map(&mut draw).collect()
-            }
-            Data::Similar => {
-                let mut rng = self.rng(1 << 33 | u64::from(i));
-                let groups = u64::from(self.filters).div_ceil(ALIKE);
-                let start = rng.random_range(0..groups) * 2 * self.elements;
-                let mut all: Vec<u64> = (start..start + 2 * self.elements).collect();
-                all.shuffle(&mut rng);
-                all.truncate(self.elements as usize);
-                all
-            }
-        }
-    }
-
-    fn filter(&self, params: &Params, keys: &[u64]) -> Result<Filter> {
+    pub(super) fn filter(&self, params: &Params, keys: &[u64]) -> Result<Filter> {
         let mut filter = Filter::new(params.clone())?;
         filter.insert_batch(keys);
         Ok(filter)
@@ -172,10 +157,27 @@ impl Setup {
         match built {
             Built::Bulk => bulk(BulkOrder::PaperChain),
             Built::BulkFast => bulk(BulkOrder::Fast),
-            Built::Incremental => {
+            Built::BulkUnsorted => {
                 let mut tree = Bloofi::new(params.clone(), options)?;
                 for i in 0..self.filters {
-                    tree.insert(i, &self.filter(&params, &self.keys(i))?)?;
+                    let filter = self.filter(&params, &self.keys(i))?;
+                    tree.insert_by(i, &filter, |_, _, _| true)?;
+                }
+                Ok(tree)
+            }
+            Built::Incremental => {
+                let mut tree = Bloofi::new(params.clone(), options)?;
+                let mut rng = self.rng(4 << 33);
+                let mut closer = |least, distance, children| match self.closest {
+                    Closest::Least => distance < least,
+                    Closest::OrByChance => {
+                        distance < least
+                            || (least - distance < 1e-5 && rng.random_range(0..children) == 0)
+                    }
+                };
+                for i in 0..self.filters {
+                    let filter = self.filter(&params, &self.keys(i))?;
+                    tree.insert_by(i, &filter, &mut closer)?;
                 }
                 Ok(tree)
             }
@@ -194,7 +196,7 @@ impl Setup {
     }
 
     /// Keys that are in some set, hashed.
-    fn probes(&self, params: &Params, count: usize) -> Vec<Probe> {
+    pub(super) fn probes(&self, params: &Params, count: usize) -> Vec<Probe> {
         let mut rng = self.rng(2 << 33);
         let mut probe = |_| {
             let keys = self.keys(rng.random_range(0..self.filters));
@@ -211,34 +213,79 @@ impl Setup {
         let start = Instant::now();
         let mut tree = self.build(built)?;
         let build_seconds = start.elapsed().as_secs_f64();
-        let probes = self.probes(tree.params(), SEARCHES);
-        let mut found = Vec::new();
-        let mut checked = 0;
-        let start = Instant::now();
-        for probe in &probes {
-            found.clear();
-            checked += tree.search(probe.positions(), &mut found);
-            black_box(&found);
-        }
-        let search_time = start.elapsed().as_secs_f64() * 1e3 / SEARCHES as f64;
-        let root_fpr = tree.root().map_or(0.0, |root| root.expected_fpr());
-        let storage = tree.node_count() as f64 * self.bits as f64 / 8.0;
-        let (insert, delete, update) = self.change(&mut tree)?;
+        let searched = self.search(&tree);
+        let (insert, delete, update) = self.change(&mut tree, Bloofi::remove)?;
         Ok(Measured {
-            search_cost: checked as f64 / SEARCHES as f64,
-            search_time,
             insert,
             delete,
             update,
-            storage,
-            root_fpr,
             build_seconds,
+            ..searched
         })
+    }
+
+    /// Measures searches, and the tree itself.
+    pub fn search(&self, tree: &Bloofi) -> Measured {
+        // Other keys in every pass: the words of the last ones are still in the cache.
+        let probes = self.probes(tree.params(), (1 + 2 * PASSES) * SEARCHES);
+        let (first, others) = probes.split_at(SEARCHES);
+        let mut slots = Vec::new();
+        let mut pass = |search: Search, probes: &[Probe]| {
+            let (mut checked, mut found) = (0, 0);
+            let start = Instant::now();
+            for probe in probes {
+                slots.clear();
+                checked += search(tree, probe.positions(), &mut slots);
+                found += black_box(&slots).len();
+            }
+            let time = start.elapsed().as_secs_f64() * 1e3 / SEARCHES as f64;
+            (time, checked, found)
+        };
+        let (_, checked, found) = pass(Bloofi::search, first);
+        let mut passes = others.chunks(SEARCHES);
+        let (mut search_time, mut printed_time) = (f64::INFINITY, f64::INFINITY);
+        while let (Some(one), Some(other)) = (passes.next(), passes.next()) {
+            search_time = search_time.min(pass(Bloofi::search, one).0);
+            printed_time = printed_time.min(pass(Bloofi::find_matches, other).0);
+        }
+        Measured {
+            search_cost: checked as f64 / SEARCHES as f64,
+            search_time,
+            printed_time,
+            found: found as f64 / SEARCHES as f64,
+            height: f64::from(tree.height()),
+            storage: tree.node_count() as f64 * tree.params().bits() as f64 / 8.0,
+            root_fpr: tree.root().map_or(0.0, |root| root.expected_fpr()),
+            ..Measured::default()
+        }
+    }
+
+    /// The mean cost of a removal that recomputes all values up to the root, as Algorithm 4 is printed,
+    /// over runs with different seeds: of the same filters, and in the same trees, as that of
+    /// [`average`](Self::average).
+    ///
+    /// # Errors
+    /// Those of [`build`](Self::build).
+    pub fn printed_delete(&self, built: Built, runs: u64) -> Result<f64> {
+        let mut sum = 0.0;
+        for seed in 1..=runs {
+            let one = Setup {
+                seed,
+                ..self.clone()
+            };
+            let (_, delete, _) = one.change(&mut one.build(built)?, Bloofi::remove_as_printed)?;
+            sum += delete;
+        }
+        Ok(sum / runs as f64)
     }
 
     /// The mean costs of an insertion, a removal and an update. New filters are
     /// inserted, old ones updated, and as many old ones removed.
-    fn change(&self, tree: &mut Bloofi) -> Result<(f64, f64, f64)> {
+    fn change(
+        &self,
+        tree: &mut Bloofi,
+        remove: fn(&mut Bloofi, u32) -> Option<u64>,
+    ) -> Result<(f64, f64, f64)> {
         let count = CHANGES.min(self.filters / 2);
         let params = tree.params().clone();
         let (mut insert, mut delete, mut update) = (0, 0, 0);
@@ -252,32 +299,10 @@ impl Setup {
         }
         // Every (filters / count)-th, so that the removals spread over the tree.
         for i in 0..count {
-            delete += tree.remove(i * (self.filters / count)).unwrap_or(0);
+            delete += remove(tree, i * (self.filters / count)).unwrap_or(0);
         }
         let mean = |sum: u64| sum as f64 / f64::from(count);
         Ok((mean(insert), mean(delete), mean(update)))
-    }
-
-    /// The baseline: every filter queried in turn. Its cost is N; this is its time, in milliseconds.
-    ///
-    /// # Errors
-    /// Too little memory.
-    pub fn scan_time(&self) -> Result<f64> {
-        let params = self.params()?;
-        let filters: Vec<Filter> = (0..self.filters)
-            .map(|i| self.filter(&params, &self.keys(i)))
-            .collect::<Result<_>>()?;
-        let probes = self.probes(&params, SCANS);
-        let mut least = f64::INFINITY;
-        for some in probes.chunks(SCANS / 5) {
-            let start = Instant::now();
-            for probe in some {
-                let hits = filters.iter().filter(|filter| filter.contains_probe(probe));
-                black_box(hits.count());
-            }
-            least = least.min(start.elapsed().as_secs_f64() * 1e3 / some.len() as f64);
-        }
-        Ok(least)
     }
 
     /// The mean over runs with different seeds; for times the minimum, because noise only adds to
@@ -286,19 +311,37 @@ impl Setup {
     /// # Errors
     /// Those of [`build`](Self::build).
     pub fn average(&self, built: Built, runs: u64) -> Result<Measured> {
-        let mut mean = Measured {
+        let [mean] = Self::compare(&[(self.clone(), built)], runs, || Ok(()))?;
+        Ok(mean)
+    }
+
+    /// Like [`average`](Self::average) for several trees in turn, so that their times are measured under
+    /// the same conditions. `before` is called before each one; its error ends the comparison.
+    ///
+    /// # Errors
+    /// Those of [`build`](Self::build), and those of `before`.
+    pub fn compare<const N: usize>(
+        trees: &[(Self, Built); N],
+        runs: u64,
+        mut before: impl FnMut() -> Result<()>,
+    ) -> Result<[Measured; N]> {
+        let mut means = [Measured {
             search_time: f64::INFINITY,
+            printed_time: f64::INFINITY,
             build_seconds: f64::INFINITY,
             ..Measured::default()
-        };
+        }; N];
         for seed in 1..=runs {
-            let one = Setup {
-                seed,
-                ..self.clone()
-            };
-            mean = mean.plus(&one.measure(built)?, 1.0 / runs as f64);
+            for (mean, (setup, built)) in means.iter_mut().zip(trees) {
+                before()?;
+                let one = Setup {
+                    seed,
+                    ..setup.clone()
+                };
+                *mean = mean.plus(&one.measure(*built)?, 1.0 / runs as f64);
+            }
         }
-        Ok(mean)
+        Ok(means)
     }
 }
 
@@ -307,6 +350,9 @@ impl Measured {
         Self {
             search_cost: self.search_cost + other.search_cost * weight,
             search_time: self.search_time.min(other.search_time),
+            printed_time: self.printed_time.min(other.printed_time),
+            found: self.found + other.found * weight,
+            height: self.height + other.height * weight,
             insert: self.insert + other.insert * weight,
             delete: self.delete + other.delete * weight,
             update: self.update + other.update * weight,

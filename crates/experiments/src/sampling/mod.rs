@@ -1,12 +1,14 @@
-//! Sampling and reconstruction (Sengupta et al.): figure 1, tables 2 to 6, figures 3 to 15.
+//! Sampling and reconstruction (Sengupta et al.): tables 2 to 6, figures 1 to 15.
 //!
 //! ```text
 //!   example          a tree, drawn        figure 1
+//!   scenario         a sample, drawn      figure 2
 //!   sizes            filters and trees    tables 2, 3; creation 4
 //!   by_accuracy      one sample           operations: figures 3, 4; time: 5, 6
 //!   families         hash functions       figure 7, accuracy: table 6
 //!   quality          uniformity           table 5; calibration, not in the paper
 //!   leaves           Proposition 5.2      not in the paper
+//!   bounds           Equation 1, Claim 5.4, Proposition 5.3, section 6
 //!   reconstruction   the whole set        operations: figures 8, 9, 10; time: 11, 12; recall
 //!   compared         with our own         not in the paper
 //!   sparse           few names in use     figures 13, 14, 15
@@ -20,6 +22,7 @@
 //! Numbers in the text become [`Claim`](crate::Claim)s; those of tables are next to ours in the
 //! tables. The curves were printed as pictures, of which we have the captions.
 
+mod bounds;
 mod by_accuracy;
 mod clustered;
 mod compared;
@@ -28,6 +31,7 @@ mod families;
 mod leaves;
 mod quality;
 mod reconstruction;
+mod scenario;
 mod setup;
 mod sizes;
 mod sparse;
@@ -42,8 +46,9 @@ use crate::{Figure, Progress, Report, Table};
 pub use setup::{ACCURACIES, HASHES, Hashing, ITEMS, PAPER, Setup, Spread};
 
 /// Every table and figure: id and title.
-pub const FIGURES: [(&str, &str); 37] = [
+pub const FIGURES: [(&str, &str); 39] = [
     ("fig01", "A BloomSampleTree over 16 names, and a query"),
+    ("fig02", "The nodes that a sample visits, in order"),
     ("table2", "Filters and trees, n = 1000, M = 1e6"),
     ("table3", "Filters and trees, n = 1000, M = 1e7"),
     ("table4", "Time to create a tree, n = 1000"),
@@ -84,6 +89,10 @@ pub const FIGURES: [(&str, &str); 37] = [
     (
         "leaves",
         "How often a leaf is chosen (Proposition 5.2), M = 1e6, n = 1000",
+    ),
+    (
+        "bounds",
+        "The bounds of the analysis, accuracy 0.9, and measurements",
     ),
     ("samplers", "Cost of a sample, all samplers, accuracy 0.9"),
     ("table6", "Measured accuracy, n = 1000"),
@@ -195,8 +204,9 @@ impl Effort {
 /// # Errors
 /// An unknown id, too little memory, or the error of `progress`.
 pub fn run(ids: &[String], effort: Effort, progress: &mut Progress<'_>) -> Result<Report> {
-    let groups: [(&[&str], Group<Effort>); 16] = [
+    let groups: [(&[&str], Group<Effort>); 18] = [
         (&["fig01"], example::run),
+        (&["fig02"], scenario::run),
         (&["table2", "table3"], sizes::tables),
         (&["table4"], sizes::creation),
         (&["fig03-1e5", "fig04-1e5"], by_accuracy::hundred_thousand),
@@ -212,6 +222,7 @@ pub fn run(ids: &[String], effort: Effort, progress: &mut Progress<'_>) -> Resul
         (&["table5"], quality::p_values),
         (&["calibration"], quality::calibration),
         (&["leaves"], leaves::run),
+        (&["bounds"], bounds::run),
         (&["samplers"], compared::samplers),
         (&["table6"], families::accuracy),
         (
