@@ -210,7 +210,10 @@ fn files_that_are_something_else() {
 #[test]
 fn finished_files_take_no_more() {
     let shop = shop();
-    for (option, advice) in [("--add", "build another"), ("--resume", "nothing to resume")] {
+    for (option, advice) in [
+        ("--add", "build another"),
+        ("--resume", "nothing to resume"),
+    ] {
         shop.run(&format!("buffered build in.txt -o f.grove {option}"))
             .fails_with(&["f.grove", "finished, with 10,000 keys", advice]);
     }

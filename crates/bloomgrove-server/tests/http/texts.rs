@@ -160,7 +160,13 @@ async fn what_cannot_be_cut_is_refused() {
     let bad_line = "{}\n".repeat(50_000) + "{\n";
     let pattern = format!("regex={}", "a".repeat(300));
     for (extract, media, body, code, says) in [
-        ("words", TEXT, "x", Code::Invalid, "is not a way to extract keys"),
+        (
+            "words",
+            TEXT,
+            "x",
+            Code::Invalid,
+            "is not a way to extract keys",
+        ),
         ("column=a", TEXT, "x", Code::Invalid, "does not read tables"),
         ("regex=(", TEXT, "x", Code::Invalid, "unclosed group"),
         (&pattern, TEXT, "x", Code::Invalid, "longer than 200 bytes"),
