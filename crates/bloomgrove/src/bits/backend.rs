@@ -11,6 +11,9 @@
 //! those instructions. So every loop is plain Rust, written once, and only this file deals with
 //! instruction sets.
 
+#[cfg(target_arch = "x86_64")]
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+
 /// The instruction set to run a loop with.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Backend {
@@ -46,25 +49,35 @@ impl Backend {
     /// functions marked the same: whatever is not inlined is compiled for the baseline.
     #[inline(always)]
     pub(super) fn run<R>(self, task: impl FnOnce() -> R) -> R {
-        self.call(
-            #[inline(always)]
-            |(), (), ()| task(),
-            (),
-            (),
-            (),
-        )
+        match self {
+            Backend::Scalar => task(),
+            #[cfg(target_arch = "x86_64")]
+            Backend::Avx2(avx2) => avx2.call(
+                #[inline(always)]
+                |(), (), ()| task(),
+                (),
+                (),
+                (),
+            ),
+        }
     }
 
-    /// Like [`run`](Self::run), with three arguments that stay in registers. The captures of a
-    /// closure go through memory, which is noticeable for a single key: 1 ns of 13.
+    /// Like [`run`](Self::run) for a single key: with three arguments that stay in registers, as
+    /// the captures of a closure go through memory.
     #[inline(always)]
     pub(super) fn call<A, B, C, R>(self, task: impl FnOnce(A, B, C) -> R, a: A, b: B, c: C) -> R {
         match self {
-            Backend::Scalar => task(a, b, c),
+            Backend::Scalar => plain(task, a, b, c),
             #[cfg(target_arch = "x86_64")]
             Backend::Avx2(avx2) => avx2.call(task, a, b, c),
         }
     }
+}
+
+/// Not inlined, so that the caller's registers are there for the other backend.
+#[inline(never)]
+fn plain<A, B, C, R>(task: impl FnOnce(A, B, C) -> R, a: A, b: B, c: C) -> R {
+    task(a, b, c)
 }
 
 /// Proof that this machine has the instructions: only [`Avx2::new`] creates one.
@@ -77,14 +90,27 @@ impl Avx2 {
     #[inline]
     fn new() -> Option<Self> {
         // Four feature checks in the standard library cost as much as a probe, so the result is
-        // cached.
-        static THERE: std::sync::LazyLock<bool> = std::sync::LazyLock::new(|| {
-            is_x86_feature_detected!("avx2")
+        // cached; in a `LazyLock`, it would take twice as many instructions to read.
+        static THERE: AtomicU8 = AtomicU8::new(UNKNOWN);
+        const UNKNOWN: u8 = 0;
+        const NO: u8 = 1;
+        const YES: u8 = 2;
+        #[cold]
+        #[inline(never)]
+        fn detect() -> u8 {
+            let there = is_x86_feature_detected!("avx2")
                 && is_x86_feature_detected!("bmi1")
                 && is_x86_feature_detected!("bmi2")
-                && is_x86_feature_detected!("popcnt")
-        });
-        THERE.then_some(Self(()))
+                && is_x86_feature_detected!("popcnt");
+            let found = if there { YES } else { NO };
+            THERE.store(found, Relaxed);
+            found
+        }
+        let found = match THERE.load(Relaxed) {
+            UNKNOWN => detect(),
+            known => known,
+        };
+        (found == YES).then_some(Self(()))
     }
 
     #[inline(always)]

@@ -18,6 +18,7 @@
 //! |---|---|
 //! | `mod.rs` | the safe functions; each selects a backend once per slice; counts, and/or/xor |
 //! | `pipeline.rs` | batches of keys: hash ahead, prefetch, test later; both layouts |
+//! | `single.rs` | one key at a time |
 //! | `parts.rs` | very large batches into a large filter: sorted by destination first |
 //! | `packed.rs` | numbers of a few bits each |
 //! | `rows.rs` | bit matrices: intersections of rows; from 64 filters to a block and back |
@@ -35,6 +36,7 @@ mod parts;
 mod pipeline;
 mod rows;
 mod shared;
+mod single;
 mod words;
 
 pub use line::LINE_WORDS;
@@ -42,8 +44,10 @@ pub(crate) use line::{LANES, LINE_BITS, Pattern, Slot};
 pub(crate) use packed::{Packer, packed_get, packed_words, width_of};
 pub(crate) use pipeline::Size;
 pub use pipeline::Walk;
-pub(crate) use rows::{common, unweave, weave};
+pub(crate) use rows::{Mask, common, unweave, weave};
 pub(crate) use shared::SharedWords;
+pub use single::Independent;
+pub(crate) use single::{contains_line, contains_walk, insert_line, insert_walk};
 pub use words::Words;
 
 use backend::Backend;
@@ -151,32 +155,6 @@ pub fn set(words: &mut [u64], position: u64) -> bool {
 #[inline(always)]
 pub fn clear(words: &mut [u64], position: u64) {
     words[(position >> 6) as usize] &= !(1 << (position & 63));
-}
-
-/// Returns whether the line of `slot` contains every bit of its pattern.
-#[inline]
-pub(crate) fn contains_line(words: &[u64], hashes: u32, slot: Slot) -> bool {
-    let line = &words.as_chunks().0[slot.line as usize];
-    Backend::best().call(
-        #[inline(always)]
-        |line: &[u64; LINE_WORDS], hash, hashes| Pattern::new(hash, hashes).is_in(line),
-        line,
-        slot.hash,
-        hashes,
-    )
-}
-
-/// Sets the pattern of `slot` in its line; returns true if any bit was not set before.
-#[inline]
-pub(crate) fn insert_line(words: &mut [u64], hashes: u32, slot: Slot) -> bool {
-    let line = &mut words.as_chunks_mut().0[slot.line as usize];
-    Backend::best().call(
-        #[inline(always)]
-        |line: &mut [u64; LINE_WORDS], hash, hashes| Pattern::new(hash, hashes).add_to(line),
-        line,
-        slot.hash,
-        hashes,
-    )
 }
 
 /// Tests, for each key, whether the line of its slot contains every bit of its pattern.

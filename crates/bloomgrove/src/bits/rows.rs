@@ -16,10 +16,46 @@ use super::Backend;
 
 /// Words processed together: one cache line.
 const CHUNK: usize = 8;
-/// The number of words of each row to prefetch before reading any: waiting for one row to find
-/// out whether the next is needed takes longer than reading it. The processor prefetches the
-/// following words, because the access is sequential.
+/// How many words ahead each row is prefetched. Waiting for one row to find out whether the next is
+/// needed takes longer than reading it, and a processor that reads several rows in turn does not
+/// recognize that each of them is sequential.
 const AHEAD: usize = 64;
+
+/// Which columns are wanted.
+pub(crate) trait Mask {
+    /// Returns the columns of this word.
+    fn word(&self, at: usize) -> u64;
+
+    /// Returns the columns of the words from `at` on.
+    #[inline(always)]
+    fn chunk(&self, at: usize) -> [u64; CHUNK] {
+        std::array::from_fn(|i| self.word(at + i))
+    }
+}
+
+/// All columns.
+impl Mask for () {
+    #[inline(always)]
+    fn word(&self, _: usize) -> u64 {
+        !0
+    }
+}
+
+/// The columns whose bits are set; none beyond the end.
+impl Mask for &[u64] {
+    #[inline(always)]
+    fn word(&self, at: usize) -> u64 {
+        self.get(at).copied().unwrap_or(0)
+    }
+
+    #[inline(always)]
+    fn chunk(&self, at: usize) -> [u64; CHUNK] {
+        match self.get(at..).and_then(|rest| rest.first_chunk()) {
+            Some(chunk) => *chunk,
+            None => std::array::from_fn(|i| self.word(at + i)),
+        }
+    }
+}
 
 /// Calls `each(word, bits)` for every word of the columns that all `rows` share and `mask`
 /// keeps, until it returns false. A row is `width` words. Returns the number of words read: a
@@ -31,10 +67,34 @@ pub(crate) fn common(
     words: &[u64],
     width: usize,
     rows: &[u64],
-    mask: impl Fn(usize) -> u64,
+    mask: impl Mask,
     each: impl FnMut(usize, u64) -> bool,
 ) -> u64 {
     Backend::best().common(words, width, rows, mask, each)
+}
+
+/// Prefetches what [`common`] reads first.
+#[inline(always)]
+pub(crate) fn prefetch_rows(words: &[u64], width: usize, rows: &[u64]) {
+    for &row in rows {
+        let start = row as usize * width;
+        for ahead in (0..width.min(AHEAD)).step_by(CHUNK) {
+            super::prefetch(words, start + ahead);
+        }
+        // The last word may be in a separate cache line.
+        super::prefetch(words, start + width.min(AHEAD) - 1);
+    }
+}
+
+#[inline(always)]
+fn and(common: [u64; CHUNK], line: &[u64]) -> [u64; CHUNK] {
+    let line: &[u64; CHUNK] = line.first_chunk().unwrap_or(&[0; CHUNK]);
+    std::array::from_fn(|i| common[i] & line[i])
+}
+
+#[inline(always)]
+fn is_zero(common: [u64; CHUNK]) -> bool {
+    common.iter().fold(0, |all, word| all | word) == 0
 }
 
 impl Backend {
@@ -44,43 +104,44 @@ impl Backend {
         words: &[u64],
         width: usize,
         rows: &[u64],
-        mask: impl Fn(usize) -> u64,
+        mask: impl Mask,
         mut each: impl FnMut(usize, u64) -> bool,
     ) -> u64 {
         self.run(
             #[inline(always)]
             || {
                 if width > 1 {
-                    for &row in rows {
-                        let start = row as usize * width;
-                        for ahead in (0..width.min(AHEAD)).step_by(CHUNK) {
-                            super::prefetch(words, start + ahead);
-                        }
-                        // The last word may be in a separate cache line.
-                        super::prefetch(words, start + width.min(AHEAD) - 1);
-                    }
+                    prefetch_rows(words, width, rows);
                 }
                 let mut read = 0;
                 let mut at = 0;
                 while at + CHUNK <= width {
-                    let mut common: [u64; CHUNK] = std::array::from_fn(|i| mask(at + i));
+                    let is_far = at + AHEAD < width;
+                    // Not indexed by a variable, so that it stays in registers.
+                    let mut common = mask.chunk(at);
                     for (i, &row) in rows.iter().enumerate() {
                         let start = row as usize * width + at;
-                        let line: &[u64; CHUNK] = words[start..start + CHUNK]
-                            .try_into()
-                            .unwrap_or(&[0; CHUNK]);
-                        for (common, word) in common.iter_mut().zip(line) {
-                            *common &= word;
+                        if is_far {
+                            super::prefetch(words, start + AHEAD);
                         }
+                        common = and(common, &words[start..start + CHUNK]);
                         read += CHUNK as u64;
                         // Not after the first row, which is almost never empty.
-                        if i > 0 && common == [0; CHUNK] {
+                        if i > 0 && is_zero(common) {
                             break;
                         }
                     }
-                    if common != [0; CHUNK] {
-                        for (i, &bits) in common.iter().enumerate() {
-                            if bits != 0 && !each(at + i, bits) {
+                    if !is_zero(common) {
+                        // Which words are empty is not predictable, so they are left out without
+                        // a branch.
+                        let mut found = [(0, 0); CHUNK];
+                        let mut count = 0;
+                        for (i, bits) in common.into_iter().enumerate() {
+                            found[count] = (i, bits);
+                            count += usize::from(bits != 0);
+                        }
+                        for &(i, bits) in &found[..count] {
+                            if !each(at + i, bits) {
                                 return read;
                             }
                         }
@@ -90,7 +151,7 @@ impl Backend {
                 // Narrow rows are one cache line each: all are fetched at once, since waiting
                 // for one to be empty costs more than reading the others.
                 for at in at..width {
-                    let mut common = mask(at);
+                    let mut common = mask.word(at);
                     for &row in rows {
                         common &= words[row as usize * width + at];
                     }

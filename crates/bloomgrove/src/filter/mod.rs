@@ -61,10 +61,10 @@ pub use concurrent::ConcurrentFilter;
 pub use file::MappedFilter;
 pub(crate) use file::check_file;
 
-use crate::bits::{self, LINE_BITS, Words};
-use crate::hash::Key;
-use crate::params::Probe;
-use crate::params::probe::Positions;
+use crate::bits::{self, LINE_BITS, Size, Words};
+use crate::hash::{Hasher, Independent, Key, Start, Xxh3Hasher, slot};
+use crate::params::probe::{Positions, each_position};
+use crate::params::{Probe, Route};
 use crate::{Error, Params};
 
 /// A Bloom filter over owned words, borrowed words or a memory map.
@@ -139,11 +139,22 @@ impl<S: AsRef<[u64]>> Filter<S> {
     /// Returns whether the key may be in the set. False is certain.
     #[inline]
     pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
-        let words = self.words();
-        key.with_bytes(|bytes| match Positions::new(&self.params, bytes) {
-            Positions::Blocked(slot) => bits::contains_line(words, self.params.hashes(), slot),
-            positions => positions.all(&self.params, |position| bits::get(words, position)),
-        })
+        let (words, params) = (self.words(), &self.params);
+        let (bits, hashes, seed) = (params.bits(), params.hashes(), params.seed());
+        key.with_bytes(
+            #[inline(always)]
+            |bytes| match params.route() {
+                Route::Standard => {
+                    let walk = Independent::start(Xxh3Hasher { seed }.digest(bytes), bits);
+                    bits::contains_walk(words, Size { bits, hashes }, walk)
+                }
+                Route::Blocked => {
+                    let slot = slot(Xxh3Hasher { seed }.digest(bytes), bits / LINE_BITS);
+                    bits::contains_line(words, hashes, slot)
+                }
+                Route::Other => contains_other(params, words, bytes),
+            },
+        )
     }
 
     /// Same as [`contains`](Self::contains), for a key that has already been hashed.
@@ -184,10 +195,21 @@ impl<S: AsRef<[u64]> + AsMut<[u64]>> Filter<S> {
     pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> bool {
         let words = self.words.as_mut();
         let params = &self.params;
-        key.with_bytes(|bytes| match Positions::new(params, bytes) {
-            Positions::Blocked(slot) => bits::insert_line(words, params.hashes(), slot),
-            positions => positions.any_of_all(params, |position| bits::set(words, position)),
-        })
+        let (bits, hashes, seed) = (params.bits(), params.hashes(), params.seed());
+        key.with_bytes(
+            #[inline(always)]
+            |bytes| match params.route() {
+                Route::Standard => {
+                    let walk = Independent::start(Xxh3Hasher { seed }.digest(bytes), bits);
+                    bits::insert_walk(words, Size { bits, hashes }, walk)
+                }
+                Route::Blocked => {
+                    let slot = slot(Xxh3Hasher { seed }.digest(bytes), bits / LINE_BITS);
+                    bits::insert_line(words, hashes, slot)
+                }
+                Route::Other => insert_other(params, words, bytes),
+            },
+        )
     }
 
     /// Returns the bits for modification; those beyond the last must stay zero.
@@ -221,6 +243,17 @@ impl<S: AsRef<[u64]> + AsMut<[u64]>> Filter<S> {
         bits::and_assign(self.words.as_mut(), other.words());
         Ok(())
     }
+}
+
+#[inline(never)]
+fn contains_other(params: &Params, words: &[u64], bytes: &[u8]) -> bool {
+    each_position(params, bytes, |position| bits::get(words, position))
+}
+
+#[inline(never)]
+fn insert_other(params: &Params, words: &mut [u64], bytes: &[u8]) -> bool {
+    let set = |position| bits::set(words, position);
+    Positions::new(params, bytes).any_of_all(params, set)
 }
 
 /// Borrows the words of a filter.

@@ -24,6 +24,7 @@
 //! The split-block layout and its salts are those of the Parquet format (BloomFilter.md there).
 
 use super::{Digest, remix, scale};
+pub use crate::bits::Independent;
 use crate::bits::{Slot, Walk};
 
 /// How k positions are derived from one digest.
@@ -53,33 +54,10 @@ pub trait Start: Walk {
     fn start(digest: Digest, bits: u64) -> Self;
 }
 
-/// How far the hash is rotated between two positions: the next one comes from bits that the
-/// last did not use, and 23 and 64 have no common factor.
-const TURN: u32 = 23;
-
-/// The walk of [`Derivation::Independent`].
-#[derive(Clone, Copy)]
-pub struct Independent {
-    at: u64,
-    step: u64,
-}
-
 impl Start for Independent {
     #[inline(always)]
     fn start(digest: Digest, _: u64) -> Self {
-        Self {
-            at: digest.lo,
-            step: digest.hi | 1,
-        }
-    }
-}
-
-impl Walk for Independent {
-    #[inline(always)]
-    fn next(&mut self, bits: u64) -> u64 {
-        let position = scale(self.at, bits);
-        self.at = self.at.rotate_left(TURN).wrapping_add(self.step);
-        position
+        Self::new(digest.lo, digest.hi | 1)
     }
 }
 

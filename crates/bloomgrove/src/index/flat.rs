@@ -89,12 +89,11 @@ impl Flat {
         let mut first = 0;
         let mut go_on = true;
         for panel in &self.panels {
-            let mask = |at: usize| live.get(first + at).copied().unwrap_or(0);
             tally.read(bits::common(
                 panel.words.as_ref(),
                 panel.width,
                 positions,
-                mask,
+                live.get(first..).unwrap_or_default(),
                 |at, found| {
                     go_on = each(first + at, found);
                     go_on

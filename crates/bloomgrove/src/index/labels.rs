@@ -128,7 +128,15 @@ impl std::fmt::Debug for Set<'_> {
 
 /// The labels of a segment, by slot.
 #[derive(Debug)]
-pub(super) enum Labels {
+pub(super) struct Labels {
+    stored: Stored,
+    /// Whether every id is greater than the one before: then an answer in the order of the slots
+    /// is in the order of the ids, and names no set twice.
+    ascending: bool,
+}
+
+#[derive(Debug)]
+enum Stored {
     Owned {
         labels: Vec<Label>,
         text: Vec<u8>,
@@ -163,18 +171,25 @@ impl New<'_> {
 
 impl Labels {
     pub(super) fn new() -> Self {
-        Labels::Owned {
-            labels: Vec::new(),
-            text: Vec::new(),
-            unused: 0,
+        Self {
+            stored: Stored::Owned {
+                labels: Vec::new(),
+                text: Vec::new(),
+                unused: 0,
+            },
+            ascending: true,
         }
     }
 
+    pub(super) fn is_ascending(&self) -> bool {
+        self.ascending
+    }
+
     pub(super) fn all(&self) -> &[Label] {
-        match self {
-            Labels::Owned { labels, .. } => labels,
+        match &self.stored {
+            Stored::Owned { labels, .. } => labels,
             // `mapped` has checked that they are within the text.
-            Labels::Mapped { count, bytes } => {
+            Stored::Mapped { count, bytes } => {
                 <[Label]>::ref_from_prefix_with_elems(bytes.as_ref(), *count)
                     .map_or(&[], |(labels, _)| labels)
             }
@@ -182,9 +197,9 @@ impl Labels {
     }
 
     fn text(&self) -> &[u8] {
-        match self {
-            Labels::Owned { text, .. } => text,
-            Labels::Mapped { count, bytes } => &bytes.as_ref()[count * size_of::<Label>()..],
+        match &self.stored {
+            Stored::Owned { text, .. } => text,
+            Stored::Mapped { count, bytes } => &bytes.as_ref()[count * size_of::<Label>()..],
         }
     }
 
@@ -195,11 +210,11 @@ impl Labels {
     /// Stores a label, which must have been checked, in a slot, which may be the one after the
     /// last.
     pub(super) fn put(&mut self, slot: usize, new: New<'_>) {
-        let Labels::Owned {
+        let Stored::Owned {
             labels,
             text,
             unused,
-        } = self
+        } = &mut self.stored
         else {
             return;
         };
@@ -214,8 +229,10 @@ impl Labels {
         text.extend_from_slice(new.name);
         text.extend_from_slice(new.tag);
         if slot == labels.len() {
+            self.ascending &= labels.last().is_none_or(|last| last.id() < new.id);
             labels.push(label);
         } else {
+            self.ascending &= labels[slot].id() == new.id;
             *unused += labels[slot].text_len();
             labels[slot] = label;
         }
@@ -238,7 +255,7 @@ impl Labels {
     }
 
     pub(super) fn set_ones(&mut self, slot: usize, ones: u64) {
-        if let Labels::Owned { labels, .. } = self {
+        if let Stored::Owned { labels, .. } = &mut self.stored {
             labels[slot].set_ones(ones);
         }
     }
@@ -259,6 +276,10 @@ impl Labels {
                 return Err("a name is outside the text");
             }
         }
-        Ok(Labels::Mapped { count, bytes })
+        let ascending = labels.is_sorted_by(|a, b| a.id() < b.id());
+        Ok(Self {
+            stored: Stored::Mapped { count, bytes },
+            ascending,
+        })
     }
 }

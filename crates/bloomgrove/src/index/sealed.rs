@@ -76,6 +76,16 @@ impl Sizes {
     }
 }
 
+/// The first word of a row is its rank.
+struct AfterRank;
+
+impl bits::Mask for AfterRank {
+    #[inline(always)]
+    fn word(&self, at: usize) -> u64 {
+        if at == 0 { 0 } else { !0 }
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Sealed {
     sizes: Sizes,
@@ -295,17 +305,21 @@ impl Sealed {
             }
             return positions.len() as u64;
         }
-        // The first word of a row is its rank: masked out.
-        let mask = |at: usize| if at == 0 { 0 } else { !0 };
-        bits::common(words, self.sizes.row(), positions, mask, |at, mut found| {
-            while found != 0 {
-                if !each((at - 1) * 64 + found.trailing_zeros() as usize) {
-                    return false;
+        bits::common(
+            words,
+            self.sizes.row(),
+            positions,
+            AfterRank,
+            |at, mut found| {
+                while found != 0 {
+                    if !each((at - 1) * 64 + found.trailing_zeros() as usize) {
+                        return false;
+                    }
+                    found &= found - 1;
                 }
-                found &= found - 1;
-            }
-            true
-        })
+                true
+            },
+        )
     }
 
     /// Returns which filters of a block have all positions; the block has a word for each.

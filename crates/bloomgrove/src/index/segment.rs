@@ -127,6 +127,12 @@ impl Segment {
         &self.labels.all()[slot]
     }
 
+    /// Returns whether the slots are in the order of their ids, and no id occurs twice.
+    pub(super) fn is_ascending(&self) -> bool {
+        self.labels.is_ascending()
+    }
+
+    #[inline]
     pub(super) fn set(&self, slot: usize) -> Set<'_> {
         self.labels.set(slot)
     }

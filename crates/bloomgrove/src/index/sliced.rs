@@ -35,6 +35,11 @@ use crate::format::Store;
 /// Blocks are allocated together, up to this many words (16 MiB), so that huge pages can be used.
 const CHUNK: usize = 1 << 21;
 
+/// Up to this many blocks, a key rarely has more than one.
+const FEW: usize = 512;
+/// The number of blocks of one key whose words are fetched at once.
+const WAITING: usize = 8;
+
 #[derive(Debug)]
 pub(super) struct Sliced {
     rows: usize,
@@ -143,15 +148,43 @@ impl Sliced {
         mut each: impl FnMut(usize, u64) -> bool,
     ) {
         let mut blocks = 0;
-        let words = self.summary.blocks(positions, |block| {
+        let mut look = |block: usize| {
             blocks += 1;
             tally.test(live.get(block..=block).unwrap_or_default());
             match self.look(block, positions, live) {
                 0 => true,
                 found => each(block, found),
             }
-        });
+        };
+        let words = if self.blocks.count <= FEW {
+            self.summary.blocks(positions, look)
+        } else {
+            // Several blocks are likely: their words are fetched at once, while they wait here.
+            let (mut waiting, mut count, mut go_on) = ([0u32; WAITING], 0, true);
+            let words = self.summary.blocks(positions, |block| {
+                self.prefetch(block, positions);
+                waiting[count] = block as u32;
+                count += 1;
+                if count == WAITING {
+                    go_on = waiting.iter().all(|&block| look(block as usize));
+                    count = 0;
+                }
+                go_on
+            });
+            let _ = go_on && waiting[..count].iter().all(|&block| look(block as usize));
+            words
+        };
         tally.read(words + blocks * positions.len() as u64);
+    }
+
+    /// Prefetches the words of a block.
+    #[inline(always)]
+    fn prefetch(&self, block: usize, positions: &[u64]) {
+        if let Some(words) = self.blocks.get(block) {
+            for &position in positions {
+                bits::prefetch(words, position as usize);
+            }
+        }
     }
 
     /// Returns which filters of a block have all positions.
@@ -182,11 +215,7 @@ impl Sliced {
         for (key, positions) in batch.keys().enumerate() {
             self.summary.blocks(positions, |block| {
                 candidates.push((key as u32, block as u32));
-                if let Some(words) = self.blocks.get(block) {
-                    for &position in positions {
-                        bits::prefetch(words, position as usize);
-                    }
-                }
+                self.prefetch(block, positions);
                 true
             });
         }
@@ -360,7 +389,7 @@ impl Summary {
             true
         };
         if self.stride >= 64 {
-            return bits::common(words, self.stride / 64, positions, |_| !0, all);
+            return bits::common(words, self.stride / 64, positions, (), all);
         }
         let shift = self.stride.trailing_zeros();
         let found = positions.iter().fold((1 << self.stride) - 1, |found, &p| {

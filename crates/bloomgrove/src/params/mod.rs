@@ -73,6 +73,29 @@ pub struct Params {
     family: Family,
     /// Of the encoding of the other fields on disk.
     fingerprint: u64,
+    route: Route,
+}
+
+/// How a single key finds its bits. The common ways have loops of their own: one loop for all
+/// parameters would keep its constants in memory, which doubles the time of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Route {
+    /// XXH3, standard layout, independent positions.
+    Standard,
+    /// XXH3, blocked layout.
+    Blocked,
+    /// Everything else.
+    Other,
+}
+
+impl Route {
+    fn of(params: &Params) -> Self {
+        match (&params.family, params.layout, params.derivation) {
+            (Family::Xxh3, Layout::Standard, Derivation::Independent) => Route::Standard,
+            (Family::Xxh3, Layout::Blocked, _) => Route::Blocked,
+            _ => Route::Other,
+        }
+    }
 }
 
 impl Params {
@@ -87,6 +110,7 @@ impl Params {
             seed: 0,
             family: Family::Xxh3,
             fingerprint: 0,
+            route: Route::Other,
         })
     }
 
@@ -146,6 +170,12 @@ impl Params {
     /// Returns 64 bits that identify all of the above, the same on every machine.
     pub(crate) fn fingerprint(&self) -> u64 {
         self.fingerprint
+    }
+
+    /// Returns how a single key finds its bits.
+    #[inline(always)]
+    pub(crate) fn route(&self) -> Route {
+        self.route
     }
 
     /// Hashes a key once, to test it against many filters.
@@ -236,6 +266,7 @@ impl ParamsBuilder {
         let mut params = self.0;
         check(&params).map_err(Error::params)?;
         params.fingerprint = xxh3_64(&params.to_bytes());
+        params.route = Route::of(&params);
         Ok(params)
     }
 }

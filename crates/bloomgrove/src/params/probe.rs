@@ -1,6 +1,6 @@
 //! The positions of a key in a filter.
 
-use super::{Layout, Params};
+use super::{Layout, Params, Route};
 use crate::bits::{LINE_BITS, Pattern, Slot, Walk};
 use crate::hash::{
     Affine, AnyHasher, Derivation, Family, Hasher, Independent, KirschMitzenmacher, MAX_HASHES,
@@ -20,6 +20,20 @@ pub(crate) enum Positions<'p> {
 #[inline(always)]
 pub fn each_position(params: &Params, bytes: &[u8], each: impl FnMut(u64) -> bool) -> bool {
     Positions::new(params, bytes).all(params, each)
+}
+
+/// Writes the positions of a key to `room`, which has a place for each.
+#[inline(always)]
+pub(crate) fn write_positions(params: &Params, bytes: &[u8], room: &mut [u64]) {
+    if let Route::Standard = params.route() {
+        let (bits, seed) = (params.bits(), params.seed());
+        let mut walk = Independent::start(Xxh3Hasher { seed }.digest(bytes), bits);
+        return room.iter_mut().for_each(|out| *out = walk.next(bits));
+    }
+    let mut room = room.iter_mut();
+    each_position(params, bytes, |position| {
+        room.next().map(|out| *out = position).is_some()
+    });
 }
 
 impl<'p> Positions<'p> {
@@ -118,10 +132,7 @@ pub struct Probe {
 impl Probe {
     pub(crate) fn new(params: &Params, bytes: &[u8]) -> Self {
         let mut positions = [0; MAX_HASHES as usize];
-        let mut room = positions.iter_mut();
-        Positions::new(params, bytes).all(params, |position| {
-            room.next().map(|out| *out = position).is_some()
-        });
+        write_positions(params, bytes, &mut positions[..params.hashes() as usize]);
         Self {
             fingerprint: params.fingerprint(),
             hashes: params.hashes(),
