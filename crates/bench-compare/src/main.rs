@@ -6,6 +6,7 @@
 //! * `batches`: inserting into filters of `64, 128, 512` MB, in large and in small batches ([`batches`]).
 //! * `index`: `1e3, 1e4, 1e5` sets x densities `0.7, 7, 30, 50 %` x `present, absent` keys,
 //!   one at a time and in batches x every layout ([`index`]).
+//! * `growth`: how the time of a query grows with the number of sets, bits, hashes, density and skew ([`growth`]).
 //! * `sample`: `1e6, 1e7` names, `100, 1000, 10,000` items x every method of drawing members and
 //!   of listing them ([`sample`]).
 //! * `buffered`: a filter on disk with `32, 64` MB of memory against filters in memory, single
@@ -26,6 +27,7 @@ mod batches;
 mod buffered;
 mod codec;
 mod disk;
+mod growth;
 mod index;
 mod lake;
 mod load;
@@ -52,6 +54,8 @@ enum Args {
     Batches(batches::Args),
     /// Layouts of an index against each other, the tree, and a scan
     Index(index::Args),
+    /// How the time of a query grows, as tables and plots
+    Growth(growth::Args),
     /// Methods of drawing the members of a filter and of listing them
     Sample(sample::Args),
     /// A filter on disk against filters in memory
@@ -105,6 +109,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         Args::Batches(args) => batches::run(&args)?,
         Args::Index(args) => index::run(&args)?,
+        Args::Growth(args) => growth::run(&args)?,
         Args::Sample(args) => sample::run(&args)?,
         Args::Buffered(args) => buffered::run(&args)?,
         Args::Tree(args) => tree::run(&args)?,

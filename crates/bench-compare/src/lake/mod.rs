@@ -81,7 +81,7 @@ fn environment(directory: &Path) -> Result<PathBuf> {
     };
     if !place.join("complete").exists() {
         run(Command::new("python3").args(["-m", "venv"]).arg(&place))?;
-        let packages = ["pyarrow", "duckdb", "polars", "datafusion"];
+        let packages = ["pyarrow", "duckdb", "duckdb-cli", "polars", "datafusion"];
         run(Command::new(&python)
             .args(["-m", "pip", "install", "--quiet"])
             .args(packages))?;
