@@ -246,7 +246,7 @@ fn address(text: &str) -> Result<Url, Error> {
         false => wrong("this is not a URL: http:// or https:// is missing"),
     })?;
     if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
-        return Err(wrong("not the address of a web server"));
+        return Err(wrong("only http:// and https:// addresses are supported"));
     }
     if !url.username().is_empty() || url.password().is_some() {
         return Err(wrong(
@@ -297,8 +297,8 @@ mod tests {
         }
         for (text, part) in [
             ("127.0.0.1:7117", "write the server as"),
-            ("localhost:7117", "not the address of a web server"),
-            ("ftp://a", "not the address of a web server"),
+            ("localhost:7117", "only http:// and https:// addresses"),
+            ("ftp://a", "only http:// and https:// addresses"),
             ("http://me:secret@a", "user names"),
             ("http://a/?x=1", "remove everything"),
             ("", "write the server as"),

@@ -95,6 +95,15 @@ impl fmt::Display for Error {
                         "{url}: timed out; the {peer} is busy or cannot be reached: try again, or \
                          allow more time"
                     )
+                } else if cause.contains("failed to lookup address") {
+                    match cause.contains("Temporary") {
+                        true => write!(
+                            f,
+                            "{url}: the host name cannot be resolved now; check the address and the \
+                             network, or try again"
+                        ),
+                        false => write!(f, "{url}: the host name is unknown; check the address"),
+                    }
                 } else if source.is_connect() {
                     write!(f, "{url}: {cause}; is a {peer} running there?")
                 } else {

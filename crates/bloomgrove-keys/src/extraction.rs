@@ -174,7 +174,7 @@ mod tests {
             assert_eq!(parsed.to_string(), extraction);
         }
         let error = keys("json=a", "{}\n{\"a\"").unwrap_err().to_string();
-        assert!(error.starts_with("line 2 is not JSON"), "{error}");
+        assert!(error.starts_with("line 2 is not valid JSON"), "{error}");
         for wrong in [
             "",
             "words",

@@ -22,7 +22,7 @@ pub(crate) fn each_value<E: From<Error>>(
     }
     let value: Value = serde_json::from_slice(line).map_err(|error| Error::Json {
         line: number,
-        message: error.to_string(),
+        message: format!("error at column {}", error.column()),
     })?;
     walk(&value, path, each)
 }

@@ -64,7 +64,7 @@ pub enum Error {
         /// What was given.
         given: String,
     },
-    /// A line is not JSON.
+    /// A line is not valid JSON.
     Json {
         /// The line, counted from 1 within the text.
         line: u64,
@@ -82,7 +82,7 @@ impl std::fmt::Display for Error {
                 "{given:?} is not a way to extract keys; use lines, tokens, ngrams=4, regex=PATTERN, \
                  json=PATH or column=NAME"
             ),
-            Self::Json { line, message } => write!(f, "line {line} is not JSON: {message}"),
+            Self::Json { line, message } => write!(f, "line {line} is not valid JSON ({message})"),
         }
     }
 }

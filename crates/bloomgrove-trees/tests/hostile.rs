@@ -287,7 +287,7 @@ fn what_is_no_file_of_ours_is_named() {
         ("empty", "the file is empty"),
         ("text", "not a .grove file"),
         ("missing", "No such file"),
-        (".", "not a regular file"),
+        (".", "this is a directory; pass a file"),
         ("index", "contains an index, not a filter"),
     ] {
         for message in [

@@ -177,7 +177,7 @@ fn an_index_that_was_not_named_is_a_regular_file_of_the_user() {
     refused("not a regular file");
     fs::remove_file(&own).unwrap();
     fs::create_dir(&own).unwrap();
-    refused("not a regular file");
+    refused("this is a directory");
     fs::remove_dir(&own).unwrap();
 
     // A file that we create is one that we trust, whatever mode was requested.

@@ -21,7 +21,7 @@ pub fn count(text: &str) -> Result<u64, String> {
         ("G", 1e9),
         ("T", 1e12),
     ];
-    whole(scaled(text, "count", &units, help)?).ok_or_else(|| help.to_owned())
+    whole(scaled(text, "count", &units, help)?, help)
 }
 
 /// Like [`count`], for a number of things in memory.
@@ -57,7 +57,7 @@ pub fn bytes(text: &str) -> Result<u64, String> {
         ("GiB", 1_073_741_824.0),
         ("TiB", 1_099_511_627_776.0),
     ];
-    whole(scaled(text, "size", &units, help)?).ok_or_else(|| help.to_owned())
+    whole(scaled(text, "size", &units, help)?, help)
 }
 
 /// A number of bits, given in bits (10M, 1e7, 4Gbit) or in bytes (32MB, 4GiB, 100B).
@@ -88,7 +88,7 @@ pub fn bits(text: &str) -> Result<u64, String> {
         ("GiB", 8.0 * 1_073_741_824.0),
         ("TiB", 8.0 * 1_099_511_627_776.0),
     ];
-    whole(scaled(text, "size", &units, help)?).ok_or_else(|| help.to_owned())
+    whole(scaled(text, "size", &units, help)?, help)
 }
 
 /// A rate: a fraction such as 0.01 or 1e-4, or a percentage such as 1%.
@@ -166,8 +166,12 @@ fn digits(number: &str) -> Option<String> {
 }
 
 /// The value, if it is an integer that fits; above 2^53 every float is one.
-fn whole(value: f64) -> Option<u64> {
-    (value.fract() == 0.0 && (0.0..1.8e19).contains(&value)).then_some(value as u64)
+fn whole(value: f64, help: &str) -> Result<u64, String> {
+    match value {
+        value if value >= 1.8e19 => Err(format!("the number is too large; {help}")),
+        value if value.fract() == 0.0 && value >= 0.0 => Ok(value as u64),
+        _ => Err(help.to_owned()),
+    }
 }
 
 #[cfg(test)]

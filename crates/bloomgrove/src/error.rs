@@ -338,7 +338,7 @@ impl fmt::Display for Error {
             ),
             Error::Finished => write!(
                 f,
-                "this filter is finished and accepts no more keys; build a second one for them"
+                "this filter is finished, so keys can no longer be added; build a new one"
             ),
             Error::Budget { given, least } => write!(
                 f,
@@ -348,11 +348,15 @@ impl fmt::Display for Error {
                 Grouped(*least)
             ),
             Error::Unsupported { what } => write!(f, "not supported here: {what}"),
-            // With the path in front, what failed is clear.
+            // With the path in front, what failed is clear, and so it is if we say it ourselves.
             Error::Io {
                 doing: "opening",
                 source,
             } => write!(f, "{source}"),
+            Error::Io {
+                doing: "writing",
+                source,
+            } if source.get_ref().is_some() => write!(f, "{source}"),
             Error::Io { doing, source } => write!(f, "{doing}: {source}"),
             Error::InFile { path, source } => write!(f, "{}: {source}", path.display()),
         }

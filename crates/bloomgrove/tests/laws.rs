@@ -282,7 +282,7 @@ fn a_collector_that_goes_to_disk_sizes_by_distinct_keys() {
     let build = |memory: usize| {
         let mut collector = Collector::seeded(0.01, 9)
             .unwrap()
-            .folder(folder.path())
+            .directory(folder.path())
             .memory(memory);
         for i in 0..300_000u64 {
             collector.insert(&(i % 100_000)).unwrap();

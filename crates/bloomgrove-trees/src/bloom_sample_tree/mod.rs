@@ -263,7 +263,7 @@ impl Span {
         }
         if depth > len.ilog2() {
             return Err(Error::namespace(format!(
-                "{} names cannot be halved {depth} times, at most {}",
+                "{} names can be halved at most {} times, not {depth} times",
                 Grouped(len),
                 len.ilog2()
             )));

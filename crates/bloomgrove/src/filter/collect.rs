@@ -53,7 +53,7 @@ pub struct Collector {
     fpr: f64,
     layout: Option<Layout>,
     seed: u64,
-    folder: PathBuf,
+    directory: PathBuf,
     room: usize,
     hashes: Vec<u64>,
     /// The last hash with each ending.
@@ -85,7 +85,7 @@ impl Collector {
             fpr,
             layout: None,
             seed,
-            folder: std::env::temp_dir(),
+            directory: std::env::temp_dir(),
             room: DEFAULT_MEMORY / 8,
             hashes: Vec::new(),
             // Each entry has another ending than the hashes that are looked up there.
@@ -104,8 +104,8 @@ impl Collector {
     }
 
     /// Sets the directory of the temporary file, if one is needed.
-    pub fn folder(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.folder = folder.into();
+    pub fn directory(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.directory = directory.into();
         self
     }
 
@@ -210,7 +210,7 @@ impl Collector {
         if self.hashes.len() > self.room / 2 {
             let spill = match &mut self.spilled {
                 Some(spill) => spill,
-                none => none.insert(Spill::new(&self.folder)?),
+                none => none.insert(Spill::new(&self.directory)?),
             };
             spill.add(&self.hashes)?;
             self.hashes.clear();
@@ -315,9 +315,9 @@ struct Spill {
 }
 
 impl Spill {
-    fn new(folder: &PathBuf) -> io::Result<Self> {
+    fn new(directory: &PathBuf) -> io::Result<Self> {
         Ok(Self {
-            file: tempfile::tempfile_in(folder)?,
+            file: tempfile::tempfile_in(directory)?,
             runs: Vec::new(),
         })
     }

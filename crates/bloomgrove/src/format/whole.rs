@@ -54,6 +54,9 @@ pub(super) fn open_file(path: &Path, options: &OpenOptions, origin: Origin) -> R
     if about.is_symlink() {
         return refuse(LINK.into());
     }
+    if about.is_dir() {
+        return refuse("this is a directory; pass a file".into());
+    }
     if !about.is_file() {
         return refuse("not a regular file".into());
     }
@@ -212,8 +215,7 @@ impl WholeFile {
     pub(crate) fn with(path: &Path, rule: Rule) -> Result<Self, Error> {
         let create = || {
             let target = rule.target(path)?;
-            let temporary = temporary_beside(&target)
-                .map_err(Error::io("cannot create a temporary file in its directory"))?;
+            let temporary = temporary_beside(&target).map_err(Error::io("writing"))?;
             Ok((target, temporary))
         };
         let (target, temporary) = create().map_err(Error::in_file(path))?;
@@ -316,12 +318,19 @@ fn temporary_beside(path: &Path) -> io::Result<NamedTempFile> {
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
     let directory = directory_of(path);
-    // An error should not contain a name that the user has never seen.
+    let shown = directory.display();
     if !directory.exists() {
-        let what = format!("{} does not exist", directory.display());
+        let what = format!("the directory {shown} does not exist");
         return Err(io::Error::new(io::ErrorKind::NotFound, what));
     }
-    let temporary = builder.tempfile_in(directory)?;
+    let temporary = builder.tempfile_in(directory).map_err(|error| {
+        // Without the name of the temporary file, which the user has never seen.
+        let why = error.to_string();
+        let why = why.split(" at path ").next().unwrap_or(&why);
+        let what =
+            format!("cannot write to the directory {shown}: {why}; choose another directory");
+        io::Error::new(error.kind(), what)
+    })?;
     // Or the mode of the file to be replaced.
     #[cfg(unix)]
     if let Ok(about) = fs::symlink_metadata(path)

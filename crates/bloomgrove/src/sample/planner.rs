@@ -328,7 +328,8 @@ impl<'q> Facts<'q> {
             return Ok(self.plan(Method::List, way, list.times(1.0 / draws), list_bytes, why));
         }
         let why = match method {
-            Method::Probe => format!("about one name in {:.0} is a member", cost.looks.max(1.0)),
+            Method::Probe if cost.looks < 1.5 => "nearly every name is a member".to_owned(),
+            Method::Probe => format!("about one name in {:.0} is a member", cost.looks),
             _ => format!(
                 "{} of the bits are set, and only names on them are drawn",
                 share(self.query.fill())

@@ -4,7 +4,7 @@ use super::math;
 use crate::bits::LINE_BITS;
 use crate::hash::Family;
 use crate::hash::prime::first_prime_from;
-use crate::numbers::Grouped;
+use crate::numbers::{Counted, Grouped};
 use crate::{Error, Layout, MAX_BITS, MAX_BLOCKED_HASHES, MAX_HASHES, Params};
 
 /// Blocked is recommended if it needs at most this many times the bits.
@@ -348,14 +348,16 @@ fn check_family(items: u64, fpr: f64, family: Family) -> Result<Family, Error> {
     if let Some(bits) = family.digest_bits() {
         let collisions = collision_rate(items, bits);
         if collisions > fpr * COLLISION_SHARE {
+            let keys = match 1.0 / collisions {
+                keys if keys < 1e6 => Grouped(keys.round() as u64).to_string(),
+                keys => format!("{keys:.1e}"),
+            };
             return Err(Error::Unreachable {
                 what: format!(
-                    "{} tells keys apart by {bits} bits, and with {} items one absent key in {:.1e} \
-                     would have the same digest as an item: too many for a rate of {fpr:e}; use a \
-                     family with 128 bits (xxh3-128)",
-                    family.name(),
-                    Grouped(items),
-                    1.0 / collisions
+                    "with {}, one absent key in {keys} would have the same {bits}-bit hash as an \
+                     item, which is too often for a false-positive rate of {fpr:e}; use a hash family \
+                     with 128 bits (xxh3-128)",
+                    Counted(items, "item"),
                 ),
             });
         }

@@ -57,17 +57,18 @@ pub(super) fn why(candidates: &[Candidate], best: usize, goal: Goal) -> String {
         }
     };
     let mut parts = Vec::new();
-    match &best.structure {
-        Structure::Standard(_) => parts.push("nothing else here is better by 1%".to_owned()),
-        _ => parts.extend(standard.map(|other| format!("a standard filter {}", versus(other)))),
-    }
+    let mut others = Vec::new();
     if let (Structure::Compressed(params), Some(standard)) = (&best.structure, standard) {
         let (hashes, usual) = (u64::from(params.hashes()), standard.hashes);
         let bit = if hashes < usual { 0 } else { 1 };
         let hashes = Counted(hashes, "hash");
         parts.push(format!(
-            "with {hashes} instead of {usual}, most bits are {bit}, and compress well"
+            "with {hashes} instead of {usual}, most bits are {bit}, so it compresses well"
         ));
+    }
+    match &best.structure {
+        Structure::Standard(_) => parts.push("nothing else here is better by 1%".to_owned()),
+        _ => others.extend(standard.map(|other| format!("a standard filter {}", versus(other)))),
     }
     match (&best.structure, tree) {
         (Structure::Tree(_), _) => {
@@ -75,37 +76,38 @@ pub(super) fn why(candidates: &[Candidate], best: usize, goal: Goal) -> String {
                 matches!(other.structure, Structure::Compressed(_)) && other.is_possible()
             };
             let other = candidates.iter().find(other);
-            parts.extend(other.map(|other| {
-                format!(
-                    "a compressed filter, k = {}, {}",
-                    other.hashes,
-                    versus(other)
-                )
+            others.extend(other.map(|other| {
+                let hashes = Counted(other.hashes, "hash");
+                format!("a compressed filter with {hashes} {}", versus(other))
             }));
         }
         (_, Some(tree)) => {
-            let mut at = String::new();
+            let mut about = Vec::new();
             if tree.hashes != best.hashes {
-                at = format!(", with {} hashes per key", tree.hashes);
+                about.push(format!("{} per key", Counted(tree.hashes, "hash")));
             }
             let times = tree.memory_bytes / best.memory_bytes.max(1);
             if times >= MEMORY_TIMES {
-                at = format!("{at}, in {times} times the memory");
+                about.push(format!("{times} times the memory"));
             }
-            parts.push(format!(
-                "not a BloomTree: the best one {}{at}",
-                versus(tree)
-            ));
+            let about = match about.is_empty() {
+                true => String::new(),
+                false => format!(" ({})", about.join(", ")),
+            };
+            others.push(format!("the best BloomTree{about} {}", versus(tree)));
         }
         (_, None) => {}
+    }
+    if !others.is_empty() {
+        parts.push(others.join(", and "));
     }
     let better = candidates.iter().take_while(|other| *other != best);
     let mut barred = better.filter_map(|other| other.excluded.as_ref().map(|why| (other, why)));
     if let Some((other, why)) = barred.next() {
         parts.push(format!(
-            "a {}, k = {}, would be better still, but {why}",
+            "a {} with {} would be better still, but {why}",
             other.structure.name(),
-            other.hashes
+            Counted(other.hashes, "hash")
         ));
     }
     parts.join("; ")
