@@ -17,7 +17,7 @@ use grep_regex::RegexMatcher;
 use grep_searcher::{Searcher, SearcherBuilder};
 use termcolor::{Ansi, NoColor, WriteColor};
 
-use crate::shared::keys::KeysArgs;
+use crate::shared::keys::{self, KeysArgs};
 use crate::shared::output::{Output, complain, is_gone};
 use crate::shared::search::{
     self, Candidate, Chosen, Complaints, QueryArgs, RefreshOptions, Search,
@@ -38,6 +38,7 @@ use crate::shared::{Outcome, interrupt, parallel, units};
 /// Exit code: 0 if a line matches, 1 if none does, 2 if something could not be read.
 #[derive(clap::Args)]
 #[command(
+    mut_arg("extract", keys::of_tokens),
     // Lines are searched by tokens or n-grams only.
     mut_arg("column", |arg| arg.hide(true)),
     mut_arg("delimiter", |arg| arg.hide(true)),
@@ -148,7 +149,10 @@ pub(crate) fn run(mut args: Args) -> Result<Outcome> {
     }
     let keys = args.keys.keys(Extraction::Tokens);
     if !keys.extraction.is_searched() {
-        bail!("lines are searched by tokens or n-grams; for keys that are {keys}, use `which`");
+        bail!(
+            "`grep` supports only --extract tokens and --extract ngrams=N; for {keys}, use `bloomgrove \
+             which`"
+        );
     }
     let query = args.query.query(patterns, args.fixed_strings, args.word);
     let matcher = query.matcher()?;

@@ -18,7 +18,7 @@ use self::flags::Flags;
 use crate::shared::Outcome;
 use crate::shared::output::Output;
 
-/// Run a server of sets, which clients query over HTTP to find those that contain a key
+/// Run a server of sets, which clients query over HTTP to find those that contain a key.
 ///
 /// All data is in one directory (--data). The server listens on this machine only; to listen on
 /// other addresses it needs access keys (`bloomgrove serve key`). A flag overrides its environment
@@ -135,7 +135,7 @@ fn announce(urls: &[String], demo: bool, passing: bool) -> Result<()> {
     output.finish()
 }
 
-/// Create an access key and its entry for the configuration file
+/// Create an access key and its entry for the configuration file.
 ///
 /// The key is shown only once: the server stores its SHA-256 hash. Clients send it as
 /// `Authorization: Bearer KEY`.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::Command;
 use clap_complete::Shell;
 
@@ -41,6 +41,12 @@ pub(crate) fn completions(args: &Completions, mut command: Command) -> Result<Ou
 
 pub(crate) fn man(args: &Man, command: Command) -> Result<Outcome> {
     let shown = || args.directory.display().to_string();
+    if args.directory.is_file() {
+        bail!(
+            "{}: this is a file; pass a directory for the man pages",
+            shown()
+        );
+    }
     std::fs::create_dir_all(&args.directory).with_context(shown)?;
     clap_mangen::generate_to(command, &args.directory).with_context(shown)?;
     Ok(Outcome::Yes)

@@ -62,8 +62,9 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
 
 /// What a file contains, in words, if it is undamaged.
 fn verify(path: &Path) -> Result<String> {
-    if !std::fs::metadata(path)?.is_file() {
-        bail!("not a regular file");
+    let about = std::fs::metadata(path)?;
+    if !about.is_file() {
+        bail!(message_file::not_a_file(&about));
     }
     if let Some(what) = verify_database(path)? {
         return Ok(what);
@@ -106,7 +107,7 @@ fn verify_database(path: &Path) -> Result<Option<String>> {
     let mut start = Vec::new();
     File::open(path)?.take(4).read_to_end(&mut start)?;
     match start == *b"redb" {
-        true => crate::shared::missing("checking the files of servers and sites"),
+        true => crate::shared::missing("this build cannot check the files of servers and sites"),
         false => Ok(None),
     }
 }

@@ -6,10 +6,10 @@ use anyhow::Result;
 
 use crate::shared::{Outcome, missing};
 
-/// Run a server of sets (not in this build)
+/// Run a server of sets (not in this build).
 ///
-/// This bloomgrove was built without its server, which takes as long to compile as the rest. The whole
-/// program, from the source: cargo install --path crates/bloomgrove-cli --features server
+/// This bloomgrove was built without its server, which takes as long to compile as the rest. To install the full
+/// program from source: cargo install --path crates/bloomgrove-cli --features server
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[arg(hide = true, trailing_var_arg = true, allow_hyphen_values = true)]
@@ -17,5 +17,5 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(_: Args) -> Result<Outcome> {
-    missing("`bloomgrove serve`")
+    missing("`bloomgrove serve` is not in this build")
 }

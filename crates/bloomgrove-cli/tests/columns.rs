@@ -183,7 +183,7 @@ fn what_cannot_be_right_says_where_and_what_to_do() {
             "a",
             vec!["named .xz, but its content is not compressed"],
         ),
-        ("bad.csv.gz", "a", vec!["reading"]),
+        ("bad.csv.gz", "a", vec!["damaged: the gzip data"]),
         ("endless.csv", "a", vec!["line 3", "64 MiB"]),
         ("missing.csv", "a", vec!["No such file"]),
         (".", "a", vec![".csv, .tsv"]),

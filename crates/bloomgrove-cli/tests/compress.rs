@@ -123,7 +123,10 @@ fn the_wrong_file_is_named_with_the_right_verb() {
         ),
         (
             "filter expand a.grove -o c.grove",
-            &["a.grove", "a .grove file", "not a compressed filter"],
+            &[
+                "a.grove: already a .grove file",
+                "`bloomgrove filter compress`",
+            ],
         ),
         (
             "filter expand b.delta -o c.grove",
@@ -139,10 +142,13 @@ fn the_wrong_file_is_named_with_the_right_verb() {
         ),
         (
             "filter expand text -o c.grove",
-            &["text", "not a Bloomgrove message"],
+            &["text: not a compressed filter"],
         ),
         ("filter expand missing -o c.grove", &["missing"]),
-        ("filter expand . -o c.grove", &["not a regular file"]),
+        (
+            "filter expand . -o c.grove",
+            &["this is a directory; pass a file"],
+        ),
     ] {
         shop.run(command).fails_with(parts);
     }

@@ -30,7 +30,7 @@ fn build_check_info() {
     assert_eq!(said.out, "{\"key\":\"key-5\",\"maybe\":true}\n");
 
     let said = shop.run("filter info f.grove --verify").ends(0);
-    for part in ["blocked", "xxh3", "about ", "valid", "target-fpr"] {
+    for part in ["blocked", "xxh3", "about ", "valid", "target rate"] {
         assert!(said.out.contains(part), "{}", said.out);
     }
     let said = shop.run("filter info f.grove --json").ends(0);
@@ -232,10 +232,10 @@ fn wrong_flags_say_what_and_what_to_do() {
         ("filter build k.txt -o f --modulus 7", vec!["--hash affine"]),
         ("hash test --items 1e15", vec!["memory"]),
         ("hash derivation --queries 1", vec!["10,000"]),
-        ("which a k.txt --fpr 1e-18", vec!["64 bits"]),
+        ("which a k.txt --fpr 1e-18", vec!["64-bit hash"]),
         (
             "filter build k.txt -o f --items 1e14 --fpr 1e-9 --hash xxh3",
-            vec!["64 bits", "xxh3-128"],
+            vec!["64-bit hash", "xxh3-128"],
         ),
         (
             "filter build k.txt -o f --items 1e13 --fpr 1e-3 --layout standard",
@@ -247,7 +247,7 @@ fn wrong_flags_say_what_and_what_to_do() {
             "filter check missing.grove a",
             vec!["missing.grove", "No such file"],
         ),
-        ("filter info .", vec!["not a regular file"]),
+        ("filter info .", vec![".: this is a directory; pass a file"]),
         ("tune size --items 0", vec!["at least 1"]),
         ("tune size --items 1M --fpr 1e-30", vec!["hashes"]),
         ("hash test --items 10", vec!["at least"]),
@@ -298,7 +298,7 @@ fn hostile_inputs_work_or_say_why() {
         .fails_with(&["/dev/full", "not a regular file"]);
     shop.write("bad.gz", b"\x1f\x8b\x08\x00 this is no archive");
     shop.run("filter build bad.gz -o f.grove")
-        .fails_with(&["bad.gz"]);
+        .fails_with(&["bad.gz: damaged: the gzip data", "backup"]);
     shop.write("bad.zst", b"nor is this");
     shop.run("filter build bad.zst -o f.grove")
         .fails_with(&["bad.zst"]);
@@ -319,7 +319,9 @@ fn hostile_inputs_work_or_say_why() {
         .fails_with(&["packed.xz", "not compressed"]);
     shop.write("numbers", "5\n8\n");
     shop.run("filter build numbers -o f.grove --items 5 --hash affine --modulus 7")
-        .fails_with(&["8 is not below the modulus 7"]);
+        .fails_with(&["numbers: line 2: the key 8 is not below the modulus 7"]);
+    shop.run("filter build numbers -o -")
+        .fails_with(&["-o - is not supported"]);
 
     // A damaged filter says so instead of no.
     let mut damaged = std::fs::read(shop.path("odd.grove")).unwrap();

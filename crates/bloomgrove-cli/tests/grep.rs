@@ -266,7 +266,12 @@ fn other_keys_than_words() {
     shop.write("data/3.jsonl", "{\n");
     let said = shop.run("which --extract json=user.id ann data").ends(2);
     assert_eq!(said.out, "data/1.jsonl\n");
-    assert!(said.err.contains("line 1 is not JSON"), "{}", said.err);
+    assert!(
+        said.err
+            .contains("3.jsonl: line 1 is not valid JSON (error at column "),
+        "{}",
+        said.err
+    );
 }
 
 #[test]

@@ -216,11 +216,11 @@ fn filters_columns_and_other_indexes_can_be_sets() {
         .fails_with(&["not an integer"]);
     // A number hashed as a number is not found as text, so the two do not go together.
     shop.run("index add x.grove ids.grove")
-        .fails_with(&["ids.grove", "read as integer"]);
+        .fails_with(&["ids.grove", "contains integer keys"]);
     shop.run("index add ids.grove f.grove")
-        .fails_with(&["f.grove", "read as text"]);
+        .fails_with(&["f.grove", "contains text keys"]);
     shop.run("index build x.grove ids.grove -o z.grove")
-        .fails_with(&["read as integer"]);
+        .fails_with(&["contains integer keys"]);
     // Filters of different sizes make a mixed index.
     shop.run("index build f.grove other.grove -o z.grove")
         .ends(0);

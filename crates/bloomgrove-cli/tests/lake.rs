@@ -262,7 +262,7 @@ fn a_stale_index_loses_no_rows() {
         assert!(paths(&said).contains(file), "{}", said.out);
         assert!(
             said.err
-                .contains("2 files, new or changed since the last sync"),
+                .contains("2 files are listed without being checked"),
             "{}",
             said.err
         );
@@ -331,12 +331,40 @@ fn a_missing_damaged_or_foreign_index_costs_time_and_no_rows() {
     std::fs::copy(shop.path("u/.bloomgrove-lake.grove"), &index).unwrap();
     let said = shop.run("lake which t id-250").ends(0);
     assert_eq!(said.out.lines().count(), all);
-    assert!(said.err.contains("5 files, new or changed"), "{}", said.err);
+    assert!(
+        said.err
+            .contains("5 files are listed without being checked, because they are new"),
+        "{}",
+        said.err
+    );
     // Of something else.
     shop.write("keys.txt", "a\nb\n");
     shop.run("index build keys.txt -o other.grove").ends(0);
     let said = shop.run("lake which t id-250 --index other.grove");
     assert!(said.ends(2).err.contains("not the index of a table"));
+    shop.run("filter build keys.txt -o f.grove").ends(0);
+    let said = shop.run("lake which t id-250 --index f.grove").ends(0);
+    assert_eq!(said.out.lines().count(), all);
+    assert!(
+        said.err.contains(
+            "f.grove: contains a filter, not an index, so every file is listed; pass the index of the \
+             table"
+        ),
+        "{}",
+        said.err
+    );
+    assert!(!said.err.contains("--replace"), "{}", said.err);
+    // An empty list is a mistake, and so is a directory without files: neither is about the index.
+    shop.write("list.txt", "\n");
+    shop.run("lake which t id-250 --files-from list.txt")
+        .fails_with(&["list.txt: the list of files is empty; pass one path per line"]);
+    std::fs::create_dir(shop.path("none")).unwrap();
+    let said = shop.run("lake which none id-250").ends(2);
+    assert!(
+        said.err.starts_with("bloomgrove: none: no Parquet files"),
+        "{}",
+        said.err
+    );
 }
 
 #[test]
@@ -399,8 +427,7 @@ fn a_column_may_change_its_type_or_be_missing() {
     );
     let said = shop.run("lake which t 1 --column y").ends(2);
     assert!(
-        said.err
-            .contains("column \"y\" is not indexed; the indexed columns are x"),
+        said.err.contains("column \"y\" is not indexed; indexed: x"),
         "{}",
         said.err
     );

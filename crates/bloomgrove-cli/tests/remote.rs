@@ -76,7 +76,7 @@ fn questions_are_scoped_cut_and_explained() {
     );
     let said = ask("--explain").ends(0);
     assert!(
-        said.err.contains("4 sets") && said.err.contains("false positives to expect"),
+        said.err.contains("4 sets") && said.err.contains("; expect "),
         "{}",
         said.err
     );

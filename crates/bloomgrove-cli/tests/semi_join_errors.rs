@@ -230,7 +230,7 @@ fn a_condition_is_for_the_side_that_has_the_column() {
     assert_eq!(output(&["status = P"]), "id,x,qty\n1,1,10\n3,3,\n");
     assert_eq!(output(&["status = P", "qty > 9"]), "id,x,qty\n1,1,10\n");
     assert_eq!(output(&["build.x > 1", "probe.x < 3"]), "id,x,qty\n2,2,9\n");
-    run(&["x = 1"]).fails_with(&["both sides", "build.x", "probe.x"]);
+    run(&["x = 1"]).fails_with(&["both tables", "build.x", "probe.x"]);
     run(&["y = 1"]).fails_with(&["no column \"y\"", "b.csv has id, x, status", "p.csv has id"]);
     run(&["status"]).fails_with(&["COLUMN OP VALUE"]);
     run(&["status > 1"]).fails_with(&["b.csv", "line 2, column status", "single quotes"]);
@@ -256,7 +256,13 @@ fn what_cannot_be_done_is_an_error_before_any_work() {
         ("t.csv k t.csv k -o o.parquet", &["o.parquet", "CSV"]),
         ("t.csv k t.parquet k -o o.csv", &["o.csv", "Parquet"]),
         ("t.csv k t.csv k -o o.csv.xz", &[".gz or .zst"]),
-        ("t.csv k t.csv k -o other.csv", &["other.csv", "--replace"]),
+        (
+            "t.csv k t.csv k -o other.csv",
+            &[
+                "bloomgrove: other.csv: the file already exists",
+                "--replace",
+            ],
+        ),
         ("t.csv k t.csv k -o o.csv --both o.csv", &["same file"]),
         ("t.csv k none.csv k -o o.csv", &["none.csv"]),
         (
@@ -267,10 +273,7 @@ fn what_cannot_be_done_is_an_error_before_any_work() {
             "t.csv k /dev/null k -o o.csv",
             &["/dev/null", "save it to a file"],
         ),
-        (
-            "t.csv k t.csv k -o o.csv --memory 10MB",
-            &["at least 37.7 MB"],
-        ),
+        ("t.csv k t.csv k -o o.csv --memory 10MB", &["at least 38MB"]),
         ("t.csv k . k -o o.csv", &["Parquet files and others"]),
     ] {
         shop.run(&format!("semi-join {line}")).fails_with(parts);
@@ -329,18 +332,21 @@ fn the_files_of_a_table_have_the_same_columns() {
 }
 
 #[test]
-fn an_output_may_replace_an_input() {
+fn an_output_never_replaces_an_input() {
     let shop = Shop::new();
     shop.write("b.csv", "k\n1\n2\n3\n");
-    shop.write("p.csv", "k\n2\n3\n4\n");
-    shop.run("semi-join b.csv k p.csv k -o p.csv --both b.csv --replace --fpr 1e-9")
-        .ends(0);
-    for name in ["b.csv", "p.csv"] {
-        assert_eq!(
-            std::fs::read_to_string(shop.path(name)).unwrap(),
-            "k\n2\n3\n"
-        );
+    shop.write("p/1.csv", "k\n2\n3\n4\n");
+    std::os::unix::fs::symlink("b.csv", shop.path("link.csv")).unwrap();
+    for outputs in [
+        "-o p/1.csv",
+        "-o b.csv",
+        "-o link.csv",
+        "-o o.csv --both ./b.csv",
+    ] {
+        shop.run(&format!("semi-join b.csv k p k {outputs} --replace"))
+            .fails_with(&["this input would be overwritten; choose another output"]);
     }
+    assert_eq!(shop.names(), ["b.csv", "link.csv", "p"]);
 }
 
 /// Ends without an output, and without temporary files beside it.

@@ -68,9 +68,9 @@ fn changed_deleted_and_new_files_are_told() {
     fs::remove_file(shop.path("data/b.txt")).unwrap();
     shop.write("data/new.txt", "quince\n");
     let parts = [
-        "1 changed, listed for every key (a.txt)",
-        "1 deleted, not listed (b.txt)",
-        "1 not in the index, not searched (new.txt)",
+        "1 of its 3 files has changed since it was indexed and is listed for every key (a.txt)",
+        "1 of its 3 files has been deleted and is not listed (b.txt)",
+        "1 file is not in the index and was not searched (new.txt)",
         "--trust",
     ];
     assert_eq!(warns(asked("quince", 0), &parts), "a.txt\n");
@@ -210,7 +210,11 @@ fn every_verb_keeps_the_stamps() {
     shop.write("other/d.txt", "changed\n");
     for index in ["x.grove", "else/m.grove"] {
         let said = shop.run(&format!("index which {index} nothing")).ends(0);
-        assert_eq!(warns(said, &["2 changed", "(d, z)"]), "d\nz\n", "{index}");
+        assert_eq!(
+            warns(said, &["2 of its 4 files have changed", "(d, z)"]),
+            "d\nz\n",
+            "{index}"
+        );
     }
     // What `which` keeps for itself has the same stamps.
     shop.run("which pear data").ends(0);
@@ -218,7 +222,7 @@ fn every_verb_keeps_the_stamps() {
     assert_eq!(silent(said), "b.txt\n");
     fs::remove_file(shop.path("data/b.txt")).unwrap();
     let said = shop.run("index which data/.bloomgrove.grove pear").ends(1);
-    assert_eq!(warns(said, &["1 deleted"]), "");
+    assert_eq!(warns(said, &["has been deleted"]), "");
 }
 
 #[test]
@@ -234,7 +238,7 @@ fn a_file_that_is_written_while_it_is_read_counts_as_changed() {
         .ends(0);
     assert!(said.out.contains("2 sets"), "{}", said.out);
     let said = shop.run("index which x.grove last").ends(0);
-    assert_eq!(warns(said, &["1 changed"]), "log\n");
+    assert_eq!(warns(said, &["1 of its 2 files has changed"]), "log\n");
 }
 
 /// Random changes to random files, against an oracle that knows what is in them.

@@ -96,7 +96,8 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let mut all = Vec::new();
     let mut names = std::collections::HashSet::new();
     let mut overfull = 0;
-    let read = sets::read(&sources, &how, |name, filter| {
+    let duplicate = "pass each file only once";
+    let read = sets::read(&sources, &how, duplicate, |name, filter| {
         params.check_equal(filter.params())?;
         overfull += u64::from(is_overfull(&filter));
         if args.insert {

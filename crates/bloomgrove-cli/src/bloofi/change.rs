@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use bloomgrove::{Error, Filter, MappedFilter};
 use serde_json::json;
 
@@ -15,7 +15,7 @@ use crate::shared::read_sets::How;
 use crate::shared::sizing::{OVERFULL, Sizing, is_overfull, sets_have};
 use crate::shared::sources;
 use crate::shared::update::UpdateArgs;
-use crate::shared::{Outcome, notes, units};
+use crate::shared::{Outcome, notes, open, units};
 
 /// Add sets to a Bloofi tree.
 ///
@@ -107,7 +107,8 @@ pub(crate) fn add(args: Add) -> Result<Outcome> {
         from: args.from,
     };
     let (mut added, mut overfull) = (Vec::new(), 0);
-    let read = sets::read(&sources, &how, |name, filter| {
+    let duplicate = "--replace replaces it, and --name gives the new one another name";
+    let read = sets::read(&sources, &how, duplicate, |name, filter| {
         let nodes = match file.tree.insert(name.clone(), &filter) {
             Err(Error::DuplicateSet { .. }) if args.replace => file.tree.replace(&name, &filter),
             inserted => inserted,
@@ -149,7 +150,8 @@ pub(crate) fn remove(args: Remove) -> Result<Outcome> {
         match file.tree.remove(&name) {
             Ok(nodes) => removed.push((name, nodes)),
             Err(error) => {
-                complain(format_args!("{}: {error}", args.tree.display()));
+                let way_out = open::LIST_LEAVES;
+                complain(format_args!("{}: {error}{way_out}", args.tree.display()));
                 complete = false;
             }
         }
@@ -181,7 +183,10 @@ pub(crate) fn update(args: Update) -> Result<Outcome> {
     let kind = notes::key_kind(&file.notes).unwrap_or(KeyKind::Text);
     let mut name = update.set.clone().into_vec();
     // Fail before any file is read.
-    file.tree.filter(&name)?;
+    if let Err(error) = file.tree.filter(&name) {
+        let way_out = open::LIST_LEAVES;
+        bail!("{}: {error}{way_out}", args.tree.display());
+    }
     let mut more = Filter::new(file.tree.tree().params().clone())?;
     let mut count = 0;
     update.keys.each(None, |lines| {

@@ -12,7 +12,7 @@ use crate::shared::{Outcome, units};
 /// Draw a Bloofi tree.
 ///
 /// Each set is a leaf, and each node above it the union of its children; the darker a node, the more
-/// of its bits are set. The extension of the file decides the format: .svg, or .dot or .gv for
+/// of its bits are set. The file extension determines the format: .svg, or .dot or .gv for
 /// Graphviz. Without a file, the drawing is text.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  bloomgrove bloofi draw sites.bloofi.grove -o sites.svg")]

@@ -79,10 +79,11 @@ fn total(sources: &[Source]) -> u64 {
 
 /// Reads all sources, and passes their sets to `take` in order. Returns false if one could not be
 /// read or `take` rejected it; each is reported, and all sets whose parameters differ from the
-/// tree's are reported together.
+/// tree's are reported together. `duplicate` is what to do about a name that exists.
 pub(super) fn read(
     sources: &[Source],
     how: &How,
+    duplicate: &str,
     mut take: impl FnMut(Vec<u8>, Filter) -> Result<(), Error>,
 ) -> Result<bool> {
     let progress = Progress::bytes(total(sources), "reading sets");
@@ -108,6 +109,9 @@ pub(super) fn read(
                             unequal += 1;
                             example = format!("{shown} has {right}\n  the tree has {left}");
                         }
+                        (Err(Error::DuplicateSet { name }), _) => failed(format_args!(
+                            "{file}: a set named {name} already exists; {duplicate}"
+                        )),
                         (Err(error), SourceKind::Index) => {
                             failed(format_args!("{file}: {shown}: {error}"));
                         }

@@ -17,7 +17,7 @@ use crate::shared::{Outcome, interrupt, notes, units};
 /// Missing sets that are listed by name.
 const LISTED: usize = 5;
 
-/// Group the similar sets of a Bloofi tree again.
+/// Regroup the similar sets of a Bloofi tree.
 ///
 /// After many changes, similar sets may no longer be close together. The filters do not change.
 #[derive(clap::Args)]
@@ -88,10 +88,15 @@ pub(crate) fn widen(args: Widen) -> Result<Outcome> {
     sources
         .retain(|source| source.kind == SourceKind::Keys && file.tree.filter(&source.name).is_ok());
     let mut filters: HashMap<Vec<u8>, Filter> = HashMap::new();
-    let read = sets::read(&sources, &how, |name, filter| {
-        filters.insert(name, filter);
-        Ok(())
-    })?;
+    let read = sets::read(
+        &sources,
+        &how,
+        "pass each file only once",
+        |name, filter| {
+            filters.insert(name, filter);
+            Ok(())
+        },
+    )?;
     let missing: Vec<_> = file
         .tree
         .names()

@@ -10,6 +10,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use bloomgrove::format::Notes;
+use bloomgrove::raw::codec::Kind;
 use bloomgrove_trees::bloom_tree::{BloomTree, MappedBloomTree};
 use clap::Subcommand;
 
@@ -89,7 +90,7 @@ pub(crate) fn open(path: &Path, verify: bool, limit: u64) -> Result<Opened> {
 }
 
 fn expand(path: &Path, limit: u64) -> Result<(BloomTree, Notes)> {
-    message_file::read(path, "expanding", |input| {
+    message_file::read(path, Kind::Tree, "expanding", |input| {
         BloomTree::expand_within(input, limit)
     })
 }

@@ -52,7 +52,7 @@ pub(crate) fn compress(args: CompressArgs) -> Result<Outcome> {
     if message_file::is_stream(&args.output) {
         return Ok(Outcome::Yes);
     }
-    let before = tree.shape().bits().div_ceil(8);
+    let before = tree.shape().words() as u64 * 8;
     let items = tree.estimated_items();
     let per_item = items
         .is_finite()

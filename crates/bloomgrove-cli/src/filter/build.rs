@@ -46,6 +46,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
+    if args.output.as_os_str() == "-" {
+        bail!("-o - is not supported; pass a file name");
+    }
     for input in &args.inputs {
         if let Ok(content) = content_of(input) {
             bail!(
@@ -139,19 +142,26 @@ pub(super) fn report(
         output.json(&facts)?;
         return output.finish();
     }
+    let is_full = filter.estimated_items().is_infinite();
+    let (distinct, full) = match is_full {
+        true => (String::new(), " (every bit is set)"),
+        false => (format!(", {} distinct", items.number()), ""),
+    };
+    let rate = match is_full {
+        true => "100%".to_owned(),
+        false => units::percent(fpr),
+    };
     output.line(format_args!(
-        "{}: {} read, {} distinct, {}, false-positive rate {}",
+        "{}: {} read{distinct}, {}, false-positive rate {rate}{full}",
         path.display(),
         units::counted(count, "key"),
-        items.number(),
         units::size(filter.params().words() as u64 * 8),
-        units::percent(fpr),
     ))?;
     let target: Option<f64> = notes::number(notes, notes::TARGET_FPR);
     if target.is_some_and(|target| fpr > target * 1.1) {
         let inserted: u64 = notes::number(notes, notes::INSERTED).unwrap_or(count);
         output.line(format_args!(
-            "note: more keys than the filter was sized for; rebuild it with --items {}",
+            "note: the filter has more keys than it was sized for; rebuild it with --items {}",
             filter.estimated_items().min(inserted as f64) as u64
         ))?;
     }
@@ -180,10 +190,10 @@ pub(super) fn insert_all(
                         .first_chunk()
                         .is_some_and(|key| u64::from_le_bytes(*key) >= below)
                     {
-                        bail!(
-                            "{} is not below the modulus {below}; choose a prime above all keys",
-                            String::from_utf8_lossy(line)
-                        );
+                        bail!(keys::NotBelow {
+                            line: line.to_vec(),
+                            modulus: below,
+                        });
                     }
                     filter.insert(&key);
                 }

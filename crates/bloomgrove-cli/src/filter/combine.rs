@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use bloomgrove::format::Notes;
-use bloomgrove::{Error, Filter, MappedFilter};
+use bloomgrove::{Error, Filter, Layout, MappedFilter};
 
 use super::info;
 use crate::shared::output;
@@ -86,7 +86,8 @@ fn combine(
         let other_notes = notes_of(path, &[notes::KEYS])?;
         if notes.get(notes::KEYS) != other_notes.get(notes::KEYS) {
             bail!(
-                "{} contains {} keys and {} contains {} keys, so they have none in common",
+                "{} contains {} keys, but {} contains {} keys, so they cannot be combined; build both \
+                 with the same --keys",
                 first.display(),
                 notes.get(notes::KEYS).unwrap_or("other"),
                 path.display(),
@@ -102,10 +103,22 @@ fn combine(
 
 pub(crate) fn fold(args: FoldArgs) -> Result<Outcome> {
     let mut filter = Filter::load(&args.filter)?;
-    for _ in 0..args.times {
-        filter = filter
-            .fold()
-            .with_context(|| args.filter.display().to_string())?;
+    for done in 0..args.times {
+        let folded = filter.fold().map_err(|error| match done {
+            0 => anyhow!(error),
+            done => anyhow!(
+                "this filter cannot be folded {} times: after {} it has {} bits, an odd number{}; pass \
+                 --times {done} or less",
+                args.times,
+                units::counted(done.into(), "time"),
+                units::grouped(filter.params().bits()),
+                match filter.params().layout() {
+                    Layout::Standard => "",
+                    _ => " of blocks",
+                }
+            ),
+        });
+        filter = folded.with_context(|| args.filter.display().to_string())?;
     }
     let kept = [notes::KEYS, notes::INTERSECTION, notes::COMMON];
     let notes = notes_of(&args.filter, &kept)?;

@@ -39,10 +39,10 @@ pub(crate) struct Args {
     /// Files of lines; - is standard input [default: -]
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// For a filter that does not exist yet: the number of distinct lines to size it for [default: 1000000]
+    /// For a filter that does not exist yet: the number of distinct lines to size it for [default: 1M]
     #[arg(long, value_name = "COUNT", value_parser = units::count)]
     items: Option<u64>,
-    /// For a filter that does not exist yet: how often a new line is taken for one seen before [default: 0.001]
+    /// For a filter that does not exist yet: how often a new line is taken for one seen before [default: 0.1%]
     #[arg(long, value_name = "RATE", value_parser = units::rate)]
     fpr: Option<f64>,
     /// Print the number of new lines instead of the lines
@@ -123,7 +123,7 @@ impl Memory {
         } else if args.items.is_some() || args.fpr.is_some() {
             let path = path.display();
             complain(format_args!(
-                "{path}: this filter exists, so --items and --fpr change nothing"
+                "{path}: this filter already exists, so --items and --fpr are ignored"
             ));
         }
         let lock = open::patiently(|| lock_to_replace(path))?;
@@ -173,8 +173,8 @@ impl Memory {
         if self.room.is_some_and(|room| self.added > room) {
             self.room = None;
             complain(format_args!(
-                "{}: it has more lines than it was sized for, so more and more new lines will be \
-                 taken for ones seen before; start another filter with a larger --items",
+                "{}: the filter contains more lines than it was sized for, so more and more new lines \
+                 will be mistaken for old ones; start a new filter with a larger --items",
                 self.path.display()
             ));
         }

@@ -17,7 +17,7 @@ use crate::shared::message_file::ExpandArgs;
 use crate::shared::output::{self, Output, complain};
 use crate::shared::{Outcome, message_file, notes, units};
 
-/// Compress a filter for sending, close to the entropy of its bits
+/// Compress a filter for sending, close to the entropy of its bits.
 ///
 /// A half-full filter does not compress. A filter made for sending has few hashes and many bits:
 /// `filter build --hashes 1 --bits ...`; `tune wire` finds the best choice.
@@ -58,7 +58,7 @@ impl ModelArg {
     }
 }
 
-/// Write what changed between two versions of a filter
+/// Write what changed between two versions of a filter.
 ///
 /// A receiver that has the old version makes the new one from the delta with `filter apply`.
 #[derive(clap::Args)]
@@ -83,7 +83,7 @@ pub(crate) struct DeltaArgs {
     json: bool,
 }
 
-/// Apply a delta: make the new version of a filter from the old one
+/// Apply a delta: make the new version of a filter from the old one.
 ///
 /// Fails unless the filter is exactly the version that the delta was made from.
 #[derive(clap::Args)]
@@ -121,7 +121,7 @@ pub(crate) fn compress(args: CompressArgs) -> Result<Outcome> {
 
 pub(crate) fn expand(args: ExpandArgs) -> Result<Outcome> {
     refuse_inputs(&args.output, &[&args.message])?;
-    let (filter, notes) = message_file::read(&args.message, "expanding", |input| {
+    let (filter, notes) = message_file::read(&args.message, Kind::Filter, "expanding", |input| {
         codec::expand_within(input, args.memory)
     })?;
     save(&filter, &notes, &args.output, args.json)
@@ -160,7 +160,7 @@ pub(crate) fn delta(args: DeltaArgs) -> Result<Outcome> {
 pub(crate) fn apply(args: ApplyArgs) -> Result<Outcome> {
     refuse_inputs(&args.output, &[&args.delta])?;
     let mut filter = Filter::load(&args.filter)?;
-    let notes = message_file::read(&args.delta, "applying", |input| {
+    let notes = message_file::read(&args.delta, Kind::Delta, "applying", |input| {
         codec::apply(&mut filter, input)
     })?;
     save(&filter, &notes, &args.output, args.json)
@@ -259,7 +259,7 @@ fn refuse_inputs(output: &Path, inputs: &[&PathBuf]) -> Result<()> {
     for input in inputs {
         if fs::canonicalize(input).is_ok_and(|input| input == target) {
             bail!(
-                "{}: this input would be overwritten; name another output",
+                "{}: this input would be overwritten; choose another output",
                 output.display()
             );
         }

@@ -6,17 +6,17 @@ use anyhow::{Context, Result, bail};
 use bloomgrove::format::{Content, Notes};
 use bloomgrove::index::{Index, IndexFile};
 use bloomgrove::raw::format::check_target;
-use bloomgrove::{Filter, MappedFilter};
+use bloomgrove::{Error, Filter, MappedFilter};
 
 use super::take_in::{Added, MEMORY, merge, take_in};
-use crate::shared::output;
+use crate::shared::output::{self, complain};
 use crate::shared::read_sets::SetArgs;
 use crate::shared::sizing::{self, Sizing};
 use crate::shared::sources::{self, Source, SourceKind};
 use crate::shared::{Outcome, interrupt, notes, open, stamp, units};
 
 const FPR_HELP: &str = "The false-positive rate: how often a set without the key is listed [default: \
-                        0.1 divided by the number of sets, at most 0.01; with --items, 0.001]";
+                        0.1 divided by the number of sets, at most 1%; with --items, 0.1%]";
 
 /// Build an index of many sets.
 ///
@@ -47,7 +47,7 @@ pub(crate) struct Args {
     /// Write the index even if some sets cannot be read
     #[arg(long)]
     partial: bool,
-    /// How much memory filters may use before they are written to disk
+    /// How much memory filters may use before they are written to disk [default: 256MiB]
     #[arg(long, value_parser = units::bytes, value_name = "SIZE")]
     memory: Option<u64>,
     /// Print the summary as JSON
@@ -61,6 +61,15 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     open::remove_leftovers(&args.output);
     let (sources, complete) = sources::find(&args.sets.paths);
     sources::check_names(&sources)?;
+    if complete && sources.is_empty() {
+        let paths = args
+            .sets
+            .paths
+            .iter()
+            .map(|path| path.display().to_string());
+        let paths: Vec<String> = paths.collect();
+        bail!("{}: no files; no index was written", paths.join(", "));
+    }
     let sizing = sizing(&args.sets.size, &sources)?;
     let mut notes = Notes::new().with(notes::KEYS, args.sets.keys.name());
     notes = notes::with_extraction(notes, &args.sets.from.lines().extraction);
@@ -98,7 +107,15 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
                 .add_tagged(&read.name, &read.tag, &read.filter)
                 .map(|_| ()),
         };
-        added.count(source, outcome)?;
+        match outcome {
+            Err(Error::DuplicateSet { name }) => {
+                complain(format_args!(
+                    "{name}: two inputs have this set name; pass each file only once"
+                ));
+                added.complete = false;
+            }
+            outcome => added.count(source, outcome)?,
+        }
         added.look_at(&read.filter);
         if file.pending_bytes() > memory {
             file.commit()?;

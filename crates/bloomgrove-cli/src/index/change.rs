@@ -4,10 +4,11 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use bloomgrove::index::{IndexFile, Shape};
 use bloomgrove::{Error, MappedFilter};
 
+use clap::ArgGroup;
 use serde_json::json;
 
 use crate::shared::keys::KeyKind;
@@ -22,7 +23,11 @@ use crate::shared::{Outcome, notes, open, units};
 /// With --before, removes every time slice before that one; a set is removed with its last
 /// slice. Exit code: 0 if all sets were found, 2 if one was not (the others are removed).
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  \
+#[command(group = ArgGroup::new("which").args(["sets", "prefix", "before"]).required(true).multiple(true),
+    override_usage = "bloomgrove index remove [OPTIONS] INDEX SET...\n       \
+                      bloomgrove index remove [OPTIONS] INDEX --prefix TEXT\n       \
+                      bloomgrove index remove [OPTIONS] INDEX --before SLICE",
+    after_help = "Examples:\n  \
     bloomgrove index remove sites.grove oslo.txt\n  \
     bloomgrove index remove sites.grove --prefix 2025/\n  \
     bloomgrove index remove sites.grove --before 20261101")]
@@ -31,7 +36,7 @@ pub(crate) struct Remove {
     #[arg(value_name = "INDEX")]
     index: PathBuf,
     /// Names of sets
-    #[arg(value_name = "SET", required_unless_present_any = ["before", "prefix"])]
+    #[arg(value_name = "SET")]
     sets: Vec<OsString>,
     /// Remove all sets whose name begins with this
     #[arg(long, value_name = "TEXT")]
@@ -67,7 +72,8 @@ pub(crate) struct Compact {
     /// The index
     #[arg(value_name = "INDEX")]
     index: PathBuf,
-    /// Compress the index and make it read-only, if that saves memory (about 80% when 1% of the bits are set)
+    /// Compress the sets that the index has now, if that saves memory (about 80% when 1% of the bits are set); sets
+    /// added later are stored uncompressed until the next `compact --seal`
     #[arg(long, conflicts_with = "layout")]
     seal: bool,
     /// Use this layout instead of the automatic choice; auto restores it
@@ -153,7 +159,10 @@ pub(crate) fn update(args: Update) -> Result<Outcome> {
     let mut name = update.set.clone().into_vec();
     let mut count = 0;
     // Fail before any file is read.
-    file.get(&name)?;
+    if let Err(error) = file.get(&name) {
+        let way_out = open::LIST_SETS;
+        bail!("{}: {error}{way_out}", args.index.display());
+    }
     update.keys.each(None, |lines| {
         count += lines.len() as u64;
         for line in lines {

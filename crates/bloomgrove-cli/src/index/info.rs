@@ -12,8 +12,7 @@ use crate::shared::{Outcome, notes, open, units};
 /// Show an index's sets, sizes and layouts, and why each layout was chosen.
 ///
 /// Layouts: loose stores each filter separately; flat has a row per bit position, for dense filters;
-/// sliced has blocks of 64 sets with a summary, for sparse filters; sealed is sliced, compressed
-/// and read-only.
+/// sliced has blocks of 64 sets with a summary, for sparse filters; sealed is sliced and compressed.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  bloomgrove index info sites.grove --sets")]
 pub(crate) struct Info {
@@ -78,15 +77,18 @@ pub(crate) fn info(args: Info) -> Result<Outcome> {
     } else {
         let on_disk = std::fs::metadata(&args.index).map_or(0, |about| about.len());
         let kinds = match index.params().count() {
-            1 if !index.is_mixed() => index.params().map(|params| params.to_string()).collect(),
-            kinds => format!("of {}", units::counted(kinds as u64, "size")),
+            1 if !index.is_mixed() => {
+                let params = index.params().map(|params| params.to_string());
+                ("parameters", params.collect())
+            }
+            kinds => ("filter sizes", units::grouped(kinds as u64)),
         };
         let mut facts = vec![
             ("file", args.index.display().to_string()),
             ("on disk", units::size(on_disk)),
             ("sets", units::grouped(index.len() as u64)),
-            ("filters", kinds),
-            ("bits", units::size(index.bytes())),
+            ("filters", units::size(index.bytes())),
+            kinds,
         ];
         facts.extend(notes::facts(notes));
         output.facts(&facts)?;
@@ -112,7 +114,7 @@ pub(crate) fn info(args: Info) -> Result<Outcome> {
         if let Some(segment) = largest {
             let lead = match segment.shape == segment.choice.shape {
                 true => "why".to_owned(),
-                false => format!("the planner would choose {}", segment.choice.shape),
+                false => format!("the automatic choice would be {}", segment.choice.shape),
             };
             output.line(format_args!("\n{lead}: {}", segment.choice.reason))?;
         }

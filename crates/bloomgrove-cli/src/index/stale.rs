@@ -160,41 +160,53 @@ impl<'i> Stale<'i> {
         let all = self.files as u64;
         let mut said = Vec::new();
         let shown = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
-        let mut say = |count: usize, names: &mut dyn Iterator<Item = String>, what: &str| {
-            if count == 0 {
-                return;
-            }
-            let mut names: Vec<String> = names.take(NAMED).collect();
-            if count > NAMED {
-                names.push("...".into());
-            }
-            let count = units::grouped(count as u64);
-            said.push(format!("{count} {what} ({})", names.join(", ")));
-        };
+        // `one` and `many` say what has become of one file or several.
+        let mut say =
+            |count: usize, names: &mut dyn Iterator<Item = String>, (one, many): (&str, &str)| {
+                if count == 0 {
+                    return;
+                }
+                let mut names: Vec<String> = names.take(NAMED).collect();
+                if count > NAMED {
+                    names.push("...".into());
+                }
+                let what = if count == 1 { one } else { many };
+                let count = units::grouped(count as u64);
+                said.push(format!("{count} {what} ({})", names.join(", ")));
+            };
+        let of = format!("of its {}", units::counted(all, "file"));
         say(
             self.changed.len(),
             &mut self.changed.iter().map(|name| shown(name)),
-            "changed, listed for every key",
+            (
+                &format!("{of} has changed since it was indexed and is listed for every key"),
+                &format!("{of} have changed since they were indexed and are listed for every key"),
+            ),
         );
         let deleted: BTreeSet<&[u8]> = self.deleted.iter().copied().collect();
         say(
             deleted.len(),
             &mut deleted.iter().map(|name| shown(name)),
-            "deleted, not listed",
+            (
+                &format!("{of} has been deleted and is not listed"),
+                &format!("{of} have been deleted and are not listed"),
+            ),
         );
         say(
             self.new.len(),
             &mut self.new.iter().map(|name| shown(name)),
-            "not in the index, not searched",
+            (
+                "file is not in the index and was not searched",
+                "files are not in the index and were not searched",
+            ),
         );
         if said.is_empty() {
             return;
         }
         complain(format_args!(
-            "{}: changes since its {} were indexed: {}; `bloomgrove index sync` reads them \
-             again, and --trust skips this check",
+            "{}: {}; run `bloomgrove index sync` to update the index, or pass --trust to skip this \
+             check",
             index.display(),
-            units::counted(all, "file"),
             said.join("; "),
         ));
     }

@@ -72,6 +72,11 @@ pub(crate) fn run(mut args: Args) -> Result<Outcome> {
     if args.at_least == Some(0) {
         bail!("--at-least 0 would list every set; pass 1 or more");
     }
+    if let (Some(from), Some(to)) = (args.from, args.to)
+        && from > to
+    {
+        bail!("--from {from} is after --to {to}; no slice is in this range");
+    }
     let index = open::to_query(&args.index)?;
     let kind = notes::key_kind(index.notes()).unwrap_or(KeyKind::Text);
     let extraction = notes::extraction(index.notes())?;
@@ -130,6 +135,10 @@ pub(crate) fn run(mut args: Args) -> Result<Outcome> {
         Ok(())
     })?;
     if let Some(least) = args.at_least {
+        if least > together.len() {
+            let keys = units::counted(together.len() as u64, "key");
+            complain(format_args!("--at-least {least} cannot be met with {keys}"));
+        }
         let found = view.at_least(least, &together);
         let found: Vec<_> = found
             .iter()
@@ -218,9 +227,8 @@ fn explain(view: &View<'_>, keys: &[Vec<u8>], took: Duration) {
         units::counted(sum / figures.len() as u64, thing)
     };
     complain(format_args!(
-        "{} ns per key; {} tested and {} read; {} false positives to expect for a \
-         key that no set contains",
-        took.as_nanos() / keys.len() as u128,
+        "{} per key; {} tested and {} read; expect {} false positives for a key that no set contains",
+        units::time(took.as_secs_f64() / keys.len() as f64),
         mean(|figures| figures.filters_tested, "filter"),
         mean(|figures| figures.words_read, "word"),
         short(view.expected_false()),

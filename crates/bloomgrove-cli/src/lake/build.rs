@@ -100,7 +100,7 @@ pub(crate) fn index(args: Args) -> Result<Outcome> {
     let path = args.table.index_path()?;
     if path.exists() && !args.replace {
         bail!(
-            "{}: there is an index already; `lake sync` brings it up to date, --replace makes a \
+            "{}: an index already exists; `bloomgrove lake sync` updates it, and --replace builds a \
              new one",
             path.display()
         );
@@ -136,7 +136,7 @@ pub(crate) fn sync(args: Sync) -> Result<Outcome> {
     let path = args.table.index_path()?;
     if !path.exists() {
         bail!(
-            "{}: there is no index yet; make one with `lake index`",
+            "{}: there is no index yet; create one with `bloomgrove lake index`",
             path.display()
         );
     }

@@ -23,7 +23,7 @@ const INDEX_NAME: &str = ".bloomgrove-lake.grove";
 
 #[derive(clap::Args)]
 pub(super) struct TableArgs {
-    /// The directory with the Parquet files of the table, or s3://BUCKET/PREFIX
+    /// The directory with the Parquet files of the table, or s3://BUCKET/PREFIX.
     ///
     /// The table consists of all .parquet and .parq files in the directory and its subdirectories,
     /// except for hidden files and names that begin with _. For S3, credentials and the region come
@@ -142,10 +142,15 @@ impl TableArgs {
 
     fn named(&self, list: &Path, complaints: &mut Complaints) -> Result<Files> {
         let mut files = Files::new();
-        for line in keys::read_all(list, KeyKind::Text)? {
-            if line.is_empty() {
-                continue;
-            }
+        let mut lines = keys::read_all(list, KeyKind::Text)?;
+        lines.retain(|line| !line.is_empty());
+        if lines.is_empty() {
+            bail!(
+                "{}: the list of files is empty; pass one path per line",
+                keys::shown(list)
+            );
+        }
+        for line in lines {
             let path = PathBuf::from(std::ffi::OsString::from_vec(line));
             match std::fs::metadata(&path) {
                 Ok(about) => {

@@ -6,7 +6,9 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
+use bloomgrove::Error;
 use bloomgrove::index::Index;
+use clap::ArgGroup;
 use serde_json::json;
 
 use super::known::{How, Kind, Known};
@@ -31,7 +33,10 @@ use crate::shared::{Outcome, units};
 ///
 /// Exit code: 0 if any file is listed, 1 if none is, 2 if something could not be read.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  \
+#[command(group = ArgGroup::new("sought").args(["values", "keys_from"]).required(true).multiple(true),
+    override_usage = "bloomgrove lake which [OPTIONS] TABLE VALUE...\n       \
+                      bloomgrove lake which [OPTIONS] TABLE --keys-from FILE",
+    after_help = "Examples:\n  \
     bloomgrove lake which events/ 7f3a9c2e41d0 --column trace_id\n  \
     bloomgrove lake which events/ --keys-from ids.txt --column trace_id --format json\n  \
     found=$(bloomgrove lake which events/ 4711 --column user_id --format duckdb) &&\n  \
@@ -40,11 +45,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     table: TableArgs,
     /// The values
-    #[arg(
-        value_name = "VALUE",
-        required_unless_present = "keys_from",
-        allow_negative_numbers = true
-    )]
+    #[arg(value_name = "VALUE", allow_negative_numbers = true)]
     values: Vec<OsString>,
     /// Look for every line of this file, too; - is standard input
     #[arg(long, value_name = "FILE")]
@@ -91,25 +92,40 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let mut complaints = Complaints::default();
     // What is wrong with an index costs time, never rows.
     let path = args.table.index_path()?;
-    let index = match args.table.open(&path) {
+    let opened = args.table.open(&path);
+    // A table without files is the first thing to report.
+    let listed = match args.trust && matches!(opened, Ok(Some(_))) {
+        true => None,
+        false => Some(args.table.list(&mut complaints)?),
+    };
+    let index = match opened {
         Ok(Some(index)) => Some(index),
         Ok(None) => {
             complain(format_args!(
-                "{}: there is no index, so every file is listed; make one with `lake index`",
+                "{}: there is no index, so every file is listed; create one with `bloomgrove lake index`",
                 path.display()
+            ));
+            None
+        }
+        Err(error)
+            if matches!(
+                error.kind(),
+                Error::WrongContent { .. } | Error::NotGrove { .. }
+            ) =>
+        {
+            complain(format_args!(
+                "{error}, so every file is listed; pass the index of the table with --index, or \
+                 create one with `bloomgrove lake index`"
             ));
             None
         }
         Err(error) => {
             complain(format_args!(
-                "{error}; every file is listed; make the index again with `lake index --replace`"
+                "{error}; every file is listed; build the index again with `bloomgrove lake index \
+                 --replace`"
             ));
             None
         }
-    };
-    let listed = match args.trust && index.is_some() {
-        true => None,
-        false => Some(args.table.list(&mut complaints)?),
     };
     let column = args.column.as_deref();
     let found = match &index {
@@ -158,7 +174,7 @@ fn find(
         (Some(name), columns) => match columns.iter().position(|known| known == name) {
             Some(at) => at as u32,
             None => bail!(
-                "column {name:?} is not indexed; the indexed columns are {}",
+                "column {name:?} is not indexed; indexed: {}",
                 columns.join(", ")
             ),
         },
@@ -179,10 +195,21 @@ fn find(
         }
     }
     if unindexed > 0 {
+        let (files, them) = match unindexed {
+            1 => (
+                "1 file is listed without being checked, because it is new, has changed,".into(),
+                "it",
+            ),
+            many => (
+                format!(
+                    "{} files are listed without being checked, because they are new, have changed,",
+                    units::grouped(many)
+                ),
+                "them",
+            ),
+        };
         complain(format_args!(
-            "{}, new or changed since the last sync, listed without being checked; `bloomgrove lake \
-             sync` indexes what can be read",
-            units::counted(unindexed, "file")
+            "{files} or could not be read by the last sync; run `bloomgrove lake sync` to index {them}"
         ));
     }
     let (candidates, impossible) = candidates(index, &known, column, keys, &how.columns)?;

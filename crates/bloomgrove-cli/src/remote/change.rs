@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::Result;
 use bloomgrove_client::api::{ChangeSet, Code, CreateSet, Params};
 
+use clap::ArgGroup;
 use serde::Serialize;
 use serde_json::json;
 
@@ -19,7 +20,8 @@ use crate::shared::{Outcome, units};
 
 /// Create an empty set, for a number of items or of a given size.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  \
+#[command(group = ArgGroup::new("size").args(["items", "bits"]).required(true),
+    after_help = "Examples:\n  \
     bloomgrove remote create site/galway --items 100k --fpr 1%\n  \
     bloomgrove remote create site/pune --bits 100992 --hashes 7 --tag asia")]
 pub(super) struct Create {
@@ -27,7 +29,7 @@ pub(super) struct Create {
     #[arg(value_name = "SET")]
     set: String,
     /// The number of items that it will contain
-    #[arg(long, value_name = "COUNT", value_parser = units::count, required_unless_present = "bits", conflicts_with = "bits")]
+    #[arg(long, value_name = "COUNT", value_parser = units::count)]
     items: Option<u64>,
     /// The false-positive rate: how often the set is listed for a key that it does not contain [default: 1%]
     #[arg(long, value_name = "RATE", value_parser = units::rate, conflicts_with = "bits")]
@@ -38,7 +40,7 @@ pub(super) struct Create {
     /// The number of bits that each key sets
     #[arg(long, value_name = "COUNT", requires = "bits", value_parser = units::within::<u32>(1..=64))]
     hashes: Option<u32>,
-    /// A tag, by which sets can be selected; may be repeated
+    /// A tag, by which sets can be selected (repeatable)
     #[arg(long, value_name = "TAG")]
     tag: Vec<String>,
     /// Expire the set this long from now: 30min, 24h
@@ -214,7 +216,10 @@ pub(super) fn rename(remote: &Remote, args: Rename) -> Result<Outcome> {
 
 /// Replace the tags of a set.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  \
+#[command(group = ArgGroup::new("new").args(["tags", "none"]).required(true),
+    override_usage = "bloomgrove remote tag [OPTIONS] SET TAG...\n       \
+                      bloomgrove remote tag [OPTIONS] SET --none",
+    after_help = "Examples:\n  \
     bloomgrove remote tag site/galway coast europe\n  \
     bloomgrove remote tag site/galway --none")]
 pub(super) struct Tag {
@@ -222,10 +227,10 @@ pub(super) struct Tag {
     #[arg(value_name = "SET")]
     set: String,
     /// The new tags, which replace all existing ones
-    #[arg(value_name = "TAG", required_unless_present = "none")]
+    #[arg(value_name = "TAG")]
     tags: Vec<String>,
     /// Remove all its tags
-    #[arg(long, conflicts_with = "tags")]
+    #[arg(long)]
     none: bool,
     /// Print the result as JSON
     #[arg(long)]
@@ -245,9 +250,10 @@ pub(super) fn tag(remote: &Remote, args: Tag) -> Result<Outcome> {
     report(args.json, &set, format_args!("{} has {tags}", set.name))
 }
 
-/// Set when a set expires.
+/// Change when a set expires.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  \
+#[command(group = ArgGroup::new("when").args(["time", "never"]).required(true),
+    after_help = "Examples:\n  \
     bloomgrove remote expire session/1234 --in 30min\n  \
     bloomgrove remote expire session/1234 --never")]
 pub(super) struct Expire {
@@ -255,10 +261,10 @@ pub(super) struct Expire {
     #[arg(value_name = "SET")]
     set: String,
     /// Expire the set this long from now: 30min, 24h
-    #[arg(long = "in", value_name = "TIME", value_parser = units::duration, required_unless_present = "never")]
+    #[arg(long = "in", value_name = "TIME", value_parser = units::duration)]
     time: Option<Duration>,
     /// The set never expires
-    #[arg(long, conflicts_with = "time")]
+    #[arg(long)]
     never: bool,
     /// Print the result as JSON
     #[arg(long)]

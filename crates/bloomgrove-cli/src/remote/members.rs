@@ -110,8 +110,8 @@ impl Namespace {
 
 /// Draw random members of sets, given the names that may be in them.
 ///
-/// SETS is as in `bloomgrove remote estimate`. Every name that the sets accept has the same
-/// chance, and may be drawn repeatedly. Exit code: 0, or 1 if no name is accepted.
+/// SETS is as in `bloomgrove remote estimate`. All names that the sets accept are equally
+/// likely to be drawn, and may be drawn repeatedly. Exit code: 0, or 1 if no name is accepted.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  \
     bloomgrove remote sample 'site/galway & site/pune' --namespace 0..10M -n 5 --seed 1")]
@@ -210,7 +210,7 @@ pub(super) struct Reconstruct {
     names: Namespace,
     #[command(flatten)]
     list: ListArgs,
-    /// List at most this many [default: 100000]
+    /// List at most this many [default: 100k]
     #[arg(long, value_name = "COUNT", value_parser = units::count)]
     limit: Option<u64>,
     /// Report on standard error the method, why it was chosen, and its cost

@@ -26,7 +26,7 @@ pub(super) struct Which {
     /// How to interpret keys
     #[arg(long = "keys", value_name = "KIND", value_enum, default_value = "text")]
     kind: KeyKind,
-    /// Cut each key into its tokens or n-grams (tokens, ngrams=4), as the sets were filled, and find
+    /// Split each key into tokens or n-grams (tokens, ngrams=4), as the sets were filled, and find
     /// the sets that contain all of them
     #[arg(long, value_name = "KIND", conflicts_with = "kind")]
     extract: Option<Extraction>,
@@ -36,7 +36,7 @@ pub(super) struct Which {
     /// Search only sets with this tag
     #[arg(long, value_name = "TAG")]
     tag: Option<String>,
-    /// List at most this many sets per key [default: 1000]
+    /// List at most this many sets per key [default: 1k]
     #[arg(long, value_name = "COUNT", value_parser = units::count, conflicts_with = "count")]
     limit: Option<u64>,
     #[command(flatten)]
@@ -154,9 +154,9 @@ pub(super) fn chunk(lines: &[&[u8]]) -> usize {
 
 fn explain(cost: &api::Cost, keys: u64) {
     complain(format_args!(
-        "{:.0} ns per key in the server, with {}; {} tested and {} read; {} false \
-         positives to expect for a key that no set contains",
-        cost.microseconds * 1000.0 / keys as f64,
+        "{} per key in the server, with {}; {} tested and {} read; expect {} false positives for a key \
+         that no set contains",
+        units::time(cost.microseconds / 1e6 / keys as f64),
         units::counted(cost.sets, "set"),
         units::counted(cost.filters_tested / keys, "filter"),
         units::counted(cost.words_read / keys, "word"),

@@ -44,9 +44,9 @@ impl Budget {
         let rest = memory.saturating_sub(BASE);
         anyhow::ensure!(
             rest >= 4 << 20,
-            "--memory {} is too little; it takes at least {}",
+            "--memory {} is not enough; pass at least {}MB",
             units::size(memory),
-            units::size(BASE + (4 << 20))
+            (BASE + (4 << 20)).div_ceil(1_000_000)
         );
         Ok(Self {
             filter: if both { rest / 2 } else { rest },

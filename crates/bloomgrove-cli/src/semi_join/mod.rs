@@ -45,7 +45,7 @@ use self::table::Table;
 use crate::shared::keys::column;
 use crate::shared::{Outcome, units};
 
-/// Keep the rows of a table whose key may be in another table
+/// Keep the rows of a table whose key may be in another table.
 ///
 /// Writes the rows of PROBE whose PROBE_KEY occurs as BUILD_KEY in a row of BUILD: the SQL
 /// semi-join, plus false positives at the rate of --fpr. Joining the output with BUILD gives the
@@ -84,8 +84,8 @@ pub(crate) struct Args {
     /// write them to this file
     #[arg(long, value_name = "FILE")]
     both: Option<PathBuf>,
-    /// Use only rows for which this holds: COLUMN OP VALUE, with one of = != < <= > >=; may be
-    /// repeated
+    /// Use only rows for which this holds: COLUMN OP VALUE, with one of = != < <= > >=
+    /// (repeatable).
     ///
     /// It applies to the table that has the column; if both have it, write build.COLUMN or
     /// probe.COLUMN. Values are compared by the type of the column; in CSV files, as numbers if
@@ -94,9 +94,9 @@ pub(crate) struct Args {
     #[arg(long = "where", value_name = "CONDITION")]
     conditions: Vec<Condition>,
     /// The false-positive rate: how often a row without a match is kept
-    #[arg(long, value_name = "RATE", default_value = "0.01", value_parser = units::rate)]
+    #[arg(long, value_name = "RATE", default_value = "1%", value_parser = units::rate)]
     fpr: f64,
-    /// The memory to use in all, at least 38MB
+    /// The total memory to use; at least 38MB
     #[arg(long, value_name = "SIZE", default_value = "1GB", value_parser = units::bytes)]
     memory: u64,
     /// The field separator of CSV files [default: comma, or tab for .tsv]
@@ -118,10 +118,25 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     table::assign(&args.conditions, [&mut build, &mut probe])?;
     table::check_keys(&build, &probe)?;
     // Fail before any work is done.
+    for path in [Some(&args.output), args.both.as_ref()]
+        .into_iter()
+        .flatten()
+    {
+        // The rows that are dropped would be lost.
+        let mut inputs = build.files.iter().chain(&probe.files);
+        if let Ok(target) = path.canonicalize()
+            && inputs.any(|input| input.canonicalize().is_ok_and(|input| input == target))
+        {
+            bail!(
+                "{}: this input would be overwritten; choose another output",
+                path.display()
+            );
+        }
+    }
     let output = Output::create(&probe, &args.output, args.replace)?;
     let both = match &args.both {
         Some(path) if place(path) == place(&args.output) => {
-            bail!("-o and --both name the same file; name two")
+            bail!("-o and --both name the same file; choose two names")
         }
         Some(path) => Some((path, Output::create(&build, path, args.replace)?)),
         None => None,
@@ -142,7 +157,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
 
     build.check_unchanged()?;
     probe.check_unchanged()?;
-    // Only now, so that no file appears if the work was interrupted. An output may replace an input.
+    // Only now, so that no file appears if the work was interrupted.
     reduced.bytes = output.finish()?;
     let back = match back {
         Some((output, mut reduced)) => {

@@ -35,32 +35,33 @@ enum Kind {
 impl<'t> Output<'t> {
     /// Fails before any work is done if the file must not be written.
     pub(super) fn create(table: &'t Table, path: &Path, replace: bool) -> Result<Self> {
-        let create = || {
-            let is_text = table.format != Format::Parquet;
-            if is_text == keys::is_parquet(path) {
-                bail!(
-                    "its table is {0}, so the output must be {0}, too; choose a file name that says so",
-                    if is_text { "CSV" } else { "Parquet" }
-                );
-            }
-            let packing = if is_text {
-                Packing::of(path)?
-            } else {
-                Packing::Plain
+        let shown = || path.display().to_string();
+        let is_text = table.format != Format::Parquet;
+        if is_text == keys::is_parquet(path) {
+            let (format, ending) = match is_text {
+                true => ("CSV", ".csv"),
+                false => ("Parquet", ".parquet"),
             };
-            let file = WholeFile::create(path, Form::Rows { replace })?;
-            Ok(match is_text {
-                true => Kind::Text {
-                    file: Packed::new(file, packing)?,
-                    header: None,
-                },
-                false => Kind::Parquet(Some(file), None),
-            })
+            bail!(
+                "{}: the table is {format}, so the output must be {format}; choose a name that ends in \
+                 {ending}",
+                shown()
+            );
+        }
+        let packing = if is_text {
+            Packing::of(path).with_context(shown)?
+        } else {
+            Packing::Plain
         };
-        Ok(Self {
-            table,
-            file: create().with_context(|| path.display().to_string())?,
-        })
+        let file = WholeFile::create(path, Form::Rows { replace })?;
+        let file = match is_text {
+            true => Kind::Text {
+                file: Packed::new(file, packing).with_context(shown)?,
+                header: None,
+            },
+            false => Kind::Parquet(Some(file), None),
+        };
+        Ok(Self { table, file })
     }
 
     /// Copies the rows of a CSV table that are wanted.

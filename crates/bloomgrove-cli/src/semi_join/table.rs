@@ -206,7 +206,7 @@ pub(super) fn assign(conditions: &[Condition], sides: [&mut Table; 2]) -> Result
             [true, false] => (0, column),
             [false, true] => (1, column),
             [true, true] => bail!(
-                "condition {:?}: both sides have this column; write build.{column} or probe.{column}",
+                "condition {:?}: both tables have this column; write build.{column} or probe.{column}",
                 condition.text
             ),
             [false, false] => {

@@ -65,6 +65,7 @@ pub(crate) fn write(
 /// What `read` makes of a message.
 pub(crate) fn read<T>(
     path: &Path,
+    kind: Kind,
     doing: &'static str,
     read: impl FnOnce(Watched<&mut dyn Read>) -> Result<T, bloomgrove::Error>,
 ) -> Result<T> {
@@ -78,13 +79,22 @@ pub(crate) fn read<T>(
     let shown = || path.display().to_string();
     let about = fs::metadata(path).with_context(shown)?;
     if !about.is_file() {
-        bail!("{}: not a regular file", shown());
+        bail!("{}: {}", shown(), not_a_file(&about));
     }
+    check_kind(path, kind)?;
     let file = File::open(path).with_context(shown)?;
     let mut file = BufReader::with_capacity(1 << 16, file);
     let inner: &mut dyn Read = &mut file;
     let progress = &Progress::bytes(about.len(), doing);
     read(Watched { inner, progress }).with_context(shown)
+}
+
+/// What is wrong with something that is not a regular file.
+pub(crate) fn not_a_file(about: &fs::Metadata) -> &'static str {
+    match about.is_dir() {
+        true => "this is a directory; pass a file",
+        false => "not a regular file; save its output to a file first",
+    }
 }
 
 /// The kind of message in a file, if it is one.
@@ -93,10 +103,37 @@ pub(crate) fn kind_of(path: &Path) -> Result<Option<Kind>> {
     if !fs::metadata(path).is_ok_and(|about| about.is_file()) {
         return Ok(None);
     }
+    Ok(Kind::of_start(&start_of(path)?))
+}
+
+fn start_of(path: &Path) -> Result<Vec<u8>> {
     let mut start = Vec::new();
     let read = File::open(path).and_then(|file| file.take(16).read_to_end(&mut start));
     read.with_context(|| path.display().to_string())?;
-    Ok(Kind::of_start(&start))
+    Ok(start)
+}
+
+/// Refuses what is obviously not a message, in the words of the command that was given.
+fn check_kind(path: &Path, kind: Kind) -> Result<()> {
+    let (start, shown) = (start_of(path)?, path.display());
+    let name = kind.name();
+    match kind {
+        _ if start.is_empty() => bail!("{shown}: the file is empty, not {name}"),
+        Kind::Filter | Kind::Tree if start.starts_with(b"\x89GROVE") => {
+            let noun = match kind {
+                Kind::Tree => "bloom-tree",
+                _ => "filter",
+            };
+            bail!(
+                "{shown}: already a .grove file; only the output of `bloomgrove {noun} compress` needs \
+                 to be expanded"
+            )
+        }
+        Kind::Filter | Kind::Tree if Kind::of_start(&start).is_none() => {
+            bail!("{shown}: not {name}")
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Bytes being read or written, counted by a progress bar, until Ctrl-C.

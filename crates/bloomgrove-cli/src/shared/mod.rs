@@ -84,7 +84,7 @@ impl Outcome {
 #[cfg(not(feature = "server"))]
 pub(crate) fn missing<T>(what: &str) -> anyhow::Result<T> {
     anyhow::bail!(
-        "{what} is not in this build; build the whole program with \
+        "{what}; install the full program with \
          `cargo install --path crates/bloomgrove-cli --features server`"
     )
 }

@@ -7,7 +7,7 @@ use bloomgrove_keys::Extraction;
 use serde_json::{Value, json};
 
 use super::keys::KeyKind;
-use super::units::Items;
+use super::units::{self, Items};
 
 /// How keys were read.
 pub(crate) const KEYS: &str = "keys";
@@ -50,7 +50,16 @@ pub(crate) fn json(notes: &Notes) -> Value {
 
 /// All notes, for [`Output::facts`](super::output::Output::facts).
 pub(crate) fn facts(notes: &Notes) -> impl Iterator<Item = (&str, String)> {
-    notes.iter().map(|(name, value)| (name, value.to_owned()))
+    notes.iter().map(|(name, value)| {
+        let rate = || Some(("target rate", units::target(value.parse().ok()?)));
+        let count = || Some(("sized for", units::counted(value.parse().ok()?, "key")));
+        let known = match name {
+            TARGET_FPR | FPR => rate(),
+            SIZED_FOR => count(),
+            _ => None,
+        };
+        known.unwrap_or_else(|| (name, value.to_owned()))
+    })
 }
 
 /// How texts become keys; a file of an index that does not say has lines, or what its caller made of

@@ -16,6 +16,8 @@ use bloomgrove::raw::index::{Origin, open_checked, open_unchecked};
 const CHECKED_ALWAYS: u64 = 64 << 20;
 /// What to do if a set is unknown.
 pub(crate) const LIST_SETS: &str = "; `bloomgrove index info --sets` lists the sets of an index";
+/// The same for a Bloofi tree.
+pub(crate) const LIST_LEAVES: &str = "; `bloomgrove bloofi info --sets` lists the sets of a tree";
 /// How long to wait for another process that is changing the file.
 const PATIENCE: Duration = Duration::from_secs(10);
 

@@ -25,7 +25,7 @@ pub(crate) const IDS: [&str; 11] = [
 // A comment here would become the help of the command.
 #[derive(clap::Args)]
 pub(crate) struct ParamsArgs {
-    /// The false-positive rate: how often an absent key is accepted [default: 0.01]
+    /// The false-positive rate: how often an absent key is accepted [default: 1%]
     #[arg(long, value_name = "RATE", value_parser = units::rate, conflicts_with = "bits")]
     fpr: Option<f64>,
     /// The number of distinct keys to size the filter for, if known
@@ -147,7 +147,16 @@ impl ParamsArgs {
         if !self.hashing.is_affine() {
             return self.hashing.family();
         }
-        let modulus = self.modulus.context("affine needs --modulus")?;
+        let modulus = self.modulus.context("--hash affine requires --modulus")?;
+        let pairs = self.coefficients.len();
+        if pairs > 0 && hashes > 0 && pairs != hashes as usize {
+            let pairs = units::counted(pairs as u64, "pair");
+            let given = match self.hashes {
+                Some(hashes) => format!("--hashes is {hashes}"),
+                None => format!("the filter has {}", units::counted(hashes.into(), "hash")),
+            };
+            bail!("--coefficients has {pairs}, but {given}; pass one pair per hash");
+        }
         Ok(Family::Affine(match self.coefficients.is_empty() {
             true => Affine::seeded(modulus, hashes, self.hashing.seed())?,
             false => Affine::new(&self.coefficients, modulus)?,

@@ -6,7 +6,7 @@ use super::units;
 
 /// A range as people write it: `0..10M` without its end, `0..=9` with it.
 pub(crate) fn parse(text: &str) -> Result<Range<u64>, String> {
-    let help = "write a range of integers as 0..10M, or 0..=9 with its end";
+    let help = "write a range of integers as 0..10M, or 0..=9, including its end";
     let (start, end) = text.split_once("..").ok_or(help)?;
     let start = match start.trim() {
         "" => 0,

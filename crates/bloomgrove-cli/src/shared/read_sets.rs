@@ -122,16 +122,16 @@ impl Source {
         let (found, wanted) = (notes::extraction(notes)?, how.from.lines().extraction);
         if !found.is_queried_like(&wanted) {
             bail!(
-                "{}: its keys are {found}, those of the index {wanted}; they cannot be queried \
-                 together",
+                "{}: its keys are {found}, but those of the other sets are {wanted}; they cannot be \
+                 queried together",
                 self.path.display()
             );
         }
         let wanted = how.kind;
         match notes.get(notes::KEYS) {
             Some(kind) if kind != wanted.name() => bail!(
-                "{}: its keys were read as {kind}, those of the index as {}; they cannot be \
-                 queried together",
+                "{}: contains {kind} keys, but the other sets contain {} keys; they cannot be queried \
+                 together",
                 self.path.display(),
                 wanted.name()
             ),

@@ -18,7 +18,7 @@ pub(crate) const OVERFULL: f64 = 0.75;
 // A comment here would become the help of the command.
 #[derive(Clone, clap::Args)]
 pub(crate) struct SizeArgs {
-    /// The false-positive rate: how often a set without the key is listed [default: 0.001]
+    /// The false-positive rate: how often a set without the key is listed [default: 0.1%]
     #[arg(long, value_name = "RATE", value_parser = units::rate, conflicts_with = "bits")]
     fpr: Option<f64>,
     /// Make every filter large enough for this many keys

@@ -64,6 +64,30 @@ pub(crate) fn percent(rate: f64) -> String {
     }
 }
 
+/// A rate that was asked for, without the zeros of one that was measured: `1%`.
+pub(crate) fn target(rate: f64) -> String {
+    let text = percent(rate);
+    match text.strip_suffix('%').filter(|number| number.contains('.')) {
+        Some(number) => format!("{}%", number.trim_end_matches('0').trim_end_matches('.')),
+        None => text,
+    }
+}
+
+/// A short time: `18.5 µs`.
+pub(crate) fn time(seconds: f64) -> String {
+    match seconds {
+        seconds if seconds < 1e-6 => format!("{:.0} ns", seconds * 1e9),
+        seconds if seconds < 1e-3 => format!("{:.1} µs", seconds * 1e6),
+        seconds => format!("{:.1} ms", seconds * 1e3),
+    }
+}
+
+/// A mean number of things, to a tenth: `9,000.0`.
+pub(crate) fn tenths(number: f64) -> String {
+    let tenths = (number * 10.0).round();
+    format!("{}.{}", grouped((tenths / 10.0) as u64), tenths as u64 % 10)
+}
+
 /// Seconds since 1970, as `2026-11-16T09:30:00Z`.
 pub(crate) fn moment(seconds: u64) -> anyhow::Result<String> {
     let time = jiff::Timestamp::from_second(i64::try_from(seconds)?)?;
@@ -148,6 +172,12 @@ mod tests {
         assert_eq!(percent(0.009_999_9), "1.00%");
         assert_eq!(percent(0.000_123), "0.0123%");
         assert_eq!(percent(1e-7), "1.00e-7");
+        assert_eq!(target(0.01), "1%");
+        assert_eq!(target(0.1), "10%");
+        assert_eq!(target(0.1 / 12.0), "0.833%");
+        assert_eq!(target(1e-7), "1.00e-7");
+        assert_eq!(tenths(9000.04), "9,000.0");
+        assert_eq!(tenths(9.96), "10.0");
         assert_eq!(moment(1_794_821_400).unwrap(), "2026-11-16T09:30:00Z");
         assert!(moment(u64::MAX).is_err());
     }

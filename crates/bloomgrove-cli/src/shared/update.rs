@@ -35,6 +35,9 @@ impl UpdateArgs {
         if self.keys.is_empty() && self.filter.is_none() && self.rename.is_none() {
             bail!("nothing to update; name keys, or pass --keys-from, --filter or --rename");
         }
+        if self.rename.as_ref().is_some_and(|name| name.is_empty()) {
+            bail!("--rename: the name is empty; pass the new name of the set");
+        }
         Ok(())
     }
 

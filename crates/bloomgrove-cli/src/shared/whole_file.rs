@@ -108,9 +108,8 @@ impl WholeFile {
             (Err(error), Form::Lines { .. } | Form::Rows { .. })
                 if matches!(error.kind(), Error::WouldReplace { found: None, .. }) =>
             {
-                let what = "this file is not empty, and would be overwritten";
                 bail!(
-                    "{}: {what}; name another, or pass --replace to overwrite it",
+                    "{}: the file already exists; choose another name, or pass --replace to overwrite it",
                     path.display()
                 );
             }

@@ -26,7 +26,7 @@ pub(super) struct Generate {
     #[arg(long, value_name = "COUNT", default_value = "12", value_parser = units::count)]
     sites: u64,
     /// The total number of events
-    #[arg(long, value_name = "COUNT", default_value = "10000", value_parser = units::count)]
+    #[arg(long, value_name = "COUNT", default_value = "10k", value_parser = units::count)]
     events: u64,
     /// The random seed
     #[arg(long, value_name = "NUMBER", default_value = "8", value_parser = units::count)]

@@ -12,7 +12,7 @@ use crate::shared::{Outcome, connect, units};
 
 /// Import files of RDF (PROV-O) or PROV-JSON, each atomically.
 ///
-/// The format follows from the extension: .ttl, .nt, .nq, .trig, .jsonld, .rdf, .provjson, and
+/// The file extension determines the format: .ttl, .nt, .nq, .trig, .jsonld, .rdf, .provjson, and
 /// .json, which is PROV-JSON. Importing a file twice changes nothing.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \

@@ -23,7 +23,7 @@ use crate::shared::Outcome;
 use crate::shared::connect::{self, Remote};
 use crate::shared::output::Output;
 
-/// Run a site, which records what happens to documents and tells a coordinator which ones it knows
+/// Run a site, which records what happens to documents and tells a coordinator which ones it knows.
 ///
 /// Without a subcommand, this runs the site itself. It records events (over HTTP, or through the subcommands
 /// below), answers queries about them, and publishes a Bloom filter of all ids to the coordinator:
@@ -38,12 +38,21 @@ use crate::shared::output::Output;
         bloomgrove site import runs/*.ttl\n  \
         bloomgrove trace 'november'"
 )]
+#[cfg_attr(
+    not(feature = "server"),
+    command(
+        about = "Record what happens to documents at a site (running one is not in this build)"
+    )
+)]
 pub(crate) struct Args {
     #[command(subcommand)]
     verb: Option<Verb>,
     #[cfg(feature = "server")]
     #[command(flatten)]
     flags: run::Flags,
+    #[cfg(not(feature = "server"))]
+    #[arg(hide = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    _ignored: Vec<std::ffi::OsString>,
 }
 
 #[derive(clap::Subcommand)]
@@ -72,7 +81,9 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         #[cfg(feature = "server")]
         None => run::run(args.flags),
         #[cfg(not(feature = "server"))]
-        None => crate::shared::missing("a site"),
+        None => crate::shared::missing(
+            "`bloomgrove site` cannot run a site in this build (its subcommands work)",
+        ),
         Some(Verb::Record(args)) => record::run(args),
         Some(Verb::Import(args)) => import::run(args),
         Some(Verb::Lineage(args)) => query::lineage(args),

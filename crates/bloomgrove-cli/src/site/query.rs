@@ -9,6 +9,7 @@ use super::open;
 use crate::shared::lineage::LineageArgs;
 use crate::shared::output::{Output, complain};
 use crate::shared::{Outcome, connect, units};
+use clap::ArgGroup;
 
 /// Show the lineage of documents as this site knows it.
 ///
@@ -61,15 +62,16 @@ pub(super) fn lineage(args: Lineage) -> Result<Outcome> {
 
 /// Query the site's triples with SPARQL (read-only).
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  \
+#[command(group = ArgGroup::new("question").args(["query", "file"]).required(true),
+    after_help = "Examples:\n  \
     bloomgrove site sparql 'SELECT * WHERE { ?s ?p ?o } LIMIT 10'\n  \
     bloomgrove site sparql --file question.rq --format csv")]
 pub(super) struct Sparql {
     /// The query
-    #[arg(value_name = "QUERY", required_unless_present = "file")]
+    #[arg(value_name = "QUERY")]
     query: Option<String>,
     /// Read the query from a file
-    #[arg(long, value_name = "FILE", conflicts_with = "query")]
+    #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
     /// tsv, csv, json or xml for SELECT and ASK; turtle or n-triples for CONSTRUCT and DESCRIBE
     /// [default: tsv, turtle]

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use bloomgrove_client::api::{Event, EventKind};
 
+use clap::ArgGroup;
 use serde_json::json;
 
 use super::open;
@@ -18,19 +19,20 @@ use crate::shared::{Outcome, connect, units};
 /// An id can be any text; ids that are IRIs (`urn:uuid:...`, web addresses) are used unchanged in
 /// RDF. Prints the id of each event once it is on disk.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  \
+#[command(group = ArgGroup::new("events").args(["kind", "from"]).required(true),
+    after_help = "Examples:\n  \
     bloomgrove site record created --out 'invoice 1' --agent books\n  \
     bloomgrove site record bundled --in 'invoice 1' --in 'invoice 2' --out november\n  \
     bloomgrove site record sent --in november --peer pune\n  \
     bloomgrove site record --from events.jsonl")]
 pub(super) struct Record {
     /// created, derived, bundled, split, sent or received
-    #[arg(value_name = "KIND", required_unless_present = "from", value_parser = kind)]
+    #[arg(value_name = "KIND", value_parser = kind)]
     kind: Option<EventKind>,
-    /// A document that was used or transferred; may be repeated
+    /// A document that was used or transferred (repeatable)
     #[arg(long = "in", value_name = "ID")]
     inputs: Vec<String>,
-    /// A document that was produced; may be repeated
+    /// A document that was produced (repeatable)
     #[arg(long = "out", value_name = "ID")]
     outputs: Vec<String>,
     /// The other site of a transfer
@@ -52,7 +54,7 @@ pub(super) struct Record {
     #[arg(
         long,
         value_name = "FILE",
-        conflicts_with_all = ["kind", "inputs", "outputs", "peer", "agent", "label", "time", "id"]
+        conflicts_with_all = ["inputs", "outputs", "peer", "agent", "label", "time", "id"]
     )]
     from: Option<PathBuf>,
     #[command(flatten)]

@@ -108,7 +108,10 @@ pub(super) fn run(flags: Flags) -> Result<Outcome> {
             output.line(format_args!("listening on {url}"))?;
         }
         match &coordinator {
-            Some(url) => output.line(format_args!("publishing to {url} every {period:?}"))?,
+            Some(url) => output.line(format_args!(
+                "publishing to {url} every {} s",
+                period.as_secs_f64()
+            ))?,
             None => output.line("not publishing: there is no --coordinator")?,
         }
         output.finish()?;

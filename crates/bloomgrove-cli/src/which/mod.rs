@@ -38,6 +38,7 @@ use crate::shared::{Outcome, units};
 /// be read (with --quiet, 0 as soon as a file contains a key).
 #[derive(clap::Args)]
 #[command(
+    mut_arg("extract", keys::of_tokens),
     override_usage = "bloomgrove which [OPTIONS] KEY PATH...\n       \
                       bloomgrove which [OPTIONS] -e PATTERN PATH...\n       \
                       bloomgrove which [OPTIONS] --keys-from FILE PATH...",
@@ -129,6 +130,9 @@ pub(crate) fn run(mut args: Args) -> Result<Outcome> {
     let questions = questions(&args, given, &keys)?;
 
     let mut complaints = Complaints::default();
+    if args.keys_from.is_none() && paths.len() > 1 {
+        complaints.if_missing = " (to search for several keys, use --keys-from)";
+    }
     let homes = search::find(&paths, &args.chosen, &keys, &mut complaints)?;
     let options = RefreshOptions {
         keys: &keys,
@@ -187,6 +191,9 @@ fn questions(args: &Args, given: Vec<Vec<u8>>, keys: &Keys) -> Result<Vec<Questi
             key,
         };
         return Ok(given.into_iter().map(question).collect());
+    }
+    if args.keys_from.is_none() && given.iter().any(Vec::is_empty) {
+        bail!("the key is empty; pass the text to search for");
     }
     let question = |key: &[u8], patterns: Vec<String>, fixed: bool| -> Result<Question> {
         let query = args.query.query(

@@ -18,7 +18,7 @@ const LISTED: usize = 50;
 #[derive(clap::Args, Clone)]
 pub(crate) struct Column {
     /// Take the keys from this column of .csv, .tsv and .parquet files, by name or
-    /// number (#3)
+    /// number (#3).
     ///
     /// A column named 3 or #3 takes precedence over the third. Nested columns are written with dots
     /// (address.city); each element of a list is a key. Empty CSV fields and Parquet nulls are

@@ -45,7 +45,7 @@ const LONGEST: usize = 64 << 20;
 #[derive(clap::Args, Clone, Default)]
 pub(crate) struct KeysArgs {
     /// How to extract keys from each file: lines, tokens, ngrams=4, regex=PATTERN, json=PATH, column=NAME
-    /// [default: lines; for `which` and `grep`, tokens]
+    /// [default: lines].
     ///
     /// lines: each whole line. tokens: each word (a run of letters, digits and _), ignoring
     /// case. ngrams=4: each run of 4 characters, for substrings; takes about six times the
@@ -55,6 +55,16 @@ pub(crate) struct KeysArgs {
     extract: Option<Extraction>,
     #[command(flatten)]
     column: Option<Column>,
+}
+
+/// The help of --extract for commands that search text.
+pub(crate) fn of_tokens(extract: clap::Arg) -> clap::Arg {
+    let told = |help: Option<&clap::builder::StyledStr>| {
+        let help = help.map_or(String::new(), ToString::to_string);
+        help.replace("[default: lines]", "[default: tokens]")
+    };
+    let (help, long) = (told(extract.get_help()), told(extract.get_long_help()));
+    extract.help(help).long_help(long)
 }
 
 impl KeysArgs {
@@ -173,6 +183,26 @@ impl std::fmt::Display for NotANumber {
 
 impl std::error::Error for NotANumber {}
 
+/// An integer key that the modulus of affine functions is not above.
+#[derive(Debug)]
+pub(crate) struct NotBelow {
+    pub(crate) line: Vec<u8>,
+    pub(crate) modulus: u64,
+}
+
+impl std::fmt::Display for NotBelow {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "the key {} is not below the modulus {}; choose a prime above all keys",
+            shortened(&self.line),
+            self.modulus
+        )
+    }
+}
+
+impl std::error::Error for NotBelow {}
+
 fn shortened(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(&line[..line.len().min(60)]);
     if line.len() > 60 {
@@ -257,8 +287,11 @@ fn for_lines(block: &[u8], before: u64, each: Each) -> Result<()> {
     let count = lines.len() as u64;
     each(&lines).map_err(|error| {
         // Keys are taken in order, so the first bad one is the one that was complained about.
-        let bad = lines.iter().position(|line| number(line).is_err());
-        match bad.filter(|_| error.is::<NotANumber>()) {
+        let is_bad = |line: &&[u8]| match error.downcast_ref::<NotBelow>() {
+            Some(bad) => *line == bad.line,
+            None => error.is::<NotANumber>() && number(line).is_err(),
+        };
+        match lines.iter().position(is_bad) {
             Some(bad) => error.context(format!("line {}", before + 1 + bad as u64)),
             None if count == 1 => error.context(format!("line {}", before + 1)),
             None => error.context(format!("lines {} to {}", before + 1, before + count)),

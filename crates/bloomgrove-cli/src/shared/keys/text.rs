@@ -8,7 +8,7 @@
 
 use std::io::{self, Cursor, Read};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use bloomgrove_keys::Extraction;
 use encoding_rs_io::DecodeReaderBytesBuilder;
 
@@ -98,7 +98,7 @@ pub(crate) fn each_piece(
             refuse_long_line(len, seen.line_feeds)?;
             buffer.resize(2 * len, 0);
         }
-        let read = source.read(&mut buffer[len..]).context("reading")?;
+        let read = source.read(&mut buffer[len..])?;
         if extraction.is_searched()
             && let Some(nul) = memchr::memchr(0, &buffer[len..len + read])
         {

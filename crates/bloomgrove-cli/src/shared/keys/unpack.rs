@@ -158,14 +158,19 @@ pub(crate) fn is_plain(path: &Path) -> Result<bool> {
 /// The text of a source, decompressed if necessary.
 pub(crate) fn decompressed<'r>(mut source: impl Read + 'r) -> Result<Box<dyn Read + 'r>> {
     let mut start = [0; START];
-    let len = fill(&mut source, &mut start).context("reading")?;
+    let len = fill(&mut source, &mut start)?;
     let source = Cursor::new(start[..len].to_vec()).chain(source);
     Ok(match packing(&start[..len]) {
         None | Some(Packing::Zip) => Box::new(source),
-        Some(Packing::Gzip) => Box::new(flate2::read::MultiGzDecoder::new(source)),
-        Some(Packing::Zstd) => Box::new(zstd::Decoder::new(source).context("decompressing")?),
-        Some(Packing::Xz) => Box::new(lzma_rust2::XzReader::new(BufReader::new(source), true)),
-        Some(Packing::Bzip2) => Box::new(bzip2::read::MultiBzDecoder::new(source)),
+        Some(Packing::Gzip) => unpacked("gzip", flate2::read::MultiGzDecoder::new(source)),
+        Some(Packing::Zstd) => {
+            unpacked("zstd", zstd::Decoder::new(source).context("decompressing")?)
+        }
+        Some(Packing::Xz) => unpacked(
+            "xz",
+            lzma_rust2::XzReader::new(BufReader::new(source), true),
+        ),
+        Some(Packing::Bzip2) => unpacked("bzip2", bzip2::read::MultiBzDecoder::new(source)),
         Some(Packing::Parquet) => {
             bail!("a Parquet file has columns, not text; name one with --column")
         }
@@ -173,6 +178,33 @@ pub(crate) fn decompressed<'r>(mut source: impl Read + 'r) -> Result<Box<dyn Rea
             "{kind} files cannot be read; decompress the file first, or use gzip, zstd, xz or bzip2"
         ),
     })
+}
+
+/// A text being decompressed, whose errors say what is damaged.
+struct Unpacked<R> {
+    format: &'static str,
+    inner: R,
+}
+
+fn unpacked<'r>(format: &'static str, inner: impl Read + 'r) -> Box<dyn Read + 'r> {
+    Box::new(Unpacked { format, inner })
+}
+
+impl<R: Read> Read for Unpacked<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.inner.read(buffer).map_err(|error| {
+            let format = self.format;
+            let what = match error.kind() {
+                // The disk, not the content.
+                _ if error.raw_os_error().is_some() => return error,
+                io::ErrorKind::Interrupted => return error,
+                io::ErrorKind::UnexpectedEof => format!("the {format} data ends early"),
+                _ => format!("the {format} data is invalid ({error})"),
+            };
+            let advice = "restore the file from a backup";
+            io::Error::new(error.kind(), format!("damaged: {what}; {advice}"))
+        })
+    }
 }
 
 /// How many bytes tell how a file is packed, and whether it is a tar archive.
@@ -207,7 +239,7 @@ const ESPIPE: i32 = 29;
 
 fn peek<R: Read>(mut source: R, len: usize) -> Result<(Vec<u8>, impl Read + use<R>)> {
     let mut start = vec![0; len];
-    let len = fill(&mut source, &mut start).context("reading")?;
+    let len = fill(&mut source, &mut start)?;
     start.truncate(len);
     Ok((start.clone(), Cursor::new(start).chain(source)))
 }

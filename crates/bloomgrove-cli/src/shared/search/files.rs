@@ -113,7 +113,7 @@ pub(crate) fn find(
             continue;
         }
         if chosen.trust
-            && let Old::Usable(index) = open_old(home, keys, false)
+            && let Old::Usable(index) = open_old(home, keys, false)?
         {
             home.files.extend(recorded(&index, base)?);
             home.trusted = Some(index);
@@ -206,7 +206,11 @@ fn look_at(path: &Path, complaints: &mut Complaints) -> Option<Metadata> {
             None
         }
         Err(error) => {
-            complaints.add(format_args!("{}: {error}", path.display()));
+            let hint = match error.kind() {
+                std::io::ErrorKind::NotFound => complaints.if_missing,
+                _ => "",
+            };
+            complaints.add(format_args!("{}: {error}{hint}", path.display()));
             None
         }
     }

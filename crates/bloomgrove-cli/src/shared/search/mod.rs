@@ -60,6 +60,8 @@ pub(crate) const INDEX_NAME: &str = ".bloomgrove.grove";
 pub(crate) struct Complaints {
     count: u64,
     files: HashSet<PathBuf>,
+    /// What to add about a path that does not exist.
+    pub(crate) if_missing: &'static str,
 }
 
 impl Complaints {

@@ -85,7 +85,7 @@ pub(crate) fn refresh<'h>(
         });
     }
     let old = match options.save {
-        true => open_old(home, keys, true),
+        true => open_old(home, keys, true)?,
         false => Old::Foreign,
     };
     let (old, save) = match old {
@@ -183,10 +183,13 @@ fn open_to_change(
             Err(error) if matches!(error.kind(), Error::Busy) => {
                 complain(format_args!("{error}; searching without an index"))
             }
-            Err(error) if is_refused(&error) => complain(format_args!(
-                "{error}: the index cannot be saved there, so every run reads all files; \
-                 choose another place with --index"
-            )),
+            Err(error) if is_refused(&error) => {
+                let (index, why) = (home.index.display(), reason(&error));
+                complain(format_args!(
+                    "{index}: the index cannot be saved ({why}), so every run reads all files; \
+                     choose another place with --index"
+                ));
+            }
             Err(error) => return Err(error.into()),
         }
     }
@@ -199,6 +202,17 @@ fn origin(is_implicit: bool) -> Origin {
     match is_implicit {
         true => Origin::Implicit,
         false => Origin::Named,
+    }
+}
+
+/// The words of the system, where there are any.
+fn reason(error: &Error) -> String {
+    match error.kind() {
+        Error::Io { source, .. } if source.raw_os_error().is_none() => {
+            io::Error::from(source.kind()).to_string()
+        }
+        Error::Io { source, .. } => source.to_string(),
+        other => other.to_string(),
     }
 }
 
@@ -223,14 +237,18 @@ pub(super) enum Old {
     Foreign,
 }
 
-pub(super) fn open_old(home: &Home, keys: &Keys, check: bool) -> Old {
+pub(super) fn open_old(home: &Home, keys: &Keys, check: bool) -> Result<Old> {
     let path = &home.index;
-    let foreign = |what: &dyn std::fmt::Display| {
+    let shown = path.display();
+    let foreign = |what: &str| {
+        if !home.is_implicit {
+            bail!("{shown}: {what}, so it cannot be used with --index; pass another file name");
+        }
         complain(format_args!(
-            "{what}; it was left alone, so every run reads all files; remove it, or choose \
-             another place for the index with --index"
+            "{shown}: {what}; it was left alone, so every run reads all files; choose another place \
+             for the index with --index"
         ));
-        Old::Foreign
+        Ok(Old::Foreign)
     };
     let opened = match home.is_implicit {
         true if check => open_checked(path, Origin::Implicit),
@@ -244,27 +262,35 @@ pub(super) fn open_old(home: &Home, keys: &Keys, check: bool) -> Old {
         // One with other keys was made by an earlier version, or named with --index.
         Ok(index) if is_ours(&index) => {
             let same = index.notes().get(notes::EXTRACTION) == Some(&keys.to_string());
-            return if same {
+            return Ok(if same {
                 Old::Usable(index)
             } else {
                 Old::Missing
-            };
+            });
         }
-        Ok(_) => {
-            return foreign(&format_args!(
-                "{}: not an index made by `which`",
-                path.display()
-            ));
-        }
+        Ok(_) => return foreign("not an index made by `which` or `grep`"),
         Err(error) => error,
     };
     match error.kind() {
-        Error::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => Old::Missing,
-        Error::Corrupt { .. } | Error::NotGrove { empty: true } => {
-            complain(format_args!("{error}; rebuilding the index"));
-            Old::Missing
+        Error::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => Ok(Old::Missing),
+        Error::Corrupt { what, .. } => {
+            complain(format_args!(
+                "{shown}: damaged ({what}); the index is being rebuilt"
+            ));
+            Ok(Old::Missing)
         }
-        _ => foreign(&error),
+        Error::NotGrove { empty: true } => {
+            complain(format_args!(
+                "{shown}: the file is empty; the index is being rebuilt"
+            ));
+            Ok(Old::Missing)
+        }
+        Error::NotGrove { empty: false } => foreign("not an index"),
+        _ if path.is_dir() => foreign("this is a directory"),
+        Error::WrongContent { found, .. } => foreign(&format!("contains {found}, not an index")),
+        // The directory cannot be read, which has been reported.
+        Error::Io { .. } if home.is_implicit && home.files.is_empty() => Ok(Old::Foreign),
+        other => foreign(&other.to_string()),
     }
 }
 
